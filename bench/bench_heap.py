@@ -1,4 +1,5 @@
-"""Heaps as text, compared with go tool pprof on the same file, and profiles of DHAT: CPU time and peak memory.
+"""Heaps as text, compared with go tool pprof on the same file, profiles of DHAT, and of Massif, compared with ms_print:
+CPU time and peak memory.
 
 python -m pytest bench/bench_heap.py             100 MB, a stack for each row: 10^6 stacks
 FASTPROF_BENCH_SIZE=10M python -m pytest ...     any other size
@@ -97,3 +98,54 @@ def test_convert_points(benchmark: Any, points: Path, target: str, tmp_path: Pat
 
 def test_info_of_points(benchmark: Any, points: Path) -> None:
     _record(benchmark, points, fastprof("info", points))
+
+
+def massif(path: Path, nbytes: int) -> None:
+    """A profile of Massif: snapshots of which each has a tree of some 7,000 nodes, the one with the peak in the middle."""
+    noise = random.Random(1)
+    names = [f"0x{site:X}: work_{k % 3000}(int, char const*) (unit{k % 90}.cc:{k})" for k, site in enumerate(_SITES)]
+
+    def tree(place: int, depth: int, most: int, of: list[str]) -> int:
+        """Append a node and those below it; its bytes."""
+        at, total = len(of), noise.randint(16, 4096)
+        of.append("")
+        n = noise.randint(1, most) if depth < 9 else 0
+        for _ in range(n):
+            total += tree((place * 31 + noise.randrange(3) * 7919 + 1) % len(names), depth + 1, most, of)
+        name = names[place] if depth else "(heap allocation functions) malloc/new/new[], --alloc-fns, etc."
+        of[at] = f"{' ' * depth}n{n}: {total} {name}\n"
+        return total
+
+    trees: list[str] = []
+    total = tree(0, 0, 4, trees)
+    while len(trees) < 7000:  # a random tree may be small
+        trees.clear()
+        total = tree(0, 0, 4, trees)
+    text = "".join(trees)
+    count = max(1, nbytes // len(text))
+    with path.open("w") as file:
+        file.write("desc: --massif-out-file=massif.out\ncmd: ./a\ntime_unit: B\n")
+        for k in range(count):
+            kind = "peak" if k == count // 2 else "detailed"
+            file.write(f"#-----------\nsnapshot={k}\n#-----------\ntime={k}000\nmem_heap_B={total}\n")
+            file.write(f"mem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree={kind}\n{text}")
+
+
+@pytest.fixture(scope="module")
+def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bench") / "massif.out"
+    size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
+    massif(path, int(size[:-1]) * {"M": 10**6, "G": 10**9}[size[-1]])
+    return path
+
+
+def test_convert_snapshot(benchmark: Any, snapshots: Path, tmp_path: Path) -> None:
+    _record(benchmark, snapshots, fastprof("convert", "-q", snapshots, "-o", tmp_path / "out.pb.gz"))
+
+
+def test_info_of_snapshots(benchmark: Any, snapshots: Path) -> None:
+    _record(benchmark, snapshots, fastprof("info", snapshots))
+
+
+def test_ms_print(benchmark: Any, snapshots: Path) -> None:
+    _record(benchmark, snapshots, peer(["ms_print", str(snapshots)]))

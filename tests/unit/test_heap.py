@@ -67,6 +67,25 @@ def test_addresses_of_all_lengths(n: int, after: str) -> None:
     assert stacks(read(text))[0][0] == [first, *(int(word, 16) for word in after.split())]
 
 
+def test_addresses_are_found_by_their_text() -> None:
+    """Also those that begin and end alike, differ in length, or have zeros in front."""
+    words = ["0x11111111111", "0x111111111111", "0x1111111111111", "0x111111", "0x0000111111", "0x00111111", "0x11111112"]
+    order = [0, 1, 2, 1, 0, 3, 4, 5, 5, 6, 0, 3, 4]
+    text = "x profile: total 1\n" + "".join(f"{k + 1} @ {words[w]} 0x2 {words[w]}\n" for k, w in enumerate(order))
+    expected = Counter[tuple[int, ...]]()
+    for k, w in enumerate(order):
+        address = int(words[w], 16)
+        expected[address, 2, address] += k + 1
+    assert {tuple(stack): values[0] for stack, _, values in stacks(read(text))} == expected
+
+
+@pytest.mark.parametrize("row", ["3: 96 [ 3: 97]", "3: 96 [ 3: 960]", "3: 9 [ 3: 9]", "3: 9 [3: 9 ]", "3: 9 [  13: 9]"])
+def test_pairs_that_begin_alike(row: str) -> None:
+    found = read(f"heap profile: 9: 99 [19: 199] @ heapprofile\n {row} @ 0x1\n")
+    numbers = [int(word) for word in row.replace("[", " ").replace("]", " ").replace(":", " ").split()]
+    assert stacks(found)[0][2] == (*numbers[2:], *numbers[:2])
+
+
 @pytest.mark.parametrize("text", ["0x", "0xg", "0x1g", "0x12345678/", "0x12345678:", "0x1234567\x10", "0x1\x801234567"])
 def test_no_address(text: str) -> None:
     with pytest.raises(FormatError, match="addresses after the @"):
@@ -156,6 +175,19 @@ def test_labels_of_go() -> None:
     assert stacks(corpus("go-goroutine.heap"))[0][1:] == ({"job": "a b", "n": "1"}, (3,))
     text = 'goroutine profile: total 1\n1 @ 0x1\n# labels: {"k":"\\x07\\a \\U0001f600"}\n'
     assert stacks(read(text))[0][1] == {"k": "\x07\x07 \U0001f600"}
+
+
+def test_equal_labels_in_another_order_are_added_up() -> None:
+    labels = ['{"a":"b", "c":"d"}', '{"c":"d","a":"b"}', '{"c":"d"}']
+    rows = "".join(f"{k + 1} @ {at}\n# labels: {text}\n\n" for k, text in enumerate(labels) for at in ("0x1", "0x1 0x2"))
+    both, one = {"a": "b", "c": "d"}, {"c": "d"}
+    assert stacks(read("goroutine profile: total 1\n" + rows)) == [
+        ([1], both, (3,)), ([1, 2], both, (3,)), ([1], one, (3,)), ([1, 2], one, (3,)),
+    ]  # fmt: skip
+    large = rows.replace("2 @", f"{(1 << 63) - 1} @")
+    with pytest.raises(FormatError, match="sum of the values of equal samples"):
+        read("goroutine profile: total 1\n" + large)
+    assert len(read("goroutine profile: total 1\n" + large, lenient=True).rows) == 6
 
 
 def test_labels_that_are_no_json_are_counted() -> None:

@@ -103,6 +103,14 @@ def test_versions_of_marshal(version: int) -> None:
     assert read(marshal.dumps(stats, version))[0] == rounded(stats)
 
 
+def test_slices_of_version_5_are_refused() -> None:
+    """Python 3.14 writes profiles as version 4 does; what its version 5 adds, slices (`:`), no profile has."""
+    data = marshal.dumps({F: (1, 1, 0.0, 0.0, {})}, 4)
+    assert data.endswith(b"{00")  # no callers; the end of the profile
+    with pytest.raises(FormatError, match="of type ':'|0x3a|58"):
+        read(data[:-1] + b":NNN" + b"N0")
+
+
 def test_numbers_of_any_size() -> None:
     stats = {F: (1 << 40, (1 << 63) - 1, -1e-6, 9e9, {})}
     assert read(marshal.dumps(stats))[0] == {F: (1 << 40, (1 << 63) - 1, -1000, 9 * 10**18, {})}

@@ -264,7 +264,7 @@ def test_text(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "... 2 more (15.8 %)\n"
     )
     assert printed(capsys, str(graph), "--by", "thread") == (
-        f"{graph}: 950 Ir in 1 thread\n\nself  self %  sum %  thread\n 950   100.0  100.0  process 7, thread 2\n"
+        f"{graph}: 950 Ir in 1 thread; --value shows Dr\n\nself  self %  sum %  thread\n 950   100.0  100.0  process 7, thread 2\n"
     )
 
 
@@ -487,3 +487,14 @@ def test_a_table_in_a_file(graph: Path, tmp_path: Path, capsys: pytest.CaptureFi
     printed(capsys, str(graph), "-o", str(tmp_path / "no" / "t.md"), code=1)
     printed(capsys, str(tmp_path / "none"), "-o", str(tmp_path / "none.md"), code=1)
     assert not (tmp_path / "none.md").exists()
+
+
+def test_other_value_types_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A heap has bytes in use by default, and says what else it has."""
+    heap = str(REPO / "tests/corpus/pprof/good/go-heap.pb.gz")
+    found = top(heap, symbolize=False)
+    assert (found.value.name, found.other_values) == ("inuse_space", ["alloc_objects", "alloc_space", "inuse_objects"])
+    first = printed(capsys, heap, "--no-symbols").partition("\n")[0]
+    assert first.endswith(" functions; --value shows alloc_objects, alloc_space or inuse_objects")
+    first = printed(capsys, heap, "--no-symbols", "--value", "alloc_space").partition("\n")[0]
+    assert first.endswith("; --value shows alloc_objects, inuse_objects or inuse_space")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,38 @@ def test_dhat_of_rust() -> None:
     ]
     assert found.part.value_types[-1].unit == "microseconds"
     assert found.rows[1][0][0][3][0][2:5] == (b"src/alloc.rs", 0, 95)
+
+
+def dhat(points: list[tuple[int, list[int]]], table: list[str], **options: object) -> Dump:
+    text = {
+        "dhatFileVersion": 2, "mode": "heap", "bklt": False, "bkacc": False,
+        "pps": [{"tb": nbytes, "tbk": 1, "fs": frames} for nbytes, frames in points], "ftbl": table,
+    }  # fmt: skip
+    return dump(json.dumps(text).encode(), "dhat", options=Options(**options))
+
+
+def test_equal_entries_of_the_frame_table_are_one() -> None:
+    table = ["[root]", "0x1: f (a.c:1)", "0x2: main (a.c:9)", "0x1: f (a.c:1)", "0x01: f (a.c:1)", "0x3: g (a.c:2)"]
+    found = dhat([(1, [1, 2]), (10, [3, 2]), (100, [4, 2]), (1000, [5, 2]), (10_000, [5, 2])], table)
+    assert names(found) == [(["f", "main"], (111, 3)), (["g", "main"], (11_000, 2))]
+    with pytest.raises(FormatError, match="the sum of a stack's values"):
+        dhat([((1 << 63) - 1, [1]), (1, [3])], table)
+    found = dhat([((1 << 63) - 1, [1]), (1, [3])], table, lenient=True)
+    assert (names(found), found.log.losses) == ([(["f"], ((1 << 63) - 1, 1))], {"broken-points": 1})
+
+
+def test_an_inlined_function_may_also_be_a_frame_of_its_own() -> None:
+    """The same address: alone, with its caller, and twice."""
+    table = ["[root]", "0x1: f (a.c:1)", "0x1: g (a.c:5)", "0x2: main (a.c:9)"]
+    found = dhat([(1, [1, 3]), (2, [1, 2, 3]), (4, [2, 3]), (8, [1, 1, 3])], table)
+    frames = [[[line[0].decode() for line in frame[3]] for frame in stack] for stack, _, _ in found.rows]
+    main = ["main"]
+    assert frames == [[["f"], main], [["f", "g"], main], [["g"], main], [["f"], ["f"], main]]
+
+
+def test_bad_frames_leave_equal_stacks() -> None:
+    found = dhat([(1, [1, 9]), (2, [1]), (4, [9]), (8, [])], ["[root]", "0x1: f (a.c:1)"], lenient=True)
+    assert (names(found), found.log.losses) == ([([], (12, 2)), (["f"], (3, 2))], {"frames-beyond-table": 2})
 
 
 def test_losses_of_dhat() -> None:
