@@ -101,7 +101,7 @@ def test_info_of_points(benchmark: Any, points: Path) -> None:
 
 
 def massif(path: Path, nbytes: int) -> None:
-    """A profile of Massif: snapshots of which each has a tree of some 7,000 nodes, the one with the peak in the middle."""
+    """A profile of Massif: each snapshot has a tree of some 7,000 nodes; the peak is in the middle."""
     noise = random.Random(1)
     names = [f"0x{site:X}: work_{k % 3000}(int, char const*) (unit{k % 90}.cc:{k})" for k, site in enumerate(_SITES)]
 

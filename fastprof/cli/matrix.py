@@ -49,8 +49,8 @@ def _print_csv(found: Matrix) -> None:
 
 def _print_text(top: Top, found: Matrix, screen: Screen) -> None:
     inputs = top.inputs[0] if len(top.inputs) == 1 else f"{len(top.inputs)} inputs"
-    functions = counted(found.n_rows, "function")
-    print(printable(f"{inputs}: {functions} by {counted(len(found.columns), 'value')} of {found.key}{other_values(top)}"))
+    what = f"{counted(found.n_rows, 'function')} by {counted(len(found.columns), 'value')} of {found.key}"
+    print(printable(f"{inputs}: {what}{other_values(top)}"))
     columns = found.columns[:_MOST_COLUMNS]
     if columns:
         print()

@@ -69,7 +69,8 @@ def test_addresses_of_all_lengths(n: int, after: str) -> None:
 
 def test_addresses_are_found_by_their_text() -> None:
     """Also those that begin and end alike, differ in length, or have zeros in front."""
-    words = ["0x11111111111", "0x111111111111", "0x1111111111111", "0x111111", "0x0000111111", "0x00111111", "0x11111112"]
+    digits = ["1" * 11, "1" * 12, "1" * 13, "111111", "0000111111", "00111111", "11111112"]
+    words = [f"0x{text}" for text in digits]
     order = [0, 1, 2, 1, 0, 3, 4, 5, 5, 6, 0, 3, 4]
     text = "x profile: total 1\n" + "".join(f"{k + 1} @ {words[w]} 0x2 {words[w]}\n" for k, w in enumerate(order))
     expected = Counter[tuple[int, ...]]()
@@ -179,7 +180,8 @@ def test_labels_of_go() -> None:
 
 def test_equal_labels_in_another_order_are_added_up() -> None:
     labels = ['{"a":"b", "c":"d"}', '{"c":"d","a":"b"}', '{"c":"d"}']
-    rows = "".join(f"{k + 1} @ {at}\n# labels: {text}\n\n" for k, text in enumerate(labels) for at in ("0x1", "0x1 0x2"))
+    places = ("0x1", "0x1 0x2")
+    rows = "".join(f"{k + 1} @ {at}\n# labels: {text}\n\n" for k, text in enumerate(labels) for at in places)
     both, one = {"a": "b", "c": "d"}, {"c": "d"}
     assert stacks(read("goroutine profile: total 1\n" + rows)) == [
         ([1], both, (3,)), ([1, 2], both, (3,)), ([1], one, (3,)), ([1, 2], one, (3,)),

@@ -107,8 +107,8 @@ def test_slices_of_version_5_are_refused() -> None:
     """Python 3.14 writes profiles as version 4 does; what its version 5 adds, slices (`:`), no profile has."""
     data = marshal.dumps({F: (1, 1, 0.0, 0.0, {})}, 4)
     assert data.endswith(b"{00")  # no callers; the end of the profile
-    with pytest.raises(FormatError, match="of type ':'|0x3a|58"):
-        read(data[:-1] + b":NNN" + b"N0")
+    with pytest.raises(FormatError, match="the type of a value is 0x3a"):
+        read(data[:-1] + b":NNNN0")
 
 
 def test_numbers_of_any_size() -> None:

@@ -264,7 +264,10 @@ def test_text(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "... 2 more (15.8 %)\n"
     )
     assert printed(capsys, str(graph), "--by", "thread") == (
-        f"{graph}: 950 Ir in 1 thread; --value shows Dr\n\nself  self %  sum %  thread\n 950   100.0  100.0  process 7, thread 2\n"
+        f"{graph}: 950 Ir in 1 thread; --value shows Dr\n"
+        "\n"
+        "self  self %  sum %  thread\n"
+        " 950   100.0  100.0  process 7, thread 2\n"
     )
 
 
