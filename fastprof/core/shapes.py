@@ -10,29 +10,10 @@ range(a, b)          a whole number in this range
 
 from __future__ import annotations
 
+from fastprof.core._shapes import fits as fits
 from fastprof.core._typing import Any
 
 _WORDS = {int: "a whole number of 64 bits", str: "a text", bytes: "a byte string", dict: "a map"}
-
-
-def fits(value: Any, shape: Any) -> bool:
-    """Whether a value matches the shape."""
-    if isinstance(shape, dict):
-        others = shape.get(str, object)
-        return isinstance(value, dict) and all(
-            isinstance(key, str) and fits(item, shape.get(key, others)) for key, item in value.items()
-        )
-    if isinstance(shape, (list, tuple)):
-        if not isinstance(value, type(shape)):
-            return False
-        if len(shape) == 1 or shape[-1] is ...:
-            return all(fits(item, shape[0]) for item in value)
-        return len(value) == len(shape) and all(map(fits, value, shape))
-    if shape is int:
-        shape = range(-(1 << 63), 1 << 64)
-    if isinstance(shape, range):
-        return isinstance(value, int) and not isinstance(value, bool) and value in shape
-    return isinstance(value, shape)
 
 
 def described(shape: Any) -> str:

@@ -53,13 +53,14 @@ def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> 
     if sort not in SORTS:
         raise UsageError(f"a store cannot be sorted by {sort!r:.80}, only by {', '.join(SORTS)}")
     with open_store(path) as (source, archive), located(path):
-        entries = [_entry(source, archive, listed) for listed in chosen(path, source, archive, patterns)]
+        codec = Codec()
+        entries = [_entry(source, codec, archive, listed) for listed in chosen(path, source, archive, patterns)]
     return sorted(entries, key=SORTS[sort])
 
 
-def _entry(source: Source, archive: Archive, listed: Listed) -> dict[str, Any]:
+def _entry(source: Source, codec: Codec, archive: Archive, listed: Listed) -> dict[str, Any]:
     member = archive.member(listed)
-    read_summary(source, Codec(), member)
+    read_summary(source, codec, member)
     entry: dict[str, Any] = {
         "name": member.name,
         "view": member.view,

@@ -143,7 +143,7 @@ class Together:
         nbytes = _nbytes(rows)
         if nbytes <= self._room:
             self._room -= nbytes
-            self._kept[number, name] = rows
+            self._kept[number, name] = rows.compact()
             self._log_once(number, profile)
 
     def _log_once(self, number: int, profile: Profile) -> None:
@@ -247,7 +247,7 @@ def _nbytes_of(texts: Texts) -> int:
 def _nbytes(rows: Rows) -> int:
     """About the memory of rows and their names."""
     texts = {id(column.texts): column.texts for column in rows.columns if column.texts}
-    return int(rows.c.cap) * 9 * len(rows.columns) + sum(map(_nbytes_of, texts.values())) + 2000
+    return (9 * len(rows) + 600) * len(rows.columns) + 2 * sum(map(_nbytes_of, texts.values())) + 2000
 
 
 def _without_memory(column: Column) -> Column:

@@ -28,7 +28,7 @@ from fastprof.core.parts import match_part
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_ends_columns, fp_ends_texts
+    from fastprof.core._c import Pointer, fp_ends_texts
 
 CAPACITY = 128 * 1024  # rows
 _FIRST = 1024  # rows; a table grows from this to CAPACITY, because most profiles of a folder are small
@@ -90,11 +90,26 @@ LAYOUTS = {
 class Rows:
     """Rows of a table, for Arrow (PyCapsule interface).  They own their memory."""
 
-    def __init__(self, c: fp_ends_columns, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
-        self.c, self.columns, self.metadata = c, columns, metadata
+    def __init__(self, c: object, n: int, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
+        self.c, self.columns, self.metadata = c, columns, metadata  # c: the owner of the columns' memory
+        self._n = n
 
     def __len__(self) -> int:
-        return int(self.c.n)
+        return self._n
+
+    def compact(self) -> Rows:
+        """A copy without the room for more rows."""
+        owned, columns, n_bits = [], [], (self._n + 7) // 8
+        for column in self.columns:
+            width = _WIDTHS[column.format]
+            data = ffi.new("uint8_t[]", self._n * width + n_bits or 1)
+            ffi.memmove(data, ffi.cast("void *", column.items), self._n * width)
+            valid = address_of(data) + self._n * width
+            if column.valid:
+                ffi.memmove(data + self._n * width, ffi.cast("void *", column.valid), n_bits)
+            owned.append(data)
+            columns.append(column._replace(items=address_of(data), valid=valid if column.valid else 0))
+        return Rows(owned, self._n, columns, self.metadata)
 
     def __arrow_c_schema__(self) -> object:
         from fastprof.core import _arrow
@@ -218,7 +233,7 @@ class _Table:
         self._given += 1
         texts = self._words | {name: texts.now() for name, texts in self._texts.items()}
         columns = [self._column(i, kind, texts) for i, kind in enumerate(self._layout)]
-        return Rows(self._rows, columns, self._metadata())
+        return Rows(self._rows, int(self._rows.n), columns, self._metadata())
 
     def _column(self, i: int, kind: _Kind, texts: dict[str, Texts]) -> Column:
         c = self._rows.all[i]

@@ -1,0 +1,3 @@
+from fastprof.core._typing import Any
+
+def fits(value: Any, shape: Any) -> bool: ...

@@ -1,0 +1,9 @@
+from fastprof.core._typing import Any
+
+TUPLE_TAG: int
+VALUE_TYPE_TAG: int
+
+class CborError(ValueError): ...
+
+def loads(data: bytes, room: int = ...) -> Any: ...
+def checked(key: Any) -> str | bytes | int: ...

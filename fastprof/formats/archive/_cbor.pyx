@@ -1,0 +1,138 @@
+"""Decodes the archive's metadata (cbor.py), of which an index of 100,000 profiles has millions of values.
+
+Its values are Python's, so it is Cython.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+
+from fastprof.core.model import ValueType
+
+TUPLE_TAG = 60500
+VALUE_TYPE_TAG = 60501
+
+cdef enum:
+    MAX_DEPTH = 32
+    TUPLE = 60500
+    VALUE_TYPE = 60501
+
+
+class CborError(ValueError):
+    """Bytes that this encoding cannot have, or a value without an encoding."""
+
+
+def loads(bytes data not None, int64_t room=1 << 62):
+    """The value encoded in `data`.  Its lists and maps may take about `room` bytes.  Errors: CborError."""
+    cdef _Decoder decoder = _Decoder()
+    decoder.p, decoder.n, decoder.at, decoder.room = data, len(data), 0, room
+    value = decoder.value(0)
+    if decoder.at != decoder.n:
+        raise CborError("bytes after the value")
+    return value
+
+
+cdef class _Decoder:
+    cdef const uint8_t *p
+    cdef Py_ssize_t n, at
+    cdef int64_t room  # bytes that lists and maps may still take
+
+    cdef uint64_t number(self, int info) except? 0:
+        """The number after a head, big-endian."""
+        cdef uint64_t n = 0
+        cdef Py_ssize_t size
+        if info < 24:
+            return info
+        if info > 27:
+            raise CborError("indefinite length")
+        size = 1 << (info - 24)
+        if size > self.n - self.at:
+            raise CborError("ends inside a number")
+        for _ in range(size):
+            n = n << 8 | self.p[self.at]
+            self.at += 1
+        return n
+
+    cdef object simple(self, int info):
+        cdef uint64_t bits
+        cdef double value
+        if info == 27 and self.n - self.at >= 8:
+            bits = self.number(27)
+            memcpy(&value, &bits, 8)
+            return value
+        if info == 20:
+            return False
+        if info == 21:
+            return True
+        if info == 22:
+            return None
+        raise CborError("unknown simple value")
+
+    cdef object string(self, uint64_t n, bint is_text):
+        cdef const char *start = <const char *>self.p + self.at
+        if n > <uint64_t>(self.n - self.at):
+            raise CborError("ends inside a string")
+        self.at += <Py_ssize_t>n
+        if not is_text:
+            return start[:<Py_ssize_t>n]
+        try:
+            return start[:<Py_ssize_t>n].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            raise CborError("text is not UTF-8") from None
+
+    cdef object tagged(self, uint64_t tag, int depth):
+        value = self.value(depth + 1)
+        if tag == TUPLE and isinstance(value, list):
+            return tuple(value)
+        if tag == VALUE_TYPE and isinstance(value, list) and all([isinstance(item, str) for item in value]):
+            try:
+                return ValueType(*value)
+            except TypeError:
+                pass  # fields added by a later version
+        raise CborError(f"unknown tag {tag}")
+
+    cdef object value(self, int depth):
+        cdef int major, info
+        cdef uint64_t n
+        if depth > MAX_DEPTH:
+            raise CborError("nested too deeply")
+        if self.at >= self.n:
+            raise CborError("ends inside a value")
+        major, info = self.p[self.at] >> 5, self.p[self.at] & 31
+        self.at += 1
+        if major == 7:
+            return self.simple(info)
+        n = self.number(info)
+        if major == 0:
+            return n
+        if major == 1:
+            return -1 - <object>n
+        if major == 2 or major == 3:
+            return self.string(n, major == 3)
+        if major == 6:
+            return self.tagged(n, depth)
+        if n > <uint64_t>(self.n - self.at):  # every item takes a byte or more
+            raise CborError("ends inside a list")
+        self.room -= 64 + 8 * <int64_t>n  # approximately: an empty container and its slots
+        if self.room < 0:
+            raise CborError("lists and maps take more memory than the size of the section justifies")
+        return self.items(n, depth) if major == 4 else self.pairs(n, depth)
+
+    cdef list items(self, uint64_t n, int depth):
+        cdef list found = []
+        for _ in range(n):
+            found.append(self.value(depth + 1))
+        return found
+
+    cdef dict pairs(self, uint64_t n, int depth):
+        cdef dict found = {}
+        for _ in range(n):
+            key = checked(self.value(depth + 1))
+            found[key] = self.value(depth + 1)
+        return found
+
+
+cpdef object checked(object key):
+    """A key of a map.  Tuples are refused: Python's hash of them is public; colliding keys can be constructed."""
+    if not isinstance(key, (str, bytes, int)):
+        raise CborError(f"a key is {key!r:.80}, expected a text, a byte string or a whole number")
+    return key
