@@ -111,7 +111,7 @@ def test_callers_and_callees_follow_the_label(tmp_path: Path) -> None:
 
 def test_single_calls_are_those_of_top(tmp_path: Path) -> None:
     report(POOL, tmp_path / "page.html", symbols=[PROGRAM])
-    *_, rows, titles, details = drive(
+    *_, rows, titles, details, _, labels = drive(
         tmp_path / "page.html",
         choose("#figures", "single calls"),
         value(
@@ -120,6 +120,8 @@ def test_single_calls_are_those_of_top(tmp_path: Path) -> None:
         ),
         value("[...document.querySelectorAll('#table .head .cell')].map(c => c.textContent)"),
         value("(fastprof.table.choose(fastprof.table.order[0]), document.querySelector('#details').textContent)"),
+        GRAPH,
+        value("fastprof.graph.nodes.map(n => n.lines[0])"),
     )
     expected = {row.name: row.durations for row in top(POOL, symbols=[PROGRAM], n=0, stats=True).rows}
     assert {name: tuple(figures) for name, *figures in rows} == {
@@ -135,6 +137,7 @@ def test_single_calls_are_those_of_top(tmp_path: Path) -> None:
         "Function",
     ]
     assert "Single calls" in details and "median" in details
+    assert {"Sorter<…>::quick(…)", "insert(Tree*, unsigned int)"} <= {*labels}  # long names lose their arguments
 
 
 def test_profiles_without_calls_have_neither(tmp_path: Path) -> None:

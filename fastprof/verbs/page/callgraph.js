@@ -124,6 +124,7 @@ class CallGraph {
     });
   }
   cut(name) {
+    if (name.length > LONGEST_NAME) name = withoutArguments(name);
     return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME / 2)}…${name.slice(1 - LONGEST_NAME / 2)}`;
   }
   draw() {

@@ -73,6 +73,17 @@ const shortName = name => {
   return open.length ? name : found;
 };
 
+// a::b(int, char*) const  a::b(…) const,  main.(*T).f and operator() stay
+const withoutArguments = name => {
+  const end = /\)[ \w&]*$/.exec(name)?.index ?? -1;
+  let depth = 0, at = end;
+  for (; at >= 0; at--) {
+    if (name[at] === ")") depth++;
+    else if (name[at] === "(" && !--depth) break;
+  }
+  return at > 0 && end > at + 1 && /[\w>)\]]/.test(name[at - 1]) ? `${name.slice(0, at)}(…)${name.slice(end + 1)}` : name;
+};
+
 // The package or namespace in a function's name: `net/http` of Go's net/http.(*Server).Serve, `java.util` of
 // java.util.HashMap.get, `std` of std::vector<int>::push_back, "" of main.
 const packageOf = name => {
