@@ -21,7 +21,7 @@ from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
 from fastprof.cli.text import Scale, Screen, cut, percent, print_table, short_names
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.verbs.annotate import annotate, options
 from fastprof.verbs.annotation import Annotation, Call, Instruction, Line, Listing
 

@@ -19,7 +19,7 @@ from fastprof.cli.messages import Progress, Steps, print_log
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.core.words import counted
 from fastprof.store import adding, listing
 from fastprof.verbs.archive import (

@@ -25,7 +25,7 @@ from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, print_csv, print_table, short_names, table_of, table_to
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.core.words import counted
 from fastprof.verbs.diff import Difference, diff, options
 from fastprof.verbs.difference import Change, Failure, Runs, growth

@@ -12,7 +12,7 @@ from fastprof.cli import print_message, print_raw
 from fastprof.cli.as_json import json_text
 from fastprof.core._typing import Any
 from fastprof.core.log import Log
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.core.words import counted
 
 _OF_A_KIND = 5  # warnings printed per code; --json has all

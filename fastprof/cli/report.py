@@ -17,7 +17,7 @@ from fastprof.cli.arguments import (
 from fastprof.cli.messages import Progress, print_written
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.verbs.report import options, report
 
 DESCRIPTION = """\

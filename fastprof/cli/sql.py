@@ -20,7 +20,7 @@ from fastprof.cli.text import print_csv, print_table
 from fastprof.core import workers
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.verbs.batch.worker import begin
 from fastprof.verbs.sql import Answer, options, private_folder
 

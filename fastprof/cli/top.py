@@ -27,7 +27,7 @@ from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_ta
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.model import ValueType
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.core.words import counted
 from fastprof.verbs.top import Call, Row, Top, options, top
 from fastprof.verbs.top_costs import Durations

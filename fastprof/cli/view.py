@@ -12,7 +12,7 @@ from fastprof.cli.arguments import add_input_arguments, add_options, given_optio
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.verbs.report import options
 from fastprof.verbs.view import PORT, Server, view
 

@@ -10,8 +10,9 @@ from copy import copy
 from itertools import count
 
 from fastprof.core.errors import FastprofError
-from fastprof.core.remote import CLOUDS, Download, Unsized, authorization, bare, shown
+from fastprof.core.remote import Download, Unsized, authorization
 from fastprof.core.streams import temporary_failed, temporary_file
+from fastprof.core.urls import CLOUDS, bare, shown
 
 _WAITING = 3600  # seconds without a byte; a profile may take long
 _CHUNK = 256 * 1024

@@ -11,6 +11,7 @@ from threading import Lock
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, FileError, UsageError
+from fastprof.core.urls import CLOUDS, Remote, bare, shown
 from fastprof.core.words import install
 
 _CHUNK = 256 * 1024  # bytes read from a download at a time
@@ -34,7 +35,7 @@ class _Cloud(NamedTuple):
     advice: str
 
 
-CLOUDS = {
+_CLOUDS = {
     "s3": _Cloud(
         "AWS",
         (
@@ -80,26 +81,6 @@ CLOUDS = {
         "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
     ),
 }
-_SCHEMES = {*CLOUDS, "https", "http"}
-
-
-def is_url(path: object) -> bool:
-    """Whether this names an object that is read and written over the network."""
-    return isinstance(path, str) and "://" in path and path.partition("://")[0] in _SCHEMES
-
-
-def shown(path: str) -> str:
-    """A path as shown in messages, logs and outputs: URLs without passwords and signatures.
-
-    https://me:secret@host/a.prof?X-Amz-Signature=1f  is  https://host/a.prof
-    """
-    if not is_url(path):
-        return path
-    scheme, _, rest = path.partition("://")
-    if scheme not in CLOUDS:  # object names elsewhere may contain these characters
-        rest = rest.partition("#")[0].partition("?")[0]
-    host, slash, name = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
 
 
 class Object(NamedTuple):
@@ -110,26 +91,8 @@ class Object(NamedTuple):
     mtime_ns: int
 
 
-def authorization(url: str) -> str:
-    """The header for the user and password in a URL; "" without them."""
-    user = url.partition("://")[2].partition("/")[0].rpartition("@")[0]
-    return _basic(user) if user else ""
-
-
-def bare(url: str) -> str:
-    """A URL of https or http without user, password and fragment."""
-    scheme, _, rest = url.partition("#")[0].partition("://")
-    host, slash, name = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
-
-
 class Unsized(FastprofError):
     """An answer without a length."""
-
-
-def has_listings(url: str) -> bool:
-    """Whether this URL stands for a folder whose objects can be listed."""
-    return is_url(url) and url.endswith("/") and url.partition("://")[0] in CLOUDS
 
 
 def below(url: str) -> Iterator[Object]:
@@ -188,7 +151,7 @@ class _Remote:
         client: dict[str, Any] = {"timeout": "30days", "read_timeout": _WAITING}
         self.in_parts = scheme in CLOUDS
         if self.in_parts:
-            cloud = CLOUDS[scheme]
+            cloud = _CLOUDS[scheme]
             bucket, _, self._key = rest.partition("/")
             if not bucket or "@" in bucket or not self._key:
                 raise UsageError(f"{self.name}: expected {scheme}://BUCKET/NAME")
@@ -299,7 +262,11 @@ def _check_credentials(name: str, cloud: _Cloud, to_write: bool) -> None:
     raise FastprofError(f"{name}: no credentials: {cloud.advice}{instead}")
 
 
-def _basic(user: str) -> str:
+def authorization(url: str) -> str:
+    """The header for the user and password in a URL; "" without them."""
+    user = url.partition("://")[2].partition("/")[0].rpartition("@")[0]
+    if not user:
+        return ""
     import base64
     from urllib.parse import unquote
 
@@ -310,7 +277,7 @@ def _time_of(meta: Any) -> int:
     return int(meta["last_modified"].timestamp()) * 1_000_000_000
 
 
-class Download:
+class Download(Remote):
     """A whole object, read by one request.
 
     If the connection ends early, obstore requests the rest, provided that the object is still the same.
@@ -388,7 +355,7 @@ class Download:
         self._chunks = iter(())
 
 
-class Ranges:
+class Ranges(Remote):
     """An object as a seekable stream.  Each MiB read costs a request; recent blocks are cached.
 
     A copy has a position of its own and shares the blocks, so each thread can read by its own copy.

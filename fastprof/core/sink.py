@@ -10,12 +10,14 @@ from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError, UsageError, printable_lines
-from fastprof.core.remote import Upload, is_url
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
+from fastprof.core.urls import is_url
 from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from fastprof.core.remote import Upload
 
 
 _NO_TEXT = Message("binary output is not written to a terminal; name a file with {-o}")
@@ -183,6 +185,8 @@ class Sink:
             if self._is_terminal:
                 self._raw = _Terminal(self._raw)
         elif is_url(path):
+            from fastprof.core.remote import Upload
+
             self._upload = self._raw = Upload(str(path))
             self.path = self._name = self._upload.name
             compression = compression_of_name(self.path)

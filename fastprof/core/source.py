@@ -13,7 +13,6 @@ from operator import index
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError
 from fastprof.core.folder import Folder
-from fastprof.core.remote import Download, Ranges, is_url, shown
 from fastprof.core.reported import REPORTED
 from fastprof.core.streams import (
     PEEK,
@@ -26,6 +25,7 @@ from fastprof.core.streams import (
     temporary_failed,
     temporary_file,
 )
+from fastprof.core.urls import Remote, is_url, shown
 from fastprof.core.words import joined
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from fastprof.core.ahead import Ahead
+    from fastprof.core.remote import Ranges
 
 WINDOW = 256 * 1024
 _SHRUNK = "shrank while it was read"
@@ -117,12 +118,12 @@ class Source:
         self.size: int | None = None
         self._ahead: Any = None
         # a thread that waits for a pipe or the network cannot be stopped, and losses must be counted in order
-        is_file = self.seekable and self.path is not None and not isinstance(self._raw, Download)
+        is_file = self.seekable and self.path is not None
         self._may_read_ahead = cores > 1 and lost is None and is_file
         try:
             if self.seekable and self.folder is None:
                 self.size = self._raw_size()
-            self.compressed_size = self._raw.size if isinstance(self._raw, Download) else self.size
+            self.compressed_size = self._raw.size if self._is_remote else self.size
             self._peel()
         except BaseException:
             self.close()
@@ -175,8 +176,12 @@ class Source:
         # a terminal or a pipe may claim to seek; only a regular file does
         return stat.S_ISREG(os.fstat(fd).st_mode)
 
+    @property
+    def _is_remote(self) -> bool:
+        return isinstance(self._raw, Remote)
+
     def _identity(self) -> tuple[Any, ...] | None:
-        if isinstance(self._raw, (Download, Ranges)):
+        if isinstance(self._raw, Remote):
             return self._raw.identity
         if self.path is None or not self.seekable or self.folder is not None:
             return None
@@ -185,7 +190,7 @@ class Source:
 
     def look_again(self) -> bool:
         """Update size and identity from the file.  Returns whether they changed."""
-        if self.identity is None or self.pinned or isinstance(self._raw, (Download, Ranges)):
+        if self.identity is None or self.pinned or self._is_remote:
             return False
         before, self.identity = self.identity, self._identity()
         if self.size is not None:
@@ -447,7 +452,7 @@ class Source:
 
         The window is then empty, at its position.
         """
-        if not isinstance(self._raw, Download) or self.compression or (ranges := self._raw.ranges()) is None:
+        if not self._is_remote or self.seekable or self.compression or (ranges := self._raw.ranges()) is None:
             return
         start = self.in_.base + self.in_.pos
         self._raw.close()
@@ -458,7 +463,7 @@ class Source:
     @property
     def ranges(self) -> Ranges | None:
         """The remote object, if it is read by ranges."""
-        return self._raw if isinstance(self._raw, Ranges) else None
+        return self._raw if self._is_remote and self.seekable else None
 
     def tell(self) -> int | None:
         """The position in the stored file, for `go_to`; None if it cannot go back."""

@@ -12,10 +12,10 @@ from importlib import import_module
 
 from fastprof.core.engine import NO, Format
 from fastprof.core.errors import UnrecognizedError, UsageError
-from fastprof.core.remote import shown
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
+from fastprof.core.urls import shown
 from fastprof.core.words import Message
 
 ROOMS = (

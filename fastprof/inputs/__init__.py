@@ -14,8 +14,8 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, TIME_RANGE, Options, cores_of
-from fastprof.core.remote import is_url
 from fastprof.core.source import Source
+from fastprof.core.urls import is_url
 from fastprof.core.words import Message, spelled
 from fastprof.formats.archive import MEMBER
 from fastprof.inputs.expand import Failed

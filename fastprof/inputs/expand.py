@@ -11,12 +11,13 @@ from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log, Warn
-from fastprof.core.remote import Object, below, has_listings, is_url, shown
 from fastprof.core.streams import name_of, standard_stream
+from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store, may_be_store
 
 if TYPE_CHECKING:
+    from fastprof.core.remote import Object
     from fastprof.inputs.state import State
 
 Failed = Callable[[FastprofError], None]  # gets the error of an unreadable input and may raise it
@@ -157,6 +158,8 @@ def objects_below(url: str) -> Iterator[Object]:
 
     Errors: FastprofError, also if there are none.
     """
+    from fastprof.core.remote import below
+
     n = 0
     for found in below(url):
         name = found.url.removeprefix(url)

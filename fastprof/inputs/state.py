@@ -9,8 +9,9 @@ from copy import copy
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FileError, FormatError, UsageError
-from fastprof.core.remote import is_url, ranges_of, shown
+from fastprof.core.remote import ranges_of
 from fastprof.core.source import Source
+from fastprof.core.urls import is_url, shown
 from fastprof.formats.archive.index import Archive, Listed, load
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import Codec, SectionError

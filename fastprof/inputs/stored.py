@@ -6,7 +6,7 @@ import os
 import stat
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.remote import is_url, shown
+from fastprof.core.urls import is_url, shown
 from fastprof.formats.archive import MAGIC
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options, checked
-from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
+from fastprof.core.urls import is_url, shown
 from fastprof.core.words import Message
 from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive.index import Archive, Key, load_at, payload, read_bases, read_header, read_stored

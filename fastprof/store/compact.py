@@ -11,8 +11,8 @@ from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.remote import shown
 from fastprof.core.source import Source
+from fastprof.core.urls import shown
 from fastprof.formats.archive.index import Archive, read_stored
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, SectionError, scan

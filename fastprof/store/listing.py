@@ -8,8 +8,8 @@ from datetime import datetime
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
-from fastprof.core.remote import shown
 from fastprof.core.source import Source
+from fastprof.core.urls import shown
 from fastprof.formats.archive.index import Archive, Listed, read_summary
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import Codec

@@ -9,7 +9,7 @@ from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, Option
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.inputs import Progress
 from fastprof.inputs.state import State

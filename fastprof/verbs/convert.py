@@ -11,8 +11,8 @@ from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import SPLIT, Option, checked
-from fastprof.core.remote import is_url, shown
 from fastprof.core.streams import name_of
+from fastprof.core.urls import is_url, shown
 from fastprof.core.words import Message
 from fastprof.inputs import Progress
 from fastprof.verbs.outputs import CODE

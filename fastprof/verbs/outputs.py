@@ -14,9 +14,9 @@ from fastprof.core.errors import Outgrown, UsageError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import BUDGET, SPLIT, Options, cores_of
-from fastprof.core.remote import shown
 from fastprof.core.sink import Sink
 from fastprof.core.streams import compression_of_name, name_of
+from fastprof.core.urls import shown
 from fastprof.core.words import Message
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 
-from fastprof.core.remote import is_url
+from fastprof.core.urls import is_url
 
 
 def invalid_because(name: str) -> str | None:

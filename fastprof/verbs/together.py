@@ -23,7 +23,7 @@ from fastprof.core.column import Column, Texts, address_of
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import Option, checked
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.core.words import Message, spelled
 from fastprof.inputs.expand import skipped
 from fastprof.verbs.profile import Profile, Table, table_end

@@ -25,7 +25,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.remote import shown
+from fastprof.core.urls import shown
 from fastprof.inputs import open_reader
 from fastprof.verbs.convert import convert
 from fastprof.verbs.report import PRUNE, Path, report

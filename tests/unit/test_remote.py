@@ -22,9 +22,9 @@ from moto.server import ThreadedMotoServer
 import fastprof
 from fastprof.core import ahead, remote
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
+from fastprof.core.urls import is_url, shown
 from fastprof.store import adding, listing
 from tests.support.faulty import Fault, Faulty
 from tests.support.paths import CORPUS

@@ -17,7 +17,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.options import CORES, Option, Options, checked
-from fastprof.core.remote import is_url
+from fastprof.core.urls import is_url
 from fastprof.store.adding import Adding, adding, adding_options, write_piece
 from fastprof.store.listing import names
 from fastprof.verbs.batch.convert import (

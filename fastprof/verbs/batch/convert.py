@@ -25,7 +25,7 @@ from fastprof.core.options import (
     available,
     checked,
 )
-from fastprof.core.remote import is_url
+from fastprof.core.urls import is_url
 from fastprof.core.words import Message, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (

@@ -17,7 +17,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Warn
 from fastprof.core.options import Option, Text
-from fastprof.core.remote import is_url
+from fastprof.core.urls import is_url
 from fastprof.core.words import Message, install
 from fastprof.verbs.batch.files import state
 from fastprof.verbs.batch.jobs import CONVERT, CRASHED, ERROR, Job, Record, crashed, failed, is_of_the_file, outputs_of

@@ -13,7 +13,7 @@ from fastprof.core._typing import NamedTuple
 from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Warn
-from fastprof.core.remote import has_listings, is_url, shown
+from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.core.words import Message
 from fastprof.inputs.expand import Failed, expand, objects_below
 from fastprof.inputs.stored import in_store

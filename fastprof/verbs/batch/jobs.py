@@ -31,7 +31,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import Option
-from fastprof.core.remote import is_url
+from fastprof.core.urls import is_url
 from fastprof.core.words import Message, packed, unpacked
 from fastprof.verbs.convert import converted
 

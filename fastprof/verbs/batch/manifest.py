@@ -26,7 +26,7 @@ from types import TracebackType
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.remote import is_url
+from fastprof.core.urls import is_url
 from fastprof.core.words import Message
 from fastprof.core.workers import begin
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record

@@ -33,8 +33,8 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
-from fastprof.core.remote import is_url
 from fastprof.core.sink import Sink
+from fastprof.core.urls import is_url
 from fastprof.core.version import __version__
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import is_object, open_reader

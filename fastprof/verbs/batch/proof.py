@@ -15,7 +15,7 @@ from hashlib import blake2b
 from fastprof.core import remote
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
-from fastprof.core.remote import is_url
+from fastprof.core.urls import is_url
 from fastprof.core.version import __version__
 from fastprof.inputs.stored import in_store
 from fastprof.symbols import SYMBOLS

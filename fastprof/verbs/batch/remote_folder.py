@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 from fastprof.core import remote
 from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import UsageError
-from fastprof.core.remote import has_listings, is_url, shown
 from fastprof.core.streams import temporary_failed
+from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.core.workers import Workers
 
 FOLDER = ".fastprof"  # hidden, because a folder of outputs may be the input of another conversion

@@ -14,8 +14,8 @@ from hashlib import blake2b
 from fastprof.core import remote
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
-from fastprof.core.remote import is_url
 from fastprof.core.sink import Sink
+from fastprof.core.urls import is_url
 from fastprof.core.words import counted
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.files import File, refuse_bad_names, refuse_same_names

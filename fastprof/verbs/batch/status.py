@@ -8,7 +8,7 @@ from collections import Counter
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError
-from fastprof.core.remote import is_url
+from fastprof.core.urls import is_url
 from fastprof.inputs.stored import may_be_store
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 from fastprof.verbs.batch.manifest import is_locked, lines_at, manifest_of, manifests, placed_lines, shard_of

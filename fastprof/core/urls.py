@@ -1,0 +1,46 @@
+"""URLs of remote objects.  core/remote.py opens them."""
+
+from __future__ import annotations
+
+from fastprof.core._typing import Any
+
+CLOUDS = ("s3", "gs", "az")
+_SCHEMES = (*CLOUDS, "https", "http")
+
+
+class Remote:
+    """A remote object that is open for reading, from its beginning or by ranges."""
+
+    size: int
+    identity: tuple[Any, ...]  # changes when the object does
+
+
+def is_url(path: object) -> bool:
+    """Whether this names an object that is read and written over the network."""
+    return isinstance(path, str) and "://" in path and path.partition("://")[0] in _SCHEMES
+
+
+def shown(path: str) -> str:
+    """A path as shown in messages, logs and outputs: URLs without passwords and signatures.
+
+    https://me:secret@host/a.prof?X-Amz-Signature=1f  is  https://host/a.prof
+    """
+    if not is_url(path):
+        return path
+    scheme, _, rest = path.partition("://")
+    if scheme not in CLOUDS:  # object names elsewhere may contain these characters
+        rest = rest.partition("#")[0].partition("?")[0]
+    host, slash, name = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
+
+
+def has_listings(url: str) -> bool:
+    """Whether this URL stands for a folder whose objects can be listed."""
+    return is_url(url) and url.endswith("/") and url.partition("://")[0] in CLOUDS
+
+
+def bare(url: str) -> str:
+    """A URL of https or http without user, password and fragment."""
+    scheme, _, rest = url.partition("#")[0].partition("://")
+    host, slash, name = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
