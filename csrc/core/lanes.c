@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/model.h"
+#include "core/rows.h"
 
 enum { MOST_LANES = 64, MOST_TIES = 1 << 16 };
 
@@ -34,23 +35,12 @@ int fp_lanes_put(struct fp_lanes *l, struct fp_span span) {
     return fp_rounds_put(l->rounds, span.begin, 0, (const uint8_t *)&span, sizeof span);
 }
 
-static uint32_t row(struct fp_batch *out, unsigned op, uint64_t time, uint32_t function, uint32_t thread) {
-    const uint32_t i = out->n++;
-    out->op[i] = (uint8_t)op;
-    out->time[i] = time;
-    out->function[i] = function;
-    out->thread[i] = thread;
-    out->cpu[i] = 0;
-    out->aux[i] = 0;
-    return i;
-}
-
 /* Adds the exits up to `time`.  FP_FULL, or 0. */
 static int leave(struct fp_lane *lane, uint64_t time, struct fp_batch *out) {
     while (lane->n && lane->open[lane->n - 1].end <= time) {
         if (out->n == out->cap) return FP_FULL;
         const struct call *call = &lane->open[--lane->n];
-        row(out, FP_OP_EXIT, call->end, call->function, lane->thread);
+        fp_add_row(out, FP_OP_EXIT, call->end, lane->thread, call->function);
     }
     return 0;
 }
@@ -80,7 +70,7 @@ static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t th
     const uint8_t *p = fp_string(&l->model->strings, span->what, &n);
     uint64_t slice;
     if (fp_batch_payload(out, p, n, &slice)) return out->n ? FP_FULL : FP_E_NOMEM;
-    out->aux[row(out, FP_OP_CUSTOM, span->begin, 0, thread)] = slice;
+    out->aux[fp_add_row(out, FP_OP_CUSTOM, span->begin, thread, 0)] = slice;
     ++*l->rows;
     return 0;
 }
@@ -111,7 +101,7 @@ static int enter(struct fp_lanes *l, struct fp_span *span, struct fp_batch *out)
         if (function == FP_NO_ID || fp_array_room(&lane->open, &lane->cap, (uint64_t)lane->n + 1, sizeof *lane->open))
             return FP_E_NOMEM;
         lane->open[lane->n++] = (struct call){span->end, function};
-        row(out, FP_OP_ENTER, span->begin, function, lane->thread);
+        fp_add_row(out, FP_OP_ENTER, span->begin, lane->thread, function);
         ++*l->rows;
         return 0;
     }

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "core/rows.h"
 #include "perfetto/read_private.h"
 
 static struct fp_perfetto_record record_of(const struct fp_rounds *rounds) {
@@ -35,15 +36,8 @@ static int give_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *
 
 static uint32_t add_row(struct fp_perfetto_read *r, struct fp_batch *out, uint32_t op, uint64_t time, uint32_t thread,
                         uint32_t function) {
-    const uint32_t i = out->n++;
-    out->time[i] = time;
-    out->thread[i] = thread;
-    out->function[i] = function;
-    out->op[i] = (uint8_t)op;
-    out->cpu[i] = 0;
-    out->aux[i] = 0;
     r->n_rows++;
-    return i;
+    return fp_add_row(out, op, time, thread, function);
 }
 
 /* Ends the innermost call of a lane.  FP_DONE, FP_FULL or FP_ASK. */

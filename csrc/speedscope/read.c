@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/rows.h"
 
 enum speedscope_key {
     OTHER = 0,
@@ -211,13 +212,8 @@ static int end_event(struct fp_speedscope_read *r, const struct fp_speedscope_pr
     if (r->event_time < r->last_time) return broken(r, r->at, "an event is earlier than the previous one", NULL, err);
     if (room(p, out)) return FP_FULL;
     r->last_time = r->event_time;
-    const uint32_t i = out->n++;
-    out->time[i] = r->event_time > 0 ? (uint64_t)r->event_time : 0;
-    out->thread[i] = p->thread;
-    out->function[i] = r->functions[r->frame];
-    out->op[i] = r->event_type == 'O' ? FP_OP_ENTER : FP_OP_EXIT;
-    out->cpu[i] = 0;
-    out->aux[i] = 0;
+    fp_add_row(out, r->event_type == 'O' ? FP_OP_ENTER : FP_OP_EXIT, r->event_time > 0 ? (uint64_t)r->event_time : 0,
+               p->thread, r->functions[r->frame]);
     r->rows++;
     return FP_DONE;
 }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/rows.h"
 #include "trace_event/read_private.h"
 
 /* By thread and time, then in file order. */
@@ -127,18 +128,6 @@ static uint32_t thread_of(const struct fp_trace_lanes *l, uint32_t lane) {
     return lane ? l->lanes[lane].thread - 1 : l->thread;
 }
 
-/* Adds a row to a batch with room, and returns its index. */
-static uint32_t add_row(struct fp_batch *out, uint32_t op, uint64_t time, uint32_t thread, uint32_t function) {
-    const uint32_t i = out->n++;
-    out->time[i] = time;
-    out->thread[i] = thread;
-    out->function[i] = function;
-    out->op[i] = (uint8_t)op;
-    out->cpu[i] = 0;
-    out->aux[i] = 0;
-    return i;
-}
-
 /* Adds the exits of calls that end before the head.  FP_FULL or FP_DONE. */
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
@@ -149,7 +138,7 @@ static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
         const struct fp_trace_lane *of = &l->lanes[lane];
         const struct fp_trace_call *call = &of->calls[of->n - 1];
         if (out->n == out->cap) return FP_FULL;
-        add_row(out, FP_OP_EXIT, shown(r, call->end), thread_of(l, lane), call->function);
+        fp_add_row(out, FP_OP_EXIT, shown(r, call->end), thread_of(l, lane), call->function);
         fp_trace_lane_pop(l, lane);
     }
     if (!same && r->has_head) fp_trace_lanes_reset(l, r->head.thread);
@@ -183,7 +172,7 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     }
     if (fp_trace_lane_push(l, lane, (struct fp_trace_call){end, h->id})) return FP_E_NOMEM;
     r->in_lanes += lane > 0;
-    add_row(out, h->op, shown(r, h->time), thread_of(l, lane), h->id);
+    fp_add_row(out, h->op, shown(r, h->time), thread_of(l, lane), h->id);
     return FP_DONE;
 }
 
@@ -200,7 +189,7 @@ static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     if (h->op == FP_OP_ENTER || h->op == FP_OP_ENTER_ARGS) return put_call(r, out);
     if (h->op == FP_OP_ARGUMENT) {
         const uint32_t thread = thread_of(&r->lanes, r->lanes.last);
-        out->aux[add_row(out, FP_OP_ARGUMENT, shown(r, h->time), thread, 0)] = h->id | (uint64_t)h->type << 32;
+        out->aux[fp_add_row(out, FP_OP_ARGUMENT, shown(r, h->time), thread, 0)] = h->id | (uint64_t)h->type << 32;
         return FP_DONE;
     }
     size_t n;
@@ -208,7 +197,7 @@ static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     const uint8_t *p = fp_string(&r->model->strings, h->id, &n);
     const int status = fp_batch_payload(out, p, n, &slice);
     if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : FP_E_NOMEM;
-    out->aux[add_row(out, h->op, shown(r, h->time), h->thread, h->type)] = slice;
+    out->aux[fp_add_row(out, h->op, shown(r, h->time), h->thread, h->type)] = slice;
     return FP_DONE;
 }
 

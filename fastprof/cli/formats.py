@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 
 from fastprof import formats
 from fastprof.cli.arguments import full_help
@@ -92,8 +90,7 @@ def _option(option: Option[Any], f: Format) -> dict[str, Any]:
 
 def _reported(f: Format) -> dict[str, list[dict[str, str]]]:
     """The log entries of the format, by kind."""
-    there = find_spec(f"{f.room}.reported") is not None
-    table = import_module(f"{f.room}.reported").REPORTED.values() if there else ()
+    table = formats.reported_by(f.name).values()
     return {kind: [{"code": e.code, "text": _plain(e.several)} for e in table if e.kind == kind] for kind in _KINDS}
 
 
