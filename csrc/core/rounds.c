@@ -4,7 +4,7 @@
 
 #include "core/array.h"
 
-/* Precedes the bytes of a record, in the arena and in runs. */
+/* Precedes the bytes of a record, in blocks and in runs. */
 struct fp_rounds_head {
     uint64_t time;
     uint32_t n, tag;
@@ -17,6 +17,18 @@ struct fp_rounds_run {
     size_t pos, n, cap;
 };
 
+/* Memory for records that were put one after another.  Records stay where they were copied: a block is used again when
+ * its last record was delivered. */
+struct fp_rounds_block {
+    uint8_t *p;
+    size_t n, cap;
+    uint32_t live; /* records that were not delivered */
+    uint32_t next; /* free blocks: the next one + 1, or 0 */
+};
+
+/* The item of a key: the number of a block, and the offset in it / 8. */
+enum { BLOCK_BITS = 18, PLACE_BITS = BLOCK_BITS - 3 };
+enum { BLOCK = 1 << BLOCK_BITS, MOST_BLOCKS = 1 << (32 - PLACE_BITS) };
 enum { CHUNK = 1 << 18, WINDOW = 1 << 16, HEAD = sizeof(struct fp_rounds_head) };
 
 static size_t padded(uint32_t n) {
@@ -33,8 +45,8 @@ void fp_rounds_clear(struct fp_rounds *r) {
     for (uint32_t i = 0; i < r->n_runs; i++) free(r->runs[i].window);
     free(r->runs);
     free(r->heap);
-    free(r->arena);
-    free(r->spare);
+    for (uint32_t i = 0; i < r->n_blocks; i++) free(r->blocks[i].p);
+    free(r->blocks);
     free(r->keys);
     free(r->chunk);
     memset(r, 0, sizeof *r);
@@ -43,10 +55,43 @@ void fp_rounds_clear(struct fp_rounds *r) {
 /* ---- records in memory ---- */
 
 static const uint8_t *record_of(const struct fp_rounds *r, uint32_t key) {
-    return r->arena + ((size_t)r->keys[key].item << 3);
+    const uint32_t item = r->keys[key].item;
+    return r->blocks[item >> PLACE_BITS].p + ((size_t)(item & ((1u << PLACE_BITS) - 1)) << 3);
 }
 
-/* Sorts the keys.  The sort is stable, so records of the same time stay in the order of the arena. */
+/* Gives up the record of a key. */
+static void release(struct fp_rounds *r, uint32_t key) {
+    const uint32_t number = (r->keys[key].item >> PLACE_BITS) + 1;
+    struct fp_rounds_block *block = &r->blocks[number - 1];
+    r->live -= padded(head_of(record_of(r, key)).n);
+    if (--block->live) return;
+    block->n = 0;
+    if (block->cap > BLOCK) {
+        free(block->p);
+        *block = (struct fp_rounds_block){0};
+    }
+    if (number == r->block) r->block = 0;
+    block->next = r->free_blocks;
+    r->free_blocks = number;
+}
+
+/* The block for the next record; NULL when memory ran out. */
+static struct fp_rounds_block *block_for(struct fp_rounds *r, size_t nbytes) {
+    if (r->block && r->blocks[r->block - 1].cap - r->blocks[r->block - 1].n >= nbytes) return &r->blocks[r->block - 1];
+    if (!r->free_blocks) {
+        if (r->n_blocks == MOST_BLOCKS) return NULL;
+        if (fp_array_zeroed(&r->blocks, &r->cap_blocks, (uint64_t)r->n_blocks + 1, sizeof *r->blocks)) return NULL;
+        r->free_blocks = ++r->n_blocks;
+    }
+    struct fp_rounds_block *block = &r->blocks[r->free_blocks - 1];
+    if (fp_bytes_room(&block->p, &block->cap, nbytes > BLOCK ? nbytes : BLOCK)) return NULL;
+    r->block = r->free_blocks;
+    r->free_blocks = block->next;
+    return block;
+}
+
+/* Sorts the keys.  The sort is stable, so records of the same time stay in the order in which
+ * they were put. */
 static int sort(struct fp_rounds *r) {
     if (r->sorted) return 0;
     r->at = 0;
@@ -54,36 +99,12 @@ static int sort(struct fp_rounds *r) {
     return fp_sort_keyed(r->keys, r->n_keys);
 }
 
-/* Moves the records that were not delivered to the front, in order of time. */
-static int compact(struct fp_rounds *r) {
-    size_t n = 0;
-    uint32_t kept = 0;
-    if (r->at == r->n_keys) {
-        r->arena_n = r->n_keys = r->at = 0;
-        return 0;
-    }
-    if (!r->at) return 0;
-    for (uint32_t i = r->at; i < r->n_keys; i++) n += padded(head_of(record_of(r, i)).n);
-    if (fp_bytes_room(&r->spare, &r->spare_cap, n)) return FP_E_NOMEM;
-    n = 0;
-    for (uint32_t i = r->at; i < r->n_keys; i++) {
-        const uint8_t *p = record_of(r, i);
-        const size_t nbytes = padded(head_of(p).n);
-        memcpy(r->spare + n, p, nbytes);
-        r->keys[kept] = r->keys[i];
-        r->keys[kept++].item = (uint32_t)(n >> 3);
-        n += nbytes;
-    }
-    uint8_t *arena = r->arena;
-    const size_t cap = r->arena_cap;
-    r->arena = r->spare;
-    r->arena_cap = r->spare_cap;
-    r->spare = arena;
-    r->spare_cap = cap;
-    r->arena_n = n;
-    r->n_keys = kept;
+/* Removes the keys of records that were delivered. */
+static void compact(struct fp_rounds *r) {
+    if (!r->at) return;
+    r->n_keys -= r->at;
+    memmove(r->keys, r->keys + r->at, r->n_keys * sizeof *r->keys);
     r->at = 0;
-    return 0;
 }
 
 /* ---- runs ---- */
@@ -198,7 +219,8 @@ static int write_away(struct fp_rounds *r) {
         r->written = run->end += n;
         return FP_ASK;
     }
-    r->arena_n = r->n_keys = r->at = 0;
+    for (uint32_t i = 0; i < r->n_keys; i++) release(r, i);
+    r->n_keys = r->at = 0;
     return 0;
 }
 
@@ -207,7 +229,7 @@ static int write_away(struct fp_rounds *r) {
 int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_t *p, uint32_t n) {
     const size_t nbytes = padded(n);
     int status, left;
-    if (FP_UNLIKELY(r->writing || (r->n_keys && r->arena_n + r->n_keys * sizeof *r->keys * 2 + nbytes > r->most / 2))) {
+    if (FP_UNLIKELY(r->writing || (r->n_keys && r->live + r->n_keys * sizeof *r->keys * 2 + nbytes > r->most / 2))) {
         if (r->writing < 2 && (status = write_away(r))) return status;
         r->writing = 2; /* its first record */
         if ((status = look(r, r->n_runs, &left))) return status;
@@ -216,17 +238,19 @@ int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_
         if (push(r, r->n_runs - 1)) return FP_E_NOMEM;
         r->writing = 0;
     }
-    if ((uint64_t)r->arena_n + nbytes > (uint64_t)UINT32_MAX << 3 ||
-        fp_bytes_room(&r->arena, &r->arena_cap, r->arena_n + nbytes) ||
-        fp_array_room(&r->keys, &r->cap_keys, (uint64_t)r->n_keys + 1, sizeof *r->keys))
-        return FP_E_NOMEM;
+    if (fp_array_room(&r->keys, &r->cap_keys, (uint64_t)r->n_keys + 1, sizeof *r->keys)) return FP_E_NOMEM;
+    struct fp_rounds_block *block = block_for(r, nbytes);
+    if (!block) return FP_E_NOMEM;
     const struct fp_rounds_head head = {time, n, tag};
-    uint8_t *to = r->arena + r->arena_n;
+    uint8_t *to = block->p + block->n;
+    memset(to + nbytes - 8, 0, 8); /* the padding */
     memcpy(to, &head, HEAD);
     memcpy(to + HEAD, p, n);
-    memset(to + HEAD + n, 0, nbytes - HEAD - n);
-    r->keys[r->n_keys++] = (struct fp_keyed){.key = time, .item = (uint32_t)(r->arena_n >> 3)};
-    r->arena_n += nbytes;
+    const uint32_t item = (r->block - 1) << PLACE_BITS | (uint32_t)(block->n >> 3);
+    r->keys[r->n_keys++] = (struct fp_keyed){.key = time, .item = item};
+    block->n += nbytes;
+    block->live++;
+    r->live += nbytes;
     r->sorted = 0;
     r->n_late += time < r->reached;
     if (time > r->newest) r->newest = time;
@@ -244,6 +268,8 @@ void fp_rounds_end(struct fp_rounds *r) {
 
 int fp_rounds_next(struct fp_rounds *r) {
     int status;
+    if (r->is_out) release(r, r->at - 1);
+    r->is_out = 0;
     if (sort(r)) return FP_E_NOMEM;
     if ((status = advance(r))) return status;
     const uint64_t here = r->at < r->n_keys ? r->keys[r->at].key : UINT64_MAX;
@@ -251,11 +277,12 @@ int fp_rounds_next(struct fp_rounds *r) {
     /* at equal times, records in runs come first: they were added earlier */
     if (r->n_heap && (r->at == r->n_keys || time_of(r, r->heap[0]) <= here)) {
         p = r->runs[r->heap[0]].window + r->runs[r->heap[0]].pos;
-        if (head_of(p).time > r->limit) return compact(r);
+        if (head_of(p).time > r->limit) return compact(r), FP_DONE;
         r->from_run = 1;
     } else {
-        if (r->at == r->n_keys || here > r->limit) return compact(r);
+        if (r->at == r->n_keys || here > r->limit) return compact(r), FP_DONE;
         p = record_of(r, r->at++);
+        r->is_out = 1;
     }
     const struct fp_rounds_head head = head_of(p);
     r->time = head.time;

@@ -42,10 +42,12 @@ struct fp_rounds {
     const uint8_t *p;
 
     /* private from here on */
-    uint8_t *arena; /* records: struct fp_rounds_head, then bytes, padded to 8 */
-    uint8_t *spare; /* the arena to which records that stay are moved */
-    size_t arena_n, arena_cap, spare_cap;
-    struct fp_keyed *keys; /* item: offset in the arena / 8 */
+    struct fp_rounds_block *blocks; /* records: struct fp_rounds_head, then bytes, padded to 8 */
+    uint32_t n_blocks, cap_blocks;
+    uint32_t block, free_blocks; /* the one being filled, the first free one; + 1, 0: none */
+    uint64_t live;               /* bytes of records in blocks */
+    int32_t is_out;              /* the record delivered last is in a block */
+    struct fp_keyed *keys;       /* item: the place of the record */
     uint32_t n_keys, cap_keys;
     uint32_t at; /* sorted: the next key */
     int32_t sorted;

@@ -35,7 +35,6 @@ static int finish(struct fp_perf_reader *r, struct fp_perf_deferred *d, const ui
 
 int fp_perf_defer(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event,
                   const struct fp_perf_sample *s) {
-    if (fp_u64s(s->chain + 8 * (s->n_chain - 2), r->swap) != FP_PERF_TO_DEFERRED) return 0;
     if (r->n_deferred == MOST_WAITING) { /* deliver it without user frames */
         r->counts.deferred_alone++;
         return 0;

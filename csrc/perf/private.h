@@ -241,13 +241,17 @@ int fp_perf_has_room_for_fields(const struct fp_perf_reader *r);
 
 /* unwind.c */
 
-/* Unwinds a copy of the stack into r->unwound.  0, FP_ASK: call again, or FP_E_NOMEM. */
+/* Unwinds the copy of a stack, which is not empty, into r->unwound.  0, FP_ASK: call again, or FP_E_NOMEM. */
 int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                    struct fp_err *err);
 
 /* deferred.c */
 
-/* Keeps a copy of a sample whose user frames follow later.  1 if they do, 0 if not, or FP_E_NOMEM. */
+/* Whether the user frames of a sample follow later. */
+static inline int fp_perf_is_deferred(const struct fp_perf_reader *r, const struct fp_perf_sample *s) {
+    return s->n_chain >= 2 && fp_u64s(s->chain + 8 * (s->n_chain - 2), r->swap) == FP_PERF_TO_DEFERRED;
+}
+/* Keeps a copy of a sample whose user frames follow later.  1; 0: too many of them wait; or FP_E_NOMEM. */
 int fp_perf_defer(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event,
                   const struct fp_perf_sample *s);
 /* Completes the samples that wait for a deferred chain.  0 or FP_E_NOMEM. */

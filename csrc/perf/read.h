@@ -44,7 +44,13 @@ enum fp_perf_request {
                                file is readable: fp_perf_give_codes */
 };
 
-enum { FP_PERF_NO_COLUMN = 0xffffffffu, FP_PERF_TYPES = 96, FP_PERF_MOST_FRAMES = 4096, FP_PERF_ENDS = 9 };
+enum {
+    FP_PERF_NO_COLUMN = 0xffffffffu,
+    FP_PERF_TYPES = 96,
+    FP_PERF_MOST_FRAMES = 4096,
+    FP_PERF_ENDS = 9,
+    FP_PERF_RECENT_BITS = 14
+};
 
 /* The fields of an event's attribute. */
 struct fp_perf_attr {
@@ -164,9 +170,10 @@ struct fp_perf_reader {
     size_t own_cap;
 
     /* chains */
-    struct fp_strings chains; /* keys of stacks, see struct key in rows.c */
-    uint32_t *stacks;         /* by chain */
-    uint32_t n_emptied;       /* the model's; when it changes, `stacks` is invalid */
+    struct fp_strings chains;                  /* keys of stacks, see struct key in rows.c */
+    uint32_t *stacks;                          /* by chain */
+    uint32_t n_emptied;                        /* the model's; when it changes, `stacks` is invalid */
+    uint32_t recent[1 << FP_PERF_RECENT_BITS]; /* chains, found without hashing: see place_of; 0: none */
     uint32_t cap_stacks;
     uint8_t *key;
     size_t key_cap;

@@ -273,7 +273,7 @@ static int lose_rest(struct fp_perf_reader *r, struct fp_in *in, int code, const
 /* perf record prints its messages on stderr; `2>&1 |` appends them to the last record. */
 static int is_message(const uint8_t *p, size_t n) {
     static const char text[] = "[ perf record:";
-    return n >= sizeof text - 1 && !memcmp(p, text, sizeof text - 1);
+    return n >= sizeof text - 1 && *p == *text && !memcmp(p, text, sizeof text - 1);
 }
 
 /* The size of a compressed record; 0 until it is known. */
@@ -291,6 +291,27 @@ static uint64_t tracing_size(const struct fp_perf_reader *r, const uint8_t *p, s
     if (left < 12 || n < 12 || n > 16) return 0;
     const uint64_t size = ((uint64_t)fp_u32s(p + 8, r->swap) + 7) & ~7u;
     return size > MOST ? 0 : n + size;
+}
+
+/* Puts the samples at the front of the window into their round: nearly all records.  It leaves those that need care to
+ * outer_record.  0, FP_ASK or FP_E_NOMEM. */
+static int take_samples(struct fp_perf_reader *r, struct fp_in *in, struct fp_err *err) {
+    if (r->skip || r->lost || r->inner_n != r->inner_pos || !r->n_events || !r->events[0].id_all) return 0;
+    while (in->n - in->pos >= FP_PERF_HEAD) {
+        const uint8_t *p = in->p + in->pos;
+        const uint32_t n = fp_u16s(p + 6, r->swap);
+        if (fp_u32s(p, r->swap) != FP_PERF_SAMPLE || n < FP_PERF_HEAD || in->n - in->pos < n) return 0;
+        const uint32_t event = fp_perf_find_event(r, p, n);
+        if (event == FP_NO_ID || fp_perf_check(r, &r->events[event], p, n)) return 0;
+        const uint64_t time = fp_perf_time(r, &r->events[event], p, n);
+        if (!time || time == UINT64_MAX) return 0;
+        const int status = fp_rounds_put(&r->rounds, time, event, p, n);
+        r->request = FP_PERF_SPILL;
+        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        in->pos += n;
+        r->counts.records++;
+    }
+    return 0;
 }
 
 /* The next record in the window: NEXT, FP_MORE, FP_DONE at the end of the range, or as one_record. */
@@ -380,7 +401,7 @@ static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp
 int fp_perf_feed(struct fp_perf_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     int status;
     for (;;) {
-        if ((status = deliver_due(r, out, err))) return status;
+        if ((status = deliver_due(r, out, err)) || (status = take_samples(r, in, err))) return status;
         status = inner_record(r, err);
         if (status == FP_MORE) status = outer_record(r, in, err);
         if (status == FP_DONE && r->last && !r->ending) {

@@ -12,6 +12,7 @@ enum { MOST_CHAINS = 8 << 20 };
 struct key {
     uint64_t user, kernel; /* generations of the maps */
     uint32_t mode, kind;   /* the mode of the first address; whether frames of a branch stack follow */
+    uint64_t ip;
 };
 
 /* The model's mapping, added if needed.  FP_NO_ID when memory ran out. */
@@ -136,32 +137,61 @@ static uint32_t new_stack(struct fp_perf_reader *r, const struct fp_perf_sample 
     return stack_of(r, n);
 }
 
+/* The chain with this key; FP_NO_ID when memory ran out.  Adds a new one. */
+static uint32_t find_chain(struct fp_perf_reader *r, const struct key *key, const struct fp_perf_sample *s,
+                           size_t n_branches) {
+    const size_t n_unwound = r->n_unwound * sizeof *r->unwound, n_chain = 8 * (size_t)s->n_chain;
+    const size_t n = sizeof *key + n_chain + n_branches + n_unwound;
+    if (fp_bytes_room(&r->key, &r->key_cap, n)) return FP_NO_ID;
+    uint8_t *to = r->key;
+    memcpy(to, key, sizeof *key);
+    to += sizeof *key;
+    if (n_chain) memcpy(to, s->chain, n_chain);
+    to += n_chain;
+    if (n_branches) memcpy(to, s->branches, n_branches);
+    if (n_unwound) memcpy(to + n_branches, r->unwound, n_unwound);
+    return fp_strings_intern(&r->chains, r->key, n);
+}
+
+/* The place of a chain in r->recent: the sum of its words, since vectors add them up. */
+static uint32_t place_of(const struct key *key, const struct fp_perf_sample *s) {
+    uint64_t sum = key->ip + key->kind;
+    for (uint64_t i = 0; i < s->n_chain; i++) sum += fp_u64(s->chain + 8 * i);
+    return (uint32_t)(sum * UINT64_C(0x9e3779b97f4a7c15) >> (64 - FP_PERF_RECENT_BITS));
+}
+
+/* Whether a chain has this key and these words. */
+static int is_chain(const struct fp_perf_reader *r, uint32_t chain, const struct key *key,
+                    const struct fp_perf_sample *s) {
+    const uint8_t *p = r->chains.bytes + r->chains.start[chain];
+    const size_t n = 8 * (size_t)s->n_chain;
+    return chain && r->chains.start[chain + 1] - r->chains.start[chain] == sizeof *key + n &&
+           !memcmp(p, key, sizeof *key) && (!n || !memcmp(p + sizeof *key, s->chain, n));
+}
+
 /* The stack of a sample, cached by chain as long as the maps do not change.  FP_NO_ID when memory ran out. */
 static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event *e, uint32_t mode,
                            const struct fp_perf_sample *s) {
     const int by_branches = e->attr.branch_type & FP_PERF_CALL_STACK && s->n_branches;
     const size_t n_branches = by_branches ? 24 * (size_t)s->n_branches : 0;
-    const size_t n_unwound = r->n_unwound * sizeof *r->unwound, n_chain = 8 * (size_t)s->n_chain;
-    const size_t n = sizeof(struct key) + 8 + n_chain + n_branches + n_unwound;
     if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS || r->n_emptied != r->model->n_emptied)) {
         fp_strings_empty(&r->chains);
+        memset(r->recent, 0, sizeof r->recent);
         r->n_emptied = r->model->n_emptied;
     }
-    if (fp_bytes_room(&r->key, &r->key_cap, n)) return FP_NO_ID;
     const struct key key = {
         .user = fp_space_generation(r->space, s->pid),
         .kernel = fp_space_generation(r->space, FP_SPACE_KERNEL),
         .mode = mode,
         .kind = (uint32_t)s->n_chain << 1 | (uint32_t)by_branches,
+        .ip = s->ip,
     };
-    memcpy(r->key, &key, sizeof key);
-    memcpy(r->key + sizeof key, &s->ip, 8);
-    if (n_chain) memcpy(r->key + sizeof key + 8, s->chain, n_chain);
-    if (n_branches) memcpy(r->key + sizeof key + 8 + n_chain, s->branches, n_branches);
-    if (n_unwound) memcpy(r->key + sizeof key + 8 + n_chain + n_branches, r->unwound, n_unwound);
-    const uint32_t before = r->chains.n, id = fp_strings_intern(&r->chains, r->key, n);
+    uint32_t *recent = &r->recent[place_of(&key, s)];
+    if (FP_LIKELY(is_chain(r, *recent, &key, s)) && !n_branches && !r->n_unwound) return r->stacks[*recent];
+    const uint32_t before = r->chains.n, id = find_chain(r, &key, s, n_branches);
     if (id == FP_NO_ID || fp_array_zeroed(&r->stacks, &r->cap_stacks, r->chains.n, sizeof *r->stacks)) return FP_NO_ID;
     if (r->chains.n != before) r->stacks[id] = new_stack(r, s, mode, by_branches);
+    *recent = id;
     return r->stacks[id];
 }
 
@@ -243,12 +273,13 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
     const int is_switch = e->switched_by && !r->is_held; /* once */
     int status = is_switch ? fp_perf_continue_next(r, e, &s, out) : 0;
     if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
-    if (!r->is_held && s.n_chain >= 2) {
+    if (!r->is_held && fp_perf_is_deferred(r, &s)) {
         const int deferred = fp_perf_defer(r, p, n, event, &s);
         if (deferred < 0 || (deferred && is_switch && leave_early(r, e, mode, &s))) return fp_no_memory(err);
         if (deferred) return 0;
     }
-    if ((status = fp_perf_unwind(r, e, &s, err))) return status;
+    r->n_unwound = 0;
+    if (s.n_stack && (status = fp_perf_unwind(r, e, &s, err))) return status;
     uint32_t thread = 0, label = 0;
     if ((e->tid || e->is_off_cpu_time) && fp_perf_thread_of(r, &s, &thread, &label)) return fp_no_memory(err);
     const int has_fields = e->n_fields && s.raw, is_room = has_fields && fp_perf_has_room_for_fields(r);

@@ -47,9 +47,7 @@ void fp_perf_set_table(struct fp_perf_reader *r, const void *table, int why_not)
 
 int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                    struct fp_err *err) {
-    r->n_unwound = 0;
-    if (!s->n_stack || !s->regs || s->regs_abi != ABI_64 || !r->machine || r->swap || s->pid == FP_SPACE_KERNEL)
-        return 0;
+    if (!s->regs || s->regs_abi != ABI_64 || !r->machine || r->swap || s->pid == FP_SPACE_KERNEL) return 0;
     if (!r->unwinder && !(r->unwinder = fp_unwind_new(r->machine, FP_UNWIND_BY_FRAME_POINTERS)))
         return fp_no_memory(err);
     if (!r->unwound && !(r->unwound = malloc(FP_PERF_MOST_FRAMES * sizeof *r->unwound))) return fp_no_memory(err);

@@ -15,10 +15,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
+from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.owner import owned
 from fastprof.symbols.elf import build_id_in
 from fastprof.symbols.names import NameTable
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 PROC_KALLSYMS = "/proc/kallsyms"
 _NOTES = "/sys/kernel/notes"
 _REFERENCES = ("_text", "_stext")
-_LINE = rb"^([0-9a-f]{%d} [TtWwDdBbVv] [^\s]+(?:\t\[[^\]\s]+\])?)[ \t]*$"
 _FIRST_LINE = re.compile(rb"[0-9a-f]{8}(?:[0-9a-f]{8})? [A-Za-z?] \S")
 _MODULE = re.compile(r"(?:.*/)?\[?([^/\]]+?)(?:\.ko(?:\.\w+)?)?\]?$")
 
@@ -77,13 +77,12 @@ class Kallsyms(NameTable):
 
     def __init__(self, path: str | os.PathLike[str], demangle: Demangle = "full") -> None:
         super().__init__(path, demangle)
-        data = self._read()
-        self._width = 16 if re.match(rb"[0-9a-f]{16} ", data) else 8
-        self._lines: list[bytes] = re.findall(_LINE % self._width, data, re.MULTILINE)
-        self._lines.sort(key=self._start)  # stable
-        if not self.reason and (not self._lines or not self._lines[-1][: self._width].strip(b"0")):
-            self.reason = "all addresses are hidden" if self._lines else "no symbols"
-        self._all = self._lines
+        self._text = self._read()
+        self._width = 16 if re.match(rb"[0-9a-f]{16} ", self._text) else 8
+        made = lib.fp_kallsyms_new(ffi.from_buffer("uint8_t[]", self._text), len(self._text), self._width)
+        self._symbols = self._all = owned(made, lib.fp_kallsyms_free, "symbols")
+        if not self.reason and not (self._symbols.n and self._symbols.starts[self._symbols.n - 1]):
+            self.reason = "all addresses are hidden" if self._symbols.n else "no symbols"
         self._parts: dict[str, Kallsyms] = {}
 
     def part(self, module: str) -> Kallsyms:
@@ -91,9 +90,10 @@ class Kallsyms(NameTable):
         if module not in self._parts:
             part = self._parts[module] = Kallsyms.__new__(Kallsyms)
             part.__dict__.update(self.__dict__)
-            mark = b"\t[%b]" % os.fsencode(module)
-            part._lines = [line for line in self._all if (line.endswith(mark) if module else b"\t" not in line)]
-            part.reason = self.reason or ("" if part._lines else "no symbols")
+            name, text = os.fsencode(module), ffi.from_buffer("uint8_t[]", self._text)
+            made = lib.fp_kallsyms_part(self._all, text, len(self._text), name, len(name))
+            part._symbols = owned(made, lib.fp_kallsyms_free, "symbols")
+            part.reason = self.reason or ("" if part._symbols.n else "no symbols")
         return self._parts[module]
 
     def link_address(self, address: int, start: int, offset: int) -> int:
@@ -105,16 +105,15 @@ class Kallsyms(NameTable):
 
     def address_of(self, name: str) -> int | None:
         """The address of a symbol; None if it is missing."""
-        end = b" " + name.encode()
-        return next((int(line[: self._width], 16) for line in self._lines if line.endswith(end)), None)
+        key = name.encode()
+        at = lib.fp_kallsyms_named(self._symbols, ffi.from_buffer("uint8_t[]", self._text), key, len(key))
+        return None if at < 0 else int(self._symbols.starts[at])
 
     def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
+        symbols, text = self._symbols, self._text
         answers: list[tuple[Symbol, ...]] = []
         for address in addresses:
-            at = bisect_right(self._lines, b"%0*x" % (self._width, address), key=self._start)
-            name = self._lines[at - 1][self._width + 3 :].partition(b"\t")[0] if at else b""
+            at = lib.fp_kallsyms_find(symbols, address)
+            name = text[symbols.names[at] : symbols.names[at] + symbols.lengths[at]] if at >= 0 else b""
             answers.append(self._chain(name))
         return answers
-
-    def _start(self, line: bytes) -> bytes:
-        return line[: self._width]

@@ -19,6 +19,7 @@ extern "C" int _start() { return S::g(S().f(3)); }
 """
 # as in enum fp_dwarf_section
 SECTIONS = ("line", "line_str", "str", "str_offsets", "info", "abbrev", "addr", "ranges", "rnglists")
+KALLSYMS = b"ffffffff81000000 T _text\nffffffffc05c1000 t f\t[m]\nffffffff81000000 T first\n0000000000000000 A zero\n"
 BUILDS = {
     "gcc-2": ("g++", "-O1", "-gdwarf-2"),
     "gcc-5": ("g++", "-O2", "-g", "-ffunction-sections"),
@@ -44,6 +45,7 @@ def main() -> None:
         flags = 4 if name in ("gcc-2", "clang-5") else 0
         seed = struct.pack(f"<B{len(SECTIONS)}H", flags, *map(len, parts)) + b"".join(parts)
         (seeds / f"symbols-{name}").write_bytes(seed)
+    (seeds / "symbols-kallsyms").write_bytes(struct.pack(f"<B{len(SECTIONS)}H", *bytes(1 + len(SECTIONS))) + KALLSYMS)
 
 
 main()

@@ -4,11 +4,12 @@
  *   lengths u16   of each section of struct fp_dwarf
  *   sections      one after the other; the last one may be longer or shorter than its length
  *
- * The same bytes are also read as a symbol table, and as that of an unlinked file, with relocations.  Every
+ * The same bytes are also read as a symbol table, as kallsyms, and as an unlinked file with relocations.  Every
  * result must match the query and lie within the sections. */
 #include <stdlib.h>
 
 #include "mutate.h"
+#include "symbols/kallsyms.h"
 #include "symbols/lines.h"
 #include "symbols/relocate.h"
 
@@ -113,6 +114,26 @@ static void read_symbols(uint8_t flags, const uint8_t *p, size_t n) {
     fp_symtab_free(s);
 }
 
+static void read_kallsyms(uint32_t width, const uint8_t *p, size_t n) {
+    struct fp_kallsyms *all = fp_kallsyms_new(p, n, width);
+    if (!all) abort();
+    uint64_t in_parts = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct fp_kallsyms *part = fp_kallsyms_part(all, p, n, (const uint8_t *)"m", i);
+        if (!part) abort();
+        in_parts += part->n;
+        fp_kallsyms_free(part);
+    }
+    if (in_parts > all->n) abort();
+    for (uint64_t i = 0; i < all->n; i++) {
+        if (all->names[i] > n || all->lengths[i] > n - all->names[i]) abort();
+        if (i && all->starts[i] < all->starts[i - 1]) abort();
+        if (fp_kallsyms_find(all, all->starts[i]) < (int64_t)i) abort();
+        if (fp_kallsyms_named(all, p, p + all->names[i], all->lengths[i]) < 0) abort();
+    }
+    fp_kallsyms_free(all);
+}
+
 /* A quarter each: symbols, relocations, the relocated section. */
 static void relocate(uint8_t flags, uint8_t *p, size_t n) {
     static const uint32_t machines[] = {3, 8, 20, 21, 22, 40, 62, 183};
@@ -191,6 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(exact, data + head, n);
     read_lines(data, size, exact, n);
     read_symbols(data[0], exact, n);
+    read_kallsyms(data[0] & 1 ? 8 : 16, exact, n);
     relocate(data[0], exact, n);
     free(exact);
     return 0;
