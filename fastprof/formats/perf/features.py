@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import struct
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.formats.perf.container import Description, Feature, descriptions
-from fastprof.formats.perf.tracing import Tracepoint, tracepoints
+
+if TYPE_CHECKING:
+    from fastprof.formats.perf.tracing import Tracepoint
 
 _TEXTS = {3: "host", 4: "kernel", 5: "perf_version", 6: "arch", 8: "cpu", 9: "cpu_id"}
 _CPUS, _MEMORY, _COMMAND, _EVENTS, _TIMES, _COMPRESSED, _CLOCK = 7, 10, 11, 12, 21, 27, 29
@@ -62,6 +64,8 @@ class Features:
         if number in _TEXTS:
             self.facts[_TEXTS[number]] = feature.text().decode("utf-8", "replace")
         elif number == self.TRACING:
+            from fastprof.formats.perf.tracing import tracepoints  # few recordings need its expressions
+
             for found in tracepoints(feature.data):
                 self.tracepoints[found.id] = found
         elif number == _CPUS:

@@ -37,10 +37,10 @@ from fastprof.formats.perf.inflate import Inflate
 from fastprof.formats.perf.names import BPF_OUTPUT, CONTEXT_SWITCHES, DUMMY, SOFTWARE, TRACEPOINT, name_of
 from fastprof.formats.perf.reported import REPORTED
 from fastprof.formats.perf.tables import ENDS, MACHINES, Tables
-from fastprof.formats.perf.tracing import Tracepoint
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.formats.perf.tracing import Tracepoint
 
 _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE, _TRACING_DATA = 64, 65, 67, 78, 80, 66
 _UPDATE_NAME = 2
