@@ -260,6 +260,13 @@ static int leave_early(struct fp_perf_reader *r, const struct fp_perf_event *e, 
     return stack == FP_NO_ID ? FP_E_NOMEM : fp_perf_leave_at(r, e, s, stack, label);
 }
 
+/* Unwinds the copy of the stack, if the sample has one.  0, FP_ASK or an error. */
+static int unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                  struct fp_err *err) {
+    r->n_unwound = 0;
+    return s->n_stack ? fp_perf_unwind(r, e, s, err) : 0;
+}
+
 int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
                 struct fp_err *err) {
     struct fp_perf_sample s;
@@ -278,8 +285,7 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
         if (deferred < 0 || (deferred && is_switch && leave_early(r, e, mode, &s))) return fp_no_memory(err);
         if (deferred) return 0;
     }
-    r->n_unwound = 0;
-    if (s.n_stack && (status = fp_perf_unwind(r, e, &s, err))) return status;
+    if ((status = unwind(r, e, &s, err))) return status;
     uint32_t thread = 0, label = 0;
     if ((e->tid || e->is_off_cpu_time) && fp_perf_thread_of(r, &s, &thread, &label)) return fp_no_memory(err);
     const int has_fields = e->n_fields && s.raw, is_room = has_fields && fp_perf_has_room_for_fields(r);
