@@ -77,7 +77,7 @@ static void release(struct fp_rounds *r, uint32_t key) {
 
 /* The block for the next record; NULL when memory ran out. */
 static struct fp_rounds_block *block_for(struct fp_rounds *r, size_t nbytes) {
-    if (r->block && r->blocks[r->block - 1].cap - r->blocks[r->block - 1].n >= nbytes) return &r->blocks[r->block - 1];
+    if (r->block && r->blocks[r->block - 1].n + nbytes <= BLOCK) return &r->blocks[r->block - 1];
     if (!r->free_blocks) {
         if (r->n_blocks == MOST_BLOCKS) return NULL;
         if (fp_array_zeroed(&r->blocks, &r->cap_blocks, (uint64_t)r->n_blocks + 1, sizeof *r->blocks)) return NULL;
