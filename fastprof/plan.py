@@ -351,6 +351,7 @@ def _pipeline(
     facts = Facts(view, view, holds, options, several and not holds.unmerged, several)
     facts = facts._replace(profiles=_profiles(branches, holds, merge), in_order=_in_order(plan))
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
+    _let_add_up(branches, joined, options)
     _check(inputs, view, holds, options)
     if several:
         used.update(bridges.COMMON_VALUES.options)
@@ -379,6 +380,17 @@ def _is_distinct(branches: list[Branch]) -> bool:
     inputs = [input_ for branch in branches for input_ in branch.inputs]
     kept = all({one.place for one in branch.operators} <= bridges.KEEP_DISTINCT for branch in branches)
     return len(inputs) == 1 and inputs[0].distinct and kept and not branches[0].bridge
+
+
+def _let_add_up(branches: list[Branch], joined: list[Operator], options: Options) -> None:
+    """Let readers of stacks begin to add up rows, if an operator does so before anything looks at single ones."""
+    looked_at = (*bridges.SELECT["stacks"].options, *bridges.RENAME_VALUES.options)
+    if any(option in options for option in looked_at):
+        return
+    for branch in branches:
+        added_up = {*branch.bridge, *joined} & bridges.ADD_UP_STACKS
+        for input_ in branch.inputs if added_up and not branch.operators else ():
+            input_.summed = input_.view == "stacks"
 
 
 def _in_order(plan: Plan) -> bool:

@@ -22,7 +22,7 @@ static const struct batch_column columns[] = {
     COL(bb, BIT(FP_GRAPH)),
     COL(target_address, BIT(FP_GRAPH)),
     COL(target_bb, BIT(FP_GRAPH)),
-    COL(count, BIT(FP_GRAPH)),
+    COL(count, BIT(FP_STACKS) | BIT(FP_GRAPH)),
     COL(count2, BIT(FP_GRAPH)),
     COL(function, BIT(FP_TIMELINE) | BIT(FP_GRAPH)),
     COL(thread, BIT(FP_TIMELINE) | BIT(FP_STACKS)),
@@ -116,6 +116,7 @@ struct fp_batch *fp_batch_copy(const struct fp_batch *b) {
     if (b->bytes_n) memcpy(to->bytes, b->bytes, b->bytes_n);
     to->n = b->n;
     to->part = b->part;
+    to->is_summed = b->is_summed;
     to->bytes_n = b->bytes_n;
     return to;
 }
@@ -286,12 +287,18 @@ uint64_t fp_batch_cpus(const struct fp_batch *b) {
     return any;
 }
 
+static uint64_t samples_of(const struct fp_batch *b) {
+    uint64_t n = b->is_summed ? 0 : b->n;
+    for (uint32_t i = 0; b->is_summed && i < b->n; i++) n += b->count[i];
+    return n;
+}
+
 int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
     const uint8_t *kind = b->view == FP_TIMELINE ? b->op : b->kind;
     if (kind)
         count_kinds(kind, b->n, s->rows);
     else
-        s->rows[0] += b->n;
+        s->rows[0] += samples_of(b);
     if (b->view == FP_TIMELINE) {
         uint64_t first = s->first_time, last = s->last_time;
         for (uint32_t i = 0; i < b->n; i++) {

@@ -43,7 +43,8 @@ struct fp_batch {
     uint32_t part;     /* index into the model's parts */
     uint32_t n_values; /* value columns in use; 0 for a timeline */
     uint32_t values_cap;
-    int64_t *values; /* stacks, graph */
+    int32_t is_summed; /* stacks: rows are sums of samples, `count` says of how many; 0: `count` is not set */
+    int64_t *values;   /* stacks, graph */
 
     uint64_t *time;     /* timeline: ticks.  stacks: nanoseconds, 0 = none */
     uint64_t *aux;      /* timeline: set for the ops that use it (enum fp_op) */
@@ -65,7 +66,7 @@ struct fp_batch {
     uint32_t *target_line;
     uint64_t *target_address;
     uint64_t *target_bb;
-    uint64_t *count;  /* graph: calls, jumps, jumps followed */
+    uint64_t *count;  /* graph: calls, jumps, jumps followed.  stacks: see is_summed */
     uint64_t *count2; /* graph: conditional jumps executed */
 
     uint8_t *bytes; /* payloads of this batch's rows */
@@ -136,6 +137,11 @@ int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s);
 uint64_t fp_batch_cpus(const struct fp_batch *b);
 
 /* cffi-end */
+
+/* The samples that a row of stacks represents. */
+static inline uint64_t fp_batch_samples(const struct fp_batch *b, uint32_t row) {
+    return b->is_summed ? b->count[row] : 1;
+}
 
 /* The payload of a row, by its `aux`.  An empty payload is not in `bytes`, which may be NULL. */
 static inline const uint8_t *fp_batch_bytes(const struct fp_batch *b, uint64_t slice) {

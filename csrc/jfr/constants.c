@@ -20,6 +20,7 @@ void fp_jfr_forget(struct fp_jfr_reader *r) {
     r->n_pools = 0;
     r->arena_n = 0;
     r->epoch++;
+    r->sure_ticks = 0; /* rows of this chunk are not found again */
     fp_table_empty(&r->functions);
 }
 

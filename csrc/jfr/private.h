@@ -290,6 +290,16 @@ struct fp_jfr_op {
 
 struct fp_jfr_pool;
 
+/* The varints of a usual event with nothing else.  Those of its stack, thread, state and class follow each other:
+ *
+ *   a0 8d 06 | 07 | ac 02 | 05 | 18      start 0, keys 1 to 4, value 4, n 5
+ */
+struct fp_jfr_shape {
+    uint8_t n; /* 0: events are not like that */
+    uint8_t start, from, to;
+    uint8_t value, width; /* `width`: the bytes of the value's type; 0: there is no value */
+};
+
 struct fp_jfr_program {
     uint32_t op, n_ops;
     uint32_t n_until_set; /* operations up to the last one that sets a slot */
@@ -302,7 +312,8 @@ struct fp_jfr_program {
     uint32_t epoch;             /* the chunk's that the following were set for */
     int32_t is_usual;           /* a time, one sample each, a stack that is a constant, a value without a unit */
     struct fp_jfr_pool *stacks; /* NULL: none */
-    int32_t is_bad;             /* it cannot be compiled; `what`: why */
+    struct fp_jfr_shape shape;
+    int32_t is_bad; /* it cannot be compiled; `what`: why */
     const char *what;
     uint64_t got;
 };
@@ -385,14 +396,37 @@ struct fp_jfr_ready {
     uint64_t size;
     struct fp_jfr_constant *stack;  /* NULL: not looked up */
     struct fp_jfr_context *context; /* fp_jfr_context_at its keys */
+    struct fp_jfr_summed *summed;   /* where its row can be found again; NULL: nowhere */
+    uint64_t low, high;             /* its key there */
     uint32_t type;
     uint64_t slots[FP_JFR_EVENT_SLOTS];
 };
 enum { FP_JFR_AHEAD = 32 };
 
+/* A row of the batch, by the bytes of the keys of its events. */
+struct fp_jfr_summed {
+    uint64_t low, high;
+    uint32_t type;
+    uint32_t generation; /* of the reader; if another: unused entry */
+    uint32_t at;         /* its count, in the values of the batch */
+    uint32_t row : 24, metric : 5, has_value : 1, no_stack : 1, truncated : 1;
+};
+enum { FP_JFR_SUMMED = 1 << 13, FP_JFR_MOST_ROWS = 1 << 24 };
+/* Its place is one of the two from here on. */
+static inline struct fp_jfr_summed *fp_jfr_summed_at(const struct fp_jfr_reader *r, uint32_t type, uint64_t low,
+                                                     uint64_t high) {
+    return &r->summed[fp_mix(low ^ (uint64_t)type << 56, high) & (FP_JFR_SUMMED - 2)];
+}
+
 /* Decodes up to `most` events that become rows, from the window's position on; it stops at one that it cannot decode.
- * Returns their number; if it is 0, the position moves past records that become no rows. */
-uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most);
+ * Returns their number; if it is 0, the position moves past records that become no rows.  If samples are added up,
+ * events whose row `out` has already are added to it; the next one is the only one decoded. */
+uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most,
+                      struct fp_batch *out);
+/* Begins a chunk: no row of another one is found again. */
+void fp_jfr_begin_sums(struct fp_jfr_reader *r);
+/* Ends a call: the times of the samples that were added to rows. */
+void fp_jfr_end_sums(struct fp_jfr_reader *r);
 
 /* An event that becomes rows. */
 struct fp_jfr_event {

@@ -87,11 +87,12 @@ struct fp_jfr_place {
 
 struct fp_jfr_counts {
     uint64_t rows;
-    uint64_t no_stack;      /* samples without a stack */
-    uint64_t truncated;     /* samples whose stack the JVM cut */
-    uint64_t dangling;      /* references to constants that the chunk lacks */
-    uint64_t unknown_types; /* events of types that the metadata lacks */
-    uint64_t depth;         /* frames of the deepest stack */
+    uint64_t no_stack;              /* samples without a stack */
+    uint64_t truncated;             /* samples whose stack the JVM cut */
+    uint64_t dangling;              /* references to constants that the chunk lacks */
+    uint64_t unknown_types;         /* events of types that the metadata lacks */
+    uint64_t depth;                 /* frames of the deepest stack */
+    uint64_t first_time, last_time; /* of samples added to rows; first > last: none */
     /* timelines */
     uint64_t instants;  /* events without a duration */
     uint64_t lanes;     /* threads added for overlapping events */
@@ -104,7 +105,9 @@ struct fp_jfr_reader {
     struct fp_model *model;
     struct fp_rounds rounds; /* timelines */
     int32_t lenient;
-    int32_t timeline; /* read events with durations, not samples */
+    int32_t timeline;    /* read events with durations, not samples */
+    int32_t is_summed;   /* add up samples with equal stacks and labels: single times are not needed */
+    int32_t is_portable; /* for tests: use no instructions that only some processors have */
     /* options */
     int32_t kinds;                 /* add suffixes to names for how code was compiled: _[j] ... */
     int32_t signatures;            /* add parameter types to names */
@@ -192,8 +195,13 @@ struct fp_jfr_reader {
     struct fp_strings chains; /* stacks as frames of the model, leaf first */
     uint32_t *stack_of;       /* by chain */
     uint32_t cap_stack_of;
-    struct fp_jfr_context *contexts; /* the last ones */
-    struct fp_jfr_slot *slots;       /* FP_JFR_SLOTS for each type whose events are decoded ahead */
+    struct fp_jfr_context *contexts;  /* the last ones */
+    struct fp_jfr_summed *summed;     /* rows of the batch, by the bytes of their events */
+    uint32_t generation;              /* of rows that can be found there */
+    uint32_t n_tried, n_found;        /* events looked up there */
+    uint64_t sure_ticks;              /* this many ticks from the chunk's start on have times */
+    uint64_t first_ticks, last_ticks; /* of samples added to rows */
+    struct fp_jfr_slot *slots;        /* FP_JFR_SLOTS for each type whose events are decoded ahead */
     uint32_t n_slots, cap_slots;
     struct fp_buf name, more;
     uint32_t thread_key, class_key, state_key; /* strings */

@@ -116,6 +116,7 @@ FP_INLINE void put(struct fp_jfr_reader *r, uint64_t time, const struct fp_jfr_c
     out->label[i] = context->label;
     out->values[(size_t)column * out->cap + i] = count;
     if (r->has_value[context->metric]) out->values[(size_t)(column + 1) * out->cap + i] = value;
+    if (r->is_summed) out->count[i] = 1;
     r->counts.rows++;
 }
 
@@ -158,6 +159,25 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     return 0;
 }
 
+/* Makes the next row of the batch findable by the keys of its event. */
+static void remember(const struct fp_jfr_reader *r, const struct fp_jfr_ready *one, uint32_t metric,
+                     const struct fp_jfr_constant *stack, const struct fp_batch *out) {
+    struct fp_jfr_summed *to = one->summed;
+    const uint64_t at = (uint64_t)r->column[metric] * out->cap + out->n;
+    if (at > UINT32_MAX || out->n >= FP_JFR_MOST_ROWS) return;
+    to[1] = to[0];
+    *to = (struct fp_jfr_summed){.low = one->low,
+                                 .high = one->high,
+                                 .type = one->type,
+                                 .generation = r->generation,
+                                 .at = (uint32_t)at,
+                                 .row = out->n & (FP_JFR_MOST_ROWS - 1),
+                                 .metric = metric & 31,
+                                 .has_value = r->has_value[metric] != 0,
+                                 .no_stack = stack->known == 1,
+                                 .truncated = stack->also != 0};
+}
+
 /* Adds the row of an event whose context and stack are known already, as of most events.  1, or 0: it is not. */
 static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, struct fp_batch *out) {
     const struct fp_jfr_constant *stack = one->stack;
@@ -172,6 +192,7 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     if (FP_UNLIKELY(!has_columns(r, context->metric, out))) return 0;
     r->counts.no_stack += stack->known == 1;
     r->counts.truncated += stack->also;
+    if (one->summed) remember(r, one, context->metric, stack, out);
     put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context, stack->known - 1, 1, value, out);
     return 1;
 }
@@ -180,7 +201,7 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
 static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_jfr_ready ready[FP_JFR_AHEAD];
     const uint32_t room = out->cap - out->n;
-    const uint32_t n = fp_jfr_ahead(r, in, ready, room < FP_JFR_AHEAD ? room : FP_JFR_AHEAD);
+    const uint32_t n = fp_jfr_ahead(r, in, ready, room < FP_JFR_AHEAD ? room : FP_JFR_AHEAD, out);
     if (!n) return FP_MORE;
     for (uint32_t k = 0; k < n; k++) {
         const struct fp_jfr_ready *one = &ready[k];
@@ -209,11 +230,10 @@ static int row_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_re
     return row(r, type, record, slots, out, err);
 }
 
-int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_jfr_record record;
     uint32_t type;
     int status;
-    if (fp_jfr_index(r)) return fp_no_memory(err);
     for (;;) {
         if (fp_jfr_skipped(r, in)) return FP_MORE;
         while (!(status = rows_ahead(r, in, out, err))) {
@@ -223,4 +243,13 @@ int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
         if ((status = row_of(r, type, &record, out, err))) return status;
         r->skip = record.size;
     }
+}
+
+int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    if (fp_jfr_index(r)) return fp_no_memory(err);
+    if (!out->n || !r->sure_ticks) fp_jfr_begin_sums(r);
+    out->is_summed = r->is_summed;
+    const int status = feed(r, in, out, err);
+    fp_jfr_end_sums(r);
+    return status;
 }

@@ -94,6 +94,8 @@ class Input:
     # stacks: one part, in which no two rows have the same stack of addresses and labels, so sums need not look for them
     distinct: bool = False
     renews_stacks: bool = False  # adds its stacks again after Model.empty_stacks
+    # stacks, set by plans: the next operator adds up rows without their times, so the reader may begin to do so
+    summed: bool = False
     advice: Entry | None = None  # set after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
     stated: Mapping[str, Any] = {}  # for `info`: facts of the file apart from its parts; set after the rows

@@ -209,7 +209,7 @@ class Inputs:
         if seen.time_range:  # the file was already read to resolve it
             options = options.with_given(**{TIME_RANGE.name: seen.time_range})
         reader = _reader(source, seen.format, self._model, options, self._log)
-        reader.view = seen.view
+        reader.view, reader.summed = seen.view, seen.summed
         yield from reader.rows(capacity, encoded=encoded)
         seen.n_read, seen.advice = reader.n_read, reader.advice
         self._open.remove(source)

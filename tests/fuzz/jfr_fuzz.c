@@ -1,4 +1,5 @@
-/* Flight recordings under the fuzzer.  The last byte chooses options, the one before it the size of a window.  Chunks
+/* Flight recordings under the fuzzer.  The last byte chooses options, the one before it the size of a window, which
+ * also chooses the instructions.  Chunks
  * are read as if the JVM had not finished them, so that changed sizes do not end everything. */
 #include "jfr/read.h"
 #include "mutate.h"
@@ -130,6 +131,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fp_jfr_reader *r = model ? fp_jfr_reader_new(model) : NULL;
     if (!r) abort();
     r->lenient = options & 1;
+    r->is_portable = data[size - 2] & 1;
+    r->is_summed = data[size - 2] >> 1 & 1;
     r->timeline = options >> 1 & 1;
     r->kinds = r->signatures = options >> 2 & 1;
     r->join = r->class_leaf = r->cut_root = options >> 3 & 1;

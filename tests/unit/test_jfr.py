@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 
 import fastprof
+from fastprof.core.engine import read
 from fastprof.core.errors import FormatError, UsageError
+from fastprof.core.log import Log
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.source import Source
+from fastprof.formats.jfr.read import JfrReader
 from tests.support.jfrfile import DURATION, THREAD, TYPES, Chunk, Field
 from tests.support.paths import CORPUS
 from tests.support.product import batches, open_input
@@ -311,3 +317,77 @@ def counted(text: str) -> Counter[str]:
         stack, _, count = line.rpartition(" ")
         found[re.sub(r"_\[[0j1ik]\](?=;|$)", "", stack)] += int(count)
     return found
+
+
+# ---- samples that are added up, and processors without certain instructions
+
+
+def totals(data: bytes, *, summed: bool, portable: bool) -> tuple[Counter[Any], int, tuple[int, int]]:
+    """Values and numbers of samples by stack, labels and thread; the rows; first and last time."""
+    model, log = Model(), Log()
+    reader = JfrReader(Source(data), model, Options(), log)
+    reader.summed, reader._r.is_portable = summed, portable
+    found: Counter[Any] = Counter()
+    times, rows = list[int](), 0
+    for batch in read(reader):
+        rows += len(batch)
+        for i in range(len(batch)):
+            key = int(batch.c.stack[i]), int(batch.c.label[i]), int(batch.c.thread[i])
+            found[key, "samples"] += int(batch.c.count[i]) if summed else 1
+            times += [int(batch.c.time[i])]
+            for k in range(batch.c.n_values):
+                found[key, k] += int(batch.c.values[k * batch.c.cap + i])
+    counts = reader._r.counts
+    assert counts.rows == sum(n for (_, what), n in found.items() if what == "samples")
+    first, last = min(times), max(times)
+    return found, rows, (min(first, int(counts.first_time)), max(last, int(counts.last_time)))
+
+
+def many_samples() -> bytes:
+    """Two chunks of samples of several kinds; some have values that differ, stacks that are not there, or long keys."""
+    data = b""
+    for number in range(2):
+        chunk = Chunk(first_id=20 if number else 1 << 40)
+        threads = [chunk.thread(f"t{i}", i, 100 + i) for i in range(3)]
+        stacks = [chunk.stack([(f"a/B{i}", "m", "()V", i, 2, "Inlined")], truncated=i == 4) for i in range(9)]
+        stacks.append(stacks[-1] + 1000)
+        class_, state = chunk.class_("a/C"), chunk.state("STATE_RUNNABLE")
+        for i in range(3000):
+            thread, stack = threads[i % 3], stacks[i * i % 10]
+            ticks = i * 1000 % 7919 + (1 << 62 if i % 1000 == 9 else 0)
+            if i % 4:
+                chunk.event("jdk.ObjectAllocationInNewTLAB", ticks, thread, stack, class_, 16, 1 << 9 * (i % 5))
+            else:
+                chunk.event("jdk.ExecutionSample", ticks, thread, stack, state)
+        data += chunk.bytes()
+    return data
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_samples_that_are_added_up_are_those_of_the_recording(portable: bool) -> None:
+    data = many_samples()
+    expected = totals(data, summed=False, portable=False)
+    assert expected[1] == 6000
+    assert totals(data, summed=False, portable=portable) == expected
+    found = totals(data, summed=True, portable=portable)
+    assert (found[0], found[2]) == (expected[0], expected[2])
+    assert found[1] < 2500  # missing stacks and times out of range stay single
+
+
+def test_sums_of_values_beyond_64_bits_become_several_rows() -> None:
+    chunk = Chunk()
+    thread, stack, class_ = chunk.thread("t", 1, 7), chunk.stack([WORK]), chunk.class_("a/C")
+    for ticks in range(1000):
+        chunk.event("jdk.ObjectAllocationInNewTLAB", ticks, thread, stack, class_, 16, (1 << 55) - 1)
+    found, rows, _ = totals(chunk.bytes(), summed=True, portable=False)
+    assert 4 <= rows < 8
+    assert {what: n for (_, what), n in found.items()} == {"samples": 1000, 0: 1000, 1: 1000 * ((1 << 55) - 1)}
+
+
+def test_what_the_log_counts_does_not_depend_on_sums() -> None:
+    log = fastprof.convert(io.BytesIO(many_samples()), io.BytesIO(), to="folded")
+    counted_ = {entry.code: n for entry, _, n in log.not_representable.counted()}
+    assert counted_["labels-and-threads"] == counted_["sample-times"] == 6000
+    facts = fastprof.info(many_samples()).facts
+    assert facts["records"] == 6000
+    assert facts["last_time_ns"] > facts["first_time_ns"] > 0

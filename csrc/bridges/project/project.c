@@ -105,10 +105,11 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
             if (__builtin_add_overflow(*to, in->values[(size_t)k * in->cap + i], to))
                 return fp_fail_beyond(err, "the sum of a stack's samples", columns[k], "2^63 - 1");
         }
-        s->labelled += in->label[i] != 0;
-        s->timed += in->time[i] != 0;
+        const uint64_t n = fp_batch_samples(in, i);
+        s->labelled += in->label[i] ? n : 0;
+        s->timed += in->time[i] ? n : 0;
+        s->samples += n;
     }
-    s->samples += in->n;
     return FP_DONE;
 }
 

@@ -69,6 +69,7 @@ static void move(struct fp_batch *b, uint32_t to, uint32_t from) {
     b->label[to] = b->label[from];
     b->thread[to] = b->thread[from];
     b->time[to] = b->time[from];
+    b->count[to] = b->count[from];
     for (uint32_t k = 0; k < b->n_values; k++)
         b->values[(size_t)k * b->cap + to] = b->values[(size_t)k * b->cap + from];
 }
@@ -80,9 +81,9 @@ int fp_shallow_put(struct fp_shallow *s, struct fp_batch *b) {
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t kept = s->kept[b->stack[i]];
         const int is_cut = kept != b->stack[i];
-        s->n_cut += (uint64_t)is_cut;
+        s->n_cut += is_cut ? fp_batch_samples(b, i) : 0;
         b->stack[i] = kept;
-        if (is_cut && n && b->stack[n - 1] == kept && b->label[n - 1] == b->label[i] &&
+        if (is_cut && n && !b->is_summed && b->stack[n - 1] == kept && b->label[n - 1] == b->label[i] &&
             b->thread[n - 1] == b->thread[i] && !b->time[n - 1] && !b->time[i] && added(b, n - 1, i))
             continue;
         if (n != i) move(b, n, i);

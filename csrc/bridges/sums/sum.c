@@ -121,7 +121,7 @@ static inline uint32_t kept(struct fp_sum *s, uint32_t **known, uint32_t *cap, u
 static void count_unlabelled(struct fp_sum *s, const struct fp_batch *in, uint32_t from, uint32_t n) {
     const uint32_t labels = s->keep & FP_SUM_LABELS, threads = s->keep & (FP_SUM_PROCESS | FP_SUM_THREAD);
     for (uint32_t i = from; i < from + n; i++)
-        s->unlabelled += (in->label[i] && !labels) || (in->thread[i] && !threads);
+        if ((in->label[i] && !labels) || (in->thread[i] && !threads)) s->unlabelled += fp_batch_samples(in, i);
 }
 
 /* The key of a row; most are what is guessed.  FP_NO_ID when memory ran out. */
@@ -172,7 +172,7 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
                 s->taken = from + k;
                 return fp_fail_beyond(err, "the sum of a stack's samples", column, "2^63 - 1");
             }
-            s->timed += in->time[from + k] != 0;
+            if (in->time[from + k]) s->timed += fp_batch_samples(in, from + k);
         }
     }
     return FP_DONE;

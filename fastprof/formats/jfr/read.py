@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Reader
+from fastprof.core.engine import Reader, Summary, read
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
@@ -86,6 +86,7 @@ class JfrReader(Reader):
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         self.source.spool()
         self._r.timeline = self.view == "timeline"
+        self._r.is_summed = self.summed
         yield from self._survey()
         self._choose_columns()
         for chunk, how in zip(self._chunks, self._sampling, strict=True):
@@ -418,6 +419,19 @@ class JfrReader(Reader):
                 self._spilled.append(there)
             else:
                 self._spilled.read(rounds.offset, there)
+
+    def summary(self) -> Summary | None:
+        """The totals of rows that are sums of samples."""
+        if self.view != "stacks":
+            return None
+        self.summed = True
+        summary = Summary()
+        for _ in summary.seen(read(self), self.model):
+            pass
+        counts = self._r.counts
+        summary.c.first_time = min(summary.c.first_time, counts.first_time)
+        summary.c.last_time = max(summary.c.last_time, counts.last_time)
+        return summary
 
     # ---- the end
 
