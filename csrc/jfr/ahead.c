@@ -224,7 +224,7 @@ FP_INLINE struct layout layout_of(const struct with with, const struct fp_jfr_sh
     return found;
 }
 
-/* 0 if this is the row of events with these keys; no branches, because they could not be foreseen. */
+/* 0 if this is the row of events with these keys.  No branches: the processor would mispredict them. */
 static inline uint64_t differs(const struct fp_jfr_summed *one, uint64_t low, uint64_t high, uint32_t type,
                                uint32_t generation) {
     return (one->low ^ low) | (one->high ^ high) | (one->generation ^ generation) | (one->type ^ type);
