@@ -41,7 +41,9 @@ BUILD = Path("build", f"{KIND}-{sys.implementation.cache_tag}")
 flags = ["-std=c11", "-fvisibility=hidden"]
 # No SLP vectorizer: it packs the neighbouring words of a stack frame through a vector register, and the
 # stack machine, which reads a frame right after it was written, waits for that: 10 % of an XRay conversion.
-flags += ["-O1", "-g", "-DFP_DEBUG"] if DEBUG or SANITIZE else ["-O3", "-fno-tree-slp-vectorize", "-g0", "-DNDEBUG"]
+# No frame pointers: zig keeps them unless told otherwise.
+release = ["-O3", "-fno-tree-slp-vectorize", "-fomit-frame-pointer", "-g0", "-DNDEBUG"]
+flags += ["-O1", "-g", "-DFP_DEBUG"] if DEBUG or SANITIZE else release
 link = []
 if SANITIZE == "thread":
     flags += ["-fsanitize=thread"]
