@@ -43,7 +43,7 @@ struct fp_batch {
     uint32_t part;     /* index into the model's parts */
     uint32_t n_values; /* value columns in use; 0 for a timeline */
     uint32_t values_cap;
-    int32_t is_summed; /* stacks: rows are sums of samples, `count` says of how many; 0: `count` is not set */
+    int32_t is_summed; /* stacks: each row is a sum of `count` samples; 0: `count` is not set */
     int64_t *values;   /* stacks, graph */
 
     uint64_t *time;     /* timeline: ticks.  stacks: nanoseconds, 0 = none */

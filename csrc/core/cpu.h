@@ -1,7 +1,7 @@
 /* core/cpu.h - which vector instructions this machine has.
  *
- * __builtin_cpu_supports does not serve: it reads a table of the compiler's runtime library, which zig, the compiler of
- * our wheels, never fills, so that it answers no everywhere.
+ * __builtin_cpu_supports reads a table in the compiler's runtime library.  Zig, which compiles our wheels, never fills
+ * it, so the answer would always be no.
  */
 #ifndef FP_CPU_H
 #define FP_CPU_H

@@ -123,7 +123,7 @@ static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, ui
     err->got_kind = FP_GOT_TEXT;
     err->want = want;
     err->text_n = (uint32_t)(n < sizeof err->text ? n : sizeof err->text);
-    if (err->text_n != 0) memcpy(err->text, text, err->text_n); // `text` may be NULL where `n` is 0
+    if (n) memcpy(err->text, text, err->text_n); /* text may be NULL if n is 0 */
     return code;
 }
 

@@ -35,8 +35,8 @@ struct fp_contexts {
     /* private from here on */
     int64_t *own, *cut; /* of node i: [i * n_values ..] */
     uint32_t cap_own, cap_cut;
-    double *share;   /* by node */
-    double total[2]; /* of a timeline, by enum fp_fold_column: in ticks, and calls */
+    double *share;      /* by node */
+    double total[2];    /* of a timeline, by enum fp_fold_column: in ticks, and calls */
     uint32_t *in_graph; /* of a timeline, by function: the same in the graph (fp_fold_in_graph), 0: not known yet */
     uint32_t cap_in_graph;
 };

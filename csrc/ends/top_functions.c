@@ -481,7 +481,9 @@ static int64_t reset_slots(struct fp_top_functions *f, uint32_t function, int in
     return n;
 }
 
-int fp_top_functions_has_arcs(const struct fp_top_functions *f) { return f->arcs[0].n || f->arcs[1].n; }
+int fp_top_functions_has_arcs(const struct fp_top_functions *f) {
+    return f->arcs[0].n || f->arcs[1].n;
+}
 
 int64_t fp_top_functions_arcs(struct fp_top_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
                               uint32_t room, struct fp_err *err) {

@@ -46,7 +46,6 @@ static int64_t *more_room(struct fp_firefox_read *r, uint32_t column, size_t n) 
     struct fp_buf *b = &r->tables[r->table].kept[column];
     if (!b->n) {
         if (fp_array_room(&r->dirty, &r->cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty)) return NULL;
-        if (fp_buf_reserve(b, n * sizeof(int64_t))) return NULL;
         r->dirty[r->n_dirty++] = (uint64_t)r->table * FP_FIREFOX_COLUMNS + column;
     }
     return fp_buf_reserve(b, n * sizeof(int64_t)) ? NULL : (int64_t *)(void *)(b->p + b->n);
@@ -129,13 +128,20 @@ static int64_t whole_of(int64_t fine) {
 
 /* Appends elements of a column as long as they are plain numbers, whose order needs no tokens.  0 or FP_E_NOMEM. */
 static int column_values(struct fp_firefox_read *r, struct fp_in *in) {
-    enum { RUN = 4096 };
+    enum { FEW = 512, RUN = 4096 };
     const uint32_t kind = r->tables[r->table].kind, column = top(r)->column;
     const int is_weight = fp_firefox_is_samples(kind) && column == FP_FIREFOX_IN_WEIGHT;
     const uint32_t into = is_weight ? FP_FIREFOX_IN_WEIGHT_MS : column;
-    int64_t *to = more_room(r, into, RUN);
-    if (!to) return FP_E_NOMEM;
-    const size_t n = fp_json_numbers(&r->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, to, RUN);
+    int64_t few[FEW], *to = few; /* a column that is not kept has no room */
+    size_t room = FEW;
+    if (is_kept(r)) {
+        const struct fp_buf *b = &r->tables[r->table].kept[into];
+        const size_t left = (b->cap - b->n) / sizeof(int64_t); /* small columns stay small; a full one doubles */
+        room = !left ? FEW : left < RUN ? left : RUN;
+        to = more_room(r, into, room);
+        if (!to) return FP_E_NOMEM;
+    }
+    const size_t n = fp_json_numbers(&r->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, to, room);
     if (kind == FP_FIREFOX_MARKERS) {
         r->markers += column == MARKER_NAME ? n : 0;
         for (size_t i = 0; i < n && column == MARKER_PHASE; i++) r->intervals += to[i] == 1 || to[i] == 2;
@@ -257,6 +263,9 @@ static int skip(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
             return fp_firefox_broken(r, at, "a string is not a text", "\"", err);
         case COLUMN:
             if (is_kept(r) && keep(r, top(r)->column, FP_FIREFOX_NONE)) return fp_no_memory(err);
+            if (fp_firefox_is_samples(r->tables[r->table].kind) && top(r)->column == FP_FIREFOX_IN_WEIGHT &&
+                keep(r, FP_FIREFOX_IN_WEIGHT_MS, FP_FIREFOX_NONE))
+                return fp_no_memory(err);
             return fp_firefox_broken(r, at, "an entry of a table is not a number", "a number or null", err);
         default: return 0;
     }

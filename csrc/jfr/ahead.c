@@ -246,8 +246,8 @@ static inline int added(struct fp_jfr_reader *r, const struct fp_jfr_summed *one
     return 1;
 }
 
-/* Adds samples at p to rows of the batch, up to one whose row it does not have: the place where that row can be found
- * later into *ready.  Returns where it stopped. */
+/* Adds samples from p on to rows of the batch, up to the first sample without a row.  *ready gets the place where its
+ * row is to be entered.  Returns where it stopped. */
 FP_INLINE const uint8_t *add_by(const struct with with, struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
                                 const uint8_t *readable, struct fp_jfr_ready *ready, struct fp_batch *out) {
     const uint32_t generation = r->generation;

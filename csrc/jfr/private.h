@@ -423,7 +423,7 @@ static inline struct fp_jfr_summed *fp_jfr_summed_at(const struct fp_jfr_reader 
  * events whose row `out` has already are added to it; the next one is the only one decoded. */
 uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most,
                       struct fp_batch *out);
-/* Begins a chunk: no row of another one is found again. */
+/* Begins a batch or a chunk: earlier rows are not found again. */
 void fp_jfr_begin_sums(struct fp_jfr_reader *r);
 /* Ends a call: the times of the samples that were added to rows. */
 void fp_jfr_end_sums(struct fp_jfr_reader *r);

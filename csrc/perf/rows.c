@@ -153,7 +153,7 @@ static uint32_t find_chain(struct fp_perf_reader *r, const struct key *key, cons
     return fp_strings_intern(&r->chains, r->key, n);
 }
 
-/* The place of a chain in r->recent: the sum of its words, since vectors add them up. */
+/* The place of a chain in r->recent.  Its hash is the sum of its words, which compilers vectorize. */
 static uint32_t place_of(const struct key *key, const struct fp_perf_sample *s) {
     uint64_t sum = key->ip + key->kind;
     for (uint64_t i = 0; i < s->n_chain; i++) sum += fp_u64(s->chain + 8 * i);

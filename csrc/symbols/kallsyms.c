@@ -34,7 +34,7 @@ static int is_module(const uint8_t *p, size_t n) {
     return 1;
 }
 
-/* Reads a line; 0 if it is none of a symbol that is kept. */
+/* Reads a line; 0 if it has no symbol to keep. */
 static int read_line(const uint8_t *p, size_t n, uint32_t width, struct line *line) {
     *line = (struct line){0};
     while (n && (p[n - 1] == ' ' || p[n - 1] == '\t')) n--;

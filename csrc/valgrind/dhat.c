@@ -142,6 +142,8 @@ static int add(struct fp_valgrind *d, uint32_t stack, const int64_t *v, uint64_t
         d->broken++;
         return 0;
     }
+    sums.n++;
+    sums.at = at;
     d->sums[stack] = sums;
     return 0;
 }
@@ -157,7 +159,7 @@ static int add_held(struct fp_valgrind *d, struct fp_err *err) {
     return add(d, stack, h->value, h->at, err);
 }
 
-/* Adds up the point held and holds the current one, while whose index slot is fetched from memory. */
+/* Adds the held point to its sums and holds the current one.  Meanwhile its index slot is prefetched. */
 static int hold(struct fp_valgrind *d, struct fp_err *err) {
     const uint32_t hash = fp_strings_hash(d->fs, d->n_fs * sizeof *d->fs);
     fp_strings_prefetch(&d->stacks, hash);
@@ -401,7 +403,7 @@ static int check(const struct fp_valgrind *d, struct fp_err *err) {
     if (d->lenient) return 0;
     if (d->version < 0) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no dhatFileVersion");
     if (!d->seen_points) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no program points (pps)");
-    if (d->highest && d->highest >= d->n_table)
+    if (d->highest_at && d->highest >= d->n_table) /* an offset of 0: no point has frames */
         return fp_fail_got(err, FP_E_MALFORMED, d->highest_at, "a frame of a point", FP_GOT_UNSIGNED, d->highest,
                            "less than %", d->n_table);
     return 0;
@@ -527,7 +529,10 @@ static int merge_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err 
             *known = i + 1;
             continue;
         }
-        status = add(d, *known - 1, d->sums[i].v, 0, err);
+        const struct fp_valgrind_sums *more = &d->sums[i];
+        const uint64_t broken = d->broken;
+        status = add(d, *known - 1, more->v, more->at, err);
+        if (d->broken != broken) d->broken = broken + more->n; /* all its points are lost */
         d->nodes[i] = FP_NO_ID;
     }
     free(first);

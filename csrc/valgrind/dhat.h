@@ -47,6 +47,7 @@ enum fp_valgrind_text {
 
 struct fp_valgrind_sums {
     int64_t v[FP_VALGRIND_VALUES];
+    uint64_t n, at; /* points; the offset of the last one */
 };
 
 struct fp_valgrind {

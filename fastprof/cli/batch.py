@@ -21,6 +21,7 @@ from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
+from fastprof.core.urls import shown
 from fastprof.core.words import counted
 from fastprof.inputs.expand import names_in
 from fastprof.verbs.batch import convert as batch
@@ -209,7 +210,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "plan":
         log = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
         if not args.quiet:
-            print_message(f"{counted(log.files, 'file')} ({counted(log.bytes_read, 'byte')}) -> {args.output}")
+            print_message(f"{counted(log.files, 'file')} ({counted(log.bytes_read, 'byte')}) -> {shown(args.output)}")
         _print_failed(log.failed)
         return 1 if log.errors else 0
     if args.action == "merge":

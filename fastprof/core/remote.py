@@ -97,7 +97,7 @@ class Unsized(FastprofError):
 
 def below(url: str) -> Iterator[Object]:
     """All objects below a URL that has listings, page by page.  Errors: FastprofError."""
-    return _Remote(url).listed()
+    return _Remote(url, is_folder=True).listed()
 
 
 def read(url: str) -> bytes:
@@ -107,13 +107,14 @@ def read(url: str) -> bytes:
 
 def lines(url: str) -> Iterator[bytes]:
     """The lines of an object, with their ends.  Errors: FastprofError."""
-    download, rest = Download(url), b""
+    download, begun = Download(url), list[bytes]()  # the beginning of a line, in pieces
     while data := download.read(_CHUNK):
-        *whole, rest = (rest + data).splitlines(keepends=True)
-        if rest.endswith(b"\n"):
-            whole, rest = [*whole, rest], b""
-        yield from whole
-    if rest:
+        first, *others = data.split(b"\n")
+        begun.append(first)
+        for other in others:
+            yield b"".join(begun) + b"\n"
+            begun = [other]
+    if rest := b"".join(begun):
         yield rest
 
 
@@ -138,7 +139,7 @@ def state(url: str) -> tuple[int, int]:
 class _Remote:
     """An object.  `name` is its name in messages."""
 
-    def __init__(self, url: str, *, to_write: bool = False) -> None:
+    def __init__(self, url: str, *, to_write: bool = False, is_folder: bool = False) -> None:
         self.url, self.name = url, shown(url)
         try:
             import obstore
@@ -153,7 +154,7 @@ class _Remote:
         if self.in_parts:
             cloud = _CLOUDS[scheme]
             bucket, _, self._key = rest.partition("/")
-            if not bucket or "@" in bucket or not self._key:
+            if not bucket or "@" in bucket or not (self._key or is_folder):
                 raise UsageError(f"{self.name}: expected {scheme}://BUCKET/NAME")
             _check_credentials(self.name, cloud, to_write)
             client["allow_http"] = _is_on(f"{cloud.prefix}_ALLOW_HTTP")

@@ -336,7 +336,7 @@ class _Page:
                 too_large, n_rows = (size if n_rows == fitted_rows else None), fitted_rows
             elif -2 * spare < (size_of_calls := content.columns.nbytes("call ")):
                 # fewer calls are quicker than another tree
-                n_calls = int(content.n_calls * (1 + (spare - _SPARE) / size_of_calls))
+                n_calls = max(1, int(content.n_calls * (1 + (spare - _SPARE) / size_of_calls)))
                 continue
             else:
                 # callers, callees and contexts keep their functions, so a page shrinks less than its rows

@@ -1,6 +1,5 @@
-/* Flight recordings under the fuzzer.  The last byte chooses options, the one before it the size of a window, which
- * also chooses the instructions.  Chunks
- * are read as if the JVM had not finished them, so that changed sizes do not end everything. */
+/* Flight recordings under the fuzzer.  The last byte chooses options, the one before it the size of a window and the
+ * instructions.  Chunks are read as if the JVM had not finished them, so that changed sizes do not end everything. */
 #include "jfr/read.h"
 #include "mutate.h"
 #include "window.h"

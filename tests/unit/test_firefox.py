@@ -159,3 +159,14 @@ def test_names_of_threads_are_those_of_the_source() -> None:
     (thread,) = firefox.read(convert_bytes(text, "trace-event", "firefox").data)
     assert (thread.process, thread.pid, thread.name, thread.tid) == ("server", "4", "worker", 7)
     assert dict(thread.self_) == {"main": Decimal("0.001")}
+
+
+def test_a_damaged_weight_is_that_of_its_sample_alone() -> None:
+    stacks = [([k], [k * 1_000_000]) for k in (1, 2, 3)]
+    made = json.loads(convert_bytes(proto([("cpu", "nanoseconds")], stacks), "pprof", "firefox").data)
+    made["threads"][0]["samples"]["weight"][0] = []
+    found = convert_bytes(json.dumps(made).encode(), "firefox", "folded", options=Options(lenient=True))
+    assert {line.rpartition(b" ")[0].rpartition(b";")[2]: line.split()[-1] for line in found.data.splitlines()} == {
+        b"f2": b"2000000",
+        b"f3": b"3000000",
+    }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import pytest
 
 import fastprof
 from fastprof.cli import main
+from fastprof.core import remote
 from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.store import listing
@@ -109,6 +113,42 @@ def test_plans_and_merge_trees_of_objects_alone(bucket: Bucket, tmp_path: Path) 
         batch_merge("s3://bucket/in/", "s3://bucket/sum/", jobs=2)
 
 
+def test_a_bucket_as_a_folder(bucket: Bucket, tmp_path: Path) -> None:
+    """Also one that holds what another program has written to the manifest."""
+    convert = partial(batch_convert, [GRAPH], "s3://bucket/", to="folded", jobs=1)
+    assert convert().statuses == {"ok": 1} and convert().earlier == 1
+    (piece,) = [key for key in keys(bucket) if key.startswith(".fastprof/")][:1]
+    run, record = (json.loads(line) for line in bucket.get(piece).splitlines())
+    bucket.put(piece, b"".join(json.dumps(line).encode() + b"\n" for line in (run, {**record, "files": [5]})))
+    assert convert().earlier == 0
+
+
+def test_a_merge_tree_needs_listings() -> None:
+    for url in ("http://me:secret@host/all.folded", "http://host/all.folded?v=secret"):
+        with pytest.raises(UsageError, match=r"^http://host/all.folded: .* no listings") as error:
+            batch_merge([CPU, CPU], url, jobs=2)
+        assert "secret" not in str(error.value)
+
+
+def test_outputs_made_by_two_runs_count_once(tmp_path: Path) -> None:
+    """Runs behind URLs have no locks."""
+    files = [tmp_path / f"{i}.callgrind" for i in range(2)]
+    for file in files:
+        file.write_bytes(GRAPH.read_bytes())
+    batch_convert(files, tmp_path / "out", to="folded", jobs=1)
+    (manifest,) = (tmp_path / "out" / ".fastprof").glob("*.jsonl")
+    run, first, *_ = manifest.read_bytes().splitlines(keepends=True)
+    manifest.write_bytes(run + 2 * first)
+    (shard,) = batch_status(tmp_path / "out").shards
+    assert (shard.left, shard.state) == (1, "stopped")
+
+
+def test_lines_of_an_object(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_CHUNK", 3)
+    for data in (b"", b"a", b"a\n", b"ab\r\ncd\re\n\nf", b"\n\n", b"abcdefgh\nij"):
+        assert [*remote.lines(bucket.put("x", data))] == [*io.BytesIO(data)]
+
+
 def test_a_store_of_objects_alone(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = "s3://bucket/deep/s.fpa"
 
@@ -136,10 +176,19 @@ def test_a_store_of_objects_alone(bucket: Bucket, tmp_path: Path, monkeypatch: p
         bucket.put("deep/s.fpa", before)
         return found
 
-    monkeypatch.setattr(remote_store, "_download", other)
-    with pytest.raises(FastprofError, match=r"s\.fpa: changed while the batch ran"):
-        run()
+    with monkeypatch.context() as patch:
+        patch.setattr(remote_store, "_download", other)
+        with pytest.raises(FastprofError, match=r"s\.fpa: changed while the batch ran"):
+            run()
     assert batch_status(store).statuses == {"ok": 4}
+    # an append that a killed process left unfinished: adding begins by cutting it off, and the store may become smaller
+    bucket.put("deep/s.fpa", bucket.get("deep/s.fpa") + bytes(100_000))
+    assert run()[0]["ok"] == 5
+    assert "4.callgrind" in {m["name"] for m in listing.members(store)}
+    bucket.put("deep/x.fpa", b"?")
+    for url, why in (("s3://bucket/deep/x.fpa", "not an archive"), ("s3://bucket/deep/x", "must end in .fpa")):
+        with pytest.raises(FastprofError, match=f"^{url}: .*{why}"):
+            batch_archive("s3://bucket/deep/", url, jobs=1)
 
 
 def test_objects_without_a_time_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

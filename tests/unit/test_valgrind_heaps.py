@@ -136,10 +136,22 @@ def test_equal_entries_of_the_frame_table_are_one() -> None:
     table = ["[root]", "0x1: f (a.c:1)", "0x2: main (a.c:9)", "0x1: f (a.c:1)", "0x01: f (a.c:1)", "0x3: g (a.c:2)"]
     found = dhat([(1, [1, 2]), (10, [3, 2]), (100, [4, 2]), (1000, [5, 2]), (10_000, [5, 2])], table)
     assert names(found) == [(["f", "main"], (111, 3)), (["g", "main"], (11_000, 2))]
-    with pytest.raises(FormatError, match="the sum of a stack's values"):
+    with pytest.raises(FormatError, match="the sum of a stack's values") as error:
         dhat([((1 << 63) - 1, [1]), (1, [3])], table)
+    assert error.value.offset
     found = dhat([((1 << 63) - 1, [1]), (1, [3])], table, lenient=True)
     assert (names(found), found.log.losses) == ([(["f"], ((1 << 63) - 1, 1))], {"broken-points": 1})
+    # a stack that cannot be added is lost with all its points
+    found = dhat([((1 << 63) - 1, [1]), (1, [3]), (2, [3]), (4, [3])], table, lenient=True)
+    assert (names(found), found.log.losses) == ([(["f"], ((1 << 63) - 1, 1))], {"broken-points": 3})
+
+
+def test_frames_without_a_table() -> None:
+    with pytest.raises(FormatError, match="a frame of a point is 0, expected less than 0") as error:
+        dhat([(5, [0])], [])
+    assert error.value.offset
+    assert names(dhat([(5, [])], [])) == [([], (5, 1))]
+    assert dhat([(5, [0])], [], lenient=True).log.losses == {"frames-beyond-table": 1}
 
 
 def test_an_inlined_function_may_also_be_a_frame_of_its_own() -> None:

@@ -584,6 +584,7 @@ cdef class Lexer:
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
         if not store_add(&self.store, self.last_key, h.values, h.n_values):
             return self.beyond(h.line, h.at, err)
+        self.store.sums[self.last_key].line, self.store.sums[self.last_key].at = h.line, h.at
         self.seen.rows += 1
         return OK
 

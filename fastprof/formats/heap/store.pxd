@@ -26,6 +26,7 @@ cdef struct Word:
 
 cdef struct Sums:
     int64_t v[N_VALUES]
+    uint64_t line, at  # of the last row
 
 
 cdef struct Range:
@@ -319,7 +320,9 @@ cdef inline int store_merge(Store *s, bint lenient, fp_err *err) noexcept nogil:
         elif store_add(s, firsts[id_], s.sums[i].v, N_VALUES):
             s.nodes[i] = FP_NO_ID
         elif not lenient:  # else both rows stay
-            status = fp_fail(err, FP_E_OVERFLOW, 0, "the sum of the values of equal samples is 2^63 or more")
+            status = fp_fail(err, FP_E_OVERFLOW, s.sums[i].at,
+                             "the sum of the values of equal samples is 2^63 or more")
+            err.line = s.sums[i].line
         if status:
             break
     fp_table_clear(&rows)

@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from fastprof import plan
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from fastprof.core.options import (
     available,
     checked,
 )
-from fastprof.core.urls import is_url
+from fastprof.core.urls import is_url, shown
 from fastprof.core.words import Message, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
@@ -295,7 +296,9 @@ def _refuse_within(paths: list[str], outdir: str) -> None:
         else:
             folder = os.path.join(os.path.realpath(given), "") if os.path.isdir(given) else None
         if folder is not None and inside.startswith(folder):
-            raise UsageError(f"{outdir}: is inside the input {given}: outputs would be inputs of the next run")
+            raise UsageError(
+                f"{shown(outdir)}: is inside the input {shown(given)}: outputs would be inputs of the next run"
+            )
 
 
 def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> list[File] | Plan:
@@ -312,11 +315,13 @@ def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> list[File]
                 Message(
                     "{option} is for `fastprof batch plan`: {path} already lists the files",
                     option=spelled(option.flag),
-                    path=path,
+                    path=shown(path),
                 )
             )
     if paths:
-        raise UsageError(Message("{given}: not allowed, {--plan:=}{path} lists all inputs", given=paths[0], path=path))
+        raise UsageError(
+            Message("{given}: not allowed, {--plan:=}{path} lists all inputs", given=shown(paths[0]), path=shown(path))
+        )
     return Plan(path)
 
 
@@ -372,7 +377,10 @@ def is_same(job: Job, record: Record) -> bool:
 def _size_in(outdir: str, before: Mapping[str, Record]) -> Callable[[str], int]:
     """A function for the sizes of outputs by name.  It raises LookupError or OSError for one that is missing."""
     if is_url(outdir):
-        wanted = {output for record in before.values() for output in outputs_of(record)}
+        wanted = set[str]()
+        for record in before.values():
+            with suppress(LookupError, TypeError):  # of another program: `_is_done` has it made again
+                wanted.update(outputs_of(record))
         return (sizes(outdir, wanted) if wanted else {}).__getitem__
     return lambda output: os.path.getsize(os.path.join(outdir, output))
 

@@ -30,6 +30,10 @@ class Hashes:
                     (found if key in seen else seen).add(key)
         return found
 
+    def distinct(self) -> int:
+        """How many different ones were added."""
+        return sum(len({*bucket}) for bucket in self._buckets)
+
     def any_of(self, keys: Set[int]) -> bool:
         """Whether any of these was added."""
         return any(not keys.isdisjoint(bucket) for bucket in self._buckets)

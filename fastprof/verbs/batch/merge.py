@@ -19,6 +19,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from hashlib import blake2b
 
 from fastprof import formats, plan
@@ -34,7 +35,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
 from fastprof.core.sink import Sink
-from fastprof.core.urls import is_url
+from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.core.version import __version__
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import is_object, open_reader
@@ -162,6 +163,11 @@ class _Tree:
                 )
         if output == "-":
             raise UsageError("a merge tree needs a file as output: its partial merges are kept next to it")
+        if is_url(output) and not has_listings(output + "/"):
+            raise UsageError(
+                f"{shown(output)}: a merge tree keeps its partial merges next to the output, and this server has no "
+                "listings; use s3, gs or az"
+            )
         self._output, self._target, self._from, self._log = output, target, from_, log
         self._chosen, self._progress = chosen, progress
         self._workers = chosen[JOBS] or workers_for(files, output)
@@ -222,7 +228,8 @@ class _Tree:
         for flag in sorted(idle.intersection(*self._idle)):
             log.warn(REPORTED["idle-options"], option=spelled(flag))
         if is_url(self._folder):
-            remove_below(self._folder + "/")
+            with suppress(FastprofError):  # the output is complete
+                remove_below(self._folder + "/")
         else:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._log.take_all(log)

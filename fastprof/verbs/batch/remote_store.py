@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fastprof.core import remote
-from fastprof.core.errors import FastprofError, FileError
+from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.remote import Download, Upload
 from fastprof.core.streams import temporary_failed
+from fastprof.core.urls import shown
+from fastprof.formats.archive.sections import TRAILER
+from fastprof.inputs.stored import is_archive, may_be_store
 from fastprof.verbs.batch.manifest import manifest_of
 from fastprof.verbs.batch.remote_folder import FOLDER, Pieces, folder_of, readable
 
@@ -26,20 +29,22 @@ def local_copy(url: str, *, upload: bool) -> Iterator[str]:
 
     Errors: FastprofError, also if another process has changed the store meanwhile.
     """
+    if not may_be_store(url):
+        raise UsageError(f"{shown(url)}: the URL of a store must end in .fpa")
     above, _, name = url.rpartition("/")
     folder = folder_of(above)
     with readable(folder, f"{name}.jsonl") as there:
         path = os.path.join(there, name)
         before = _download(url, path)
-        ends = _size(path), sum(map(_size, manifest_of(path)))
+        if before is not None and not is_archive(path):
+            raise FastprofError(f"{shown(url)}: not an archive")
+        end, n_recorded = _end(path), sum(map(os.path.getsize, manifest_of(path)))
         yield path
-        if upload and _size(path) > ends[0]:
-            if _identity(url) != before:
-                raise FastprofError(f"{url}: changed while the batch ran; run it again")
-            _upload(path, url)
+        if upload and _end(path) != end:
+            _upload(path, url, before)
         for records in manifest_of(path) if upload else ():
             with open(records, "rb") as file:
-                file.seek(ends[1])
+                file.seek(n_recorded)
                 Pieces(f"{folder}{FOLDER}/{name}.jsonl").write(file.read())
 
 
@@ -66,16 +71,30 @@ def _download(url: str, path: str) -> tuple[int, int] | None:
     return identity
 
 
-def _upload(path: str, url: str) -> None:
+def _upload(path: str, url: str, before: tuple[int, int] | None) -> None:
+    _refuse_changed(url, before)
     upload = Upload(url)
     try:
         with open(path, "rb") as file:
             while data := file.read(_CHUNK):
                 upload.write(data)
+        _refuse_changed(url, before)  # again: sending may have taken long
         upload.commit()
     finally:
         upload.close()
 
 
-def _size(path: str) -> int:
-    return os.path.getsize(path) if os.path.exists(path) else 0
+def _refuse_changed(url: str, before: tuple[int, int] | None) -> None:
+    if _identity(url) != before:
+        raise FastprofError(f"{shown(url)}: changed while the batch ran; run it again")
+
+
+def _end(path: str) -> tuple[int, bytes]:
+    """The size and the trailer of a store.  Each append changes them, also one that begins by cutting off another,
+    unfinished one and leaves the store smaller."""
+    if not os.path.exists(path):
+        return 0, b""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - TRAILER.size))
+        return size, file.read()

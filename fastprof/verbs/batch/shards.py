@@ -15,7 +15,7 @@ from fastprof.core import remote
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.sink import Sink
-from fastprof.core.urls import is_url
+from fastprof.core.urls import is_url, shown
 from fastprof.core.words import counted
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.files import File, refuse_bad_names, refuse_same_names
@@ -44,11 +44,11 @@ class Plan:
     """The files of a plan; each iteration reads them anew.  Errors: FastprofError with the line."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path, self.name = path, shown(path)
         self.digest = ""  # of its bytes, after an iteration
 
     def __iter__(self) -> Iterator[File]:
-        path, names, n = self.path, Hashes(), -1
+        path, names, n = self.name, Hashes(), -1
         digest = blake2b(digest_size=8)
         expected = None
         for n, line in enumerate(self._lines()):
@@ -88,7 +88,7 @@ class Plan:
         except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict) or entry.get("plan") != 1 or not isinstance(entry.get("files"), int):
-            raise FastprofError(f"{self.path}: line 1: not a plan by `fastprof batch plan`")
+            raise FastprofError(f"{self.name}: line 1: not a plan by `fastprof batch plan`")
         return int(entry["files"])
 
     def _refuse_repeated(self, hashes: set[int]) -> None:
@@ -97,7 +97,7 @@ class Plan:
         for number, line in enumerate(self._lines(), 1):
             name = json.loads(line).get("name") if number > 1 else None
             if name is not None and hash(name) in hashes and (before := first.setdefault(name, number)) != number:
-                raise FastprofError(f"{self.path}: line {number}: the name {name!r:.80} repeats line {before}")
+                raise FastprofError(f"{self.name}: line {number}: the name {name!r:.80} repeats line {before}")
 
 
 def _file(line: bytes) -> File | None:

@@ -10,6 +10,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError
 from fastprof.core.urls import is_url
 from fastprof.inputs.stored import may_be_store
+from fastprof.verbs.batch.hashes import Hashes
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 from fastprof.verbs.batch.manifest import is_locked, lines_at, manifest_of, manifests, placed_lines, shard_of
 from fastprof.verbs.batch.remote_folder import folder_of, readable
@@ -149,14 +150,15 @@ def _shard(path: str, number: int, records: _LastRecords) -> tuple[ShardStatus, 
     """The status of a shard, and its last run.  Adds its records to `records`."""
     at_work = is_locked(path)  # before reading, in case the batch ends now
     run: dict[str, Any] = {}
-    n = 0
+    made = Hashes()  # of the last run
     for offset, line in placed_lines(path):
-        n += 1
         if "run" in line:
-            run, n = line["run"], 0
+            run, made = line["run"], Hashes()
         else:
             records.add(line, number, offset)
-    left = run.get("todo", 0) - n
+            made.add(hash(line["output"]))
+    # two runs that know nothing of each other, behind a URL, may have made the same outputs
+    left = max(0, run.get("todo", 0) - made.distinct())
     state = DONE if run and not left else AT_WORK if at_work else STOPPED
     name = os.path.basename(path).removesuffix(".jsonl")
-    return ShardStatus(name, run.get("files", 0), run.get("earlier", 0), max(0, left), state), run
+    return ShardStatus(name, run.get("files", 0), run.get("earlier", 0), left, state), run
