@@ -167,6 +167,6 @@ def test_a_damaged_weight_is_that_of_its_sample_alone() -> None:
     made["threads"][0]["samples"]["weight"][0] = []
     found = convert_bytes(json.dumps(made).encode(), "firefox", "folded", options=Options(lenient=True))
     assert {line.rpartition(b" ")[0].rpartition(b";")[2]: line.split()[-1] for line in found.data.splitlines()} == {
-        b"f2": b"2000000",
-        b"f3": b"3000000",
+        b"f2": b"2000",
+        b"f3": b"3000",
     }
