@@ -384,8 +384,8 @@ def _is_distinct(branches: list[Branch]) -> bool:
 
 def _let_add_up(branches: list[Branch], joined: list[Operator], options: Options) -> None:
     """Let readers of stacks begin to add up rows, if an operator does so before anything looks at single ones."""
-    preventing = (*bridges.SELECT["stacks"].options, *bridges.RENAME_VALUES.options)
-    if any(option in options for option in preventing):
+    preventing = {option.name for option in (*bridges.SELECT["stacks"].options, *bridges.RENAME_VALUES.options)}
+    if not preventing.isdisjoint(options.given):  # without counting as a use of them
         return
     for branch in branches:
         added_up = {*branch.bridge, *joined} & bridges.ADD_UP_STACKS

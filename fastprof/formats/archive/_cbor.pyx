@@ -6,7 +6,7 @@ Its values are Python's, so it is Cython.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from fastprof.core.model import ValueType
+from fastprof.core.model import ValueType as _ValueType
 
 TUPLE_TAG = 60500
 VALUE_TYPE_TAG = 60501
@@ -85,7 +85,7 @@ cdef class _Decoder:
             return tuple(value)
         if tag == VALUE_TYPE and isinstance(value, list) and all([isinstance(item, str) for item in value]):
             try:
-                return ValueType(*value)
+                return _ValueType(*value)
             except TypeError:
                 pass  # fields added by a later version
         raise CborError(f"unknown tag {tag}")
