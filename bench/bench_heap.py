@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +40,15 @@ def heap(path: Path, nbytes: int) -> None:
         file.write("\nMAPPED_LIBRARIES:\n55cb1f980000-55cb1fa80000 r-xp 00001000 08:01 4711  /srv/demo/server\n")
 
 
+def _made(path: Path, write: Callable[[Path, int], None]) -> Path:
+    size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
+    write(path, int(size[:-1]) * {"M": 10**6, "G": 10**9}[size[-1]])
+    return path
+
+
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("bench") / "big.heap"
-    size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
-    heap(path, int(size[:-1]) * {"M": 10**6, "G": 10**9}[size[-1]])
-    return path
+    return _made(tmp_path_factory.mktemp("bench") / "big.heap", heap)
 
 
 @pytest.mark.parametrize("target", ["out.pb.gz", "out.pb", "out.folded"])
@@ -85,10 +89,7 @@ def dhat(path: Path, nbytes: int) -> None:
 
 @pytest.fixture(scope="module")
 def points(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("bench") / "dhat.out"
-    size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
-    dhat(path, int(size[:-1]) * {"M": 10**6, "G": 10**9}[size[-1]])
-    return path
+    return _made(tmp_path_factory.mktemp("bench") / "dhat.out", dhat)
 
 
 @pytest.mark.parametrize("target", ["out.pb.gz", "out.folded"])
@@ -133,10 +134,7 @@ def massif(path: Path, nbytes: int) -> None:
 
 @pytest.fixture(scope="module")
 def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("bench") / "massif.out"
-    size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
-    massif(path, int(size[:-1]) * {"M": 10**6, "G": 10**9}[size[-1]])
-    return path
+    return _made(tmp_path_factory.mktemp("bench") / "massif.out", massif)
 
 
 def test_convert_snapshot(benchmark: Any, snapshots: Path, tmp_path: Path) -> None:

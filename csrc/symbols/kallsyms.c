@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "symbols/pairs.h"
+#include "symbols/starts.h"
 
 /* A line of the text, without its newline. */
 struct line {
@@ -121,17 +122,7 @@ void fp_kallsyms_free(struct fp_kallsyms *k) {
 }
 
 int64_t fp_kallsyms_find(const struct fp_kallsyms *k, uint64_t address) {
-    size_t low = 0, n = (size_t)k->n;
-    while (n) {
-        const size_t half = n / 2;
-        if (k->starts[low + half] <= address) {
-            low += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return (int64_t)low - 1;
+    return fp_starts_last(k->starts, (size_t)k->n, address);
 }
 
 int64_t fp_kallsyms_named(const struct fp_kallsyms *k, const uint8_t *text, const uint8_t *name, size_t n) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "symbols/pairs.h"
+#include "symbols/starts.h"
 
 enum { NO_SECTION = 0, ABSOLUTE = 0xfff1, COMMON = 0xfff2 };
 enum { NO_TYPE = 0, DATA = 1, FUNCTION = 2, INDIRECT = 10 };
@@ -90,15 +91,5 @@ void fp_symtab_free(struct fp_symtab *s) {
 }
 
 int64_t fp_symtab_find(const struct fp_symtab *s, uint64_t address) {
-    size_t low = 0, n = s->n;
-    while (n) {
-        const size_t half = n / 2;
-        if (s->starts[low + half] <= address) {
-            low += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return (int64_t)low - 1;
+    return fp_starts_last(s->starts, s->n, address);
 }

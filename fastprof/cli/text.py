@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 
 from fastprof.core._typing import IO, NamedTuple
-from fastprof.core.elided import elided
+from fastprof.core.elided import elided, shortened
 from fastprof.core.errors import printable
 from fastprof.core.units import SIZES, TIMES
 
@@ -172,10 +172,7 @@ def cut(text: str, width: int) -> str:
 
     "f(...)"    "std::vector<...>::push_back"    "inflate_s...tables"
     """
-    for bracket in "(<":
-        if _wide(text) <= width:
-            return text
-        text = elided(text, bracket)
+    text = shortened(text, width, _wide)
     if _wide(text) <= width:
         return text
     head = text[: _fitting(text, (width - 2) // 2)]

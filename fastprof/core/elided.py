@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _BRACKET = r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]"  # compiled on first use, to keep the start fast
 
@@ -35,3 +36,12 @@ def elided(text: str, bracket: str, longer_than: int = 3) -> str:
         elif sign.startswith("o"):
             after_operator = found.end()
     return text if opened else "".join([*pieces, text[at:]])
+
+
+def shortened(text: str, most: int, length: Callable[[str], int] = len) -> str:
+    """`text` without its arguments, and then without template arguments, as long as it is longer than `most`."""
+    for bracket in "(<":
+        if length(text) <= most:
+            break
+        text = elided(text, bracket)
+    return text

@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import takewhile
 
@@ -144,6 +144,23 @@ class Workers:
             self._changed.notify_all()
         self._threads.clear()
         self._given.clear()  # results and errors that were not taken may refer to the owner
+
+
+def side_by_side(call: Callable[[Any], Any], items: Iterable[Any], n: int) -> Iterator[Any]:
+    """The results of a call for each item, in their order, by `n` threads; a few are made ahead.
+
+    An exception here, as an interrupt, does not wait for started calls.  Errors: those of the calls.
+    """
+    workers = Workers(n)
+    try:
+        for item in items:
+            workers.give(partial(call, item))
+            if len(workers) > 4 * n:
+                yield workers.result()
+        while workers:
+            yield workers.result()
+    finally:
+        workers.drop()
 
 
 class Ahead:

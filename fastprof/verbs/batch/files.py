@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 
 from fastprof import formats
 from fastprof.core import remote
@@ -180,29 +179,17 @@ def refuse_same_names(files: Iterable[File]) -> None:
             raise UsageError(f"{other} and {file.path} would both be named {file.name!r}: pass a folder that has both")
 
 
-def _side_by_side(paths: list[str]) -> list[tuple[int, int]]:
-    """The `state` of each.  An interrupt does not wait for the requests."""
-    from fastprof.core.workers import Workers
-
-    workers = Workers(AT_ONCE)
-    try:
-        for path in paths:
-            workers.give(partial(state, path))
-        return [workers.result() for _ in paths]
-    finally:
-        workers.drop()
-
-
 def refreshed(files: Iterable[File]) -> list[File]:
     """The files of a plan in their current state.  URLs are requested side by side.  Errors: UsageError."""
     files = [*files]
     if any(is_url(file.path) for file in files):
         from fastprof.core.live import is_taken_anew
+        from fastprof.core.workers import side_by_side
 
         for file in files:
             if is_taken_anew(file.path):
                 raise UsageError(f"{shown(file.path)}: each request takes another profile; convert or merge it")
-        states = _side_by_side([file.path for file in files])
+        states = [*side_by_side(state, (file.path for file in files), AT_ONCE)]
     else:
         states = [state(file.path) for file in files]
     return [file._replace(size=size, mtime_ns=mtime) for file, (size, mtime) in zip(files, states, strict=True)]

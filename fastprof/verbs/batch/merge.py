@@ -26,7 +26,6 @@ from fastprof import formats, plan
 from fastprof.bridges import COMPUTE, INPUT_LABELS, LABEL, LABELS, PER_THREAD, RENAME, RENAME_VALUE, SELECT, TAG
 from fastprof.bridges import FUNCTION as NAMED
 from fastprof.bridges import OBJECT as OF_OBJECT
-from fastprof.core import remote
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.ahead import Ahead
 from fastprof.core.engine import Format, Holds
@@ -55,7 +54,7 @@ from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, find
 from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, message_of, of_error
 from fastprof.verbs.batch.proof import absolute
-from fastprof.verbs.batch.remote_folder import remove_below
+from fastprof.verbs.batch.remote_folder import contents, remove_below
 from fastprof.verbs.convert import converted, target_of
 from fastprof.verbs.reported import REPORTED
 
@@ -302,14 +301,8 @@ def _make(folder: str) -> None:
 
 def _earlier(job: Job) -> Record | None:
     """The record of a partial that an earlier run has left."""
-    path = _record_of(job)
     try:
-        if is_url(path):
-            data = remote.read(path)
-        else:
-            with open(path, "rb") as file:
-                data = file.read()
-        found: Record = json.loads(data)
+        found: Record = json.loads(contents(_record_of(job)))
     except (OSError, ValueError, RecursionError, FastprofError):
         return None
     return found

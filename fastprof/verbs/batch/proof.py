@@ -20,6 +20,7 @@ from fastprof.core.version import __version__
 from fastprof.inputs.stored import in_store
 from fastprof.symbols import SYMBOLS
 from fastprof.verbs.batch.jobs import Job
+from fastprof.verbs.batch.remote_folder import contents
 
 Proof = dict[str, Any]
 
@@ -85,13 +86,6 @@ def _write(token: str, text: str) -> None:
         raise FastprofError(f"{token}: {error.strerror}") from None
 
 
-def _text_of(token: str) -> str:
-    if is_url(token):
-        return remote.read(token).decode("utf-8", "replace")
-    with open(token) as file:
-        return file.read()
-
-
 def _samples(jobs: Sequence[Job]) -> list[str]:
     """One input of each folder, at most _INPUTS."""
     found: dict[str, str] = {}
@@ -119,7 +113,7 @@ def why_unproven(proof: Proof) -> str | None:
         return f"it has fastprof {__version__}, expected {proof['version']}"
     folder = os.path.dirname(proof["token"])
     try:
-        if _text_of(proof["token"]) != proof["text"]:
+        if contents(proof["token"]) != proof["text"].encode():
             return f"{folder} is a different folder there"
     except (OSError, FastprofError) as error:
         return f"{folder} is a different folder there, or none: {_why(error)}"

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from functools import partial
 from tempfile import TemporaryDirectory
 
 from fastprof.core import remote
@@ -21,10 +20,9 @@ from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import UsageError
 from fastprof.core.streams import temporary_failed
 from fastprof.core.urls import has_listings, is_url, shown
-from fastprof.core.workers import Workers
+from fastprof.core.workers import side_by_side
 
 FOLDER = ".fastprof"  # hidden, because a folder of outputs may be the input of another conversion
-_AHEAD = 4 * AT_ONCE
 
 
 def folder_of(outdir: str) -> str:
@@ -69,26 +67,14 @@ def readable(outdir: str, only: str | None = None) -> Iterator[str]:
         above = f"{outdir}{FOLDER}/"
         pieces = sorted(piece.url.removeprefix(above) for piece in remote.below(above + f"{only}/" * bool(only)))
         pieces = [name for name in pieces if name.count("/") == 1 and name.endswith(".jsonl")]
-        for name, data in zip(pieces, fetched([above + name for name in pieces]), strict=True):
+        contents = side_by_side(remote.read, (above + name for name in pieces), AT_ONCE)
+        for name, data in zip(pieces, contents, strict=True):
             try:
                 with open(os.path.join(copy, FOLDER, name.partition("/")[0]), "ab") as file:
                     file.write(data)
             except OSError as error:
                 raise temporary_failed(error) from None
         yield copy
-
-
-def fetched(urls: Sequence[str]) -> Iterator[bytes]:
-    """Small objects in this order, requested side by side.  Errors: FastprofError."""
-    workers = Workers(AT_ONCE)
-    try:
-        for i in range(len(urls) + _AHEAD):
-            if i < len(urls):
-                workers.give(partial(remote.read, urls[i]))
-            if i >= _AHEAD:
-                yield workers.result()
-    finally:
-        workers.drop()
 
 
 def sizes(outdir: str, wanted: Container[str]) -> dict[str, int]:
@@ -103,6 +89,9 @@ def remove_below(folder: str) -> None:
         remote.remove(found.url)
 
 
-def size_of(path: str) -> int:
-    """The size of an output.  Errors: OSError, FastprofError if it does not exist."""
-    return remote.state(path)[0] if is_url(path) else os.path.getsize(path)
+def contents(path: str) -> bytes:
+    """A small file or object.  Errors: OSError, FastprofError."""
+    if is_url(path):
+        return remote.read(path)
+    with open(path, "rb") as file:
+        return file.read()

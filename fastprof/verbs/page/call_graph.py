@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fastprof.core._typing import NamedTuple
-from fastprof.core.elided import elided
+from fastprof.core.elided import shortened
 from fastprof.core.log import percent
 from fastprof.core.words import counted
 from fastprof.verbs.page.figures import Figures, Place
@@ -103,9 +103,7 @@ class CallGraph:
         self._layers = self._in_layers()
 
     def _lines(self, place: Place, self_: list[int], inclusive: list[int]) -> list[str]:
-        name = place.name or "???"
-        for bracket in "(<":
-            name = elided(name, bracket) if len(name) > _LONGEST else name
+        name = shortened(place.name or "???", _LONGEST)
         name = name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2]}…{name[-(_LONGEST // 2 - 1) :]}"
         mine, whole = (" → ".join(f"{100 * c / self._total:.1f} %" for c in costs) for costs in (self_, inclusive))
         return [name, whole if self_ == inclusive or len(inclusive) > 1 else f"{mine} of {whole}"]

@@ -12,7 +12,7 @@ from colorsys import hls_to_rgb
 from html import escape
 
 from fastprof.core._typing import NamedTuple
-from fastprof.core.elided import elided
+from fastprof.core.elided import shortened
 from fastprof.core.errors import printable
 from fastprof.core.log import percent
 from fastprof.verbs.page import NONE
@@ -108,9 +108,7 @@ class Picture:
     def _drawn(self, box: _Box) -> str:
         name = self._name(box)
         y, room = _ROW * (box.row + 1.5), int((box.width - 6) / _LETTER)
-        label = name
-        for bracket in "(<":
-            label = elided(label, bracket) if len(label) > room > 2 else label
+        label = shortened(name, room) if room > 2 else name
         label = label if len(label) <= room else label[: room - 1] + "…" if room > 2 else ""
         text = f'<text x="{box.x + 3:.1f}" y="{y + 12:.1f}">{text_of(label)}</text>' if label else ""
         gap = 1 if box.width > 3 else 0
