@@ -271,6 +271,8 @@ class Finder:
         return self._opened[path]
 
     def _open_new(self, path: str) -> Names:
+        if path == kernel.PROC_KALLSYMS:  # its size is 0
+            return kernel.Kallsyms(path, self._demangle)
         elf = cached_object(path, debug_dirs=self._debug_dirs, sysroot=self._sysroot, demangle=self._demangle)
         if elf.reason != NOT_ELF:
             return elf

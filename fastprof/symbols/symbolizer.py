@@ -17,6 +17,7 @@ from itertools import accumulate, pairwise
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.symbols.chains import EMPTY, chains_of
 from fastprof.symbols.finder import Finder
+from fastprof.symbols.kernel import is_kernel, module_of
 
 if TYPE_CHECKING:
     from fastprof.symbols.chains import Chains
@@ -199,7 +200,9 @@ class Symbolizer:
         """For each mapping with symbols: the chains of its file, positions in `addresses`, and their chains.
 
         `returns` marks return addresses: the byte before is looked up, which is inside the call. The next instruction
-        may belong to another line or even another function.
+        may belong to another line or even another function.  No call is in the padding before a function of the kernel,
+        whose name is `__pfx_` and the function's.  A return address after it was interrupted at its first byte, or is
+        where a retpoline is about to jump to: it is looked up itself.
         """
         pairs = zip(addresses, returns, strict=True)
         wanted = [address - 1 if flag and address else address for address, flag in pairs]
@@ -220,6 +223,17 @@ class Symbolizer:
             if names is None or not inside:
                 continue
             chains, found = chains_of(names, list(inside.values()))
+            if is_kernel(mapping.path) or module_of(mapping.path):
+                first = {chain: chains.symbols(chain)[:1] for chain in set(found)}
+                padding = {chain for chain, one in first.items() if one and one[0].system_name.startswith("__pfx_")}
+                entered = {
+                    at: link + 1
+                    for (at, link), chain in zip(inside.items(), found, strict=True)
+                    if chain in padding and wanted[at] != addresses[at]
+                }
+                if entered:
+                    inside |= entered
+                    chains, found = chains_of(names, list(inside.values()))
             for at, chain in zip(inside, found, strict=True):
                 if chain == EMPTY:
                     self._fail(wanted[at], mapping.path, names.reason or "no symbol at the address")

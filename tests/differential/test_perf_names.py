@@ -84,7 +84,7 @@ def test_names_of_recordings(path: Path) -> None:
 
 
 def test_names_of_this_kernel(tmp_path: Path) -> None:
-    data, command = tmp_path / "perf.data", ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3000"]
+    data, command = tmp_path / "perf.data", ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=2000000"]
     recorded = subprocess.run(
         [need("perf"), "record", "-q", "-e", "cpu-clock", "-F", "5000", "-g", "-o", data, *command],
         capture_output=True,

@@ -72,6 +72,23 @@ def test_kallsyms_whatever_the_boot(kallsyms: Path, shift: int) -> None:
     assert names([kernel_map(shift)], Finder(symbols=[kallsyms.parent]), addresses) == expected
 
 
+def test_the_kallsyms_of_proc_have_a_size_of_0() -> None:
+    try:
+        Finder(symbols=[kernel.PROC_KALLSYMS])
+    except SymbolError as error:
+        assert "all addresses are hidden" in str(error)
+
+
+def test_no_call_is_in_the_padding_before_a_function(kallsyms: Path) -> None:
+    """A caller at its first byte was interrupted there, or is the target of a retpoline."""
+    with open(kallsyms, "a") as file:
+        file.write("ffffffff81000400 t first\nffffffff81000410 t __pfx_second\nffffffff81000420 t second\n")
+    tool = Symbolizer([kernel_map()], Finder(symbols=[kallsyms]))
+    places = [(0x420, True), (0x418, False), (0x420, False), (0x410, True), (0x425, True)]
+    found = tool.resolve([TEXT + at for at, _ in places], [flag for _, flag in places])
+    assert [chain[0].name for chain in found] == ["second", "__pfx_second", "second", "first", "second"]
+
+
 def test_an_unknown_place_of_the_kernel(kallsyms: Path) -> None:
     """A kernel with kptr_restrict shows 0."""
     assert names([kernel_map(offset=0)], Finder(symbols=[kallsyms]), [TEXT + 0x100]) == ["second"]
