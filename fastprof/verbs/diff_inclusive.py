@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from fastprof import bridges, plan
@@ -34,13 +34,17 @@ class Inclusive:
         self._counterparts: dict[_Key, _Key] = {}
         self._weights: list[Fraction] = []
 
-    def rows(self, pipeline: plan.Pipeline) -> Iterator[Batch]:
-        """The rows of a pipeline as a graph, with at least one row for each function."""
-        rows = self._costs[pipeline.side].through(pipeline, self._log)
-        if pipeline.view != "timeline" or self._options[bridges.VALUE] is None:
+    def rows(
+        self, pipeline: plan.Pipeline, compared: Callable[[Iterator[Batch]], Iterator[Batch]]
+    ) -> Iterator[Batch]:
+        """The rows of a pipeline as a graph, with at least one row for each function.  `compared`: as for Costs."""
+        rows = self._costs[pipeline.side].through(pipeline, self._log, compared)
+        if pipeline.view != "timeline":
             return rows
-        # the value types are the graph's, so the plan could not choose among them
-        return bridges.NAMED_VALUE.load()(rows, self._model, pipeline.options, self._log, pipeline.holds)
+        if self._options[bridges.VALUE] is not None:
+            # the value types are the graph's, so the plan could not choose among them
+            rows = bridges.NAMED_VALUE.load()(rows, self._model, pipeline.options, self._log, pipeline.holds)
+        return compared(rows)
 
     def pair(self, functions: Mapping[int, int]) -> None:
         """Give functions of the old side the names of their counterparts."""

@@ -98,8 +98,13 @@ class Both(Input):
             yield batch
 
     def _rows_of(self, run: int, pipeline: plan.Pipeline) -> Iterator[Batch]:
-        made = self._inclusive.rows(pipeline) if self._inclusive else pipeline.rows(self._model, self._log)
-        rows = self._agreement.compared(self._agreement.named(made, self._names[run]))
+        def compared(rows: Iterator[Batch]) -> Iterator[Batch]:
+            return self._agreement.compared(self._agreement.named(rows, self._names[run]))
+
+        if self._inclusive:
+            rows = self._inclusive.rows(pipeline, compared)
+        else:
+            rows = compared(pipeline.rows(self._model, self._log))
         if self._groups is None:
             return rows
         return to_graph(self._groups.as_functions(rows), self._model, pipeline.options, self._log)

@@ -256,11 +256,11 @@ def _of_matrix(chosen: Options) -> Options:
             raise UsageError(
                 Message(f"{{{option.flag}}} does not apply to {{--matrix}}: functions by a label's values")
             )
-    key = chosen[MATRIX] or ""
+    key = (chosen[MATRIX] or "").removeprefix("label:")  # as in --by
     if not key or key == "function" or "," in key:
         raise UsageError(Message("{--matrix:=}{key} is not the key of one label", key=key))
-    given = {BY.name: f"label:{key},function"} | ({bridges.LABEL_INPUT.name: True} if key == "input" else {})
-    return chosen.with_given(**given)
+    given: dict[str, Any] = {BY.name: f"label:{key},function", MATRIX.name: key}
+    return chosen.with_given(**given, **({bridges.LABEL_INPUT.name: True} if key == "input" else {}))
 
 
 def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, log: Log, *, patterns: Patterns) -> Top:

@@ -7,7 +7,7 @@ stacks keep to --max-memory.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from struct import iter_unpack
 
@@ -144,9 +144,12 @@ class Costs:
         self.inclusive_known &= self.by not in ("file", "object", "category")
         self._graph(batches)
 
-    def through(self, pipeline: Pipeline, log: Log) -> Iterator[Batch]:
+    def through(
+        self, pipeline: Pipeline, log: Log, compared: Callable[[Iterator[Batch]], Iterator[Batch]]
+    ) -> Iterator[Batch]:
         """The rows of a pipeline as a graph, adding up their functions; and a row of zeros for each function, so that
-        functions without self cost have a row."""
+        functions without self cost have a row.  `compared` gives stacks and graphs of all inputs the same value types;
+        those of a timeline are known afterwards."""
         is_timeline = pipeline.view == "timeline"
         rows = pipeline.rows(self.model, log, encoded=is_timeline)
         if is_timeline:
@@ -156,10 +159,11 @@ class Costs:
         elif pipeline.view == "stacks":
             keeps_stacks = not all(branch.renews_stacks for branch in pipeline.branches)
             holds = Holds(keeps_stacks=keeps_stacks, of_one=len([*pipeline.inputs]) == 1)
-            rows = projected(self._chosen(rows), self.model, pipeline.options, log, holds, self._add_inclusive)
+            rows = self._chosen(compared(rows))
+            rows = projected(rows, self.model, pipeline.options, log, holds, self._add_inclusive)
         else:
             self.begin_graph()
-            rows = self._added(rows)
+            rows = self._added(compared(rows))
         part, n_values = -1, 0
         for batch in rows:
             part, n_values = batch.part, int(batch.c.n_values)

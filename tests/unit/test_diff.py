@@ -538,6 +538,7 @@ def test_the_first_heap_of_a_program_and_a_later_one(to: str | None, tmp_path: P
         assert [*map(sum, zip(*(values for _, _, values in written.rows), strict=True))] == [2, 40]
         return
     assert [(row.old, row.new) for row in found.rows if row.old != row.new] == [((0, 0), (2, 40))]
+    assert {row.inclusive for row in found.rows} == {(30, 30), (30, 70), (0, 40)}
 
 
 def test_a_heap_and_one_of_which_all_is_in_use() -> None:

@@ -21,8 +21,11 @@ from fastprof import plan
 from fastprof.cli import main
 from tests.support.paths import CORPUS, REPO
 
-# In a block or on an indented line; several blanks and an explanation, or another command, may follow
-LINES = re.compile(r"^(?:```\w*\n(.*?)^```$|    (?=fastprof )(.*?)$)", re.MULTILINE | re.DOTALL)
+# In a block, on an indented line or in a table; several blanks and an explanation, or another command, may follow
+LINES = re.compile(
+    r"^(?:```\w*\n(.*?)^```$|    (?=fastprof )(.*?)$|\|[^|`\n]*(?:`[^`\n]*`[^|`\n]*)*\| `(fastprof [^`\n]* [^`\n]*)`)",
+    re.MULTILINE | re.DOTALL,
+)
 COMMAND = re.compile(r"^fastprof((?: (?! |&& |\| |> )[^\s#|&>]+)+)", re.MULTILINE)
 COMMANDS = {
     str(path.relative_to(REPO)): [
@@ -37,6 +40,8 @@ INPUTS = {
     ".tar.zst": "oprofile/good/threads.tar",
     "/": "gperftools/good/plain.prof",
     "Trace-": "trace-event/good/sampled_mixed.json",
+    "trace.json": "trace-event/good/sampled_mixed.json",
+    "speedscope.json": "speedscope/good/01_evented.json",
     ".xray": "xray/good/fdr5-pool-clang19.xray",
     ".prof": "gperftools/good/plain.prof",
     "perf.data": "perf/good/real-cxx.data",
@@ -90,6 +95,15 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_options_are_listed_as_they_are_declared() -> None:
     made = runpy.run_path(str(REPO / "docs" / "make_options.py"))["text"]()
     assert (REPO / "docs" / "options.md").read_text() == made, "make docs"
+
+
+def test_the_comparison_counts_our_formats(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formats"]) == 0
+    flags = re.findall(r"^\S+ +(?:\w+, )?\w+ +(yes|-) +(yes|-)", capsys.readouterr().out, re.MULTILINE)
+    counts = re.search(
+        r"^\| fastprof \| \[(\d+)\]\S+ \| (\d+)", (REPO / "docs/comparison.md").read_text(), re.MULTILINE
+    )
+    assert counts and [*map(int, counts.groups())] == [[*one].count("yes") for one in zip(*flags, strict=True)]
 
 
 def test_every_option_has_a_flag_of_its_own_and_an_owner() -> None:

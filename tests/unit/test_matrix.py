@@ -124,6 +124,7 @@ def test_the_heat_map(dumps: Path) -> None:
 
 def test_inputs_and_inputs_without_the_label(dumps: Path) -> None:
     by_input = fastprof.top("dumps", matrix="input").matrix
+    assert fastprof.top("dumps", matrix="label:input").matrix == by_input
     assert by_input and by_input.columns[0].name == "dumps/d<&.folded"
     without = fastprof.top("dumps", matrix="zone").matrix
     assert without and [(column.name, column.total) for column in without.columns] == [("(none)", 220)]
