@@ -34,9 +34,7 @@ class Inclusive:
         self._counterparts: dict[_Key, _Key] = {}
         self._weights: list[Fraction] = []
 
-    def rows(
-        self, pipeline: plan.Pipeline, compared: Callable[[Iterator[Batch]], Iterator[Batch]]
-    ) -> Iterator[Batch]:
+    def rows(self, pipeline: plan.Pipeline, compared: Callable[[Iterator[Batch]], Iterator[Batch]]) -> Iterator[Batch]:
         """The rows of a pipeline as a graph, with at least one row for each function.  `compared`: as for Costs."""
         rows = self._costs[pipeline.side].through(pipeline, self._log, compared)
         if pipeline.view != "timeline":
