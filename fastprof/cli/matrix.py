@@ -30,10 +30,16 @@ def show(top: Top, found: Matrix, args: argparse.Namespace, *, is_page: bool) ->
     _print_text(top, found, Screen.from_options(args.width, args.color, markdown=args.markdown))
 
 
-def other_values(top: Top) -> str:
-    """The end of the first line: which other value types there are."""
-    *names, last = top.other_values or [""]
-    return f"; --value shows {' or '.join(filter(None, (', '.join(names), last)))}" if last else ""
+def with_other_values(line: str, top: Top, screen: Screen) -> str:
+    """The first line with the other value types that --value shows, as many as the screen has room for."""
+    names = top.other_values
+    whole = printable(line)
+    for n in range(len(names), 0, -1):
+        *first, last = names[:n] if n == len(names) else [*names[:n], f"{len(names) - n:,} more"]
+        whole = printable(f"{line}; --value shows {' or '.join(filter(None, (', '.join(first), last)))}")
+        if screen.width is None or len(whole) <= screen.width:
+            break
+    return whole
 
 
 def as_json(found: Matrix) -> dict[str, Any]:
@@ -50,7 +56,7 @@ def _print_csv(found: Matrix) -> None:
 def _print_text(top: Top, found: Matrix, screen: Screen) -> None:
     inputs = top.inputs[0] if len(top.inputs) == 1 else f"{len(top.inputs)} inputs"
     what = f"{counted(found.n_rows, 'function')} by {counted(len(found.columns), 'value')} of {found.key}"
-    print(printable(f"{inputs}: {what}{other_values(top)}"))
+    print(with_other_values(f"{inputs}: {what}", top, screen))
     columns = found.columns[:_MOST_COLUMNS]
     if columns:
         print()

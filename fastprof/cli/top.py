@@ -25,7 +25,7 @@ from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names, table_to
 from fastprof.core._typing import Any
-from fastprof.core.errors import UsageError, printable
+from fastprof.core.errors import UsageError
 from fastprof.core.model import ValueType
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
@@ -145,7 +145,7 @@ def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
-    print(printable(f"{inputs}: {' '.join(filter(None, words))}{matrix.other_values(found)}"))
+    print(matrix.with_other_values(f"{inputs}: {' '.join(filter(None, words))}", found, screen))
     if found.rows:
         print()
         (_print_tree if tree else _print_rows)(found, screen)

@@ -42,7 +42,7 @@ PRUNE: Option[float | None] = Option(
     group="output",
     help="prune stacks that cost less than SHARE; 0 keeps all",
     details="SHARE is of the total.  The pruned callees of a caller become one [pruned].  Default: the smallest share "
-    "that keeps the page below 2 MB.",
+    "that keeps the page below 2 MB, that of view below 8 MB.",
 )
 SOURCE: Option[tuple[str, ...]] = Option(
     "source",
@@ -70,6 +70,7 @@ END = plan.End(
     code="verbs.report:written",
 )
 _LARGEST = 1_960_000  # bytes of a page
+_DETAILED = 4  # times as many of one that stays on this machine
 _AIM = 0.97  # share of that size to aim at
 _CONTEXTS = 45_000  # first attempt
 _CELLS = 70_000  # rows times value columns, first attempt
@@ -128,6 +129,24 @@ def report(
     >>> dict(fastprof.report("tests/corpus/callgrind/good/cfi.callgrind", "cfi.html").rows)
     {'contexts': 3, 'functions': 2}
     """
+    return _report(inputs, output, from_, keep_going, progress, command, given, _LARGEST)
+
+
+def detailed(inputs: Path, output: Path, *, from_: str | None = None, **given: Any) -> Page:
+    """`report` for a page that stays on this machine, and so may be larger."""
+    return _report(inputs, output, from_, False, None, "", given, _DETAILED * _LARGEST)
+
+
+def _report(
+    inputs: Any,
+    output: Path,
+    from_: str | None,
+    keep_going: bool,
+    progress: Progress | None,
+    command: str,
+    given: Mapping[str, Any],
+    largest: int,
+) -> Page:
     chosen = checked(given, options())
     paths = listed(inputs)
     if not 1 <= len(paths) <= 2:
@@ -139,11 +158,11 @@ def report(
     if PAIR in chosen and len(paths) == 1:
         raise UsageError(Message("{--pair} applies to two inputs, which the page compares"))
 
-    given_: dict[str, Any] = {"output": output, "command": command}
+    for_end: dict[str, Any] = {"output": output, "command": command, "largest": largest}
     if chosen[SOURCE]:
-        given_["source"] = _lines(paths, output, chosen, from_, progress, keep_going)
+        for_end["source"] = _lines(paths, output, chosen, from_, progress, keep_going)
     page = Page()
-    page.take_all(run(END, [[path] for path in paths], chosen, from_, progress, given_, keep_going=keep_going))
+    page.take_all(run(END, [[path] for path in paths], chosen, from_, progress, for_end, keep_going=keep_going))
     page.output = output
     return page
 
@@ -185,9 +204,10 @@ def written(
     *,
     output: Path,
     command: str,
+    largest: int,
     source: Source | None = None,
 ) -> Log:
-    page = _Page(pipelines, model, chosen, log, source)
+    page = _Page(pipelines, model, chosen, log, source, largest)
     with Sink(output) as sink:
         name = os.path.basename(os.fspath(output)).lower()
         is_graph = name == "graph.svg" or name.endswith(".graph.svg")
@@ -208,9 +228,16 @@ class _Page:
     """The data of a page, and its text."""
 
     def __init__(
-        self, pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, log: Log, source: Source | None
+        self,
+        pipelines: Sequence[plan.Pipeline],
+        model: Model,
+        chosen: Options,
+        log: Log,
+        source: Source | None,
+        largest: int,
     ) -> None:
-        self._model, self._chosen, self._log, self._source = model, chosen, log, source
+        """`largest`: bytes of a page that is fitted."""
+        self._model, self._chosen, self._log, self._source, self._largest = model, chosen, log, source, largest
         self._compared = pipelines[-1].side > 0
         self._inputs = [
             {"side": pipeline.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
@@ -315,20 +342,22 @@ class _Page:
     def _fitted(self, most: int, made: Callable[[int, int, int], tuple[Content, bytes]]) -> tuple[Content, bytes]:
         """Nearly the largest page within the limit, of at most `most` rows.  Calls get the space left by contexts."""
         n_rows = min(most, 1 + _CELLS // max(1, len(self._shown.columns)))
-        n_contexts, n_calls, best, fitted_rows = _CONTEXTS, _CALLS, None, 0
+        largest = self._largest
+        n_contexts, n_calls = (first * largest // _LARGEST for first in (_CONTEXTS, _CALLS))
+        best, fitted_rows = None, 0
         fitted: _Size | None = None  # the largest page that fits
         too_large: _Size | None = None  # the smallest page that does not, of as many rows
         for _ in range(_TRIES):
             content, page = made(n_rows, n_contexts, n_calls)
             size = _Size(len(content.columns["context up"]) - content.head["cuts"], len(page))
-            spare = _LARGEST - len(page)
+            spare = largest - len(page)
             if spare >= 0:
                 # contexts of equal cost are cut together: if no context was added, the next ones do not fit
-                final = size == fitted or not content.head["cuts"] or spare < (1 - _NEARLY) * _LARGEST
+                final = size == fitted or not content.head["cuts"] or spare < (1 - _NEARLY) * largest
                 best, fitted, fitted_rows = (content, page), size, n_rows
                 if n_rows < most:  # `most` rows might not have fitted
                     most = n_rows = min(most, n_rows + int(spare / _each(content, "row", "arc")))
-                    if spare > (1 - _NEARLY) * _LARGEST:
+                    if spare > (1 - _NEARLY) * largest:
                         continue
                 if final:
                     break
@@ -340,20 +369,20 @@ class _Page:
                 continue
             else:
                 # callers, callees and contexts keep their functions, so a page shrinks less than its rows
-                share = min(0.9, (_LARGEST / len(page)) ** 1.5)
+                share = min(0.9, (largest / len(page)) ** 1.5)
                 n_contexts, n_rows = int(n_contexts * share), int(n_rows * share) + 1
                 most = n_rows
                 continue
             each = _each(content, "context")
             if too_large:
                 each = (too_large.nbytes - fitted.nbytes) / max(1, too_large.contexts - fitted.contexts)
-            n_contexts = min(_ALL, fitted.contexts + 1 + int((_AIM * _LARGEST - fitted.nbytes) / each))
+            n_contexts = min(_ALL, fitted.contexts + 1 + int((_AIM * largest - fitted.nbytes) / each))
         content, page = best or (content, page)
-        while fitted and n_calls < self._shown.n_calls and len(page) < _NEARLY * _LARGEST:
+        while fitted and n_calls < self._shown.n_calls and len(page) < _NEARLY * largest:
             each = max(1, content.columns.nbytes("call ")) / n_calls
-            n_calls = int(n_calls + _NEARLY * (_LARGEST - len(page)) / each)
+            n_calls = int(n_calls + _NEARLY * (largest - len(page)) / each)
             more = made(fitted_rows, fitted.contexts, n_calls)
-            if len(more[1]) > _LARGEST:
+            if len(more[1]) > largest:
                 break
             content, page = more
         return content, page

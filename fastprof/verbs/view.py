@@ -28,7 +28,7 @@ from fastprof.core.options import Options
 from fastprof.core.urls import shown
 from fastprof.inputs import open_reader
 from fastprof.verbs.convert import convert
-from fastprof.verbs.report import PRUNE, Path, report
+from fastprof.verbs.report import PRUNE, Path, detailed
 
 _ANSWERED = 600.0  # seconds for a browser to receive a whole answer
 PORT = 9001  # the only port from which Perfetto's page may fetch a trace
@@ -56,7 +56,7 @@ def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, 
     handle, name = tempfile.mkstemp(prefix="fastprof-", suffix=".html")
     os.close(handle)
     try:
-        return name, report(path, name, from_=from_, **options)
+        return name, detailed(path, name, from_=from_, **options)
     except BaseException:
         os.unlink(name)
         raise
@@ -125,7 +125,7 @@ class Server:
         self._is_timeline = _view_of(self._path, from_) == "timeline"
         self._lock = Lock()
         self._token = secrets.token_urlsafe(12)
-        self.log = report(self._path, os.path.join(folder, "page.html"), from_=from_, **options)
+        self.log = detailed(self._path, os.path.join(folder, "page.html"), from_=from_, **options)
         try:
             self._http = _HTTPServer(("127.0.0.1", port), self._handler())
         except OSError as error:

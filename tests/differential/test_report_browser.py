@@ -305,25 +305,32 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
 
 
 def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
-    """Self, inclusive and calls within the range: from 20 to 40 of 100 in the timeline of two threads."""
+    """Self, inclusive and calls within the range: from 20 to 40 of 100 of two threads, which collapse."""
     (tmp_path / "t.xray").write_bytes(timeline())
     report(tmp_path / "t.xray", tmp_path / "page.html")
     drag = """(c => [c.left + 0.2 * c.width, c.top + 90, c.left + 0.4 * c.width, c.top + 90])
         (document.getElementById('canvas').getBoundingClientRect())"""
     title = "(c => [c.left + 20, c.top + 22 + 9])(document.getElementById('canvas').getBoundingClientRect())"
     zoom = value("[fastprof.flame.from, fastprof.flame.to]")
-    _, rows, hint, zoomed, address, folded_rows, unfolded, all_rows, _, counted = drive(
+    hashed = value("new Promise(done => setTimeout(done, 400)).then(() => decodeURIComponent(location.hash))")
+    n_rows = value("fastprof.flame.boxes.rows")
+    _, rows, hint, zoomed, address, collapsed, both, of_both, _, back, expanded, all_rows, _, counted = drive(
         tmp_path / "page.html",
         choose("#order", "time order"),
         {"drag": drag},
         value(ROWS),
         text_of("#hover"),
         zoom,
-        value("new Promise(done => setTimeout(done, 400)).then(() => decodeURIComponent(location.hash))"),
+        hashed,
         {"click": title},
-        value("fastprof.flame.boxes.rows"),
+        n_rows,
+        {"keys": ["g", "c"]},
+        n_rows,
+        hashed,
+        value("history.back()"),
+        value("new Promise(done => setTimeout(done, 100)).then(() => fastprof.flame.boxes.rows)"),
         {"click": title},
-        value("fastprof.flame.boxes.rows"),
+        n_rows,
         {"keys": ["Escape"]},
         value(ROWS),
         {"drag": drag},
@@ -335,7 +342,8 @@ def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
     assert {name: cells[0::2] for name, cells in figures.items()} == {one: [9, 20, 1], two: [11, 11, 2]}
     assert hint.startswith("20 ns to 40 ns: 20 ns with 3 calls, 20 ns in all threads shown")
     assert zoomed == [0, 1] and "range=0.2" in address
-    assert (folded_rows, unfolded) == (3, 5)
+    assert (collapsed, both, back, expanded) == (3, 2, 3, 5)
+    assert of_both.endswith("&folded=process+1,+thread+7&folded=process+1,+thread+8")
     assert counted == [None, 3]  # the sums of a range are times
     assert sorted(row[-1].split()[0] for row in all_rows) == [one, two, three]
 
@@ -378,7 +386,7 @@ def test_one_unit_for_what_is_compared(tmp_path: Path) -> None:
 
 def test_a_difference_is_coloured(tmp_path: Path) -> None:
     (tmp_path / "old.folded").write_text("main;a 50\nmain;b 50\nmain;c 50\n")
-    (tmp_path / "new.folded").write_text("main;a 90\nmain;b 10\nmain;c 50\n")
+    (tmp_path / "new.folded").write_text("main;a 90\nmain;b 10\nmain;c 50\nother 30\n")
     report([tmp_path / "old.folded", tmp_path / "new.folded"], tmp_path / "page.html")
     colour = "fastprof.flame.drawn.map(d => [fastprof.view.name(d.fn, d.id), fastprof.view.colour(d)[0]])"
     light = value("document.documentElement.dataset.theme === 'dark' && document.getElementById('theme').click()")
@@ -393,7 +401,8 @@ def test_a_difference_is_coloured(tmp_path: Path) -> None:
     )
     assert dict(colours)["a"].startswith("hsl(4 ") and dict(colours)["b"].startswith("hsl(213 ")
     assert dict(colours)["c"] == dict(colours)["main"] == "#dfe2e7"
-    assert [row[0] for row in rows] == ["+40", "-40", "0", "0"]
+    assert dict(colours)["everything"].startswith("hsl(4 ")
+    assert [row[0] for row in rows] == ["+40", "-40", "+30", "0", "0"]
     assert rows[0][:2] == ["+40", "+80.0"]
     assert legend == ["cost increased", "cost decreased", "unchanged"]
     assert says.startswith("Each box is a function below its callers; its width is the larger of its old and new")

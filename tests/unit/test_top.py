@@ -497,7 +497,15 @@ def test_other_value_types_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
     heap = str(REPO / "tests/corpus/pprof/good/go-heap.pb.gz")
     found = top(heap, symbolize=False)
     assert (found.value.name, found.other_values) == ("inuse_space", ["alloc_objects", "alloc_space", "inuse_objects"])
-    first = printed(capsys, heap, "--no-symbols").partition("\n")[0]
+    first = printed(capsys, heap, "--no-symbols", "--width", "none").partition("\n")[0]
     assert first.endswith(" functions; --value shows alloc_objects, alloc_space or inuse_objects")
-    first = printed(capsys, heap, "--no-symbols", "--value", "alloc_space").partition("\n")[0]
+    one = "--no-symbols", "--value", "alloc_space", "--width"
+    first = printed(capsys, heap, *one, "none").partition("\n")[0]
     assert first.endswith("; --value shows alloc_objects, inuse_objects or inuse_space")
+    narrow = [printed(capsys, heap, *one, str(len(first) - lacks)).partition("\n")[0] for lacks in (0, 5, 20, 99)]
+    assert [line.partition("--value shows ")[2] for line in narrow] == [
+        "alloc_objects, inuse_objects or inuse_space",
+        "alloc_objects, inuse_objects or 1 more",
+        "alloc_objects or 2 more",
+        "alloc_objects or 2 more",
+    ]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import random
 import re
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from threading import Thread
 from typing import IO
@@ -21,9 +24,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from fastprof import UsageError, formats
+from fastprof import UsageError, formats, report
 from fastprof.cli import main
-from fastprof.verbs.view import VIEWERS, Server
+from fastprof.verbs.page import html
+from fastprof.verbs.view import VIEWERS, Server, view
 from tests.support.pages import Page
 from tests.support.signals import heard
 from tests.unit.test_report_page import FOLDED, timeline
@@ -68,6 +72,20 @@ def test_the_page_and_the_links(server: Server, tmp_path: Path) -> None:
     status, _, page = get(server, below(server) + "page.html")
     (tmp_path / "page.html").write_bytes(page)
     assert status == 200 and Page(tmp_path / "page.html").head["rows"] == 3
+
+
+def test_a_page_that_is_not_sent_holds_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastprof.verbs.report._LARGEST", len(html(b"")) + 8_000)
+    rng = random.Random(3)
+    (tmp_path / "a.folded").write_text(
+        "".join(f"main;a{a};b{b};c{c} {rng.randrange(1, 10**6)}\n" for a, b, c in product(range(20), repeat=3))
+    )
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    name, _ = view(tmp_path / "a.folded")
+    sent, kept = Page(tmp_path / "page.html"), Page(Path(name))
+    assert sent.head["cut"][0] > 0 and kept.head["cut"] == [0]
+    assert len(sent.columns["context up"]) < len(kept.columns["context up"]) == 2 + 20 + 400 + 8000
 
 
 @pytest.mark.parametrize("viewer", VIEWERS, ids=lambda viewer: viewer.title)

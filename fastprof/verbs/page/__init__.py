@@ -24,7 +24,7 @@ from fastprof.core._typing import Any
 
 _CODE = (
     *("data.js", "text.js", "tree.js", "colours.js", "flame.js", "groups.js", "table.js", "labels.js", "source.js"),
-    *("calls.js", "callgraph.js", "details.js", "series.js", "about.js", "page.js"),
+    *("calls.js", "callgraph.js", "details.js", "series.js", "about.js", "address.js", "page.js"),
 )
 _TYPES = {"B": "u1", "I": "u4", "d": "f8"}
 NONE = 0xFFFFFFFF  # in a column of indices

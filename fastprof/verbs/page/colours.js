@@ -53,8 +53,8 @@ class Colours {
   of(box) {
     const {page} = this, theme = page.theme(), matches = page.matches(), {fn, many} = box;
     if (matches) return page.isMatch(box) ? MATCH[theme] : GREY[theme];
-    if (fn === NONE && !many) return GREY[theme];
     if (this.kind === "change") return this.changed(page.change(box));
+    if (fn === NONE && !many) return GREY[theme];
     if (many) return MANY[theme];
     const group = this.keyOf[this.kind];
     if (group) return this.hues.has(group[fn]) ? GROUP[theme](this.hues.get(group[fn])) : GREY[theme];

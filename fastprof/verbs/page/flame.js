@@ -214,7 +214,7 @@ class Flame {
     this.canvas.addEventListener("click", event => {
       const title = this.titleAt(event);
       if (this.isDragged) this.isDragged = false;
-      else if (title) this.on.fold(title);
+      else if (title) this.on.fold([title]);
       else this.click(this.at(event));
     });
     this.canvas.addEventListener("wheel", event => this.wheel(event), {passive: false});
@@ -452,6 +452,7 @@ class Flame {
     if (steps[event.key] && at >= 0) this.focus(this.focused < 0 ? start : steps[event.key]());
     else if ((event.key === "Enter" || event.key === " ") && at >= 0) this.click(this.box(at));
     else if (boxes.isTimed && "wasd".includes(event.key)) this.steer(event.key);
+    else if (boxes.isTimed && event.key === "c") this.on.fold(boxes.titles.map(([, name]) => name));
     else if (event.key === "Backspace") this.back();
     else if (event.key === "Home" || event.key === "0") this.reset();
     else if (event.key === "+" || event.key === "-") this.steer(event.key);

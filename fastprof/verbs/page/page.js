@@ -132,10 +132,12 @@ const begin = async () => {
     painted: drawn => drawLegend(drawn),
     moved: isStep => remember(isStep),
     range: range => setRange(range),
-    fold: name => {
-      if (!folded.delete(name)) folded.add(name);
+    fold(names) {  // collapses these threads, or expands them if all of them are collapsed
+      const areFolded = names.every(name => folded.has(name));
+      for (const name of names) folded[areFolded ? "delete" : "add"](name);
       flame.show(new TimeBoxes(data, isThreadShown(), folded), true);
       if (state.ranged) setRange(flame.range);
+      remember(true);
     },
   });
   const drawFlame = () => {
@@ -227,7 +229,7 @@ const begin = async () => {
       `cost; arcs are as thick as the cost of the calls. The ${exact(graph.nodes.length)} most expensive functions and calls above ${percent(LEAST_SHARE, 1)}` +
       `${(state.thread >= 0 || labels.isChosen) && !ofThread() ? ", of all threads" : ""}. Click a box for its callers and callees; Ctrl+wheel or + and - zoom.`;
     if (state.order === "time") return "Each box is a call. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, " +
-      "Shift+wheel or a and d pan. Click a thread's name to collapse it.";
+      "Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all.";
     if (state.order === "inverted") return `Each box of the first row is a function; ${width} self cost. ` +
       "Its callers follow, each with its part of that cost. Click to zoom.";
     if (state.order === "sandwich") return `${labelOf(state.centre)}: its callers above, its callees below, each with its part of this ` +
@@ -520,7 +522,6 @@ const begin = async () => {
 
   // ---- the address
 
-  // The fragment of the address holds the state of the page: Back restores the previous one, a link reopens it.
   const first = {event: state.event, kind: colours.kind};
   const functionText = fn => fn < 0 ? "" : `${fn}:${nameOf(fn)}`;
   const functionOf = text => {
@@ -528,7 +529,7 @@ const begin = async () => {
     if (name === undefined) return -1;
     return at < names.length && nameOf(at) === name ? Number(at) : Array.from(names, (_, fn) => nameOf(fn)).indexOf(name);
   };
-  const address = () => {
+  const stateText = () => {
     const isZoomed = flame.from > 0 || flame.to < 1;
     const parts = {
       view: state.order === "heavy" ? "" : state.order, value: state.event === first.event ? "" : state.event.name,
@@ -539,27 +540,12 @@ const begin = async () => {
       centre: state.order === "sandwich" ? functionText(state.centre) : "",
       search: byId("search").value, filter: byId("filter").value,
     };
-    const all = [...Object.entries(parts), ["by", chooser.key?.name], ...labels.address().map(text => ["label", text])];
+    const all = [...Object.entries(parts), ["by", chooser.key?.name], ...labels.address().map(text => ["label", text]),
+      ...[...folded].sort().map(name => ["folded", name])];
     return new URLSearchParams(all.filter(([, text]) => text)).toString();
   };
-  let written = null, waiting = 0, isNew = false;
-  const remember = isStep => {
-    if (written === null) return;  // not yet shown
-    isNew ||= isStep;
-    clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      const text = address();
-      try {
-        if (text !== written) history[isNew ? "pushState" : "replaceState"](null, "", `#${text}`);
-      } catch { /* a frame of another page may have no history */ }
-      [written, isNew] = [text, false];
-    }, isNew ? 0 : 300);
-  };
-  const restore = () => {
-    const text = location.hash.slice(1);
-    if (text === written) return;
-    clearTimeout(waiting);
-    const given = new URLSearchParams(text), option = (list, value, other) => [...list.options].some(o => o.value === value) ? value : other;
+  const restore = given => {
+    const option = (list, value, other) => [...list.options].some(o => o.value === value) ? value : other;
     state.event = events.find(event => event.name === given.get("value")) || first.event;
     state.thread = head.threads.length < 2 ? -1 : head.threads.indexOf(given.get("thread"));
     state.order = option(views, given.get("view"), "heavy");
@@ -572,7 +558,8 @@ const begin = async () => {
     [select.value, threads.value, views.value, kinds.value] = [events.indexOf(state.event), state.thread, state.order, colours.kind];
     for (const id of ["search", "filter"]) byId(id).value = given.get(id) || "";
     chooser.restore(given.get("by"), given.getAll("label"));
-    written = null;
+    folded.clear();
+    for (const name of given.getAll("folded")) folded.add(name);
     const shares = name => {
       const [from, to] = (given.get(name) || "").split(",").map(Number);
       return from >= 0 && from < to && to <= 1 ? [from, to] : null;
@@ -581,14 +568,13 @@ const begin = async () => {
     drawAll();
     table.mark(state.chosen);
     [flame.from, flame.to] = shares("zoom") || [0, 1];
-    written = text;
   };
-  addEventListener("popstate", restore);
-  addEventListener("hashchange", restore);
+  const address = new Address(stateText, restore);
+  const remember = isStep => address.remember(isStep);
 
   const {about, drawSummary} = aboutPage({head, state, events, unitOf, shownColumns, timeText, labels, sources});
   about();
-  restore();
+  address.restore();
   root.dataset.ready = "yes";
   // for tests
   window.fastprof = {data, state, flame, table, view, graph};
