@@ -65,12 +65,14 @@ def converted(
     durable: bool = True,
     idle: Callable[[Option[Any]], None] | None = None,
     of: tuple[str, Holds] | None = None,
+    columns: Iterable[str] = (),
 ) -> Log:
     """For `convert`, `merge` and `batch`.
 
     `merge`, `keep_going` and `idle` are those of `run`.
     `durable` is that of `outputs.written`.
     `of`: the view to write and the data to hold, for an archive that is converted to another format later.
+    `columns`: those of a table that its path gives.
     """
     chosen = checked(options, plan.known_options())
     given, output = _paths(inputs, output)
@@ -82,6 +84,8 @@ def converted(
     end = plan.writing(target, CODE)
     if of:
         end = end._replace(view=of[0], holds=of[1])
+    if columns:
+        end = end._replace(holds=end.holds._replace(columns=frozenset(columns)))
 
     log: Log = run(
         end,

@@ -342,6 +342,7 @@ class BatchConvertOptions(InfoOptions, total=False):
     timeout: float
     retry_errors: bool
     dry_run: bool
+    partition: str | None
     set_label: Sequence[str]
     label_path: str | None
     label_input: bool

@@ -39,6 +39,7 @@ REPORTED = reported(
         "paired": "paired across builds: {what}; {--pair:=}exact keeps different names apart",
         "partly-missing-value": "{option}: some parts of the input have no {name}, counted as 0",
         "short-source": "{path}: has {lines}, but the profile has costs at line {line:,}",
+        "unlabelled-outputs": "inputs without a label of {--partition}: {n:,}, first {first}; the column is NULL there",
         "uncomputed-events": "inherited event {name:.80} cannot be computed: {problem}",
     },
 )

@@ -156,8 +156,9 @@ def _room(array: Pointer[int], type_: str, used: int, need: int) -> Pointer[int]
 class _Table:
     """Makes the rows of one table."""
 
-    def __init__(self, name: str, model: Model, log: Log) -> None:
+    def __init__(self, name: str, model: Model, log: Log, holds: Holds) -> None:
         self.name = name
+        self._elsewhere = {column.casefold() for column in holds.columns}
         self._model, self._log = model, log
         self.time_unit = b"ns"
         self._layout = [*LAYOUTS[name]]
@@ -275,7 +276,7 @@ class _Table:
                     f"{inputs_of(self._model)}part {batch.part + 1} counts {event.name}, which the {CAPACITY:,} rows "
                     "before do not, and all rows of a table have the same columns: choose one part, or merge first"
                 )
-            taken = {kind.name.casefold() for kind in self._layout}
+            taken = {kind.name.casefold() for kind in self._layout} | self._elsewhere
             self._layout.append(_Kind(unused(event.name, taken), b"l", True))
             self._add(self._layout[-1])
         first = len(LAYOUTS[self.name])
@@ -333,7 +334,7 @@ def of_timeline(
 
     Errors: UsageError if one clock is known and another is not; FastprofError for a time of 2^63 nanoseconds or more.
     """
-    table = _Table(options[TABLE] or TABLES["timeline"][0], model, log)
+    table = _Table(options[TABLE] or TABLES["timeline"][0], model, log, holds)
     spans = table.name == "spans"
     clocks = Clocks(model, options)
     part, on_cpus = -1, 0
@@ -358,18 +359,18 @@ def of_stacks(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
     """The table of stacks.  Errors: FastprofError for value types that first appear in a later part."""
-    return _rows(options[TABLE] or TABLES["stacks"][0], batches, model, log)
+    return _rows(options[TABLE] or TABLES["stacks"][0], batches, model, log, holds)
 
 
 def of_graph(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
     """The table of a graph."""
-    return _rows("graph", batches, model, log)
+    return _rows("graph", batches, model, log, holds)
 
 
-def _rows(name: str, batches: Iterable[Batch], model: Model, log: Log) -> Iterator[Rows]:
-    table = _Table(name, model, log)
+def _rows(name: str, batches: Iterable[Batch], model: Model, log: Log, holds: Holds) -> Iterator[Rows]:
+    table = _Table(name, model, log, holds)
     for batch in batches:
         yield from table.put(batch)
     yield from table.end()

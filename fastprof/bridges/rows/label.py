@@ -39,6 +39,13 @@ class InputLabels:
         self._input = options[LABEL_INPUT]
         self._table = _read(self._file) if self._file else None
 
+    @property
+    def keys(self) -> set[str]:
+        """All keys that inputs may have."""
+        found = {*self._set, *([INPUT] if self._input else ())}
+        found.update(self._pattern.groupindex if self._pattern else ())
+        return found | {key for row in (self._table or {}).values() for key in row}
+
     def of(self, name: str, log: Log) -> dict[str, str]:
         """The labels of an input, sorted by key.  Warns if the pattern does not match or the table lacks the name."""
         found = dict(self._set)

@@ -64,6 +64,8 @@ from fastprof.verbs.run import listed
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from fastprof.core.engine import Format
+    from fastprof.verbs.batch.partition import Partition
     from fastprof.verbs.keywords import BatchConvertOptions, BatchPlanOptions
 
 INCLUDE: Option[tuple[str, ...]] = Option(
@@ -115,6 +117,15 @@ RETRY_ERRORS = Option(
     help="retry files that failed in the last run",
 )
 DRY_RUN = Option("dry_run", Switch(), False, group="batch", help="print what would be converted, and stop")
+PARTITION: Option[str | None] = Option(
+    "partition",
+    Text("KEY,..."),
+    None,
+    group="batch",
+    help="parquet: one folder for each value of these labels",
+    details="OUTDIR becomes a dataset in Hive's layout, KEY=VALUE/NAME.parquet.  The labels are those of inputs: "
+    "--label-path and others.",
+)
 FINDING = (INCLUDE, EXCLUDE)
 _SERVED = 16  # requests at a time
 RUNNING = (PLAN, SHARD, ENGINE, JOBS, RETRIES, TIMEOUT, RETRY_ERRORS, DRY_RUN)
@@ -122,7 +133,7 @@ RUNNING = (PLAN, SHARD, ENGINE, JOBS, RETRIES, TIMEOUT, RETRY_ERRORS, DRY_RUN)
 
 def options() -> list[Option[Any]]:
     """The options of `fastprof batch convert`."""
-    return [*FINDING, *RUNNING, *plan.known_options()]
+    return [*FINDING, *RUNNING, PARTITION, *plan.known_options()]
 
 
 class BatchLog:
@@ -233,28 +244,22 @@ def batch_convert(
     log = BatchLog()
     shard = chosen[SHARD] or (1, 1)
     paths = paths_of(inputs)
+    partition = _partition(chosen, target)
     _refuse_within(paths, outdir)
     with readable(outdir) as there:
         refuse_other_shards(outdir, manifests(there), shard)
         files, plan_digest = _files_of(shard, paths, outdir, suffix, chosen, log)
+        files = partition.placed(files, log.warn) if partition else files
         outputs = {file.name + suffix for file in files}
-        before = records_by_output(manifests_for(there, shard, plan_digest), outputs)
-    reading = reading_options(chosen)
-    key = options_key(to, from_, {name: value for name, value in reading.items() if name != CORES.name})
+        before = records_by_output(manifests_for(there, shard, plan_digest), None if partition else outputs)
     workers = chosen[JOBS] or workers_for(files, outdir)
-    options_ = {CORES.name: cores_of_each(workers), **reading}
-    common = {"to": to, "from": from_, "options": options_, "key": key, "durable": False}
+    common = _common(to, from_, reading_options(chosen), workers, partition.keys if partition else [])
     size_of = _size_in(outdir, before)
+    if partition:
+        partition.refuse_moved(outdir, outputs, files, before, size_of)
     for file in refreshed(files) if chosen[PLAN] else files:
-        output = file.name + suffix
-        job = {
-            "input": file.path,
-            "size": file.size,
-            "mtime_ns": file.mtime_ns,
-            "output": os.path.join(outdir, output),
-            **common,
-        }
-        record = before.get(output)
+        job = _job(file, os.path.join(outdir, file.name + suffix), common)
+        record = before.get(file.name + suffix)
         if record and _is_done(job, record, size_of, chosen[RETRY_ERRORS]):
             log.earlier += 1
             log.take(record)
@@ -264,7 +269,31 @@ def batch_convert(
     if not chosen[DRY_RUN]:
         run = run_of(log) | ({"plan": plan_digest} if plan_digest else {})
         _run(log, chosen, outdir, (f"{shard[0]}-of-{shard[1]}", run), workers, progress)
+        if partition:
+            log.idle_flags = [flag for flag in log.idle_flags if flag not in partition.flags]
     return log
+
+
+def _common(to: str, from_: str | None, reading: dict[str, Any], workers: int, columns: list[str]) -> dict[str, Any]:
+    """What all jobs have in common.  `columns`: those that the paths of the outputs give."""
+    for_key = {name: value for name, value in reading.items() if name != CORES.name}
+    key = options_key(to, from_, for_key | ({PARTITION.name: columns} if columns else {}))
+    options = {CORES.name: cores_of_each(workers), **reading}
+    found = {"to": to, "from": from_, "options": options, "key": key, "durable": False}
+    return found | ({"columns": columns} if columns else {})
+
+
+def _job(file: File, output: str, common: Mapping[str, Any]) -> Job:
+    return {"input": file.path, "size": file.size, "mtime_ns": file.mtime_ns, "output": output, **common}
+
+
+def _partition(chosen: Options, target: Format) -> Partition | None:
+    keys = chosen[PARTITION]
+    if keys is None:
+        return None
+    from fastprof.verbs.batch.partition import Partition  # loaded for datasets only
+
+    return Partition(keys, target, chosen)
 
 
 def _files_of(
@@ -365,7 +394,8 @@ def batch_plan(
 
 def reading_options(chosen: Options) -> dict[str, Any]:
     """The options for reading and writing each file."""
-    return {name: value for name, value in chosen.given.items() if name not in {o.name for o in (*FINDING, *RUNNING)}}
+    own = {option.name for option in (*FINDING, *RUNNING, PARTITION)}
+    return {name: value for name, value in chosen.given.items() if name not in own}
 
 
 def is_same(job: Job, record: Record) -> bool:

@@ -7,7 +7,7 @@
 
 `size` and `mtime_ns` are those of the input before it was read, `key` identifies the user's request: if one of them
 differs, the output is out of date.  `durable` is false if the caller synchronizes the outputs of many jobs to disk
-together (manifest.py).
+together (manifest.py).  `columns` of a job: those that its path gives (--partition).
 
 `status` of a record is
     ok        the output exists
@@ -68,6 +68,7 @@ def convert_one(job: Job) -> Record:
             {"cores": 1, **job["options"]},  # the other cores run other jobs
             durable=job["durable"],
             idle=idle,
+            columns=job.get("columns", ()),
         )
 
     return record_of(job, convert)
