@@ -19,6 +19,7 @@ from fastprof.bridges.rows.coarse import CALLS, coarse, subtracted
 from fastprof.bridges.rows.pair import Pairs
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.agree import Agreement
+from fastprof.bridges.sums.heaps import Heaps
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Input
@@ -70,7 +71,7 @@ class Both(Input):
         if self._groups:
             self.view = "graph"
         self._model, self._log = model, log
-        self._agreement = Agreement(model, self._options, log, pair_heaps=True)
+        self._agreement, self._heaps = Agreement(model, self._options, log), Heaps(model, self._options, log)
         self._events: list[ValueType] = []  # of all runs
         self._columns: dict[int, list[int]] = {}  # by part: the events of its values
         self._totals: list[dict[int, Any]] = [{} for _ in self._names]  # by run, then by part: sums of its values
@@ -99,6 +100,7 @@ class Both(Input):
 
     def _rows_of(self, run: int, pipeline: plan.Pipeline) -> Iterator[Batch]:
         def compared(rows: Iterator[Batch]) -> Iterator[Batch]:
+            rows = self._heaps.paired(rows, self._names[run])
             return self._agreement.compared(self._agreement.named(rows, self._names[run]))
 
         if self._inclusive:

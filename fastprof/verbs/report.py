@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from fastprof import bridges, plan
+from fastprof.bridges.sums.heaps import Heaps
 from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
@@ -256,6 +257,12 @@ class _Page:
         """The rows by side and view."""
         model, log = self._model, self._log
         sides = [(pipeline.side, pipeline.view, pipeline.rows(model, log)) for pipeline in pipelines]
+        if self._compared:
+            heaps = Heaps(model, self._chosen, log)
+            sides = [
+                (side, view, heaps.paired(rows, next(pipeline.inputs).name) if view == "stacks" else rows)
+                for pipeline, (side, view, rows) in zip(pipelines, sides, strict=True)
+            ]
         if not self._compared or self._chosen[PAIR] == "exact":
             return sides
         folded = [

@@ -19,6 +19,7 @@ from tests.contract.dump import files
 from tests.support.pages import Page
 from tests.support.paths import CORPUS
 from tests.support.xraylog import FdrLog
+from tests.unit.test_diff import FIRST_HEAP, LATER_HEAP
 
 FOLDED = "main;work 30\nmain;work;leaf 60\nmain;work;leaf;work 5\nmain 10\nother 1\n"
 UNKNOWN = "(unknown)"
@@ -237,6 +238,14 @@ def test_two_profiles_stand_side_by_side(tmp_path: Path) -> None:
     rows = {name: (old[0], found.rows(1)[name, *rest][0]) for (name, *rest), old in found.rows(0).items()}
     assert rows == {"main": (0, 0), "a": (10, 4), "b": (5, 0), "c": (0, 7)}
     assert found.stacks(1) == {(UNKNOWN, "main", "a"): 4, (UNKNOWN, "main", "c"): 7}
+
+
+def test_the_first_heap_of_a_program_and_a_later_one(tmp_path: Path) -> None:
+    report([FIRST_HEAP, LATER_HEAP], tmp_path / "page.html", symbolize=False)
+    found = Page(tmp_path / "page.html")
+    assert [event["name"] for event in found.head["events"]] == ["objects", "space"]
+    assert found.head["totals"] == [3, 30, 5, 70]
+    assert sorted(found.rows(3).values()) == [(0, 70), (30, 30), (40, 40)]
 
 
 def timeline() -> bytes:

@@ -22,20 +22,12 @@ from fastprof.core.options import Options
 from fastprof.core.parts import match_values
 from fastprof.core.words import Message
 
-# pprof's value types of a heap have these names if all that was allocated is still in use, as in the first dump of a
-# program, else those after it.
-_IN_USE = {"objects": "inuse_objects", "space": "inuse_space"}
-_EQUAL = {"inuse_objects": "objects", "inuse_space": "space", "alloc_objects": "objects", "alloc_space": "space"}
-
 
 class Agreement:
-    """Compares the parts of all inputs with the first one.  With `--value` only that type must be present.
+    """Compares the parts of all inputs with the first one.  With `--value` only that type must be present."""
 
-    `pair_heaps`: a heap of which all is in use and a later one get the same value types, those of the first.
-    """
-
-    def __init__(self, model: Model, options: Options, log: Log, *, pair_heaps: bool = False) -> None:
-        self._model, self._log, self._pair_heaps = model, log, pair_heaps
+    def __init__(self, model: Model, options: Options, log: Log) -> None:
+        self._model, self._log = model, log
         self._wanted = options[VALUE]
         self._may_differ = options[UNION] or options[INTERSECT]
         self._name = ""
@@ -49,45 +41,12 @@ class Agreement:
 
     def compared(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Compare each part and pass its rows on.  Errors: UsageError."""
-        last, columns = -1, list[int]()
-        changed = Changed(self._model)
+        last = -1
         for batch in batches:
             if batch.part != last:
                 last = batch.part
-                columns = self._of_heap(self._model.parts[last])
-                if not columns:
-                    self._compare(self._model.parts[last], self._name)
-            if not columns:
-                yield batch
-                continue
-            c, n_values, n = batch.c, int(batch.c.n_values), len(columns)
-            batch.set_values(n_values + n)
-            for to, k in enumerate(columns, n_values):
-                ffi.memmove(c.values + to * c.cap, c.values + k * c.cap, 8 * c.n)
-            ffi.memmove(c.values, c.values + n_values * c.cap, 8 * n * c.cap)
-            batch.set_values(n)
-            yield from changed.lend(batch, self._as_first)
-            batch.set_values(n_values)
-        changed.end()
-
-    def _of_heap(self, part: Part) -> list[int]:
-        """The columns of a heap for the value types of the first one, which has other names for them; else none."""
-        if not self._pair_heaps or self._may_differ or self._wanted or self._first is None:
-            return []
-        names, expected = [t.name for t in part.value_types], [t.name for t in self._first[1]]
-        other = _EQUAL if {*names} == {*_IN_USE} else _IN_USE if {*expected} == {*_IN_USE} else {}
-        columns = [names.index(other[name]) for name in expected if other.get(name) in names]
-        if not columns or len(columns) < len(expected):
-            return []
-        if other is _IN_USE:
-            self._log.warn(REPORTED["in-use-alone"], first=self._first[0], name=self._name)
-        return columns
-
-    def _as_first(self, part: Part) -> Part:
-        assert self._first is not None
-        other = copy.copy(part)
-        other.value_types, other.summary = [*self._first[1]], None
-        return other
+                self._compare(self._model.parts[last], self._name)
+            yield batch
 
     def _compare(self, part: Part, name: str) -> None:
         types = [t for t in part.value_types if self._wanted in (None, t.name)]
