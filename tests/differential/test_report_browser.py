@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 from itertools import product
 from pathlib import Path
@@ -175,14 +176,18 @@ def test_back_returns_and_a_link_opens_what_was_seen(folded: Path) -> None:
     assert (opened, name) == (zoomed, "leaf")
     link = "#view=inverted&search=%5Ework%24&filter=wo&flip=1&zoom=x,2&chosen=9:nobody"
     seen = "[state.order, flame.flipped, flame.from, flame.to, state.chosen, matches.textContent]"
-    _, state, rows = drive(
+    _, state, rows, _, _, centred = drive(
         folded,
         value(go.replace("LINK", json.dumps(link))),
         value(f"(({{state, flame}}) => {seen})(fastprof)"),
         value(ROWS),
+        value(go.replace("LINK", json.dumps("#filter=nothing"))),
+        value(go.replace("LINK", json.dumps("#view=sandwich&centre=9:nobody"))),
+        text_of("#hover"),
     )
     assert state == ["inverted", True, 0, 1, -1, "89.6 % in 1 matching function"]
     assert [row[-1].split()[0] for row in rows] == ["work"]
+    assert re.match("(main|work|leaf): its callers above", centred)
 
 
 def test_search_says_the_share_of_matches(folded: Path) -> None:
@@ -304,67 +309,6 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
     assert axis == ["0 ns", "20 ns", "40 ns", "60 ns", "80 ns"]
 
 
-def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
-    """Self, inclusive and calls within the range: from 20 to 40 of 100 of two threads, which collapse."""
-    (tmp_path / "t.xray").write_bytes(timeline())
-    report(tmp_path / "t.xray", tmp_path / "page.html")
-    drag = """(c => [c.left + 0.2 * c.width, c.top + 90, c.left + 0.4 * c.width, c.top + 90])
-        (document.getElementById('canvas').getBoundingClientRect())"""
-    title = "(c => [c.left + 20, c.top + 22 + 9])(document.getElementById('canvas').getBoundingClientRect())"
-    zoom = value("[fastprof.flame.from, fastprof.flame.to]")
-    hashed = value("new Promise(done => setTimeout(done, 400)).then(() => decodeURIComponent(location.hash))")
-    n_rows = value("fastprof.flame.boxes.rows")
-    _, rows, hint, zoomed, address, collapsed, both, of_both, _, back, expanded, all_rows, _, counted = drive(
-        tmp_path / "page.html",
-        choose("#order", "time order"),
-        {"drag": drag},
-        value(ROWS),
-        text_of("#hover"),
-        zoom,
-        hashed,
-        {"click": title},
-        n_rows,
-        {"keys": ["g", "c"]},
-        n_rows,
-        hashed,
-        value("history.back()"),
-        value("new Promise(done => setTimeout(done, 100)).then(() => fastprof.flame.boxes.rows)"),
-        {"click": title},
-        n_rows,
-        {"keys": ["Escape"]},
-        value(ROWS),
-        {"drag": drag},
-        choose("#value", "calls (count)"),
-        value("[fastprof.flame.range, [...document.querySelectorAll('.rows .row')].length]"),
-    )
-    figures = {row[-1].split()[0]: [float(cell) for cell in row[:5]] for row in rows}
-    one, two, three = (f"#{n}" for n in (1, 2, 3))
-    assert {name: cells[0::2] for name, cells in figures.items()} == {one: [9, 20, 1], two: [11, 11, 2]}
-    assert hint.startswith("20 ns to 40 ns: 20 ns with 3 calls, 20 ns in all threads shown")
-    assert zoomed == [0, 1] and "range=0.2" in address
-    assert (collapsed, both, back, expanded) == (3, 2, 3, 5)
-    assert of_both.endswith("&folded=process+1,+thread+7&folded=process+1,+thread+8")
-    assert counted == [None, 3]  # the sums of a range are times
-    assert sorted(row[-1].split()[0] for row in all_rows) == [one, two, three]
-
-
-def test_keys_zoom_and_move_in_order_of_time(tmp_path: Path) -> None:
-    (tmp_path / "t.xray").write_bytes(timeline())
-    report(tmp_path / "t.xray", tmp_path / "page.html")
-    seen = value("[fastprof.flame.from, fastprof.flame.to]")
-    _, inside, right, out = drive(
-        tmp_path / "page.html",
-        choose("#order", "time order"),
-        {"keys": ["g", "w", "w"]},
-        seen,
-        {"keys": ["d"]},
-        seen,
-        {"keys": ["s", "s", "s"]},
-        seen,
-    )
-    assert (inside, right, out) == ([0.375, 0.625], [0.4375, 0.6875], [0, 1])
-
-
 def test_one_unit_for_what_is_compared(tmp_path: Path) -> None:
     """An axis or a pair has a single unit; so has a column, unless most of it would be 0.00: once `0 ns, 2,000 us, 10
     ms`."""
@@ -429,12 +373,12 @@ def test_colours_by_package_and_object(tmp_path: Path) -> None:
 
 
 def test_colours_of_clones_and_versions(tmp_path: Path) -> None:
-    """What compilers and linkers append to names of C is no package."""
-    (tmp_path / "a.folded").write_text("m.n;sort.part.0;f@@GLIBC_2.34;g.constprop.0.isra.1 3\n")
+    """What compilers and linkers append to names of C is no package, nor are type arguments of Go."""
+    (tmp_path / "a.folded").write_text("m.n;q.sorted[...].func1;sort.part.0;f@@GLIBC_2.34;g.constprop.0.isra.1 3\n")
     report(tmp_path / "a.folded", tmp_path / "page.html")
     legend = "[...document.querySelectorAll('#legend span')].map(e => e.textContent)"
     _, shown = drive(tmp_path / "page.html", choose("#colours", "package"), value(legend))
-    assert shown == ["m", "others"]
+    assert shown == ["m", "q", "others"]
 
 
 def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ const begin = async () => {
     view.tree.costsOf = labels.id;
     view.tree.arrange(shownColumns(), state.order === "name", nameOf);
     colours.arrange(view.tree);
-    if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : table.order[0] ?? -1;
+    if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : table.order[0] ?? (nRows ? 0 : -1);
     flame.show(state.order === "time" ? new TimeBoxes(data, isThreadShown(), folded)
       : state.order === "inverted" || (state.order === "sandwich" && state.centre >= 0)
       ? new GroupBoxes(view.tree, state.order === "inverted" ? -1 : state.centre) : new TreeBoxes(view.tree));

@@ -87,7 +87,7 @@ const withoutArguments = name => {
 // The package or namespace in a function's name: `net/http` of Go's net/http.(*Server).Serve, `java.util` of
 // java.util.HashMap.get, `std` of std::vector<int>::push_back, "" of main.
 const packageOf = name => {
-  const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<( ]/, 1)[0]
+  const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<([ ]/, 1)[0]
     .replace(/(?:\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)?)+$|@@?[A-Z]\w*(?:\.\w+)*$/, "");  // clones, versions of symbols
   const slash = path.lastIndexOf("/");
   if (path.includes("::")) return path.slice(0, path.indexOf("::"));

@@ -1,0 +1,70 @@
+"""Time order in the page of `fastprof report`, in a real browser: ranges, collapsed threads, keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastprof import report
+from tests.differential.test_report_browser import ROWS, choose, drive, text_of, value
+from tests.unit.test_report_page import timeline
+
+
+def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
+    """Self, inclusive and calls within the range: from 20 to 40 of 100 of two threads, which collapse."""
+    (tmp_path / "t.xray").write_bytes(timeline())
+    report(tmp_path / "t.xray", tmp_path / "page.html")
+    drag = """(c => [c.left + 0.2 * c.width, c.top + 90, c.left + 0.4 * c.width, c.top + 90])
+        (document.getElementById('canvas').getBoundingClientRect())"""
+    title = "(c => [c.left + 20, c.top + 22 + 9])(document.getElementById('canvas').getBoundingClientRect())"
+    zoom = value("[fastprof.flame.from, fastprof.flame.to]")
+    hashed = value("new Promise(done => setTimeout(done, 400)).then(() => decodeURIComponent(location.hash))")
+    n_rows = value("fastprof.flame.boxes.rows")
+    _, rows, hint, zoomed, address, collapsed, both, of_both, _, back, expanded, all_rows, _, counted = drive(
+        tmp_path / "page.html",
+        choose("#order", "time order"),
+        {"drag": drag},
+        value(ROWS),
+        text_of("#hover"),
+        zoom,
+        hashed,
+        {"click": title},
+        n_rows,
+        {"keys": ["g", "c"]},
+        n_rows,
+        hashed,
+        value("history.back()"),
+        value("new Promise(done => setTimeout(done, 100)).then(() => fastprof.flame.boxes.rows)"),
+        {"click": title},
+        n_rows,
+        {"keys": ["Escape"]},
+        value(ROWS),
+        {"drag": drag},
+        choose("#value", "calls (count)"),
+        value("[fastprof.flame.range, [...document.querySelectorAll('.rows .row')].length]"),
+    )
+    figures = {row[-1].split()[0]: [float(cell) for cell in row[:5]] for row in rows}
+    one, two, three = (f"#{n}" for n in (1, 2, 3))
+    assert {name: cells[0::2] for name, cells in figures.items()} == {one: [9, 20, 1], two: [11, 11, 2]}
+    assert hint.startswith("20 ns to 40 ns: 20 ns with 3 calls, 20 ns in all threads shown")
+    assert zoomed == [0, 1] and "range=0.2" in address
+    assert (collapsed, both, back, expanded) == (3, 2, 3, 5)
+    assert of_both.endswith("&folded=process+1,+thread+7&folded=process+1,+thread+8")
+    assert counted == [None, 3]  # the sums of a range are times
+    assert sorted(row[-1].split()[0] for row in all_rows) == [one, two, three]
+
+
+def test_keys_zoom_and_move_in_order_of_time(tmp_path: Path) -> None:
+    (tmp_path / "t.xray").write_bytes(timeline())
+    report(tmp_path / "t.xray", tmp_path / "page.html")
+    seen = value("[fastprof.flame.from, fastprof.flame.to]")
+    _, inside, right, out = drive(
+        tmp_path / "page.html",
+        choose("#order", "time order"),
+        {"keys": ["g", "w", "w"]},
+        seen,
+        {"keys": ["d"]},
+        seen,
+        {"keys": ["s", "s", "s"]},
+        seen,
+    )
+    assert (inside, right, out) == ([0.375, 0.625], [0.4375, 0.6875], [0, 1])
