@@ -1,12 +1,12 @@
 #include "core/digits.h"
 #include "perfetto/read_private.h"
 
-/* A kernel event: its time, its thread, and its print or switch. */
+/* A kernel event: its time, its thread, and its print, switch or waking. */
 struct kernel_event {
     uint64_t time;
     int64_t tid;
     struct fp_wire print, change, waking;
-    int has_print, has_change, has_waking, is_other;
+    int has_print, has_change, has_waking;
 };
 
 static int take_kernel_event(struct kernel_event *e, struct fp_wire m) {
@@ -24,8 +24,9 @@ static int take_kernel_event(struct kernel_event *e, struct fp_wire m) {
         } else if (fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) {
             e->change = fp_wire_inside(&f);
             e->has_change = 1;
-        } else {
-            e->is_other = 1;
+        } else if (fp_perfetto_is(&f, 20, FP_WIRE_BYTES)) {
+            e->waking = fp_wire_inside(&f);
+            e->has_waking = 1;
         }
     }
     return status ? FP_E_MALFORMED : 0;
@@ -70,15 +71,15 @@ static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, 
     return function == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
 }
 
-static int take_event(struct fp_perfetto_read *r, struct fp_wire m, uint32_t clock) {
+static int take_event(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
     struct kernel_event e;
     int status = take_kernel_event(&e, m);
     if (status) return status;
-    if (!e.has_print) {
-        r->counts[e.has_change ? FP_PERFETTO_N_SWITCHES : FP_PERFETTO_N_KERNEL]++;
-        return 0;
-    }
     const int64_t time = fp_perfetto_system_time(r, clock, (int64_t)e.time);
+    if (e.has_change) return fp_perfetto_switch(r, e.change, cpu, time);
+    r->counts[FP_PERFETTO_N_KERNEL] += !e.has_print;
+    if (e.has_waking) return fp_perfetto_waking(r, e.waking, time);
+    if (!e.has_print) return 0;
     if (time < 0) {
         r->counts[FP_PERFETTO_N_NEGATIVE]++;
         return 0;
@@ -86,30 +87,22 @@ static int take_event(struct fp_perfetto_read *r, struct fp_wire m, uint32_t clo
     return take_print(r, &e, time);
 }
 
-/* Counts the switches of a bundle in compact form: packed deltas of times. */
-static void count_compact(struct fp_perfetto_read *r, struct fp_wire m) {
-    struct fp_wire_field f;
-    uint64_t v;
-    while (fp_perfetto_next(&m, &f) > 0) {
-        if (f.number != 1 || (f.wire != FP_WIRE_BYTES && f.wire != FP_WIRE_VARINT)) continue;
-        for (struct fp_wire list = fp_wire_inside(&f); fp_wire_next_number(&list, &v) > 0;)
-            r->counts[FP_PERFETTO_N_SWITCHES]++;
-    }
-}
-
 int fp_perfetto_ftrace(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     const struct fp_wire bundle = k->message[FP_PF_FTRACE];
     struct fp_wire m = bundle;
     struct fp_wire_field f;
     uint32_t clock = FP_PC_BOOTTIME;
+    uint64_t cpu = 0;
     int status;
     while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) cpu = f.v;
         if (fp_perfetto_is(&f, 3, FP_WIRE_VARINT)) r->counts[FP_PERFETTO_N_LOST_EVENTS] += f.v != 0;
         if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT) && f.v == 4) clock = FP_PC_MONOTONIC_RAW;
-        if (fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) count_compact(r, fp_wire_inside(&f));
     }
     if (status) return FP_E_MALFORMED;
-    for (m = bundle; fp_perfetto_next(&m, &f) > 0;)
-        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES) && (status = take_event(r, fp_wire_inside(&f), clock))) return status;
-    return 0;
+    for (m = bundle; !status && fp_perfetto_next(&m, &f) > 0;) {
+        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) status = take_event(r, fp_wire_inside(&f), cpu, clock);
+        if (fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) status = fp_perfetto_compact(r, fp_wire_inside(&f), cpu, clock);
+    }
+    return status;
 }

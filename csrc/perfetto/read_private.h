@@ -6,6 +6,7 @@
  *   tracks.c     tracks, threads and their names
  *   events.c     track events -> records
  *   ftrace.c     kernel events -> records
+ *   sched.c      switches of the scheduler -> records, and their rows
  *   records.c    records, and the threads of their rows
  *   rows.c       sorted records -> rows
  *   stacks.c     call stacks and their symbols
@@ -202,8 +203,8 @@ enum fp_perfetto_op {
     FP_PO_INSTANT,  /* id: the payload (string); extra: its type + 1, or 0 */
     FP_PO_ARGUMENT, /* extra: its value */
     FP_PO_SAMPLE,   /* id: stack of the model; the tag is a place; extra: its weight */
-    FP_PO_SWITCH,   /* id: tid that begins to run; extra: tid that ends, state << 32 */
-    FP_PO_WAKE      /* id: tid */
+    FP_PO_SWITCH,   /* id: track that begins to run; the tag is a CPU; extra: track that ends, prev_state << 32 */
+    FP_PO_WAKE      /* id: track */
 };
 
 /* A record as it is sorted; its tag is the track, or the CPU. */
@@ -275,6 +276,24 @@ struct fp_perfetto_lane {
     uint32_t n, cap;
     uint32_t thread; /* of the model, + 1; 0: not requested yet */
 };
+
+/* Begins a call of a lane, or ends its innermost one.  FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
+int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t op, uint32_t function,
+                           int64_t end, struct fp_batch *out);
+int fp_perfetto_end_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time, struct fp_batch *out);
+/* Adds a row of stacks with one value.  FP_DONE, FP_FULL or FP_ASK. */
+int fp_perfetto_put_sample_row(struct fp_perfetto_read *r, uint32_t place, uint32_t stack, int64_t value,
+                               struct fp_batch *out);
+
+/* ---- sched.c ---- */
+
+/* Each reads an event, or a bundle in compact form.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+int fp_perfetto_switch(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, int64_t time);
+int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t time);
+int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock);
+/* Converts a record of a switch or of a waking to rows.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM. */
+int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
+void fp_perfetto_sched_free(struct fp_perfetto_read *r);
 
 int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp_err *err);
 

@@ -10,11 +10,22 @@ struct waiting {
 
 enum { SHORT = 8, LONG = sizeof(struct fp_perfetto_record) }; /* without and with `extra` */
 
+/* Whether records of this kind are of the data that becomes rows. */
+static int is_wanted(uint32_t data, uint32_t op) {
+    switch (data) {
+        case FP_PERFETTO_CALLS: return op < FP_PO_SAMPLE;
+        case FP_PERFETTO_STATES: return op > FP_PO_SAMPLE;
+        case FP_PERFETTO_SAMPLES: return op == FP_PO_SAMPLE;
+        case FP_PERFETTO_OFF_CPU: return op != FP_PO_SAMPLE && op != FP_PO_INSTANT && op != FP_PO_ARGUMENT;
+        default: return 0;
+    }
+}
+
 int fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t op, uint32_t id,
                            int64_t extra) {
     const struct fp_perfetto_record record = {id, op, extra};
     const uint32_t n = extra ? LONG : SHORT;
-    if (r->surveying || (r->data == FP_PERFETTO_SAMPLES) != (op == FP_PO_SAMPLE)) return 0;
+    if (r->surveying || !is_wanted(r->data, op)) return 0;
     if (!r->pending.n) {
         const int status = fp_rounds_put(&r->rounds, (uint64_t)time, track, (const uint8_t *)&record, n);
         if (status != FP_ASK) return status;

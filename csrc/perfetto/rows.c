@@ -40,10 +40,14 @@ static uint32_t add_row(struct fp_perfetto_read *r, struct fp_batch *out, uint32
     return fp_add_row(out, op, time, thread, function);
 }
 
-/* Ends the innermost call of a lane.  FP_DONE, FP_FULL or FP_ASK. */
-static int end_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time, struct fp_batch *out) {
+int fp_perfetto_end_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time,
+                         struct fp_batch *out) {
     struct fp_perfetto_lane *l = &r->places[place].lanes[lane];
     uint32_t thread;
+    if (r->data == FP_PERFETTO_OFF_CPU) {
+        l->n--;
+        return FP_DONE;
+    }
     if (out->n == out->cap) return FP_FULL;
     if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
     add_row(r, out, FP_OP_EXIT, (uint64_t)time, thread, l->calls[l->n - 1].function);
@@ -56,21 +60,22 @@ static int end_complete(struct fp_perfetto_read *r, uint32_t place, uint32_t lan
     const struct fp_perfetto_place *p = &r->places[place];
     if (lane >= p->n_lanes) return FP_DONE;
     for (const struct fp_perfetto_lane *l = &p->lanes[lane]; l->n && l->calls[l->n - 1].end <= time;) {
-        const int status = end_call(r, place, lane, l->calls[l->n - 1].end, out);
+        const int status = fp_perfetto_end_call(r, place, lane, l->calls[l->n - 1].end, out);
         if (status) return status;
     }
     return FP_DONE;
 }
 
-static int begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t op, uint32_t function,
-                      int64_t end, struct fp_batch *out) {
-    uint32_t thread;
-    if (out->n == out->cap) return FP_FULL;
-    if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
+int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t op, uint32_t function,
+                           int64_t end, struct fp_batch *out) {
+    const int is_row = r->data != FP_PERFETTO_OFF_CPU;
+    uint32_t thread = 0;
+    if (is_row && out->n == out->cap) return FP_FULL;
+    if (is_row && !fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
     struct fp_perfetto_lane *l = &r->places[place].lanes[lane];
     if (fp_array_room(&l->calls, &l->cap, (uint64_t)l->n + 1, sizeof *l->calls)) return FP_E_NOMEM;
     l->calls[l->n++] = (struct fp_perfetto_call){end, function};
-    add_row(r, out, op, r->rounds.time, thread, function);
+    if (is_row) add_row(r, out, op, r->rounds.time, thread, function);
     return FP_DONE;
 }
 
@@ -105,7 +110,7 @@ static int put_end(struct fp_perfetto_read *r, uint32_t place, struct fp_perfett
         r->to_close = n;
     }
     for (; r->to_close; r->to_close--) {
-        const int status = end_call(r, place, lane, (int64_t)r->rounds.time, out);
+        const int status = fp_perfetto_end_call(r, place, lane, (int64_t)r->rounds.time, out);
         if (status) return status;
     }
     return l->n ? FP_DONE : give_lane(p, track);
@@ -131,7 +136,7 @@ static int put_complete(struct fp_perfetto_read *r, uint32_t place, struct fp_pe
                 r->counts[FP_PERFETTO_N_CUT]++;
                 end = l->calls[l->n - 1].end;
             }
-            status = begin_call(r, place, lane, FP_OP_ENTER, function, end, out);
+            status = fp_perfetto_begin_call(r, place, lane, FP_OP_ENTER, function, end, out);
             r->counts[FP_PERFETTO_N_LANES] += status == FP_DONE && tried;
             return status;
         }
@@ -170,8 +175,8 @@ static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
         case FP_PO_BEGIN_ARGS:
             lane = take_lane(&r->places[place], track);
             if (lane == FP_NO_ID) return FP_E_NOMEM;
-            return begin_call(r, place, lane, record.op == FP_PO_BEGIN ? FP_OP_ENTER : FP_OP_ENTER_ARGS, record.id,
-                              INT64_MAX, out);
+            return fp_perfetto_begin_call(r, place, lane, record.op == FP_PO_BEGIN ? FP_OP_ENTER : FP_OP_ENTER_ARGS,
+                                          record.id, INT64_MAX, out);
         case FP_PO_END: return put_end(r, place, track, record.id, out);
         case FP_PO_COMPLETE: return put_complete(r, place, track, record.id, record.extra, out);
         case FP_PO_ARGUMENT:
@@ -193,20 +198,27 @@ static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
     return FP_DONE;
 }
 
-static int put_sample_record(struct fp_perfetto_read *r, struct fp_batch *out) {
-    const struct fp_perfetto_record record = record_of(&r->rounds);
+int fp_perfetto_put_sample_row(struct fp_perfetto_read *r, uint32_t place, uint32_t stack, int64_t value,
+                               struct fp_batch *out) {
     const uint32_t i = out->n;
     uint32_t thread;
     if (i == out->cap) return FP_FULL;
-    if (!fp_perfetto_thread_of(r, r->rounds.tag, 0, &thread)) return FP_ASK;
+    if (!fp_perfetto_thread_of(r, place, 0, &thread)) return FP_ASK;
     out->time[i] = r->rounds.time;
     out->thread[i] = thread;
-    out->stack[i] = record.id;
+    out->stack[i] = stack;
     out->label[i] = 0;
-    out->values[i] = record.extra;
+    out->values[i] = value;
     out->n++;
     r->n_rows++;
     return FP_DONE;
+}
+
+/* Converts the next record to rows.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM. */
+static int put_any_record(struct fp_perfetto_read *r, struct fp_batch *out) {
+    const struct fp_perfetto_record record = record_of(&r->rounds);
+    if (record.op == FP_PO_SAMPLE) return fp_perfetto_put_sample_row(r, r->rounds.tag, record.id, record.extra, out);
+    return record.op > FP_PO_SAMPLE ? fp_perfetto_put_sched(r, &record, out) : put_call_record(r, out);
 }
 
 int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp_err *err) {
@@ -227,7 +239,7 @@ int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp
             if (status != FP_FULL) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
             r->has_head = 1;
         }
-        status = r->data == FP_PERFETTO_SAMPLES ? put_sample_record(r, out) : put_call_record(r, out);
+        status = put_any_record(r, out);
         if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
         r->has_head = 0;
     }

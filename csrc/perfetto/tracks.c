@@ -272,6 +272,14 @@ static uint32_t place_lanes(struct fp_perfetto_read *r, uint32_t track) {
     return name == FP_NO_ID ? FP_NO_ID : fp_perfetto_place_of(r, found.pid, found.tid, name, 1);
 }
 
+/* Names the thread of a track of the kernel after its command, if it has no other name. */
+static int name_command(struct fp_perfetto_read *r, uint32_t track, int64_t tid) {
+    const struct fp_perfetto_track *t = &r->tracks[track];
+    size_t n;
+    const uint8_t *p = fp_string(&r->model->strings, t->name, &n);
+    return n ? fp_perfetto_name(r, t->pid, tid, p, n, 1) : 0;
+}
+
 int fp_perfetto_plan(struct fp_perfetto_read *r) {
     for (uint32_t i = 1; i < r->track_keys.n; i++) {
         struct fp_perfetto_track *t = &r->tracks[i];
@@ -281,7 +289,7 @@ int fp_perfetto_plan(struct fp_perfetto_read *r) {
         if (t->kind == FP_PT_THREAD)
             place = fp_perfetto_place_of(r, (int64_t)a, (int64_t)b, 0, 0);
         else if (t->kind == FP_PT_KERNEL)
-            place = fp_perfetto_place_of(r, t->pid, (int64_t)a, 0, 0);
+            place = name_command(r, i, (int64_t)a) ? FP_NO_ID : fp_perfetto_place_of(r, t->pid, (int64_t)a, 0, 0);
         else
             place = place_lanes(r, i);
         if (place == FP_NO_ID) return FP_E_NOMEM;

@@ -14,6 +14,7 @@ from fastprof.core.options import Options
 from tests.differential.peers import viewer
 from tests.support.paths import CORPUS, SHARED
 from tests.support.product import batches, open_input
+from tests.unit import test_perfetto_sched
 
 SLICES = """
   select coalesce(p.pid, p2.pid, 0), coalesce(th.tid, -1), coalesce(s.name, ''), count(*),
@@ -28,6 +29,9 @@ HEAP = """
   from heap_profile_allocation group by 1
 """
 SAMPLES = "select count(*) from perf_sample where callsite_id is not null"
+STATES = """
+  select tid, state, sum(dur) from thread_state join thread using (utid) where dur >= 0 and tid > 0 group by 1, 2
+"""
 GOOD = CORPUS / "perfetto" / "good"
 CALLS = ["basic", "clock-after-use", "compressed", "end-of-outer-name", "ftrace"]
 CALLS += ["open-and-orphan", "unordered-sequences", "written"]
@@ -106,6 +110,16 @@ def test_heap_dumps(tmp_path: Path) -> None:
             for k, column in enumerate((1, 0, 3)):
                 found[heap][k] += batch.values(column)[i]
     assert {name: [int(v) for v in rest] for name, *rest in theirs} == dict(found)
+
+
+@pytest.mark.parametrize("data", [test_perfetto_sched.LONG, test_perfetto_sched.SHORT], ids=["events", "compact"])
+def test_states_of_threads(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(data)
+    (theirs,) = viewer("trace_processor", tmp_path / "in", STATES)
+    found = Counter[tuple[int, str]]()
+    for _, tid, name, letter, begin, end in test_perfetto_sched.states(data):
+        found[tid, letter or name.title()] += (end or begin) - begin
+    assert +found == +Counter({(int(tid), state): int(total) for tid, state, total in theirs})
 
 
 def test_samples() -> None:

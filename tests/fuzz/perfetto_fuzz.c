@@ -96,20 +96,22 @@ static int pass(struct fp_perfetto_read *r, struct fp_model *m, struct fp_batch 
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const uint32_t kinds[4] = {FP_PERFETTO_CALLS, FP_PERFETTO_CALLS, FP_PERFETTO_SAMPLES, FP_PERFETTO_HEAP};
+    static const uint32_t kinds[8] = {FP_PERFETTO_CALLS, FP_PERFETTO_CALLS,  FP_PERFETTO_SAMPLES, FP_PERFETTO_HEAP,
+                                      FP_PERFETTO_CALLS, FP_PERFETTO_STATES, FP_PERFETTO_OFF_CPU, FP_PERFETTO_HEAP};
     if (size < 2) return 0;
     const uint8_t options = data[--size];
-    const uint32_t kind = kinds[options & 3];
+    const uint32_t kind = kinds[(options & 3) | (options >> 7) << 2];
+    const int is_timeline = kind == FP_PERFETTO_CALLS || kind == FP_PERFETTO_STATES;
     struct fp_model *m = fp_model_new();
     struct fp_perfetto_read *r = m ? fp_perfetto_read_new(m, options >> 2 & 1) : NULL;
-    struct fp_batch *batch = fp_batch_new(kind == FP_PERFETTO_CALLS ? FP_TIMELINE : FP_STACKS, 1 + (options >> 4), 6);
+    struct fp_batch *batch = fp_batch_new(is_timeline ? FP_TIMELINE : FP_STACKS, 1 + (options >> 4 & 7), 6);
     uint32_t n_threads = 0;
     if (!r || !batch) abort();
     const struct window start = {.data = data, .size = size, .step = options & 8 ? 7 : size + 1};
     struct window w = start;
     int status = FP_DONE;
     r->rounds.most = 256;
-    if (kind != FP_PERFETTO_CALLS) {
+    if (!is_timeline) {
         if (fp_perfetto_keep_stacks(r)) abort();
         status = pass(r, m, NULL, &w, &n_threads);
         if (fp_perfetto_restart(r)) abort();

@@ -95,3 +95,54 @@ def snapshot(*clocks: tuple[int, int, int, int], primary: int | None = None) -> 
         *((1, message((1, id_), (2, time), (3, inc or None), (4, unit or None))) for id_, time, inc, unit in clocks),
         (2, primary),
     )
+
+
+# ---- the kernel's events
+
+
+def bundle(cpu: int, *fields: tuple[int, Value | None]) -> bytes:
+    return packet((1, message((1, cpu), *fields)), seq=None)
+
+
+def kernel_event(time: int, tid: int, number: int, *fields: tuple[int, Value | None]) -> tuple[int, bytes]:
+    return 2, message((1, time), (2, tid), (number, message(*fields)))
+
+
+def switch(time: int, prev: int, state: int, next_: int) -> tuple[int, bytes]:
+    return kernel_event(time, prev, 4, (1, f"t{prev}"), (2, prev), (4, state), (5, f"t{next_}"), (6, next_))
+
+
+def waking(time: int, tid: int) -> tuple[int, bytes]:
+    return kernel_event(time, 0, 20, (2, tid))
+
+
+def atrace(time: int, tid: int, text: str) -> tuple[int, bytes]:
+    return kernel_event(time, tid, 3, (2, text))
+
+
+def compact(switches: list[tuple[int, int, int]], wakings: list[tuple[int, int]]) -> tuple[int, bytes]:
+    """Switches as (time, state of the thread before, next thread)."""
+
+    def packed(numbers: Iterable[int]) -> bytes:
+        return b"".join(map(varint, numbers))
+
+    def deltas(times: list[int]) -> bytes:
+        return packed(time - before for time, before in zip(times, [0, *times], strict=False))
+
+    tids = sorted({next_ for _, _, next_ in switches})
+    return 4, message(
+        (1, deltas([time for time, _, _ in switches])),
+        (2, packed(state for _, state, _ in switches)),
+        (3, packed(next_ for _, _, next_ in switches)),
+        (4, packed(120 for _ in switches)),
+        *((5, f"t{tid}") for tid in tids),
+        (6, packed(tids.index(next_) for _, _, next_ in switches)),
+        (7, deltas([time for time, _ in wakings])),
+        (8, packed(tid for _, tid in wakings)),
+        *((field, packed(0 for _ in wakings)) for field in (9, 10, 11)),
+    )
+
+
+def tree(*threads: tuple[int, int, str]) -> bytes:
+    """Threads as (process, number, name)."""
+    return packet((2, message(*((2, message((1, tid), (2, name), (3, pid))) for pid, tid, name in threads))), seq=None)

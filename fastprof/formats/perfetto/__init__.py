@@ -9,10 +9,10 @@ from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Words
 
 DATA: Option[str | None] = Option(
     "data",
-    Words("calls", "samples", "allocations"),
+    Words("calls", "samples", "allocations", "states", "off-cpu"),
     None,
     format="perfetto",
-    help="read calls, samples or heap allocations of a trace (default: the first of these in the trace)",
+    help="read calls, samples, heap allocations, states of threads or off-CPU time (default: the first in the trace)",
 )
 
 _VARINT, _BYTES = 0, 2

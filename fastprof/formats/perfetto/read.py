@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
 
 _MOST_ROUNDS = 1 << 34  # bytes of records in memory: the limit of the C code's counters
-_NUMBERS = {"calls": lib.FP_PERFETTO_CALLS, "samples": lib.FP_PERFETTO_SAMPLES, "allocations": lib.FP_PERFETTO_HEAP}
+_NUMBERS = {
+    "calls": lib.FP_PERFETTO_CALLS,
+    "samples": lib.FP_PERFETTO_SAMPLES,
+    "allocations": lib.FP_PERFETTO_HEAP,
+    "states": lib.FP_PERFETTO_STATES,
+    "off-cpu": lib.FP_PERFETTO_OFF_CPU,
+}
 _COUNTED = {
     "orphan-exits": lib.FP_PERFETTO_N_ORPHANS,
     "unwound-frames": lib.FP_PERFETTO_N_UNWOUND,
@@ -54,6 +60,8 @@ _READ = {  # counts of data that become rows
     "calls": ("trace-calls", "trace-instants"),
     "samples": ("trace-samples",),
     "allocations": ("heap-samples",),
+    "states": ("sched-switches",),
+    "off-cpu": ("sched-switches", "trace-calls"),
 }
 _LOST = {
     "dropped-packets": lib.FP_PERFETTO_N_DROPPED,
@@ -90,15 +98,15 @@ class PerfettoReader(Reader):
         self._r.rounds.most = min(options[MAX_MEMORY], _MOST_ROUNDS)
         self._surveying = False
         data = options[DATA] or self._choose()
-        self.view = "timeline" if data == "calls" else "stacks"
-        self.addresses = self.view == "stacks"
+        self.view = "timeline" if data in ("calls", "states") else "stacks"
+        self.addresses = data in ("samples", "allocations")
         self._data = data
         self._r.data = _NUMBERS[data]
         self._threads = PlaceThreads(model, self._r)
         self._part = -1
 
     def _choose(self) -> str:
-        """Choose the kind of data: calls, else samples, else heap dumps."""
+        """Choose the kind of data: calls, else samples, else heap dumps, else states of threads."""
         self._survey(until_call=True)
         counts = self._r.counts
         found = "calls"
@@ -107,6 +115,8 @@ class PerfettoReader(Reader):
                 found = "samples"
             elif counts[lib.FP_PERFETTO_N_HEAP_SAMPLES]:
                 found = "allocations"
+            elif counts[lib.FP_PERFETTO_N_SWITCHES]:
+                found = "states"
         self._restart()
         return found
 
@@ -133,7 +143,7 @@ class PerfettoReader(Reader):
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         r = self._r
-        if self.view == "stacks":  # symbols may come last
+        if self.addresses:  # symbols may come last
             if lib.fp_perfetto_keep_stacks(r):
                 raise MemoryError("no memory for stacks")
             self._survey(until_call=False)
@@ -146,8 +156,10 @@ class PerfettoReader(Reader):
 
     def _new_part(self) -> Part:
         r, extra = self._r, {}
-        if self._data == "calls":
+        if self.view == "timeline":
             return Part(extra={"ticks_per_second": 1_000_000_000})
+        if self._data == "off-cpu":
+            return Part([ValueType("off-cpu", "nanoseconds")])
         if self._data == "allocations":
             return Part([*_HEAP_TYPES], extra={"default_sample_type": "inuse_space"})
         if r.period and r.period_name:

@@ -36,7 +36,10 @@ REPORTED = reported(
         "other-events": ("event of another kind", "events of other kinds"),
         "other-packets": ("packet of another kind", "packets of other kinds"),
         "prints": ("print of atrace that is no call", "prints of atrace that are no calls"),
-        "sched-switches": ("switch of the scheduler", "switches of the scheduler"),
+        "sched-switches": (
+            "switch of the scheduler ({-O perfetto.data:=}states or off-cpu reads these)",
+            "switches of the scheduler ({-O perfetto.data:=}states or off-cpu reads these)",
+        ),
         "trace-calls": (
             "call ({-O perfetto.data:=}calls reads these)",
             "calls ({-O perfetto.data:=}calls reads these)",

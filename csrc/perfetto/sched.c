@@ -1,0 +1,287 @@
+/* The scheduler: what threads do between their switches.
+ *
+ *   cpu 0   switch at 100: 11 -> 12, 11 sleeps (S)     waking of 11 at 150     switch at 180: 12 -> 11, 12 preempted
+ * (R+)
+ *
+ *   thread 11   ... running | blocked      | runnable | running ...
+ *   thread 12       runnable | running                 | runnable ...
+ *   time                   100            150        180
+ *
+ * States become calls on their thread, or samples of off-CPU time: a stack of the thread's open calls and of its state.
+ */
+#include <stdlib.h>
+
+#include "perfetto/read_private.h"
+
+enum state { NONE = 0, RUNNING, RUNNABLE, BLOCKED, STOPPED, GONE };
+
+/* What became of the thread that leaves a CPU, as in the kernel's prev_state: the state and a letter of ps. */
+struct reason {
+    uint8_t state;
+    char letter[3];
+};
+
+static struct reason reason_of(uint64_t prev_state) {
+    static const struct {
+        uint32_t bit;
+        struct reason reason;
+    } known[] = {{1, {BLOCKED, "S"}}, {2, {BLOCKED, "D"}}, {4, {STOPPED, "T"}},  {8, {STOPPED, "t"}},
+                 {16, {GONE, "X"}},   {32, {GONE, "Z"}},   {64, {STOPPED, "P"}}, {128, {BLOCKED, "I"}}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (prev_state & known[i].bit) return known[i].reason;
+    return prev_state ? (struct reason){RUNNABLE, "R+"} : (struct reason){RUNNABLE, "R"};
+}
+
+/* A thread, by its track. */
+struct scheduled {
+    uint64_t since;
+    uint32_t stack;    /* of its open calls, when it left the CPU */
+    uint32_t function; /* of the state */
+    uint8_t state;     /* enum state */
+};
+
+struct fp_perfetto_sched {
+    struct scheduled *threads;
+    uint32_t *running; /* by CPU: the track of its thread + 1; 0: none, or not known */
+    uint32_t cap_threads, cap_running;
+};
+
+void fp_perfetto_sched_free(struct fp_perfetto_read *r) {
+    if (!r->sched) return;
+    free(r->sched->threads);
+    free(r->sched->running);
+    free(r->sched);
+    r->sched = NULL;
+}
+
+/* ---- records ---- */
+
+enum { MOST_CPUS = 1 << 16, NO_TRACK = 0, UNKNOWN = INT32_MAX }; /* UNKNOWN: the thread that the CPU ran until now */
+
+static int is_read(const struct fp_perfetto_read *r) {
+    return !r->surveying && (r->data == FP_PERFETTO_STATES || r->data == FP_PERFETTO_OFF_CPU);
+}
+
+/* The track of a thread; NO_TRACK for the idle one.  FP_NO_ID when memory ran out. */
+static uint32_t track_of(struct fp_perfetto_read *r, int64_t tid, const uint8_t *name, size_t n) {
+    if (!tid) return NO_TRACK;
+    const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid, 0);
+    if (track == FP_NO_ID || !n) return track;
+    const uint32_t text = fp_strings_intern(&r->model->strings, name, n);
+    if (text == FP_NO_ID) return FP_NO_ID;
+    r->tracks[track].name = text;
+    return track;
+}
+
+static int put_switch(struct fp_perfetto_read *r, int64_t time, uint64_t cpu, uint32_t prev, uint64_t state,
+                      uint32_t next) {
+    if (prev == FP_NO_ID || next == FP_NO_ID) return FP_E_NOMEM;
+    if (cpu >= MOST_CPUS || time < 0) {
+        r->counts[FP_PERFETTO_N_NEGATIVE] += time < 0;
+        return cpu >= MOST_CPUS ? FP_E_MALFORMED : 0;
+    }
+    /* the lower 8 bits are the reasons; a higher one marks a thread that was preempted */
+    const uint64_t kept = (state & 255) | (state >> 8 ? 256 : 0);
+    return fp_perfetto_put_record(r, time, (uint32_t)cpu, FP_PO_SWITCH, next, (int64_t)(prev | kept << 32));
+}
+
+int fp_perfetto_switch(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, int64_t time) {
+    struct fp_wire_field f, prev_name = {0}, next_name = {0};
+    uint64_t prev = 0, next = 0, state = 0;
+    int status;
+    r->counts[FP_PERFETTO_N_SWITCHES]++;
+    if (!is_read(r)) return 0;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_BYTES)) prev_name = f;
+        if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) prev = f.v;
+        if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) state = f.v;
+        if (fp_perfetto_is(&f, 5, FP_WIRE_BYTES)) next_name = f;
+        if (fp_perfetto_is(&f, 6, FP_WIRE_VARINT)) next = f.v;
+    }
+    if (status) return FP_E_MALFORMED;
+    const uint32_t from = track_of(r, (int32_t)(uint32_t)prev, prev_name.p, prev_name.n);
+    return put_switch(r, time, cpu, from, state, track_of(r, (int32_t)(uint32_t)next, next_name.p, next_name.n));
+}
+
+static int put_wake(struct fp_perfetto_read *r, uint64_t tid, int64_t time) {
+    const uint32_t track = track_of(r, (int32_t)(uint32_t)tid, NULL, 0);
+    if (track == FP_NO_ID) return FP_E_NOMEM;
+    return track && time >= 0 ? fp_perfetto_put_record(r, time, 0, FP_PO_WAKE, track, 0) : 0;
+}
+
+int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t time) {
+    struct fp_wire_field f;
+    uint64_t tid = 0;
+    int status;
+    if (!is_read(r)) return 0;
+    while ((status = fp_perfetto_next(&m, &f)) > 0)
+        if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) tid = f.v;
+    return status ? FP_E_MALFORMED : put_wake(r, tid, time);
+}
+
+/* ---- the compact form: a list for each field ---- */
+
+/* A list of numbers, whose field may occur again and may be packed. */
+struct list {
+    struct fp_wire rest, now;
+    uint32_t number;
+};
+
+static struct list list_of(struct fp_wire m, uint32_t number) {
+    return (struct list){m, {m.p, m.p}, number};
+}
+
+/* The next number: 1, 0 at the end, or FP_WIRE_BAD. */
+static int next_of(struct list *l, uint64_t *v) {
+    struct fp_wire_field f;
+    int more;
+    *v = 0;
+    while ((more = fp_wire_next_number(&l->now, v)) == 0) {
+        const int status = fp_perfetto_next(&l->rest, &f);
+        if (status <= 0) return status;
+        if (f.number == l->number && (f.wire == FP_WIRE_VARINT || f.wire == FP_WIRE_BYTES)) l->now = fp_wire_inside(&f);
+    }
+    return more;
+}
+
+/* Collects the names of threads as strings of the model, in r->scratch. */
+static int take_names(struct fp_perfetto_read *r, struct fp_wire m) {
+    struct fp_wire_field f;
+    r->scratch.n = 0;
+    while (fp_perfetto_next(&m, &f) > 0) {
+        if (!fp_perfetto_is(&f, 5, FP_WIRE_BYTES)) continue;
+        const uint32_t name = fp_strings_intern(&r->model->strings, f.n ? f.p : (const uint8_t *)"", f.n);
+        if (name == FP_NO_ID || fp_buf_put(&r->scratch, &name, sizeof name)) return FP_E_NOMEM;
+    }
+    return 0;
+}
+
+/* The name of a compact switch's thread, or 0. */
+static uint32_t name_at(const struct fp_perfetto_read *r, uint64_t index) {
+    uint32_t name = 0;
+    if (index < r->scratch.n / sizeof name) memcpy(&name, r->scratch.p + index * sizeof name, sizeof name);
+    return name;
+}
+
+static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
+    struct list times = list_of(m, 1), states = list_of(m, 2), tids = list_of(m, 3), names = list_of(m, 6);
+    uint64_t delta, state, tid, index, now = 0;
+    int more;
+    while ((more = next_of(&times, &delta)) > 0) {
+        const int has_state = next_of(&states, &state), has_tid = next_of(&tids, &tid);
+        const int has_name = next_of(&names, &index);
+        if (has_state < 0 || has_tid < 0 || has_name < 0) return FP_E_MALFORMED;
+        now += delta;
+        r->counts[FP_PERFETTO_N_SWITCHES]++;
+        if (!is_read(r)) continue;
+        const uint32_t next = track_of(r, (int32_t)(uint32_t)tid, NULL, 0), name = has_name ? name_at(r, index) : 0;
+        if (next == FP_NO_ID) return FP_E_NOMEM;
+        if (next && name) r->tracks[next].name = name;
+        const int status = put_switch(r, fp_perfetto_system_time(r, clock, (int64_t)now), cpu, UNKNOWN, state, next);
+        if (status) return status;
+    }
+    return more ? FP_E_MALFORMED : 0;
+}
+
+int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
+    struct list times = list_of(m, 7), tids = list_of(m, 8);
+    uint64_t delta, tid, now = 0;
+    int more, status = is_read(r) ? take_names(r, m) : 0;
+    if (!status) status = take_switches(r, m, cpu, clock);
+    if (status || !is_read(r)) return status;
+    while ((more = next_of(&times, &delta)) > 0) {
+        if ((more = next_of(&tids, &tid)) < 0) return FP_E_MALFORMED;
+        now += delta;
+        if ((status = put_wake(r, tid, fp_perfetto_system_time(r, clock, (int64_t)now)))) return status;
+    }
+    return more ? FP_E_MALFORMED : 0;
+}
+
+/* ---- rows ---- */
+
+static uint32_t function_of(struct fp_perfetto_read *r, uint32_t state, const char *letter) {
+    static const char *const names[] = {"", "running", "runnable", "blocked", "stopped"};
+    const uint32_t name = fp_strings_intern(&r->model->strings, (const uint8_t *)names[state], strlen(names[state]));
+    const uint32_t category = fp_strings_intern(&r->model->strings, (const uint8_t *)letter, strlen(letter));
+    return name == FP_NO_ID || category == FP_NO_ID ? FP_NO_ID : fp_perfetto_function_of(r, name, category);
+}
+
+/* A stack with another function in it. */
+static uint32_t called(struct fp_model *m, uint32_t stack, uint32_t function) {
+    const uint32_t line = fp_model_line(m, function, 0, 0, 0);
+    const uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, stack, frame);
+}
+
+/* The stack of a thread's open calls.  FP_NO_ID when memory ran out. */
+static uint32_t open_calls(struct fp_perfetto_read *r, uint32_t place) {
+    const struct fp_perfetto_place *p = &r->places[place];
+    uint32_t stack = 0;
+    for (uint32_t k = 0; p->n_lanes && k < p->lanes[0].n && stack != FP_NO_ID; k++)
+        stack = called(r->model, stack, p->lanes[0].calls[k].function);
+    return stack;
+}
+
+/* Ends a state: FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
+static int end_state(struct fp_perfetto_read *r, uint32_t place, struct scheduled *t, struct fp_batch *out) {
+    if (r->data == FP_PERFETTO_STATES) return fp_perfetto_end_call(r, place, 0, (int64_t)r->rounds.time, out);
+    if (t->state == RUNNING || r->rounds.time == t->since) return FP_DONE;
+    const uint32_t stack = called(r->model, t->stack, t->function);
+    if (stack == FP_NO_ID) return FP_E_NOMEM;
+    return fp_perfetto_put_sample_row(r, place, stack, (int64_t)(r->rounds.time - t->since), out);
+}
+
+/* Changes the state of a thread.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM. */
+static int set_state(struct fp_perfetto_read *r, uint32_t track, struct reason reason, struct fp_batch *out) {
+    struct fp_perfetto_sched *s = r->sched;
+    const uint32_t place = r->tracks[track].place - 1;
+    int status;
+    if (fp_array_zeroed(&s->threads, &s->cap_threads, (uint64_t)track + 1, sizeof *s->threads) ||
+        fp_perfetto_lane_room(&r->places[place], 0))
+        return FP_E_NOMEM;
+    struct scheduled *t = &s->threads[track];
+    if (t->state == reason.state) return FP_DONE;
+    if (t->state) {
+        if ((status = end_state(r, place, t, out))) return status;
+        t->state = NONE;
+    }
+    if (reason.state == NONE || reason.state == GONE) return FP_DONE;
+    const uint32_t function = function_of(r, reason.state, reason.letter);
+    if (function == FP_NO_ID) return FP_E_NOMEM;
+    if (r->data == FP_PERFETTO_STATES) {
+        if ((status = fp_perfetto_begin_call(r, place, 0, FP_OP_ENTER, function, INT64_MAX, out))) return status;
+    } else if (reason.state != RUNNING) {
+        t->stack = open_calls(r, place);
+        if (t->stack == FP_NO_ID) return FP_E_NOMEM;
+    }
+    t->state = reason.state;
+    t->function = function;
+    t->since = r->rounds.time;
+    return FP_DONE;
+}
+
+static int wake(struct fp_perfetto_read *r, uint32_t track, struct fp_batch *out) {
+    const struct fp_perfetto_sched *s = r->sched;
+    const uint32_t state = track < s->cap_threads ? s->threads[track].state : NONE;
+    if (state == RUNNING || state == RUNNABLE) return FP_DONE;
+    return set_state(r, track, (struct reason){RUNNABLE, "R"}, out);
+}
+
+int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out) {
+    static const struct reason none = {NONE, ""}, runs = {RUNNING, ""};
+    const uint32_t cpu = r->rounds.tag, next = record->id;
+    uint32_t prev = (uint32_t)record->extra;
+    if (!r->sched && !(r->sched = calloc(1, sizeof *r->sched))) return FP_E_NOMEM;
+    struct fp_perfetto_sched *s = r->sched;
+    if (record->op == FP_PO_WAKE) return wake(r, next, out);
+    if (fp_array_zeroed(&s->running, &s->cap_running, (uint64_t)cpu + 1, sizeof *s->running)) return FP_E_NOMEM;
+    const uint32_t ran = s->running[cpu] ? s->running[cpu] - 1 : NO_TRACK;
+    if (prev == UNKNOWN) prev = ran;
+    int status = FP_DONE;
+    /* the switch to another thread, or away from this one, was lost */
+    if (ran && ran != prev && ran != next) status = set_state(r, ran, none, out);
+    if (!status && prev && prev != next) status = set_state(r, prev, reason_of((uint64_t)record->extra >> 32), out);
+    if (!status && next) status = set_state(r, next, runs, out);
+    if (!status) s->running[cpu] = next + 1;
+    return status;
+}
