@@ -9,6 +9,7 @@
  *   sched.c      switches of the scheduler -> records, and their rows
  *   records.c    records, and the threads of their rows
  *   rows.c       sorted records -> rows
+ *   put.c        single rows
  *   stacks.c     call stacks and their symbols
  *   samples.c    samples with call stacks
  *   heap.c       heap dumps
@@ -277,6 +278,11 @@ struct fp_perfetto_lane {
     uint32_t thread; /* of the model, + 1; 0: not requested yet */
 };
 
+/* ---- put.c ---- */
+
+/* Adds a row of a timeline, for which the batch has room.  Returns its index. */
+uint32_t fp_perfetto_add_row(struct fp_perfetto_read *r, struct fp_batch *out, uint32_t op, uint64_t time,
+                             uint32_t thread, uint32_t function);
 /* Begins a call of a lane, or ends its innermost one.  FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
 int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t op, uint32_t function,
                            int64_t end, struct fp_batch *out);

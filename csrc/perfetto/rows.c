@@ -1,6 +1,5 @@
 #include <stdlib.h>
 
-#include "core/rows.h"
 #include "perfetto/read_private.h"
 
 static struct fp_perfetto_record record_of(const struct fp_rounds *rounds) {
@@ -34,27 +33,6 @@ static int give_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *
 
 /* ---- rows of a timeline ---- */
 
-static uint32_t add_row(struct fp_perfetto_read *r, struct fp_batch *out, uint32_t op, uint64_t time, uint32_t thread,
-                        uint32_t function) {
-    r->n_rows++;
-    return fp_add_row(out, op, time, thread, function);
-}
-
-int fp_perfetto_end_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time,
-                         struct fp_batch *out) {
-    struct fp_perfetto_lane *l = &r->places[place].lanes[lane];
-    uint32_t thread;
-    if (r->data == FP_PERFETTO_OFF_CPU) {
-        l->n--;
-        return FP_DONE;
-    }
-    if (out->n == out->cap) return FP_FULL;
-    if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
-    add_row(r, out, FP_OP_EXIT, (uint64_t)time, thread, l->calls[l->n - 1].function);
-    l->n--;
-    return FP_DONE;
-}
-
 /* Ends complete calls of a lane that end up to a time. */
 static int end_complete(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time, struct fp_batch *out) {
     const struct fp_perfetto_place *p = &r->places[place];
@@ -63,19 +41,6 @@ static int end_complete(struct fp_perfetto_read *r, uint32_t place, uint32_t lan
         const int status = fp_perfetto_end_call(r, place, lane, l->calls[l->n - 1].end, out);
         if (status) return status;
     }
-    return FP_DONE;
-}
-
-int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t op, uint32_t function,
-                           int64_t end, struct fp_batch *out) {
-    const int is_row = r->data != FP_PERFETTO_OFF_CPU;
-    uint32_t thread = 0;
-    if (is_row && out->n == out->cap) return FP_FULL;
-    if (is_row && !fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
-    struct fp_perfetto_lane *l = &r->places[place].lanes[lane];
-    if (fp_array_room(&l->calls, &l->cap, (uint64_t)l->n + 1, sizeof *l->calls)) return FP_E_NOMEM;
-    l->calls[l->n++] = (struct fp_perfetto_call){end, function};
-    if (is_row) add_row(r, out, op, r->rounds.time, thread, function);
     return FP_DONE;
 }
 
@@ -156,7 +121,8 @@ static int put_instant(struct fp_perfetto_read *r, uint32_t place, const struct 
     const int status = fp_batch_payload(out, p, n, &slice);
     if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : FP_E_NOMEM;
     const uint32_t type = record->extra ? (uint32_t)(record->extra - 1) : 0;
-    out->aux[add_row(r, out, record->extra ? FP_OP_TYPED : FP_OP_CUSTOM, r->rounds.time, thread, type)] = slice;
+    out->aux[fp_perfetto_add_row(r, out, record->extra ? FP_OP_TYPED : FP_OP_CUSTOM, r->rounds.time, thread, type)] =
+        slice;
     return FP_DONE;
 }
 
@@ -182,7 +148,7 @@ static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
         case FP_PO_ARGUMENT:
             if (out->n == out->cap) return FP_FULL;
             if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
-            out->aux[add_row(r, out, FP_OP_ARGUMENT, r->rounds.time, thread, 0)] = (uint64_t)record.extra;
+            out->aux[fp_perfetto_add_row(r, out, FP_OP_ARGUMENT, r->rounds.time, thread, 0)] = (uint64_t)record.extra;
             return FP_DONE;
         default: return put_instant(r, place, track, &record, out);
     }
@@ -195,22 +161,6 @@ static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
             const int status = end_complete(r, place, lane, INT64_MAX - 1, out);
             if (status) return status;
         }
-    return FP_DONE;
-}
-
-int fp_perfetto_put_sample_row(struct fp_perfetto_read *r, uint32_t place, uint32_t stack, int64_t value,
-                               struct fp_batch *out) {
-    const uint32_t i = out->n;
-    uint32_t thread;
-    if (i == out->cap) return FP_FULL;
-    if (!fp_perfetto_thread_of(r, place, 0, &thread)) return FP_ASK;
-    out->time[i] = r->rounds.time;
-    out->thread[i] = thread;
-    out->stack[i] = stack;
-    out->label[i] = 0;
-    out->values[i] = value;
-    out->n++;
-    r->n_rows++;
     return FP_DONE;
 }
 

@@ -13,35 +13,35 @@
 
 #include "perfetto/read_private.h"
 
-enum state { NONE = 0, RUNNING, RUNNABLE, BLOCKED, STOPPED, GONE };
+enum run_state { NONE = 0, RUNNING, RUNNABLE, BLOCKED, STOPPED, GONE };
 
 /* What became of the thread that leaves a CPU, as in the kernel's prev_state: the state and a letter of ps. */
-struct reason {
+struct switch_reason {
     uint8_t state;
     char letter[3];
 };
 
-static struct reason reason_of(uint64_t prev_state) {
+static struct switch_reason reason_of(uint64_t prev_state) {
     static const struct {
         uint32_t bit;
-        struct reason reason;
+        struct switch_reason reason;
     } known[] = {{1, {BLOCKED, "S"}}, {2, {BLOCKED, "D"}}, {4, {STOPPED, "T"}},  {8, {STOPPED, "t"}},
                  {16, {GONE, "X"}},   {32, {GONE, "Z"}},   {64, {STOPPED, "P"}}, {128, {BLOCKED, "I"}}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (prev_state & known[i].bit) return known[i].reason;
-    return prev_state ? (struct reason){RUNNABLE, "R+"} : (struct reason){RUNNABLE, "R"};
+    return prev_state ? (struct switch_reason){RUNNABLE, "R+"} : (struct switch_reason){RUNNABLE, "R"};
 }
 
 /* A thread, by its track. */
-struct scheduled {
+struct sched_thread {
     uint64_t since;
     uint32_t stack;    /* of its open calls, when it left the CPU */
     uint32_t function; /* of the state */
-    uint8_t state;     /* enum state */
+    uint8_t state;     /* enum run_state */
 };
 
 struct fp_perfetto_sched {
-    struct scheduled *threads;
+    struct sched_thread *threads;
     uint32_t *running; /* by CPU: the track of its thread + 1; 0: none, or not known */
     uint32_t cap_threads, cap_running;
 };
@@ -122,17 +122,17 @@ int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t tim
 /* ---- the compact form: a list for each field ---- */
 
 /* A list of numbers, whose field may occur again and may be packed. */
-struct list {
+struct number_list {
     struct fp_wire rest, now;
     uint32_t number;
 };
 
-static struct list list_of(struct fp_wire m, uint32_t number) {
-    return (struct list){m, {m.p, m.p}, number};
+static struct number_list list_of(struct fp_wire m, uint32_t number) {
+    return (struct number_list){m, {m.p, m.p}, number};
 }
 
 /* The next number: 1, 0 at the end, or FP_WIRE_BAD. */
-static int next_of(struct list *l, uint64_t *v) {
+static int next_of(struct number_list *l, uint64_t *v) {
     struct fp_wire_field f;
     int more;
     *v = 0;
@@ -164,7 +164,7 @@ static uint32_t name_at(const struct fp_perfetto_read *r, uint64_t index) {
 }
 
 static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
-    struct list times = list_of(m, 1), states = list_of(m, 2), tids = list_of(m, 3), names = list_of(m, 6);
+    struct number_list times = list_of(m, 1), states = list_of(m, 2), tids = list_of(m, 3), names = list_of(m, 6);
     uint64_t delta, state, tid, index, now = 0;
     int more;
     while ((more = next_of(&times, &delta)) > 0) {
@@ -184,7 +184,7 @@ static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t 
 }
 
 int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
-    struct list times = list_of(m, 7), tids = list_of(m, 8);
+    struct number_list times = list_of(m, 7), tids = list_of(m, 8);
     uint64_t delta, tid, now = 0;
     int more, status = is_read(r) ? take_names(r, m) : 0;
     if (!status) status = take_switches(r, m, cpu, clock);
@@ -223,7 +223,7 @@ static uint32_t open_calls(struct fp_perfetto_read *r, uint32_t place) {
 }
 
 /* Ends a state: FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
-static int end_state(struct fp_perfetto_read *r, uint32_t place, struct scheduled *t, struct fp_batch *out) {
+static int end_state(struct fp_perfetto_read *r, uint32_t place, struct sched_thread *t, struct fp_batch *out) {
     if (r->data == FP_PERFETTO_STATES) return fp_perfetto_end_call(r, place, 0, (int64_t)r->rounds.time, out);
     if (t->state == RUNNING || r->rounds.time == t->since) return FP_DONE;
     const uint32_t stack = called(r->model, t->stack, t->function);
@@ -232,14 +232,14 @@ static int end_state(struct fp_perfetto_read *r, uint32_t place, struct schedule
 }
 
 /* Changes the state of a thread.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM. */
-static int set_state(struct fp_perfetto_read *r, uint32_t track, struct reason reason, struct fp_batch *out) {
+static int set_state(struct fp_perfetto_read *r, uint32_t track, struct switch_reason reason, struct fp_batch *out) {
     struct fp_perfetto_sched *s = r->sched;
     const uint32_t place = r->tracks[track].place - 1;
     int status;
     if (fp_array_zeroed(&s->threads, &s->cap_threads, (uint64_t)track + 1, sizeof *s->threads) ||
         fp_perfetto_lane_room(&r->places[place], 0))
         return FP_E_NOMEM;
-    struct scheduled *t = &s->threads[track];
+    struct sched_thread *t = &s->threads[track];
     if (t->state == reason.state) return FP_DONE;
     if (t->state) {
         if ((status = end_state(r, place, t, out))) return status;
@@ -264,11 +264,11 @@ static int wake(struct fp_perfetto_read *r, uint32_t track, struct fp_batch *out
     const struct fp_perfetto_sched *s = r->sched;
     const uint32_t state = track < s->cap_threads ? s->threads[track].state : NONE;
     if (state == RUNNING || state == RUNNABLE) return FP_DONE;
-    return set_state(r, track, (struct reason){RUNNABLE, "R"}, out);
+    return set_state(r, track, (struct switch_reason){RUNNABLE, "R"}, out);
 }
 
 int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out) {
-    static const struct reason none = {NONE, ""}, runs = {RUNNING, ""};
+    static const struct switch_reason none = {NONE, ""}, runs = {RUNNING, ""};
     const uint32_t cpu = r->rounds.tag, next = record->id;
     uint32_t prev = (uint32_t)record->extra;
     if (!r->sched && !(r->sched = calloc(1, sizeof *r->sched))) return FP_E_NOMEM;
