@@ -40,6 +40,20 @@ static inline const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to) {
     return (size_t)(p - first) - 1 < 18 ? p : NULL;
 }
 
+/* fp_decimal without a branch for each digit: eight bytes at p must be readable. */
+static inline const uint8_t *fp_decimal8(const uint8_t *p, uint64_t *to) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t ones = 0x0101010101010101, w = fp_u64(p) ^ 0x30 * ones;
+    const uint64_t others = (w | (w + 0x76 * ones)) & 0x80 * ones; /* 10 + 0x76 is 0x80; the lowest bit is exact */
+    const unsigned n = others ? fp_lowest_bit(others) / 8 : 8;
+    if (FP_LIKELY(n - 1 < 7)) {
+        *to = fp_digits8(p, n);
+        return p + n;
+    }
+#endif
+    return fp_decimal(p, to);
+}
+
 /* 0..15, or 16 if c is not a hexadecimal digit. */
 static inline unsigned fp_nibble(uint8_t c) {
     const unsigned digit = (unsigned)c - '0', letter = ((unsigned)c | 0x20) - 'a';

@@ -10,7 +10,8 @@ struct fp_otlp_reader *fp_otlp_reader_new(struct fp_model *model, int lenient) {
     r->model = model;
     r->lenient = r->walk.lenient = lenient;
     r->evidence.smallest = r->evidence.least_attributes = UINT64_MAX;
-    if (fp_table_init(&r->types, 2) || fp_strings_init(&r->label_sets)) {
+    r->cursors = calloc(FP_OTLP_IN_STEP, sizeof *r->cursors);
+    if (!r->cursors || fp_table_init(&r->types, 2) || fp_strings_init(&r->label_sets)) {
         fp_otlp_reader_free(r);
         return NULL;
     }
@@ -43,11 +44,13 @@ void fp_otlp_reader_free(struct fp_otlp_reader *r) {
     fp_strings_clear(&r->label_sets);
     free(r->labels);
     fp_buf_free(&r->key);
-    fp_buf_free(&r->raw_piece);
-    fp_buf_free(&r->values_buf);
-    fp_buf_free(&r->times_buf);
-    free(r->values);
-    free(r->times);
+    for (uint32_t k = 0; r->cursors && k < FP_OTLP_IN_STEP; k++) {
+        fp_buf_free(&r->cursors[k].attributes);
+        fp_buf_free(&r->cursors[k].packed);
+        fp_buf_free(&r->cursors[k].times);
+        free(r->cursors[k].values);
+    }
+    free(r->cursors);
     free(r);
 }
 
@@ -180,11 +183,7 @@ static void begin_tables(struct fp_otlp_reader *r) {
 }
 
 static void begin_rows(struct fp_otlp_reader *r) {
-    struct fp_otlp_walk *w = &r->walk;
-    w->wanted[FP_OTLP_DATA] = 1u << 1;
-    w->wanted[FP_OTLP_RESOURCE_PROFILES] = w->wanted[FP_OTLP_SCOPE_PROFILES] = 1u << 2;
-    w->wanted[FP_OTLP_PROFILE] = 1u << FP_OTLP_SAMPLE;
-    r->profile = 0;
+    r->first = r->n_chosen = 0;
     fp_strings_empty(&r->label_sets);
     r->last_set = 0;
 }

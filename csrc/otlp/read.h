@@ -15,7 +15,16 @@
  *   then for each message:
  *   fp_otlp_tables    the dictionary, resources, scopes and heads of profiles
  *   fp_otlp_resolve   adds them to the model
- *   fp_otlp_feed      the samples
+ *   fp_otlp_choose    the next profiles
+ *   fp_otlp_feed      their samples
+ *
+ * A profile has one value type, so writers repeat stack and attributes of a sample in one profile after the other.
+ * Profiles of a scope are therefore read at the same time, and samples that differ only in their values become one row:
+ *
+ *   cpu       | stack 1: 10 | stack 2: 20 | stack 3: 30      rows   1: 10 1   2: 20 2   3: 30 0
+ *   samples   | stack 1: 1  | stack 2: 2  |
+ *
+ * The first profile that is not over leads; another one stays at its sample until the leader reaches an equal one.
  *
  * Fields of a sample:             values  attributes  link  timestamps
  *   1.8 and 1.9                   2       3           4     5
@@ -34,6 +43,7 @@
 /* cffi-begin */
 
 enum { FP_OTLP_MOST_TYPES = 1024 }; /* a batch has a column for each */
+enum { FP_OTLP_IN_STEP = 16 };      /* profiles that are read at the same time, at most */
 
 enum fp_otlp_layout { FP_OTLP_UNDECIDED = 0, FP_OTLP_1_8 = 1, FP_OTLP_1_9 = 2, FP_OTLP_1_10 = 3 };
 
@@ -83,6 +93,7 @@ struct fp_otlp_attribute {
 
 struct fp_otlp_profile {
     uint64_t at;
+    uint64_t start, end;                           /* of its fields, absolute */
     uint64_t type, unit, period_type, period_unit; /* as keys of attributes */
     uint64_t time, duration;
     int64_t period;
@@ -97,6 +108,11 @@ struct fp_otlp_words {
     uint32_t process_pid, thread_id, trace_id, span_id, scope_name, scope_version, value, zero, yes, no;
     uint32_t gnu, go, is_folded, has_functions, has_filenames, has_inline_frames, has_line_numbers;
     uint32_t comment, doc_url, drop_frames, keep_frames, default_sample_type, sample_type_order;
+};
+
+/* Labels that all samples of a profile share. */
+struct fp_otlp_base {
+    uint32_t chain, pid, tid;
 };
 
 struct fp_otlp_reader {
@@ -130,6 +146,9 @@ struct fp_otlp_reader {
     int32_t has_period;
     int64_t period;
     uint32_t period_type, period_unit;
+    /* rows */
+    uint32_t first, n_chosen; /* profiles that are read at the same time */
+    uint32_t waiting;         /* FP_MORE: the number among these whose window needs bytes */
 
     /* private from here on */
     uint32_t cap_messages, cap_attributes, cap_own, cap_raws, cap_profiles, cap_lists, n_lists, cap_comments;
@@ -158,16 +177,14 @@ struct fp_otlp_reader {
     uint32_t *path;     /* frames of a stack */
     uint32_t cap_path;
     /* rows */
-    uint32_t profile, base, base_pid, base_tid; /* profiles begun; labels of the current one */
+    struct fp_otlp_cursor *cursors; /* of the chosen profiles */
+    struct fp_otlp_base base;       /* of the chosen profiles */
     struct fp_strings label_sets;
     struct fp_otlp_labels *labels; /* by label set */
     uint32_t cap_labels, last_set;
-    struct fp_buf key, raw_piece, values_buf, times_buf;
-    /* observations of a sample that wait for room in the batch */
-    int64_t *values;
-    uint64_t *times;
-    uint32_t n_values, cap_values, n_times, cap_times, pending, n_pending;
-    uint32_t pending_stack, pending_label, pending_thread;
+    struct fp_buf key;
+    /* the sample that becomes rows: that of cursor `leader`; the number of its rows, and of those in a batch */
+    uint32_t leader, n_rows, row, row_stack, row_label, row_thread;
 };
 
 /* Borrows the model; the caller owns the reader.  NULL when memory ran out. */
@@ -177,7 +194,7 @@ void fp_otlp_reader_free(struct fp_otlp_reader *r);
 /* Whether a file that begins with these bytes may be an OTLP profile.  1 or 0. */
 int fp_otlp_sniff(const uint8_t *p, size_t n);
 
-/* Begins a pass: the scan covers the whole input, the others a message. */
+/* Begins a pass: the scan covers the whole input, tables a message, rows the profiles of this message. */
 enum fp_otlp_pass { FP_OTLP_SCAN = 0, FP_OTLP_TABLES = 1, FP_OTLP_ROWS = 2 };
 void fp_otlp_begin(struct fp_otlp_reader *r, int pass);
 
@@ -190,8 +207,16 @@ int fp_otlp_scanned(struct fp_otlp_reader *r, struct fp_err *err);
 int fp_otlp_resolve_strings(struct fp_otlp_reader *r, struct fp_err *err);
 int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err);
 
-/* Adds a row per timestamp of a sample, or a single one.  FP_MORE, FP_FULL, FP_DONE or an error. */
-int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+/* Chooses the next profiles of the message; the caller sets their windows to their first bytes, or none.  How many: 0
+ * after the last one; or an error. */
+int fp_otlp_choose(struct fp_otlp_reader *r, struct fp_err *err);
+
+/* The window of the k-th chosen profile. */
+struct fp_in *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k);
+
+/* Adds a row per timestamp of a sample, or a single one.  FP_MORE: the window of profile `waiting` needs bytes;
+ * FP_FULL, FP_DONE or an error. */
+int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

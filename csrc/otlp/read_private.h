@@ -56,6 +56,26 @@ struct fp_otlp_labels {
     uint32_t chain, thread; /* FP_NO_ID: not created yet */
 };
 
+/* A sample, whose fields are in the window. */
+struct fp_otlp_sample {
+    uint64_t at, stack, link;
+    struct fp_wire attributes, values, times;
+};
+
+enum fp_otlp_cursor_state { FP_OTLP_WANTED = 0, FP_OTLP_FOUND, FP_OTLP_OVER }; /* of the next sample */
+
+/* Reads the samples of a profile. */
+struct fp_otlp_cursor {
+    struct fp_in window;
+    struct fp_otlp_walk walk;
+    uint32_t column, state;
+    int32_t joined;               /* the sample becomes rows together with the leader's */
+    struct fp_otlp_sample sample; /* FOUND */
+    int64_t *values;              /* of the sample's rows */
+    uint32_t n_values, cap_values;
+    struct fp_buf attributes, packed, times; /* lists in several pieces, joined */
+};
+
 static inline uint64_t fp_otlp_offset(const struct fp_in *in, const uint8_t *p) {
     return in->base + (uint64_t)(p - in->p);
 }

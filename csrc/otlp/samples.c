@@ -1,16 +1,10 @@
-/* The samples of a message: the second pass. */
+/* The samples of a message: the second pass over it. */
 #include "otlp/read_private.h"
 
 static const struct fp_wire_schema schema[] = {
     [FP_OTLP_1_8] = {" VLLVX"},
     [FP_OTLP_1_9] = {" VLLVX"},
     [FP_OTLP_1_10] = {" VLVLX"},
-};
-
-/* The fields of a sample.  Lists in several pieces are joined. */
-struct seen_sample {
-    uint64_t at, stack, link;
-    struct fp_wire attributes, values, times;
 };
 
 /* ---- labels ---- */
@@ -59,31 +53,29 @@ static uint32_t scope_labels(struct fp_otlp_reader *r, const struct fp_otlp_scop
     return chain;
 }
 
-/* Sets the labels that all samples of a profile share: its resource's, its scope's and its own. */
-static int begin_profile(struct fp_otlp_reader *r, struct fp_err *err) {
-    const struct fp_otlp_profile *p = &r->profiles[r->profile++];
+/* The labels that all samples of a profile share: its resource's, its scope's and its own.  0 or FP_E_NOMEM. */
+static int base_of(struct fp_otlp_reader *r, const struct fp_otlp_profile *p, struct fp_otlp_base *base) {
     const struct fp_otlp_scope *scope = &r->scopes[p->scope];
     const struct fp_otlp_resource *resource = &r->resources[scope->resource];
     uint32_t chain = 0;
-    r->base_pid = r->base_tid = r->last_set = 0;
+    base->pid = base->tid = 0;
     for (uint32_t i = resource->n; i-- > 0 && chain != FP_NO_ID;)
-        chain = add_label(r, chain, &r->own[resource->first + i], &r->base_pid, &r->base_tid);
+        chain = add_label(r, chain, &r->own[resource->first + i], &base->pid, &base->tid);
     if (chain != FP_NO_ID) chain = scope_labels(r, scope, chain);
     for (uint32_t i = p->n; i-- > 0 && chain != FP_NO_ID;) {
         const uint32_t index = r->lists[p->first + i];
         if (index >= r->n_attributes || is_of_part(&r->words, r->attributes[index].key)) continue;
-        chain = add_label(r, chain, &r->attributes[index], &r->base_pid, &r->base_tid);
+        chain = add_label(r, chain, &r->attributes[index], &base->pid, &base->tid);
     }
-    if (chain == FP_NO_ID) return fp_no_memory(err);
-    r->base = chain;
-    return 0;
+    base->chain = chain;
+    return chain == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* Creates a new label set for a sample. */
-static int new_labels(struct fp_otlp_reader *r, const struct seen_sample *s, struct fp_otlp_labels *labels,
+static int new_labels(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, struct fp_otlp_labels *labels,
                       struct fp_err *err) {
     struct fp_wire list = s->attributes;
-    uint32_t n = 0, chain = r->base, pid = r->base_pid, tid = r->base_tid;
+    uint32_t n = 0, chain = r->base.chain, pid = r->base.pid, tid = r->base.tid;
     uint64_t v;
     int status;
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
@@ -111,10 +103,10 @@ static int new_labels(struct fp_otlp_reader *r, const struct seen_sample *s, str
 }
 
 /* Finds the label set of a sample by its profile's labels, its link and its attributes. */
-static int labels_of(struct fp_otlp_reader *r, const struct seen_sample *s, struct fp_otlp_labels *labels,
+static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, struct fp_otlp_labels *labels,
                      struct fp_err *err) {
     const size_t n = (size_t)(s->attributes.end - s->attributes.p);
-    const uint32_t head[] = {r->base, (uint32_t)s->link};
+    const uint32_t head[] = {r->base.chain, (uint32_t)s->link};
     if (FP_UNLIKELY(s->link > UINT32_MAX)) { /* beyond any table */
         return new_labels(r, s, labels, err);
     }
@@ -160,7 +152,7 @@ static int new_stack(struct fp_otlp_reader *r, const struct fp_otlp_stack *stack
     return 0;
 }
 
-static int stack_of(struct fp_otlp_reader *r, const struct seen_sample *s, uint32_t *node, struct fp_err *err) {
+static int stack_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, uint32_t *node, struct fp_err *err) {
     *node = 0;
     if (!s->stack && !r->n_stacks) return 0;
     const int known = fp_otlp_check_index(r, s->stack, r->n_stacks, s->at, "the stack of a sample", err);
@@ -194,14 +186,15 @@ static int add_piece(struct fp_wire *list, struct fp_buf *joined, const struct f
     return 0;
 }
 
-static int sample_fields(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
-                         struct seen_sample *s, struct fp_err *err) {
+static int sample_fields(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, const struct fp_wire_field *entry,
+                         struct fp_err *err) {
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
+    struct fp_otlp_sample *const s = &c->sample;
     const int is_new = r->layout == FP_OTLP_1_10;
     const uint32_t values = is_new ? 4 : 2, attributes = is_new ? 2 : 3, link = is_new ? 3 : 4;
     int kind;
-    *s = (struct seen_sample){.at = fp_otlp_offset(in, entry->at)};
+    *s = (struct fp_otlp_sample){.at = fp_otlp_offset(&c->window, entry->at)};
     while ((kind = fp_wire_next(&m, &schema[r->layout], &f)) > 0) {
         int status = 0;
         if (kind == FP_WIRE_UNKNOWN)
@@ -209,16 +202,17 @@ static int sample_fields(struct fp_otlp_reader *r, const struct fp_in *in, const
         else if (f.number == 1)
             s->stack = f.v;
         else if (f.number == values)
-            status = add_piece(&s->values, &r->values_buf, &f);
+            status = add_piece(&s->values, &c->packed, &f);
         else if (f.number == attributes)
-            status = add_piece(&s->attributes, &r->raw_piece, &f);
+            status = add_piece(&s->attributes, &c->attributes, &f);
         else if (f.number == link)
             s->link = f.v;
         else
-            status = add_piece(&s->times, &r->times_buf, &f);
+            status = add_piece(&s->times, &c->times, &f);
         if (status) return fp_no_memory(err);
     }
-    if (kind == FP_WIRE_BAD) return fp_fail(err, FP_E_MALFORMED, fp_otlp_offset(in, m.p), "a sample is malformed");
+    if (kind == FP_WIRE_BAD)
+        return fp_fail(err, FP_E_MALFORMED, fp_otlp_offset(&c->window, m.p), "a sample is malformed");
     return 0;
 }
 
@@ -226,98 +220,193 @@ static int add_overflows(int64_t a, int64_t b, int64_t *sum) {
     return __builtin_add_overflow(a, b, sum);
 }
 
-/* Decodes values and timestamps into r->values and r->times.  Without timestamps the values are added up to a single
- * row.  0 or an error. */
-static int observations(struct fp_otlp_reader *r, const struct seen_sample *s, struct fp_err *err) {
+/* Decodes the values of a sample into c->values, one for each timestamp.  Without timestamps the values are added up to
+ * a single row.  0 or an error. */
+static int observations(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, struct fp_err *err) {
+    const struct fp_otlp_sample *const s = &c->sample;
     struct fp_wire list = s->values;
     const size_t n_bytes = (size_t)(s->times.end - s->times.p);
+    const uint32_t n_times = (uint32_t)(n_bytes / 8);
+    uint32_t n = 0;
     uint64_t v;
     int status;
-    r->n_values = 0;
-    r->n_times = (uint32_t)(n_bytes / 8);
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        if (fp_array_room(&r->values, &r->cap_values, (uint64_t)r->n_values + 1, 8)) return fp_no_memory(err);
-        r->values[r->n_values++] = (int64_t)v;
+        if (fp_array_room(&c->values, &c->cap_values, (uint64_t)n + 1, 8)) return fp_no_memory(err);
+        c->values[n++] = (int64_t)v;
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a value of a sample is malformed");
     if (n_bytes % 8) return fp_fail(err, FP_E_MALFORMED, s->at, "a timestamp of a sample is malformed");
-    if (r->n_times && r->n_values && r->n_times != r->n_values)
-        return fp_fail_got(err, FP_E_MALFORMED, s->at, "the number of timestamps of a sample", FP_GOT_UNSIGNED,
-                           r->n_times, "%, one for each value", r->n_values);
-    if (fp_array_room(&r->times, &r->cap_times, (uint64_t)r->n_times + 1, 8) ||
-        fp_array_room(&r->values, &r->cap_values, (uint64_t)r->n_times + 1, 8))
-        return fp_no_memory(err);
-    if (n_bytes) memcpy(r->times, s->times.p, n_bytes);
-    if (!r->n_values) { /* each timestamp counts 1 */
-        for (uint32_t i = 0; i < r->n_times; i++) r->values[i] = 1;
-        r->n_values = r->n_times;
-    }
-    if (r->n_times) return 0;
+    if (n_times && n && n_times != n)
+        return fp_fail_got(err, FP_E_MALFORMED, s->at, "the number of timestamps of a sample", FP_GOT_UNSIGNED, n_times,
+                           "%, one for each value", n);
+    if (fp_array_room(&c->values, &c->cap_values, (uint64_t)n_times + 1, 8)) return fp_no_memory(err);
+    c->n_values = n_times ? n_times : 1;
+    for (uint32_t i = n; i < n_times; i++) c->values[i] = 1; /* without values, each timestamp counts 1 */
+    if (n_times) return 0;
     int64_t sum = 0;
-    for (uint32_t i = 0; i < r->n_values; i++)
-        if (add_overflows(sum, r->values[i], &sum))
+    for (uint32_t i = 0; i < n; i++)
+        if (add_overflows(sum, c->values[i], &sum))
             return fp_fail(err, FP_E_OVERFLOW, s->at, "the values of a sample add up to more than 64 bits");
-    r->stats.no_observation += !r->n_values;
-    r->values[0] = sum;
-    r->n_values = 1;
-    r->times[0] = 0;
+    r->stats.no_observation += !n;
+    c->values[0] = sum;
     return 0;
 }
 
-/* Adds rows for the pending observations while there is room.  FP_FULL or 0. */
-static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out) {
-    const uint32_t column = r->profiles[r->profile - 1].column;
-    while (r->pending < r->n_pending) {
-        if (out->n == out->cap) return FP_FULL;
-        const uint32_t row = out->n++, i = r->pending++;
-        for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + row] = 0;
-        out->values[(size_t)column * out->cap + row] = r->values[i];
-        out->stack[row] = r->pending_stack;
-        out->label[row] = r->pending_label;
-        out->thread[row] = r->pending_thread;
-        out->time[row] = r->times[i];
-    }
-    return 0;
-}
-
-static int take_sample(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+static int take_sample(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, const struct fp_wire_field *entry,
                        struct fp_err *err) {
-    struct seen_sample s;
-    struct fp_otlp_labels labels;
-    int status = sample_fields(r, in, entry, &s, err);
-    if (!status) status = observations(r, &s, err);
-    if (!status) status = stack_of(r, &s, &r->pending_stack, err);
-    if (!status) status = labels_of(r, &s, &labels, err);
-    if (status) {
-        if (!r->lenient || status == FP_E_NOMEM) return status;
-        r->stats.bad_samples++;
+    int status = sample_fields(r, c, entry, err);
+    if (!status) status = observations(r, c, err);
+    if (!status) {
+        c->state = FP_OTLP_FOUND;
         return 0;
     }
-    r->stats.samples++;
-    r->pending_label = labels.chain;
-    r->pending_thread = labels.thread;
-    r->pending = 0;
-    r->n_pending = r->n_values;
+    if (!r->lenient || status == FP_E_NOMEM) return status;
+    r->stats.bad_samples++;
     return 0;
 }
 
-int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    if (out->n_values != r->types.n - 1 && fp_batch_set_values(out, r->types.n - 1)) return fp_no_memory(err);
-    for (;;) {
+/* Finds the next sample of a profile.  0, FP_MORE or an error. */
+static int find_sample(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, struct fp_err *err) {
+    while (c->state == FP_OTLP_WANTED) {
         struct fp_wire_field f;
-        int status = r->pending < r->n_pending ? put_rows(r, out) : 0;
-        if (status) return status;
-        status = fp_otlp_next(&r->walk, in, &f, err);
-        if (status == FP_OTLP_BEGIN) {
-            status = fp_otlp_inside(&r->walk) == FP_OTLP_PROFILE ? begin_profile(r, err) : 0;
-        } else if (status == FP_OTLP_END) {
-            status = 0;
-        } else if (status == FP_OTLP_FIELD) {
-            const int is_sample = fp_otlp_inside(&r->walk) == FP_OTLP_PROFILE && f.number == FP_OTLP_SAMPLE;
-            status = is_sample ? take_sample(r, in, &f, err) : 0;
-        } else {
+        int status = fp_otlp_next(&c->walk, &c->window, &f, err);
+        if (status == FP_DONE || status == FP_OTLP_END) {
+            c->state = FP_OTLP_OVER;
+        } else if (status != FP_OTLP_FIELD) {
+            return status;
+        } else if (f.number == FP_OTLP_SAMPLE && (status = take_sample(r, c, &f, err))) {
             return status;
         }
+    }
+    return 0;
+}
+
+/* ---- several profiles at the same time ---- */
+
+/* Whether p can be read together with the chosen profiles: it is of the same scope, has the same labels and another
+ * column.  1, 0 or FP_E_NOMEM. */
+static int fits(struct fp_otlp_reader *r, const struct fp_otlp_profile *p) {
+    struct fp_otlp_base base;
+    if (r->n_chosen == FP_OTLP_IN_STEP || p->scope != r->profiles[r->first].scope) return 0;
+    for (uint32_t k = 0; k < r->n_chosen; k++)
+        if (r->cursors[k].column == p->column) return 0;
+    if (base_of(r, p, &base)) return FP_E_NOMEM;
+    return base.chain == r->base.chain && base.pid == r->base.pid && base.tid == r->base.tid;
+}
+
+static void begin_profile(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, const struct fp_otlp_profile *p) {
+    c->column = p->column;
+    c->state = FP_OTLP_WANTED;
+    c->walk = (struct fp_otlp_walk){.form = r->walk.form, .lenient = r->lenient};
+    c->walk.wanted[FP_OTLP_PROFILE] = 1u << FP_OTLP_SAMPLE;
+    fp_otlp_walk_begin(&c->walk, FP_OTLP_PROFILE);
+}
+
+int fp_otlp_choose(struct fp_otlp_reader *r, struct fp_err *err) {
+    r->first += r->n_chosen;
+    r->n_chosen = r->n_rows = r->row = 0;
+    for (uint32_t i = r->first; i < r->n_profiles; i++) {
+        const struct fp_otlp_profile *p = &r->profiles[i];
+        const int fit = r->n_chosen ? fits(r, p) : base_of(r, p, &r->base) ? FP_E_NOMEM : 1;
+        if (fit < 0) return fp_no_memory(err);
+        if (!fit) break;
+        begin_profile(r, &r->cursors[r->n_chosen++], p);
+    }
+    return (int)r->n_chosen;
+}
+
+struct fp_in *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k) {
+    return &r->cursors[k].window;
+}
+
+static int is_same_list(const struct fp_wire *a, const struct fp_wire *b) {
+    const size_t n = (size_t)(a->end - a->p);
+    return (size_t)(b->end - b->p) == n && (!n || !memcmp(a->p, b->p, n));
+}
+
+/* Whether two samples differ only in their values. */
+static int is_same(const struct fp_otlp_sample *a, const struct fp_otlp_sample *b) {
+    return a->stack == b->stack && a->link == b->link && is_same_list(&a->attributes, &b->attributes) &&
+           is_same_list(&a->times, &b->times);
+}
+
+/* Finds the next sample of the first profile that is not over, the leader, and equal ones of the others.  0, FP_MORE or
+ * an error; r->leader is r->n_chosen when all profiles are over. */
+static int join_samples(struct fp_otlp_reader *r, struct fp_err *err) {
+    r->leader = r->n_chosen;
+    for (uint32_t k = 0; k < r->n_chosen; k++) {
+        struct fp_otlp_cursor *const c = &r->cursors[k];
+        const int status = find_sample(r, c, err);
+        r->waiting = k;
+        if (status) return status;
+        const int found = c->state == FP_OTLP_FOUND;
+        if (found && r->leader == r->n_chosen) r->leader = k;
+        c->joined = found && (k == r->leader || is_same(&r->cursors[r->leader].sample, &c->sample));
+    }
+    return 0;
+}
+
+/* Ends the samples that were joined.  Returns how many there were. */
+static uint32_t end_samples(struct fp_otlp_reader *r) {
+    uint32_t n = 0;
+    for (uint32_t k = r->leader; k < r->n_chosen; k++) {
+        if (!r->cursors[k].joined) continue;
+        r->cursors[k].state = FP_OTLP_WANTED;
+        n++;
+    }
+    return n;
+}
+
+/* Looks up the stack and the labels of the samples that were joined.  0 or an error. */
+static int begin_rows(struct fp_otlp_reader *r, struct fp_err *err) {
+    const struct fp_otlp_cursor *const leader = &r->cursors[r->leader];
+    struct fp_otlp_labels labels;
+    int status = stack_of(r, &leader->sample, &r->row_stack, err);
+    if (!status) status = labels_of(r, &leader->sample, &labels, err);
+    if (status) {
+        if (!r->lenient || status == FP_E_NOMEM) return status;
+        r->stats.bad_samples += end_samples(r);
+        return 0;
+    }
+    r->row_label = labels.chain;
+    r->row_thread = labels.thread;
+    r->row = 0;
+    r->n_rows = leader->n_values;
+    return 0;
+}
+
+/* Adds rows while there is room.  FP_FULL, 0 or an error. */
+static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_otlp_sample *const s = &r->cursors[r->leader].sample;
+    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) { /* while the batch was drained */
+        const int status = stack_of(r, s, &r->row_stack, err);
+        if (status) return status;
+    }
+    for (; r->row < r->n_rows; r->row++) {
+        if (out->n == out->cap) return FP_FULL;
+        const uint32_t row = out->n++, i = r->row;
+        for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + row] = 0;
+        for (uint32_t k = r->leader; k < r->n_chosen; k++) {
+            const struct fp_otlp_cursor *const c = &r->cursors[k];
+            if (c->joined) out->values[(size_t)c->column * out->cap + row] = c->values[i];
+        }
+        out->stack[row] = r->row_stack;
+        out->label[row] = r->row_label;
+        out->thread[row] = r->row_thread;
+        out->time[row] = s->times.p == s->times.end ? 0 : fp_u64(s->times.p + 8 * (size_t)i);
+    }
+    r->n_rows = 0;
+    r->stats.samples += end_samples(r);
+    return 0;
+}
+
+int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err) {
+    if (out->n_values != r->types.n - 1 && fp_batch_set_values(out, r->types.n - 1)) return fp_no_memory(err);
+    for (;;) {
+        int status = r->n_rows ? put_rows(r, out, err) : 0;
+        if (!status) status = join_samples(r, err);
+        if (status || r->leader == r->n_chosen) return status;
+        status = begin_rows(r, err);
         if (status) return status;
     }
 }

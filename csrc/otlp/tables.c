@@ -473,7 +473,7 @@ static int take_profile_field(struct fp_otlp_reader *r, const struct fp_in *in, 
     }
 }
 
-static int take_begin(struct fp_otlp_reader *r, struct fp_err *err) {
+static int take_begin(struct fp_otlp_reader *r, const struct fp_in *in, struct fp_err *err) {
     switch (fp_otlp_inside(&r->walk)) {
         case FP_OTLP_RESOURCE_PROFILES:
             if (fp_array_room(&r->resources, &r->cap_resources, (uint64_t)r->n_resources + 1, sizeof *r->resources))
@@ -489,11 +489,18 @@ static int take_begin(struct fp_otlp_reader *r, struct fp_err *err) {
         case FP_OTLP_PROFILE:
             if (fp_array_room(&r->profiles, &r->cap_profiles, (uint64_t)r->n_profiles + 1, sizeof *r->profiles))
                 return fp_no_memory(err);
-            r->profiles[r->n_profiles++] = (struct fp_otlp_profile){.at = r->walk.at, .scope = r->n_scopes - 1};
+            r->profiles[r->n_profiles++] = (struct fp_otlp_profile){
+                .at = r->walk.at, .start = in->base + in->pos, .end = UINT64_MAX, .scope = r->n_scopes - 1};
             r->stats.profiles++;
             return 0;
         default: return 0;
     }
+}
+
+/* The current profile ends at the given offset. */
+static void end_profile(struct fp_otlp_reader *r, uint64_t at) {
+    struct fp_otlp_profile *p = r->n_profiles ? &r->profiles[r->n_profiles - 1] : NULL;
+    if (p && p->end == UINT64_MAX) p->end = at;
 }
 
 int fp_otlp_tables(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err) {
@@ -501,10 +508,12 @@ int fp_otlp_tables(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *er
         struct fp_wire_field f;
         int status = fp_otlp_next(&r->walk, in, &f, err);
         if (status == FP_OTLP_BEGIN) {
-            status = take_begin(r, err);
+            status = take_begin(r, in, err);
         } else if (status == FP_OTLP_END) {
             status = 0;
+            if (fp_otlp_inside(&r->walk) == FP_OTLP_SCOPE_PROFILES) end_profile(r, r->walk.end_at);
         } else if (status != FP_OTLP_FIELD) {
+            if (status == FP_DONE) end_profile(r, in->base + in->n); /* lenient: the message is cut short */
             return status;
         } else {
             switch (fp_otlp_inside(&r->walk)) {

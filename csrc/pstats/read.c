@@ -203,6 +203,17 @@ static int begin(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *er
     return FP_DONE;
 }
 
+/* Whether the entry is the mark of profiling.sampling. */
+static int is_mark(const struct fp_pstats_reader *r) {
+    static const char mark[] = "__sampled__";
+    const struct fp_pstats_marshal_value *key = &r->key;
+    if (key->kind != FP_PSTATS_MARSHAL_TUPLE || key->n != 1 || item(r, key, 0)->kind != FP_PSTATS_MARSHAL_TEXT)
+        return 0;
+    size_t n;
+    const uint8_t *text = fp_string(&r->model->strings, (uint32_t)item(r, key, 0)->of.id, &n);
+    return n == sizeof mark - 1 && !memcmp(text, mark, n);
+}
+
 /* Reads an entry.  FP_DONE: it has rows, or the state changed; FP_MORE or an error. */
 static int entry(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *err) {
     struct fp_pstats_marshal *m = &r->marshal;
@@ -222,6 +233,10 @@ static int entry(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *er
     r->at = in->base + in->pos;
     in->pos = pos;
     r->end = in->base + pos;
+    if (is_mark(r)) {
+        r->sampled = 1;
+        return FP_DONE;
+    }
     status = begin_entry(r, err);
     if (!status) r->state = ROWS;
     if (!status || !r->lenient || status == FP_E_NOMEM) return status;

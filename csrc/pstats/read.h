@@ -9,6 +9,9 @@
  * them in a caller.  The four values of a caller are those of the function when called from there.  Times are in
  * seconds.  The module `profile` writes only the number of calls for a caller.
  *
+ * Python 3.15's profiling.sampling counts samples instead of calls: calls are those with the function anywhere in the
+ * stack, primitive calls those with it at the leaf.  Its last entry is the mark  ("__sampled__",): True.
+ *
  * An entry becomes a row with the function's own costs and a call row for each caller, at the caller's first line.
  * Built-in functions have the file "~" and line 0; their file is empty in the model.
  *
@@ -38,6 +41,7 @@ struct fp_pstats_reader {
     uint64_t functions, calls; /* in the file */
     uint64_t untimed;          /* callers without times: each gets a part of the function's */
     uint64_t trailing;         /* bytes after the dict */
+    int32_t sampled;           /* the dict has the mark of profiling.sampling */
     uint64_t broken;           /* lenient: entries and callers that cannot be read */
     int32_t bad_end;           /* lenient: the dict cannot be read to its end */
 

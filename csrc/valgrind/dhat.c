@@ -213,51 +213,90 @@ static int frame_index(struct fp_valgrind *d, struct fp_in *in, struct fp_err *e
 
 /* ---- points as Valgrind prints them: without the lexer ---- */
 
-/* The code of a key.  *next is the value that usually follows the last one: Valgrind prints them in one order. */
+/* Keys in the order in which Valgrind prints them, with quotes and colon: n bytes. */
+static const struct value_name {
+    char text[8];
+    uint8_t n, value;
+} value_names[] = {
+    {"\"tb\":", 5, FP_VALGRIND_TB},   {"\"tbk\":", 6, FP_VALGRIND_TBK}, {"\"tl\":", 5, FP_VALGRIND_TL},
+    {"\"mb\":", 5, FP_VALGRIND_MB},   {"\"mbk\":", 6, FP_VALGRIND_MBK}, {"\"gb\":", 5, FP_VALGRIND_GB},
+    {"\"gbk\":", 6, FP_VALGRIND_GBK}, {"\"eb\":", 5, FP_VALGRIND_EB},   {"\"ebk\":", 6, FP_VALGRIND_EBK},
+    {"\"rb\":", 5, FP_VALGRIND_RB},   {"\"wb\":", 5, FP_VALGRIND_WB},
+};
+
+/* The code of a key.  *next is the value that usually follows the last one. */
 static uint8_t value_key(const uint8_t *key, size_t n, uint32_t *next) {
-    static const struct {
-        char name[4];
-        uint8_t value;
-    } keys[] = {{"tb", FP_VALGRIND_TB},   {"tbk", FP_VALGRIND_TBK}, {"tl", FP_VALGRIND_TL},   {"mb", FP_VALGRIND_MB},
-                {"mbk", FP_VALGRIND_MBK}, {"gb", FP_VALGRIND_GB},   {"gbk", FP_VALGRIND_GBK}, {"eb", FP_VALGRIND_EB},
-                {"ebk", FP_VALGRIND_EBK}, {"rb", FP_VALGRIND_RB},   {"wb", FP_VALGRIND_WB}};
-    uint8_t text[4] = {0};
-    if (n > 3) return OTHER;
-    memcpy(text, key, n);
-    if (n == 2 && text[0] == 'f' && text[1] == 's') return FRAMES;
+    if (n == 2 && key[0] == 'f' && key[1] == 's') return FRAMES;
     for (uint32_t tried = 0; tried < FP_VALGRIND_VALUES; tried++) {
-        const uint32_t k = (*next)++;
+        const struct value_name *const name = &value_names[(*next)++];
         if (*next == FP_VALGRIND_VALUES) *next = 0;
-        if (fp_u32(text) == fp_u32((const uint8_t *)keys[k].name)) return (uint8_t)(VALUE + keys[k].value);
+        if (n + 3 == name->n && !memcmp(name->text + 1, key, n)) return (uint8_t)(VALUE + name->value);
     }
     return OTHER;
 }
 
 static const uint8_t *skip_blanks(const uint8_t *p) {
-    while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t') p++;
+    while (*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
     return p;
 }
 
-/* A list of numbers, after its bracket and before `end`; its end, or NULL.  `keep`: they are the point's frames. */
-static const uint8_t *plain_list(struct fp_valgrind *d, const uint8_t *p, const uint8_t *end, int keep) {
+/* A list of numbers, after its bracket and before `brace`; its end, or NULL.  `keep`: they are the point's frames. */
+static const uint8_t *plain_list(struct fp_valgrind *d, const uint8_t *p, const uint8_t *brace, int keep) {
     uint64_t v;
     /* at most a number for 2 bytes: `1,` */
-    if (keep && fp_array_room(&d->fs, &d->cap_fs, (uint64_t)(end - p) / 2 + 1, sizeof *d->fs)) return NULL;
+    if (keep && fp_array_room(&d->fs, &d->cap_fs, (uint64_t)(brace - p) / 2 + 1, sizeof *d->fs)) return NULL;
     p = skip_blanks(p);
     if (*p == ']') return p + 1;
     for (;; p++) {
         p = skip_blanks(p);
         p += *p == '-' && !keep;
-        if (!(p = fp_decimal(p, &v))) return NULL;
+        if (!(p = fp_decimal8(p, &v))) return NULL;
         if (keep) {
             if (v >= FP_NO_ID) return NULL;
             d->fs[d->n_fs++] = (uint32_t)v;
         }
-        if (*p == ',') continue;
         p = skip_blanks(p);
         if (*p == ']') return p + 1;
         if (*p != ',') return NULL;
     }
+}
+
+/* A value whose key is the expected one; the byte after it, or NULL if something else follows. */
+static const uint8_t *expected_value(struct fp_valgrind *d, const uint8_t *p, uint32_t *next) {
+    const struct value_name *const name = &value_names[*next];
+    const uint32_t n = name->n;
+    uint64_t v;
+    if (fp_u32(p) != fp_u32((const uint8_t *)name->text) || p[n - 2] != '"' || p[n - 1] != ':') return NULL;
+    if (!(p = fp_decimal8(p + n, &v))) return NULL;
+    d->value[name->value] = (int64_t)v;
+    d->has |= 1u << name->value;
+    if (++*next == FP_VALGRIND_VALUES) *next = 0;
+    return p;
+}
+
+/* A key and its number or list of numbers; their end, or NULL. */
+static const uint8_t *plain_member(struct fp_valgrind *d, const uint8_t *p, const uint8_t *brace, uint32_t *next) {
+    uint64_t v;
+    if (*p != '"') return NULL;
+    const uint8_t *const key = ++p;
+    while (p < brace && *p != '"' && *p != '\\') p++;
+    if (*p != '"') return NULL;
+    const uint8_t code = value_key(key, (size_t)(p - key), next);
+    p = skip_blanks(p + 1);
+    if (*p != ':') return NULL;
+    p = skip_blanks(p + 1);
+    if (*p == '[') {
+        if (code >= VALUE) return NULL;
+        if (code == FRAMES) d->n_fs = 0;
+        d->has_frames |= code == FRAMES;
+        return plain_list(d, p + 1, brace, code == FRAMES);
+    }
+    if (code == FRAMES || !(p = fp_decimal8(p, &v))) return NULL;
+    if (code >= VALUE) {
+        d->value[code - VALUE] = (int64_t)v;
+        d->has |= 1u << (code - VALUE);
+    }
+    return p;
 }
 
 /* Reads a point that is complete in the window and consists of numbers and lists of them: ten times as fast as token by
@@ -266,31 +305,11 @@ static const uint8_t *plain_list(struct fp_valgrind *d, const uint8_t *p, const 
 static const uint8_t *plain_point(struct fp_valgrind *d, const uint8_t *p, const uint8_t *end) {
     const uint8_t *const brace = memchr(p, '}', (size_t)(end - p));
     uint32_t next = 0;
-    if (!brace) return NULL;
+    if (!brace || end - brace < 16) return NULL; /* `"tbk":` and eight digits are looked for at the brace, too */
     for (;;) {
         p = skip_blanks(p + 1); /* after the opening brace or a comma */
-        if (*p != '"') return NULL;
-        const uint8_t *const key = ++p;
-        while (p < brace && *p != '"' && *p != '\\') p++;
-        if (*p != '"') return NULL;
-        const uint8_t code = value_key(key, (size_t)(p - key), &next);
-        p = skip_blanks(p + 1);
-        if (*p != ':') return NULL;
-        p = skip_blanks(p + 1);
-        if (*p == '[') {
-            if (code >= VALUE) return NULL;
-            if (code == FRAMES) d->n_fs = 0;
-            d->has_frames |= code == FRAMES;
-            p = plain_list(d, p + 1, brace, code == FRAMES);
-        } else {
-            uint64_t v;
-            if (code == FRAMES) return NULL;
-            p = fp_decimal(p, &v);
-            if (code >= VALUE) {
-                d->value[code - VALUE] = (int64_t)v;
-                d->has |= 1u << (code - VALUE);
-            }
-        }
+        const uint8_t *const after = expected_value(d, p, &next);
+        p = after ? after : plain_member(d, p, brace, &next);
         if (!p) return NULL;
         p = skip_blanks(p);
         if (p == brace) return p + 1;

@@ -28,7 +28,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     ),
     (rb"gmon", "a gmon.out of gprof", "record with perf, gperftools or Callgrind instead"),
     (rb"v [0-9a-f]+ [0-9a-f]+\n[Xx] ", "a recording of heaptrack", "`heaptrack_print -F` converts it to folded stacks"),
-    (rb"memray\0", "a recording of memray", "`memray tree` shows it; record CPU time with py-spy instead"),
+    (rb"memray\0", "a recording of memray", "`memray tree` shows it, `memray transform csv` lists its allocations"),
     (
         rb'\s*\{\s*"session"\s*:\s*\{|\s*\{\s*"start_time"\s*:[^{}]{0,200}"sample_count"',
         "a session of pyinstrument",

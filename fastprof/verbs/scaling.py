@@ -40,6 +40,10 @@ _DIFFERENT = 0.01  # relative difference of durations above which a warning is g
 _MOST = 1 << 61  # of weights in C
 
 
+# Types of periods by which values are already multiplied: heaps and waits for locks are the same at any rate.
+_ESTIMATED = (("space",), ("contentions",))
+
+
 class Side:
     """Facts about a profile, known after its last row."""
 
@@ -48,7 +52,9 @@ class Side:
         durations = [part.extra.get("duration_ns", 0) for part in parts]
         self.duration = sum(durations) if all(durations) else 0
         self.periods = {
-            (part.extra["period"], *part.extra.get("period_type", ())) for part in parts if part.extra.get("period")
+            (part.extra["period"], *of)
+            for part in parts
+            if part.extra.get("period") and (of := part.extra.get("period_type", ()))[:1] not in _ESTIMATED
         }
         merged = [part.extra["merged"]["parts"] for part in parts if "merged" in part.extra]
         self.n_inputs = sum(merged) if merged else n_inputs

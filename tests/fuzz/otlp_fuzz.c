@@ -10,28 +10,69 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A pass over part of the input, `step` bytes at a time; with a batch, its rows are written. */
-static int pass(struct fp_otlp_reader *r, int which, const uint8_t *data, size_t size, size_t step,
-                struct fp_batch *batch, struct fp_otlp_writer *w) {
+/* A pass over part of the input, `step` bytes at a time. */
+static int pass(struct fp_otlp_reader *r, int which, const uint8_t *data, size_t size, size_t step) {
     struct window window = {.data = data, .size = size, .step = step};
     struct fp_err err;
     fp_otlp_begin(r, which);
     for (int status = FP_MORE;;) {
         struct fp_in *in = show(&window, status);
-        status = which == FP_OTLP_SCAN     ? fp_otlp_scan(r, in, &err)
-                 : which == FP_OTLP_TABLES ? fp_otlp_tables(r, in, &err)
-                                           : fp_otlp_feed(r, in, batch, &err);
+        status = which == FP_OTLP_SCAN ? fp_otlp_scan(r, in, &err) : fp_otlp_tables(r, in, &err);
         hide(&window, status, &err);
-        if (batch && w && status >= 0) {
-            int32_t columns[16];
-            for (int32_t k = 0; k < 16; k++) columns[k] = k < (int32_t)batch->n_values ? k : -1;
-            int written;
-            while ((written = fp_otlp_put(w, batch, columns, &err)) == FP_FULL) w->buffers[w->full].n = 0;
-            if (written) abort();
-        }
-        if (batch) fp_batch_reset(batch);
-        if (status != FP_MORE && status != FP_FULL) return status;
+        if (status != FP_MORE) return status;
     }
+}
+
+static void write_rows(struct fp_otlp_writer *w, const struct fp_batch *batch) {
+    int32_t columns[16];
+    struct fp_err err;
+    int written;
+    for (int32_t k = 0; k < 16; k++) columns[k] = k < (int32_t)batch->n_values ? k : -1;
+    while ((written = fp_otlp_put(w, batch, columns, &err)) == FP_FULL) w->buffers[w->full].n = 0;
+    if (written) abort();
+}
+
+/* Moves the window of a profile: a block of exactly its size, so that reads beyond it are detected. */
+static void refill(struct fp_in *in, const uint8_t *data, uint64_t end, size_t step) {
+    if (in->eof) abort(); /* at the end no more input can be requested */
+    const size_t start = (size_t)in->base + in->pos, tail = in->n - in->pos, left = (size_t)end - start - tail;
+    const size_t n = tail + (step < left ? step : left);
+    uint8_t *block = malloc(n ? n : 1);
+    if (!block) abort();
+    memcpy(block, data + start, n);
+    free((void *)(uintptr_t)in->p);
+    *in = (struct fp_in){block, n, 0, start, start + n == end};
+}
+
+/* The samples of a message; with a writer, they are written. */
+static int rows(struct fp_otlp_reader *r, const uint8_t *data, size_t size, size_t step, struct fp_batch *batch,
+                struct fp_otlp_writer *w) {
+    struct fp_err err;
+    int n, status = FP_DONE;
+    fp_otlp_begin(r, FP_OTLP_ROWS);
+    while (status == FP_DONE && (n = fp_otlp_choose(r, &err)) > 0) {
+        const struct fp_otlp_profile *profiles = r->profiles + r->first;
+        for (int k = 0; k < n; k++) {
+            if (profiles[k].start > profiles[k].end || profiles[k].end > size) abort();
+            *fp_otlp_window(r, (uint32_t)k) = (struct fp_in){.base = profiles[k].start};
+        }
+        do {
+            status = fp_otlp_feed(r, batch, &err);
+            if (status == FP_MORE) {
+                refill(fp_otlp_window(r, r->waiting), data, profiles[r->waiting].end, step);
+                continue;
+            }
+            if (status < 0 && err.offset > size) abort();
+            if (status >= 0 && w) write_rows(w, batch);
+            fp_batch_reset(batch);
+        } while (status == FP_MORE || status == FP_FULL);
+        for (int k = 0; k < n; k++) {
+            struct fp_in *in = fp_otlp_window(r, (uint32_t)k);
+            free((void *)(uintptr_t)in->p);
+            *in = (struct fp_in){0};
+        }
+    }
+    return status;
 }
 
 /* Assembles a message from the writer's buffers, without resources: all samples are those of one profile. */
@@ -62,18 +103,17 @@ static int run(const uint8_t *data, size_t size, int form, int lenient, size_t s
     r->words.value = fp_strings_intern(&m->strings, "value", 5);
     r->walk.form = form;
     w->n_columns = 16;
-    int status = pass(r, FP_OTLP_SCAN, data, size, step, NULL, NULL);
+    int status = pass(r, FP_OTLP_SCAN, data, size, step);
     if (status == FP_DONE) status = fp_otlp_scanned(r, &err);
     for (uint32_t k = 0; k < r->n_messages && status == FP_DONE; k++) {
         const struct fp_otlp_message message = r->messages[k];
         if (message.start > message.end || message.end > size) abort();
         const uint8_t *p = data + message.start;
         const size_t n = (size_t)(message.end - message.start);
-        status = pass(r, FP_OTLP_TABLES, p, n, step, NULL, NULL);
+        status = pass(r, FP_OTLP_TABLES, p, n, step);
         if (status == FP_DONE) status = fp_otlp_resolve_strings(r, &err);
         if (status == FP_DONE) status = fp_otlp_resolve(r, &err);
-        if (status == FP_DONE)
-            status = pass(r, FP_OTLP_ROWS, p, n, step, batch, out && form == FP_OTLP_PLAIN ? w : NULL);
+        if (status == FP_DONE) status = rows(r, p, n, step, batch, out && form == FP_OTLP_PLAIN ? w : NULL);
     }
     if (status == FP_DONE && out && fp_otlp_end(w, &err)) abort();
     if (status == FP_DONE && out) assemble(w, out);

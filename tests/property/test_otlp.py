@@ -79,7 +79,21 @@ def messages(draw: st.DrawFn) -> Any:
         scope.scope.name = draw(st.sampled_from(["", "profiler"]))
         for _ in range(draw(st.integers(0, 2))):
             add_profile(draw, d, scope.profiles.add(), name)
+        if scope.profiles and draw(st.booleans()):
+            add_twin(draw, scope, name)
     return p
+
+
+def add_twin(draw: st.DrawFn, scope: Any, name: st.SearchStrategy[int]) -> None:
+    """Some samples of a profile in another value type, as writers repeat them."""
+    twin = scope.profiles.add()
+    twin.CopyFrom(scope.profiles[0])
+    twin.sample_type.type_strindex = draw(name)
+    kept = [sample for sample in twin.samples if draw(st.booleans())]
+    for sample in kept:
+        sample.values[:] = [draw(st.integers(1, 1 << 50)) for _ in sample.values]
+    del twin.samples[:]
+    twin.samples.extend(kept)
 
 
 def add_profile(draw: st.DrawFn, d: Any, profile: Any, name: st.SearchStrategy[int]) -> None:

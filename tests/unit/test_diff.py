@@ -541,6 +541,23 @@ def test_the_first_heap_of_a_program_and_a_later_one(to: str | None, tmp_path: P
     assert {row.inclusive for row in found.rows} == {(30, 30), (30, 70), (0, 40)}
 
 
+def test_heaps_sampled_at_two_rates_need_no_scaling() -> None:
+    """Their values are estimates of the whole heap at any rate."""
+    rows = b"1: 100000 [1: 100000] @ 0x1000\n"
+    one, other = (b"heap profile: 1: 100000 [1: 100000] @ heap_v2/%d\n%b" % (rate, rows) for rate in (1, 65536))
+    found = fastprof.diff(one, other, symbolize=False)
+    assert [value[:4] for value in found.values] == [("objects", "count", 1, 1), ("space", "bytes", 100000, 127784)]
+    assert not any("sampled" in text for text in found.log.warnings)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_inclusive_costs_of_the_first_heap_and_a_later_one(back: bool) -> None:
+    pair = (LATER_HEAP, FIRST_HEAP) if back else (FIRST_HEAP, LATER_HEAP)
+    found = fastprof.diff(*pair, symbolize=False, sort="inclusive")
+    growth = {(0, 40), (30, 30), (30, 70)}  # the last is that of the caller of both
+    assert {row.inclusive for row in found.rows} == ({(new, old) for old, new in growth} if back else growth)
+
+
 def test_a_heap_and_one_of_which_all_is_in_use() -> None:
     found = fastprof.diff(LATER_HEAP, FIRST_HEAP, symbolize=False)
     names = ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]

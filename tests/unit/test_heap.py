@@ -99,6 +99,44 @@ def test_each_kind_is_recognized(path: Path) -> None:
         assert formats.detect(source).name == "heap"
 
 
+_TOTALS = "heap profile: 3: 96 [ 3: 96] @ "
+_ROW = "3: 96 [ 3: 96] @ 0x10 0x20\n"
+_SPACE = {"objects/count": 3, "space/bytes": 96}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (f"{_TOTALS}heapprofile\n{_ROW}", _SPACE),
+        (f"{_TOTALS}heap_v2/1\n{_ROW}", _SPACE),
+        (f"{_TOTALS}heapz_v2/1\n{_ROW}", _SPACE),
+        (f"{_TOTALS}heap/2\n{_ROW}", _SPACE),
+        (f"{_TOTALS}growth\n{_ROW}", _SPACE),
+        (f"{_TOTALS}growthz\n{_ROW}", _SPACE),
+        (f"{_TOTALS}fragmentationz\n{_ROW}", _SPACE),
+        (
+            "heap_v2/1\n  t*: 3: 96 [0: 0]\n@ 0x10 0x20\n  t*: 3: 96 [0: 0]\n",
+            {"inuse_objects/count": 3, "inuse_space/bytes": 96},
+        ),
+        ("--- contentionz 1 ---\n96 3 @ 0x10\n", {"contentions/count": 3, "delay/nanoseconds": 96}),
+        ("--- contention:\n96 3 @ 0x10\n", {"contentions/count": 3, "delay/nanoseconds": 96}),
+        ("--- mutex:\n96 3 @ 0x10\n", {"contentions/count": 3, "delay/nanoseconds": 96}),
+        ("# a comment\n\ngoroutine profile: total 3\n3 @ 0x10\n", {"goroutine/count": 3}),
+        ("my/own profile: total 3\n3 @ 0x10\n", {"my/own/count": 3}),
+        ("--- threadz 1 ---\n\n--- Thread 7f79 (name: a/1) stack: ---\n  0x10 0x20\n", {"thread/count": 1}),
+        ("--- Thread 7f79 (name: a/1) stack: ---\n  0x10 0x20\n", {"thread/count": 1}),
+        ("--- heapz 1 ---\nformat = java\n96 3 @ 0x10\n", {"inuse_objects/count": 49153, "inuse_space/bytes": 1572912}),
+        ("--- contentionz 1 ---\nformat = java\n96 3 @ 0x10\n", {"contentions/count": 3, "delay/microseconds": 96}),
+    ],
+    ids=lambda value: value.partition("\n")[0] if isinstance(value, str) else "",
+)
+def test_all_first_lines(text: str, wanted: dict[str, int]) -> None:
+    with Source(text.encode()) as source:
+        assert formats.detect(source).name == "heap"
+    found = read(text)
+    assert dict(zip(types(found), found.rows[0][2], strict=True)) == wanted
+
+
 def test_a_sampled_heap_is_scaled() -> None:
     """100,000 bytes at a rate of 65,536: 1 / (1 - exp(-100000 / 65536)) = 1.27784."""
     found = read("heap profile: 1: 100000 [1: 100000] @ heap_v2/65536\n 1: 100000 [ 1: 100000] @ 0x10 0x20\n")

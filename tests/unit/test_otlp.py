@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 import fastprof
+from fastprof.core.engine import read
 from fastprof.core.errors import FormatError
 from tests.reference import otlp, profile_proto
 from tests.support import rich
 from tests.support.conversions import convert_bytes
 from tests.support.otlp import rows
 from tests.support.paths import CORPUS
+from tests.support.product import open_input
 
 GOOD = CORPUS / "otlp" / "good"
 
@@ -122,6 +124,58 @@ def test_labels_are_of_resource_scope_link_and_sample() -> None:
     assert parsed.dictionary.link_table[1].trace_id == bytes(range(16))
     keys = {parsed.dictionary.string_table[a.key_strindex] for a in parsed.dictionary.attribute_table}
     assert {"thread.id", "thread.name", "cpu.logical_number", "flag", "list"} <= keys and "trace_id" not in keys
+
+
+def in_step(*profiles: tuple[str, list[tuple[int, int]]]) -> bytes:
+    """A message with these profiles: the name of each, and stack and value of each sample."""
+    p = otlp.ProfilesData()
+    d = p.dictionary
+    d.string_table.extend(["", "f", *(name for name, _ in profiles)])
+    d.function_table.add()
+    d.function_table.add(name_strindex=1)
+    d.mapping_table.add()
+    d.location_table.add()
+    d.stack_table.add()
+    for k in range(1, 6):
+        d.location_table.add().lines.add(function_index=1, line=k)
+        d.stack_table.add(location_indices=[k])
+    scope = p.resource_profiles.add().scope_profiles.add()
+    for k, (_, samples) in enumerate(profiles):
+        profile = scope.profiles.add()
+        profile.sample_type.type_strindex = k + 2
+        for stack, value in samples:
+            profile.samples.add(stack_index=stack, values=[value])
+    data: bytes = p.SerializeToString()
+    return data
+
+
+def values(data: bytes, capacity: int | None = None) -> list[tuple[int, ...]]:
+    opened = open_input(data, None, None, "otlp")
+    found: list[tuple[int, ...]] = []
+    for batch in read(opened.reader, capacity):
+        found += zip(*(batch.values(k) for k in range(int(batch.c.n_values))), strict=True)
+    return found
+
+
+@pytest.mark.parametrize("capacity", [None, 1, 2])
+def test_equal_samples_of_several_profiles_are_one_row(capacity: int | None) -> None:
+    cpu, count = [(1, 10), (2, 20), (3, 30), (2, 21)], [(1, 1), (2, 2), (2, 3)]
+    assert values(in_step(("cpu", cpu), ("count", count)), capacity) == [(10, 1), (20, 2), (30, 0), (21, 3)]
+    # the second profile waits for its first sample, which the leader lacks, and is read after it
+    other = [(4, 1), (1, 2), (2, 3)]
+    assert values(in_step(("cpu", cpu), ("count", other), ("more", count)), capacity) == [
+        (10, 0, 1), (20, 0, 2), (30, 0, 0), (21, 0, 3), (0, 1, 0), (0, 2, 0), (0, 3, 0)
+    ]  # fmt: skip
+
+
+def test_profiles_of_one_value_type_are_read_one_after_the_other() -> None:
+    assert values(in_step(("cpu", [(1, 1), (2, 2)]), ("cpu", [(1, 3), (2, 4)]))) == [(1,), (2,), (3,), (4,)]
+
+
+def test_many_value_types_are_read_some_at_a_time() -> None:
+    found = values(in_step(*((f"t{k}", [(1, k + 1), (2, k + 100)]) for k in range(40))))
+    assert len(found) == 2 * -(-40 // 16)
+    assert [*map(sum, zip(*found, strict=True))] == [2 * k + 101 for k in range(40)]
 
 
 def test_times_are_kept_for_ranges(tmp_path: Path) -> None:

@@ -111,6 +111,19 @@ def test_slices_of_version_5_are_refused() -> None:
         read(data[:-1] + b":NNNN0")
 
 
+def test_the_mark_of_samples_is_no_function() -> None:
+    """Python 3.15's profiling.sampling writes it last, and numbers of samples for callers."""
+    stats: Stats = {F: (2, 5, 0.002, 0.005, {}), G: (3, 3, 0.003, 0.003, {F: 3}), ("__sampled__",): True}
+    found, log = read(marshal.dumps(stats))
+    assert found == {
+        F: (2, 5, 2_000_000, 5_000_000, {}),
+        G: (3, 3, 3_000_000, 3_000_000, {F: (3, 3, 3_000_000, 3_000_000)}),
+    }
+    assert log.facts["sampled"] is True
+    with pytest.raises(FormatError, match="the key of a function"):
+        read(marshal.dumps({("__traced__",): True}))
+
+
 def test_numbers_of_any_size() -> None:
     stats = {F: (1 << 40, (1 << 63) - 1, -1e-6, 9e9, {})}
     assert read(marshal.dumps(stats))[0] == {F: (1 << 40, (1 << 63) - 1, -1000, 9 * 10**18, {})}

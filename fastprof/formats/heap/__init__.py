@@ -12,7 +12,7 @@ _WORDS = (b"heap profile:", b"heap_v2/", b"--- ", b" profile: total ")
 _FIRST = (
     rb"(?:[ \t]*(?:#.*)?\r?\n)*"
     rb"(?:heap profile: *\d+: *\d+ *\[ *\d+: *\d+ *\] *@|heap_v2/\d+[ \t]*\r?\n"
-    rb"|--- (?:contentionz|heapz|growthz|threadz) \d+ ---|--- (?:contention|mutex):|--- Thread [0-9a-f]+ \(name: "
+    rb"|--- (?:contentionz|heapz|threadz) \d+ ---|--- (?:contention|mutex):|--- Thread [0-9a-f]+ \(name: "
     rb"|\S{1,200} profile: total \d+[ \t]*\r?(?:\n|$))"
 )
 _SYMBOLIZED = rb"--- symbol\r?\n(?s:.*?)\n--- (?:heap|growth|contention)\r?\n"

@@ -52,6 +52,40 @@ WORDS = {
 }
 
 
+_WINDOW = 64 << 10
+
+
+class _Window:
+    """A window over the bytes of a profile; `in_` is the decoder's."""
+
+    def __init__(self, in_: fp_in) -> None:
+        self.in_ = in_
+        self._end = 0
+        self._resize(_WINDOW)
+
+    def _resize(self, nbytes: int) -> None:
+        self._bytes = bytearray(nbytes)
+        self.in_.p = ffi.from_buffer("uint8_t[]", self._bytes)
+
+    def select(self, start: int, end: int) -> None:
+        in_, self._end = self.in_, end
+        in_.base, in_.pos, in_.n, in_.eof = start, 0, 0, start == end
+
+    def refill(self, source: Source) -> None:
+        """Keep the remaining bytes and read those that follow; a window that they fill is doubled."""
+        in_ = self.in_
+        tail = self._bytes[in_.pos : in_.n]
+        in_.base += in_.pos
+        if len(tail) == len(self._bytes):
+            self._resize(2 * len(tail))
+        n, at = len(tail), in_.base + len(tail)
+        more = min(len(self._bytes) - n, self._end - at)
+        with memoryview(self._bytes) as view:
+            view[:n] = tail
+            source.read_next(at, view[n : n + more])
+        in_.pos, in_.n, in_.eof = 0, n + more, at + more == self._end
+
+
 class OtlpReader(Reader):
     """Samples of all messages of a file.  Each name and unit of a profile's values is a value type.
 
@@ -90,6 +124,7 @@ class OtlpReader(Reader):
         self._encoding = "binary"
         self._json: Source | None = None  # the input, if it is JSON
         self._translated: Any = None  # struct fp_otlp_json *
+        self._windows: list[_Window] = []  # of profiles that are read at the same time
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         r = self._r
@@ -107,7 +142,7 @@ class OtlpReader(Reader):
             start, length = int(message.start), int(message.end - message.start)
             yield from self._begin(lib.FP_OTLP_TABLES, start, length)
             self._resolve()
-            yield from self._begin(lib.FP_OTLP_ROWS, start, length)
+            yield from self._profiles()
         if self._part < 0:
             self._new_part()
 
@@ -115,6 +150,19 @@ class OtlpReader(Reader):
         self._pass = which
         lib.fp_otlp_begin(self._r, which)
         yield start, length
+
+    def _profiles(self) -> Iterator[tuple[int, int | None]]:
+        """Ranges for the profiles of a message, of no bytes: each profile has a window of its own."""
+        r = self._r
+        self._pass = lib.FP_OTLP_ROWS
+        lib.fp_otlp_begin(r, self._pass)
+        while n := self._check(lib.fp_otlp_choose(r, self._err)):
+            for k in range(n):
+                if k == len(self._windows):
+                    self._windows.append(_Window(lib.fp_otlp_window(r, k)))
+                profile = r.profiles[r.first + k]
+                self._windows[k].select(int(profile.start), int(profile.end))
+            yield int(r.profiles[r.first].start), 0
 
     def _translate(self) -> None:
         """Translate JSON to protocol buffers in a temporary file, which becomes the source."""
@@ -147,10 +195,11 @@ class OtlpReader(Reader):
         if self._json is not None:
             err.offset = self._run_translation(len, err.offset).found
 
-    def _check(self, status: int) -> None:
+    def _check(self, status: int) -> int:
         if status < 0:
             self._locate(self._err)
         check(status, self._err, self.source.name, self.format)
+        return status
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r = self._r
@@ -162,7 +211,8 @@ class OtlpReader(Reader):
             status = lib.FP_FULL
         else:
             batch.part = self._part
-            status = lib.fp_otlp_feed(r, in_, batch, err)
+            while (status := lib.fp_otlp_feed(r, batch, err)) == lib.FP_MORE:
+                self._windows[r.waiting].refill(self.source)
         if status < 0:
             self._locate(err)
         return int(status)

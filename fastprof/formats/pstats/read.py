@@ -42,6 +42,8 @@ class PstatsReader(Reader):
         r = self._r
         self.log.facts["functions"] = int(r.functions)
         self.log.facts["callers"] = int(r.calls)
+        if r.sampled:
+            self.log.facts["sampled"] = True
         self.log.count_all(
             REPORTED,
             {
