@@ -13,7 +13,7 @@ TITLE = """\
 # Options
 
 Made from their declarations in the code by `make docs`.  A keyword is an argument of `fastprof.convert`, `info` and
-`open`.  `fastprof VERB --help` shows the shared options of a verb, `fastprof VERB --help-all` all of them with details,
+`open`.  `fastprof VERB --help` shows the usual options of a verb, `fastprof VERB --help-all` all of them with details,
 `fastprof formats NAME` those of one format.
 
 `-O NAME=VALUE` sets an option of one format; some also have a flag.  A switch takes `yes`, `no` or no

@@ -160,13 +160,11 @@ class Pipeline(NamedTuple):
 
         def read(input_: Input) -> Iterator[Batch]:
             given = labels.of(input_.name, log) if labels and input_.view == "stacks" else {}
-            rows = watch.given(selected(input_, model, options, log, capacity, encoded=encoded, labels=given))
+            rows = selected(input_, model, options, log, capacity, encoded=encoded, labels=given)
+            rows = watch.given(rows) if watch else rows
             return agreement.named(rows, input_.name) if agreement else rows
 
-        from fastprof.bridges.rows.unrepresentable import Unrepresentable
-
-        watch = Unrepresentable(model, self.holds, log)
-        agreement = None
+        watch, agreement = self._watch(model, log), None
         if self.several:
             from fastprof.bridges.sums.agree import Agreement
 
@@ -175,11 +173,23 @@ class Pipeline(NamedTuple):
         if self.joined and self.joined[0].streams:
             joined = [rows_of(branch._replace(inputs=[one])) for branch in self.branches for one in branch.inputs]
         try:
-            yield from watch.taken(through(joined, self.joined, self.holds))
-            watch.log_counts()
+            rows = through(joined, self.joined, self.holds)
+            yield from watch.taken(rows) if watch else rows
+            if watch:
+                watch.log_counts()
             self.remaining.end(model, options, log)
         finally:  # a query may read only some of the rows
             self._advise(log)
+
+    def _watch(self, model: Model, log: Log) -> Any:
+        """What counts losses on the way to the end; None if the rows reach it unchanged and it holds everything."""
+        holds = self.holds
+        changed = self.joined or any(branch.operators or branch.bridge for branch in self.branches)
+        if not changed and not holds.lacks and holds.header is None:
+            return None
+        from fastprof.bridges.rows.unrepresentable import Unrepresentable
+
+        return Unrepresentable(model, holds, log)
 
     def _valued(self, rows: Iterator[Batch], model: Model, agreement: Any) -> Iterator[Batch]:
         """The rows with renamed value types, which must agree between inputs."""

@@ -193,6 +193,9 @@ uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_
 uint32_t fp_model_input(struct fp_model *m);
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
 
+/* The number of functions that differ in object, file or name, as verbs show them.  FP_NO_ID when memory ran out. */
+uint32_t fp_model_distinct_functions(const struct fp_model *m);
+
 /* Adds a stack without looking it up or indexing it: fp_model_stack may add it again.  Its id, or FP_NO_ID. */
 uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame);
 

@@ -80,6 +80,7 @@ MOD_FILENAME: Option[tuple[str, ...]] = Option(
     several=True,
     group="filters",
     help="rename source files, with the same syntax",
+    rare=True,
 )
 MOD_OBJECT: Option[tuple[str, ...]] = Option(
     "mod_object",
@@ -88,6 +89,7 @@ MOD_OBJECT: Option[tuple[str, ...]] = Option(
     several=True,
     group="filters",
     help="rename programs and libraries, with the same syntax",
+    rare=True,
 )
 LABEL: Option[tuple[str, ...]] = Option(
     "label",
@@ -130,6 +132,7 @@ LABELS_FROM: Option[str | None] = Option(
     group="values",
     help="read labels of inputs from a CSV file",
     details="The file has a header: the column `input` has paths or base names, each other column is a label.",
+    rare=True,
 )
 INPUT_LABELS: tuple[Option[Any], ...] = (SET_LABEL, LABEL_PATH, LABEL_INPUT, LABELS_FROM)
 TAGROOT: Option[str | None] = Option(
@@ -147,6 +150,7 @@ TAGLEAF: Option[str | None] = Option(
     group="values",
     help="add the value of a label as innermost frame",
     details="As pprof's -tagleaf: several keys are separated by commas, the last one innermost.",
+    rare=True,
 )
 VALUE: Option[str | None] = Option(
     "value",
@@ -174,6 +178,7 @@ UNION = Option(
     help="merging: keep all value types, 0 where missing",
     details="By default, inputs with different value types are refused.",
     kept_unused=(True,),
+    rare=True,
 )
 INTERSECT = Option(
     "intersect",
@@ -183,6 +188,7 @@ INTERSECT = Option(
     help="merging: keep only the common value types",
     details="By default, inputs with different value types are refused.",
     kept_unused=(True,),
+    rare=True,
 )
 COMPUTE_EVENTS = Option(
     "compute_events",
@@ -192,6 +198,7 @@ COMPUTE_EVENTS = Option(
     help="compute inherited events (formulas of other events)",
     details="Their values are written as columns, as if they had been recorded.",
     kept_unused=(True,),
+    rare=True,
 )
 AGGREGATE = Option(
     "aggregate",
@@ -200,6 +207,7 @@ AGGREGATE = Option(
     group="values",
     help="add up graph rows with the same position",
     details="Memory grows with the number of distinct positions.",
+    rare=True,
 )
 LABELS: Option[tuple[str, ...] | None] = Option(
     "labels",
@@ -225,6 +233,7 @@ TIME_UNIT = Option(
     group="values",
     help="time unit for timelines (default: ns)",
     details="Applies where a timeline becomes stacks, a graph or a viewer's file.  Ticks avoid rounding.",
+    rare=True,
 )
 INLINE_CALLS = Option(
     "inline_calls",
@@ -250,6 +259,7 @@ PRUNE = Option(
     group="values",
     help="graph to stacks: prune below SHARE (default: 1e-5)",
     details="SHARE is a part of the total cost, e.g. 0.1%.  Cheaper stacks are cut; their cost goes to [pruned].",
+    rare=True,
 )
 FRAMES = Option(
     "frames",
@@ -258,6 +268,7 @@ FRAMES = Option(
     group="values",
     help="graph to stacks: function, line (default) or address",
     details="Frames are functions, functions with lines, or functions with lines and instruction addresses.",
+    rare=True,
 )
 # The tables of each view, the default first.
 TABLES = {"timeline": ("spans", "events"), "stacks": ("samples", "frames"), "graph": ("graph",)}
@@ -278,6 +289,7 @@ MAX_DEPTH = Option(
     group="limits",
     help="truncate stacks to N frames (default: 4096)",
     details="For formats that repeat all frames of a stack with each sample.",
+    rare=True,
 )
 
 

@@ -91,7 +91,8 @@ def _add(group: Any, option: Option[Any]) -> None:
     if option.several:
         given["action"] = "append"
     action = group.add_argument(*flags, **given)
-    action.details, action.completes, action.words = option.details, option.kind.completes, option.kind.words
+    action.details, action.rare = option.details, option.rare
+    action.completes, action.words = option.kind.completes, option.kind.words
 
 
 class OfFormat(argparse.Action):

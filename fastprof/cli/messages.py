@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fastprof.cli import print_message, print_raw
-from fastprof.cli.as_json import json_text
 from fastprof.core._typing import Any
 from fastprof.core.log import Log
 from fastprof.core.urls import shown
@@ -102,6 +101,8 @@ def _counts(log: Log, quiet: bool = False) -> list[str]:
 
 def log_json(log: Log) -> str:
     """The log as one JSON object."""
+    from fastprof.cli.as_json import json_text
+
     return json_text(log.as_dict(flags=True))
 
 

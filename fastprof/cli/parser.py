@@ -1,6 +1,6 @@
 """The parser of the command line: one-line errors, help that fits two screens.
 
-fastprof convert --help        the shared options, one line each
+fastprof convert --help        the shared options, one line each, without rare ones
 fastprof convert --help-all    all options, with details
 """
 
@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
 
     def offer_all_help(self) -> None:
         """Add --help-all, which shows all options with details, also those of actions; --help then shows one line per
-        shared option."""
+        shared option that is not rare."""
         if not self._brief:
             self._brief = True
             self._optionals.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options, with details")
@@ -153,6 +153,8 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         self._brief = brief
 
     def add_argument(self, action: argparse.Action) -> None:
+        if self._brief and getattr(action, "rare", False):
+            return
         super().add_argument(action)
         # argparse does not account for verbs being indented further than options
         indent = self._current_indent + self._indent_increment

@@ -6,15 +6,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from fastprof.core._c import ffi
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from fastprof.core._c import CData
-
-
-def address_of(pointer: CData) -> int:
-    """The address of a C object as a number, for compiled modules.  It does not keep the object alive."""
-    return int(ffi.cast("uintptr_t", pointer))
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.owner import address_of
 
 
 class Texts(NamedTuple):

@@ -33,8 +33,8 @@ class Summary:
     def __init__(self) -> None:
         self.c = ffi.new("struct fp_summary *", {"first_time": (1 << 64) - 1})
         self.overflowed = False
-        # table sizes after the input, before bridges add entries to the model
-        self.functions = 0
+        # after the input, before bridges add entries to the model
+        self.functions = 0  # that differ in object, file or name
         self.stacks = 0
         self.threads: list[tuple[int, ...]] = []  # input, pid, tid
         self._totals = ffi.NULL
@@ -64,8 +64,8 @@ class Summary:
         return next((part for part in (*self._others, self._part) if part >= 0), 0)
 
     def count(self, model: Model) -> None:
-        """Record the sizes of the model's tables.  Call it after the last row."""
-        self.functions, self.stacks = model.count("functions") - 1, model.count("stacks") - 1
+        """Record the number of functions, stacks and threads.  Call it after the last row."""
+        self.functions, self.stacks = model.distinct_functions(), model.count("stacks") - 1
         self.threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
 
     def seen(self, batches: Iterable[Batch], model: Model) -> Iterator[Batch]:

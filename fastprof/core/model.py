@@ -15,13 +15,13 @@ from operator import index
 from fastprof.core import text_counts
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, T
-from fastprof.core.column import Column, address_of
 from fastprof.core.errors import FastprofError, inputs_of
-from fastprof.core.owner import owned
+from fastprof.core.owner import address_of, owned
 from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_table
+    from fastprof.core.column import Column
     from fastprof.core.times import Span
 
 # The words of enum fp_op and enum fp_kind, as printed and in SQL
@@ -397,6 +397,10 @@ class Model:
         """The number of ids in a table, including the reserved 0."""
         return int(self._table(table).n)
 
+    def distinct_functions(self) -> int:
+        """The number of functions that differ in object, file or name, as verbs show them."""
+        return self._id(lib.fp_model_distinct_functions(self.c))
+
     def get_function(self, function_id: int) -> Function:
         object_id, file, name, system_name, line = self.row("functions", function_id)
         object_name = self.string(self.row("objects", object_id)[0]) if object_id else b""
@@ -519,6 +523,8 @@ class Batch:
 
     def arrow_columns(self) -> list[Column]:
         """The columns, then the values as value0, value1, ..."""
+        from fastprof.core.column import Column
+
         c = self.c
         columns = [
             Column(name.encode(), _ARROW[type_], address_of(getattr(c, name)))

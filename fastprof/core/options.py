@@ -336,9 +336,10 @@ class Option(Generic[T]):
     `-O FORMAT.NAME=VALUE` sets it, it has its own flag only if `flag` names one, and the help of verbs does not show
     it.  `key` distinguishes it from options of that name of other formats.
 
-    `kept_unused`: values accepted even if nothing uses the option, so that a script may pass them for every file: "do
-    not look up addresses" holds if nothing looks them up.  They include False for a switch that is on by default.
-    Other values are refused if nothing uses the option.
+    `rare`: only --help-all shows it, so that --help stays within two screens.  `kept_unused`: values accepted even if
+    nothing uses the option, so that a script may pass them for every file: "do not look up addresses" holds if nothing
+    looks them up.  They include False for a switch that is on by default.  Other values are refused if nothing uses
+    the option.
     """
 
     def __init__(
@@ -354,10 +355,12 @@ class Option(Generic[T]):
         flag: str = "",
         short: str = "",
         several: bool = False,
+        rare: bool = False,
         kept_unused: Container[Any] = (),
     ) -> None:
         self.name, self.kind, self.default, self.help, self.details = name, kind, default, help, details
         self.group, self.format, self.short, self.several = group or format, format, short, several
+        self.rare = rare
         self.kept_unused = (False,) if default is True and not kept_unused else kept_unused
         self.key = f"{format}.{name}" if format else name
         short_form = f"-O {self.key}" if format else ("--no-" if default is True else "--") + name.replace("_", "-")

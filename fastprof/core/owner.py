@@ -1,11 +1,14 @@
-"""C objects that live as long as Python refers to them."""
+"""C objects that live as long as Python refers to them, and their addresses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from fastprof.core._c import ffi
-from fastprof.core._typing import T
+from fastprof.core._typing import TYPE_CHECKING, T
+
+if TYPE_CHECKING:
+    from fastprof.core._c import CData
 
 
 def owned(new: T, free: Callable[[T], None], what: str) -> T:
@@ -16,3 +19,8 @@ def owned(new: T, free: Callable[[T], None], what: str) -> T:
     if not new:
         raise MemoryError(f"no memory for {what}")
     return ffi.gc(new, free)
+
+
+def address_of(pointer: CData) -> int:
+    """The address of a C object as a number, for compiled modules.  It does not keep the object alive."""
+    return int(ffi.cast("uintptr_t", pointer))

@@ -12,7 +12,6 @@ from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError
-from fastprof.core.folder import Folder
 from fastprof.core.reported import REPORTED
 from fastprof.core.streams import (
     PEEK,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from fastprof.core.ahead import Ahead
+    from fastprof.core.folder import Folder
     from fastprof.core.remote import Ranges
 
 WINDOW = 256 * 1024
@@ -152,6 +152,8 @@ class Source:
             return opened(path)
         self.path = os.fspath(path)
         if os.path.isdir(self.path):
+            from fastprof.core.folder import Folder
+
             self.folder = Folder(self.path)
             return self.folder
         try:

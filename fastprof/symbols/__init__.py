@@ -30,6 +30,7 @@ DEBUG_DIRS: Option[tuple[str, ...]] = Option(
     group="symbols",
     help="search DIR for debug files (default: /usr/lib/debug)",
     details="Finds separate debug files by build id or debug link.  Repeatable.",
+    rare=True,
 )
 FORCE_SYMBOLS = Option(
     "force_symbols",
@@ -39,6 +40,7 @@ FORCE_SYMBOLS = Option(
     help="use BINARY even if its build id differs",
     details="By default, the build ids must match.",
     kept_unused=(True,),
+    rare=True,
 )
 DEMANGLE = Option(
     "demangle",

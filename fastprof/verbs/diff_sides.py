@@ -40,6 +40,9 @@ from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.scaling import Side, Weights, in_integers
 from fastprof.verbs.significance import welch
 
+# Rows grouped by these have no position, so they are in the file of their function.
+_IN_OWN_FILE = ("function", "file", "object")
+
 
 class Both(Input):
     """The difference as an input of a conversion: its rows are new - old.
@@ -196,6 +199,8 @@ class Both(Input):
             return table
         if self._inclusive:
             self._inclusive.pair(pairs.replacements)
+        if (self._groups or by in _IN_OWN_FILE) and table.move(*pairs.counterparts):
+            return table
         paired = Table(self._model, self._options[bridges.MAX_MEMORY])
         for batch in pairs.replaced(table.batches(self._model.add_part(Part()))):
             paired.put(batch, table.value_types)

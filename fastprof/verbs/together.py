@@ -19,10 +19,11 @@ from fastprof.bridges.rows.as_table import CAPACITY, LAYOUTS, unused, utf8
 from fastprof.bridges.rows.label import InputLabels
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.column import Column, Texts, address_of
+from fastprof.core.column import Column, Texts
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import Option, checked
+from fastprof.core.owner import address_of
 from fastprof.core.urls import shown
 from fastprof.core.words import Message, spelled
 from fastprof.inputs.expand import skipped

@@ -1,5 +1,6 @@
 /* Fuzz target: sums of graph rows.  The input is a program that fills a model and batches of rows.
- * Checked besides memory: every total is kept, rows ascend, and spilling sorted runs changes nothing.
+ * Checked besides memory: every total is kept, rows ascend, spilling sorted runs changes nothing, and moving functions
+ * gives the rows of batches in which they are replaced.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -92,6 +93,29 @@ static int pull(struct fp_aggregate *a, struct fp_batch *out, uint8_t **runs, co
     return status;
 }
 
+/* The function that another one moves to; 0: none. */
+static uint32_t target_of(uint32_t function) {
+    return function & 1 && function > 1 ? function - 1 : 0;
+}
+
+/* Rows in their function's own file, which may be moved; with `replaced`, rows as they are after it. */
+static void in_own_file(const struct fp_model *m, struct fp_batch *b, int replaced) {
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (replaced && target_of(b->function[i])) b->function[i] = target_of(b->function[i]);
+        b->file[i] = fp_table_row(&m->functions, b->function[i])[FP_FUNCTION_FILE];
+    }
+}
+
+static int move_functions(struct fp_aggregate *a, struct fp_err *err) {
+    const uint32_t n = a->model->functions.n;
+    uint32_t *to = malloc(n * sizeof *to);
+    if (!to) abort();
+    for (uint32_t f = 0; f < n; f++) to[f] = target_of(f);
+    const int status = fp_aggregate_move(a, to, n, err);
+    free(to);
+    return status;
+}
+
 /* Adds the program's batches; with `spilling` each becomes a run of its own. */
 static int summed(const uint8_t *data, size_t n, int spilling, struct totals *before, struct totals *after,
                   uint64_t *hash) {
@@ -100,6 +124,7 @@ static int summed(const uint8_t *data, size_t n, int spilling, struct totals *be
     struct fp_batch *b = fp_batch_new(FP_GRAPH, ROWS, VALUES), *out = fp_batch_new(FP_GRAPH, 7, VALUES);
     if (!m || !b || !out) abort();
     const uint32_t how = take(g);
+    const int moving = (how & 3) == 2;
     for (uint32_t ops = take(g) % 24; ops--;) {
         const uint32_t object = fp_model_object(m, long_name(g, m), 0), file = long_name(g, m),
                        called = long_name(g, m);
@@ -117,6 +142,7 @@ static int summed(const uint8_t *data, size_t n, int spilling, struct totals *be
         fp_batch_reset(b);
         if (fp_batch_set_values(b, n_values)) abort();
         fill_graph(g, m, b);
+        if (moving) in_own_file(m, b, spilling);
         add(before, b, to, (int)(how & 1));
         status = fp_aggregate_put(a, b, to, &err);
         if (!status && take(g) % 4 == 0) fp_model_function(m, 0, long_name(g, m), long_name(g, m), 0, 0);
@@ -131,6 +157,7 @@ static int summed(const uint8_t *data, size_t n, int spilling, struct totals *be
         fp_aggregate_empty(a);
     }
     if (!status && spilling && fp_aggregate_merge(a, n_runs)) abort();
+    if (!status && moving && !spilling) status = move_functions(a, &err);
     if (!status && !spilling) status = fp_aggregate_finish(a, &err);
     if (!status) status = pull(a, out, runs, lengths, after, hash);
     for (uint32_t i = 0; i < n_runs; i++) {

@@ -132,3 +132,13 @@ def test_json_of_nothing_readable(
 def test_options_of_other_verbs_are_refused_before_the_file_is_opened() -> None:
     with pytest.raises(UsageError, match="unknown option 'root'"):
         fastprof.info("no such file", root="main")
+
+
+def test_functions_are_counted_as_top_lists_them(tmp_path: Path) -> None:
+    """Overloads, which differ in their signatures, are one function; also in an archive, which has a summary."""
+    recording, archive = CORPUS / "jfr/good/real-async.jfr.gz", tmp_path / "a.fpa"
+    fastprof.convert(recording, archive)
+    rows = {(row.name, row.file, row.object) for row in fastprof.top(recording, n=0, cycles=False).rows}
+    assert len(rows) == 130
+    for path in (recording, archive):
+        assert fastprof.info(path).facts["functions"] == len(rows)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fastprof.core._c import ffi, lib
-from fastprof.core.column import address_of
 from fastprof.core.model import Model
+from fastprof.core.owner import address_of
 from fastprof.formats.callgrind import _lexer as callgrind
 from fastprof.formats.folded import _lexer as folded
 from tests.support.paths import REPO

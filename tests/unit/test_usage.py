@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fastprof import formats
+from fastprof import formats, plan
 from fastprof.cli import VERBS, main
 from fastprof.core.options import Option, Text
 from tests.unit.test_cli import COMMAND, environment, run
@@ -48,9 +48,6 @@ def test_help_of_all() -> None:
     assert run(code=2).stderr.decode() == text
 
 
-LINES = {"diff": 92, "batch convert": 96, "batch merge": 86}  # with options for many files
-
-
 @pytest.fixture
 def help_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     monkeypatch.setenv("COLUMNS", "80")
@@ -66,12 +63,15 @@ def help_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("verb", [*VERBS, *ACTIONS])
 def test_help_is_two_screens_with_a_line_an_option(verb: str, help_of: Callable[..., str]) -> None:
-    """--help-all shows the rest: details, options of formats."""
+    """--help-all shows the rest: details, rare options, options of formats."""
     few, all_ = help_of(verb), help_of(verb, "--help-all")
-    assert len(few.splitlines()) <= LINES.get(verb, 80)
+    assert len(few.splitlines()) <= 80
     assert [line for line in few.splitlines() if line.startswith(" " * 27)] == [], "help of more than a line"
     flags = re.compile(r"^  (-[^ ]+(?:, --[^ ]+)?)", re.MULTILINE)
     assert {*flags.findall(few)} <= {*flags.findall(all_)}
+    if verb == "convert":
+        rare = {option.flag for option in plan.known_options() if option.rare}
+        assert rare.isdisjoint(flags.findall(few)) and rare <= {*flags.findall(all_)}
     if "\n  --lenient" in few:
         assert "Losses are counted" not in few and "Losses are counted" in " ".join(all_.split())
         assert "--keep-signal-frames" not in few and "for gperftools alone:" in all_

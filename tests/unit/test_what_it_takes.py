@@ -1,4 +1,4 @@
-"""The table "What it takes to add something" of docs/architecture.md, tried in a copy: an option of a format, a verb.
+"""The table "What it takes to add something" of docs/architecture.md, tried in a copy: an option, an operator, a verb.
 
 The row of a format is tried by test_new_format.py.
 """
@@ -63,12 +63,12 @@ def changed(folder: Path) -> set[str]:
 
 
 def make_docs(folder: Path) -> set[str]:
-    """The files that `make docs` renews; without the matrix of formats, which is slow and does not depend on options
-    and verbs."""
+    """The files that `make docs` renews, `docs/man` for any number of man pages; without the matrix of formats, which
+    is slow and does not depend on options and verbs."""
     before = changed(folder)
-    python(folder, "-m", "docs.make_options")
-    python(folder, "-m", "docs.make_python")
-    return changed(folder) - before
+    for name in ("make_options", "make_python", "make_man"):
+        python(folder, "-m", f"docs.{name}")
+    return {"docs/man" if name.startswith("docs/man/") else name for name in changed(folder) - before}
 
 
 def test_an_option_of_a_format(folder: Path) -> None:
@@ -85,8 +85,55 @@ def test_an_option_of_a_format(folder: Path) -> None:
     python(folder, "-m", "fastprof", "convert", PROFILE, "-O", "upper", "-o", "out.folded")
     (folder / "out.folded").unlink()
     renewed = make_docs(folder)
-    assert renewed == {"docs/options.md", "fastprof/verbs/keywords.py"}
-    assert row("an option of a format") == ("its declaration in the door", f"0; `make docs` renews {len(renewed)}")
+    assert renewed == OF_OPTIONS
+    assert row("an option of a format") == ("its declaration in the door", "0" + RENEWED)
+
+
+OF_OPTIONS = {"docs/options.md", "fastprof/verbs/keywords.py", "docs/man"}
+RENEWED = f"; `make docs` renews {len(OF_OPTIONS) - 1} and man pages"
+OPERATOR = '''
+"""Every row twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.core.engine import Holds
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+
+
+def twice(batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds) -> Iterator[Batch]:
+    for batch in batches:
+        yield batch
+        yield batch
+'''
+
+
+def test_an_operator(folder: Path) -> None:
+    table, code = "fastprof/bridges/__init__.py", "fastprof/bridges/rows/twice.py"
+    (folder / code).write_text(OPERATOR.lstrip("\n"))
+    edit(
+        folder,
+        table,
+        "BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, TAG, COMPUTE)\n",
+        'DOUBLE = Option("double", Switch(), False, group="values", help="add every row twice")\n'
+        'TWICE = _in("any", "rows.twice:twice", "any format", (DOUBLE,), switches=(DOUBLE,))\n'
+        "BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, TAG, COMPUTE, TWICE)\n",
+    )
+    assert changed(folder) == {table, code}
+    convert = ("-m", "fastprof", "convert", PROFILE, "-t", "folded")
+    once, doubled = python(folder, *convert), python(folder, *convert, "--double")
+    assert [line.split(" ")[0] for line in doubled.splitlines()] == [line.split(" ")[0] for line in once.splitlines()]
+    assert counts(doubled) == [2 * count for count in counts(once)]
+    assert "--double" in python(folder, "-m", "fastprof", "top", "--help")
+    assert make_docs(folder) == OF_OPTIONS
+    assert row("an operator") == ("a file in a wing", f"1: `bridges/__init__.py`{RENEWED} for its options")
+
+
+def counts(folded: str) -> list[int]:
+    return [int(line.rpartition(" ")[2]) for line in folded.splitlines()]
 
 
 OWN = {
@@ -161,8 +208,8 @@ def test_a_verb(folder: Path) -> None:
     assert int(python(folder, "-m", "fastprof", "count", PROFILE)) > 1
     assert python(folder, "-m", "fastprof", "count", "--help").startswith("usage: fastprof count")
     renewed = make_docs(folder)
-    assert renewed == {"docs/python.md"}
+    assert renewed == {"docs/python.md", "docs/man"}
     own, shared = row("an end, a verb")
     assert len(own.split(", ")) == len(OWN)
-    assert re.findall(r"^\d|renews \d", shared) == [str(len(SHARED)), f"renews {len(renewed)}"]
+    assert re.findall(r"^\d|renews .*", shared) == [str(len(SHARED)), f"renews {len(renewed) - 1} and man pages"]
     assert all(f"`{name}`" in shared or f"`{name.removeprefix('fastprof/')}`" in shared for name in SHARED)

@@ -5,7 +5,7 @@
 #include "core/array.h"
 
 static uint32_t counterpart(const struct fp_pair *p, uint32_t function) {
-    return function < p->cap_to_function ? p->to_function[function] : 0;
+    return function < p->n_to_function ? p->to_function[function] : 0;
 }
 
 /* Replaces a function by its counterpart, which has its own file and object. */
@@ -113,7 +113,7 @@ int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, str
 }
 
 int fp_pair_function(struct fp_pair *p, uint32_t from, uint32_t to) {
-    if (fp_array_zeroed(&p->to_function, &p->cap_to_function, (uint64_t)from + 1, sizeof *p->to_function))
+    if (fp_array_zeroed(&p->to_function, &p->n_to_function, (uint64_t)from + 1, sizeof *p->to_function))
         return FP_E_NOMEM;
     p->to_function[from] = to;
     p->n_replaced++;

@@ -27,10 +27,10 @@ struct fp_pair {
     uint32_t n_left;
     uint8_t *objects; /* by object: the sides of its functions */
     uint32_t n_objects;
-    uint32_t n_replaced; /* functions and files with a replacement */
-    /* private from here on */
+    uint32_t n_replaced;   /* functions and files with a replacement */
     uint32_t *to_function; /* by function: its replacement, 0 = none */
-    uint32_t cap_to_function;
+    uint32_t n_to_function;
+    /* private from here on */
     uint32_t *to_file; /* by string */
     uint32_t cap_to_file;
     uint8_t *stacks; /* by stack: the sides that it was noted for */

@@ -26,6 +26,7 @@ struct pair_same {
     uint32_t *first;             /* by row of `functions`: the first function of the new side */
     uint32_t cap_first;
     struct pair_sides places; /* name, hash of the file's base name */
+    uint32_t *bases;          /* by string: that hash, 0: not computed yet */
 };
 
 /* The row's id after marking it.  FP_NO_ID when memory ran out. */
@@ -36,13 +37,15 @@ static uint32_t mark(struct pair_sides *s, const uint32_t *row, uint8_t bits) {
     return id;
 }
 
-static uint32_t base_hash(const struct fp_model *m, uint32_t path) {
+/* A hash of the base name of a path, which many functions share. */
+static uint32_t base_hash(const struct fp_model *m, struct pair_same *s, uint32_t path) {
+    if (s->bases[path]) return s->bases[path];
     size_t n;
     const uint8_t *p = fp_string(&m->strings, path, &n);
     size_t start = n;
     const size_t least = n > LONGEST ? n - LONGEST : 0;
     while (start > least && p[start - 1] != '/' && p[start - 1] != '\\') start--;
-    return (uint32_t)fp_hash_bytes(p + start, n - start);
+    return s->bases[path] = (uint32_t)fp_hash_bytes(p + start, n - start) | 1;
 }
 
 static int is_no_file(const struct fp_model *m, uint32_t path) {
@@ -56,7 +59,7 @@ static int is_no_file(const struct fp_model *m, uint32_t path) {
 static int like_address(const struct fp_model *m, uint32_t name) {
     size_t n;
     const uint8_t *p = fp_string(&m->strings, name, &n);
-    size_t at = n;
+    size_t at = n && memchr(p, 0x1f, n) ? n : 0; /* few names have labels */
     while (at > 0 && p[at - 1] != 0x1f) at--;
     return at < n && (p[at] == '[' || p[at] == '0');
 }
@@ -115,7 +118,7 @@ static int pair(struct fp_pair *p, struct pair_same *s) {
             continue;
         }
         p->left[i] = p->functions[i];
-        if (mark(&s->places, (uint32_t[]){key.name, base_hash(p->model, key.file)}, p->left[i]) == FP_NO_ID)
+        if (mark(&s->places, (uint32_t[]){key.name, base_hash(p->model, s, key.file)}, p->left[i]) == FP_NO_ID)
             return FP_E_NOMEM;
     }
     return FP_DONE;
@@ -123,11 +126,11 @@ static int pair(struct fp_pair *p, struct pair_same *s) {
 
 /* Of functions that are left, those without a counterpart by name and base name of the file stay only if their name
  * suffices. */
-static void drop(struct fp_pair *p, const struct pair_same *s) {
+static void drop(struct fp_pair *p, struct pair_same *s) {
     for (uint32_t i = 1; i < p->n_functions; i++) {
         if (!p->left[i]) continue;
         const struct pair_key key = key_of(p, i);
-        const uint32_t place = fp_table_find(&s->places.rows, (uint32_t[]){key.name, base_hash(p->model, key.file)});
+        const uint32_t place = fp_table_find(&s->places.rows, (uint32_t[]){key.name, base_hash(p->model, s, key.file)});
         if (s->places.marks[place] != BOTH && !(s->names[key.name] & NO_FILE) && !like_address(p->model, key.name))
             p->left[i] = 0;
     }
@@ -137,7 +140,8 @@ int fp_pair_same(struct fp_pair *p, struct fp_err *err) {
     struct pair_same s;
     memset(&s, 0, sizeof s);
     s.names = calloc(p->model->strings.n, 1);
-    int status = s.names ? FP_DONE : FP_E_NOMEM;
+    s.bases = calloc(p->model->strings.n, sizeof *s.bases);
+    int status = s.names && s.bases ? FP_DONE : FP_E_NOMEM;
     if (fp_table_init(&s.functions.rows, 3) || fp_table_init(&s.places.rows, 2) ||
         fp_array_zeroed(&p->left, &p->n_left, p->n_functions, 1) ||
         fp_array_zeroed(&p->objects, &p->n_objects, p->model->objects.n, 1))
@@ -152,5 +156,6 @@ int fp_pair_same(struct fp_pair *p, struct fp_err *err) {
     free(s.places.marks);
     free(s.first);
     free(s.names);
+    free(s.bases);
     return status == FP_E_NOMEM ? fp_fail(err, FP_E_NOMEM, 0, "the functions of two profiles") : status;
 }

@@ -317,6 +317,26 @@ int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b) {
     return 1;
 }
 
+int fp_aggregate_move(struct fp_aggregate *a, const uint32_t *to, uint32_t n, struct fp_err *err) {
+    struct fp_aggregate_private *its = a->its;
+    const uint32_t n_functions = a->model->functions.n;
+    if (close_block(a, err)) return err->code;
+    for (uint32_t f = 0; f < n && f < its->cap_last; f++) {
+        if (!to[f] || to[f] == f || !its->last[f]) continue;
+        if (to[f] >= n_functions) return fp_unknown_id(err, "a function", to[f], n_functions);
+        if (fp_array_zeroed(&its->last, &its->cap_last, (uint64_t)to[f] + 1, sizeof *its->last))
+            return fp_no_memory(err);
+        /* a block's head begins with its function, and rows in its file do not name the file */
+        uint32_t *end = &its->last[f];
+        for (; *end; end = &its->blocks[*end - 1].before)
+            memcpy(its->bytes + its->blocks[*end - 1].at, &to[f], sizeof to[f]);
+        *end = its->last[to[f]];
+        its->last[to[f]] = its->last[f];
+        its->last[f] = 0;
+    }
+    return 0;
+}
+
 /* ---- output ---- */
 
 /* Collects the functions that have rows, sorted, in its->functions.  0 or FP_E_NOMEM. */

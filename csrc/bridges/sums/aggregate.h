@@ -76,6 +76,11 @@ int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const ui
  * the batch by those that lines are booked on. */
 int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b);
 
+/* Moves the rows of each function f < n with to[f] != 0 to function to[f], which is not moved itself.  These rows must
+ * be in their function's own file, which becomes that of to[f].  Call it after the last row, before anything was
+ * spilled. 0, FP_E_NOMEM, FP_E_OVERFLOW, or FP_E_MALFORMED for a function that the model does not have. */
+int fp_aggregate_move(struct fp_aggregate *a, const uint32_t *to, uint32_t n, struct fp_err *err);
+
 /* Call after the last row: rows can now be pulled or spilled, from the first one on.  0, FP_E_NOMEM or
  * FP_E_OVERFLOW. */
 int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err);

@@ -17,13 +17,13 @@ from fastprof.bridges.rows.nest import Clocks, nest
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.column import Column, Texts, address_of
+from fastprof.core.column import Column, Texts
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Batch, Model, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
+from fastprof.core.owner import address_of, owned
 from fastprof.core.parts import match_part
 from fastprof.core.version import __version__
 

@@ -98,6 +98,11 @@ class Pairs:
         """Whether rows need new ids."""
         return bool(self._c.n_replaced)
 
+    @property
+    def counterparts(self) -> tuple[Pointer[int], int]:
+        """By function: its counterpart, 0 for none; and the number of these.  Call it after `find`."""
+        return self._c.to_function, int(self._c.n_to_function)
+
     def noted(self, batches: Iterable[Batch], side: int) -> Iterator[Batch]:
         """The same rows; records their functions for side 0 or 1."""
         for batch in batches:

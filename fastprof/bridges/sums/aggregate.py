@@ -205,6 +205,16 @@ class Table:
         if self._c.bytes > self._max_memory:
             self._spill()
 
+    def move(self, to: Pointer[int], n: int) -> bool:
+        """Move the rows of each function f < n with to[f] != 0 to that function, after the last row.
+
+        These rows must be in their function's own file.  False if some rows were spilled: then nothing is moved.
+        """
+        if len(self._runs):
+            return False
+        self._check(lib.fp_aggregate_move(self._c, to, n, self._err))
+        return True
+
     def in_any_order(self) -> list[ValueType]:
         """The value types in an order independent of that of the inputs, which output columns now have."""
         if len(self._model.inputs) == 1:

@@ -179,7 +179,7 @@ class ArchiveReader(Reader):
             for i, n in enumerate(totals):
                 c.totals[i] = n
             counts = end["counts"]
-            found.functions, found.stacks = counts[3], counts[6]
+            found.functions, found.stacks = end.get("functions", counts[3]), counts[6]
             found.threads = [tuple(row) for row in end.get("threads", [])]
         except SectionError as error:
             raise self._error(error) from None

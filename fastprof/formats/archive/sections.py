@@ -75,6 +75,7 @@ _END = {
     "totals": [int],
     "overflowed": bool,
     "counts": [int],
+    "functions": int,
     "threads": [[int, int, int]],
     "facts": {},
     "repairs": {str: int},

@@ -248,6 +248,8 @@ class ArchiveWriter(Writer):
                 end["totals"] = ffi.unpack(c.totals, c.n_totals)
         end["counts"] = [model.count(table) - 1 for table in _TABLES]
         self._summary.count(model)
+        if self._summary.functions != model.count("functions") - 1:
+            end["functions"] = self._summary.functions
         if self._summary.threads:
             end["threads"] = [list(row) for row in self._summary.threads]
         # when an archive is copied, facts about its source are kept

@@ -6,11 +6,11 @@ import re
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import address_of
 from fastprof.core.source import Source
 from fastprof.formats.folded import COUNTS, DECIMALS, first_stacks
 from fastprof.formats.folded._lexer import Lexer

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import address_of
 from fastprof.core.source import Source
 from fastprof.formats.valgrind import SNAPSHOT
 from fastprof.formats.valgrind._massif import Lexer

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
 from fastprof.core.options import Option, Text
 from fastprof.symbols import DEMANGLE, SYMBOLS
@@ -24,32 +22,35 @@ def sniff(head: bytes) -> int:
     if head[:8] in _PROFILE_MAGIC:
         return SURE
     if len(head) >= 4:
-        for order in "<>":
-            version, type_ = struct.unpack_from(order + "HH", head)
+        for big in (False, True):
+            version, type_ = _number(head, 0, 2, big), _number(head, 2, 2, big)
             if (type_ == 1 and 1 <= version <= 5) or (type_ == 0 and 1 <= version <= 3):
-                return MAYBE if _is_header(head[:32], order) else NO
+                return MAYBE if _is_header(head[:32], big) else NO
     return MAYBE if _sniff_bare_profile(head) else NO
 
 
-def _is_header(head: bytes, order: str) -> bool:
+def _number(head: bytes, at: int, nbytes: int, big: bool) -> int:
+    return int.from_bytes(head[at : at + nbytes], "big" if big else "little")  # importing struct would take longer
+
+
+def _is_header(head: bytes, big: bool) -> bool:
     """Check the clock, because fonts also begin with 00 01 00 00, and no clock ticks 2^40 times a second.  The flags
     are useless: basic mode leaves unused ones uninitialized."""
-    (ticks_per_second,) = struct.unpack_from(order + "Q", head.ljust(16, b"\0"), 8)
-    return bool(ticks_per_second < 1 << 40)
+    return _number(head.ljust(16, b"\0"), 8, 8, big) < 1 << 40  # ticks per second
 
 
 def _sniff_bare_profile(head: bytes) -> bool:
     """A profile without its magic number: a block header and a plausible call path."""
     if len(head) < 40:
         return False
-    order = "<" if struct.unpack_from("<Q", head, 8)[0] < 1 << 32 else ">"
-    size, number, tid = struct.unpack_from(order + "IIQ", head)
+    big = _number(head, 8, 8, False) >= 1 << 32
+    size, number, tid = _number(head, 0, 4, big), _number(head, 4, 4, big), _number(head, 8, 8, big)
     if not (40 <= size < 1 << 24 and number < 1 << 20 and 0 < tid < 1 << 32):
         return False
     for at in range(16, len(head) - 19, 4):
-        (function,) = struct.unpack_from(order + "I", head, at)
+        function = _number(head, at, 4, big)
         if function == 0:
-            calls, ticks = struct.unpack_from(order + "QQ", head, at + 4)
+            calls, ticks = _number(head, at + 4, 8, big), _number(head, at + 12, 8, big)
             return at > 16 and calls < 1 << 48 and ticks < 1 << 56
         if function >= 1 << 28:
             return False
