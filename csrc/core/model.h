@@ -125,6 +125,10 @@ struct fp_model {
     struct fp_table labels;
     struct fp_table threads;
     uint32_t n_inputs; /* see fp_model_input */
+    /* Readers that keep ids of stacks for later rows.  Model.empty_stacks does nothing while there are some, except to
+     * set `is_refused`: they do so no longer. */
+    uint32_t n_waiting;
+    int32_t is_refused;
 
     /* private from here on */
     uint32_t n_emptied; /* how often fp_model_empty_stacks was called */

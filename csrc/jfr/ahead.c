@@ -298,9 +298,9 @@ FP_INLINE const uint8_t *add_by(const struct with with, struct fp_jfr_reader *r,
     return p;
 }
 
-enum { TRIED = 1 << 12, LEFT_OUT = 1 << 16 };
+enum { TRIED = 1 << 12, LEFT_OUT = 1 << 18 };
 
-/* Whether to look for rows: if few are found, a while without. */
+/* Whether to look for rows: if few are found, a while without, in which samples wait. */
 static inline int looks_for_rows(struct fp_jfr_reader *r) {
     if (FP_UNLIKELY(r->n_tried >= TRIED)) {
         const int is_rare = r->n_found < TRIED / 4;
@@ -342,7 +342,9 @@ FP_INLINE uint32_t ahead_by(const struct with with, struct fp_jfr_reader *r, str
     const uint64_t left = r->stop - (in->base + in->pos), there = in->n - in->pos;
     const uint8_t *p = in->p + in->pos, *end = p + (left < there ? left : there), *readable = in->p + in->n;
     ready->summed = NULL;
-    if (looks_for_rows(r) && most) {
+    const int looks = !r->always_holds && looks_for_rows(r);
+    r->holds = r->is_summed && !looks && !r->model->is_refused;
+    if (looks && most) {
         p = with.add(r, p, end, readable, ready, out);
         most = 1;
     }

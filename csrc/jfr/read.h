@@ -108,6 +108,7 @@ struct fp_jfr_reader {
     int32_t timeline;    /* read events with durations, not samples */
     int32_t is_summed;   /* add up samples with equal stacks and labels: single times are not needed */
     int32_t is_portable; /* for tests: use no instructions that only some processors have */
+    int32_t always_holds; /* for tests: every sample that can waits to be added up */
     /* options */
     int32_t kinds;                 /* add suffixes to names for how code was compiled: _[j] ... */
     int32_t signatures;            /* add parameter types to names */
@@ -143,10 +144,11 @@ struct fp_jfr_reader {
     struct fp_jfr_fact fact[FP_JFR_SLOTS];
     struct fp_buf text;
 
+    uint64_t skip; /* bytes left, from the window's position on, of a record that is skipped; the caller may do it */
+
     /* private from here on */
     uint32_t cap_places;
     uint32_t n_emptied;
-    uint64_t skip;        /* bytes left of the record being skipped */
     int32_t is_described; /* the chunk's metadata is read */
 
     struct fp_buf described; /* the metadata as in the file, from its strings on */
@@ -201,6 +203,8 @@ struct fp_jfr_reader {
     uint32_t n_tried, n_found;        /* events looked up there */
     uint64_t sure_ticks;              /* this many ticks from the chunk's start on have times */
     uint64_t first_ticks, last_ticks; /* of samples added to rows */
+    struct fp_jfr_held *held;         /* samples that wait to be added up; NULL: there were none */
+    int32_t holds;                    /* samples wait */
     struct fp_jfr_slot *slots;        /* FP_JFR_SLOTS for each type whose events are decoded ahead */
     uint32_t n_slots, cap_slots;
     struct fp_buf name, more;
@@ -245,6 +249,10 @@ int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *e
 
 /* Converts the events of a chunk to rows.  FP_MORE, FP_FULL, FP_ASK, FP_DONE, or an error. */
 int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+
+/* After all chunks, if samples are added up: the rows of those that still wait.  FP_FULL, FP_ASK, FP_DONE, or
+ * FP_E_NOMEM. */
+int fp_jfr_release(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err);
 
 /* For timelines: fp_jfr_spans collects the events of a chunk; after all chunks, fp_jfr_pull returns the rows.
  * FP_MORE or FP_FULL, FP_ASK, FP_DONE, or an error. */

@@ -105,19 +105,19 @@ static int has_columns(const struct fp_jfr_reader *r, uint32_t metric, const str
     return column != FP_JFR_NO_COLUMN && column + (uint32_t)r->has_value[metric] < out->n_values;
 }
 
-FP_INLINE void put(struct fp_jfr_reader *r, uint64_t time, const struct fp_jfr_context *context, uint32_t stack,
-                   int64_t count, int64_t value, struct fp_batch *out) {
-    const uint32_t column = r->column[context->metric];
+FP_INLINE void put(struct fp_jfr_reader *r, uint64_t time, uint32_t label, uint32_t thread, uint32_t metric,
+                   uint32_t stack, int64_t count, int64_t value, uint64_t samples, struct fp_batch *out) {
+    const uint32_t column = r->column[metric];
     if (FP_UNLIKELY(!out->n)) begin_batch(out);
     const uint32_t i = out->n++;
     out->time[i] = time;
     out->stack[i] = stack;
-    out->thread[i] = context->thread;
-    out->label[i] = context->label;
+    out->thread[i] = thread;
+    out->label[i] = label;
     out->values[(size_t)column * out->cap + i] = count;
-    if (r->has_value[context->metric]) out->values[(size_t)(column + 1) * out->cap + i] = value;
-    if (r->is_summed) out->count[i] = 1;
-    r->counts.rows++;
+    if (r->has_value[metric]) out->values[(size_t)(column + 1) * out->cap + i] = value;
+    if (r->is_summed) out->count[i] = samples;
+    r->counts.rows += samples;
 }
 
 /* Adds the row of an event with these fields.  0, FP_ASK, or FP_E_*. */
@@ -155,7 +155,8 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
         if (has_keys && !missing && r->counts.dangling == between) *place = made;
     }
     const struct fp_jfr_slot *start = &slots[FP_JFR_START];
-    put(r, start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0, context, stack, amounts[0], amounts[1], out);
+    put(r, start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0, context->label, context->thread, metric, stack,
+        amounts[0], amounts[1], 1, out);
     return 0;
 }
 
@@ -192,9 +193,30 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     if (FP_UNLIKELY(!has_columns(r, context->metric, out))) return 0;
     r->counts.no_stack += stack->known == 1;
     r->counts.truncated += stack->also;
+    if (one->held && fp_jfr_hold(r, one->held, one->slots[FP_JFR_START], value)) return 1;
     if (one->summed) remember(r, one, context->metric, stack, out);
-    put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context, stack->known - 1, 1, value, out);
+    put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context->label, context->thread, context->metric, stack->known - 1, 1,
+        value, 1, out);
     return 1;
+}
+
+/* Finds out which samples wait, and prefetches what their rows or new stacks need. */
+static void prefetch(struct fp_jfr_reader *r, struct fp_jfr_ready *ready, uint32_t n) {
+    const int holds = r->holds && r->n_emptied == r->model->n_emptied;
+    for (uint32_t k = 0; k < n; k++) {
+        struct fp_jfr_ready *one = &ready[k];
+        const struct fp_jfr_constant *stack = one->stack;
+        one->held = 0;
+        if (!stack || !stack->at) continue;
+        if (!stack->known) {
+            const uint8_t *p = r->arena + stack->at - 1;
+            for (int i = 0; i < 4; i++) __builtin_prefetch(p + 64 * i);
+        } else if (holds && is_context(r, one->context, one->type, one->slots[FP_JFR_EVENT_THREAD],
+                                          one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS])) {
+            one->held = fp_jfr_held_key(r, one->context, stack->known - 1);
+            if (one->held) __builtin_prefetch(&r->held->rows[fp_jfr_held_slot(r->held, one->held)], 1);
+        }
+    }
 }
 
 /* Adds the rows of events that can be decoded ahead, one or more: FP_MORE if there are none, 0, FP_ASK, or FP_E_*. */
@@ -203,6 +225,7 @@ static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch
     const uint32_t room = out->cap - out->n;
     const uint32_t n = fp_jfr_ahead(r, in, ready, room < FP_JFR_AHEAD ? room : FP_JFR_AHEAD, out);
     if (!n) return FP_MORE;
+    prefetch(r, ready, n);
     for (uint32_t k = 0; k < n; k++) {
         const struct fp_jfr_ready *one = &ready[k];
         if (FP_LIKELY(usual_row(r, one, out))) continue;
@@ -221,6 +244,28 @@ static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch
     return 0;
 }
 
+/* Adds the rows of samples that waited.  0 when none are left, FP_FULL, FP_ASK, or FP_E_NOMEM. */
+static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
+    struct fp_jfr_held *h = r->held;
+    if (!h || !h->n) return 0;
+    if (!h->is_sorted && fp_jfr_sort_held(h)) return fp_no_memory(err);
+    for (; h->next < h->n; h->next++) {
+        const struct fp_jfr_waiting *one = &h->rows[h->next];
+        const uint32_t *context = fp_table_row(&h->contexts, (uint32_t)one->key);
+        const uint32_t label = context[0], thread = context[1], metric = context[2];
+        if (out->n == out->cap) return FP_FULL;
+        if (FP_UNLIKELY(!has_columns(r, metric, out))) {
+            r->request = FP_JFR_COLUMNS;
+            r->requested_metric = metric;
+            return FP_ASK;
+        }
+        put(r, h->time, label, thread, metric, (uint32_t)(one->key >> 32), (int64_t)one->count, one->value, one->count,
+            out);
+    }
+    fp_jfr_empty_held(r);
+    return 0;
+}
+
 /* Adds the row of one event.  0, FP_FULL, FP_ASK, or FP_E_*. */
 static int row_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_batch *out,
                   struct fp_err *err) {
@@ -230,14 +275,20 @@ static int row_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_re
     return row(r, type, record, slots, out, err);
 }
 
+/* Whether samples that waited must become rows. */
+static inline int is_release_due(const struct fp_jfr_reader *r) {
+    return r->held && (r->held->is_due || r->model->is_refused);
+}
+
 static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_jfr_record record;
     uint32_t type;
     int status;
     for (;;) {
         if (fp_jfr_skipped(r, in)) return FP_MORE;
-        while (!(status = rows_ahead(r, in, out, err))) {
-        }
+        do {
+            if (FP_UNLIKELY(is_release_due(r)) && (status = rows_held(r, out, err))) return status;
+        } while (!(status = rows_ahead(r, in, out, err)));
         if (status != FP_MORE) return status;
         if ((status = fp_jfr_next(r, in, &record, &type, err)) != FP_FULL) return status;
         if ((status = row_of(r, type, &record, out, err))) return status;
@@ -252,4 +303,10 @@ int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
     const int status = feed(r, in, out, err);
     fp_jfr_end_sums(r);
     return status;
+}
+
+int fp_jfr_release(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
+    out->is_summed = r->is_summed;
+    const int status = rows_held(r, out, err);
+    return status ? status : FP_DONE;
 }

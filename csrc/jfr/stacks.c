@@ -1,4 +1,9 @@
 /* Stacks, their frames, and threads. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
+#include "core/cpu.h"
 #include "jfr/private.h"
 
 /* ---- functions ---- */
@@ -168,24 +173,38 @@ static const uint8_t *short_value(const uint8_t *p, uint32_t n, uint64_t *low, u
     return p + 8 + (__builtin_ctzll(stops) >> 3) + 1;
 }
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#define BMI2_TARGET __attribute__((target("bmi,bmi2")))
+
+BMI2_TARGET static inline const uint8_t *short_value_bmi2(const uint8_t *p, uint32_t n, uint64_t *low, uint64_t *high) {
+    const uint64_t first = fp_u64(p), last = n <= 8 ? _pdep_u64(UINT64_C(1) << (n - 1), fp_jfr_stops(first)) : 0;
+    if (FP_UNLIKELY(!last)) return short_value(p, n, low, high);
+    const uint64_t bits = _tzcnt_u64(last) + 1;
+    *low = _bzhi_u64(first, (uint32_t)bits);
+    *high = 0;
+    return p + bits / 8;
+}
+#endif
+
 /* A frame's place in the cache is one of the two from here on. */
-static struct fp_jfr_frame *cached(const struct fp_jfr_reader *r, uint64_t low, uint64_t high) {
+static inline struct fp_jfr_frame *cached(const struct fp_jfr_reader *r, uint64_t low, uint64_t high) {
     return &r->cache[fp_mix(low, high) & (FP_JFR_CACHE - 2)];
 }
 
-/* The frame whose bytes these are, from p on; most are among the last ones.  FP_NO_ID when memory ran out. */
-static uint32_t frame_of(struct fp_jfr_reader *r, uint32_t type, uint64_t low, uint64_t high, const uint8_t *p,
-                         const uint8_t *end) {
-    struct fp_jfr_frame *one = cached(r, low, high);
-    for (int i = 0; i < 2; i++)
-        if (one[i].low == low && one[i].high == high && one[i].epoch == r->epoch && one[i].type == type)
-            return one[i].frame;
+static inline int is_frame(const struct fp_jfr_frame *one, const struct fp_jfr_frame *wanted) {
+    return one->low == wanted->low && one->high == wanted->high && one->epoch == wanted->epoch &&
+           one->type == wanted->type;
+}
+
+/* Decodes a frame from p on, and enters it at its place in the cache.  FP_NO_ID when memory ran out. */
+static uint32_t enter_frame(struct fp_jfr_reader *r, struct fp_jfr_frame wanted, const uint8_t *p, const uint8_t *end,
+                            struct fp_jfr_frame *place) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
-    const uint32_t frame = fp_jfr_decode(r, type, p, end, slots) ? new_frame(r, slots, end) : 0;
-    if (frame == FP_NO_ID) return FP_NO_ID;
-    one[1] = one[0];
-    one[0] = (struct fp_jfr_frame){.low = low, .high = high, .epoch = r->epoch, .type = type, .frame = frame};
-    return frame;
+    wanted.frame = fp_jfr_decode(r, wanted.type, p, end, slots) ? new_frame(r, slots, end) : 0;
+    if (wanted.frame == FP_NO_ID) return FP_NO_ID;
+    place[1] = place[0];
+    place[0] = wanted;
+    return wanted.frame;
 }
 
 /* ---- stacks ---- */
@@ -214,26 +233,56 @@ static const uint8_t *keyed_frame(struct fp_jfr_reader *r, uint32_t type, const 
 
 enum { TOGETHER = 32 }; /* frames that wait for memory together */
 
-/* Up to n frames of `varints` numbers each, at p, if they are short; *p: their end.  Their number, or FP_NO_ID when
- * memory ran out. */
-static uint32_t short_frames(struct fp_jfr_reader *r, uint32_t type, uint32_t varints, const uint8_t **p,
-                             const uint8_t *end, uint32_t n, uint32_t *frames) {
+typedef const uint8_t *short_value_fn(const uint8_t *, uint32_t, uint64_t *, uint64_t *);
+
+/* Up to n frames of `varints` numbers each, at p, if they are short; *p: their end.  Most are among the last ones in
+ * the cache.  Their number, or FP_NO_ID when memory ran out. */
+FP_INLINE uint32_t short_frames_by(short_value_fn *value, struct fp_jfr_reader *r, uint32_t type, uint32_t varints,
+                                   const uint8_t **p, const uint8_t *end, uint32_t n, uint32_t *frames) {
     struct {
         const uint8_t *p;
+        struct fp_jfr_frame *place;
         uint64_t low, high;
     } found[TOGETHER];
     uint32_t k = 0;
-    while (k < n && k < TOGETHER && varints && end - *p >= 16) {
-        const uint8_t *next = short_value(*p, varints, &found[k].low, &found[k].high);
+    const uint8_t *at = *p;
+    while (k < n && k < TOGETHER && end - at >= 16) {
+        const uint8_t *next = value(at, varints, &found[k].low, &found[k].high);
         if (!next) break;
-        __builtin_prefetch(cached(r, found[k].low, found[k].high));
-        found[k++].p = *p;
-        *p = next;
+        found[k].place = cached(r, found[k].low, found[k].high);
+        __builtin_prefetch(found[k].place);
+        found[k++].p = at;
+        at = next;
     }
-    for (uint32_t i = 0; i < k; i++)
-        if ((frames[i] = frame_of(r, type, found[i].low, found[i].high, found[i].p, end)) == FP_NO_ID) return FP_NO_ID;
+    *p = at;
+    struct fp_jfr_frame wanted = {.epoch = r->epoch, .type = type};
+    for (uint32_t i = 0; i < k; i++) {
+        struct fp_jfr_frame *place = found[i].place;
+        wanted.low = found[i].low;
+        wanted.high = found[i].high;
+        const struct fp_jfr_frame *one = is_frame(place, &wanted) ? place : place + 1;
+        if (FP_LIKELY(one == place || is_frame(one, &wanted)))
+            frames[i] = one->frame;
+        else if ((frames[i] = enter_frame(r, wanted, found[i].p, end, place)) == FP_NO_ID)
+            return FP_NO_ID;
+    }
     return k;
 }
+
+static uint32_t short_frames(struct fp_jfr_reader *r, uint32_t type, uint32_t varints, const uint8_t **p,
+                             const uint8_t *end, uint32_t n, uint32_t *frames) {
+    return short_frames_by(short_value, r, type, varints, p, end, n, frames);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+BMI2_TARGET static uint32_t short_frames_bmi2(struct fp_jfr_reader *r, uint32_t type, uint32_t varints,
+                                              const uint8_t **p, const uint8_t *end, uint32_t n, uint32_t *frames) {
+    return short_frames_by(short_value_bmi2, r, type, varints, p, end, n, frames);
+}
+#define SHORT_FRAMES (!r->is_portable && fp_cpu() & FP_CPU_BMI ? short_frames_bmi2 : short_frames)
+#else
+#define SHORT_FRAMES short_frames
+#endif
 
 /* The frame of a value at p.  Its end, or NULL. */
 static const uint8_t *inline_frame(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
@@ -255,7 +304,7 @@ static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *arr
     if (!program) return FP_NO_ID;
     const uint32_t varints = array->of_keys ? 0 : program->varints;
     for (uint32_t i = 0; i < n;) {
-        const uint32_t found = short_frames(r, type, varints, &p, end, (uint32_t)n - i, r->frames + i);
+        const uint32_t found = varints ? SHORT_FRAMES(r, type, varints, &p, end, (uint32_t)n - i, r->frames + i) : 0;
         if (found == FP_NO_ID) return FP_NO_ID;
         i += found;
         if (found) continue;

@@ -43,6 +43,7 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
         free(r->pools[i].constants);
     }
     fp_jfr_free_spans(r);
+    fp_jfr_free_held(r);
     fp_strings_clear(&r->names);
     fp_strings_clear(&r->counted);
     fp_strings_clear(&r->reported);

@@ -29,6 +29,7 @@ void fp_pprof_writer_free(struct fp_pprof_writer *w) {
     free(w->seen);
     free(w->memo_stacks);
     free(w->memo_labels);
+    free(w->memo_threads);
     fp_buf_free(&w->memo);
     fp_table_clear(&w->out_functions);
     fp_table_clear(&w->out_locations);
@@ -100,11 +101,19 @@ static int put_labels(struct fp_pprof_writer *w, uint32_t label, struct fp_buf *
 
 /* Adds the labels for a row's thread to w->rest. */
 static int put_thread(struct fp_pprof_writer *w, uint32_t thread, struct fp_buf *out) {
+    if (fp_pprof_cover(&w->memo_threads, &w->cap_memo_threads, w->model->threads.n)) return FP_E_NOMEM;
+    uint32_t *memo = &w->memo_threads[thread];
+    if (*memo) {
+        size_t n;
+        const uint8_t *p = memo_get(w, *memo, &n);
+        return fp_buf_put(&w->rest, p, n);
+    }
+    const size_t start = w->rest.n;
     const uint32_t *row = fp_table_row(&w->model->threads, thread);
     uint32_t pid = row[FP_THREAD_PID], tid = row[FP_THREAD_TID];
     if (pid && w->words.pid && put_label(w, w->words.pid, 0, pid, 0, out)) return FP_E_NOMEM;
     if (tid && w->words.tid && put_label(w, w->words.tid, 0, tid, 0, out)) return FP_E_NOMEM;
-    return 0;
+    return memo_put(w, memo, w->rest.p + start, w->rest.n - start);
 }
 
 /* Prepends the location of a node to those of its callers, the path so far.  0 or FP_E_NOMEM. */

@@ -72,7 +72,9 @@ class Summary:
         """Yield `batches`, adding each to the totals of its part."""
         c = self.c
         for batch in batches:
-            if batch.part != self._part:
+            if batch.part != self._part and model.continued.get(batch.part) == self._part:
+                self._continue(model, batch.part)
+            elif batch.part != self._part:
                 self._others[self._part] = self._totals, c.n_totals
                 self._part = batch.part
                 self._totals, c.n_totals = self._others.pop(batch.part, (ffi.NULL, 0))
@@ -81,6 +83,16 @@ class Summary:
             yield batch
         self.count(model)
 
+
+    def _continue(self, model: Model, part: int) -> None:
+        """Count the totals so far as those of a part that continues the present one."""
+        names = [type_.name for type_ in model.parts[part].value_types]
+        before = ffi.unpack(self._totals, self.c.n_totals) if self.c.n_totals else []
+        columns = [names.index(type_.name) for type_ in model.parts[self._part].value_types[: len(before)]]
+        self._part, self._totals, self.c.n_totals = part, ffi.NULL, 0
+        self.reserve(len(names))
+        for k, total in zip(columns, before, strict=True):
+            self._totals[k] = total
 
 class Input:
     """An input's facts for the plan, and its rows.  A Reader is an open Input."""

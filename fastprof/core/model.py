@@ -8,7 +8,7 @@ profile has a handful, are the plain Python objects of this file.
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import index
 
@@ -249,6 +249,9 @@ class Model:
         self.c = owned(lib.fp_model_new(), lib.fp_model_free, "the model")
         self._strings = ffi.addressof(self.c, "strings")
         self.parts: list[Part] = []
+        # By part: an earlier one of the same profile, of which it has all value types and more: a reader found them
+        # while it read.
+        self.continued: dict[int, int] = {}
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
         self.formats: list[str] = []
@@ -276,7 +279,14 @@ class Model:
 
         model = copy(self)
         model.parts, model.inputs, model.formats, model.times = [], [], [], []
+        model.continued = {}
         return model
+
+    def whole_parts(self, indices: Iterable[int]) -> list[Part]:
+        """These parts without those that others of them continue."""
+        indices = [*indices]
+        continued = {self.continued.get(index) for index in indices}
+        return [self.parts[index] for index in indices if index not in continued]
 
     def intern(self, text: str | bytes) -> int:
         """The id of a string; str is stored as UTF-8."""
@@ -363,8 +373,14 @@ class Model:
         self._checked = n
 
     def empty_stacks(self) -> None:
-        """Remove all stacks; their ids are reused.  Only if they are not needed any more (Holds.keeps_stacks)."""
-        lib.fp_model_empty_stacks(self.c)
+        """Remove all stacks; their ids are reused.  Only if they are not needed any more (Holds.keeps_stacks).
+
+        Does nothing the first time if a reader needs them.
+        """
+        if self.c.n_waiting:
+            self.c.is_refused = True
+        else:
+            lib.fp_model_empty_stacks(self.c)
 
     def add_part(self, part: Part) -> int:
         """Append a part and return its index, which batches carry.

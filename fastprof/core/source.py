@@ -69,8 +69,8 @@ class Source:
 
     A decoder reads the window through `in_`, a `struct fp_in`.  Offsets are absolute in the decompressed bytes.
 
-    `seekable`: `select` may go backwards; `spool` makes that possible through a temporary file, `use_ranges` for a
-    remote object.  `again`: another Source can read the same bytes from the beginning.  `pinned`: `pin` has set size
+    `seekable`: `select` may go backwards; `spool` makes that possible through a temporary file, `spool_part` for a
+    part of the input at a time, `use_ranges` for a remote object.  `again`: another Source can read the same bytes from the beginning.  `pinned`: `pin` has set size
     and identity.  `identity` is compared to see whether a file or object opened by path is unchanged when it is opened
     again; None for others.
 
@@ -106,6 +106,9 @@ class Source:
         self.bytes_read = 0
         self.folder: Folder | None = None
         self._spooled = temporary
+        self._pipe: Any = None  # the stream that `spool_part` copies, the file to which, and the end of what is copied
+        self._part: Any = None
+        self._copied = 0
         self._raw: Any = ahead.open(path) if ahead is not None and isinstance(path, str) else self._open(path)
         self._owns_stream = self._raw is not path
         self.name = name or self._default_name(path)
@@ -312,7 +315,8 @@ class Source:
             self._attach()
             view = self._view
         in_.pos, in_.n = 0, tail
-        self._read_ahead(self._at)
+        if self._part is None:
+            self._read_ahead(self._at)
         room = len(view) - tail
         if self._end is not None:
             room = min(room, self._end - self._at)
@@ -449,6 +453,40 @@ class Source:
         self.size = os.fstat(spooled.fileno()).st_size
         self.select(start)
 
+    def spool_part(self, offset: int, nbytes: int | None) -> int:
+        """Make the source seekable from `offset` on, as far as `nbytes` bytes, or to its end.  Returns the end of what
+        can be read, and forgets what comes before `offset`.
+
+        For streams that are read part by part, each in several passes.  The window is then empty.
+        """
+        in_ = self.in_
+        rest = b""
+        if self._part is None:
+            self._part, self._pipe, self._copied = temporary_file(), self._stream, in_.base + in_.pos
+            rest = bytes(self._view[in_.pos : in_.n])
+        file, end = self._part, None if nbytes is None else offset + nbytes
+        self._stream, self._spooled = self._pipe, False
+        try:
+            if offset >= self._copied:
+                file.truncate(0)
+            file.seek(self._copied)  # a hole: offsets stay absolute
+            while end is None or self._copied < end:
+                self._read_ahead(self._copied)
+                n = WINDOW if end is None else min(WINDOW, end - self._copied)
+                part: bytes = rest or self._guarded(self._stream.read, n)
+                if not part:
+                    break
+                done = file.write(part)  # on a full disk one write is partial, and the next one fails
+                self._copied += done
+                rest = part[done:]
+        except OSError as error:
+            raise FastprofError(f"{self.name}: {temporary_failed(error)}") from None
+        finally:
+            self._pipe, self._stream, self._spooled = self._stream, file, True
+        self.seekable = True
+        self.select(offset)
+        return self._copied
+
     def use_ranges(self) -> None:
         """Make a remote object seekable if its server supports ranges, for formats that read only parts of it.
 
@@ -500,9 +538,11 @@ class Source:
         self._release()
 
     def _release(self) -> None:
-        if self._owns_stream:
-            with suppress(OSError):  # reading is over
+        with suppress(OSError):  # reading is over
+            if self._owns_stream:
                 self._raw.close()
+            if self._part is not None:
+                self._part.close()
 
     def _stop(self) -> None:
         if self._ahead is not None:

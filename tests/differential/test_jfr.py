@@ -8,6 +8,8 @@ import io
 import re
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -21,7 +23,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.source import Source
-from fastprof.formats.jfr.chunk import COLUMNS, metric_of
+from fastprof.formats.jfr.chunk import COLUMNS, HEADER_NBYTES, header, metric_of
 from fastprof.formats.jfr.read import JfrReader
 from tests.differential.pprof_raw import raw
 from tests.support.paths import SHARED, needs_shared
@@ -262,25 +264,35 @@ def without(pattern: re.Pattern[str], stacks: Counter[str]) -> Counter[str]:
     return found
 
 
-def goldens() -> list[Path]:
-    """Samples of allocations, and CPU and wall-clock samples.
+GOLDEN = re.compile(r"(.*?)\.grafana-\d_(memory|process_cpu|wall|mutex|block)_(.*)\.txt\.gz")
+LINE = re.compile(r":-?\d+(?=;|$)")
+PERIOD = 10_000_000  # nanoseconds, stated by its tests
+NAMES = {"live": "inuse_objects", "block_contentions": "parks", "block_delay": "park_delay"}
 
-    Its parser counts running threads in wall-clock samples as CPU time, and has delays in ticks.
-    """
+
+def goldens(*kinds: str) -> list[Any]:
     found = sorted((SHARED / "data/jfr/expected").glob("*.grafana-?_*.txt.gz")) if SHARED else []
-    of_walls = {path.name.partition(".grafana-")[0] for path in found if "_wall_wall__" in path.name}
+    matches = {path: GOLDEN.fullmatch(path.name) for path in found}
     return [
-        path
-        for path in found
-        if "_memory_alloc_" in path.name
-        or "_wall_wall__" in path.name
-        or ("_process_cpu_" in path.name and path.name.partition(".grafana-")[0] not in of_walls)
+        pytest.param(path, id=path.name.replace("foreign-grafana-", ""))
+        for path, match in matches.items()
+        if match is not None and match[2] in kinds
     ]
 
 
-GOLDEN = re.compile(r"(.*?)\.grafana-\d_(?:memory|process_cpu|wall)_(.*)\.txt\.gz")
-LINE = re.compile(r":-?\d+(?=;|$)")
-SAMPLES = {"cpu__nanoseconds": ("samples", 10_000_000), "wall__nanoseconds": ("wall_samples", 10_000_000)}
+def golden_values(golden: Path) -> tuple[Path, dict[str, Counter[str]]]:
+    """The recording, and the amounts of stacks by value type."""
+    match = GOLDEN.fullmatch(golden.name)
+    assert SHARED is not None and match is not None
+    name, kind, columns = match.groups()
+    lines = [line.rpartition(" [") for line in gzip.decompress(golden.read_bytes()).decode().splitlines()]
+    found = {}
+    for k, column in enumerate(columns.split("+")):
+        value = column.rpartition("__")[0]
+        stacks = found[NAMES.get(value) or NAMES.get(f"{kind}_{value}", value)] = Counter[str]()
+        for stack, _, amounts in lines:
+            stacks[stack] += int(amounts.rstrip("]").split()[k])
+    return SHARED / f"data/jfr/{name}.jfr.gz", {value: methods(without(LINE, one)) for value, one in found.items()}
 
 
 def methods(stacks: Counter[str]) -> Counter[str]:
@@ -291,21 +303,91 @@ def methods(stacks: Counter[str]) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("golden", goldens(), ids=lambda path: path.name.replace("foreign-grafana-", ""))
+def with_stack(recording: Path, value: str) -> Counter[str]:
+    """Its parser drops samples without a stack."""
+    here = folded(recording, value, join_classes=True)
+    here.pop("[no stack]", None)
+    return methods(here)
+
+
+@pytest.mark.parametrize("golden", goldens("memory"))
 def test_goldens_of_pyroscope(golden: Path) -> None:
-    """Counts and amounts of every stack; its parser drops samples without one."""
-    match = GOLDEN.fullmatch(golden.name)
-    assert SHARED is not None and match is not None
-    name, columns = match.groups()
-    lines = [line.rpartition(" [") for line in gzip.decompress(golden.read_bytes()).decode().splitlines()]
-    for k, column in enumerate(columns.split("+")):
-        value, unit = SAMPLES.get(column, (column.rpartition("__")[0], 1))
-        there: Counter[str] = Counter()
-        for stack, _, amounts in lines:
-            there[stack] += int(amounts.rstrip("]").split()[k]) // unit
-        here = folded(SHARED / f"data/jfr/{name}.jfr.gz", value, join_classes=True)
-        here.pop("[no stack]", None)
-        assert methods(here) == methods(without(LINE, there))
+    """Counts and amounts of every stack."""
+    recording, values = golden_values(golden)
+    for value, there in values.items():
+        assert with_stack(recording, value) == there
+
+
+@pytest.mark.parametrize("golden", goldens("mutex", "block"))
+def test_delays_of_pyroscope(golden: Path) -> None:
+    """Its delays are in ticks.  Each of ours is in nanoseconds, rounded down."""
+    recording, values = golden_values(golden)
+    head = header(gzip.decompress(recording.read_bytes())[:HEADER_NBYTES])
+    assert head is not None
+    (counts, n), (delays, ticks) = values.items()
+    assert with_stack(recording, counts) == n
+    here = with_stack(recording, delays)
+    assert here.keys() == ticks.keys()
+    for stack, ns in here.items():
+        exact = Fraction(ticks[stack] * 1_000_000_000, head.ticks_per_second)
+        assert exact - n[stack] < ns <= exact
+
+
+@pytest.mark.parametrize("golden", goldens("process_cpu", "wall"))
+def test_execution_samples_of_pyroscope(golden: Path) -> None:
+    recording, values = golden_values(golden)
+    ((value, there),) = values.items()
+    assert as_pyroscope_counts(recording)[value] == Counter({stack: n // PERIOD for stack, n in there.items()})
+
+
+def as_pyroscope_counts(recording: Path) -> dict[str, Counter[str]]:
+    """CPU and wall-clock samples: to its parser a wall-clock sample of a thread that does not sleep is both."""
+    found = {"cpu": Counter[str](), "wall": Counter[str]()}
+    for stack, metric, n, state in Rows(recording).rows():
+        if metric == lib.FP_JFR_WALL:
+            found["wall"][stack] += n
+        if state != "STATE_SLEEPING":
+            found["cpu"][stack] += n
+    return {value: methods(stacks) for value, stacks in found.items()}
+
+
+class Rows:
+    """The execution samples of a recording."""
+
+    def __init__(self, recording: Path) -> None:
+        self.model = Model()
+        data = gzip.decompress(recording.read_bytes())
+        self._reader = JfrReader(Source(data), self.model, Options(join_classes=True), Log())
+
+    def rows(self) -> Iterator[tuple[str, int, int, str]]:
+        """Stack, metric, count and state, of those with a stack."""
+        for batch in read(self._reader):
+            names = [type_.name for type_ in self.model.parts[batch.part].value_types]
+            columns = {
+                metric: batch.values(names.index(COLUMNS[metric][0]))
+                for metric in (lib.FP_JFR_CPU, lib.FP_JFR_WALL)
+                if COLUMNS[metric][0] in names
+            }
+            for i in range(len(batch)):
+                for metric, values in columns.items():
+                    if values[i] and batch["stack"][i]:
+                        yield self._stack(int(batch["stack"][i])), metric, int(values[i]), self._state(batch["label"][i])
+
+    def _stack(self, node: int) -> str:
+        names = []
+        while node:
+            node, frame = self.model.row("stacks", node)
+            function = self.model.row("lines", self.model.row("frames", frame)[-1])[0]
+            names.append(self.model.string(self.model.row("functions", function)[2]).decode())
+        return ";".join(reversed(names))
+
+    def _state(self, label: int) -> str:
+        while label:
+            row = self.model.row("labels", label)
+            if self.model.string(row[1]) == b"state":
+                return self.model.string(row[2]).decode()
+            label = row[0]
+        return ""
 
 
 def test_go_tool_pprof(tmp_path: Path) -> None:

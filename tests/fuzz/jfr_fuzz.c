@@ -74,7 +74,8 @@ static int feed(struct run *run, enum step what, struct fp_in *in, struct fp_err
         case METADATA: return fp_jfr_metadata(run->r, in, err);
         case CONSTANTS: return fp_jfr_constants(run->r, in, err);
         case EVENTS: return run->r->timeline ? fp_jfr_spans(run->r, in, err) : fp_jfr_feed(run->r, in, run->out, err);
-        case ROWS: return fp_jfr_pull(run->r, run->out, err);
+        case ROWS:
+            return run->r->timeline ? fp_jfr_pull(run->r, run->out, err) : fp_jfr_release(run->r, run->out, err);
         default: return fp_jfr_walk(run->r, what == WALK_OPEN, in, err);
     }
 }
@@ -132,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r->lenient = options & 1;
     r->is_portable = data[size - 2] & 1;
     r->is_summed = data[size - 2] >> 1 & 1;
+    r->always_holds = data[size - 2] >> 2 & 1;
     r->timeline = options >> 1 & 1;
     r->kinds = r->signatures = options >> 2 & 1;
     r->join = r->class_leaf = r->cut_root = options >> 3 & 1;
@@ -142,7 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t at = 0;
     for (int i = 0; i < MOST_CHUNKS; i++)
         if (!(at = chunk(&run, at, size))) break;
-    if (r->timeline && range(&run, ROWS, size, size)) abort();
+    if (range(&run, ROWS, size, size)) abort();
     for (uint32_t i = 1; i < r->counted.n; i++)
         if (!fp_jfr_counted(r, i)) abort();
     fp_batch_free(run.out);

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 import fastprof
+from fastprof.core import source
 from fastprof.core.engine import read
 from fastprof.core.errors import FormatError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.source import Source
+from fastprof.core.streams import temporary_file
 from fastprof.formats.jfr.read import JfrReader
 from tests.support.jfrfile import DURATION, THREAD, TYPES, Chunk, Field
 from tests.support.paths import CORPUS
@@ -322,11 +324,11 @@ def counted(text: str) -> Counter[str]:
 # ---- samples that are added up, and processors without certain instructions
 
 
-def totals(data: bytes, *, summed: bool, portable: bool) -> tuple[Counter[Any], int, tuple[int, int]]:
+def totals(data: bytes, *, summed: bool, portable: bool, holds: bool = False) -> tuple[Counter[Any], int, tuple[int, int]]:
     """Values and numbers of samples by stack, labels and thread; the rows; first and last time."""
     model, log = Model(), Log()
     reader = JfrReader(Source(data), model, Options(), log)
-    reader.summed, reader._r.is_portable = summed, portable
+    reader.summed, reader._r.is_portable, reader._r.always_holds = summed, portable, holds
     found: Counter[Any] = Counter()
     times, rows = list[int](), 0
     for batch in read(reader):
@@ -363,23 +365,39 @@ def many_samples() -> bytes:
     return data
 
 
+@pytest.mark.parametrize("holds", [False, True])
 @pytest.mark.parametrize("portable", [False, True])
-def test_samples_that_are_added_up_are_those_of_the_recording(portable: bool) -> None:
+def test_samples_that_are_added_up_are_those_of_the_recording(portable: bool, holds: bool) -> None:
     data = many_samples()
     expected = totals(data, summed=False, portable=False)
     assert expected[1] == 6000
     assert totals(data, summed=False, portable=portable) == expected
-    found = totals(data, summed=True, portable=portable)
+    found = totals(data, summed=True, portable=portable, holds=holds)
     assert (found[0], found[2]) == (expected[0], expected[2])
     assert found[1] < 2500  # missing stacks and times out of range stay single
 
 
-def test_sums_of_values_beyond_64_bits_become_several_rows() -> None:
+def test_many_samples_that_differ_are_sorted_before_they_are_added_up() -> None:
+    chunk = Chunk()
+    threads = [chunk.thread(f"t{i}", i, 100 + i) for i in range(60)]
+    stacks = [chunk.stack([(f"a/B{i}", "m", "()V", i, 2, "Inlined")]) for i in range(500)]
+    state = chunk.state("STATE_RUNNABLE")
+    for i in range(20_000):
+        chunk.event("jdk.ExecutionSample", i, threads[i * i % 59], stacks[i * 7 % 499], state)
+    data = chunk.bytes()
+    expected = totals(data, summed=False, portable=False)
+    found = totals(data, summed=True, portable=False)
+    assert (found[0], found[2]) == (expected[0], expected[2])
+    assert found[1] < 17_000
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_sums_of_values_beyond_64_bits_become_several_rows(holds: bool) -> None:
     chunk = Chunk()
     thread, stack, class_ = chunk.thread("t", 1, 7), chunk.stack([WORK]), chunk.class_("a/C")
     for ticks in range(1000):
         chunk.event("jdk.ObjectAllocationInNewTLAB", ticks, thread, stack, class_, 16, (1 << 55) - 1)
-    found, rows, _ = totals(chunk.bytes(), summed=True, portable=False)
+    found, rows, _ = totals(chunk.bytes(), summed=True, portable=False, holds=holds)
     assert 4 <= rows < 8
     assert {what: n for (_, what), n in found.items()} == {"samples": 1000, 0: 1000, 1: 1000 * ((1 << 55) - 1)}
 
@@ -391,3 +409,106 @@ def test_what_the_log_counts_does_not_depend_on_sums() -> None:
     facts = fastprof.info(many_samples()).facts
     assert facts["records"] == 6000
     assert facts["last_time_ns"] > facts["first_time_ns"] > 0
+
+
+# ---- inputs that cannot seek
+
+
+class Stream(io.RawIOBase):
+    """A pipe."""
+
+    def __init__(self, data: bytes) -> None:
+        self._rest = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        return self._rest.readinto(into)
+
+
+class Copied:
+    """A temporary file, and the most bytes that it had at a time."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.n = self.most = 0
+
+    def write(self, data: bytes) -> int:
+        n = int(self._file.write(data))
+        self.n += n
+        self.most = max(self.most, self.n)
+        return n
+
+    def truncate(self, size: int) -> None:
+        assert not size
+        self.n = 0
+        self._file.truncate(0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def growing() -> list[bytes]:
+    """Chunks with value types that the earlier ones lack: before, among and after those."""
+    chunks = []
+    for number in range(4):
+        chunk = Chunk(start_ns=10**18 + number * 10**9, first_id=100 + number)
+        thread, class_ = chunk.thread("main", 1, 7), chunk.class_("a/C")
+        if number:
+            chunk.setting("jdk.ExecutionSample", "period", "20 ms")
+        for i in range(50):
+            stack = chunk.stack([(f"a/B{i % 7}", "m", "()V", i, 2, "Inlined")])
+            state = chunk.state("STATE_SLEEPING" if number == 3 and i % 2 else "STATE_RUNNABLE")
+            chunk.event("jdk.ExecutionSample", i, thread, stack, state)
+            if number == 1:
+                chunk.event("jdk.JavaMonitorEnter", i, 5, thread, stack, class_)
+            if number == 2:
+                chunk.event("jdk.ObjectAllocationInNewTLAB", i, thread, stack, class_, 16, 2048)
+        chunks.append(chunk.bytes())
+    return chunks
+
+
+@pytest.mark.parametrize("target", ["pprof", "folded", "callgrind", "perfetto"])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_stream_is_read_chunk_by_chunk(target: str, compress: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = list[Copied]()
+
+    def watched() -> Any:
+        files.append(Copied(temporary_file()))
+        return files[-1]
+
+    monkeypatch.setattr(source, "temporary_file", watched)
+    chunks, out, expected = growing(), io.BytesIO(), io.BytesIO()
+    options: dict[str, Any] = {"jfr": {"events": True}} if target == "perfetto" else {}
+    fastprof.convert(io.BytesIO(b"".join(chunks)), expected, to=target, **options)
+    assert not files
+    fastprof.convert(Stream(compress(b"".join(chunks))), out, to=target, **options)
+    assert out.getvalue() == expected.getvalue()
+    assert [file.most for file in files] == [max(map(len, chunks))]
+
+
+def test_facts_of_a_stream_are_those_of_the_file() -> None:
+    data = b"".join(growing())
+    facts, expected = fastprof.info(Stream(data)).facts, fastprof.info(io.BytesIO(data)).facts
+    for name in ("records", "totals", "units", "chunks", "events", "first_time_ns", "last_time_ns", "threads"):
+        assert facts[name] == expected[name]
+
+
+def test_a_stream_that_is_cut_or_not_finished() -> None:
+    chunks = growing()
+    with pytest.raises(FormatError, match=r"a chunk has \d+ bytes, but only \d+ follow") as error:
+        folded_stream(b"".join(chunks)[:-10])
+    assert error.value.offset == sum(map(len, chunks[:3])) + 8
+    with pytest.raises(FormatError, match="the head of a chunk has 9 bytes"):
+        folded_stream(b"".join(chunks) + chunks[0][:9])
+    open_ = Chunk()
+    open_.event("jdk.ExecutionSample", 1, open_.thread("main", 1, 7), open_.stack([WORK]), open_.state("S"))
+    data = chunks[0] + open_.bytes(finished=False) + chunks[1]
+    assert folded_stream(data) == folded(data)
+
+
+def folded_stream(data: bytes) -> str:
+    out = io.BytesIO()
+    fastprof.convert(Stream(data), out, to="folded")
+    return "".join(sorted(out.getvalue().decode().splitlines(keepends=True)))

@@ -32,7 +32,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import default_value, in_any_order, match_columns, merge_parts, parts_since
+from fastprof.core.parts import default_value, in_any_order, match_columns, match_values, merge_parts, parts_since
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:
@@ -186,9 +186,9 @@ class _Graph:
         counts = ffi.new("struct fp_unrepresentable *")
         lib.fp_unrepresentable_count(model.c, counts)
         log.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], counts.inlined)
-        sources = [model.parts[i] for i in self._columns]
+        sources = model.whole_parts(self._columns)
         several = len(model.inputs) > 1 and not self._of_one  # now that all inputs are known
-        order = in_any_order(sources, self._events) if several else [*range(len(self._events))]
+        order = in_any_order(sources, self._events) if several else self._order_of(sources)
         for group in sorted(self._tables):
             table, uncounted = self._table(group), 0
             if calls_of(self._events) >= 0:
@@ -203,6 +203,13 @@ class _Graph:
             for batch in table.batches(model.add_part(part)):
                 lib.fp_project_count(batch.c)
                 yield batch
+
+    def _order_of(self, sources: list[Part]) -> list[int]:
+        """The order of the events in the only part, if it has all of them."""
+        n = len(self._events)
+        if len(sources) == 1 and len(sources[0].value_types) == n:
+            return match_values(sources[0], n, [*self._events])
+        return [*range(n)]
 
     def _total(self, group: int) -> list[int]:
         totals = self._totals.get(group, [])

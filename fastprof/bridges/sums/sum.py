@@ -24,7 +24,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import in_any_order, match_columns, merge_parts
+from fastprof.core.parts import in_any_order, match_columns, match_values, merge_parts
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_batch
@@ -49,8 +49,9 @@ def to_sum(
             current = batch.part
             sums.begin(model.parts[current])
         sums.put(batch, columns[current], events)
-    order = in_any_order((model.parts[i] for i in columns), events)
-    part = merge_parts([model.parts[i] for i in columns], [events[k] for k in order])
+    parts = model.whole_parts(columns)
+    order = in_any_order(parts, events)
+    part = merge_parts(parts, [events[k] for k in order])
     yield from sums.rows(model.add_part(part), events, order, lib.FP_SUM_BY_NAME)
     sums.log_counts()
 
@@ -58,22 +59,26 @@ def to_sum(
 def repeated(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The rows of one input, part by part, with equal rows added up, in their order of appearance."""
+    """The rows of one input, part by part, with equal rows added up, in their order of appearance.
+
+    A part and those that it continues become one.
+    """
     sums = StackSums(model, options, log, holds)
     current, n_values, columns = -1, 0, ffi.NULL
     types: list[ValueType] = []
+    order = list[int]()
     for batch in batches:
         if (batch.part, batch.c.n_values) != (current, n_values):
-            if current >= 0:
-                yield from sums.rows(current, types, range(n_values))
+            if current >= 0 and model.continued.get(batch.part) != current:
+                yield from sums.rows(current, types, order)
+                types = []
             current, n_values = batch.part, batch.c.n_values
-            columns = ffi.new("uint32_t[]", list(range(n_values)) or 1)
-            types = model.parts[current].value_types
-            types = [*types[:n_values], *(ValueType(f"value{k + 1}") for k in range(len(types), n_values))]
+            order = match_values(model.parts[current], n_values, types)
+            columns = ffi.new("uint32_t[]", order or [0])
             sums.begin(model.parts[current])
         sums.put(batch, columns, types)
     if current >= 0:
-        yield from sums.rows(current, types, range(n_values))
+        yield from sums.rows(current, types, order)
     sums.log_counts()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 _NEXT = re.compile(rb"FLR\0\0[\1\2]")
 _SEARCHED = 1 << 20  # bytes at a time
+_SKIPPED = 1 << 18  # bytes of a checkpoint's rest that are not read on the way to the next record
 _MOST_WAITING = 1 << 34  # bytes of events sorted in memory: the limit of the C code's counters
+_TIMES = frozenset({"time_ns", "duration_ns", "period", "period_type"})  # fields of parts
 _MOST_SETTINGS = 20_000  # of a chunk; JDK 25 has 500
 
 # What `feed` does with the current range.
@@ -49,7 +51,8 @@ _WALK, _WALK_OPEN, _METADATA, _CONSTANTS, _EVENTS, _ROWS = range(6)
 class JfrReader(Reader):
     """Samples of all kinds, each with its own value types; or a timeline of events with durations.
 
-    All chunks are surveyed before the first is read, to find value types, periods and JVMs.
+    All chunks are surveyed before the first is read, to find value types, periods and JVMs.  If rows are added up, an
+    input that cannot seek is read chunk by chunk: a value type that begins in a later chunk begins a part there.
     """
 
     format = "jfr"
@@ -84,16 +87,50 @@ class JfrReader(Reader):
     # ---- the survey
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
-        self.source.spool()
-        self._r.timeline = self.view == "timeline"
-        self._r.is_summed = self.summed
-        yield from self._survey()
-        self._choose_columns()
-        for chunk, how in zip(self._chunks, self._sampling, strict=True):
-            yield from self._read(chunk, how)
-        if self.view == "timeline":
-            end = self.source.size or 0
+        is_timeline = self.view == "timeline"
+        self._r.timeline, self._r.is_summed = is_timeline, self.summed
+        if self.source.seekable or self._lenient or not (self.summed or is_timeline):
+            end = yield from self._file()
+        else:
+            end = yield from self._stream()
+        if is_timeline:
+            self._part = self.model.add_part(Part(extra={"ticks_per_second": 1_000_000_000, **self._times()}))
+        elif self._part < 0:
+            self._use_columns()
+        if is_timeline or self.summed:
             yield self._range(_ROWS, end, end)
+
+    def _file(self) -> Generator[tuple[int, int | None], None, int]:
+        """Survey all chunks, then read them.  Returns the size of the input."""
+        self.source.spool()
+        size = self.source.size
+        assert size is not None
+        at = 0
+        while at < size:
+            at = yield from self._survey(at, size)
+        yield from self._read_from(0)
+        return size
+
+    def _stream(self) -> Generator[tuple[int, int | None], None, int]:
+        """Survey and read chunk by chunk.  Returns the size of the input."""
+        source, at = self.source, 0
+        while (end := source.spool_part(at, HEADER_NBYTES)) > at:
+            found = header(source.read_at(at, HEADER_NBYTES))
+            is_whole = found is not None and found.finished and found.nbytes >= HEADER_NBYTES
+            end = source.spool_part(at, found.nbytes if found and is_whole else None)
+            first = len(self._chunks)
+            at = yield from self._survey(at, end)
+            yield from self._read_from(first)
+            if self._part >= 0:
+                part = self.model.parts[self._part]
+                part.extra = {key: value for key, value in part.extra.items() if key not in _TIMES} | self._times()
+        return at
+
+    def _read_from(self, first: int) -> Iterator[tuple[int, int | None]]:
+        """Read the chunks surveyed from this one on."""
+        self._choose_columns(first)
+        for chunk, how in zip(self._chunks[first:], self._sampling[first:], strict=True):
+            yield from self._read(chunk, how)
 
     def _range(self, phase: int, at: int, end: int) -> tuple[int, int]:
         self._phase, self._failed, self._r.stop = phase, False, end
@@ -108,23 +145,19 @@ class JfrReader(Reader):
             raise self._damaged(detail, offset, kind)
         self.log.count(REPORTED[code])
 
-    def _survey(self) -> Iterator[tuple[int, int | None]]:
-        size = self.source.size
-        assert size is not None
-        at = 0
-        while at < size:
-            data = self.source.read_at(at, HEADER_NBYTES)
-            found = header(data)
-            if found is None:
-                at = self._no_chunk(at, data, size)
-                continue
-            if found.major not in (1, 2):
-                whose = "; version 0 is another format, of JRockit and Oracle's JDK 7 and 8" if not found.major else ""
-                detail = f"the version is {found.major}.{found.minor}, expected 1.0 to 2.x{whose}"
-                raise self._damaged(detail, at + 4, lib.FP_E_VERSION)
-            chunk = Chunk(at, found)
-            yield from self._survey_chunk(chunk, size)
-            at = chunk.following
+    def _survey(self, at: int, size: int) -> Generator[tuple[int, int | None], None, int]:
+        """Survey the chunk at byte `at` of the first `size`.  Returns where the next one may begin."""
+        data = self.source.read_at(at, HEADER_NBYTES)
+        found = header(data)
+        if found is None:
+            return self._no_chunk(at, data, size)
+        if found.major not in (1, 2):
+            whose = "; version 0 is another format, of JRockit and Oracle's JDK 7 and 8" if not found.major else ""
+            detail = f"the version is {found.major}.{found.minor}, expected 1.0 to 2.x{whose}"
+            raise self._damaged(detail, at + 4, lib.FP_E_VERSION)
+        chunk = Chunk(at, found)
+        yield from self._survey_chunk(chunk, size)
+        return chunk.following
 
     def _no_chunk(self, at: int, data: bytes, size: int) -> int:
         """Skip bytes that are no chunk.  Returns the next chunk's offset.  Errors: FormatError, unless lenient."""
@@ -292,27 +325,27 @@ class JfrReader(Reader):
 
     # ---- columns
 
-    def _choose_columns(self) -> None:
-        """Choose value types for all samples that the survey counted."""
-        self._sampling = [sampling(chunk) for chunk in self._chunks]
-        found: dict[int, None] = {}
-        for chunk, how in zip(self._chunks, self._sampling, strict=True):
+    def _choose_columns(self, first: int) -> None:
+        """Choose value types for all samples that the survey counted, in the chunks from `first` on and before."""
+        chunks = self._chunks[first:]
+        self._sampling += map(sampling, chunks)
+        found = {*self._metrics}
+        for chunk, how in zip(chunks, self._sampling[first:], strict=True):
             for name in chunk.counts:
                 if not (metric := metric_of(name)):
                     continue
                 metric -= 1
                 if metric == lib.FP_JFR_CPU:
                     metric = lib.FP_JFR_WALL if how.is_wall else metric
-                    self._counter = self._counter or ("" if how.is_time else how.event)
-                found[metric] = None
+                    if metric not in self._metrics:
+                        self._counter = self._counter or ("" if how.is_time else how.event)
+                found.add(metric)
         self._metrics = [metric for metric in COLUMNS if metric in found]
-        if self.view == "timeline":
-            self._part = self.model.add_part(Part(extra={"ticks_per_second": 1_000_000_000, **self._times()}))
-        else:
+        if self.view == "stacks" and self._metrics:
             self._use_columns()
 
     def _use_columns(self) -> None:
-        """Begin a part with columns for all metrics."""
+        """Begin a part with columns for all metrics, unless the present one has them."""
         types: list[ValueType] = []
         r, defaults = self._r, {}
         for metric in self._metrics:
@@ -330,16 +363,19 @@ class JfrReader(Reader):
             if second:
                 types.append(ValueType(second, unit))
             defaults[metric] = types[-1].name
-        part = Part(types or [ValueType("samples", "count")])
+        types = types or [ValueType("samples", "count")]
+        if types == self._types:
+            return
+        part = Part(types)
         part.extra |= self._times()
         preferred = next((metric for metric in PREFERRED if metric in defaults), None)
-        shown = (
-            defaults[preferred] if preferred is not None else types[1 if len(types) > 1 else 0].name if types else ""
-        )
-        if types and shown != types[-1].name:
+        shown = defaults[preferred] if preferred is not None else types[len(types) > 1].name
+        if shown != types[-1].name:
             part.extra["default_sample_type"] = shown
-        self._types = part.value_types
-        self._part = self.model.add_part(part)
+        before, self._part = self._part, self.model.add_part(part)
+        if before >= 0:
+            self.model.continued[self._part] = before
+        self._types = types
 
     def _times(self) -> dict[str, Any]:
         """The recording's start, duration and period, as fields of a part."""
@@ -374,6 +410,15 @@ class JfrReader(Reader):
         yield self._range(_EVENTS, chunk.records, chunk.end)
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        r = self._r
+        status = self._feed(in_, batch, err)
+        if status == lib.FP_MORE and r.skip > _SKIPPED and self.source.seekable:
+            at = int(in_.base + in_.pos + r.skip)
+            r.skip = 0
+            self.source.select(at, int(r.stop) - at)
+        return status
+
+    def _feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r, phase = self._r, self._phase
         if phase >= _EVENTS:
             feed = self._feed_events if self.view == "stacks" else self._feed_spans
@@ -393,11 +438,16 @@ class JfrReader(Reader):
 
     def _feed_events(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r = self._r
+        if batch.n and batch.part != self._part:
+            return int(lib.FP_FULL)
         while True:
             if batch.n_values != len(self._types) and lib.fp_batch_set_values(batch, len(self._types)):
                 raise MemoryError("no memory for a batch's values")
-            batch.part = self._part
-            status = int(lib.fp_jfr_feed(r, in_, batch, err))
+            batch.part = max(self._part, 0)
+            if self._phase == _ROWS:
+                status = int(lib.fp_jfr_release(r, batch, err))
+            else:
+                status = int(lib.fp_jfr_feed(r, in_, batch, err))
             if status != lib.FP_ASK:
                 return status
             if batch.n:
@@ -408,7 +458,8 @@ class JfrReader(Reader):
 
     def _feed_spans(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r = self._r
-        batch.part = self._part
+        if self._phase == _ROWS:
+            batch.part = self._part
         while True:
             status = int(lib.fp_jfr_spans(r, in_, err) if self._phase == _EVENTS else lib.fp_jfr_pull(r, batch, err))
             if status != lib.FP_ASK:
