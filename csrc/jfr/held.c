@@ -1,20 +1,21 @@
 /* Samples that wait to be added up.
  *
- * If few samples are equal to one in the same batch, most would become rows of their own, in random order, and be
- * looked up again by whoever adds up rows.  Instead they are added up here, over all chunks, and become rows sorted by
- * stack:
+ * If few samples are equal to one in the same batch, most would become rows of their own, in random order, and an
+ * operator would look each of them up again.  Instead they are added up here, over all chunks, and become rows sorted
+ * by stack:
  *
  *   stack 7 of thread 1 | 3 of 2 | 7 of 2 | 7 of 1      becomes      3 of 2: 1 | 7 of 1: 2 | 7 of 2: 1
  *
- * Rows of a stack follow each other: those who write or compress them find what they share in the caches.
+ * Rows of a stack follow each other, so writers and compressors find what they share in the caches.
  *
  * The table has open addressing with short searches.  When it is full, or a search is too long, the samples become rows
  * and it is empty again, so its size is limited and keys that collide on purpose cost nothing.
  */
+#include "jfr/held.h"
+
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "jfr/private.h"
 
 enum { LEAST = 1 << 16, MOST = 1 << 20, FAR = 64 }; /* slots, and those of a search */
 

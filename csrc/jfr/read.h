@@ -105,9 +105,9 @@ struct fp_jfr_reader {
     struct fp_model *model;
     struct fp_rounds rounds; /* timelines */
     int32_t lenient;
-    int32_t timeline;    /* read events with durations, not samples */
-    int32_t is_summed;   /* add up samples with equal stacks and labels: single times are not needed */
-    int32_t is_portable; /* for tests: use no instructions that only some processors have */
+    int32_t timeline;     /* read events with durations, not samples */
+    int32_t is_summed;    /* add up samples with equal stacks and labels: single times are not needed */
+    int32_t is_portable;  /* for tests: use no instructions that only some processors have */
     int32_t always_holds; /* for tests: every sample that can waits to be added up */
     /* options */
     int32_t kinds;                 /* add suffixes to names for how code was compiled: _[j] ... */

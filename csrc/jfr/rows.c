@@ -1,5 +1,5 @@
 /* Converts events to rows. */
-#include "jfr/private.h"
+#include "jfr/held.h"
 
 /* ---- values ---- */
 
@@ -155,8 +155,8 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
         if (has_keys && !missing && r->counts.dangling == between) *place = made;
     }
     const struct fp_jfr_slot *start = &slots[FP_JFR_START];
-    put(r, start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0, context->label, context->thread, metric, stack,
-        amounts[0], amounts[1], 1, out);
+    put(r, start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0, context->label, context->thread, metric,
+        stack, amounts[0], amounts[1], 1, out);
     return 0;
 }
 
@@ -195,8 +195,8 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     r->counts.truncated += stack->also;
     if (one->held && fp_jfr_hold(r, one->held, one->slots[FP_JFR_START], value)) return 1;
     if (one->summed) remember(r, one, context->metric, stack, out);
-    put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context->label, context->thread, context->metric, stack->known - 1, 1,
-        value, 1, out);
+    put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context->label, context->thread, context->metric, stack->known - 1,
+        1, value, 1, out);
     return 1;
 }
 
@@ -212,7 +212,7 @@ static void prefetch(struct fp_jfr_reader *r, struct fp_jfr_ready *ready, uint32
             const uint8_t *p = r->arena + stack->at - 1;
             for (int i = 0; i < 4; i++) __builtin_prefetch(p + 64 * i);
         } else if (holds && is_context(r, one->context, one->type, one->slots[FP_JFR_EVENT_THREAD],
-                                          one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS])) {
+                                       one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS])) {
             one->held = fp_jfr_held_key(r, one->context, stack->known - 1);
             if (one->held) __builtin_prefetch(&r->held->rows[fp_jfr_held_slot(r->held, one->held)], 1);
         }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "jfr/private.h"
+#include "jfr/held.h"
 
 enum { LEAST_CHUNK_HEAD = 8 };
 

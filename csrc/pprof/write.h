@@ -65,10 +65,11 @@ struct fp_pprof_writer {
     struct fp_table out_functions, out_locations, out_mappings;
     uint8_t *seen; /* by mapping of the file: the properties of its locations */
     uint32_t cap_seen;
-    /* Bytes written for stacks, label chains and threads, to be copied when they repeat.  Limited to FP_PPROF_MEMO_BYTES. */
+    /* Bytes written for stacks, label chains and threads, to be copied when they repeat.  Limited to
+     * FP_PPROF_MEMO_BYTES. */
     struct fp_buf memo;
-    uint32_t *memo_stacks,
-        *memo_labels, *memo_threads; /* by id of the model: offset in memo, of a u32 length and the bytes; 0 = none */
+    uint32_t *memo_stacks, *memo_labels,
+        *memo_threads; /* by id of the model: offset in memo, of a u32 length and the bytes; 0 = none */
     uint32_t cap_memo_stacks, cap_memo_labels, cap_memo_threads;
     uint32_t n_first, n_again;      /* stacks written for the first time, and those found in the memo */
     int few_again;                  /* hardly any is found, so none is looked up or stored any more */

@@ -83,7 +83,6 @@ class Summary:
             yield batch
         self.count(model)
 
-
     def _continue(self, model: Model, part: int) -> None:
         """Count the totals so far as those of a part that continues the present one."""
         names = [type_.name for type_ in model.parts[part].value_types]
@@ -93,6 +92,7 @@ class Summary:
         self.reserve(len(names))
         for k, total in zip(columns, before, strict=True):
             self._totals[k] = total
+
 
 class Input:
     """An input's facts for the plan, and its rows.  A Reader is an open Input."""

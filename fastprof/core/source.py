@@ -70,9 +70,9 @@ class Source:
     A decoder reads the window through `in_`, a `struct fp_in`.  Offsets are absolute in the decompressed bytes.
 
     `seekable`: `select` may go backwards; `spool` makes that possible through a temporary file, `spool_part` for a
-    part of the input at a time, `use_ranges` for a remote object.  `again`: another Source can read the same bytes from the beginning.  `pinned`: `pin` has set size
-    and identity.  `identity` is compared to see whether a file or object opened by path is unchanged when it is opened
-    again; None for others.
+    part of the input at a time, `use_ranges` for a remote object.  `again`: another Source can read the same bytes from
+    the beginning.  `pinned`: `pin` has set size and identity.  `identity` is compared to see whether a file or object
+    opened by path is unchanged when it is opened again; None for others.
 
     A file object that can seek is read from its beginning; it belongs to the caller and stays open.  For a directory
     (`folder`), the window shows the files one after the other; `head` is empty and `size` unknown.

@@ -370,8 +370,8 @@ class Rows:
             }
             for i in range(len(batch)):
                 for metric, values in columns.items():
-                    if values[i] and batch["stack"][i]:
-                        yield self._stack(int(batch["stack"][i])), metric, int(values[i]), self._state(batch["label"][i])
+                    if values[i] and (stack := int(batch["stack"][i])):
+                        yield self._stack(stack), metric, int(values[i]), self._state(int(batch["label"][i]))
 
     def _stack(self, node: int) -> str:
         names = []

@@ -74,8 +74,7 @@ static int feed(struct run *run, enum step what, struct fp_in *in, struct fp_err
         case METADATA: return fp_jfr_metadata(run->r, in, err);
         case CONSTANTS: return fp_jfr_constants(run->r, in, err);
         case EVENTS: return run->r->timeline ? fp_jfr_spans(run->r, in, err) : fp_jfr_feed(run->r, in, run->out, err);
-        case ROWS:
-            return run->r->timeline ? fp_jfr_pull(run->r, run->out, err) : fp_jfr_release(run->r, run->out, err);
+        case ROWS: return run->r->timeline ? fp_jfr_pull(run->r, run->out, err) : fp_jfr_release(run->r, run->out, err);
         default: return fp_jfr_walk(run->r, what == WALK_OPEN, in, err);
     }
 }

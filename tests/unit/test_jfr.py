@@ -324,7 +324,9 @@ def counted(text: str) -> Counter[str]:
 # ---- samples that are added up, and processors without certain instructions
 
 
-def totals(data: bytes, *, summed: bool, portable: bool, holds: bool = False) -> tuple[Counter[Any], int, tuple[int, int]]:
+def totals(
+    data: bytes, *, summed: bool, portable: bool, holds: bool = False
+) -> tuple[Counter[Any], int, tuple[int, int]]:
     """Values and numbers of samples by stack, labels and thread; the rows; first and last time."""
     model, log = Model(), Log()
     reader = JfrReader(Source(data), model, Options(), log)
@@ -398,7 +400,7 @@ def test_sums_of_values_beyond_64_bits_become_several_rows(holds: bool) -> None:
     for ticks in range(1000):
         chunk.event("jdk.ObjectAllocationInNewTLAB", ticks, thread, stack, class_, 16, (1 << 55) - 1)
     found, rows, _ = totals(chunk.bytes(), summed=True, portable=False, holds=holds)
-    assert 4 <= rows < 8
+    assert 4 <= rows < (150 if holds else 8)  # the rest of a group becomes single rows
     assert {what: n for (_, what), n in found.items()} == {"samples": 1000, 0: 1000, 1: 1000 * ((1 << 55) - 1)}
 
 
