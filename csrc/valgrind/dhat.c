@@ -154,8 +154,9 @@ static int add_held(struct fp_valgrind *d, struct fp_err *err) {
     if (!h->is_point) return 0;
     h->is_point = 0;
     const uint32_t stack = fp_strings_intern_hashed(&d->stacks, h->fs, h->n_fs * sizeof *h->fs, h->hash);
-    if (stack == FP_NO_ID || fp_array_zeroed(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums))
+    if (stack == FP_NO_ID || fp_array_room(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums))
         return fp_no_memory(err);
+    while (d->n_sums <= stack) d->sums[d->n_sums++] = (struct fp_valgrind_sums){0};
     return add(d, stack, h->value, h->at, err);
 }
 
@@ -582,7 +583,7 @@ static int end_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err *e
 }
 
 int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err) {
-    const uint32_t n_stacks = d->stacks.n < d->cap_sums ? d->stacks.n : d->cap_sums;
+    const uint32_t n_stacks = d->n_sums;
     const int status = d->nodes ? 0 : end_stacks(d, n_stacks, err);
     if (status) return status;
     for (; d->next < n_stacks; d->next++) {

@@ -84,7 +84,7 @@ struct fp_valgrind {
     uint64_t highest_at;
     struct fp_strings stacks; /* indices of frames, innermost first */
     struct fp_valgrind_sums *sums;
-    uint32_t cap_sums;
+    uint32_t n_sums, cap_sums;
     int32_t has_empty;                   /* the frame table has an empty entry */
     uint32_t *table, n_table, cap_table; /* the frame table: strings of `texts` */
     struct fp_valgrind_place {

@@ -317,6 +317,12 @@ class Model:
         strings = self.intern(file), self.intern(name), self.intern(system_name)
         return self._row(lib.fp_model_function, object_id, *strings, line)
 
+    def function_of(self, name: int, file: int, object_id: int) -> int:
+        """The same from ids of strings, for callers that keep them."""
+        if not (0 <= name < self._strings.n and 0 <= file < self._strings.n):
+            raise IndexError(f"strings {name} and {file} of {self._strings.n}")
+        return self._row(lib.fp_model_function, self._known("objects", object_id), file, name, 0, 0)
+
     def line(self, function_id: int, line: int = 0, column: int = 0, outer: int = 0) -> int:
         """An entry of a line chain; `outer` is the entry into which it is inlined."""
         function_id = self._known("functions", function_id)

@@ -6,8 +6,9 @@ import re
 
 from fastprof.core.model import Model
 
-_ADDRESS = re.compile(rb"0x([0-9A-Fa-f]{1,16}): ")
-_LINE = re.compile(rb"(.*?):(\d{1,9})(?::\d{1,9})?", re.DOTALL)
+_ADDRESS = re.compile(rb"0x([0-9A-Fa-f]{1,16}): (.*)", re.DOTALL)
+# With a place, which follows the last blank and parenthesis; heaptrack writes only the object.
+_PLACED = re.compile(rb"0x([0-9A-Fa-f]{1,16}): (.*) \((?:in (.*)|(.*?):(\d{1,9})(?::\d{1,9})?|(.*))\)", re.DOTALL)
 
 
 def split(text: bytes) -> tuple[int, bytes, bytes, bytes, int]:
@@ -17,27 +18,35 @@ def split(text: bytes) -> tuple[int, bytes, bytes, bytes, int]:
     >>> split(b"0x109611: operator+<char, std::char_traits<char> > (string.h:35)")
     (1086993, b'operator+<char, std::char_traits<char> >', b'', b'string.h', 35)
     """
-    m = _ADDRESS.match(text)
-    if not m:
-        return 0, text, b"", b"", 0
-    address, rest = int(m[1], 16), text[m.end() :]
-    at = rest.rfind(b" (")
-    if at < 0 or not rest.endswith(b")"):
-        return address, rest, b"", b"", 0
-    name, place = rest[:at], rest[at + 2 : -1]
-    if place.startswith(b"in "):
-        return address, name, place[3:], b"", 0
-    if found := _LINE.fullmatch(place):
-        return address, name, b"", found[1], int(found[2])
-    return address, name, place, b"", 0  # heaptrack writes only the object
+    if m := _PLACED.fullmatch(text):
+        address, name, object_, file, line, other = m.groups()
+        return int(address, 16), name, object_ or other or b"", file or b"", int(line or 0)
+    if m := _ADDRESS.fullmatch(text):
+        return int(m[1], 16), m[2], b"", b"", 0
+    return 0, text, b"", b"", 0
 
 
 class Places:
-    """Adds frames to a model.  Most functions have several frames, so their ids are kept."""
+    """Adds frames to a model.  Most functions have several frames, and most names several functions, so their ids are
+    kept.
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self._strings: dict[bytes, int] = {b"": 0}
+        self._objects: dict[bytes, int] = {b"": 0}
         self._functions: dict[tuple[bytes, bytes, bytes], int] = {}
+
+    def _string(self, text: bytes) -> int:
+        found = self._strings.get(text)
+        if found is None:
+            found = self._strings[text] = self._model.intern(text)
+        return found
+
+    def _function(self, name: bytes, object_: bytes, file: bytes) -> int:
+        if object_ not in self._objects:
+            self._objects[object_] = self._model.object(object_)
+        return self._model.function_of(self._string(name or b"???"), self._string(file), self._objects[object_])
 
     def enter(self, text: bytes) -> tuple[int, int, int]:
         """Add a frame.  Returns (address, function, line); function 0: only an address is known."""
@@ -45,7 +54,7 @@ class Places:
         if name in (b"???", b"") and address and not object_:
             return address, 0, 0
         key = name, object_, file
-        if key not in self._functions:
-            object_id = self._model.object(object_) if object_ else 0
-            self._functions[key] = self._model.function(name or b"???", file, object_id)
-        return address, self._functions[key], line
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = self._function(*key)
+        return address, function, line
