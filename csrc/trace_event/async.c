@@ -112,7 +112,7 @@ static uint32_t slot_at(struct track *t, int64_t time) {
 static int thread_of_slot(struct fp_trace_read *r, uint32_t track, uint32_t slot, uint32_t *thread) {
     struct track *t = &r->async->tracks[track];
     *thread = t->threads[slot] - 1;
-    if (t->threads[slot]) return 0;
+    if (t->threads[slot]) return fp_trace_in_document(r, *thread, fp_table_row(&r->async->track_keys, track)[0] - 1);
     r->async->track = track;
     r->lane = slot;
     r->lane_of = t->threads[0] - 1;

@@ -55,7 +55,7 @@ int fp_trace_samples_end_frame(struct fp_trace_samples_read *r, int in_dictionar
     }
     const struct fp_trace_samples_child child = {f->at, f->id, f->parent, function_of(r), f->hits};
     if (child.function == FP_NO_ID) return fp_no_memory(err);
-    if (in_dictionary) return define(r, FP_SAMPLES_DICTIONARY, &child) ? fp_no_memory(err) : FP_DONE;
+    if (in_dictionary) return define(r, fp_trace_samples_dictionary(r), &child) ? fp_no_memory(err) : FP_DONE;
     /* nested nodes: its children have set the parents of their own children already */
     for (uint32_t i = f->first_child; i < r->n_children; i++)
         if (!r->children[i].parent) r->children[i].parent = f->id;

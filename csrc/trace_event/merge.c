@@ -128,6 +128,15 @@ static uint32_t thread_of(const struct fp_trace_lanes *l, uint32_t lane) {
     return lane ? l->lanes[lane].thread - 1 : l->thread;
 }
 
+/* Rows of a thread belong to the part of its document.  FP_DONE, or FP_FULL if the batch has rows of another part. */
+static int choose_part(const struct fp_trace_read *r, uint32_t thread, struct fp_batch *out) {
+    if (FP_LIKELY(!r->parts)) return FP_DONE;
+    const uint32_t part = r->parts[thread < r->cap_document_of ? r->document_of[thread] : 0];
+    if (out->n && out->part != part) return FP_FULL;
+    out->part = part;
+    return FP_DONE;
+}
+
 /* Adds the exits of calls that end before the head.  FP_FULL or FP_DONE. */
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
@@ -208,7 +217,9 @@ int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err 
             return status == FP_E_NOMEM ? fp_no_memory(err) : status;
         }
         status = r->has_head ? FP_DONE : next_record(r);
+        if (!status) status = choose_part(r, r->lanes.thread, out);
         if (!status) status = end_calls(r, out);
+        if (!status && r->has_head) status = choose_part(r, r->head.thread, out);
         if (!status && r->has_head) status = put_head(r, out);
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;

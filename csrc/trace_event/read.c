@@ -34,6 +34,7 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     }
     free(r->stacks_of);
     free(r->function_of);
+    free(r->document_of);
     free(r->records);
     free(r->heap);
     fp_trace_lanes_free(&r->lanes);
@@ -46,8 +47,9 @@ void fp_trace_read_free(struct fp_trace_read *r) {
 static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
     const int status = fp_trace_thread_of(&r->thread_ids, thread);
     if (status == FP_ASK) r->request = FP_TRACE_THREAD;
-    return status ? status
-                  : fp_array_zeroed(&r->stacks_of, &r->cap_stacks, (uint64_t)*thread + 1, sizeof *r->stacks_of);
+    if (status) return status;
+    if (fp_trace_in_document(r, *thread, r->thread_ids.document)) return FP_E_NOMEM;
+    return fp_array_zeroed(&r->stacks_of, &r->cap_stacks, (uint64_t)*thread + 1, sizeof *r->stacks_of);
 }
 
 static uint32_t name_of(struct fp_trace_read *r) {

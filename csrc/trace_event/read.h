@@ -103,6 +103,7 @@ struct fp_trace_read {
     struct fp_trace_record *records;
     uint32_t n_records, run, n_runs;
     struct fp_trace_run *runs; /* caller-owned */
+    const uint32_t *parts;     /* by document, set for FP_TRACE_MERGE if there are several; caller-owned */
     /* counted */
     uint64_t events, counters, flows, other_events, other_args, nameless_ends, negative_times, backwards, cut, in_lanes,
         empty, stray_elements, broken;
@@ -128,6 +129,8 @@ struct fp_trace_read {
     struct fp_trace_async *async;
     struct fp_trace_stack *stacks_of; /* by thread: open calls */
     uint32_t cap_stacks, cap_records, closing;
+    uint32_t *document_of; /* by thread, of documents after the first */
+    uint32_t cap_document_of;
     uint64_t order;
     int64_t first; /* the earliest time, or 0 */
     int64_t base;  /* nanoseconds added to all times; those of a document whose base differs already include that */

@@ -94,6 +94,15 @@ enum fp_trace_field {
 /* What the reader is in, within an event. */
 enum { TRACE_IN_ARGS = 1, TRACE_IN_ID2 = 2 };
 
+/* Records the document of a thread.  0 or FP_E_NOMEM. */
+static inline int fp_trace_in_document(struct fp_trace_read *r, uint32_t thread, uint32_t document) {
+    if (FP_LIKELY(!document)) return 0;
+    if (fp_array_zeroed(&r->document_of, &r->cap_document_of, (uint64_t)thread + 1, sizeof *r->document_of))
+        return FP_E_NOMEM;
+    r->document_of[thread] = document;
+    return 0;
+}
+
 /* fields.c. */
 void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in);
 uint32_t fp_trace_field_of(const struct fp_json *j);

@@ -2,9 +2,11 @@
 #include "trace_event/samples_private.h"
 
 uint32_t fp_trace_samples_profile(struct fp_trace_samples_read *r) {
-    const uint32_t key[3] = {r->event.process, r->event.id, 1}, row = fp_table_intern(&r->profile_keys, key);
+    const uint32_t document = r->thread_ids.document, key[3] = {r->event.process, r->event.id, document + 1};
+    const uint32_t row = fp_table_intern(&r->profile_keys, key);
     if (row == FP_NO_ID || fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)row + 1, sizeof *r->profiles))
         return FP_NO_ID;
+    r->profiles[row].document = document;
     return row;
 }
 
@@ -30,7 +32,7 @@ static uint32_t add_row(struct fp_trace_samples_read *r, struct fp_batch *out, u
 static int end_sample(struct fp_trace_samples_read *r, struct fp_trace_samples_profile *p, int64_t now,
                       struct fp_batch *out) {
     if (!p->open) return 0;
-    const int status = room(out, r->part, 2);
+    const int status = room(out, r->part + p->document, 2);
     if (status) return status;
     const struct fp_trace_samples_node *node = &r->nodes[p->node];
     uint32_t stack = node->stack;
@@ -122,7 +124,7 @@ static uint32_t type_of(struct fp_trace_samples_read *r, int is_event) {
 /* The profile of a node with hits, or NULL if the profile has samples. */
 static const struct fp_trace_samples_profile *profile_of_hits(const struct fp_trace_samples_read *r, uint32_t node) {
     const uint32_t owner = r->node_keys.words[2 * (size_t)node] - 1;
-    if (owner == FP_SAMPLES_DICTIONARY || owner >= r->cap_profiles || r->nodes[node].hits <= 0) return NULL;
+    if (owner >= r->cap_profiles || r->nodes[node].hits <= 0) return NULL; /* of a dictionary; without hits */
     return r->profiles[owner].n_samples ? NULL : &r->profiles[owner];
 }
 
@@ -142,7 +144,7 @@ static int hits_of_nodes(struct fp_trace_samples_read *r, struct fp_batch *out, 
     for (; r->hit < r->node_keys.n; r->hit++) {
         const struct fp_trace_samples_profile *p = profile_of_hits(r, r->hit);
         if (!p) continue;
-        const int status = room(out, r->named, n_values);
+        const int status = room(out, r->named + p->document, n_values);
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
         const uint32_t i = add_row(r, out, r->nodes[r->hit].stack, p->thread, p->start);
@@ -168,7 +170,7 @@ static int stack_of(struct fp_trace_samples_read *r, uint32_t *stack, struct fp_
     struct fp_model *m = r->model;
     *stack = e->stack;
     if (e->has_sf) {
-        const uint32_t node = fp_trace_samples_node(r, FP_SAMPLES_DICTIONARY, e->sf);
+        const uint32_t node = fp_trace_samples_node(r, fp_trace_samples_dictionary(r), e->sf);
         if (!node)
             return fp_trace_samples_broken(r, e->at, "a sample refers to a frame that is not in stackFrames", NULL,
                                            err);
@@ -198,7 +200,7 @@ int fp_trace_samples_of_event(struct fp_trace_samples_read *r, struct fp_batch *
     status = stack_of(r, &stack, err);
     if (status || r->broken != broken) return status;
     const uint32_t n_values = r->types.n - 1;
-    status = room(out, r->named, n_values);
+    status = room(out, r->named + r->thread_ids.document, n_values);
     if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (status) return status;
     const uint32_t i = add_row(r, out, stack, thread, e->ts);

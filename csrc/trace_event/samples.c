@@ -159,6 +159,13 @@ static uint32_t key_of(const struct fp_json *j) {
     return NO_KEY;
 }
 
+/* Forgets the nodes and the columns of an event. */
+static void forget(struct fp_trace_samples_read *r) {
+    r->n_children = r->n_outer = r->zero_based = r->written = r->loaded = 0;
+    r->pos = 0;
+    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].n = 0, r->columns[i].total = 0;
+}
+
 static void begin(struct fp_trace_samples_read *r, const struct fp_in *in, uint8_t within) {
     const uint64_t at = in->base + in->pos;
     switch (within) {
@@ -179,10 +186,7 @@ static void begin(struct fp_trace_samples_read *r, const struct fp_in *in, uint8
         case CALL: r->frame.is_call = 1; break;
         default: break;
     }
-    if (within != EVENT) return;
-    r->n_children = r->written = r->loaded = 0;
-    r->pos = 0;
-    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].n = 0, r->columns[i].total = 0;
+    if (within == EVENT) forget(r);
 }
 
 /* ---- values ---- */
@@ -519,40 +523,43 @@ static int token(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_ba
     return status;
 }
 
-/* Another value follows, which may be a document: as text after the end it is skipped, as a document refused. */
+/* Another value follows: a document, or only text. */
 static int continues(struct fp_trace_samples_read *r, const struct fp_in *in) {
     struct fp_json *j = &r->json;
     if (j->rest != 2 || !(in->p[in->pos] == '{' || in->p[in->pos] == '[')) return 0;
-    r->after = in->base + in->pos;
+    r->after = 1;
     fp_json_again(j);
     return 1;
 }
 
-/* A token after the document.  A key in an object, or an object in an array, is one of another document. */
-static int token_after(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_err *err) {
+/* A token after a document.  Whether it is one of another document: a key in an object, an object in an array, or the
+ * end of either.  Other text is skipped. */
+static int begins_document(struct fp_trace_samples_read *r, struct fp_in *in) {
     struct fp_json *j = &r->json;
     if (!j->depth && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
+        r->within[1] = becomes(r, NOTHING, j->token == FP_JSON_OBJECT);
         fp_json_take(j, in);
-        return FP_DONE;
+        return 0;
     }
-    r->over = 1;
-    if (j->token != FP_JSON_KEY && j->token != FP_JSON_OBJECT) {
+    if (j->token >= FP_JSON_STRING || j->token == FP_JSON_ARRAY) {
+        r->over = 1;
         j->rest = 2;
-        return FP_DONE;
+        return 0;
     }
-    r->bad_end = 1;
-    return r->lenient ? FP_DONE
-                      : fp_fail(err, FP_E_MALFORMED, r->after, "another document follows, whose samples are not read");
+    r->after = 0;
+    r->thread_ids.document++;
+    r->event = (struct fp_trace_samples_event){0};
+    forget(r);
+    return 1;
 }
 
 int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err) {
     r->second = 1;
-    r->over = 0;
-    r->after = 0;
+    r->over = r->after = 0;
     r->json = (struct fp_json){.loose = 1};
     r->event = (struct fp_trace_samples_event){0};
-    r->n_children = r->n_outer = 0;
-    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].total = 0;
+    r->thread_ids.document = 0;
+    forget(r);
     const int status = fp_trace_samples_make_stacks(r, err);
     if (status) return status;
     for (uint32_t i = 0; i < r->profile_keys.n && i < r->cap_profiles; i++)
@@ -579,10 +586,7 @@ int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, str
             if (!r->seen && !r->lenient)
                 return fp_fail(err, FP_E_MALFORMED, 0, "the object has neither traceEvents, samples nor nodes");
             r->over = !continues(r, in);
-        } else if (r->after) {
-            status = token_after(r, in, err);
-            if (status) return status;
-        } else {
+        } else if (!r->after || begins_document(r, in)) {
             if (j->escaped && j->token == FP_JSON_KEY && fp_json_unescape(j, &r->scratch)) return fp_no_memory(err);
             status = token(r, in, out, err);
             if (status) return status;

@@ -17,6 +17,8 @@
  *
  * A profile without samples may have hit counts: the count of each node becomes a row without a time.
  *
+ * If other documents follow the first one, they are read, too; each has its own threads, frames and profiles.
+ *
  * Memory: linear in frames, profiles and threads.
  */
 #ifndef FP_TRACE_EVENT_SAMPLES_H
@@ -65,6 +67,7 @@ struct fp_trace_samples_node {
 /* A profile of V8. */
 struct fp_trace_samples_profile {
     uint32_t thread;           /* 0: unknown */
+    uint32_t document;         /* that contains it */
     uint32_t node, line, open; /* of the current sample; open: there is one */
     int64_t start, end;        /* nanoseconds; end 0: unknown */
     int64_t clock, shown;      /* the sum of time deltas so far; the maximum of these sums, which rows get */
@@ -108,7 +111,9 @@ struct fp_trace_samples_read {
     struct fp_buf text; /* args.name */
     struct fp_trace_samples_values columns[3];
     struct fp_table types; /* names of samples outside of V8's profiles: row i is value type i - 1 of part `named` */
-    uint32_t part, named; /* the parts of V8's samples and of the other samples; set by the caller between the passes */
+    /* The parts of V8's samples and of the other samples in the first document; those of further ones follow them.
+     * Set by the caller between the passes. */
+    uint32_t part, named;
     /* counted */
     uint64_t rows, others, broken, bad_end, open_end, killed, backwards, rounded, since_year_1;
     uint64_t no_deltas; /* samples without a timeDelta, and timeDeltas without a sample */
@@ -118,7 +123,7 @@ struct fp_trace_samples_read {
     struct fp_json json; /* has further counters */
     /* private from here on */
     int32_t over, seen;
-    uint64_t after;                    /* the offset of the text after the document; 0: not there yet */
+    int32_t after;                     /* a document has ended, and another one has not begun yet */
     uint8_t within[FP_JSON_DEPTH + 2]; /* by depth: the kind of the open level */
     uint32_t key;                      /* the last one */
     struct fp_trace_samples_event event;

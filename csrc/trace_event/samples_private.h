@@ -9,8 +9,10 @@
 
 #include "trace_event/samples.h"
 
-/* Owners of ids: the dictionary of frames, and profiles, by their row. */
-enum { FP_SAMPLES_DICTIONARY = 0 };
+/* Owners of ids: the dictionary of frames of a document, and profiles, by their row. */
+static inline uint32_t fp_trace_samples_dictionary(const struct fp_trace_samples_read *r) {
+    return UINT32_MAX - 1 - r->thread_ids.document;
+}
 
 /* Damaged input: an error or, when lenient, counted. */
 static inline int fp_trace_samples_broken(struct fp_trace_samples_read *r, uint64_t at, const char *what,

@@ -81,6 +81,8 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
             } else if (r->request == FP_TRACE_TRACK) {
                 fp_trace_set_track(r, fp_model_thread(m, 2, r->lane ? r->lane_of + 1 : r->category, r->lane));
             } else if (r->request == FP_TRACE_MERGE) {
+                static const uint32_t parts[4] = {0, 1, 2, 3};
+                if (r->thread_ids.document && r->thread_ids.document < 4) r->parts = parts;
                 free(records);
                 records = merged(r, &last);
             } else {

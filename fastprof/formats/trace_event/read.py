@@ -44,7 +44,9 @@ class TraceEventReader(Reader):
         self._merged, self._left = self._file, self._blocks  # file and blocks of the runs being merged
         self._windows: list[fp_trace_record] = []
         ticks = 0 if re.search(rb'"otherData"\s*:\s*\{[^{}]*"unit"\s*:\s*"ticks"', source.head) else 1_000_000_000
-        self._part = model.add_part(Part(extra={"ticks_per_second": ticks}))
+        self._ticks = ticks
+        self._numbers: list[int] = []  # of parts, by document
+        self._add_parts(1)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         self.source.spool()  # out-of-order events require a second pass
@@ -55,6 +57,13 @@ class TraceEventReader(Reader):
             self._begin(by_time=True)
             yield 0, None
 
+    def _add_parts(self, n_documents: int) -> None:
+        while len(self._numbers) < n_documents:
+            self._numbers.append(self.model.add_part(Part(extra={"ticks_per_second": self._ticks})))
+
+    def _parts(self) -> list[list[Part]]:
+        return [[self.model.parts[number]] for number in self._numbers]
+
     def _begin(self, *, by_time: bool) -> None:
         new = lib.fp_trace_read_new(self.model.c, self.options[LENIENT], by_time)
         self._r = owned(new, lib.fp_trace_read_free, "the reader of trace events")
@@ -62,7 +71,7 @@ class TraceEventReader(Reader):
         self._file, self._blocks = Spilled(), []
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        batch.part = self._part
+        batch.part = self._numbers[0]
         r = self._r
         while (status := lib.fp_trace_feed(r, in_, batch, err)) == lib.FP_ASK:
             if r.request == lib.FP_TRACE_THREAD:
@@ -80,7 +89,7 @@ class TraceEventReader(Reader):
                 lib.fp_trace_set_track(r, lane)
             else:
                 self._refill(r.run)
-        self._threads.add_names([self.model.parts[self._part]])
+        self._threads.add_names(self._parts())
         return int(status)
 
     def _track(self) -> int:
@@ -110,6 +119,10 @@ class TraceEventReader(Reader):
         last = self._runs[n]
         last.records, last.n, last.eof = r.records, r.n_records, 1
         r.runs, r.n_runs = self._runs, n + 1
+        if r.thread_ids.document:
+            self._add_parts(int(r.thread_ids.document) + 1)
+            self._part_of = ffi.new("uint32_t[]", self._numbers)
+            r.parts = self._part_of
 
     def _refill(self, number: int) -> None:
         run, block, size = self._runs[number], self._left[number], ffi.sizeof("struct fp_trace_record")
@@ -123,7 +136,7 @@ class TraceEventReader(Reader):
 
     def finish(self) -> None:
         r, log = self._r, self.log
-        self._threads.add_names([self.model.parts[self._part]], at_end=True)
+        self._threads.add_names(self._parts(), at_end=True)
         count_ends(log, r)
         log.count_all(
             REPORTED,

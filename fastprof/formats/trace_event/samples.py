@@ -51,7 +51,7 @@ class SamplesReader(Reader):
         super().__init__(source, model, options, log)
         self._err = ffi.new("struct fp_err *")
         self._threads = ThreadNames(model)
-        self._parts: list[Part] = []
+        self._parts: list[list[Part]] = []  # by document
         self._files: list[Spilled] = []  # by column of an event
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
@@ -59,6 +59,7 @@ class SamplesReader(Reader):
         new = lib.fp_trace_samples_read_new(self.model.c, self.options[LENIENT])
         self._r = owned(new, lib.fp_trace_samples_read_free, "the reader of samples")
         yield 0, None
+        self._parts = [[] for _ in range(int(self._r.thread_ids.document) + 1)]
         check(lib.fp_trace_samples_again(self._r, self._err), self._err, self.source.name, self.format)
         self._plan()
         yield 0, None
@@ -77,8 +78,12 @@ class SamplesReader(Reader):
         self._threads.add_names(self._parts)
 
     def _add(self, types: list[ValueType]) -> int:
-        self._parts.append(Part(value_types=types))
-        return self.model.add_part(self._parts[-1])
+        """Add a part for each document.  Returns the first one."""
+        first = len(self.model.parts)
+        for parts in self._parts:
+            parts.append(Part(value_types=[*types]))
+            self.model.add_part(parts[-1])
+        return first
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r = self._r
@@ -136,6 +141,8 @@ class SamplesReader(Reader):
             },
         )
         log.facts["samples"] = int(r.rows)
+        if r.thread_ids.document:
+            log.facts["documents"] = int(r.thread_ids.document) + 1
         if r.by_hits != lib.FP_NO_ID:
             log.warn(REPORTED["no-sample-times"], file=self.source.name)
 

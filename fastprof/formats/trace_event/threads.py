@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.model import Model, Part
@@ -13,6 +11,29 @@ if TYPE_CHECKING:
 
 _NO_ID = (1 << 32) - 1
 _LANES = 1 << 31  # lanes get numbers below this, which viewers accept
+
+
+class _Names:
+    """Names of processes and threads in a document."""
+
+    def __init__(self) -> None:
+        self.labels: dict[int, bytes] = {}  # of processes
+        self.processes: dict[int, bytes] = {}
+        self.threads: dict[tuple[int, int], bytes] = {}
+
+    def put(self, part: Part) -> None:
+        """Put the names into a part."""
+        if self.processes or self.labels:
+            part.extra["process_names"] = [*self._labelled().items()]
+        if self.threads:
+            part.extra.pop("thread_names", None)  # keeps the order of keys fixed
+            part.extra["thread_names"] = [(pid, tid, name) for (pid, tid), name in self.threads.items()]
+
+    def _labelled(self) -> dict[int, bytes]:
+        """Names of processes, with the labels that distinguish them: PyTorch calls all of them python."""
+        labels = self.labels
+        named = {pid: name + b" (%s)" % labels[pid] if pid in labels else name for pid, name in self.processes.items()}
+        return named | {pid: name for pid, name in labels.items() if pid not in named}
 
 
 class ThreadNames:
@@ -25,14 +46,18 @@ class ThreadNames:
 
     def again(self) -> None:
         """Forget all names and numbers, because the input is read again."""
-        self._labels: dict[int, bytes] = {}  # of processes
-        self._processes: dict[int, bytes] = {}
-        self._threads: dict[tuple[int, int], bytes] = {}
+        self._names: list[_Names] = []  # by document
         self._n_new = 0  # names not yet copied to the parts
         self._numbers: dict[tuple[Any, ...], int] = {}  # our numbers for ids that are not 32-bit numbers
         self._free = _NO_ID
         self._tids: set[int] = set()  # in use
         self._lane = _LANES
+
+    def _of(self, document: int) -> _Names:
+        """The names of a document."""
+        while len(self._names) <= document:
+            self._names.append(_Names())
+        return self._names[document]
 
     def _number(self, id_: fp_trace_id, *scope: int) -> int:
         """An id as the model holds it.  A text, a number beyond 32 bits, and a thread's number that a lane or track got
@@ -63,8 +88,9 @@ class ThreadNames:
         """Tell the reader its thread."""
         pid, tid = self._ids(ids)
         self._name_process(ids, pid)
-        if (name := self._text_of(ids.tid, tid)) and (pid, tid) not in self._threads:
-            self._threads[pid, tid] = b"thread " + name
+        named = self._of(ids.document).threads
+        if (name := self._text_of(ids.tid, tid)) and (pid, tid) not in named:
+            named[pid, tid] = b"thread " + name
         lib.fp_trace_set_thread(ffi.addressof(ids), self._model.thread(pid, tid, self._input(ids)))
         self._n_new += 1
 
@@ -75,8 +101,9 @@ class ThreadNames:
         return self._inputs[ids.document]
 
     def _name_process(self, ids: fp_trace_ids, pid: int) -> None:
-        if (name := self._text_of(ids.pid, pid)) and pid not in self._processes:
-            self._processes[pid] = name
+        named = self._of(ids.document).processes
+        if (name := self._text_of(ids.pid, pid)) and pid not in named:
+            named[pid] = name
 
     def _unused(self) -> int:
         """The number of an additional thread."""
@@ -89,7 +116,7 @@ class ThreadNames:
         """The model's thread for asynchronous calls of a category in a process."""
         pid, tid = self._number(ids.pid), self._unused()
         self._name_process(ids, pid)
-        self._threads[pid, tid] = b"async " + category if category else b"async"
+        self._of(ids.document).threads[pid, tid] = b"async " + category if category else b"async"
         self._n_new += 1
         return self._model.thread(pid, tid, self._input(ids))
 
@@ -97,40 +124,33 @@ class ThreadNames:
         """The model's thread for a lane of a thread.  The thread's name must be known."""
         input_, pid, tid = self._model.row("threads", thread)
         added = self._unused()
-        name = self._threads.get((pid, tid), b"thread %d" % tid)
-        self._threads[pid, added] = b"%s [%d]" % (name, lane + 1)
+        named = self._of(next(document for document, own in self._inputs.items() if own == input_)).threads
+        name = named.get((pid, tid), b"thread %d" % tid)
+        named[pid, added] = b"%s [%d]" % (name, lane + 1)
         self._n_new += 1
         return self._model.thread(pid, added, input_)
 
     def note(self, ids: fp_trace_ids, text: fp_buf) -> None:
         """Record the name from a metadata event."""
         pid, tid = self._ids(ids)
-        name = bytes(ffi.buffer(text.p, text.n))
+        name, names = bytes(ffi.buffer(text.p, text.n)), self._of(ids.document)
         if ids.meta == 1:
-            self._processes[pid] = name
+            names.processes[pid] = name
         elif ids.meta == 3:
-            self._labels[pid] = name
+            names.labels[pid] = name
         else:
             really = self._text_of(ids.tid, tid)
-            self._threads[pid, tid] = name + (b" (%s)" % really if really else b"")
+            names.threads[pid, tid] = name + (b" (%s)" % really if really else b"")
         ids.noted = 1
         self._n_new += 1
 
-    def add_names(self, parts: Iterable[Part], *, at_end: bool = False) -> None:
-        """Copy the names to the parts, if many are new or `at_end`: copying them for each new name would take quadratic
-        time."""
-        if not self._n_new or (not at_end and self._n_new < (len(self._processes) + len(self._threads)) // 2):
+    def add_names(self, parts: list[list[Part]], *, at_end: bool = False) -> None:
+        """Copy the names to the parts, by document, if many are new or `at_end`: copying them for each new name would
+        take quadratic time."""
+        known = sum(len(names.processes) + len(names.threads) for names in self._names)
+        if not self._n_new or (not at_end and (self._n_new < known // 2 or len(parts) < len(self._names))):
             return
         self._n_new = 0
-        for part in parts:
-            if self._processes or self._labels:
-                part.extra["process_names"] = [*self._labelled().items()]
-            if self._threads:
-                part.extra.pop("thread_names", None)  # keeps the order of keys fixed
-                part.extra["thread_names"] = [(pid, tid, name) for (pid, tid), name in self._threads.items()]
-
-    def _labelled(self) -> dict[int, bytes]:
-        """Names of processes, with the labels that distinguish them: PyTorch calls all of them python."""
-        labels = self._labels
-        named = {pid: name + b" (%s)" % labels[pid] if pid in labels else name for pid, name in self._processes.items()}
-        return named | {pid: name for pid, name in labels.items() if pid not in named}
+        for names, own in zip(self._names, parts, strict=False):
+            for part in own:
+                names.put(part)
