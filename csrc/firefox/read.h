@@ -99,6 +99,7 @@ struct fp_firefox_lib {
     uint32_t thread;                                       /* the thread that has it + 1; 0: shared */
     uint32_t number;                                       /* in its list */
     uint32_t name, path, debug_name, code_id, breakpad_id; /* strings of the model */
+    uint32_t addresses;                                    /* a string: what they count from, in our own profiles */
     int64_t start, end, offset;                            /* raw profiles: its mapping; INT64_MIN: not stated */
     /* set by the caller before the rows */
     uint32_t object, mapping;

@@ -56,6 +56,7 @@ enum scalar_key {
     K_DEBUG_NAME,
     K_CODE_ID,
     K_BREAKPAD_ID,
+    K_ADDRESSES,
     K_START,
     K_END,
     K_OFFSET,

@@ -350,6 +350,7 @@ static void lib_value(struct fp_firefox_read *r, uint32_t text, int64_t number) 
         case K_DEBUG_NAME: l->debug_name = text; break;
         case K_CODE_ID: l->code_id = text; break;
         case K_BREAKPAD_ID: l->breakpad_id = text; break;
+        case K_ADDRESSES: l->addresses = text; break;
         case K_START: l->start = number; break;
         case K_END: l->end = number; break;
         case K_OFFSET: l->offset = number; break;

@@ -69,21 +69,80 @@ int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string) {
     return w->string_of[string] - 1;
 }
 
-/* The resource of an object + 1; 0 without an object.  Negative: FP_E_NOMEM. */
-static int64_t resource_of(struct fp_firefox *w, uint32_t object) {
+/* ---- libraries ---- */
+
+/* A library is an object << 1 | FROM_BASE if its addresses count from the first address at which it is mapped, not in
+ * its file. */
+enum { FROM_BASE = 1 };
+
+/* The resource of a library + 1; 0 without an object.  Negative: FP_E_NOMEM. */
+static int64_t resource_of(struct fp_firefox *w, uint32_t library) {
     const struct fp_model *m = w->model;
+    const uint32_t object = library >> 1;
     if (!object) return 0;
-    if (fp_array_zeroed(&w->object_of, &w->cap_object_of, m->objects.n, sizeof *w->object_of)) return FP_E_NOMEM;
-    if (!w->object_of[object]) {
+    if (fp_array_zeroed(&w->resource_of, &w->cap_resource_of, 2 * (uint64_t)m->objects.n, sizeof *w->resource_of))
+        return FP_E_NOMEM;
+    if (!w->resource_of[library]) {
         const int64_t name = fp_firefox_string(w, fp_table_row(&m->objects, object)[FP_OBJECT_NAME]);
         if (name < 0 || fp_firefox_item(w, FP_FIREFOX_RESOURCE_NAME, name, "") ||
-            fp_array_room(&w->objects, &w->cap_objects, w->n_resources + 1, sizeof *w->objects))
+            fp_array_room(&w->libraries, &w->cap_libraries, w->n_resources + 1, sizeof *w->libraries))
             return FP_E_NOMEM;
-        w->objects[w->n_resources] = object;
-        w->object_of[object] = next_id(&w->n_resources);
+        w->libraries[w->n_resources] = library;
+        w->resource_of[library] = next_id(&w->n_resources);
     }
-    return w->object_of[object];
+    return w->resource_of[library];
 }
+
+/* Finds the first mapping of the same copy of a file for each new mapping: the last one before it that begins at file
+ * offset 0.  Segments lie as far apart as in the file, or a little farther, because of their alignment:
+ *
+ *   mapping 7   0x5500_0000  offset 0
+ *   mapping 8   0x5500_3000  offset 0x2000     first mapping: 7; 0x5500_3010 is 0x3010 from the base
+ */
+static int find_bases(struct fp_firefox *w) {
+    enum { MOST_SPREAD = 1 << 26 };
+    const struct fp_model *m = w->model;
+    if (fp_array_zeroed(&w->base_of, &w->cap_base_of, m->mappings.n, sizeof *w->base_of) ||
+        fp_array_zeroed(&w->last_base, &w->cap_last_base, m->objects.n, sizeof *w->last_base))
+        return FP_E_NOMEM;
+    for (; w->n_mappings < m->mappings.n; w->n_mappings++) {
+        const uint32_t *row = fp_table_row(&m->mappings, w->n_mappings), object = row[FP_MAPPING_OBJECT];
+        const uint64_t start = fp_words_u64(row + FP_MAPPING_START), offset = fp_words_u64(row + FP_MAPPING_OFFSET);
+        if (row[FP_MAPPING_FLAGS] & FP_MAPPING_FROM_BASE) continue;
+        if (!offset) {
+            w->last_base[object] = w->n_mappings;
+            continue;
+        }
+        const uint32_t base = w->last_base[object];
+        const uint64_t first = fp_words_u64(fp_table_row(&m->mappings, base) + FP_MAPPING_START);
+        if (base && start > first && start - first >= offset && start - first - offset <= MOST_SPREAD)
+            w->base_of[w->n_mappings] = base;
+    }
+    return 0;
+}
+
+/* Where the code of a frame is: its library, and the address in it (-1: unknown).  0 or FP_E_NOMEM. */
+static int place_of(struct fp_firefox *w, const uint32_t *frame, uint32_t *library, int64_t *place) {
+    const struct fp_model *m = w->model;
+    const uint32_t mapping = frame[FP_FRAME_MAPPING], *row = fp_table_row(&m->mappings, mapping);
+    const uint32_t object = row[FP_MAPPING_OBJECT];
+    uint64_t address = fp_frame_code(frame);
+    *library = object << 1;
+    *place = -1;
+    w->unplaced += !object && address;
+    if (!object || !address) return 0; /* an address is meaningful only in a library */
+    if (find_bases(w)) return FP_E_NOMEM;
+    const uint32_t base = w->base_of[mapping];
+    if (base)
+        address -= fp_words_u64(fp_table_row(&m->mappings, base) + FP_MAPPING_START);
+    else
+        address = address - fp_words_u64(row + FP_MAPPING_START) + fp_words_u64(row + FP_MAPPING_OFFSET);
+    if (base || (row[FP_MAPPING_FLAGS] & FP_MAPPING_FROM_BASE)) *library |= FROM_BASE;
+    if (!(address >> 53)) *place = (int64_t)address; /* the range of JavaScript's integers */
+    return 0;
+}
+
+/* ---- frames and stacks ---- */
 
 /* The source of a file + 1; 0 without a file.  Negative: FP_E_NOMEM. */
 static int64_t source_of(struct fp_firefox *w, uint32_t file) {
@@ -99,16 +158,16 @@ static int64_t source_of(struct fp_firefox *w, uint32_t file) {
 
 /* Adds a frame in a function or, without one, in code named `name`.  A negative `address` or `line` is unknown.
  * Returns its index + 1, or 0 when memory ran out. */
-static uint32_t new_frame(struct fp_firefox *w, uint32_t function, uint32_t name, uint32_t object, int64_t address,
+static uint32_t new_frame(struct fp_firefox *w, uint32_t function, uint32_t name, uint32_t library, int64_t address,
                           int64_t line, uint32_t depth) {
     const uint32_t *row = fp_table_row(&w->model->functions, function);
     const uint32_t file = function ? row[FP_FUNCTION_FILE] : 0, first = function ? row[FP_FUNCTION_LINE] : 0;
     if (function) {
         name = row[FP_FUNCTION_NAME] ? row[FP_FUNCTION_NAME] : w->unknown;
-        object = row[FP_FUNCTION_OBJECT] ? row[FP_FUNCTION_OBJECT] : object;
+        if (row[FP_FUNCTION_OBJECT] && row[FP_FUNCTION_OBJECT] != library >> 1) library = row[FP_FUNCTION_OBJECT] << 1;
     }
-    const int64_t resource = resource_of(w, object);
-    const uint32_t func = fp_table_intern(&w->funcs, (const uint32_t[]){function, name, object});
+    const int64_t resource = resource_of(w, library);
+    const uint32_t func = fp_table_intern(&w->funcs, (const uint32_t[]){function, name, library});
     if (resource < 0 || func == FP_NO_ID) return 0;
     if (func > w->n_funcs) {
         const int64_t source = source_of(w, file), text = fp_firefox_string(w, name);
@@ -165,15 +224,10 @@ uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t functio
  * memory ran out. */
 static uint32_t frames_of(struct fp_firefox *w, uint32_t frame) {
     struct fp_model *m = w->model;
-    const uint32_t *row = fp_table_row(&m->frames, frame), *mapping = fp_table_row(&m->mappings, row[FP_FRAME_MAPPING]);
-    const uint32_t object = mapping[FP_MAPPING_OBJECT];
-    uint64_t address = fp_frame_code(row);
-    w->unplaced += !object && address;
-    if (!object || !address) /* an address is meaningful only as an offset in a file */
-        address = UINT64_MAX;
-    else
-        address = address - fp_words_u64(mapping + FP_MAPPING_START) + fp_words_u64(mapping + FP_MAPPING_OFFSET);
-    const int64_t place = address >> 53 ? -1 : (int64_t)address; /* the range of JavaScript's integers */
+    const uint32_t *row = fp_table_row(&m->frames, frame);
+    uint32_t library;
+    int64_t place;
+    if (place_of(w, row, &library, &place)) return 0;
     uint32_t n = 0, first = 0, depth = 0;
     for (uint32_t line = row[FP_FRAME_LINES]; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
         if (fp_array_room(&w->above, &w->cap_above, (uint64_t)n + 1, sizeof *w->above)) return 0;
@@ -181,12 +235,12 @@ static uint32_t frames_of(struct fp_firefox *w, uint32_t frame) {
     }
     if (!n) {
         const uint32_t name = fp_frame_name(m, frame, &w->text);
-        return name == FP_NO_ID ? 0 : new_frame(w, 0, name, object, place, -1, 0);
+        return name == FP_NO_ID ? 0 : new_frame(w, 0, name, library, place, -1, 0);
     }
     while (n) {
         const uint32_t *line = fp_table_row(&m->lines, w->above[--n]);
         const int64_t number = (int64_t)line[FP_LINE_LINE] - !line[FP_LINE_LINE];
-        const uint32_t made = new_frame(w, line[FP_LINE_FUNCTION], w->unknown, object, place, number, depth++);
+        const uint32_t made = new_frame(w, line[FP_LINE_FUNCTION], w->unknown, library, place, number, depth++);
         if (!made) return 0;
         if (!first) first = made;
     }

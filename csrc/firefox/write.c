@@ -33,11 +33,13 @@ void fp_firefox_free(struct fp_firefox *w) {
     free(w->columns);
     free(w->dirty);
     free(w->threads);
-    free(w->objects);
+    free(w->libraries);
     free(w->thread_of);
     free(w->string_of);
     free(w->source_of);
-    free(w->object_of);
+    free(w->resource_of);
+    free(w->base_of);
+    free(w->last_base);
     free(w->function_of);
     free(w->recent);
     free(w->frame_of);

@@ -94,7 +94,7 @@ struct fp_firefox {
     uint64_t n_strings, n_stacks, n_frames, n_funcs, n_resources, n_sources;
     struct fp_firefox_thread *threads; /* in order of appearance */
     uint32_t n_threads, current;       /* current: the thread of the last row */
-    uint32_t *objects;                 /* by resource: objects of the model */
+    uint32_t *libraries; /* by resource: object of the model << 1 | whether addresses count from its base */
     /* counts */
     uint64_t samples, events, calls;
     uint64_t empty;     /* calls without a sample because their length is 0 */
@@ -103,12 +103,14 @@ struct fp_firefox {
     uint64_t unplaced; /* frames whose address is dropped because its object is unknown */
     uint64_t replaced; /* bytes of names that are not UTF-8 */
     /* private from here on */
-    uint32_t cap_columns, cap_dirty, cap_threads, cap_objects;
-    uint32_t *thread_of, *string_of, *source_of, *object_of, *function_of, *frame_of, *stack_of; /* 0 = none yet */
-    uint32_t cap_thread_of, cap_string_of, cap_source_of, cap_object_of, cap_function_of, cap_frame_of, cap_stack_of;
+    uint32_t cap_columns, cap_dirty, cap_threads, cap_libraries;
+    uint32_t *thread_of, *string_of, *source_of, *resource_of, *function_of, *frame_of, *stack_of; /* 0 = none yet */
+    uint32_t cap_thread_of, cap_string_of, cap_source_of, cap_resource_of, cap_function_of, cap_frame_of, cap_stack_of;
+    uint32_t *base_of, *last_base; /* by mapping, by object: mappings that begin at file offset 0 */
+    uint32_t cap_base_of, cap_last_base, n_mappings;
     uint32_t empty_stack;
     struct fp_firefox_recent *recent;
-    struct fp_table funcs;   /* (function, name, object) */
+    struct fp_table funcs;   /* (function, name, library) */
     struct fp_table paths;   /* (prefix, function) */
     uint64_t first_path;     /* the stack that is row 1 of `paths` */
     uint32_t *above, *nodes; /* scratch: lines, stacks */

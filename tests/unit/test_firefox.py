@@ -96,6 +96,25 @@ def test_places(tmp_path: Path) -> None:
     assert [category["name"] for category in profile["meta"]["categories"]] == ["Other", "lib x.so"]
 
 
+def test_addresses_count_from_the_first_byte_of_a_library_that_is_mapped() -> None:
+    """Segments lie farther apart in memory than in the file.  Only b.so states where it begins."""
+    p = profile_proto.Profile(string_table=["", "n", "count", "/a.so", "/b.so"])
+    p.sample_type.add(type=1, unit=2)
+    for i, (start, offset, name) in enumerate([(0x9000, 0x2000, 3), (0x50000, 0, 4), (0x53000, 0x2000, 4)], 1):
+        p.mapping.add(id=i, memory_start=start, memory_limit=start + 0x3000, file_offset=offset, filename=name)
+        p.location.add(id=i, mapping_id=i, address=start + 0x10)
+    p.sample.add(location_id=[1, 2, 3], value=[1])
+    texts = [convert_bytes(bytes(p.SerializeToString()), "pprof", "firefox", Options(symbolize=False)).data]
+    texts.append(convert_bytes(texts[0], "firefox", "firefox", Options(symbolize=False)).data)
+    for text in texts:
+        profile = json.loads(text)
+        frames, funcs = profile["shared"]["frameTable"], profile["shared"]["funcTable"]
+        libs = [profile["libs"][funcs["resource"][func]] for func in frames["func"]]
+        assert [
+            (lib["path"], lib.get("addresses"), address) for lib, address in zip(libs, frames["address"], strict=True)
+        ] == [("/b.so", "base", 0x3010), ("/b.so", None, 0x10), ("/a.so", None, 0x2010)]
+
+
 def test_threads_of_samples_stay_apart() -> None:
     from tests.support.xraylog import ProfilingLog
 

@@ -249,19 +249,21 @@ class FirefoxReader(Reader):
 
     def _place_libs(self) -> None:
         """Define objects and mappings.  Addresses are relative to their library, so each library gets its own range.
-        In profiles written by fastprof they are file offsets."""
+        In profiles written by fastprof they are file offsets, unless the library states otherwise."""
         r, model = self._r, self.model
         lib.fp_firefox_sort_libs(r)
-        flags = 0 if self._ours else lib.FP_MAPPING_FROM_BASE
-        places: dict[int, tuple[int, int]] = {}  # by object: mapping and base
+        places: dict[tuple[int, int], tuple[int, int]] = {}  # by object and flags: mapping and base
         for i in range(r.n_libs):
             one = r.libs[i]
             one.object = self._object(one)
+            in_file = self._ours and self._text(one.addresses) != "base"
+            flags = 0 if in_file else lib.FP_MAPPING_FROM_BASE
             if one.start == _NONE or one.end == _NONE:
-                if one.object not in places and len(places) + 1 < (1 << 63) // _PLACE:
+                key = one.object, flags
+                if key not in places and len(places) + 1 < (1 << 63) // _PLACE:
                     base = (len(places) + 1) * _PLACE
-                    places[one.object] = model.mapping(one.object, base, base + _PLACE, 0, flags), base
-                one.mapping, one.base = places.get(one.object, (0, 0))
+                    places[key] = model.mapping(one.object, base, base + _PLACE, 0, flags), base
+                one.mapping, one.base = places.get(key, (0, 0))
             elif 0 <= one.start < one.end:
                 offset = max(0, one.offset)
                 one.mapping = model.mapping(one.object, one.start, one.end, offset, flags)

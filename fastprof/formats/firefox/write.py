@@ -275,7 +275,7 @@ class FirefoxWriter(Writer):
 
     def _libs(self) -> bytes:
         libs = []
-        for path, build_id in self._objects():
+        for path, build_id, from_base in self._objects():
             name = path.rpartition("/")[2]
             libs.append(
                 {
@@ -286,20 +286,23 @@ class FirefoxWriter(Writer):
                     "debugPath": path,
                     "breakpadId": "",
                     "codeId": build_id or None,
+                    **({"addresses": "base"} if from_base else {}),  # for reading back: others are file offsets
                 }
             )
         return _text(libs)
 
-    def _objects(self) -> Iterator[tuple[str, str]]:
-        """Path and build id of each resource."""
+    def _objects(self) -> Iterator[tuple[str, str, bool]]:
+        """Of each resource the path, the build id, and whether addresses count from its base."""
         model = self.model
         for i in range(self._w.n_resources):
-            name, build_id = model.row("objects", self._w.objects[i])
-            yield model.string(name).decode("utf-8", "replace"), model.string(build_id).decode("utf-8", "replace")
+            name, build_id = (
+                model.string(id_).decode("utf-8", "replace") for id_ in model.row("objects", self._w.libraries[i] >> 1)
+            )
+            yield name, build_id, bool(self._w.libraries[i] & 1)
 
     def _meta(self, part: Part) -> dict[str, Any]:
         timeline = self.view == "timeline"
-        names = [path.rpartition("/")[2] for path, _ in self._objects()]
+        names = [path.rpartition("/")[2] for path, *_ in self._objects()]
         categories = [("Other", "grey"), *zip(names, _COLOURS, strict=False)]
         texts = [(key or b"Comment", text) for key, text in descriptions_of(part)]
         texts += [(b"Comment", text) for text in comments_of(part)]
