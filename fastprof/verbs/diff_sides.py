@@ -102,14 +102,15 @@ class Both(Input):
             yield batch
 
     def _rows_of(self, run: int, pipeline: plan.Pipeline) -> Iterator[Batch]:
-        def compared(rows: Iterator[Batch]) -> Iterator[Batch]:
-            rows = self._heaps.paired(rows, self._names[run])
-            return self._agreement.compared(self._agreement.named(rows, self._names[run]))
+        def paired(rows: Iterator[Batch]) -> Iterator[Batch]:
+            return self._heaps.paired(rows, self._names[run])
 
         if self._inclusive:
-            rows = self._inclusive.rows(pipeline, compared)
+            rows = self._inclusive.rows(pipeline, paired)
         else:
-            rows = compared(pipeline.rows(self._model, self._log))
+            rows = paired(pipeline.rows(self._model, self._log))
+        # an input's own parts may differ: as a graph they have the same value types
+        rows = self._agreement.compared(self._agreement.named(rows, self._names[run]))
         if self._groups is None:
             return rows
         return to_graph(self._groups.as_functions(rows), self._model, pipeline.options, self._log)
