@@ -148,18 +148,18 @@ class Pipeline(NamedTuple):
             rows = self.remaining.seen(through(rows, branch.operators, holds))
             renewed = holds._replace(keeps_stacks=not branch.renews_stacks) if stacks else holds
             rows = through(rows, branch.bridge, renewed)
-            if labels and not stacks:
-                rows = labelled(rows, model, labels.of(branch.inputs[0].name, log))
+            if labels and branch.inputs[0].view != self.view:
+                rows = labelled(rows, model, labels.of(branch.inputs[0].name, log), self.view)
             return rows if stacks else self._valued(rows, model, agreement)
 
         labels = None
-        if self.view == "stacks" and bridges.LABEL_INPUTS.is_requested(options):
+        if bridges.keeps_input_labels(self.view, self.holds) and bridges.LABEL_INPUTS.is_requested(options):
             from fastprof.bridges.rows.label import InputLabels, labelled
 
             labels = InputLabels(options)
 
         def read(input_: Input) -> Iterator[Batch]:
-            given = labels.of(input_.name, log) if labels and input_.view == "stacks" else {}
+            given = labels.of(input_.name, log) if labels and input_.view == self.view else {}
             rows = selected(input_, model, options, log, capacity, encoded=encoded, labels=given)
             rows = watch.given(rows) if watch else rows
             return agreement.named(rows, input_.name) if agreement else rows
@@ -244,7 +244,7 @@ def selected(
 ) -> Iterator[Batch]:
     """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows.
 
-    `labels`: labels added to its samples before.
+    `labels`: labels added to its samples, or to the parts of a graph, before.
     """
     operator = bridges.SELECT[input_.view]
     filters_here = [option for option in operator.options if option in options and option not in input_.selects]
@@ -252,7 +252,7 @@ def selected(
     if labels:
         from fastprof.bridges.rows.label import labelled
 
-        rows = labelled(rows, model, labels)
+        rows = labelled(rows, model, labels, input_.view)
     if not filters_here:
         return rows
     filters = Options(**{option.name: options[option] for option in filters_here})
@@ -340,8 +340,8 @@ def _pipeline(
         used.update(*(one.switches for one in found), *(one.options for one in requested))
         return requested
 
-    labelled = view == "stacks" and bridges.LABEL_INPUTS.is_requested(options)
-    used.update(*(one.options for one in _of_each_input([view])))
+    labelled = bridges.keeps_input_labels(view, holds) and bridges.LABEL_INPUTS.is_requested(options)
+    used.update(*(one.options for one in _of_each_input([view], holds)))
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}
     # if some input has stacks with addresses, all stacks use the same operators
@@ -485,7 +485,7 @@ def _reachable(end: End) -> Iterator[Operator]:
     targets = [end.view] if end.view in views else views
     pairs = [*product(views, targets)] if end.view else [*zip(views, views, strict=True)]
     yield from (one for one in bridges.BRIDGES if (one.source, one.target) in pairs)
-    yield from _of_each_input(targets)
+    yield from _of_each_input(targets, end.holds)
     yield from _placed(end, bridges.BEFORE, pairs)
     yield from _after(end, targets)
 
@@ -505,9 +505,9 @@ def _placed(end: End, operators: Iterable[Operator], pairs: Iterable[tuple[str, 
     yield from (one for one in operators if one.place not in done and any(map(one.has_place, cases)))
 
 
-def _of_each_input(targets: Iterable[str]) -> Iterator[Operator]:
+def _of_each_input(targets: Iterable[str], holds: Holds) -> Iterator[Operator]:
     """The operators that a pipeline to one of these views applies where an input gets its stacks or values."""
-    if "stacks" in targets:
+    if any(bridges.keeps_input_labels(view, holds) for view in targets):
         yield bridges.LABEL_INPUTS
     if {*targets} - {"timeline"}:
         yield bridges.RENAME_VALUES

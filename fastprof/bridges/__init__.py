@@ -388,8 +388,18 @@ SELECT = {
     "graph": _in("graph", "rows.filter:select", "graphs", (PART, THREADS)),
 }
 
-# For stacks it precedes the filters, for other views it follows the bridge to stacks: the plan places it per input.
-LABEL_INPUTS = _in("stacks", "rows.label:labelled", "stacks", INPUT_LABELS, switches=INPUT_LABELS)
+
+def keeps_input_labels(view: str, holds: Holds) -> bool:
+    """Whether labels of inputs are kept: by samples, and by parts of a graph if they are written."""
+    header = holds.header
+    return view == "stacks" or (
+        view == "graph" and ("input_labels" in header if header is not None else holds.verbatim)
+    )
+
+
+# It precedes the filters if the input has the view to which the plan leads, else it follows the bridge: the plan places
+# it per input.
+LABEL_INPUTS = _in("any", "rows.label:labelled", "stacks and parts of graphs", INPUT_LABELS, switches=INPUT_LABELS)
 
 # For timelines it follows the bridge, which makes their values: the plan places it for each input.
 RENAME_VALUES = _in("any", "rows.value_names:renamed", "stacks and graphs", (RENAME_VALUE,), switches=(RENAME_VALUE,))

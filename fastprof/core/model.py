@@ -181,6 +181,8 @@ EXTRA: dict[str, Any] = {
     "cpu": range(1 << 63),
     # Keys of labels added by a bridge, not by the source.  By the stack machine: cpu.
     "labels": (str, ...),
+    # Labels of the input (--label-path and others), sorted by key.  By graphs, whose rows have none.
+    "input_labels": ((bytes, bytes), ...),
     # Names of processes and threads of a timeline, by their ids.  By Trace Event JSON.
     "process_names": [(int, bytes)],
     "thread_names": [(int, int, bytes)],

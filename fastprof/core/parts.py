@@ -152,7 +152,14 @@ def descriptions_of(part: Part) -> list[tuple[bytes, bytes]]:
     lines = sorted((at, key, i, text) for key, it in by_key for i, (at, text) in enumerate(text_counts.lines(it)))
     others = total - sum(it[0] for _, it in by_key)
     found += [(key, text) for _, key, _, text in lines]
-    return [*found, *([(b"", b"and %d more" % others)] if others else []), *part.descriptions, *_of_timelines(part)]
+    found += [(b"", b"and %d more" % others)] if others else []
+    return [*found, *part.descriptions, *labels_of(part), *_of_timelines(part)]
+
+
+def labels_of(part: Part) -> tuple[tuple[bytes, bytes], ...]:
+    """The labels of the input that a part of a graph is from."""
+    found: tuple[tuple[bytes, bytes], ...] = part.extra.get("input_labels", ())
+    return found
 
 
 def _of_timelines(part: Part) -> list[tuple[bytes, bytes]]:
@@ -201,7 +208,7 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "period": max,
 }
 # Keys that the merged part keeps only if all parts have them.
-_OF_ALL = {"cpu"}
+_OF_ALL = {"cpu", "input_labels"}
 # Keys merged by other code.
 _MERGED_SEPARATELY = {"merged", "remarks", "pid_text", "thread_text"}
 
@@ -249,10 +256,12 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
             one.comments = [*texts[0]]
         elif texts[0]:
             one.extra[name] = [*texts[0]]
-    if _alike(parts, "descriptions", [part.descriptions for part in parts]):
-        one.descriptions = [*parts[0].descriptions]
+    differ = len({*map(labels_of, parts)}) > 1  # then they are descriptions
+    descriptions = [[*part.descriptions, *(labels_of(part) if differ else ())] for part in parts]
+    if _alike(parts, "descriptions", descriptions):
+        one.descriptions = descriptions[0]
     else:
-        merged["descriptions"] = _descriptions(parts)
+        merged["descriptions"] = _descriptions(parts, descriptions)
     unlike = _combine_extras([part.extra for part in parts], one.extra)
     if creator is not None:
         one.creator = creator
@@ -310,16 +319,18 @@ def _counts_of(part: Part, name: str) -> list[text_counts.TextCounts]:
     return [*found, text_counts.counted([text] if text else [], _n_parts(part))]
 
 
-def _descriptions(parts: list[Part]) -> tuple[int, list[tuple[bytes, text_counts.TextCounts]]]:
+def _descriptions(
+    parts: list[Part], descriptions: list[list[tuple[bytes, bytes]]]
+) -> tuple[int, list[tuple[bytes, text_counts.TextCounts]]]:
     """The number of descriptions, and counts of texts by key; only the first keys in order if there are too many."""
     total = 0
     found: dict[bytes, list[text_counts.TextCounts]] = {}
-    for part in parts:
+    for part, texts in zip(parts, descriptions, strict=True):
         n = _n_parts(part)
         n_merged, by_key = part.extra.get("merged", {}).get("descriptions", (0, []))
         for key, it in by_key:
             found.setdefault(key, []).append(it)
-        own = dict.fromkeys(part.descriptions)
+        own = dict.fromkeys(texts)
         for at, (key, text) in enumerate(own):
             found.setdefault(key, []).append((n, [(text, n, at)]))
         total += n_merged + n * len(own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,72 @@ def test_graphs_and_timelines_become_stacks(dumps: Path) -> None:
         "b.callgrind f": 9,
         "b.callgrind main": 1,
     }
+    for to in ("pstats", "parquet"):  # no format for labels of a graph
+        with pytest.raises(UsageError, match="set_label"):
+            fastprof.convert("a.callgrind", "c", to=to, set_label=["host=a"])
     with pytest.raises(UsageError, match="set_label"):
-        fastprof.convert("a.callgrind", "c.callgrind", set_label=["host=a"])  # a graph has no labels
+        fastprof.top("a.callgrind", set_label=["host=a"])
+
+
+def parts_of(path: str) -> list[tuple[dict[str, str], int]]:
+    """The descriptions of each part of a graph that are labels, and its total."""
+    fastprof.convert(path, "parts.callgrind")
+    parts = re.findall(r"(?s)(.*?)\ntotals: (.*?)\n", Path("parts.callgrind").read_text())
+    return [(dict(re.findall("desc: (host|day|env): (.*)", part)), int(total)) for part, total in parts]
+
+
+GRAPHS = [({"day": day, "host": host}, n) for day, host, n in (("1", "a", 5), ("1", "b", 3), ("2", "a", 10))]
+
+
+@pytest.fixture
+def graphs(dumps: Path) -> Path:
+    """graphs/HOST/DAY-N.callgrind: two files of one host and day, one of each of two others."""
+    for name, n in (("a/1-x", 1), ("a/1-y", 2), ("a/2-x", 9), ("b/1-x", 2)):
+        path = Path(f"graphs/{name}.callgrind")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(GRAPH.replace("4", str(n)))
+    return Path("graphs")
+
+
+def test_graphs_keep_labels_as_parts(graphs: Path) -> None:
+    given: Any = {"label_path": "{host}/{day}-*.callgrind"}
+    for to in ("m.callgrind", "m.fpa"):
+        fastprof.merge("graphs", to, **given)
+        assert parts_of(to) == GRAPHS
+    fastprof.merge(["m.fpa", "m.fpa"], "twice.fpa")  # an archive has labels, by which others are merged
+    assert parts_of("twice.fpa") == [(labels, 2 * n) for labels, n in GRAPHS]
+    fastprof.convert("m.fpa", "one.callgrind", part=2)
+    assert parts_of("one.callgrind") == [GRAPHS[1]]
+    fastprof.merge("m.fpa", "more.fpa", set_label=["host=c", "env=x"])
+    assert parts_of("more.fpa") == [({"day": day, "env": "x", "host": "c"}, n) for day, n in (("1", 8), ("2", 10))]
+    fastprof.archive_add("store.fpa", "graphs", **given)
+    fastprof.merge("store.fpa:*", "m.fpa")
+    assert parts_of("m.fpa") == GRAPHS and parts_of("store.fpa:a/2-x.callgrind") == [GRAPHS[2]]
+
+
+def test_stacks_that_become_a_graph_keep_labels_as_parts(dumps: Path) -> None:
+    fastprof.merge("dumps", "m.callgrind", label_path="{host}/*")
+    want = fastprof.top("dumps", by="label:host", label_path="{host}/*")
+    assert [(labels["host"], n) for labels, n in parts_of("m.callgrind")] == sorted(
+        (row.name, row.self) for row in want.rows
+    )
+
+
+def test_a_tree_of_merges_keeps_parts(graphs: Path) -> None:
+    given: Any = {"label_path": "{host}/{day}-*.callgrind"}
+    fastprof.merge("graphs", "one.fpa", **given)
+    fastprof.batch_merge("graphs", "many.fpa", fan_in=2, jobs=2, **given)
+    assert Path("many.fpa").read_bytes() == Path("one.fpa").read_bytes()
+
+
+def test_formats_without_parts(graphs: Path) -> None:
+    """Cachegrind has one part: labels that differ are descriptions.  pprof reports them."""
+    fastprof.merge("graphs", "m.fpa", label_path="{host}/{day}-*.callgrind")
+    log = fastprof.convert("m.fpa", "m.cachegrind")
+    lines = Path("m.cachegrind").read_text().splitlines()
+    assert "desc: host: a" in lines and "desc: host: b" in lines and "header-fields" not in log.not_representable
+    log = fastprof.convert("m.fpa", "m.folded")
+    assert any("labels" in line for line in log.not_representable.lines())
 
 
 def test_a_table_of_inputs(dumps: Path) -> None:

@@ -11,17 +11,20 @@ all rows.
 
 from __future__ import annotations
 
+import copy
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 
 from fastprof.bridges import LABEL_INPUT, LABEL_PATH, LABELS_FROM, SET_LABEL
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
+from fastprof.core.changed import Changed
 from fastprof.core.errors import FastprofError, check_sums, printable
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
+from fastprof.core.parts import labels_of
 from fastprof.core.path_pattern import compiled
 
 INPUT = "input"  # the key of --label-input, and the column of inputs in a table
@@ -86,9 +89,26 @@ def _read(path: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def labelled(batches: Iterable[Batch], model: Model, labels: Mapping[str, str]) -> Iterator[Batch]:
-    """Stacks with these labels, changed in place."""
-    ids = [model.intern(text.encode("utf-8", "surrogateescape")) for pair in labels.items() for text in pair]
+def labelled(batches: Iterable[Batch], model: Model, labels: Mapping[str, str], view: str) -> Iterator[Batch]:
+    """Stacks or a graph with these labels, changed in place."""
+    given = {key.encode("utf-8", "surrogateescape"): labels[key].encode("utf-8", "surrogateescape") for key in labels}
+    return (_labelled_parts if view == "graph" else _labelled_rows)(batches, model, given)
+
+
+def _labelled_parts(batches: Iterable[Batch], model: Model, labels: dict[bytes, bytes]) -> Iterator[Batch]:
+    def change(part: Part) -> Part:
+        other = copy.copy(part)
+        other.extra = part.extra | {"input_labels": tuple(sorted((dict(labels_of(part)) | labels).items()))}
+        return other
+
+    changed = Changed(model)
+    for batch in batches:
+        yield from changed.lend(batch, change)
+    changed.end()
+
+
+def _labelled_rows(batches: Iterable[Batch], model: Model, labels: dict[bytes, bytes]) -> Iterator[Batch]:
+    ids = [model.intern(text) for pair in labels.items() for text in pair]
     new = lib.fp_label_rows_new(model.c, ids or [0], len(labels))
     c = owned(new, lib.fp_label_rows_free, "the labels of samples")
     err = ffi.new("struct fp_err *")

@@ -63,6 +63,7 @@ HEADER = {
     "drop_frames": "drop frames",
     "duration_ns": "duration",
     "keep_frames": "keep frames",
+    "input_labels": "labels",
     "number": "part number",
     "period": "period",
     "pid": "process",
@@ -233,4 +234,6 @@ def _field(part: Part, name: str) -> Any:
 
 def _kept(part: Part, name: str) -> bool:
     """Whether a written part has the field, or lists its values in different parts."""
-    return _field(part, name) not in (None, b"", []) or name in part.extra.get("merged", {})
+    merged = part.extra.get("merged", {})
+    also = name == "input_labels" and "descriptions" in merged  # those that differ
+    return _field(part, name) not in (None, b"", []) or name in merged or also

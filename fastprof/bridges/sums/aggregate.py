@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof.bridges import MAX_MEMORY, PER_THREAD
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, keeps_input_labels
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Runs
 from fastprof.core._c import ffi, lib
@@ -37,7 +37,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import in_any_order, match_columns, merge_parts
+from fastprof.core.parts import in_any_order, labels_of, match_columns, merge_parts
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_aggregate
@@ -63,26 +63,30 @@ def aggregate(
 def merge(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """Add up all parts into one; with `--per-thread`, those of each thread into one."""
-    tables: dict[tuple[Any, Any] | None, Table] = {}
+    """Add up all parts into one for each set of labels of inputs; with `--per-thread`, also for each thread."""
+    tables: dict[tuple[Any, Any], Table] = {}
     seen: dict[int, Table] = {}
     for batch in batches:
         if batch.part not in seen:
             part = model.parts[batch.part]
             thread = (part.named("pid"), part.named("thread")) if options[PER_THREAD] else None
-            if thread not in tables:
-                tables[thread] = Table(model, options[MAX_MEMORY])
-            seen[batch.part] = tables[thread]
+            key = thread, labels_of(part) if keeps_input_labels("graph", holds) else ()
+            if key not in tables:
+                tables[key] = Table(model, options[MAX_MEMORY])
+            seen[batch.part] = tables[key]
         seen[batch.part].put(batch)
         log.rows["rows_read"] += len(batch)
-    for _, table in sorted(tables.items(), key=_by_thread) or [(None, Table(model, options[MAX_MEMORY]))]:
+    if not tables:
+        tables[None, ()] = Table(model, options[MAX_MEMORY])
+    for _, table in sorted(tables.items(), key=_by_labels):
         parts = [model.parts[index] for index, its in seen.items() if its is table] or model.parts
         yield from _summed(table, model.add_part(merge_parts(parts, table.in_any_order())), log)
 
 
-def _by_thread(of: tuple[tuple[Any, Any] | None, Table]) -> list[tuple[bool, bool, Any]]:
-    """Sort key: unknown threads first, then numbers, then texts."""
-    return [(value is not None, isinstance(value, bytes), value or 0) for value in of[0] or ()]
+def _by_labels(of: tuple[tuple[Any, Any], Table]) -> tuple[Any, list[tuple[bool, bool, Any]]]:
+    """Sort key: labels, then threads: unknown ones first, then numbers, then texts."""
+    thread, labels = of[0]
+    return labels, [(value is not None, isinstance(value, bytes), value or 0) for value in thread or ()]
 
 
 def lines(

@@ -76,7 +76,8 @@ _CALLGRIND = Format(
     writer="write:CallgrindWriter",
     holds=Holds(
         lacks=_GRAPH_LACKS,
-        header=frozenset({"pid", "thread", "number", "command", "trigger", "descriptions", "comments"}) | _SAMPLING,
+        header=frozenset({"pid", "thread", "number", "command", "trigger", "descriptions", "comments", "input_labels"})
+        | _SAMPLING,
     ),
     writes=(COMPRESS_NAMES, COMPRESS_POSITIONS),
 )
@@ -91,7 +92,7 @@ _CACHEGRIND = Format(
     holds=Holds(
         calls=False,
         lacks=_GRAPH_LACKS | {"objects", "addresses", "long-names", "inherited-events"},
-        header=frozenset({"command", "descriptions", "comments"}) | _SAMPLING,
+        header=frozenset({"command", "descriptions", "comments", "input_labels"}) | _SAMPLING,
     ),
     in_order=True,
     reader="cachegrind:CachegrindReader",
