@@ -256,8 +256,7 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
             one.comments = [*texts[0]]
         elif texts[0]:
             one.extra[name] = [*texts[0]]
-    differ = len({*map(labels_of, parts)}) > 1  # then they are descriptions
-    descriptions = [[*part.descriptions, *(labels_of(part) if differ else ())] for part in parts]
+    descriptions = _own_descriptions(parts)
     if _alike(parts, "descriptions", descriptions):
         one.descriptions = descriptions[0]
     else:
@@ -317,6 +316,12 @@ def _counts_of(part: Part, name: str) -> list[text_counts.TextCounts]:
     own = part.named(name)
     text = b"%d" % own if isinstance(own, int) else own
     return [*found, text_counts.counted([text] if text else [], _n_parts(part))]
+
+
+def _own_descriptions(parts: list[Part]) -> list[list[tuple[bytes, bytes]]]:
+    """The descriptions of each part, with its labels if these differ: then the merged part has no labels."""
+    differ = len({*map(labels_of, parts)}) > 1
+    return [[*part.descriptions, *(labels_of(part) if differ else ())] for part in parts]
 
 
 def _descriptions(

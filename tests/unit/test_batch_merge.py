@@ -182,8 +182,8 @@ def test_filters_and_tags_apply_once(
 
 def test_options_that_nothing_uses_are_reported(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merge, "begun", lambda *_, **__: InTurn())
-    log = fastprof.batch_merge(inputs, tmp_path / "out.callgrind", jobs=2, fan_in=2, set_label=["k=1"], tagroot="k")
-    assert [warning.partition(" ")[0] for warning in log.warnings] == ["set_label=", "tagroot="]
+    log = fastprof.batch_merge(inputs, tmp_path / "out.callgrind", jobs=2, fan_in=2, tagroot="k")
+    assert [warning.partition(" ")[0] for warning in log.warnings] == ["tagroot="]
 
 
 def test_processes(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,6 +149,8 @@ def test_a_tree_of_merges_keeps_parts(graphs: Path) -> None:
     fastprof.merge("graphs", "one.fpa", **given)
     fastprof.batch_merge("graphs", "many.fpa", fan_in=2, jobs=2, **given)
     assert Path("many.fpa").read_bytes() == Path("one.fpa").read_bytes()
+    with pytest.raises(UsageError, match="label_path= makes parts of a graph"):
+        fastprof.batch_merge("dumps", "m.callgrind", fan_in=2, jobs=2, label_path="{host}/*")
 
 
 def test_formats_without_parts(graphs: Path) -> None:

@@ -23,7 +23,18 @@ from contextlib import suppress
 from hashlib import blake2b
 
 from fastprof import formats, plan
-from fastprof.bridges import COMPUTE, INPUT_LABELS, LABEL, LABELS, PER_THREAD, RENAME, RENAME_VALUE, SELECT, TAG
+from fastprof.bridges import (
+    COMPUTE,
+    INPUT_LABELS,
+    LABEL,
+    LABELS,
+    PER_THREAD,
+    RENAME,
+    RENAME_VALUE,
+    SELECT,
+    TAG,
+    keeps_input_labels,
+)
 from fastprof.bridges import FUNCTION as NAMED
 from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -192,6 +203,8 @@ class _Tree:
             # without a time, a partial may be of other contents of the same size
             times = [file.mtime_ns or os.urandom(8).hex() for file in mine]
             level[kind] = [(file.path, f"{file.path} {file.size} {t}") for file, t in zip(mine, times, strict=True)]
+        if view == "graph" and level["stacks"]:
+            self._refuse_parts_of_stacks()
         fan_in = self._chosen[FAN_IN]
         first = True
         n = self._workers
@@ -233,6 +246,17 @@ class _Tree:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._log.take_all(log)
         return self._log
+
+    def _refuse_parts_of_stacks(self) -> None:
+        """Stacks become a graph in the last merge, when samples have labels, but inputs are no longer told apart."""
+        for option in INPUT_LABELS if keeps_input_labels("graph", self._target.holds) else ():
+            if option in self._chosen:
+                raise UsageError(
+                    Message(
+                        "{option} makes parts of a graph, which a merge tree adds up for stacks: use `fastprof merge`",
+                        option=spelled(option.flag),
+                    )
+                )
 
     def _view(self, file: File, ahead: Ahead) -> str:
         options = checked(self._options, plan.known_options())
