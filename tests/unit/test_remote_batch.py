@@ -71,6 +71,17 @@ def test_a_batch_reads_objects(bucket: Bucket, tmp_path: Path) -> None:
     assert run(exclude=["bad"]) == {"ok": 3, "earlier": 2}
 
 
+def test_a_damaged_manifest_is_named_by_its_url(bucket: Bucket) -> None:
+    bucket.put("in/a.callgrind", GRAPH.read_bytes())
+    batch_convert(["s3://bucket/in/"], "s3://bucket/out", to="folded")
+    bucket.put("out/.fastprof/1-of-1.jsonl/99999999999999999999.jsonl", b"{\n")
+    for use in (batch_status, lambda out: batch_convert(["s3://bucket/in/"], out, to="folded")):
+        with pytest.raises(
+            FastprofError, match=r"^s3://bucket/out/\.fastprof/1-of-1\.jsonl: line \d+: .*expected JSON"
+        ):
+            use("s3://bucket/out")
+
+
 def test_a_batch_writes_objects(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The manifest is there as well: the same command goes on where another one ended."""
     for key in ("in/a.callgrind", "in/deep/b.callgrind", "in/bad"):

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from fastprof.core import remote
 from fastprof.core.ahead import AT_ONCE
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.streams import temporary_failed
 from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.core.workers import side_by_side
@@ -58,7 +58,9 @@ class Pieces:
 
 @contextmanager
 def readable(outdir: str, only: str | None = None) -> Iterator[str]:
-    """A folder with the manifests of `outdir`, or `only` this one: a copy if that is a URL.  Errors: FastprofError."""
+    """A folder with the manifests of `outdir`, or `only` this one: a copy if that is a URL, which errors name.
+
+    Errors: FastprofError."""
     if not is_url(outdir):
         yield outdir
         return
@@ -74,7 +76,12 @@ def readable(outdir: str, only: str | None = None) -> Iterator[str]:
                     file.write(data)
             except OSError as error:
                 raise temporary_failed(error) from None
-        yield copy
+        try:
+            yield copy
+        except FastprofError as error:
+            if type(error) is not FastprofError or copy not in str(error):
+                raise
+            raise FastprofError(str(error).replace(os.path.join(copy, ""), shown(outdir))) from None
 
 
 def sizes(outdir: str, wanted: Container[str]) -> dict[str, int]:
