@@ -248,7 +248,7 @@ class _Tree:
         return self._log
 
     def _refuse_parts_of_stacks(self) -> None:
-        """Stacks become a graph in the last merge, when samples have labels, but inputs are no longer told apart."""
+        """Stacks become a graph in the last merge, which has samples with labels instead of the inputs."""
         for option in INPUT_LABELS if keeps_input_labels("graph", self._target.holds) else ():
             if option in self._chosen:
                 raise UsageError(
