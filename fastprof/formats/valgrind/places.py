@@ -46,7 +46,8 @@ class Places:
     def _function(self, name: bytes, object_: bytes, file: bytes) -> int:
         if object_ not in self._objects:
             self._objects[object_] = self._model.object(object_)
-        return self._model.function_of(self._string(name or b"???"), self._string(file), self._objects[object_])
+        file_id, name_id = self._string(file), self._string(name or b"???")
+        return self._model.function_of(name_id, file_id, self._objects[object_])
 
     def enter(self, text: bytes) -> tuple[int, int, int]:
         """Add a frame.  Returns (address, function, line); function 0: only an address is known."""
