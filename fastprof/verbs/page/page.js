@@ -301,14 +301,15 @@ const begin = async () => {
       const delta = of => i => of(next)(i) - of(old)(i);
       const kind = value => i => value(i) > 0 ? "more" : value(i) < 0 ? "less" : "";
       const plus = scale => ({...scale, write: value => signed(value, scale.write(value))});
+      const wide = narrow.matches ? 100 : 118;  // for "new self MiB"
       const change = (of, scale, what) => {
         const value = delta(of), before = of(old);
         const share = i => before(i) ? value(i) / Math.abs(before(i)) : value(i) ? Infinity : 0;
         return [
-          {...number(`Δ ${what}`, 100, value, plus(scale), kind(value)), key: i => Math.abs(value(i))},
+          {...number(`Δ ${what}`, wide, value, plus(scale), kind(value)), key: i => Math.abs(value(i))},
           {title: "Δ %", width: 74, value: share, key: i => Math.abs(share(i)), kind: kind(value),
             write: i => before(i) ? signed(value(i), percent(value(i), Math.abs(before(i))).replace(" %", "")) : value(i) ? "new" : "0.0"},
-          number(`old ${what}`, 100, before, scale), number(`new ${what}`, 100, of(next), scale),
+          number(`old ${what}`, wide, before, scale), number(`new ${what}`, wide, of(next), scale),
         ];
       };
       const changes = [change(self, own, "self"), ...isInclusiveKnown() ? [change(inclusive, all, "incl.")] : []];
