@@ -8,8 +8,9 @@
  *
  * Rows of a stack follow each other, so writers and compressors find what they share in the caches.
  *
- * The table has open addressing with short searches.  When it is full, or a search is too long, the samples become rows
- * and it is empty again, so its size is limited and keys that collide on purpose cost nothing.
+ * The table has open addressing with short searches.  When it is full, a search is too long or a sum would overflow,
+ * the samples become rows and it is empty again, so its size is limited.  It is small again if it was mostly empty, so
+ * that input made to end it early costs little.
  */
 #include "jfr/held.h"
 
@@ -17,7 +18,7 @@
 
 #include "core/memory.h"
 
-enum { LEAST = 1 << 16, MOST = 1 << 20, FAR = 64 }; /* slots, and those of a search */
+enum { LEAST = 1 << 12, MOST = 1 << 20, FAR = 64 }; /* slots, and those of a search */
 
 static struct fp_jfr_held *held_of(struct fp_jfr_reader *r) {
     if (FP_LIKELY(r->held != NULL)) return r->held;
@@ -147,10 +148,20 @@ int fp_jfr_sort_held(struct fp_jfr_held *h) {
     return 0;
 }
 
+/* Replaces a table by one of the least size.  If memory ran out, the table stays. */
+static void shrink(struct fp_jfr_held *h) {
+    struct fp_jfr_waiting *rows = fp_zeroed(LEAST * sizeof *rows);
+    if (!rows) return;
+    fp_release(h->rows, h->n_slots * sizeof *h->rows);
+    h->rows = rows;
+    h->n_slots = LEAST;
+}
+
 void fp_jfr_empty_held(struct fp_jfr_reader *r) {
     struct fp_jfr_held *h = r->held;
     fp_release(h->other, h->n * sizeof *h->other);
     h->other = NULL;
+    if (h->n_slots > LEAST && h->n < h->n_slots / 8) shrink(h);
     memset(h->rows, 0, h->n_slots * sizeof *h->rows);
     h->n = h->next = 0;
     h->is_sorted = h->is_due = 0;

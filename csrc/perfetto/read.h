@@ -36,8 +36,7 @@ enum fp_perfetto_data {
     FP_PERFETTO_STATES = 2,  /* timeline: states of threads, from switches of the scheduler */
     FP_PERFETTO_SAMPLES = 3, /* stacks: samples with call stacks */
     FP_PERFETTO_HEAP = 4,    /* stacks: dumps of heapprofd */
-    FP_PERFETTO_OBJECTS = 5, /* stacks: classes in dumps of Java's heap */
-    FP_PERFETTO_OFF_CPU = 6  /* stacks: off-CPU time by open calls */
+    FP_PERFETTO_OFF_CPU = 5  /* stacks: off-CPU time by open calls */
 };
 
 /* What the caller must do after FP_ASK, before the next call. */
@@ -61,7 +60,6 @@ enum fp_perfetto_counts {
     FP_PERFETTO_N_SAMPLES,      /* samples with call stacks */
     FP_PERFETTO_N_V8_CHUNKS,    /* chunks of V8's CPU profiles */
     FP_PERFETTO_N_HEAP_SAMPLES, /* stacks in dumps of heapprofd */
-    FP_PERFETTO_N_HEAP_OBJECTS, /* objects in dumps of Java's heap */
     FP_PERFETTO_N_SWITCHES,     /* switches of the scheduler */
     FP_PERFETTO_N_KERNEL,       /* other events of the kernel */
     FP_PERFETTO_N_PRINTS,       /* prints of atrace that are not calls */

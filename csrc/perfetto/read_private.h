@@ -161,8 +161,7 @@ enum fp_perfetto_track_kind {
     FP_PT_DEFAULT = 2, /* sequence: its default track */
     FP_PT_THREAD = 3,  /* pid, tid */
     FP_PT_KERNEL = 4,  /* tid */
-    FP_PT_ASYNC = 5,   /* id, scope; `of` is the track of the event */
-    FP_PT_STATES = 6   /* tid: states of a thread */
+    FP_PT_ASYNC = 5    /* id, scope; `of` is the track of the event */
 };
 
 struct fp_perfetto_track {
@@ -270,6 +269,7 @@ int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out);
 struct fp_perfetto_call {
     int64_t end; /* of a complete event; INT64_MAX: not known yet */
     uint32_t function;
+    uint32_t stack; /* off-CPU time: of this call and its callers; 0: not needed yet */
 };
 
 struct fp_perfetto_lane {

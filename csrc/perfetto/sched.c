@@ -213,12 +213,18 @@ static uint32_t called(struct fp_model *m, uint32_t stack, uint32_t function) {
     return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, stack, frame);
 }
 
-/* The stack of a thread's open calls.  FP_NO_ID when memory ran out. */
+/* The stack of a thread's open calls.  FP_NO_ID when memory ran out.  Each call keeps its own: otherwise many switches
+ * within deep calls would take quadratic time. */
 static uint32_t open_calls(struct fp_perfetto_read *r, uint32_t place) {
-    const struct fp_perfetto_place *p = &r->places[place];
-    uint32_t stack = 0;
-    for (uint32_t k = 0; p->n_lanes && k < p->lanes[0].n && stack != FP_NO_ID; k++)
-        stack = called(r->model, stack, p->lanes[0].calls[k].function);
+    const struct fp_perfetto_lane *l = r->places[place].lanes; /* of the thread itself */
+    uint32_t k = l->n;
+    while (k && !l->calls[k - 1].stack) k--;
+    uint32_t stack = k ? l->calls[k - 1].stack : 0;
+    for (; k < l->n; k++) {
+        stack = called(r->model, stack, l->calls[k].function);
+        if (stack == FP_NO_ID) return FP_NO_ID;
+        l->calls[k].stack = stack;
+    }
     return stack;
 }
 

@@ -364,10 +364,12 @@ static int continues(struct fp_trace_read *r, struct fp_in *in) {
     r->field = TRACE_OTHER;
     r->more = -r->base;
     r->in_events = r->event.is_object = 0;
+    /* each number gets a part of the model: `{}{}{}...` would fill the memory */
+    const int is_used = !r->thread_ids.document || r->events > r->events_before;
     r->events_before = r->events;
     r->stray_before = r->stray_elements;
     r->words_before = j->odd_words;
-    r->thread_ids.document++;
+    r->thread_ids.document += (uint32_t)is_used; /* else the next document gets the number of the one without events */
     return 1;
 }
 

@@ -122,10 +122,10 @@ def test_names_of_many_threads_are_not_listed_again_for_each(monkeypatch: pytest
     names, part = ThreadNames(Model()), Part()
     part.extra = Watched()
     for k in range(2_000):
-        names._processes[k] = b"p"
+        names._of(0).processes[k] = b"p"
         names._n_new += 1
-        names.add_names([part])
-    names.add_names([part], at_end=True)
+        names.add_names([[part]])
+    names.add_names([[part]], at_end=True)
     assert len(part.extra["process_names"]) == 2_000
     assert sum(listed) < 20 * 2_000
 

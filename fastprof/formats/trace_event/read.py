@@ -46,6 +46,7 @@ class TraceEventReader(Reader):
         ticks = 0 if re.search(rb'"otherData"\s*:\s*\{[^{}]*"unit"\s*:\s*"ticks"', source.head) else 1_000_000_000
         self._ticks = ticks
         self._numbers: list[int] = []  # of parts, by document
+        self._parts: list[list[Part]] = []  # these
         self._add_parts(1)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
@@ -59,10 +60,8 @@ class TraceEventReader(Reader):
 
     def _add_parts(self, n_documents: int) -> None:
         while len(self._numbers) < n_documents:
-            self._numbers.append(self.model.add_part(Part(extra={"ticks_per_second": self._ticks})))
-
-    def _parts(self) -> list[list[Part]]:
-        return [[self.model.parts[number]] for number in self._numbers]
+            self._parts.append([Part(extra={"ticks_per_second": self._ticks})])
+            self._numbers.append(self.model.add_part(self._parts[-1][0]))
 
     def _begin(self, *, by_time: bool) -> None:
         new = lib.fp_trace_read_new(self.model.c, self.options[LENIENT], by_time)
@@ -89,7 +88,7 @@ class TraceEventReader(Reader):
                 lib.fp_trace_set_track(r, lane)
             else:
                 self._refill(r.run)
-        self._threads.add_names(self._parts())
+        self._threads.add_names(self._parts)
         return int(status)
 
     def _track(self) -> int:
@@ -136,7 +135,7 @@ class TraceEventReader(Reader):
 
     def finish(self) -> None:
         r, log = self._r, self.log
-        self._threads.add_names(self._parts(), at_end=True)
+        self._threads.add_names(self._parts, at_end=True)
         count_ends(log, r)
         log.count_all(
             REPORTED,

@@ -42,12 +42,13 @@ class ThreadNames:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._inputs: dict[int, int] = {}  # by document: its number in the model
+        self._documents: dict[int, int] = {}  # by that number
         self.again()
 
     def again(self) -> None:
         """Forget all names and numbers, because the input is read again."""
         self._names: list[_Names] = []  # by document
-        self._n_new = 0  # names not yet copied to the parts
+        self._n_new = self._n_copied = 0  # names not yet copied to the parts; those copied
         self._numbers: dict[tuple[Any, ...], int] = {}  # our numbers for ids that are not 32-bit numbers
         self._free = _NO_ID
         self._tids: set[int] = set()  # in use
@@ -97,7 +98,8 @@ class ThreadNames:
     def _input(self, ids: fp_trace_ids) -> int:
         """Threads of two documents are distinct."""
         if ids.document not in self._inputs:
-            self._inputs[ids.document] = self._model.input()
+            self._inputs[ids.document] = input_ = self._model.input()
+            self._documents[input_] = int(ids.document)
         return self._inputs[ids.document]
 
     def _name_process(self, ids: fp_trace_ids, pid: int) -> None:
@@ -124,7 +126,7 @@ class ThreadNames:
         """The model's thread for a lane of a thread.  The thread's name must be known."""
         input_, pid, tid = self._model.row("threads", thread)
         added = self._unused()
-        named = self._of(next(document for document, own in self._inputs.items() if own == input_)).threads
+        named = self._of(self._documents[input_]).threads
         name = named.get((pid, tid), b"thread %d" % tid)
         named[pid, added] = b"%s [%d]" % (name, lane + 1)
         self._n_new += 1
@@ -147,9 +149,9 @@ class ThreadNames:
     def add_names(self, parts: list[list[Part]], *, at_end: bool = False) -> None:
         """Copy the names to the parts, by document, if many are new or `at_end`: copying them for each new name would
         take quadratic time."""
-        known = sum(len(names.processes) + len(names.threads) for names in self._names)
-        if not self._n_new or (not at_end and (self._n_new < known // 2 or len(parts) < len(self._names))):
+        if not self._n_new or (not at_end and (self._n_new < self._n_copied or len(parts) < len(self._names))):
             return
+        self._n_copied += self._n_new
         self._n_new = 0
         for names, own in zip(self._names, parts, strict=False):
             for part in own:
