@@ -553,18 +553,6 @@ static int begins_document(struct fp_trace_samples_read *r, struct fp_in *in) {
     return 1;
 }
 
-/* Each document gets parts of the model, so there is a limit: `{}{}{}...` would fill the memory.  0, FP_DONE with
- * r->over set, or an error. */
-static int check_documents(struct fp_trace_samples_read *r, const struct fp_in *in, struct fp_err *err) {
-    enum { MOST_DOCUMENTS = 1 << 16 };
-    if (r->thread_ids.document < MOST_DOCUMENTS) return FP_DONE;
-    r->over = 1;
-    r->bad_end = 1;
-    return r->lenient
-               ? FP_DONE
-               : fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "more than 65,536 documents follow each other");
-}
-
 int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err) {
     r->second = 1;
     r->over = r->after = 0;
@@ -582,7 +570,7 @@ int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err) 
 int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     while (!r->over) {
-        int status = fp_json_next(j, in, err);
+        int status = fp_trace_samples_next(r, in, err);
         if (status == FP_MORE) return status;
         if (status < 0 && r->after) {
             r->over = 1;
@@ -599,10 +587,6 @@ int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, str
                 return fp_fail(err, FP_E_MALFORMED, 0, "the object has neither traceEvents, samples nor nodes");
             r->over = !continues(r, in);
         } else if (!r->after || begins_document(r, in)) {
-            if ((status = check_documents(r, in, err)) || r->over) {
-                if (status) return status;
-                break;
-            }
             if (j->escaped && j->token == FP_JSON_KEY && fp_json_unescape(j, &r->scratch)) return fp_no_memory(err);
             status = token(r, in, out, err);
             if (status) return status;

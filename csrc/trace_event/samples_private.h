@@ -26,6 +26,15 @@ static inline int fp_trace_samples_broken(struct fp_trace_samples_read *r, uint6
     return FP_E_MALFORMED;
 }
 
+/* The next token, as fp_json_next.  Each document gets parts of the model: `{}{}{}...` would fill the memory, so there
+ * is a limit. */
+static inline int fp_trace_samples_next(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_err *err) {
+    enum { MOST_DOCUMENTS = 1 << 16 };
+    const int status = fp_json_next(&r->json, in, err);
+    if (status || r->thread_ids.document < MOST_DOCUMENTS) return status;
+    return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "more than 65,536 documents follow each other");
+}
+
 /* Records the current frame as a node of the current event; an entry of the dictionary becomes a node immediately. */
 int fp_trace_samples_end_frame(struct fp_trace_samples_read *r, int in_dictionary, struct fp_err *err);
 /* Gives frames and nodes their stacks.  FP_DONE or an error. */

@@ -72,7 +72,7 @@ class Summary:
         """Yield `batches`, adding each to the totals of its part."""
         c = self.c
         for batch in batches:
-            if batch.part != self._part and model.continued.get(batch.part) == self._part:
+            if batch.part != self._part and model.continues(batch.part, self._part):
                 self._continue(model, batch.part)
             elif batch.part != self._part:
                 self._others[self._part] = self._totals, c.n_totals

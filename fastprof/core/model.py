@@ -254,6 +254,7 @@ class Model:
         # By part: an earlier one of the same profile, of which it has all value types and more: a reader found them
         # while it read.
         self.continued: dict[int, int] = {}
+        self.open_parts: set[int] = set()  # parts that a later one may continue
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
         self.formats: list[str] = []
@@ -281,13 +282,23 @@ class Model:
 
         model = copy(self)
         model.parts, model.inputs, model.formats, model.times = [], [], [], []
-        model.continued = {}
+        model.continued, model.open_parts = {}, set()
         return model
+
+    def continues(self, part: int, earlier: int) -> bool:
+        """Whether a part continues an earlier one, directly or through parts that have no rows."""
+        while (part := self.continued.get(part, -1)) > earlier:
+            pass
+        return part == earlier >= 0
 
     def whole_parts(self, indices: Iterable[int]) -> list[Part]:
         """These parts without those that others of them continue."""
         indices = [*indices]
-        continued = {self.continued.get(index) for index in indices}
+        continued = set[int]()
+        for part in indices:
+            at = part
+            while (at := self.continued.get(at, -1)) >= 0:
+                continued.add(at)
         return [self.parts[index] for index in indices if index not in continued]
 
     def intern(self, text: str | bytes) -> int:

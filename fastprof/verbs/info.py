@@ -74,7 +74,8 @@ def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options
     if summary.overflowed:
         raise FastprofError(f"{reader.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
     # parts added by the stack machine are not the input's
-    parts = [part for part in model.parts if pipeline.view != "timeline" or "ticks" not in part.extra]
+    parts = model.whole_parts(range(len(model.parts)))
+    parts = [part for part in parts if pipeline.view != "timeline" or "ticks" not in part.extra]
     named = {"file": reader.name, "format": reader.format, "view": pipeline.view}
     log.facts = (
         named
@@ -93,10 +94,11 @@ def _summarize(pipeline: plan.Pipeline, model: Model, log: Log) -> Summary:
         for _ in rows:
             pass
         return summary
-    from fastprof.bridges.fold.fold import to_graph
+    from fastprof.bridges.fold.fold import to_stacks
 
     folded = Log()
-    for _ in to_graph(rows, model, Options(), folded, Holds()):
+    # stacks, because a graph adds functions to the model while later parts are read
+    for _ in to_stacks(rows, model, Options(), folded, Holds(keeps_stacks=False)):
         pass
     log.repairs.take(folded.repairs)
     log.take_warnings(folded)
@@ -117,7 +119,7 @@ def stated(parts: Iterable[Part]) -> dict[str, Any]:
 
     found: dict[str, dict[Any, None]] = {}
     described: dict[str, dict[Any, None]] = {}
-    processes: dict[str, str] = {}
+    processes: dict[str, dict[Any, None]] = {}
     for part in parts:
         texts: dict[str, list[Any]] = {
             "creator": [part.creator or None],
@@ -134,12 +136,14 @@ def stated(parts: Iterable[Part]) -> dict[str, Any]:
         for name, text in descriptions_of(part):
             if text:  # "I1 cache:" without a simulated cache
                 described.setdefault(_text(name) or "comment", {})[_text(text)] = None
-        processes |= {str(pid): _text(name) for pid, name in part.extra.get("process_names", ()) if name}
+        for pid, name in part.extra.get("process_names", ()):
+            if name:
+                processes.setdefault(str(pid), {})[_text(name)] = None
     facts: dict[str, Any] = {key: _one_or_all(values) for key, values in found.items() if values}
     if described:
         facts["descriptions"] = {name: _one_or_all(values) for name, values in described.items()}
     if processes:
-        facts["process_names"] = processes
+        facts["process_names"] = {pid: _one_or_all(names) for pid, names in processes.items()}
     return facts
 
 

@@ -163,3 +163,13 @@ def test_a_second_document_that_is_broken(second: str) -> None:
     with pytest.raises(FormatError) as error:
         fastprof.info(f"{SAMPLED}{second}".encode())
     assert error.value.offset is not None and error.value.offset > len(SAMPLED)
+
+
+def test_too_many_documents() -> None:
+    """Each gets a part of the model."""
+    node = '{"id":1,"callFrame":{"functionName":"f","url":"","lineNumber":0,"columnNumber":0}}'
+    data = f'{{"nodes":[{node}],"samples":[1],"timeDeltas":[1],"startTime":0,"endTime":1}}{"{}" * 70_000}'.encode()
+    with pytest.raises(fastprof.FormatError, match="more than 65,536 documents") as error:
+        fastprof.info(data, from_="cpuprofile")
+    assert error.value.offset and error.value.offset > 2 * 65_000
+    assert fastprof.info(data, from_="cpuprofile", lenient=True).facts["totals"]["samples"] == 1

@@ -136,6 +136,15 @@ def test_graphs_keep_labels_as_parts(graphs: Path) -> None:
     assert parts_of("m.fpa") == GRAPHS and parts_of("store.fpa:a/2-x.callgrind") == [GRAPHS[2]]
 
 
+def test_all_labels_share_the_memory(graphs: Path) -> None:
+    """Rows of each set of labels are spilled when another's come."""
+    found = []
+    for limit in (1, 32 << 20):
+        fastprof.merge("graphs", "m.callgrind", label_path="{host}/{day}-{n}.callgrind", max_memory=limit)
+        found.append(Path("m.callgrind").read_bytes())
+    assert found[0] == found[1]
+
+
 def test_stacks_that_become_a_graph_keep_labels_as_parts(dumps: Path) -> None:
     fastprof.merge("dumps", "m.callgrind", label_path="{host}/*")
     want = fastprof.top("dumps", by="label:host", label_path="{host}/*")

@@ -497,6 +497,19 @@ def test_facts_of_a_stream_are_those_of_the_file() -> None:
         assert facts[name] == expected[name]
 
 
+def test_a_stream_among_other_inputs() -> None:
+    """Later chunks of a stream bring other value types: its parts are one input."""
+    data = b"".join(growing())
+    for options in ({}, {"intersect": True}):
+        both, expected = io.BytesIO(), io.BytesIO()
+        log = fastprof.merge([Stream(data), io.BytesIO(data)], both, to="pprof", **options)  # type: ignore[arg-type]
+        said = fastprof.merge([io.BytesIO(data), io.BytesIO(data)], expected, to="pprof", **options)  # type: ignore[arg-type]
+        assert fastprof.info(both.getvalue()).facts["totals"] == fastprof.info(expected.getvalue()).facts["totals"]
+        assert str(log.not_representable) == str(said.not_representable)
+    out = io.BytesIO()
+    assert "parts" not in str(fastprof.convert(Stream(data), out, to="folded").not_representable)
+
+
 def test_a_stream_that_is_cut_or_not_finished() -> None:
     chunks = growing()
     with pytest.raises(FormatError, match=r"a chunk has \d+ bytes, but only \d+ follow") as error:

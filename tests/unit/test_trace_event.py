@@ -311,6 +311,12 @@ def test_lines_of_events() -> None:
     assert repairs(f"{lines}Done.".encode()) == {"rest-after-end": 1}
 
 
+def test_info_of_documents() -> None:
+    name = '{"ph":"M","name":"process_name","pid":1,"tid":1,"args":{"name":"%s"}}'
+    facts = fastprof.info("\n".join(f"[{X},{name % process}]" for process in "ab").encode()).facts
+    assert facts["functions"] == 1 and facts["process_names"] == {"1": ["a", "b"]}
+
+
 def test_documents_have_threads_of_their_own() -> None:
     """Two traces in one file: calls of one are not called by those of the other, and each counts from its own base."""
     base = 1_700_000_000_000_000_000

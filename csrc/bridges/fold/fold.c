@@ -569,6 +569,12 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
     return too_long(f, overflowed) ? fp_fold_fail_too_long(f, err) : FP_DONE;
 }
 
+uint32_t fp_fold_next_thread(const struct fp_fold *f, uint32_t after) {
+    for (uint32_t i = after + 1; i < f->n_threads; i++)
+        if (f->threads[i].seen) return i;
+    return 0;
+}
+
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last) {
     *first = *last = 0;
     if (thread >= f->n_threads || !f->threads[thread].seen) return 0;

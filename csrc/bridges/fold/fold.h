@@ -190,6 +190,9 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err);
  * arcs or nodes; fp_fold_tree_pull writes them with the groups of `f`.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err);
 
+/* The first thread after this one that has records; 0: none. */
+uint32_t fp_fold_next_thread(const struct fp_fold *f, uint32_t after);
+
 /* The first and last time of a thread's records.  Returns 0 if it has none. */
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);
 

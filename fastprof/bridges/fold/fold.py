@@ -306,10 +306,10 @@ class _Machine:
 
     def _threads(self) -> list[tuple[int, ...]]:
         """The threads that have rows."""
-        model, times = self._model, ffi.new("uint64_t[2]")
-        numbers = range(1, model.count("threads"))
-        left = [i for i in numbers if lib.fp_fold_thread_times(self._whole.fold, i, times, times + 1)]
-        return [model.row("threads", i) for i in left]
+        found, thread = list[tuple[int, ...]](), 0
+        while thread := lib.fp_fold_next_thread(self._whole.fold, thread):
+            found.append(self._model.row("threads", thread))
+        return found
 
     def _log_repairs(self) -> None:
         stats, log = self._whole.fold.stats, self._log

@@ -113,8 +113,8 @@ class Unrepresentable:
     def log_counts(self) -> None:
         """Count the losses; call it when all rows have been written."""
         self._log.count(REPORTED["cpus"], self._on_cpus)
-        sources = [self._model.parts[i] for i in self._given]
-        written = sources if self._holds.table else [self._model.parts[i] for i in self._taken]
+        sources = self._model.whole_parts(self._given)
+        written = sources if self._holds.table else self._model.whole_parts(self._taken)
         self._log_header(sources, written)
         self._log_values(sources, written)
         self._log_entries()

@@ -38,6 +38,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import in_any_order, labels_of, match_columns, merge_parts
+from fastprof.core.spill import Spilled
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_aggregate
@@ -66,15 +67,26 @@ def merge(
     """Add up all parts into one for each set of labels of inputs; with `--per-thread`, also for each thread."""
     tables: dict[tuple[Any, Any], Table] = {}
     seen: dict[int, Table] = {}
+    last: Table | None = None
+    spilled = Spilled()  # one file for all, because open files are limited
+    held = 0  # bytes of the other tables that are in memory
     for batch in batches:
         if batch.part not in seen:
             part = model.parts[batch.part]
             thread = (part.named("pid"), part.named("thread")) if options[PER_THREAD] else None
             key = thread, labels_of(part) if keeps_input_labels("graph", holds) else ()
             if key not in tables:
-                tables[key] = Table(model, options[MAX_MEMORY])
+                tables[key] = Table(model, options[MAX_MEMORY], spilled=spilled)
             seen[batch.part] = tables[key]
-        seen[batch.part].put(batch)
+        table = seen[batch.part]
+        if table is not last:
+            # all tables share the limit: there may be as many as inputs
+            if last is not None and (held := held + last.nbytes) > options[MAX_MEMORY]:
+                held -= last.nbytes
+                last.release()
+            held -= table.nbytes
+            last = table
+        table.put(batch)
         log.rows["rows_read"] += len(batch)
     if not tables:
         tables[None, ()] = Table(model, options[MAX_MEMORY])
@@ -182,16 +194,31 @@ class Table:
     Errors: FastprofError when a sum does not fit into 64 bits.
     """
 
-    def __init__(self, model: Model, max_memory: int, *, lines: bool = False) -> None:
+    def __init__(self, model: Model, max_memory: int, *, lines: bool = False, spilled: Spilled | None = None) -> None:
         self._model = model
         self._max_memory = max_memory
         self.value_types: list[ValueType] = []
-        mode = lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH
-        self._c = owned(lib.fp_aggregate_new(model.c, mode), lib.fp_aggregate_free, "the sums of a graph")
+        self._mode = lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH
+        self._c = self._new()
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Pointer[int]] = {}  # by part: the column of each of its values
         self._order: list[int] = []  # of the output columns, if different
         self._runs = Runs(1)
+        self._runs.file = spilled or self._runs.file
+
+    def _new(self) -> fp_aggregate:
+        return owned(lib.fp_aggregate_new(self._model.c, self._mode), lib.fp_aggregate_free, "the sums of a graph")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows in memory."""
+        return int(self._c.bytes)
+
+    def release(self) -> None:
+        """Spill the rows of a graph, and free their memory."""
+        self._spill()
+        self._c = self._new()
+        self.widen(self.value_types)
 
     def widen(self, value_types: list[ValueType]) -> None:
         """Add columns for these value types after those of earlier rows."""

@@ -40,13 +40,20 @@ class Agreement:
         yield from batches
 
     def compared(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Compare each part and pass its rows on.  Errors: UsageError."""
-        last = -1
+        """Compare each part and pass its rows on.  Errors: UsageError.
+
+        A part that another may continue is compared when it ends: the value types of both count."""
+        model, last, name = self._model, -1, ""
         for batch in batches:
             if batch.part != last:
-                last = batch.part
-                self._compare(self._model.parts[last], self._name)
+                if last in model.open_parts and not model.continues(batch.part, last):
+                    self._compare(model.parts[last], name)
+                last, name = batch.part, self._name
+                if last not in model.open_parts:
+                    self._compare(model.parts[last], name)
             yield batch
+        if last in model.open_parts:
+            self._compare(model.parts[last], name)
 
     def _compare(self, part: Part, name: str) -> None:
         types = [t for t in part.value_types if self._wanted in (None, t.name)]
@@ -105,7 +112,8 @@ def common(
         if shared is None:
             # bridges and sums also add parts, with all value types of their sources
             shared = part.value_types
-            for types in (other.value_types for other in model.parts if other.value_types):
+            whole = model.whole_parts(range(len(model.parts)))
+            for types in (other.value_types for other in whole if other.value_types):
                 columns = match_values(Part(value_types=types), len(types), [*shared])
                 shared = [t for k, t in enumerate(shared) if k in columns]
             if not shared:

@@ -69,7 +69,7 @@ def repeated(
     order = list[int]()
     for batch in batches:
         if (batch.part, batch.c.n_values) != (current, n_values):
-            if current >= 0 and model.continued.get(batch.part) != current:
+            if current >= 0 and not model.continues(batch.part, current):
                 yield from sums.rows(current, types, order)
                 types = []
             current, n_values = batch.part, batch.c.n_values

@@ -375,6 +375,7 @@ class JfrReader(Reader):
         before, self._part = self._part, self.model.add_part(part)
         if before >= 0:
             self.model.continued[self._part] = before
+        self.model.open_parts.add(self._part)  # events may turn out to be of more value types
         self._types = types
 
     def _times(self) -> dict[str, Any]:
