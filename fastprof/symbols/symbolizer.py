@@ -165,6 +165,10 @@ def link_address(names: Names, address: int, mapping: Mapping) -> int | None:
     return names.link_address(address, mapping.start, mapping.offset)
 
 
+def _is_padding(chain: Sequence[Symbol]) -> bool:
+    return bool(chain) and chain[0].system_name.startswith("__pfx_")
+
+
 class Symbolizer:
     """Resolves the addresses of one process, each distinct address once.
 
@@ -224,13 +228,9 @@ class Symbolizer:
                 continue
             chains, found = chains_of(names, list(inside.values()))
             if is_kernel(mapping.path) or module_of(mapping.path):
-                first = {chain: chains.symbols(chain)[:1] for chain in set(found)}
-                padding = {chain for chain, one in first.items() if one and one[0].system_name.startswith("__pfx_")}
-                entered = {
-                    at: link + 1
-                    for (at, link), chain in zip(inside.items(), found, strict=True)
-                    if chain in padding and wanted[at] != addresses[at]
-                }
+                callers = {at: chain for at, chain in zip(inside, found, strict=True) if wanted[at] != addresses[at]}
+                padding = {chain for chain in {*callers.values()} if _is_padding(chains.symbols(chain))}
+                entered = {at: inside[at] + 1 for at, chain in callers.items() if chain in padding}
                 if entered:
                     inside |= entered
                     chains, found = chains_of(names, list(inside.values()))

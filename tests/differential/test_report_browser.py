@@ -373,7 +373,7 @@ def test_colours_by_package_and_object(tmp_path: Path) -> None:
 
 
 def test_colours_of_clones_and_versions(tmp_path: Path) -> None:
-    """What compilers and linkers append to names of C is no package, nor are type arguments of Go."""
+    """Suffixes that compilers and linkers append to C names are not packages, and neither are type arguments of Go."""
     (tmp_path / "a.folded").write_text("m.n;q.sorted[...].func1;sort.part.0;f@@GLIBC_2.34;g.constprop.0.isra.1 3\n")
     report(tmp_path / "a.folded", tmp_path / "page.html")
     legend = "[...document.querySelectorAll('#legend span')].map(e => e.textContent)"
