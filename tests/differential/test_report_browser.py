@@ -422,7 +422,7 @@ def test_a_phone_has_room_for_everything(folded: Path) -> None:
         assert i == j or apart
 
 
-@pytest.mark.parametrize("width", [700, 800, 1150, 1400, 1900])
+@pytest.mark.parametrize("width", [700, 800, 1081, 1240, 1241, 1900])
 def test_names_in_the_table_of_a_difference_are_seen(width: int, tmp_path: Path) -> None:
     """With changes in percent and old costs, which have less room in a smaller window."""
     (tmp_path / "old.folded").write_text(FOLDED)
@@ -432,7 +432,7 @@ def test_names_in_the_table_of_a_difference_are_seen(width: int, tmp_path: Path)
     left = f"{room} - document.querySelector('.rows .cell.name').getBoundingClientRect().left"
     (seen, columns) = drive(tmp_path / "page.html", value(left), value(ROWS), width=width)
     assert seen >= 100
-    assert len(columns[0]) == {700: 3, 1900: 9}.get(width, 7)
+    assert len(columns[0]) == {700: 3, 1081: 6, 1240: 6, 1900: 9}.get(width, 7)
 
 
 @pytest.mark.parametrize("width", [700, 800, 1081, 1400])

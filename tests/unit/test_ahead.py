@@ -121,6 +121,8 @@ def test_objects_in_any_order(server: Server) -> None:
     for url in (urls[4], urls[4], urls[0], urls[2]):
         one = objects.open(url)
         assert one.read(5) + one.read() == server.body(url.removeprefix(server.url))
+    objects.open(urls[1])
+    objects.open(urls[3])  # all have been received
     assert len(server.seen) == 5
 
 

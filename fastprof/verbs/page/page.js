@@ -287,6 +287,7 @@ const begin = async () => {
   };
   // as in page.css: narrow: two figures fit next to a name; stacked: callers and callees are below the table
   const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)"), roomy = matchMedia("(min-width: 1700px)");
+  const tight = matchMedia("(min-width: 1081px) and (max-width: 1240px)");  // beside callers and callees
   const tableColumns = () => {
     const {old, new: next} = state.event;
     const largestOf = name => shownColumns().flatMap(k => [...rowFigures(name, k)].map(Math.abs).sort((a, b) => b - a).slice(0, 20));
@@ -313,7 +314,7 @@ const begin = async () => {
         ];
       };
       const changes = [change(self, own, "self"), ...isInclusiveKnown() ? [change(inclusive, all, "incl.")] : []];
-      const shown = narrow.matches ? [1, 1] : roomy.matches ? [4, 4] : [4, 2];
+      const shown = narrow.matches ? [1, 1] : roomy.matches ? [4, 4] : tight.matches ? [3, 2] : [4, 2];
       return [...changes.flatMap((columns, at) => columns.slice(0, shown[at])), name];
     }
     const whole = state.ranged ? state.ranged.sum : ofThread() && old >= 0 ? view.tree.total[old][0] : total();
@@ -352,7 +353,7 @@ const begin = async () => {
       (isOfAll ? state.ranged || partTitle() ? ", of all threads and the whole time" : "" : state.ranged ? " in this range" : !partTitle() ? "" : ofThread() ? `, in contexts of ${partTitle()}` : ", of all threads");
   };
 
-  for (const query of [narrow, roomy]) query.addEventListener("change", drawTable);
+  for (const query of [narrow, tight, roomy]) query.addEventListener("change", drawTable);
 
   // ---- the selected function
 
