@@ -8,6 +8,7 @@ FASTPROF_SANITIZE=1   ASan and UBSan in the C core and the extensions (run
                       =thread: TSan instead (LD_PRELOAD libtsan, setarch -R)
                       =coverage with CC=clang: no sanitizer, but llvm-cov's counters
 FASTPROF_DEBUG=1      -O1, asserts, poisoned batches, Cython bounds checks
+FASTPROF_OPTIMIZE=-O0 instead of -O1 in all of these
 """
 
 import sys
@@ -43,7 +44,7 @@ flags = ["-std=c11", "-fvisibility=hidden"]
 # stack machine, which reads a frame right after it was written, waits for that: 10 % of an XRay conversion.
 # No frame pointers: zig keeps them unless told otherwise.
 release = ["-O3", "-fno-tree-slp-vectorize", "-fomit-frame-pointer", "-g0", "-DNDEBUG"]
-flags += ["-O1", "-g", "-DFP_DEBUG"] if DEBUG or SANITIZE else release
+flags += [os.environ.get("FASTPROF_OPTIMIZE", "-O1"), "-g", "-DFP_DEBUG"] if DEBUG or SANITIZE else release
 link = []
 if SANITIZE == "thread":
     flags += ["-fsanitize=thread"]

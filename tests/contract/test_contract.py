@@ -23,8 +23,8 @@ GOOD, BAD = files("good"), files("bad")
 READERS = [f.name for f in formats.formats() if f.reader]
 WINDOWS = (1, 2, 3, 7, 4096, 1 << 20)
 CAPACITIES = (1, 2, 1000)
-SMALL = 1200  # bytes; smaller files are cut at every byte
-STEPS = 150  # number of cuts in a longer file
+SMALL = 400  # bytes; smaller files are cut at every byte
+STEPS = 120  # number of cuts in a longer file
 
 
 def format_of(file: str) -> str:
