@@ -148,7 +148,7 @@ class Pipeline(NamedTuple):
             rows = self.remaining.seen(through(rows, branch.operators, holds))
             renewed = holds._replace(keeps_stacks=not branch.renews_stacks) if stacks else holds
             rows = through(rows, branch.bridge, renewed)
-            if labels and branch.inputs[0].view != self.view:
+            if labels and branch.inputs[0].view not in (self.view, "graph"):
                 rows = labelled(rows, model, labels.of(branch.inputs[0].name, log), self.view)
             return rows if stacks else self._valued(rows, model, agreement)
 
@@ -159,7 +159,8 @@ class Pipeline(NamedTuple):
             labels = InputLabels(options)
 
         def read(input_: Input) -> Iterator[Batch]:
-            given = labels.of(input_.name, log) if labels and input_.view == self.view else {}
+            # parts of a graph get labels at once, because filters see them and the estimate passes them on
+            given = labels.of(input_.name, log) if labels and input_.view in (self.view, "graph") else {}
             rows = selected(input_, model, options, log, capacity, encoded=encoded, labels=given)
             rows = watch.given(rows) if watch else rows
             return agreement.named(rows, input_.name) if agreement else rows
@@ -352,7 +353,7 @@ def _pipeline(
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
         # similar inputs share a branch, and so their arcs, contexts and symbols
         key = input_.view, *(operator.place for operator in operators + bridge)
-        is_separate = labelled and input_.view != view
+        is_separate = labelled and input_.view not in (view, "graph")
         if is_separate or any(operator.each for operator in operators + bridge) or key not in together:
             branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]

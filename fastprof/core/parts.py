@@ -144,8 +144,8 @@ _ONE = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Thread
 _LISTS = ("comments", "remarks")
 
 
-def descriptions_of(part: Part) -> list[tuple[bytes, bytes]]:
-    """The part's descriptions, and the differing ones of the parts merged into it."""
+def descriptions_of(part: Part, *, labels: bool = True) -> list[tuple[bytes, bytes]]:
+    """The part's descriptions, and the differing ones of the parts merged into it; with its `labels` of the input."""
     merged = part.extra.get("merged", {})
     found = [(title, text_counts.listed(merged[name])) for name, title in _ONE.items() if name in merged]
     total, by_key = merged.get("descriptions", (0, []))
@@ -153,7 +153,7 @@ def descriptions_of(part: Part) -> list[tuple[bytes, bytes]]:
     others = total - sum(it[0] for _, it in by_key)
     found += [(key, text) for _, key, _, text in lines]
     found += [(b"", b"and %d more" % others)] if others else []
-    return [*found, *part.descriptions, *labels_of(part), *_of_timelines(part)]
+    return [*found, *part.descriptions, *(labels_of(part) if labels else ()), *_of_timelines(part)]
 
 
 def labels_of(part: Part) -> tuple[tuple[bytes, bytes], ...]:

@@ -55,6 +55,7 @@ def test_names_and_units_of_any_bytes() -> None:
     types = [ValueType(name, unit) for name, unit in zip(NAMES, UNITS, strict=True)]
     words = [f"e{i}" for i in range(len(types))]
     part = Part(types, extra={"default_sample_type": "é", "period": 7, "period_type": ("a b", "c/d")})
+    part.extra["input_labels"] = ((b"a= b", b"\n"), (b"\xff", b""))
     lines = described_types(part, words)
     assert all(b"\n" not in text for _, text in lines)
     read = Part([ValueType(word) for word in words], descriptions=[(b"Other", b"1"), *lines])
@@ -70,6 +71,10 @@ def test_names_and_units_of_any_bytes() -> None:
         (b"Default value type", b"Dw"),
         (b"Period", b"10 ms"),
         (b"Period", b"1" * 20),
+        (b"Labels", b"host"),
+        (b"Labels", b"=a"),
+        (b"Labels", b"a=1 a=2"),
+        (b"Labels", b""),
     ],
 )
 def test_lines_that_do_not_fit_are_descriptions(line: tuple[bytes, bytes]) -> None:

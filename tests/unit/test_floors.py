@@ -28,7 +28,7 @@ WINGS = {
     "sums": set(),
     "fold": {"rows", "sums"},
     "project": {"sums"},
-    "estimate": set(),
+    "estimate": {"rows"},
     "budget": {"sums"},
 }
 PY_FLOORS = {

@@ -104,7 +104,11 @@ def parts_of(path: str) -> list[tuple[dict[str, str], int]]:
     """The descriptions of each part of a graph that are labels, and its total."""
     fastprof.convert(path, "parts.callgrind")
     parts = re.findall(r"(?s)(.*?)\ntotals: (.*?)\n", Path("parts.callgrind").read_text())
-    return [(dict(re.findall("desc: (host|day|env): (.*)", part)), int(total)) for part, total in parts]
+    labels = [re.search("desc: Labels: (.*)", part) for part, _ in parts]
+    return [
+        (dict(pair.split("=") for pair in found[1].split(" ")) if found else {}, int(total))
+        for found, (_, total) in zip(labels, parts, strict=True)
+    ]
 
 
 GRAPHS = [({"day": day, "host": host}, n) for day, host, n in (("1", "a", 5), ("1", "b", 3), ("2", "a", 10))]
@@ -134,6 +138,29 @@ def test_graphs_keep_labels_as_parts(graphs: Path) -> None:
     fastprof.archive_add("store.fpa", "graphs", **given)
     fastprof.merge("store.fpa:*", "m.fpa")
     assert parts_of("m.fpa") == GRAPHS and parts_of("store.fpa:a/2-x.callgrind") == [GRAPHS[2]]
+
+
+def test_labels_of_parts_become_those_of_samples(graphs: Path) -> None:
+    """What was merged is grouped as the inputs are."""
+    given: Any = {"label_path": "{host}/{day}-*.callgrind"}
+    wanted = {by: groups("graphs", by, **given) for by in ("label:day,host", "label:host,function")}
+    assert wanted["label:day,host"] == {"day=1, host=a": 5, "day=1, host=b": 3, "day=2, host=a": 10}
+    for to in ("m.callgrind", "m.fpa"):
+        fastprof.merge("graphs", to, **given)
+        assert {by: groups(to, by) for by in wanted} == wanted
+        assert groups(to, "label:host", label=["day=1"]) == {"a": 5, "b": 3}
+        assert fastprof.top(to, label=["day=1"]).total == 8
+        with pytest.raises(UsageError, match="the labels are day, host"):
+            fastprof.top(to, label=["day=3"])
+        assert groups(to, "label:host", set_label=["host=c"]) == {"c": 18}  # given ones replace them
+        assert fastprof.top(to, matrix="host", n=0).matrix == fastprof.top("graphs", matrix="host", n=0, **given).matrix
+        log = fastprof.convert(to, "m.pb")
+        assert not any("labels" in line for line in log.not_representable.lines())
+        assert groups("m.pb", "label:day,host") == wanted["label:day,host"]
+        fastprof.convert(to, "none.pb", labels=[])
+        assert groups("none.pb", "label:host") == {"(none)": 18}
+    log = fastprof.convert("graphs/a/1-x.callgrind", "one.cachegrind", set_label=["host=a b"])
+    assert groups("one.cachegrind", "label:host") == {"a b": 2}
 
 
 def test_all_labels_share_the_memory(graphs: Path) -> None:

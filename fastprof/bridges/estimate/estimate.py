@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from fastprof.bridges import FRAMES, PRUNE, STACKS, separating_labels
+from fastprof.bridges import FRAMES, PRUNE, STACKS, labels_wanted, separating_labels
 from fastprof.bridges.estimate.reported import REPORTED
+from fastprof.bridges.rows.label import labelled_rows
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
@@ -28,7 +29,7 @@ from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import default_value, match_columns, merge_parts, parts_since
+from fastprof.core.parts import default_value, labels_of, match_columns, merge_parts, parts_since
 from fastprof.core.version import __version__
 from fastprof.core.words import counted
 
@@ -50,7 +51,8 @@ _BY = {"function": lib.FP_BY_FUNCTION, "line": lib.FP_BY_LINE, "address": lib.FP
 def to_stacks(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """Estimated stacks of a call graph: one part, or several as separated by `--labels` and `--per-thread`.
+    """Estimated stacks of a call graph: one part, or several as separated by labels of inputs, `--labels` and
+    `--per-thread`.
 
     Memory is linear in distinct places and arcs, up to a limit: docs/bridges.md.  Errors: FastprofError for
     a sum beyond 2^63 - 1 or an unknown id.
@@ -59,10 +61,11 @@ def to_stacks(
     of_part: dict[int, tuple[_Group, Pointer[int]]] = {}
     n_parts = len(model.parts)
     by, prune, last = options[FRAMES], options[PRUNE], None
+    separating = separating_labels(options, holds) | (labels_wanted(options, holds) & {"own"})
     for batch in batches:
         if batch.part not in of_part:
             part = model.parts[batch.part]
-            key = _key(model, part, separating_labels(options, holds))
+            key = _key(model, part, separating)
             group = groups.get(key) or groups.setdefault(key, _Group(model, by, prune))
             of_part[batch.part] = group, group.add(batch.part, batch.c.n_values)
         group, columns = of_part[batch.part]
@@ -83,7 +86,11 @@ def to_stacks(
         c = group.c
         group.end(callers)
         pull = partial(group.pull, thread)
-        yield from batches_of("stacks", len(group.events), model.add_part(group.part(comment)), pull)
+        part = group.part(comment)
+        if key.labels:  # from now on of the samples
+            del part.extra["input_labels"]
+        rows = batches_of("stacks", len(group.events), model.add_part(part), pull)
+        yield from labelled_rows(rows, model, dict(key.labels)) if key.labels else rows
         log.rows["stacks_estimated"] += c.stacks
         log.count(REPORTED["call-counts"], c.calls)
         log.count(REPORTED["jumps"], c.jumps)
@@ -119,6 +126,7 @@ class _Key(NamedTuple):
     thread: int = 0  # id; 0: not separated by thread
     number: int = 0  # of the part; 0: not separated by part
     cpu: int = -1  # -1: not separated by CPU
+    labels: tuple[tuple[bytes, bytes], ...] = ()  # of the input
 
 
 def _key(model: Model, part: Part, separating: frozenset[str]) -> _Key:
@@ -126,7 +134,8 @@ def _key(model: Model, part: Part, separating: frozenset[str]) -> _Key:
     tid = part.thread if part.thread and "thread" in separating else 0
     thread = model.thread(pid, tid) if pid or tid else 0
     number = part.number or 0 if "part" in separating else 0
-    return _Key(thread, number, part.extra.get("cpu", -1) if "cpu" in separating else -1)
+    cpu = part.extra.get("cpu", -1) if "cpu" in separating else -1
+    return _Key(thread, number, cpu, labels_of(part) if "own" in separating else ())
 
 
 class _Group:

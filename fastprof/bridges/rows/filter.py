@@ -28,6 +28,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
 from fastprof.core.owner import owned
+from fastprof.core.parts import labels_of
 from fastprof.core.times import Span
 from fastprof.core.words import Message, joined, spelled
 
@@ -61,8 +62,8 @@ def select(
             if batch.view == "timeline":
                 clock = model.parts[batch.part].extra.get("ticks_per_second", 0)
         number = numbers.setdefault(batch.part, len(numbers) + 1)
-        of_thread = batch.view != "graph" or not threads or model.parts[batch.part].thread in threads
-        if (part is not None and number != part) or not of_thread:
+        of_part = batch.view != "graph" or _has_part(model.parts[batch.part], threads, labels)
+        if (part is not None and number != part) or not of_part:
             left_out += had
             continue
         if batch.view != "graph":
@@ -74,6 +75,11 @@ def select(
     if seen.c.first_time <= seen.c.last_time:
         model.times.append(Span(int(seen.c.first_time), int(seen.c.last_time), clock))
     log.leave_out(left_out, (PART, TIME_RANGE, THREADS, LABEL), options)
+
+
+def _has_part(part: Part, threads: frozenset[int], labels: _Labels) -> bool:
+    """Whether a part of a graph is of these threads and has these labels."""
+    return (not threads or part.thread in threads) and labels.match(labels_of(part))
 
 
 class _Mask:
@@ -111,6 +117,11 @@ class _Labels:
         # a label set follows the set that it extends
         self._found.append((self._found[after] if after < label_set else 0) | self._bit(*label))
         return self._found[-1] == (1 << len(self._bits)) - 1
+
+    def match(self, labels: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Whether the labels of a part match."""
+        own = dict(labels)
+        return all(own.get(key) in values for key, values in self.requested.items())
 
     def _bit(self, key: int, string: int, low: int, high: int, unit: int) -> int:
         wanted = self.requested.get(name := self._model.string(key), ())
@@ -164,6 +175,7 @@ def nothing_left(model: Model, options: Options) -> Message:
         hints.append(f"the threads are {_some(sorted(tids))}" if tids else "no threads are known")
     if LABEL in given:
         keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
+        keys |= {key for part in model.parts for key, _ in labels_of(part)}
         texts = sorted(key.decode("utf-8", "surrogateescape") for key in keys)
         hints.append(f"the labels are {_some(texts)}" if texts else "there are no labels")
     filters = [spelled(option.flag, "=") + value for option in given for value in _shown(option, options[option])]

@@ -92,7 +92,7 @@ def _read(path: str) -> dict[str, dict[str, str]]:
 def labelled(batches: Iterable[Batch], model: Model, labels: Mapping[str, str], view: str) -> Iterator[Batch]:
     """Stacks or a graph with these labels, changed in place."""
     given = {key.encode("utf-8", "surrogateescape"): labels[key].encode("utf-8", "surrogateescape") for key in labels}
-    return (_labelled_parts if view == "graph" else _labelled_rows)(batches, model, given)
+    return (_labelled_parts if view == "graph" else labelled_rows)(batches, model, given)
 
 
 def _labelled_parts(batches: Iterable[Batch], model: Model, labels: dict[bytes, bytes]) -> Iterator[Batch]:
@@ -107,7 +107,8 @@ def _labelled_parts(batches: Iterable[Batch], model: Model, labels: dict[bytes, 
     changed.end()
 
 
-def _labelled_rows(batches: Iterable[Batch], model: Model, labels: dict[bytes, bytes]) -> Iterator[Batch]:
+def labelled_rows(batches: Iterable[Batch], model: Model, labels: Mapping[bytes, bytes]) -> Iterator[Batch]:
+    """Stacks with these labels, changed in place."""
     ids = [model.intern(text) for pair in labels.items() for text in pair]
     new = lib.fp_label_rows_new(model.c, ids or [0], len(labels))
     c = owned(new, lib.fp_label_rows_free, "the labels of samples")

@@ -123,6 +123,7 @@ class Unrepresentable:
 
     def _log_header(self, sources: list[Part], written: list[Part]) -> None:
         kept = self._holds.header
+        of_samples = self._holds.labels and "stacks" in self._taken.values()
         lost = [
             title
             for name, title in HEADER.items()
@@ -130,6 +131,7 @@ class Unrepresentable:
             and any(_has_field(part, name, len(sources)) for part in sources)
             and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
             and not (name in ("pid", "thread") and self._threads)
+            and not (name == "input_labels" and of_samples)
         ]
         self._log.count(REPORTED["header-fields"], len(lost), fields=", ".join(lost))
 

@@ -64,7 +64,7 @@ class CachegrindWriter(Writer):
     def _begin(self, part: Part) -> CostLines:
         names = event_names(part.value_types, self.log)
         # cg_merge and the newer cg_annotate need at least one desc: line, a command and a summary.
-        descriptions = [*descriptions_of(part), *described_types(part, names)]
+        descriptions = [*descriptions_of(part, labels=False), *described_types(part, names)]
         descriptions = descriptions or [(b"Creator", part.creator or CREATOR)]
         lines = [desc_line(key, value) for key, value in descriptions]
         command = part.command or b"(unknown)"

@@ -1,8 +1,9 @@
-"""`desc:` lines for data that `event:` and `events:` cannot hold: units, names that are no words, default and period.
+"""`desc:` lines for data without lines of their own: units, names that are no words, default, period and labels.
 
     desc: Value types: samples/count cpu/nanoseconds      names and units of the events, in their order
     desc: Default value type: cpu                         where the source names one; else it is the first
     desc: Period: 10000000 cpu/nanoseconds                between two samples; the type may be unknown
+    desc: Labels: date=0314 host=web1                     of the input, sorted by key
 
 Bytes other than letters, digits and `_.-~` are written `%2F`.  Only fastprof writes these lines; in a file in which
 they do not fit the events, they are descriptions like any other.
@@ -13,9 +14,9 @@ from __future__ import annotations
 import re
 
 from fastprof.core.model import Part, ValueType
-from fastprof.core.parts import default_value
+from fastprof.core.parts import default_value, labels_of
 
-TYPES, DEFAULT, PERIOD = b"Value types", b"Default value type", b"Period"
+TYPES, DEFAULT, PERIOD, LABELS = b"Value types", b"Default value type", b"Period", b"Labels"
 
 
 def described_types(part: Part, names: list[str]) -> list[tuple[bytes, bytes]]:
@@ -30,6 +31,8 @@ def described_types(part: Part, names: list[str]) -> list[tuple[bytes, bytes]]:
     if "period" in extra or "period_type" in extra:
         type_ = b" " + _pair(*extra["period_type"]) if "period_type" in extra else b""
         found.append((PERIOD, b"%d%s" % (extra.get("period", 0), type_)))
+    if labels := labels_of(part):
+        found.append((LABELS, b" ".join(b"=".join(map(_quoted_bytes, pair)) for pair in labels)))
     return found
 
 
@@ -48,6 +51,8 @@ def take_described(part: Part, names: list[str]) -> None:
                 part.extra["period"] = int(match[1])
             if match[2] is not None:
                 part.extra["period_type"] = (_unquoted(match[2]), _unquoted(match[3]))
+        elif key == LABELS and (labels := _labels(text)):
+            part.extra["input_labels"] = labels
         else:
             kept.append((key, text))
     part.descriptions = kept
@@ -65,6 +70,15 @@ def _types(text: bytes, events: list[ValueType]) -> list[ValueType]:
     return found
 
 
+def _labels(text: bytes) -> tuple[tuple[bytes, bytes], ...]:
+    """Labels with distinct keys, sorted; none if the line is not such a list."""
+    pairs = [pair.split(b"=") for pair in text.split(b" ")]
+    if any(len(pair) != 2 or not pair[0] for pair in pairs):
+        return ()
+    found = {_unquoted_bytes(key): _unquoted_bytes(value) for key, value in pairs}
+    return tuple(sorted(found.items())) if len(found) == len(pairs) else ()
+
+
 def long_name_of(name: str, unit: str) -> str:
     """The long name of an event that has none, so that viewers show its unit."""
     return f"{name} ({unit})"
@@ -75,12 +89,20 @@ def _pair(name: str, unit: str) -> bytes:
 
 
 def _quoted(text: str) -> bytes:
+    return _quoted_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def _quoted_bytes(text: bytes) -> bytes:
     from urllib.parse import quote  # 3 ms
 
-    return quote(text.encode("utf-8", "surrogateescape"), safe="").encode()
+    return quote(text, safe="").encode()
 
 
 def _unquoted(text: bytes) -> str:
+    return _unquoted_bytes(text).decode("utf-8", "surrogateescape")
+
+
+def _unquoted_bytes(text: bytes) -> bytes:
     from urllib.parse import unquote_to_bytes
 
-    return unquote_to_bytes(text).decode("utf-8", "surrogateescape")
+    return unquote_to_bytes(text)

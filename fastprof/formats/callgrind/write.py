@@ -80,7 +80,7 @@ class CallgrindWriter(Writer):
     def _header(self, part: Part) -> bytes:
         number = part.number if part.number is not None else self._parts
         pid = _number_line("pid", part)
-        descriptions = descriptions_of(part)
+        descriptions = descriptions_of(part, labels=False)
         lines: list[bytes] = []
         if self._parts == 1:
             lines += [b"# callgrind format", b"version: 1", b"creator: " + CREATOR, *pid]
