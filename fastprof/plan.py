@@ -152,14 +152,13 @@ class Pipeline(NamedTuple):
                 rows = labelled(rows, model, labels.of(branch.inputs[0].name, log), self.view)
             return rows if stacks else self._valued(rows, model, agreement)
 
-        labels = None
+        labels = None  # parts of a graph get them at once: filters see them and the estimate passes them on
         if bridges.keeps_input_labels(self.view, self.holds) and bridges.LABEL_INPUTS.is_requested(options):
             from fastprof.bridges.rows.label import InputLabels, labelled
 
             labels = InputLabels(options)
 
         def read(input_: Input) -> Iterator[Batch]:
-            # parts of a graph get labels at once, because filters see them and the estimate passes them on
             given = labels.of(input_.name, log) if labels and input_.view in (self.view, "graph") else {}
             rows = selected(input_, model, options, log, capacity, encoded=encoded, labels=given)
             rows = watch.given(rows) if watch else rows

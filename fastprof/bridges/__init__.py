@@ -98,8 +98,8 @@ LABEL: Option[tuple[str, ...]] = Option(
     several=True,
     group="filters",
     help="keep only samples with this label; repeatable",
-    details="Values of one key are alternatives, different keys must all match.  Of a graph it keeps the parts with labels "
-    "of inputs that match.",
+    details="Values of one key are alternatives, different keys must all match.  Of a graph it keeps the "
+    "parts whose labels of inputs match.",
 )
 SET_LABEL: Option[tuple[str, ...]] = Option(
     "set_label",
@@ -398,8 +398,8 @@ def keeps_input_labels(view: str, holds: Holds) -> bool:
     )
 
 
-# It precedes the filters if the input is a graph or has the view to which the plan leads, else it follows the bridge: the
-# plan places it per input.
+# It precedes the filters if the input is a graph or has the view to which the plan leads, else it follows the bridge:
+# the plan places it per input.
 LABEL_INPUTS = _in("any", "rows.label:labelled", "stacks and parts of graphs", INPUT_LABELS, switches=INPUT_LABELS)
 
 # For timelines it follows the bridge, which makes their values: the plan places it for each input.

@@ -136,6 +136,11 @@ def state(url: str) -> tuple[int, int]:
     return size, mtime_ns
 
 
+def identity(url: str) -> tuple[Any, ...]:
+    """Equal only for the same contents of an object, if the server states what changes with them.  Errors: FastprofError."""
+    return _Remote(url).identity()
+
+
 class _Remote:
     """An object.  `name` is its name in messages."""
 

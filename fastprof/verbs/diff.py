@@ -93,12 +93,19 @@ _FIXED: dict[Option[Any], Any] = {
 _FUNCTIONS = plan.End(
     "diff",
     holds=Holds(unmerged=True),
-    does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES),
+    does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.NAMED_VALUE),
     fixes=_FIXED,
     code="verbs.diff:found",
 )
 # Only stacks have labels, so other views become stacks.
-_LABELS = plan.End("diff", view="stacks", holds=Holds(unmerged=True), fixes=_FIXED, code="verbs.diff:found")
+_LABELS = plan.End(
+    "diff",
+    view="stacks",
+    holds=Holds(unmerged=True),
+    does=(bridges.NAMED_VALUE,),
+    fixes=_FIXED,
+    code="verbs.diff:found",
+)
 
 
 @cache
@@ -169,6 +176,7 @@ def _end_of(by: str, target: Format | None, last: list[Option[Any]]) -> plan.End
         target.name if target else "diff",
         lambda views: _view(target, views),
         options=options_,
+        does=(bridges.NAMED_VALUE,),
         fixes=_FIXED,
         code="verbs.diff:written" if target else "verbs.diff:found",
     )

@@ -23,7 +23,7 @@ class Inclusive:
     """
 
     def __init__(self, model: Model, options: Options, log: Log, n_old: int, n_runs: int) -> None:
-        self._model, self._options, self._log = model, options, log
+        self._model, self._log = model, log
         self._n_old = n_old
         self._value = Column(options[bridges.VALUE], bridges.VALUE.flag)
         self._costs = [
@@ -37,12 +37,7 @@ class Inclusive:
     def rows(self, pipeline: plan.Pipeline, compared: Callable[[Iterator[Batch]], Iterator[Batch]]) -> Iterator[Batch]:
         """The rows of a pipeline as a graph, with at least one row for each function.  `compared`: as for Costs."""
         rows = self._costs[pipeline.side].through(pipeline, self._log, compared)
-        if pipeline.view != "timeline":
-            return rows
-        if self._options[bridges.VALUE] is not None:
-            # the value types are the graph's, so the plan could not choose among them
-            rows = bridges.NAMED_VALUE.load()(rows, self._model, pipeline.options, self._log, pipeline.holds)
-        return compared(rows)
+        return compared(rows) if pipeline.view == "timeline" else rows
 
     def pair(self, functions: Mapping[int, int]) -> None:
         """Give functions of the old side the names of their counterparts."""

@@ -15,6 +15,7 @@ from itertools import chain
 
 from fastprof import bridges, plan
 from fastprof.bridges.project.project import to_graph
+from fastprof.bridges.rows.choose import one_value
 from fastprof.bridges.rows.coarse import CALLS, coarse, subtracted
 from fastprof.bridges.rows.pair import Pairs
 from fastprof.bridges.sums.aggregate import Table
@@ -103,7 +104,10 @@ class Both(Input):
 
     def _rows_of(self, run: int, pipeline: plan.Pipeline) -> Iterator[Batch]:
         def paired(rows: Iterator[Batch]) -> Iterator[Batch]:
-            return self._heaps.paired(rows, self._names[run])
+            rows = self._heaps.paired(rows, self._names[run])
+            if self._options[bridges.VALUE] is None:
+                return rows
+            return one_value(rows, self._model, self._options, self._log)
 
         if self._inclusive:
             rows = self._inclusive.rows(pipeline, paired)

@@ -178,3 +178,47 @@ def test_a_bucket(bucket: Bucket) -> None:
     assert log.statuses == {"ok": 9}
     assert {"out/host=we b%3D2%25/date=0314/we b%3D2%25%2F0314.folded.parquet"} <= {*bucket.keys()}
     assert convert("s3://bucket/out").earlier == 9
+
+
+def test_a_plain_run_does_not_count_rows_of_a_dataset_twice() -> None:
+    convert()
+    before = paths()
+    for folder in ("dumps", "dumps/web1"):
+        with pytest.raises(UsageError, match=r"out: (8|9|2) outputs of the same inputs made with partition="):
+            fastprof.batch_convert(folder, "out", to="parquet", jobs=1)
+    assert paths() == before
+    for path in Path("out").rglob("*.parquet"):
+        path.unlink()
+    assert fastprof.batch_convert("dumps", "out", to="parquet", jobs=1).statuses == {"ok": 9}
+    assert convert("folders").statuses == {"ok": 9}
+    assert fastprof.batch_convert("dumps", "folders", to="folded", jobs=1).statuses == {"ok": 9}  # no table
+
+
+def test_labels_too_long_for_a_folder_are_one_error() -> None:
+    with pytest.raises(UsageError, match=r"partition=host: \S+ has a label of 305 bytes as a folder"):
+        convert(label_path=None, set_label=[f"host={'é' * 150}", "date=1"])
+    assert not Path("out").exists()
+
+
+def test_outputs_follow_the_table_of_labels() -> None:
+    table = Path("hosts.csv")
+    given: dict[str, Any] = {"labels_from": "hosts.csv", "label_path": None, "include": ["*.folded"], "jobs": 1}
+
+    def done(rows: str) -> list[int]:
+        """The number of files redone by each kind of batch."""
+        table.write_text(f"input,zone\n{rows}")
+        logs = [
+            fastprof.batch_convert("dumps/web1", "out", to="pprof", **given),
+            fastprof.batch_archive("dumps/web1", "all.fpa", **given),
+        ]
+        return [log.files - log.earlier for log in logs]
+
+    assert done("0314.folded,a\n0315.folded,b\n") == [2, 2]
+    assert done("0315.folded,b\n0314.folded,a\n_any.folded,c\n") == [0, 0]
+    assert done("0315.folded,c\n0314.folded,a\n") == [1, 1]
+    for path in ("out/0315.folded.pb.gz", "all.fpa:0315.folded"):
+        assert [row.name for row in fastprof.top(path, by="label:zone").rows] == ["c"]
+    table.rename("moved.csv")
+    given["labels_from"] = "moved.csv"
+    log = fastprof.batch_convert("dumps/web1", "out", to="pprof", **given)
+    assert log.earlier == 2

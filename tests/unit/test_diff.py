@@ -569,3 +569,17 @@ def test_a_heap_and_one_of_which_all_is_in_use() -> None:
     assert not any("objects in use" in text for text in found.log.warnings)
     with pytest.raises(FastprofError, match="union=True"):
         fastprof.merge([FIRST_HEAP, LATER_HEAP], "unused.pb", symbolize=False)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_each_value_of_two_heaps_by_itself(back: bool) -> None:
+    """Those of the table of all, also if the heaps have other names for them."""
+    pair = (LATER_HEAP, FIRST_HEAP) if back else (FIRST_HEAP, LATER_HEAP)
+    for by in ("function", "object", "arc", "label:host"):
+        for value in fastprof.diff(*pair, symbolize=False, by=by).values:
+            if value.name == "calls":
+                continue
+            found = fastprof.diff(*pair, symbolize=False, by=by, value=value.name)
+            assert [one for one in found.values if one.name != "calls"] == [value]
+        with pytest.raises(UsageError, match="unknown value type 'bytes'"):
+            fastprof.diff(*pair, symbolize=False, by=by, value="bytes")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 
-from fastprof.bridges import INTERSECT, UNION, VALUE
+from fastprof.bridges import INTERSECT, UNION
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core.changed import Changed
@@ -31,7 +31,7 @@ class Heaps:
 
     def __init__(self, model: Model, options: Options, log: Log) -> None:
         self._model, self._log = model, log
-        self._is_off = bool(options[UNION] or options[INTERSECT] or options[VALUE])
+        self._is_off = bool(options[UNION] or options[INTERSECT])
         self._first: tuple[str, list[ValueType]] | None = None
 
     def paired(self, batches: Iterable[Batch], name: str) -> Iterator[Batch]:

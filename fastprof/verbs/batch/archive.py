@@ -42,7 +42,18 @@ from fastprof.verbs.batch.convert import (
 )
 from fastprof.verbs.batch.engines import ENGINE
 from fastprof.verbs.batch.files import File, refreshed, refuse_same_names
-from fastprof.verbs.batch.jobs import LOSSY, OK, Idle, Job, Record, failed, is_of_the_file, options_key, record_of
+from fastprof.verbs.batch.jobs import (
+    LOSSY,
+    OK,
+    Idle,
+    Job,
+    Record,
+    failed,
+    is_of_the_file,
+    keys_by_input,
+    options_key,
+    record_of,
+)
 from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.batch.remote_store import local_copy
@@ -124,8 +135,9 @@ def _add(
     reading = reading_options(chosen)
     workers = chosen[JOBS] or workers_for(files)
     key = options_key("", from_, {name: value for name, value in reading.items() if name != CORES.name})
-    common = {"from": from_, "options": {CORES.name: cores_of_each(workers), **reading}, "key": key}
-    jobs = [_job(file, store, common) for file in files]
+    common = {"from": from_, "options": {CORES.name: cores_of_each(workers), **reading}}
+    key_of = keys_by_input(key, chosen)
+    jobs = [_job(file, store, {**common, "key": key_of(file.path)}) for file in files]
     before = records_by_output(manifest_of(store))
     if chosen[DRY_RUN]:
         there = {*names(store)} if os.path.exists(store) else set()

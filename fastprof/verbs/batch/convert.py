@@ -27,7 +27,7 @@ from fastprof.core.options import (
     checked,
 )
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import Message, spelled
+from fastprof.core.words import Message, counted, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
     File,
@@ -45,6 +45,7 @@ from fastprof.verbs.batch.jobs import (
     Record,
     error_fields,
     is_of_the_file,
+    keys_by_input,
     message_of,
     options_key,
     outputs_of,
@@ -251,14 +252,14 @@ def batch_convert(
         files, plan_digest = _files_of(shard, paths, outdir, suffix, chosen, log)
         files = partition.placed(files, log.warn) if partition else files
         outputs = {file.name + suffix for file in files}
-        before = records_by_output(manifests_for(there, shard, plan_digest), None if partition else outputs)
+        before = records_by_output(manifests_for(there, shard, plan_digest), None if target.holds.table else outputs)
     workers = chosen[JOBS] or workers_for(files, outdir)
     common = _common(to, from_, reading_options(chosen), workers, partition.keys if partition else [])
-    size_of = _size_in(outdir, before)
-    if partition:
-        partition.refuse_moved(outdir, outputs, files, before, size_of)
+    size_of, key_of = _size_in(outdir, before), keys_by_input(common["key"], chosen)
+    if target.holds.table:
+        _refuse_moved(outdir, outputs, files, before, size_of, suffix, plain=not partition)
     for file in refreshed(files) if chosen[PLAN] else files:
-        job = _job(file, os.path.join(outdir, file.name + suffix), common)
+        job = _job(file, os.path.join(outdir, file.name + suffix), common, key_of(file.path))
         record = before.get(file.name + suffix)
         if record and _is_done(job, record, size_of, chosen[RETRY_ERRORS]):
             log.earlier += 1
@@ -283,8 +284,43 @@ def _common(to: str, from_: str | None, reading: dict[str, Any], workers: int, c
     return found | ({"columns": columns} if columns else {})
 
 
-def _job(file: File, output: str, common: Mapping[str, Any]) -> Job:
-    return {"input": file.path, "size": file.size, "mtime_ns": file.mtime_ns, "output": output, **common}
+def _job(file: File, output: str, common: Mapping[str, Any], key: str) -> Job:
+    return {"input": file.path, "size": file.size, "mtime_ns": file.mtime_ns, "output": output, **common, "key": key}
+
+
+def _refuse_moved(
+    outdir: str,
+    outputs: set[str],
+    files: Iterable[File],
+    before: Mapping[str, Record],
+    size_of: Callable[[str], int],
+    suffix: str,
+    *,
+    plain: bool,
+) -> None:
+    """Refuse a dataset with other outputs of the same files: their rows would count twice.  A `plain` run, without
+    --partition, refuses partitioned ones.
+
+    Errors: UsageError."""
+    inputs = {file.path for file in files}
+    moved = []
+    for output, record in before.items():
+        is_other = output not in outputs and output.endswith(suffix) and record.get("input") in inputs
+        if is_other and ("=" in output.partition("/")[0] or not plain):
+            with suppress(OSError, LookupError):  # it is gone
+                size_of(output)
+                moved.append(output)
+    if moved:
+        what = (
+            "{outdir}: {n} of the same inputs with other labels, first {first}: their rows would count twice; "
+            "remove them, or choose another folder"
+        )
+        if plain:
+            what = (
+                "{outdir}: {n} of the same inputs made with {--partition}, first {first}: their rows would count "
+                "twice; give {--partition} again, or choose another folder"
+            )
+        raise UsageError(Message(what, outdir=outdir, n=counted(len(moved), "output"), first=min(moved)))
 
 
 def _partition(chosen: Options, target: Format) -> Partition | None:

@@ -27,11 +27,12 @@ import time
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 
+from fastprof.bridges import LABELS_FROM
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.log import Log
-from fastprof.core.options import Option
-from fastprof.core.urls import is_url
+from fastprof.core.options import Option, Options
+from fastprof.core.urls import is_url, shown
 from fastprof.core.words import Message, packed, unpacked
 from fastprof.verbs.convert import converted
 
@@ -46,8 +47,22 @@ def options_key(to: str, from_: str | None, options: dict[str, Any]) -> str:
     """A key that identifies the request, equal in all processes and on all machines."""
     import json
 
-    text = json.dumps([to, from_, options], sort_keys=True)
+    # the table's rows count, not its path: keys_by_input
+    others = {name: value for name, value in options.items() if name != LABELS_FROM.name}
+    text = json.dumps([to, from_, others], sort_keys=True)
     return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def keys_by_input(key: str, options: Options) -> Callable[[str], str]:
+    """The key of each input: with --labels-from it covers the input's labels, so outputs with other labels are renewed.
+
+    Errors: FastprofError for a table that cannot be read."""
+    if options[LABELS_FROM] is None:
+        return lambda path: key
+    from fastprof.bridges.rows.label import InputLabels
+
+    labels = InputLabels(options)
+    return lambda path: options_key(key, None, labels.of(shown(path), Log()))
 
 
 def convert_one(job: Job) -> Record:

@@ -63,7 +63,7 @@ from fastprof.verbs.batch.convert import (
 )
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, find
-from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, message_of, of_error
+from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, keys_by_input, message_of, of_error
 from fastprof.verbs.batch.proof import absolute
 from fastprof.verbs.batch.remote_folder import contents, remove_below
 from fastprof.verbs.convert import converted, target_of
@@ -197,12 +197,15 @@ class _Tree:
         view = self._target.view_for(views.values())
         if view == "timeline":
             raise UsageError("a merge tree does not merge timelines: use `fastprof merge`")
-        level = {}
+        level, labels_of = {}, keys_by_input("", self._chosen)
         for kind in (view, "stacks"):
             mine = [file for file in self._files if _kind(views[file], view) == kind]
             # without a time, a partial may be of other contents of the same size
             times = [file.mtime_ns or os.urandom(8).hex() for file in mine]
-            level[kind] = [(file.path, f"{file.path} {file.size} {t}") for file, t in zip(mine, times, strict=True)]
+            level[kind] = [
+                (file.path, f"{file.path} {file.size} {t}{labels_of(file.path)}")
+                for file, t in zip(mine, times, strict=True)
+            ]
         if view == "graph" and level["stacks"]:
             self._refuse_parts_of_stacks()
         fan_in = self._chosen[FAN_IN]

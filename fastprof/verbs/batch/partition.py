@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from hashlib import blake2b
 
 from fastprof.bridges import INPUT_LABELS, TABLE, TABLES
@@ -23,12 +22,12 @@ from fastprof.core.errors import UsageError
 from fastprof.core.log import Log, Warn
 from fastprof.core.options import Options
 from fastprof.core.urls import shown
-from fastprof.core.words import Message, counted, joined, spelled
+from fastprof.core.words import Message, joined, spelled
 from fastprof.verbs.batch.files import File
-from fastprof.verbs.batch.jobs import Record
 from fastprof.verbs.reported import REPORTED
 
 NULL = "__HIVE_DEFAULT_PARTITION__"  # the value of a missing label
+_LONGEST = 255  # bytes of the name of a folder, on all usual file systems
 _MOST = 200  # bytes of a file's name without its suffix
 _ESCAPED = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{}\[\]^]""")  # as Hive and Spark escape it
 
@@ -61,7 +60,6 @@ class Partition:
         if len({key.casefold() for key in self.keys}) < len(self.keys) or not all(self.keys):
             raise UsageError(Message("{--partition:=}{keys}: expected distinct keys of labels", keys=keys))
         self.flags = {option.flag for option in INPUT_LABELS}  # which have an effect on each file
-        self._suffix = target.suffixes[0]
         self._labels = InputLabels(options)
         known = self._labels.keys
         chosen = options[TABLE]
@@ -80,46 +78,21 @@ class Partition:
                 raise UsageError(Message("{--partition:=}{key}: no column of a dataset has such a name", key=key))
 
     def placed(self, files: Iterable[File], warn: Warn) -> list[File]:
-        """The files, with outputs in their folders."""
+        """The files, with outputs in their folders.  Errors: UsageError for a value that is too long for a folder."""
         found, lacking = [], []
         for file in files:
             labels = self._labels.of(shown(file.path), Log())
             if not all(map(labels.get, self.keys)):
                 lacking.append(file.path)
             folders = [f"{key}={_value(labels.get(key, ''))}" for key in self.keys]
+            for key, folder in zip(self.keys, folders, strict=True):
+                if (n := len(os.fsencode(folder))) > _LONGEST:
+                    what = "{--partition:=}{key}: {file} has a label of {n:,} bytes as a folder, at most {most}"
+                    raise UsageError(Message(what, key=key, file=shown(file.path), n=n, most=_LONGEST))
             found.append(file._replace(name="/".join([*folders, _flat(file.name)])))
         if lacking:
             warn(REPORTED["unlabelled-outputs"], n=len(lacking), first=shown(lacking[0]))
         return found
-
-    def refuse_moved(
-        self,
-        outdir: str,
-        outputs: Container[str],
-        files: Iterable[File],
-        before: Mapping[str, Record],
-        size_of: Callable[[str], int],
-    ) -> None:
-        """Refuse outputs that earlier runs made from the same files elsewhere: their rows would count twice.
-
-        Errors: UsageError."""
-        inputs = {file.path for file in files}
-        moved = []
-        for output, record in before.items():
-            if output not in outputs and output.endswith(self._suffix) and record.get("input") in inputs:
-                with suppress(OSError, LookupError):  # it is gone
-                    size_of(output)
-                    moved.append(output)
-        if moved:
-            raise UsageError(
-                Message(
-                    "{outdir}: {n} of the same inputs with other labels, first {first}: their rows would count "
-                    "twice; remove them, or choose another folder",
-                    outdir=outdir,
-                    n=counted(len(moved), "output"),
-                    first=min(moved),
-                )
-            )
 
 
 def _flat(name: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fastprof.core import remote
+from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.remote import Download, Upload
 from fastprof.core.streams import temporary_failed
@@ -48,15 +49,15 @@ def local_copy(url: str, *, upload: bool) -> Iterator[str]:
                 Pieces(f"{folder}{FOLDER}/{name}.jsonl").write(file.read())
 
 
-def _identity(url: str) -> tuple[int, int] | None:
+def _identity(url: str) -> tuple[Any, ...] | None:
     """What changes when the object does; None if there is none."""
     try:
-        return remote.state(url)
+        return remote.identity(url)
     except FileError:
         return None
 
 
-def _download(url: str, path: str) -> tuple[int, int] | None:
+def _download(url: str, path: str) -> tuple[Any, ...] | None:
     """Copy an object, if it exists; returns its identity."""
     identity = _identity(url)
     if identity is None:
@@ -71,7 +72,7 @@ def _download(url: str, path: str) -> tuple[int, int] | None:
     return identity
 
 
-def _upload(path: str, url: str, before: tuple[int, int] | None) -> None:
+def _upload(path: str, url: str, before: tuple[Any, ...] | None) -> None:
     _refuse_changed(url, before)
     upload = Upload(url)
     try:
@@ -84,7 +85,7 @@ def _upload(path: str, url: str, before: tuple[int, int] | None) -> None:
         upload.close()
 
 
-def _refuse_changed(url: str, before: tuple[int, int] | None) -> None:
+def _refuse_changed(url: str, before: tuple[Any, ...] | None) -> None:
     if _identity(url) != before:
         raise FastprofError(f"{shown(url)}: changed while the batch ran; run it again")
 
