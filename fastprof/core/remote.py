@@ -137,7 +137,7 @@ def state(url: str) -> tuple[int, int]:
 
 
 def identity(url: str) -> tuple[Any, ...]:
-    """Equal only for the same contents of an object, if the server states what changes with them.  Errors: FastprofError."""
+    """Equal only for the same contents, if the server states what changes with them.  Errors: FastprofError."""
     return _Remote(url).identity()
 
 
