@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable, Iterator
 
 from fastprof.cli import print_message
 from fastprof.cli.arguments import (
@@ -14,10 +15,10 @@ from fastprof.cli.arguments import (
     given_options,
     heading_of,
 )
-from fastprof.cli.as_json import json_text
+from fastprof.cli.as_json import json_text, print_json_list
 from fastprof.cli.messages import Progress, Steps, print_log
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import print_table
+from fastprof.cli.text import print_long_table
 from fastprof.core._typing import Any
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
@@ -110,7 +111,7 @@ def add_arguments(parser: Parser) -> None:
     list_ = action("list", "list the profiles in an archive", _LIST)
     names(list_, "only these profiles")
     list_.add_argument(
-        "--sort", choices=[*listing.SORTS], default="added", metavar="KEY", help=f"sort by {', '.join(listing.SORTS)}"
+        "--sort", choices=[*listing.SORTS], default="name", metavar="KEY", help=f"sort by {', '.join(listing.SORTS)}"
     )
     list_.add_argument("--json", action="store_true", help="print JSON")
     get = action("extract", "write profiles of an archive in any format", _EXTRACT)
@@ -165,27 +166,26 @@ def _profiles(n: int) -> str:
 
 
 def _list(args: argparse.Namespace) -> int:
-    members = archive_list(args.store, args.names, sort=args.sort)
+    # printed as they are read: a store may have a million
+    by_name = args.sort == "name"
+    members = listing.each(args.store, args.names) if by_name else archive_list(args.store, args.names, sort=args.sort)
     if args.json:
-        print(json_text(members, indent=2))
-        return 0
-    rows = [
-        (
-            m["name"],
-            m["view"],
-            m.get("format", "-"),
-            listing.date(m["mtime"]) if "mtime" in m else "-",
-            m["rows"],
-            m["stored_bytes"],
-            _total(m.get("totals")),
-        )
-        for m in members
-    ]
-    head = ("name", "view", "format", "date", "rows", "bytes", "total")
-    n_rows, n_bytes = sum(m["rows"] for m in members), sum(m["stored_bytes"] for m in members)
-    last = (_profiles(len(members)), "", "", "", n_rows, n_bytes, "")
-    print_table([head, *rows, last], right=(4, 5))
+        print_json_list(members)
+    else:
+        print_long_table(_lines(members), right=(4, 5))
     return 0
+
+
+def _lines(members: Iterable[dict[str, Any]]) -> Iterator[tuple[object, ...]]:
+    """The lines of `archive list`: head, profiles, sums."""
+    yield ("name", "view", "format", "date", "rows", "bytes", "total")
+    n = n_rows = n_bytes = 0
+    for m in members:
+        date = listing.date(m["mtime"]) if "mtime" in m else "-"
+        name, view, format_, rows, nbytes = m["name"], m["view"], m.get("format", "-"), m["rows"], m["stored_bytes"]
+        yield name, view, format_, date, rows, nbytes, _total(m.get("totals"))
+        n, n_rows, n_bytes = n + 1, n_rows + rows, n_bytes + nbytes
+    yield _profiles(n), "", "", "", n_rows, n_bytes, ""
 
 
 def _total(totals: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterable
 
 from fastprof.core._typing import Any
 
@@ -12,6 +14,16 @@ def json_text(value: Any, indent: int | None = None) -> str:
     import json
 
     return json.dumps(_plain(value), indent=indent).replace("\x7f", "\\u007f")  # the only control character left
+
+
+def print_json_list(values: Iterable[Any]) -> None:
+    """Print a list as JSON, each value when it is known."""
+    before = "["
+    for value in values:
+        text = json_text(value, indent=2).replace("\n", "\n  ")
+        sys.stdout.write(f"{before}\n  {text}")
+        before = ","
+    print("[]" if before == "[" else "\n]")
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from itertools import count, islice
 
 from fastprof.core._typing import IO, NamedTuple
 from fastprof.core.elided import elided, shortened
@@ -32,6 +33,7 @@ _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
 _IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
 # Compiled on first use, to keep the start fast.
 _SPECIAL = r"[\\`*_\[\]<>|&~#]"  # in Markdown
+_BLOCK = 500  # rows of a long table that are printed together
 _WIDEST = 1000  # A longer cell overflows its column: a name of a megabyte must not widen every row.
 
 
@@ -230,14 +232,26 @@ def print_table(
         shown = _fit(shown, narrow, [i for i in optional if i in shown], screen.width)
     lines = []
     for number, row in enumerate(cells):
-        aligned = []
-        for i, width in shown.items():
-            text = row[i] if screen.width is None else cut(row[i], width)
-            blanks = " " * (width - _wide(text))
-            aligned.append(blanks + text if i in right else text + blanks)
+        texts = ((row[i] if screen.width is None else cut(row[i], width), width, i) for i, width in shown.items())
         share = shares[number] if number < len(shares) else None
-        lines.append(screen.paint("  ".join(aligned).rstrip(), share) + "\n")
+        lines.append(screen.paint(_aligned(texts, right), share) + "\n")
     sys.stdout.write("".join(lines))
+
+
+def print_long_table(rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> None:
+    """Print a table of any length in constant memory, a block at a time: columns only get wider."""
+    rows, widths = iter(rows), list[int]()
+    while block := [[_shown(cell) for cell in row] for row in islice(rows, _BLOCK)]:
+        found = [min(max(map(_wide, column)), _WIDEST) for column in zip(*block, strict=True)]
+        widths = [*map(max, found, widths or found)]
+        sys.stdout.write("".join(_aligned(zip(row, widths, count(), strict=False), right) + "\n" for row in block))
+        sys.stdout.flush()
+
+
+def _aligned(cells: Iterable[tuple[str, int, int]], right: Sequence[int]) -> str:
+    """Cells side by side, each with its width and the number of its column."""
+    padded = ((text, " " * (width - _wide(text)), i in right) for text, width, i in cells)
+    return "  ".join(blanks + text if is_right else text + blanks for text, blanks, is_right in padded).rstrip()
 
 
 def _print_markdown(cells: list[list[str]], right: Sequence[int]) -> None:

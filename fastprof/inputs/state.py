@@ -118,9 +118,23 @@ def chosen(path: str, source: Source, archive: Archive, patterns: Iterable[str])
 
     Errors: UsageError for one that no profile has; FormatError.
     """
+    with _found(path, source, archive):
+        return archive.chosen(source, patterns)
+
+
+def by_name(path: str, source: Source, archive: Archive, patterns: Iterable[str]) -> Iterator[Listed]:
+    """`chosen` by name, found as they are pulled."""
+    with _found(path, source, archive):
+        found = archive.by_name(source, patterns)
+    with located(path):
+        yield from found
+
+
+@contextmanager
+def _found(path: str, source: Source, archive: Archive) -> Iterator[None]:
     with located(path):
         try:
-            return archive.chosen(source, patterns)
+            yield
         except LookupError as error:
             there = archive.names(source, error.args[0])
             but = f", only {there}" if there else "; it is empty"

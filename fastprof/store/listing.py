@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from fastprof.core._typing import Any
@@ -13,7 +13,7 @@ from fastprof.core.urls import shown
 from fastprof.formats.archive.index import Archive, Listed, read_summary
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import Codec
-from fastprof.inputs.state import chosen, located, open_store
+from fastprof.inputs.state import by_name, chosen, located, open_store
 
 
 def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> list[str]:
@@ -30,8 +30,8 @@ def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> 
 
 
 SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "added": lambda _: 0,
     "name": lambda entry: entry["name"],
+    "added": lambda _: 0,
     "format": lambda entry: (entry.get("format", ""), entry["name"]),
     "date": lambda entry: entry.get("mtime", 0),
     "rows": lambda entry: -entry["rows"],
@@ -52,10 +52,15 @@ def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> 
     """
     if sort not in SORTS:
         raise UsageError(f"a store cannot be sorted by {sort!r:.80}, only by {', '.join(SORTS)}")
+    return sorted(each(path, patterns, in_order=sort != "name"), key=SORTS[sort])
+
+
+def each(path: str, patterns: Iterable[str] = (), *, in_order: bool = False) -> Iterator[dict[str, Any]]:
+    """`members` by name, in constant memory: the index is read while they are pulled; or `in_order` of addition."""
     with open_store(path) as (source, archive), located(path):
         codec = Codec()
-        entries = [_entry(source, codec, archive, listed) for listed in chosen(path, source, archive, patterns)]
-    return sorted(entries, key=SORTS[sort])
+        for listed in (chosen if in_order else by_name)(path, source, archive, patterns):
+            yield _entry(source, codec, archive, listed)
 
 
 def _entry(source: Source, codec: Codec, archive: Archive, listed: Listed) -> dict[str, Any]:

@@ -80,9 +80,10 @@ def archive_add(
 
 
 def archive_list(
-    store: Path, names: Names = (), *, sort: Literal["added", "name", "format", "date", "rows", "size"] = "added"
+    store: Path, names: Names = (), *, sort: Literal["name", "added", "format", "date", "rows", "size"] = "name"
 ) -> list[dict[str, Any]]:
-    """The profiles of a store, all or those of these names or patterns, without reading rows.
+    """The profiles of a store, all or those of these names or patterns, by name or as `sort` requests, without reading
+    rows.
 
     Each has name, view, rows, stored_bytes and, if known, format, nbytes, mtime, totals and times.
     Errors: FastprofError and its kinds, also for a name that no profile has.

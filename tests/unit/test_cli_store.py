@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fastprof
-from fastprof.cli import main
+from fastprof.cli import main, text
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.store import compact
+from fastprof.store import compact, listing
 from fastprof.store.listing import members
 from tests.unit.test_cli import run
 
@@ -38,7 +39,7 @@ def archive(*words: str, code: int = 0) -> None:
 
 
 def names(path: str = "s.fpa") -> list[str]:
-    return [member["name"] for member in members(path)]
+    return [member["name"] for member in members(path, sort="added")]
 
 
 def test_a_tree_is_added_by_relative_paths(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,12 +118,39 @@ def test_list(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert oldest[0] == "1.callgrind" and oldest[3].startswith("2001-09-0")
     archive("list", "s.fpa", "1.callgrind", "host2/*", "--json")
     said = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in said] == [*NAMES[3:], "1.callgrind"]
+    assert [one["name"] for one in said] == ["1.callgrind", *NAMES[3:]]
+    archive("list", "s.fpa", "1.callgrind", "host2/*", "*", "--sort", "added", "--json")
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == [*NAMES, "1.callgrind"]
     wanted = {"format": "callgrind", "mtime": 10**18, "nbytes": len(DUMP.format("host2_f1", 10)), "totals": {"Ir": 10}}
-    assert wanted.items() <= said[-1].items()
+    assert wanted.items() <= said[0].items()
     archive("list", "s.fpa", "nothing*", code=2)
     with pytest.raises(UsageError, match="sorted by 'colour'"):
         members("s.fpa", sort="colour")
+
+
+def test_a_list_is_printed_as_it_is_read(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive("add", "s.fpa", "runs")
+    capsys.readouterr()
+    archive("list", "s.fpa")
+    whole = capsys.readouterr().out
+    monkeypatch.setattr(text, "_BLOCK", 2)
+    read, entry = [], listing._entry
+    monkeypatch.setattr(listing, "_entry", lambda *args: read.append(args[-1].name) or entry(*args))
+    monkeypatch.setattr(sys.stdout, "flush", lambda: read.append("|"))
+    archive("list", "s.fpa")
+    first = read.index(NAMES[0])
+    assert read[first : first + 4] == [NAMES[0], "|", *NAMES[1:3]]
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        line.split() for line in whole.splitlines()
+    ]
+    archive("list", "s.fpa", "host[12]/*", "host2/*", NAMES[0], "--json")  # each once
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == NAMES
+    archive("rm", "s.fpa", "*")
+    capsys.readouterr()
+    archive("list", "s.fpa", "--json")
+    assert json.loads(capsys.readouterr().out) == []
 
 
 def test_info_of_a_store(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import translate
-from itertools import chain, islice, takewhile
+from heapq import merge
+from itertools import chain, groupby, islice, takewhile
+from operator import attrgetter
 from threading import Lock
 
 from fastprof.core._typing import Any, NamedTuple
@@ -127,8 +129,8 @@ class Archive:
         with self.checked():
             return Member.from_entry(listed.number, listed.name, listed.entry, self.at, listed.stored)
 
-    def matching(self, source: Source, pattern: str) -> list[Listed]:
-        """The profiles with this name, otherwise those that match it as a shell pattern.
+    def matching(self, source: Source, pattern: str) -> Iterable[Listed]:
+        """The profiles with this name, otherwise those that match it as a shell pattern, by name.
 
         Control characters of a name may be escaped as `archive list` prints them.  Errors: SectionError.
         """
@@ -142,7 +144,7 @@ class Archive:
         if not wild:
             return []
         matches = re.compile(translate(pattern)).match
-        return [listed for listed in self._beginning(source, pattern[: wild.start()]) if matches(listed.name)]
+        return (listed for listed in self._beginning(source, pattern[: wild.start()]) if matches(listed.name))
 
     def _others(self, found: Listed) -> list[Listed]:
         """All profiles of the name of this one."""
@@ -151,21 +153,30 @@ class Archive:
     def _beginning(self, source: Source, prefix: str) -> Iterator[Listed]:
         return takewhile(lambda listed: listed.name.startswith(prefix), self.listed(source, prefix))
 
+    def by_name(self, source: Source, patterns: Iterable[str] = ()) -> Iterator[Listed]:
+        """The profiles with these names or patterns, by name; all if none are given.  Pulling finds them.
+
+        Errors: SectionError; LookupError, at once, with a pattern that no profile has.
+        """
+        streams: list[Iterator[Listed]] = []
+        for pattern in patterns:
+            these = iter(self.matching(source, pattern))
+            first = next(these, None)
+            if first is None:
+                raise LookupError(pattern)
+            streams.append(chain([first], these))
+        return _distinct(merge(*streams, key=attrgetter("name"))) if streams else self.listed(source)
+
     def chosen(self, source: Source, patterns: Iterable[str] = ()) -> list[Listed]:
         """The profiles with these names or patterns, in the order in which they were added; all if none are given.
 
         Errors: SectionError; LookupError with a pattern that no profile has.
         """
-        patterns = [*patterns]
         found: dict[int, Listed] = {}
-        for pattern in patterns or [""]:
-            these = self.matching(source, pattern) if patterns else [*self.listed(source)]
-            if patterns and not these:
-                raise LookupError(pattern)
-            for listed in these:
-                if found.setdefault(listed.number, listed).name != listed.name:
-                    both = f"{found[listed.number].name!r:.80} and {listed.name!r:.80}"
-                    raise SectionError(self.at, f"index: {both} both have number {listed.number}")
+        for listed in self.by_name(source, patterns):
+            if found.setdefault(listed.number, listed).name != listed.name:
+                both = f"{found[listed.number].name!r:.80} and {listed.name!r:.80}"
+                raise SectionError(self.at, f"index: {both} both have number {listed.number}")
         return [found[number] for number in sorted(found)]
 
     def names(self, source: Source, wanted: str = "") -> str:
@@ -175,6 +186,12 @@ class Archive:
             some = islice(chain(self.listed(source, wanted), self.listed(source)), _LISTED)
             return in_words(some, self.count)
         return in_words(self.chosen(source), self.count, wanted)
+
+
+def _distinct(found: Iterable[Listed]) -> Iterator[Listed]:
+    """Each profile once, of profiles by name."""
+    for _, same in groupby(found, attrgetter("name")):
+        yield from {listed.number: listed for listed in same}.values()
 
 
 class Rebuilt(Archive):

@@ -133,7 +133,7 @@ class ArchiveReader(Reader):
     def _choose(self, archive: Archive) -> Member:
         source, wanted = self.source, self.options[MEMBER_NAME]
         if wanted is not None:
-            found = archive.matching(source, wanted)
+            found = [*archive.matching(source, wanted)]
         elif archive.count <= 1:
             found = archive.chosen(source)
             if not found:
