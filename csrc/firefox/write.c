@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/counter.h"
 #include "core/json.h"
 #include "core/utf8.h"
 #include "firefox/private.h"
@@ -222,6 +223,10 @@ static int put_marker(struct fp_firefox *w, struct fp_firefox_thread *t, const s
 }
 
 static int put_row(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
+    if (FP_UNLIKELY(fp_counter_of(b, i) > 0)) {
+        w->counters++;
+        return 0;
+    }
     struct fp_firefox_thread *t = thread_of(w, b, i);
     const uint32_t op = b->op[i];
     const uint64_t now = b->time[i];

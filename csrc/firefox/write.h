@@ -99,6 +99,7 @@ struct fp_firefox {
     uint64_t samples, events, calls;
     uint64_t empty;     /* calls without a sample because their length is 0 */
     uint64_t arguments; /* not written */
+    uint64_t counters;  /* values, not written */
     uint64_t without_stack;
     uint64_t unplaced; /* frames whose address is dropped because its object is unknown */
     uint64_t replaced; /* bytes of names that are not UTF-8 */

@@ -15,6 +15,8 @@ struct event {
     int64_t duration_us, pid, tid;
     int has_pid, has_tid, id_kind;
     const uint8_t *scope;
+    double value; /* of a counter */
+    int has_value;
 };
 
 /* ---- names ---- */
@@ -140,6 +142,10 @@ static void take_number(struct event *e, const struct fp_wire_field *f) {
             e->absolute_us = (int64_t)f->v;
             e->has_absolute = 1;
             break;
+        case 30:
+            e->value = (double)(int64_t)f->v;
+            e->has_value = 1;
+            break;
         case 36: e->flows++; break;
         case 56: e->has_stack = 1; break;
         default: break;
@@ -155,6 +161,10 @@ static int take_event(struct event *e, struct fp_wire message) {
             take_number(e, &f);
         } else if (f.wire == FP_WIRE_FIXED64) {
             e->flows += f.number == 47 || f.number == 48;
+            if (f.number != 44) continue;
+            const uint64_t bits = fp_u64(f.p);
+            memcpy(&e->value, &bits, sizeof bits);
+            e->has_value = 1;
         } else if (f.wire == FP_WIRE_BYTES) {
             if (f.number == 6) {
                 e->legacy_message = fp_wire_inside(&f);
@@ -310,6 +320,7 @@ static int put_event(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s
         case 'E':
             id = name_of(r, s, e);
             return id == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_END, id, 0);
+        case 'C': return fp_perfetto_put_counter(r, s, time, track, e->value);
         case 'X':
             r->counts[FP_PERFETTO_N_CALLS]++;
             r->counts[FP_PERFETTO_N_ANNOTATED] += (uint64_t)e->has_annotations;
@@ -320,7 +331,7 @@ static int put_event(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s
     }
 }
 
-/* The phase of an event: B, E, X or i; 0: only count it. */
+/* The phase of an event: B, E, X, i or C; 0: only count it. */
 static uint64_t phase_of(struct fp_perfetto_read *r, const struct event *e, int *is_async) {
     *is_async = 0;
     if (e->phase == 'P') {
@@ -332,7 +343,10 @@ static uint64_t phase_of(struct fp_perfetto_read *r, const struct event *e, int 
             case BEGIN: return 'B';
             case END: return 'E';
             case INSTANT: return 'i';
-            case COUNTER: r->counts[FP_PERFETTO_N_COUNTERS]++; return 0;
+            case COUNTER:
+                if (e->has_value) return 'C';
+                r->counts[FP_PERFETTO_N_COUNTERS]++;
+                return 0;
             case STATE: r->counts[FP_PERFETTO_N_TRACK_STATES]++; return 0;
             default: r->counts[FP_PERFETTO_N_OTHER_EVENTS]++; return 0;
         }

@@ -32,10 +32,37 @@ static int take_kernel_event(struct kernel_event *e, struct fp_wire m) {
     return status ? FP_E_MALFORMED : 0;
 }
 
+/* Reads a number of at most 18 digits.  Whether the text is one. */
+static int take_whole(const uint8_t *p, size_t n, int64_t *v) {
+    uint8_t digits[20] = {0};
+    uint64_t value;
+    const size_t sign = n && *p == '-' ? 1 : 0;
+    if (n == sign || n - sign > 18) return 0;
+    memcpy(digits, p + sign, n - sign);
+    const uint8_t *after = fp_decimal(digits, &value);
+    *v = sign ? -(int64_t)value : (int64_t)value;
+    return after && !*after;
+}
+
+/* Reads the print of a counter, from its process on: 1234|name|7. */
+static int take_counter(struct fp_perfetto_read *r, const uint8_t *p, const uint8_t *end, int64_t time) {
+    const uint8_t *first = memchr(p, '|', (size_t)(end - p)), *last = end;
+    int64_t pid, value;
+    while (first && last > first && last[-1] != '|') last--;
+    if (!first || last < first + 2 || !take_whole(p, (size_t)(first - p), &pid) || pid < 0 || pid > INT32_MAX ||
+        !take_whole(last, (size_t)(end - last), &value)) {
+        r->counts[FP_PERFETTO_N_PRINTS]++;
+        return 0;
+    }
+    const uint32_t name = fp_strings_intern(&r->model->strings, first + 1, (size_t)(last - first - 2));
+    return name == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_named_counter(r, time, pid, name, value);
+}
+
 /* Prints of atrace begin or end a call of their thread; other prints are only counted:
  *
  *   B|1234|name      begins `name` in process 1234
  *   E|1234, E        ends the innermost call
+ *   C|1234|name|7    the counter `name` of process 1234 is 7 from now on
  */
 static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, int64_t time) {
     struct fp_wire m = e->print;
@@ -45,9 +72,9 @@ static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, 
         if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) text = f;
     if (status) return FP_E_MALFORMED;
     const uint8_t *p = text.n ? text.p : (const uint8_t *)"", *end = p + text.n;
-    uint8_t digits[12] = {0};
-    uint64_t pid = 0;
+    int64_t pid;
     while (end > p && end[-1] == '\n') end--;
+    if (end - p > 2 && p[0] == 'C' && p[1] == '|') return take_counter(r, p + 2, end, time);
     const int begins = end - p > 2 && p[0] == 'B' && p[1] == '|', ends = end > p && p[0] == 'E';
     const uint8_t *number = end - p > 2 ? p + 2 : end,
                   *bar = end > number ? memchr(number, '|', (size_t)(end - number)) : NULL;
@@ -56,14 +83,9 @@ static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, 
         return 0;
     }
     const size_t n = (size_t)((bar ? bar : end) - number);
-    if (n && n < sizeof digits) {
-        memcpy(digits, number, n);
-        const uint8_t *after = fp_decimal(digits, &pid);
-        if (!after || *after) pid = 0;
-    }
+    if (!take_whole(number, n, &pid) || pid > INT32_MAX) pid = 0;
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)e->tid, 0);
-    if (track == FP_NO_ID || (pid && pid <= INT32_MAX && fp_perfetto_set_process(r, e->tid, (int64_t)pid, FP_PQ_PRINT)))
-        return FP_E_NOMEM;
+    if (track == FP_NO_ID || (pid > 0 && fp_perfetto_set_process(r, e->tid, pid, FP_PQ_PRINT))) return FP_E_NOMEM;
     if (!begins) return fp_perfetto_put_record(r, time, track, FP_PO_END, 0, 0);
     const uint32_t name = fp_strings_intern(&r->model->strings, bar + 1, (size_t)(end - bar - 1));
     const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_perfetto_function_of(r, name, 0);

@@ -24,6 +24,7 @@ void fp_perfetto_read_free(struct fp_perfetto_read *r) {
     fp_perfetto_clocks_free(r->clocks);
     fp_perfetto_stacks_free(r->stacks);
     fp_perfetto_sched_free(r);
+    fp_perfetto_counters_free(r);
     fp_table_clear(&r->seq_ids);
     fp_table_clear(&r->track_keys);
     fp_table_clear(&r->place_keys);
@@ -49,6 +50,7 @@ int fp_perfetto_restart(struct fp_perfetto_read *r) {
     fp_perfetto_seqs_free(r);
     fp_perfetto_places_free(r);
     fp_perfetto_sched_free(r);
+    fp_perfetto_counters_restart(r);
     if (is_enough(r)) { /* not all clocks are known */
         fp_perfetto_clocks_free(r->clocks);
         if (fp_perfetto_clocks_new(r)) return FP_E_NOMEM;

@@ -7,6 +7,7 @@
  *   events.c     track events -> records
  *   ftrace.c     kernel events -> records
  *   sched.c      switches of the scheduler -> records, and their rows
+ *   counters.c   values of counters -> records, and their rows
  *   records.c    records, and the threads of their rows
  *   rows.c       sorted records -> rows
  *   put.c        single rows
@@ -118,6 +119,7 @@ struct fp_perfetto_seq {
     uint64_t track;
     uint64_t last_uuid; /* a cache: */
     uint32_t last_track;
+    uint32_t clears; /* how often its state was cleared */
     struct fp_perfetto_ids ids[FP_PK_KINDS];
 };
 
@@ -161,7 +163,8 @@ enum fp_perfetto_track_kind {
     FP_PT_DEFAULT = 2, /* sequence: its default track */
     FP_PT_THREAD = 3,  /* pid, tid */
     FP_PT_KERNEL = 4,  /* tid */
-    FP_PT_ASYNC = 5    /* id, scope; `of` is the track of the event */
+    FP_PT_ASYNC = 5,   /* id, scope; `of` is the track of the event */
+    FP_PT_COUNTERS = 6 /* pid: counters of a process */
 };
 
 struct fp_perfetto_track {
@@ -172,6 +175,16 @@ struct fp_perfetto_track {
     uint32_t of;    /* ASYNC: the track of its first event, or 0.  KERNEL: enum fp_perfetto_quality of its pid */
     uint32_t place; /* + 1, once planned */
     uint32_t lane;  /* of a place with lanes: + 1 while it has open calls */
+    struct fp_perfetto_counter *counter; /* if it is one */
+};
+
+/* A counter, as its track describes it. */
+struct fp_perfetto_counter {
+    int64_t multiplier; /* of its values; 0: 1 */
+    uint32_t name;      /* string of the model, once planned */
+    uint32_t clears;    /* those of the sequence, at its last value */
+    int32_t adds;       /* values are differences to the last one of the sequence */
+    double last;
 };
 
 /* The track with this key, added if it is new.  FP_NO_ID when memory ran out. */
@@ -202,6 +215,7 @@ enum fp_perfetto_op {
     FP_PO_COMPLETE, /* extra: duration */
     FP_PO_INSTANT,  /* id: the payload (string); extra: its type + 1, or 0 */
     FP_PO_ARGUMENT, /* extra: its value */
+    FP_PO_COUNTER,  /* extra: the bits of its value, a double; id: its name, or 0 for that of the track */
     FP_PO_SAMPLE,   /* id: stack of the model; the tag is a place; extra: its weight */
     FP_PO_SWITCH,   /* id: track that begins to run; the tag is a CPU; extra: track that ends, prev_state << 32 */
     FP_PO_WAKE      /* id: track */
@@ -223,6 +237,20 @@ int fp_perfetto_put_pending(struct fp_perfetto_read *r);
 int fp_perfetto_thread_of(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t *thread);
 /* Makes room for a lane of a place.  0 or FP_E_NOMEM. */
 int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane);
+
+/* ---- counters.c: 0, FP_E_MALFORMED or FP_E_NOMEM ---- */
+
+/* Reads the description of a track that is a counter. */
+int fp_perfetto_take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wire counter);
+/* Adds a value: that of a track event, or a whole number of the named counter of a process. */
+int fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
+                            double value);
+int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, int64_t value);
+/* Adds the row of a value.  FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
+int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
+/* Forgets the last values, or frees all. */
+void fp_perfetto_counters_restart(struct fp_perfetto_read *r);
+void fp_perfetto_counters_free(struct fp_perfetto_read *r);
 
 /* ---- events.c, ftrace.c: 0, FP_E_MALFORMED or FP_E_NOMEM ---- */
 

@@ -16,7 +16,7 @@ static int is_wanted(uint32_t data, uint32_t op) {
         case FP_PERFETTO_CALLS: return op < FP_PO_SAMPLE;
         case FP_PERFETTO_STATES: return op > FP_PO_SAMPLE;
         case FP_PERFETTO_SAMPLES: return op == FP_PO_SAMPLE;
-        case FP_PERFETTO_OFF_CPU: return op != FP_PO_SAMPLE && op != FP_PO_INSTANT && op != FP_PO_ARGUMENT;
+        case FP_PERFETTO_OFF_CPU: return op <= FP_PO_COMPLETE || op > FP_PO_SAMPLE;
         default: return 0;
     }
 }

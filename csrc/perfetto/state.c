@@ -58,6 +58,7 @@ struct fp_perfetto_seq *fp_perfetto_seq_of(struct fp_perfetto_read *r, uint32_t 
 void fp_perfetto_seq_clear(struct fp_perfetto_seq *s) {
     for (int k = 0; k < FP_PK_KINDS; k++) clear_ids(&s->ids[k]);
     s->valid = 1;
+    s->clears++;
     s->clock_id = 0;
     s->track = 0;
     s->has_reference = 0;

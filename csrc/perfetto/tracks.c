@@ -96,7 +96,7 @@ int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_p
 /* The fields of a track's descriptor. */
 struct descriptor {
     uint64_t uuid, parent;
-    struct fp_wire_field name, thread, process;
+    struct fp_wire_field name, thread, process, counter;
     int has_uuid;
 };
 
@@ -113,6 +113,7 @@ static int take_descriptor(struct descriptor *d, struct fp_wire message) {
         } else if (f.wire == FP_WIRE_BYTES) {
             if (f.number == 3) d->process = f;
             if (f.number == 4) d->thread = f;
+            if (f.number == 8) d->counter = f;
             if (f.number == 2 || ((f.number == 10 || f.number == 13) && !d->name.n)) d->name = f;
         }
     }
@@ -134,6 +135,10 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
     struct fp_perfetto_track *t = &r->tracks[track];
     if (name) t->name = name;
     if (d.parent) t->parent = d.parent;
+    if (d.counter.at) {
+        if ((status = fp_perfetto_take_counter(r, track, fp_wire_inside(&d.counter)))) return status;
+        d.name.n = 0; /* not that of a thread or process */
+    }
     if (d.thread.at) {
         if ((status = fp_perfetto_thread_descriptor(r, k, fp_wire_inside(&d.thread), &pid, &tid))) return status;
         r->tracks[track].pid = pid;
@@ -248,6 +253,24 @@ static int place_described(struct fp_perfetto_read *r, uint32_t track, struct fp
     return 0;
 }
 
+/* The place of counters: the thread that they belong to, or a lane of the process.  FP_NO_ID when memory ran out. */
+static uint32_t place_counters(struct fp_perfetto_read *r, int64_t pid, int64_t tid) {
+    if (tid >= 0) return fp_perfetto_place_of(r, pid, tid, 0, 0);
+    const uint32_t name = fp_strings_intern(&r->model->strings, "counters", 8);
+    return name == FP_NO_ID ? FP_NO_ID : fp_perfetto_place_of(r, pid, -1, name, 1);
+}
+
+/* The place of a track that is a counter, which gets its name.  FP_NO_ID when memory ran out. */
+static uint32_t place_counter(struct fp_perfetto_read *r, uint32_t track) {
+    struct fp_perfetto_track *t = &r->tracks[track], found;
+    struct fp_buf *path = &r->scratch;
+    if (place_described(r, track, &found, path)) return FP_NO_ID;
+    if (path->n && (t->counter->name = fp_strings_intern(&r->model->strings, path->p, path->n)) == FP_NO_ID)
+        return FP_NO_ID;
+    if (!path->n) t->counter->name = t->name;
+    return place_counters(r, found.pid, found.tid);
+}
+
 /* The place of a track that is not a thread.  FP_NO_ID when memory ran out. */
 static uint32_t place_lanes(struct fp_perfetto_read *r, uint32_t track) {
     const struct fp_perfetto_track *t = &r->tracks[track];
@@ -286,7 +309,11 @@ int fp_perfetto_plan(struct fp_perfetto_read *r) {
         const uint64_t a = fp_words_u64(fp_table_row(&r->track_keys, i) + 1);
         const uint64_t b = fp_words_u64(fp_table_row(&r->track_keys, i) + 3);
         uint32_t place;
-        if (t->kind == FP_PT_THREAD)
+        if (t->kind == FP_PT_COUNTERS)
+            place = place_counters(r, (int64_t)a, -1);
+        else if (t->counter)
+            place = place_counter(r, i);
+        else if (t->kind == FP_PT_THREAD)
             place = fp_perfetto_place_of(r, (int64_t)a, (int64_t)b, 0, 0);
         else if (t->kind == FP_PT_KERNEL)
             place = name_command(r, i, (int64_t)a) ? FP_NO_ID : fp_perfetto_place_of(r, t->pid, (int64_t)a, 0, 0);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/counter.h"
 #include "core/utf8.h"
 #include "core/wire.h"
 
@@ -21,8 +22,9 @@ enum {
     FIRST_PACKET = 87
 }; /* of TracePacket */
 enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };                                         /* sequence flags */
-enum { BEGIN = 1, END = 2, INSTANT = 3 };                                            /* types of TrackEvent */
+enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4 };                               /* types of TrackEvent */
 enum { CATEGORY_IID = 3, ANNOTATION = 4, TYPE = 9, NAME_IID = 10, TRACK_UUID = 11 }; /* TrackEvent and its defaults */
+enum { COUNTER_VALUE = 30, REAL_VALUE = 44 };                                        /* of TrackEvent */
 enum { CATEGORIES = 1, EVENT_NAMES = 2, ANNOTATION_NAMES = 3 };                      /* InternedData */
 enum { IID = 1, NAME = 2 };                                                          /* an entry of InternedData */
 enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6 };        /* DebugAnnotation */
@@ -44,8 +46,11 @@ struct fp_perfetto_thread {
 
 struct fp_perfetto *fp_perfetto_new(const struct fp_model *model) {
     struct fp_perfetto *w = calloc(1, sizeof *w);
-    if (w) w->model = model;
-    return w;
+    if (!w) return NULL;
+    w->model = model;
+    if (!fp_strings_init(&w->counters)) return w;
+    fp_perfetto_free(w);
+    return NULL;
 }
 
 void fp_perfetto_free(struct fp_perfetto *w) {
@@ -58,6 +63,7 @@ void fp_perfetto_free(struct fp_perfetto *w) {
     free(w->categories);
     fp_buf_free(&w->packet);
     fp_buf_free(&w->name);
+    fp_strings_clear(&w->counters);
     fp_unique_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->values);
@@ -312,6 +318,53 @@ static int put_event(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i
     return end_long(w, mark, out);
 }
 
+/* The uuid of the track of a thread's counter, which is described at its first value.  0 when memory ran out. */
+static uint64_t counter_uuid(struct fp_perfetto *w, uint32_t thread, const uint8_t *name, size_t n,
+                             struct fp_buf *out) {
+    const uint32_t known = w->counters.n;
+    w->scratch.n = 0;
+    if (fp_buf_put(&w->scratch, &thread, sizeof thread) || fp_buf_put(&w->scratch, name, n)) return 0;
+    const uint32_t id = fp_strings_intern(&w->counters, w->scratch.p, w->scratch.n);
+    if (id == FP_NO_ID) return 0;
+    const uint64_t uuid = (uint64_t)1 << 63 | id;
+    if (id < known) return uuid;
+    w->scratch.n = 0;
+    if (fp_utf8_replace(&w->scratch, name, n)) return 0;
+    w->not_utf8 += !fp_is_utf8(name, n);
+    const size_t packet = fp_wire_begin(out, PACKET), track = fp_wire_begin(out, TRACK_DESCRIPTOR);
+    fp_wire_put_number(out, 1, uuid);
+    fp_wire_put_bytes(out, 2, w->scratch.p, w->scratch.n);
+    fp_wire_put_number(out, 5, (uint64_t)thread + 1);
+    const size_t counter = fp_wire_begin(out, 8);
+    return end_all(out, (const size_t[]){packet, track, counter}) ? 0 : uuid;
+}
+
+/* The value of a counter, of `length` bytes; its name follows a blank. */
+static int put_counter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, size_t length, struct fp_buf *out) {
+    const uint32_t thread = b->thread[i];
+    const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
+    const double value = fp_real_of(p, length);
+    const uint64_t uuid = counter_uuid(w, thread, p + length + 1, (uint32_t)b->aux[i] - length - 1, out);
+    struct fp_buf *to = &w->packet;
+    to->n = 0;
+    if (!uuid || fp_buf_reserve(to, 64)) return FP_E_NOMEM;
+    to->n = (size_t)(put_head(to->p, &w->threads[thread], thread, b->time[i]) - to->p);
+    const size_t mark = fp_wire_begin(to, TRACK_EVENT);
+    fp_wire_put_number(to, TYPE, COUNTER);
+    fp_wire_put_number(to, TRACK_UUID, uuid);
+    const int is_whole = value > -9e15 && value < 9e15 && (double)(int64_t)value == value;
+    if (is_whole) {
+        fp_wire_put_number(to, COUNTER_VALUE, (uint64_t)(int64_t)value);
+    } else {
+        uint8_t field[2 + sizeof value];
+        fp_varint(field, REAL_VALUE << 3 | FP_WIRE_FIXED64);
+        memcpy(field + 2, &value, sizeof value);
+        if (fp_buf_put(to, field, sizeof field)) return FP_E_NOMEM;
+    }
+    w->events++;
+    return end_long(w, mark, out);
+}
+
 static int put_enter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t thread = b->thread[i], iid = b->function[i] + FUNCTIONS;
     struct fp_perfetto_thread *t = &w->threads[thread];
@@ -349,10 +402,13 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
         }
         if (FP_UNLIKELY(w->caller) && put_held(w, out)) return FP_E_NOMEM;
         int status = 0;
+        size_t length;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
             status = put_enter(w, b, i, out);
         } else if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
             if (t->depth-- <= FP_PERFETTO_DEPTH) status = put_short(t, thread, b->time[i], END, 0, 0, out);
+        } else if ((length = fp_counter_of(b, i))) {
+            status = put_counter(w, b, i, length, out);
         } else if (t->depth >= FP_PERFETTO_DEPTH) {
             w->deep++;
         } else {

@@ -11,9 +11,11 @@
  *     5a 04 48 01 50 05            track_event: BEGIN of the name 5
  *   0a 0a 40 .. 50 02 68 02 5a 02 48 02            its END
  *
+ * A counter (core/counter.h) has a track of its own, below that of its thread.
+ *
  * Calls of functions that have a category (fp_model_category) name it, by its iid in the sequence, too.
  *
- * Memory: linear in the model's functions, and in threads times functions that they call (a bit each).
+ * Memory: linear in the model's functions, in counters, and in threads times functions that they call (a bit each).
  * Source: google/perfetto protos/perfetto/trace, 2026-08.
  */
 #ifndef FP_PERFETTO_WRITE_H
@@ -42,7 +44,8 @@ struct fp_perfetto {
     struct fp_perfetto_thread *threads; /* by id */
     uint32_t cap_threads;
     struct fp_buf packet, name;
-    struct fp_unique texts; /* names as UTF-8 */
+    struct fp_strings counters; /* thread and name */
+    struct fp_unique texts;     /* names as UTF-8 */
     struct fp_buf scratch;
     /* A call whose arguments may follow: `caller` is its thread + 1, 0 = none. */
     uint32_t caller, function;

@@ -1,6 +1,8 @@
 /* Fields of an event, and the record of an instant. */
+#include <math.h>
 #include <stddef.h>
 
+#include "core/counter.h"
 #include "core/digits.h"
 #include "trace_event/read_private.h"
 
@@ -8,7 +10,7 @@ void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in) {
     struct fp_trace_event *e = &r->event;
     memset(e, 0, offsetof(struct fp_trace_event, name));
     e->at = in->base + in->pos;
-    e->name.n = e->data.n = e->text.n = e->id.n = e->scope.n = 0;
+    e->name.n = e->data.n = e->text.n = e->id.n = e->scope.n = e->series.n = 0;
     r->thread_ids.pid = r->thread_ids.tid = (struct fp_trace_id){0};
     r->field = TRACE_OTHER;
     r->in_args = 0;
@@ -101,7 +103,7 @@ static int take_argument(struct fp_trace_read *r) {
             return status;
         case TRACE_ARG_TYPE:
             if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type, NULL)) break;
-            e->has_type = e->type >= 0 && e->type <= UINT32_MAX;
+            e->has_type = e->type >= 0 && e->type < FP_COUNTER_TYPE;
             return 0;
         case TRACE_ARG_NUMBER:
             if (j->token != FP_JSON_NUMBER) break;
@@ -165,6 +167,51 @@ int fp_trace_take_value(struct fp_trace_read *r) {
         case TRACE_SCOPE: return is_text ? copy_text(r, &e->scope) : 0;
         default: return 0;
     }
+}
+
+/* Values are kept as their number, the length of their key, and the key. */
+struct series_head {
+    double value;
+    uint32_t n;
+};
+
+int fp_trace_take_series(struct fp_trace_read *r) {
+    struct fp_trace_event *e = &r->event;
+    const struct fp_json *j = &r->json;
+    if (e->ph && e->ph != 'C') return 0;
+    if (j->token == FP_JSON_KEY) return copy_text(r, &e->key);
+    const struct series_head head = {fp_real_of(j->text, j->text_n), (uint32_t)e->key.n};
+    if (!isfinite(head.value)) return 0;
+    return fp_buf_put(&e->series, &head, sizeof head) || fp_buf_put(&e->series, e->key.p, e->key.n) ? FP_E_NOMEM : 0;
+}
+
+/* The name of a value: that of the event, its id if it has one, and the key unless it is "value". */
+static int counter_name(struct fp_trace_read *r, const uint8_t *key, size_t n) {
+    const struct fp_trace_event *e = &r->event;
+    struct fp_buf *name = &r->scratch;
+    name->n = 0;
+    if (fp_buf_put(name, e->name.p, e->name.n)) return FP_E_NOMEM;
+    if (e->id.n && (fp_buf_put(name, " id: ", 5) || fp_buf_put(name, e->id.p, e->id.n))) return FP_E_NOMEM;
+    if (n == 5 && !memcmp(key, "value", 5)) return 0;
+    return fp_buf_put(name, " ", name->n ? 1 : 0) || fp_buf_put(name, key, n) ? FP_E_NOMEM : 0;
+}
+
+int fp_trace_counter(struct fp_trace_read *r, uint32_t thread) {
+    const struct fp_buf *series = &r->event.series;
+    for (size_t at = 0; at < series->n;) {
+        struct series_head head;
+        int64_t bits;
+        memcpy(&head, series->p + at, sizeof head);
+        memcpy(&bits, &head.value, sizeof bits);
+        if (counter_name(r, series->p + at + sizeof head, head.n)) return FP_E_NOMEM;
+        at += sizeof head + head.n;
+        const uint32_t name =
+            fp_strings_intern(&r->model->strings, r->scratch.n ? (const void *)r->scratch.p : "", r->scratch.n);
+        struct fp_trace_record *record = name == FP_NO_ID ? NULL : fp_trace_add(r);
+        if (!record) return FP_E_NOMEM;
+        *record = (struct fp_trace_record){r->event.ts, bits, r->order++, thread, FP_OP_TYPED, name, FP_COUNTER_TYPE};
+    }
+    return 0;
 }
 
 int fp_trace_instant(struct fp_trace_read *r, uint32_t thread) {

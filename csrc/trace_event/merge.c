@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/counter.h"
 #include "core/rows.h"
 #include "trace_event/read_private.h"
 
@@ -204,6 +205,13 @@ static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     size_t n;
     uint64_t slice;
     const uint8_t *p = fp_string(&r->model->strings, h->id, &n);
+    if (h->type == FP_COUNTER_TYPE) {
+        double value;
+        memcpy(&value, &h->duration, sizeof value);
+        if (fp_counter_payload(&r->scratch, value, p, n)) return FP_E_NOMEM;
+        p = r->scratch.p;
+        n = r->scratch.n;
+    }
     const int status = fp_batch_payload(out, p, n, &slice);
     if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : FP_E_NOMEM;
     out->aux[fp_add_row(out, h->op, shown(r, h->time), h->thread, h->type)] = slice;

@@ -26,6 +26,8 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     fp_buf_free(&r->event.text);
     fp_buf_free(&r->event.id);
     fp_buf_free(&r->event.scope);
+    fp_buf_free(&r->event.key);
+    fp_buf_free(&r->event.series);
     fp_buf_free(&r->scratch);
     fp_trace_ids_clear(&r->thread_ids);
     for (uint32_t i = 0; i < r->cap_stacks; i++) {
@@ -157,6 +159,7 @@ static int timed_event(struct fp_trace_read *r) {
     const int status = thread_of(r, &thread);
     if (status) return status;
     if (ph == 'X') return complete(r, thread);
+    if (ph == 'C') return fp_trace_counter(r, thread);
     return ph == 'B' || ph == 'E' ? begin_or_end(r, thread) : fp_trace_instant(r, thread);
 }
 
@@ -180,7 +183,8 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     }
     if (!e->ph) return broken(r, "an event has no phase", "\"ph\"", err);
     if (e->ph == 'M') return end_meta(r);
-    if (e->ph != 'X' && !strchr("BEiIRbenSFTp", e->ph)) {
+    const int is_counter = e->ph == 'C' && e->has_ts && e->series.n;
+    if (!is_counter && e->ph != 'X' && !strchr("BEiIRbenSFTp", e->ph)) {
         r->samples += e->ph == 'P';
         r->counters += e->ph == 'C';
         r->flows += e->ph == 's' || e->ph == 't' || e->ph == 'f';
@@ -201,7 +205,7 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     if (e->ts < r->first) r->first = e->ts;
     r->events++;
     r->negative_times += e->ts < 0;
-    r->other_args += e->other_args;
+    r->other_args += !is_counter && e->other_args;
     r->stacks += e->has_stack;
     return FP_DONE;
 }
@@ -324,9 +328,12 @@ static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
         r->in_args = 0;
     } else if (r->in_args && j->token == FP_JSON_KEY) {
         r->arg_field = fp_trace_argument_of(r);
+        if (fp_trace_take_series(r)) return fp_no_memory(err);
     } else if (r->in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
         r->event.other_args |= r->in_args == TRACE_IN_ARGS;
     } else if (r->in_args && j->token >= FP_JSON_STRING) {
+        if (r->in_args == TRACE_IN_ARGS && j->token == FP_JSON_NUMBER && fp_trace_take_series(r))
+            return fp_no_memory(err);
         return value_token(r, in, err);
     }
     return FP_DONE;

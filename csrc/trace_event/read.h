@@ -18,6 +18,8 @@
  * Times are in microseconds, converted to nanoseconds digit by digit.  Numbers may be strings.  If a time is negative,
  * all times are shifted so that the earliest is 0.
  *
+ * Each number among the arguments of a counter (C) becomes a value of it (core/counter.h).
+ *
  * Asynchronous calls (b, e; S, F) are paired by category and id and get tracks of their own (async.c).
  *
  * Memory: linear in distinct names and threads, open calls, and FP_TRACE_RECORDS.
@@ -58,7 +60,9 @@ struct fp_trace_record {
     uint64_t order;         /* position in the file; arguments follow their call */
     uint32_t thread, op;    /* FP_OP_*; FP_OP_EXIT: an end that is not paired yet */
     uint32_t id;            /* call: function; event: payload, a string; argument: its low half */
-    uint32_t type;          /* typed event: its type; argument: its high half; begin or end with an id: its track */
+    uint32_t
+        type; /* typed event: its type (if FP_COUNTER_TYPE, `id` is the name of a counter and `duration`
+                 has the bits of its value, a double); argument: its high half; begin or end with an id: its track */
 };
 
 struct fp_trace_run {
@@ -80,6 +84,7 @@ struct fp_trace_event {
     uint32_t n_args, keys;          /* keys: their number */
     struct fp_buf name, data, text; /* data: decoded; text: args.name, or args.labels.  The next event reuses these: */
     struct fp_buf id, scope;        /* of an asynchronous call */
+    struct fp_buf key, series;      /* a key of args; the values of a counter */
     uint64_t args[16];
 };
 

@@ -111,8 +111,11 @@ uint32_t fp_trace_argument_of(const struct fp_trace_read *r);
 /* Stores a text, number or word in its field of the event.  0, or an error code with `err` not set. */
 int fp_trace_take_value(struct fp_trace_read *r);
 
-/* An instant becomes a record.  0 or FP_E_NOMEM. */
+/* An instant becomes a record, a counter one for each value.  0 or FP_E_NOMEM. */
 int fp_trace_instant(struct fp_trace_read *r, uint32_t thread);
+int fp_trace_counter(struct fp_trace_read *r, uint32_t thread);
+/* A key or number of the arguments, if the event is or may be a counter.  0 or FP_E_NOMEM. */
+int fp_trace_take_series(struct fp_trace_read *r);
 
 /* The name of a function. */
 static inline uint32_t fp_trace_name_of(const struct fp_trace_read *r, uint32_t function) {

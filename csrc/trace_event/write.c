@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/counter.h"
 #include "core/digits.h"
 #include "core/json.h"
 #include "core/utf8.h"
@@ -36,6 +37,7 @@ void fp_trace_write_free(struct fp_trace_write *w) {
 #define NAME "{\"name\":\""
 #define CATEGORY ",\"cat\":\""
 #define PHASE ",\"ph\":\""
+#define VALUE ",\"args\":{\"value\":"
 #define PUT(to, text) (memcpy(to, text, sizeof text - 1), (to) + sizeof text - 1)
 
 /* Appends {"name":"TEXT" to `to`. */
@@ -122,12 +124,16 @@ static int is_text(const uint8_t *p, size_t n) {
     return 1;
 }
 
-/* Appends the beginning of an event's row. */
+/* Appends the beginning of an event's row, up to its phase. */
 static int put_event_name(struct fp_trace_write *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
-    const uint32_t n = (uint32_t)b->aux[i];
+    const size_t value = fp_counter_of(b, i), n = (uint32_t)b->aux[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
+    if (value) {
+        if (put_name(w, out, p + value + 1, n - value - 1)) return FP_E_NOMEM;
+        return fp_buf_put(out, PHASE "C", sizeof PHASE);
+    }
     if (is_text(p, n) ? put_name(w, out, p, n) : put_name(w, out, "event", 5)) return FP_E_NOMEM;
-    return fp_buf_put(out, PHASE, sizeof PHASE - 1);
+    return fp_buf_put(out, PHASE "i", sizeof PHASE);
 }
 
 /* Appends the fields of an event after its thread. */
@@ -135,6 +141,11 @@ static int put_event(const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t n = (uint32_t)b->aux[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     const int typed = b->op[i] == FP_OP_TYPED, text = is_text(p, n);
+    const size_t value = fp_counter_of(b, i);
+    if (value)
+        return fp_buf_put(out, VALUE, sizeof VALUE - 1) || fp_buf_put(out, p, value) || fp_buf_put(out, "}", 1)
+                   ? FP_E_NOMEM
+                   : 0;
     if (fp_buf_reserve(out, 2 * (size_t)n + FIXED)) return FP_E_NOMEM;
     uint8_t *to = PUT(out->p + out->n, ",\"s\":\"t\"");
     if (typed || !text) to = PUT(to, ",\"args\":{");
@@ -217,7 +228,6 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
             out->n = (size_t)(to - out->p);
             if (put_event_name(w, b, i, out) || fp_buf_reserve(out, FIXED)) return fp_no_memory(err);
             to = out->p + out->n;
-            *to++ = 'i';
         } else {
             memcpy(to, name, n);
             to += n;

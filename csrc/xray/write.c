@@ -1,6 +1,7 @@
 #include "xray/write.h"
 
 #include "core/array.h"
+#include "core/counter.h"
 #include "xray/records.h"
 
 #include <stdlib.h>
@@ -109,6 +110,10 @@ static uint32_t delta_to(struct fp_xray_write *w, uint64_t time) {
 }
 
 static int put_event(struct fp_xray_write *w, const struct fp_batch *b, uint32_t i) {
+    if (fp_counter_of(b, i)) {
+        w->counters++;
+        return 0;
+    }
     uint64_t slice = b->aux[i];
     uint32_t n = (uint32_t)slice;
     if (!n || n > INT32_MAX) {

@@ -25,6 +25,7 @@ struct fp_xray_write {
     uint64_t empty_events; /* dropped: readers refuse a log that has one */
     uint64_t large_events; /* dropped: payloads of 2 GiB and more */
     uint64_t wide_types;   /* typed events whose type was cut to 16 bits */
+    uint64_t counters;     /* values of counters, dropped */
     uint64_t buffers;
 
     /* private from here on */

@@ -12,9 +12,10 @@ import pytest
 import fastprof
 from fastprof.core.options import Options
 from tests.differential.peers import viewer
+from tests.support.conversions import convert_bytes
 from tests.support.paths import CORPUS, SHARED
 from tests.support.product import batches, open_input
-from tests.unit import test_perfetto_sched
+from tests.unit import test_counters, test_perfetto_sched
 
 SLICES = """
   select coalesce(p.pid, p2.pid, 0), coalesce(th.tid, -1), coalesce(s.name, ''), count(*),
@@ -32,6 +33,7 @@ SAMPLES = "select count(*) from perf_sample where callsite_id is not null"
 STATES = """
   select tid, state, sum(dur) from thread_state join thread using (utid) where dur >= 0 and tid > 0 group by 1, 2
 """
+COUNTERS = "select t.name, c.value from counter c join track t on c.track_id = t.id where t.name != 'x'"
 GOOD = CORPUS / "perfetto" / "good"
 CALLS = ["basic", "clock-after-use", "compressed", "end-of-outer-name", "ftrace"]
 CALLS += ["open-and-orphan", "unordered-sequences", "written"]
@@ -120,6 +122,18 @@ def test_states_of_threads(data: bytes, tmp_path: Path) -> None:
     for _, tid, name, letter, begin, end in test_perfetto_sched.states(data):
         found[tid, letter or name.title()] += (end or begin) - begin
     assert +found == +Counter({(int(tid), state): int(total) for tid, state, total in theirs})
+
+
+@pytest.mark.parametrize("to", ["", "perfetto", "trace-event"])
+def test_values_of_counters(to: str, tmp_path: Path) -> None:
+    """Of the original, and of what we write."""
+    data = test_counters.TRACE
+    (tmp_path / "in").write_bytes(convert_bytes(data, "perfetto", to).data if to else data)
+    (theirs,) = viewer("trace_processor", tmp_path / "in", COUNTERS)
+    ours = [payload.partition(" ")[::2] for *_, payload in test_counters.VALUES]
+    # of Chrome's counters the names end with a blank, or with the key
+    named = [(name.strip().removesuffix(" value"), value) for name, value in theirs]
+    assert sorted(named) == sorted((name, float(value)) for value, name in ours)
 
 
 def test_samples() -> None:

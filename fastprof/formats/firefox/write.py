@@ -154,6 +154,7 @@ class FirefoxWriter(Writer):
                 "addresses": w.unplaced,
                 "start-time": self._start > 0,
                 "call-arguments": w.arguments,
+                "counter-values": w.counters,
                 "invalid-utf8": w.replaced,
                 "thread-numbers": threads.renumbered,
             },

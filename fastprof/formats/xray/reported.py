@@ -18,6 +18,7 @@ REPORTED = reported(
         "damaged-buffers": ("damaged buffer", "damaged buffers"),
     },
     not_representable={
+        "counter-values": ("value of a counter", "values of counters"),
         "empty-events": ("empty event", "empty events"),
         "function-names": ("function name (XRay logs hold only ids)", "function names (XRay logs hold only ids)"),
         "large-events": ("event of 2 GiB or more", "events of 2 GiB or more"),

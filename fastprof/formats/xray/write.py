@@ -141,6 +141,7 @@ class XRayWriter(Writer):
                 "empty-events": w.empty_events,
                 "large-events": w.large_events,
                 "wide-event-types": w.wide_types,
+                "counter-values": w.counters,
             },
         )
 

@@ -1,0 +1,118 @@
+"""Values of counters in Perfetto's and Chrome's traces, and in what is written of them."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+
+import fastprof
+from fastprof.core.options import Options
+from tests.support import perfettotrace as t
+from tests.support.conversions import convert_bytes
+from tests.support.product import batches, open_input
+
+THREAD, HEAP, RATE, UNKNOWN = 21, 22, 23, 24
+
+
+def value(time: int, track: int, whole: int, *more: tuple[int, t.Value | None], flags: int = t.NEEDS_STATE) -> bytes:
+    return t.packet(time=time, flags=flags, event=t.event(t.COUNTER, *more, (30, whole), track=track))
+
+
+def described(uuid: int, name: str, parent: int, *fields: tuple[int, t.Value | None]) -> bytes:
+    return t.packet(track=t.lane(uuid, name, parent) + t.message((8, t.message(*fields))))
+
+
+TRACE = b"".join(
+    [
+        t.packet(track=t.process(1, 10, "app"), flags=t.CLEARED),
+        t.packet(track=t.thread(2, 10, 11, "main")),
+        described(HEAP, "heap", 1, (4, 1024)),
+        described(RATE, "sum", 2, (5, 1)),
+        value(100, HEAP, 3),
+        value(110, RATE, 5),
+        value(120, RATE, -2),
+        value(130, UNKNOWN, 9),
+        value(140, RATE, 7, flags=t.CLEARED),
+        t.packet(
+            time=150,
+            flags=t.NEEDS_STATE,
+            event=t.event(t.COUNTER, track=THREAD) + t.varint(44 << 3 | 1) + struct.pack("<d", 0.1 + 0.2),
+        ),
+        described(THREAD, "late", 2),
+        t.bundle(
+            0, t.atrace(160, 11, "C|10|frames|-7\n"), t.atrace(170, 11, "C|10|a|b|1"), t.atrace(180, 11, "C|10|x|")
+        ),
+    ]
+)
+VALUES = [
+    (10, "counters", 100, "3072 heap"),
+    (10, "main", 110, "5 sum"),
+    (10, "main", 120, "3 sum"),
+    (10, "main", 140, "7 sum"),
+    (10, "main", 150, "30000000000000004e-17 late"),
+    (10, "counters", 160, "-7 frames"),
+    (10, "counters", 170, "1 a|b"),
+]
+
+
+def values(data: bytes, from_: str) -> list[tuple[int, str, int, str]]:
+    """Process, name of the thread, time and payload of each value."""
+    opened, found = open_input(data, Options(), from_=from_), []
+    for batch in batches(opened):
+        for i, (op, type_) in enumerate(zip(batch["op"], batch["function"], strict=True)):
+            if (op, type_) == (6, (1 << 32) - 1):
+                found.append((batch["thread"][i], batch["time"][i], batch.payload(i).decode()))
+    names = {(pid, tid): name.decode() for pid, tid, name in opened.model.parts[0].extra.get("thread_names", ())}
+    threads = [opened.model.row("threads", thread)[1:3] for thread, *_ in found]
+    rows = [(pid, names.get((pid, tid), ""), *row[1:]) for (pid, tid), row in zip(threads, found, strict=True)]
+    return sorted(rows, key=lambda row: row[2])
+
+
+def test_values_of_tracks_and_of_atrace() -> None:
+    assert values(TRACE, "perfetto") == VALUES
+    assert fastprof.info(TRACE, from_="perfetto").not_representable == {"counters": 1, "prints": 1}
+
+
+@pytest.mark.parametrize("to", ["perfetto", "trace-event"])
+def test_values_are_written(to: str) -> None:
+    once = convert_bytes(TRACE, "perfetto", to).data
+    assert values(once, to) == VALUES
+    assert values(convert_bytes(once, to, to).data, to) == VALUES
+
+
+@pytest.mark.parametrize("to", ["xray", "firefox"])
+def test_formats_without_counters_report_them(to: str) -> None:
+    done = convert_bytes(TRACE, "perfetto", to)
+    assert done.log.not_representable["counter-values"] == len(VALUES)
+
+
+NUMBERS = ["0", "-1", "12.5", "0.1", "0.000001", "0.30000000000000004", "1E+2", "1e16", "1e22", "-3e22", "1e-300"]
+NUMBERS += ["5e-324", "2.2250738585072014e-308", "1.7976931348623157e308", "9007199254740991.5"]
+NUMBERS += ["123456789.123456789", *(str(2**53 + n) for n in (0, 1, 2)), str(2**63), "3." + "1" * 50]
+
+
+def test_numbers_stay_exact() -> None:
+    text = ",".join(f'{{"name":"c","ph":"C","ts":{i},"args":{{"value":{n}}}}}' for i, n in enumerate(NUMBERS))
+    rows = values(f"[{text}]".encode(), "trace-event")
+    assert [float(payload.partition(" ")[0]) for *_, payload in rows] == [float(n) for n in NUMBERS]
+    written = json.loads(convert_bytes(f"[{text}]".encode(), "trace-event", "trace-event").data)
+    assert [e["args"]["value"] for e in written["traceEvents"] if e["ph"] == "C"] == [float(n) for n in NUMBERS]
+
+
+def test_names_of_values_and_what_is_no_value() -> None:
+    events = [
+        {"args": {"rss": 5, "name": "x", "type": 3, "deep": {"a": 1}}, "name": "mem", "ph": "C", "pid": 1, "ts": 1},
+        {"name": "mem", "ph": "C", "pid": 1, "ts": 2, "id": "0x1", "args": {"value": 1}},
+        {"name": "lost", "ph": "C", "pid": 1, "ts": 3, "args": {"value": "1"}},
+        {"name": "lost", "ph": "C", "pid": 1, "args": {"value": 1}},
+        {"name": "f", "ph": "i", "pid": 1, "ts": 4, "args": {"value": 1, "type": (1 << 32) - 1}},
+    ]
+    data = json.dumps(events).encode()
+    assert [row[2:] for row in values(data, "trace-event")] == [
+        (1000, "5 mem rss"),
+        (1000, "3 mem type"),
+        (2000, "1 mem id: 0x1"),
+    ]
+    assert fastprof.info(data, from_="trace-event").not_representable == {"counters": 2, "event-arguments": 1}
