@@ -61,6 +61,7 @@ enum fp_perfetto_counts {
     FP_PERFETTO_N_V8_CHUNKS,    /* chunks of V8's CPU profiles */
     FP_PERFETTO_N_HEAP_SAMPLES, /* stacks in dumps of heapprofd */
     FP_PERFETTO_N_SWITCHES,     /* switches of the scheduler */
+    FP_PERFETTO_N_WAITS,        /* off-CPU time that has no end */
     FP_PERFETTO_N_KERNEL,       /* other events of the kernel */
     FP_PERFETTO_N_PRINTS,       /* prints of atrace that are not calls */
     FP_PERFETTO_N_OTHER,        /* packets of other kinds */
@@ -84,6 +85,7 @@ enum fp_perfetto_counts {
     FP_PERFETTO_N_LOST_CHUNKS,   /* chunks and packets that the service lost */
     FP_PERFETTO_N_HEAP_PROBLEMS, /* heap dumps that are incomplete */
     FP_PERFETTO_N_ZSTD,          /* packets compressed with zstd */
+    FP_PERFETTO_N_BAD_COMPACT,   /* buffers of switches in compact form that are malformed */
     /* lenient: losses */
     FP_PERFETTO_N_BAD_PACKETS,
     FP_PERFETTO_N_BAD_BYTES,

@@ -321,12 +321,15 @@ int fp_perfetto_put_sample_row(struct fp_perfetto_read *r, uint32_t place, uint3
 
 /* ---- sched.c ---- */
 
-/* Each reads an event, or a bundle in compact form.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Each reads an event.  0, FP_E_MALFORMED or FP_E_NOMEM. */
 int fp_perfetto_switch(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, int64_t time);
 int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t time);
+/* Reads events in compact form; counts them if they are malformed, up to where they are read.  0 or FP_E_NOMEM. */
 int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock);
 /* Converts a record of a switch or of a waking to rows.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM. */
 int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
+/* Counts the threads that are not on a CPU at the end. */
+void fp_perfetto_count_waits(struct fp_perfetto_read *r);
 void fp_perfetto_sched_free(struct fp_perfetto_read *r);
 
 int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp_err *err);

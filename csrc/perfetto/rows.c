@@ -194,5 +194,6 @@ int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp
         if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
         r->has_head = 0;
     }
+    if (r->data == FP_PERFETTO_OFF_CPU) fp_perfetto_count_waits(r);
     return end_all(r, out);
 }

@@ -183,7 +183,7 @@ static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t 
     return more ? FP_E_MALFORMED : 0;
 }
 
-int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
+static int take_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
     struct number_list times = list_of(m, 7), tids = list_of(m, 8);
     uint64_t delta, tid, now = 0;
     int more, status = is_read(r) ? take_names(r, m) : 0;
@@ -195,6 +195,13 @@ int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t c
         if ((status = put_wake(r, tid, fp_perfetto_system_time(r, clock, (int64_t)now)))) return status;
     }
     return more ? FP_E_MALFORMED : 0;
+}
+
+int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
+    const int status = take_compact(r, m, cpu, clock);
+    if (status != FP_E_MALFORMED) return status;
+    r->counts[FP_PERFETTO_N_BAD_COMPACT]++; /* the events of the bundle are readable all the same */
+    return 0;
 }
 
 /* ---- rows ---- */
@@ -271,6 +278,13 @@ static int wake(struct fp_perfetto_read *r, uint32_t track, struct fp_batch *out
     const uint32_t state = track < s->cap_threads ? s->threads[track].state : NONE;
     if (state == RUNNING || state == RUNNABLE) return FP_DONE;
     return set_state(r, track, (struct switch_reason){RUNNABLE, "R"}, out);
+}
+
+void fp_perfetto_count_waits(struct fp_perfetto_read *r) {
+    const struct fp_perfetto_sched *s = r->sched;
+    r->counts[FP_PERFETTO_N_WAITS] = 0;
+    for (uint32_t i = 0; s && i < s->cap_threads; i++)
+        r->counts[FP_PERFETTO_N_WAITS] += s->threads[i].state > RUNNING;
 }
 
 int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out) {

@@ -85,6 +85,7 @@ SHARED |= reported(
         "addresses": ("frame whose address is dropped", "frames whose address is dropped"),
         "build-ids": ("build id", "build ids"),
         "call-arguments": ("call argument", "call arguments"),
+        "counter-values": ("value of a counter", "values of counters"),
         "events": ("event", "events"),
         "part-addresses": ("part whose addresses are dropped", "parts whose addresses are dropped"),
         "places": ("frame whose address, file or line is dropped", "frames whose address, file or line is dropped"),

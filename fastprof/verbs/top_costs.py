@@ -7,6 +7,7 @@ stacks keep to --max-memory.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from struct import iter_unpack
@@ -88,7 +89,8 @@ class Costs:
         self._places = owned(ffi.new("struct fp_table *"), lib.fp_table_clear, "the table of lines")
         if lib.fp_table_init(self._places, 3):
             raise MemoryError("no memory for the table of lines")
-        self.named: dict[str, list[int]] = {}  # threads and labels: self costs in both columns
+        # Threads and labels: self costs in both columns.  Threads of equal numbers differ by what they belong to.
+        self._named: dict[tuple[int, str], list[int]] = {}
         self.calls_known = True
         self.inclusive_known = by in _BY
         self.self_alone = False  # some part has only self costs
@@ -122,7 +124,7 @@ class Costs:
             self._graph(rows, lib.FP_FOLD_CALLS)
         else:
             own = options.with_given(**{PER_THREAD.name: self.by == "thread"})
-            self.graph(to_graph(batches, self.model, own, log))
+            self.graph(to_graph(batches, self.model, own, log), part_is_thread=self.by == "thread")
 
     def inclusive_to(self, types: list[ValueType]) -> list[tuple[fp_top, int]]:
         """Where the stack machine adds inclusive costs, for the value type of a timeline."""
@@ -139,10 +141,11 @@ class Costs:
     def begin_graph(self) -> None:
         lib.fp_top_functions_begin(self._functions, lib.FP_PART_GRAPH, True)
 
-    def graph(self, batches: Iterable[Batch]) -> None:
+    def graph(self, batches: Iterable[Batch], *, part_is_thread: bool = False) -> None:
+        """Add rows of a graph.  `part_is_thread`: no thread is in two parts."""
         self.begin_graph()
         self.inclusive_known &= self.by not in ("file", "object", "category")
-        self._graph(batches)
+        self._graph(batches, part_is_thread=part_is_thread)
 
     def through(
         self, pipeline: Pipeline, log: Log, compared: Callable[[Iterator[Batch]], Iterator[Batch]]
@@ -201,11 +204,13 @@ class Costs:
             batch["function"][:] = memoryview(array("I", some))
             yield batch
 
-    def _graph(self, batches: Iterable[Batch], calls: int = -1) -> None:
-        for _ in self._added(batches, calls):
+    def _graph(self, batches: Iterable[Batch], calls: int = -1, *, part_is_thread: bool = False) -> None:
+        for _ in self._added(batches, calls, part_is_thread=part_is_thread):
             pass
 
-    def _added(self, batches: Iterable[Batch], calls: int = -1) -> Iterator[Batch]:
+    def _added(
+        self, batches: Iterable[Batch], calls: int = -1, *, part_is_thread: bool = False
+    ) -> Iterator[Batch]:
         """Add batches up and pass them on.  `calls`: the column of calls; -1: the part's, or the calls of its arcs."""
         current, columns, counts = -1, (-1, -1), calls
         for batch in batches:
@@ -234,7 +239,8 @@ class Costs:
                 totals = ffi.new("int64_t[]", batch.c.n_values or 1)
                 if lib.fp_batch_add_self(batch.c, totals, batch.c.n_values):
                     raise FastprofError(f"{inputs_of(self.model)}top: the sum of a thread's costs exceeds 2^63 - 1")
-                self._name(thread, *(totals[k] if k >= 0 else 0 for k in columns))
+                owner = current if part_is_thread else 0
+                self._name(owner, thread, *(totals[k] if k >= 0 else 0 for k in columns))
             else:
                 what = "{inputs}{--by:=}{by}: only stacks have labels"
                 raise UsageError(Message(what, inputs=inputs_of(self.model), by=self.by))
@@ -308,13 +314,15 @@ class Costs:
         for i in range(sums.cap):
             if not sums.seen[i]:
                 continue
+            owner = 0
             if self.by == "label":
                 name = label_text(model, i)
             elif i:
-                name = thread_name(*model.row("threads", i)[1:])
+                owner, pid, tid = model.row("threads", i)
+                name = thread_name(pid, tid)
             else:
                 name = thread_name(model.parts[part].named("pid"), model.parts[part].named("thread"))
-            self._name(name, sums.self[i], sums.second[i])
+            self._name(owner, name, sums.self[i], sums.second[i])
         lib.fp_top_clear(sums)
 
     def _stacks(self, batches: Iterable[Batch], options: Options, keeps_stacks: bool) -> None:
@@ -373,8 +381,8 @@ class Costs:
         totals = ffi.new("int64_t[]", len(events))
         self._fits(min(0, lib.fp_project_select(project, lib.FP_NO_ID, calls, totals, self._err)), events)
 
-    def _name(self, name: str, value: int, second: int) -> None:
-        sums = self.named.setdefault(name, [0, 0])
+    def _name(self, owner: int, name: str, value: int, second: int) -> None:
+        sums = self._named.setdefault((owner, name), [0, 0])
         sums[0] += value
         sums[1] += second
 
@@ -406,9 +414,18 @@ class Costs:
         return bytes(ffi.buffer(self._c.seen, self._c.cap)) if self._c.cap else b""
 
     @property
+    def named(self) -> dict[str, list[int]]:
+        """Self costs of threads and labels, in both columns.  The second thread of equal numbers is `thread 7 [2]`."""
+        seen, named = Counter[str](), {}
+        for (_, name), sums in self._named.items():
+            seen[name] += 1
+            named[name if seen[name] == 1 else f"{name} [{seen[name]}]"] = sums
+        return named
+
+    @property
     def is_zero(self) -> bool:
         """Whether every self cost is 0."""
-        return not any(self.column("self")) and not any(value for value, _ in self.named.values())
+        return not any(self.column("self")) and not any(value for value, _ in self._named.values())
 
     @property
     def count(self) -> int:

@@ -97,11 +97,11 @@ def test_content_of_which_nothing_is_read_is_an_error(
 def test_what_other_inputs_could_not_represent_does_not_count(tmp_path: Path) -> None:
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     one.write_bytes(
-        b'[{"ph":"X","name":"f","ts":1,"dur":2,"pid":1,"tid":1},{"ph":"C","name":"n","ts":1,"args":{"n":1}}]'
+        b'[{"ph":"X","name":"f","ts":1,"dur":2,"pid":1,"tid":1},{"ph":"s","name":"n","ts":1,"id":1}]'
     )
     other.write_bytes(EMPTY["trace-event"])
     log = fastprof.merge([one, other], tmp_path / "out.callgrind")
-    assert log.not_representable["counters"] == 1
+    assert log.not_representable["flows"] == 1
 
 
 @pytest.mark.parametrize("events", ["s f", "C", "N O D", "v"])

@@ -496,7 +496,7 @@ def test_what_is_counted_apart() -> None:
     found = {
         entry["code"]: entry["count"] for entry in fastprof.info(f"[{X},{more}]".encode()).not_representable.entries()
     }
-    assert found == {"counters": 2, "flows": 3, "other-events": 3}
+    assert found == {"counter-values": 2, "flows": 3, "other-events": 3}
 
 
 def test_ranks_become_labels(tmp_path: Path) -> None:

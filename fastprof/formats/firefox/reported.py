@@ -8,6 +8,7 @@ REPORTED = reported(
     shared=(
         "addresses",
         "call-arguments",
+        "counter-values",
         "rounded-weights",
         "samples-without-stack",
         "start-time",
@@ -36,7 +37,6 @@ REPORTED = reported(
         "unreadable-values": ("unreadable value of a table", "unreadable values of tables"),
     },
     not_representable={
-        "counter-values": ("value of a counter", "values of counters"),
         "counters": ("counter of memory, power and the like", "counters of memory, power and the like"),
         "cpu-units": (
             "thread with CPU times of an unknown unit",

@@ -5,7 +5,14 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("orphan-exits", "samples-without-stack", "skipped-bytes", "thread-numbers", "unwound-frames"),
+    shared=(
+        "counter-values",
+        "orphan-exits",
+        "samples-without-stack",
+        "skipped-bytes",
+        "thread-numbers",
+        "unwound-frames",
+    ),
     repairs={
         "cut-calls": ("overlapping call, shortened", "overlapping calls, shortened"),
         "negative-times": ("event before time 0, dropped", "events before time 0, dropped"),
@@ -16,10 +23,13 @@ REPORTED = reported(
     },
     losses={
         "damaged-packets": ("damaged packet", "damaged packets"),
+        "damaged-switches": (
+            "damaged buffer of scheduler switches, read up to the damage",
+            "damaged buffers of scheduler switches, read up to the damage",
+        ),
         "zstd-packets": ("packet compressed with zstd", "packets compressed with zstd"),
     },
     not_representable={
-        "counters": ("value of a counter", "values of counters"),
         "deep-calls": (
             "call or event nested deeper than {depth}, dropped",
             "calls and events nested deeper than {depth}, dropped",
@@ -50,6 +60,7 @@ REPORTED = reported(
             "samples with call stacks ({-O perfetto.data:=}samples reads these)",
         ),
         "track-states": ("state of a track", "states of tracks"),
+        "unended-waits": ("thread off the CPU at the end", "threads off the CPU at the end"),
         "v8-chunks": ("chunk of a V8 profile", "chunks of V8 profiles"),
     },
     warnings={

@@ -151,7 +151,7 @@ class TraceEventReader(Reader):
                 "cut-calls": r.cut,
                 "unreadable-events": r.broken,
                 "unreadable-rest": r.bad_end,
-                "counters": r.counters,
+                "counter-values": r.counters,
                 "flows": r.flows,
                 "other-events": r.other_events,
                 "event-arguments": r.other_args,

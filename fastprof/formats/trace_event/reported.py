@@ -5,7 +5,15 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("orphan-exits", "replaced-bytes", "rounded-weights", "thread-numbers", "unreadable-rest", "unwound-frames"),
+    shared=(
+        "counter-values",
+        "orphan-exits",
+        "replaced-bytes",
+        "rounded-weights",
+        "thread-numbers",
+        "unreadable-rest",
+        "unwound-frames",
+    ),
     repairs={
         "backward-samples": (
             "out-of-order sample, moved to the time of the previous one",
@@ -52,7 +60,6 @@ REPORTED = reported(
         ),
     },
     not_representable={
-        "counters": ("counter value", "counter values"),
         "deep-calls": ("call nested deeper than {depth}, dropped", "calls nested deeper than {depth}, dropped"),
         "trace-samples": (
             "sample, or table of them ({--samples} reads these instead of the calls)",

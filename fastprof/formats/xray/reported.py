@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("damaged-records", "skipped-bytes", "thread-numbers"),
+    shared=("counter-values", "damaged-records", "skipped-bytes", "thread-numbers"),
     repairs={
         "duplicate-buffers": ("duplicate buffer", "duplicate buffers"),
         "duplicate-records": ("duplicate record", "duplicate records"),
@@ -18,7 +18,6 @@ REPORTED = reported(
         "damaged-buffers": ("damaged buffer", "damaged buffers"),
     },
     not_representable={
-        "counter-values": ("value of a counter", "values of counters"),
         "empty-events": ("empty event", "empty events"),
         "function-names": ("function name (XRay logs hold only ids)", "function names (XRay logs hold only ids)"),
         "large-events": ("event of 2 GiB or more", "events of 2 GiB or more"),
