@@ -1,6 +1,7 @@
 #include "core/counter.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/digits.h"
@@ -9,7 +10,7 @@ enum { MOST_DIGITS = 40 }; /* of a value in a payload; doubles are told apart by
 
 /* digits * 10^exponent.  As text without a point, which some locales write as a comma. */
 static double scaled(const uint8_t *digits, size_t n, int64_t exponent) {
-    uint8_t text[MOST_DIGITS + 24];
+    uint8_t text[MOST_DIGITS + 1 + FP_DIGITS_ROOM];
     if (!n) return 0;
     memcpy(text, digits, n);
     text[n] = 'e';
@@ -17,11 +18,17 @@ static double scaled(const uint8_t *digits, size_t n, int64_t exponent) {
     return strtod((const char *)text, NULL);
 }
 
-/* The power of 10 that makes a number of 17 or 18 digits of v > 0, about. */
-static int power_for(double v) {
-    int binary;
-    frexp(v, &binary);
-    return 17 - (int)((double)binary * 0.30103);
+/* v > 0 with this many digits, as d.ddde-NN.  Its length. */
+static size_t put_digits(uint8_t *to, double v, int n_digits) {
+    char text[FP_REAL_ROOM];
+    const char *p = text;
+    uint8_t *at = to;
+    snprintf(text, sizeof text, "%.*e", n_digits - 1, v);
+    *at++ = (uint8_t)*p++;
+    *at++ = '.';
+    while (!fp_is_digit((uint8_t)*p)) p++; /* the point, as some locale writes it */
+    while (*p) *at++ = (uint8_t)*p++;
+    return (size_t)(at - to);
 }
 
 size_t fp_put_real(uint8_t *to, double v) {
@@ -39,17 +46,12 @@ size_t fp_put_real(uint8_t *to, double v) {
         *p = '.';
         return (size_t)(p - to) + (size_t)k + 1;
     }
-    const int k = power_for(v), half = k / 2;
-    uint64_t whole = (uint64_t)(v * pow(10, half) * pow(10, k - half));
-    uint8_t digits[24];
-    for (int tries = 0; tries < 4; tries++) { /* the products are rounded: correct the digits by what is missing */
-        const double is = scaled(digits, (size_t)(fp_put_decimal(digits, whole) - digits), -k);
-        if (is == v) break;
-        whole = (uint64_t)((int64_t)whole + (int64_t)((v - is) * pow(10, half) * pow(10, k - half)));
+    size_t n = 0;
+    for (int n_digits = 15; n_digits <= 17; n_digits++) { /* 17 are always enough */
+        n = put_digits(p, v, n_digits);
+        if (fp_real_of(p, n) == v) break;
     }
-    p = fp_put_decimal(p, whole);
-    *p++ = 'e';
-    return (size_t)(fp_put_signed(p, -k) - to);
+    return (size_t)(p - to) + n;
 }
 
 /* The parts of a JSON number: its digits without a sign and a point, and the exponent.  Its length; 0: no number. */
@@ -88,7 +90,7 @@ double fp_real_of(const uint8_t *p, size_t n) {
     uint8_t digits[MOST_DIGITS];
     size_t n_digits;
     int64_t exponent;
-    if (split(p, n, digits, &n_digits, &exponent) != n) return NAN;
+    if (!n || split(p, n, digits, &n_digits, &exponent) != n) return NAN;
     const double v = scaled(digits, n_digits, exponent);
     return *p == '-' ? -v : v;
 }

@@ -12,7 +12,7 @@
 
 #define FP_COUNTER_TYPE UINT32_MAX
 
-enum { FP_REAL_ROOM = 32 };
+enum { FP_REAL_ROOM = 64 };
 
 /* Writes a number as JSON has it, so that fp_real_of returns the same.  FP_REAL_ROOM bytes must be writable.  Returns
  * its length; 0: not a finite number. */

@@ -50,9 +50,9 @@ int fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto
     return put(r, time, track, 0, value);
 }
 
-int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, int64_t value) {
+int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, double value) {
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_COUNTERS, (uint64_t)pid, 0);
-    return track == FP_NO_ID ? FP_E_NOMEM : put(r, time, track, name, (double)value);
+    return track == FP_NO_ID ? FP_E_NOMEM : put(r, time, track, name, value);
 }
 
 int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out) {

@@ -1,3 +1,6 @@
+#include <math.h>
+
+#include "core/counter.h"
 #include "core/digits.h"
 #include "perfetto/read_private.h"
 
@@ -44,18 +47,20 @@ static int take_whole(const uint8_t *p, size_t n, int64_t *v) {
     return after && !*after;
 }
 
-/* Reads the print of a counter, from its process on: 1234|name|7. */
+/* Reads the print of a counter, from its process on: 1234|name|7, or Chrome's 1234|name|7|category. */
 static int take_counter(struct fp_perfetto_read *r, const uint8_t *p, const uint8_t *end, int64_t time) {
-    const uint8_t *first = memchr(p, '|', (size_t)(end - p)), *last = end;
-    int64_t pid, value;
-    while (first && last > first && last[-1] != '|') last--;
-    if (!first || last < first + 2 || !take_whole(p, (size_t)(first - p), &pid) || pid < 0 || pid > INT32_MAX ||
-        !take_whole(last, (size_t)(end - last), &value)) {
-        r->counts[FP_PERFETTO_N_PRINTS]++;
-        return 0;
+    const uint8_t *name = memchr(p, '|', (size_t)(end - p)),
+                  *value = name ? memchr(name + 1, '|', (size_t)(end - name - 1)) : NULL,
+                  *after = value ? memchr(value + 1, '|', (size_t)(end - value - 1)) : NULL;
+    int64_t pid;
+    if (value && take_whole(p, (size_t)(name - p), &pid) && pid >= 0 && pid <= INT32_MAX) {
+        const double number = fp_real_of(value + 1, (size_t)((after ? after : end) - value - 1));
+        const uint32_t id = fp_strings_intern(&r->model->strings, name + 1, (size_t)(value - name - 1));
+        if (id == FP_NO_ID) return FP_E_NOMEM;
+        if (isfinite(number)) return fp_perfetto_put_named_counter(r, time, pid, id, number);
     }
-    const uint32_t name = fp_strings_intern(&r->model->strings, first + 1, (size_t)(last - first - 2));
-    return name == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_named_counter(r, time, pid, name, value);
+    r->counts[FP_PERFETTO_N_PRINTS]++;
+    return 0;
 }
 
 /* Prints of atrace begin or end a call of their thread; other prints are only counted:

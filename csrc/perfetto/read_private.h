@@ -242,10 +242,10 @@ int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane);
 
 /* Reads the description of a track that is a counter. */
 int fp_perfetto_take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wire counter);
-/* Adds a value: that of a track event, or a whole number of the named counter of a process. */
+/* Adds a value: that of a track event, or one of the named counter of a process. */
 int fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
                             double value);
-int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, int64_t value);
+int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, double value);
 /* Adds the row of a value.  FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
 int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
 /* Forgets the last values, or frees all. */

@@ -283,8 +283,7 @@ static int wake(struct fp_perfetto_read *r, uint32_t track, struct fp_batch *out
 void fp_perfetto_count_waits(struct fp_perfetto_read *r) {
     const struct fp_perfetto_sched *s = r->sched;
     r->counts[FP_PERFETTO_N_WAITS] = 0;
-    for (uint32_t i = 0; s && i < s->cap_threads; i++)
-        r->counts[FP_PERFETTO_N_WAITS] += s->threads[i].state > RUNNING;
+    for (uint32_t i = 0; s && i < s->cap_threads; i++) r->counts[FP_PERFETTO_N_WAITS] += s->threads[i].state > RUNNING;
 }
 
 int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out) {

@@ -110,10 +110,6 @@ static uint32_t delta_to(struct fp_xray_write *w, uint64_t time) {
 }
 
 static int put_event(struct fp_xray_write *w, const struct fp_batch *b, uint32_t i) {
-    if (fp_counter_of(b, i)) {
-        w->counters++;
-        return 0;
-    }
     uint64_t slice = b->aux[i];
     uint32_t n = (uint32_t)slice;
     if (!n || n > INT32_MAX) {
@@ -136,6 +132,10 @@ int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct 
     if (fp_array_zeroed(&w->wall_us, &w->n_wall, w->model->threads.n, sizeof *w->wall_us)) return FP_E_NOMEM;
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t op = b->op[i], thread = b->thread[i];
+        if (FP_UNLIKELY(fp_counter_of(b, i) > 0)) {
+            w->counters++;
+            continue;
+        }
         int full = w->body.n > MOST_NBYTES && op != FP_OP_ARGUMENT;
         if (op == FP_OP_BUFFER || thread + 1 != w->thread || full) {
             uint64_t wall_us = op == FP_OP_BUFFER ? b->aux[i] : next_wall(w, thread, b->time[i]);

@@ -208,9 +208,7 @@ class Costs:
         for _ in self._added(batches, calls, part_is_thread=part_is_thread):
             pass
 
-    def _added(
-        self, batches: Iterable[Batch], calls: int = -1, *, part_is_thread: bool = False
-    ) -> Iterator[Batch]:
+    def _added(self, batches: Iterable[Batch], calls: int = -1, *, part_is_thread: bool = False) -> Iterator[Batch]:
         """Add batches up and pass them on.  `calls`: the column of calls; -1: the part's, or the calls of its arcs."""
         current, columns, counts = -1, (-1, -1), calls
         for batch in batches:

@@ -96,9 +96,7 @@ def test_content_of_which_nothing_is_read_is_an_error(
 
 def test_what_other_inputs_could_not_represent_does_not_count(tmp_path: Path) -> None:
     one, other = tmp_path / "one.json", tmp_path / "other.json"
-    one.write_bytes(
-        b'[{"ph":"X","name":"f","ts":1,"dur":2,"pid":1,"tid":1},{"ph":"s","name":"n","ts":1,"id":1}]'
-    )
+    one.write_bytes(b'[{"ph":"X","name":"f","ts":1,"dur":2,"pid":1,"tid":1},{"ph":"s","name":"n","ts":1,"id":1}]')
     other.write_bytes(EMPTY["trace-event"])
     log = fastprof.merge([one, other], tmp_path / "out.callgrind")
     assert log.not_representable["flows"] == 1
@@ -109,7 +107,7 @@ def test_a_trace_of_events_that_are_no_calls_is_an_error(events: str, tmp_path: 
     path = tmp_path / "x.trace.json"
     one = '{{"cat":"r","name":"step","id":"1","ph":"{}","ts":10,"pid":0}}'
     path.write_text(f"[{','.join(one.format(ph) for ph in events.split())}]")
-    with pytest.raises(FastprofError, match=r"no readable calls or events, only \d (ends|counter|event)"):
+    with pytest.raises(FastprofError, match=r"no readable calls or events, only \d (ends|value of a counter|event)"):
         fastprof.convert(path, tmp_path / "out.pb.gz")
     with pytest.raises(FastprofError, match=r"no readable samples, only \d call"):
         fastprof.convert(path, tmp_path / "out.pb.gz", samples=True)

@@ -131,6 +131,8 @@ def test_values_of_counters(to: str, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(convert_bytes(data, "perfetto", to).data if to else data)
     (theirs,) = viewer("trace_processor", tmp_path / "in", COUNTERS)
     ours = [payload.partition(" ")[::2] for *_, payload in test_counters.VALUES]
+    if not to:  # they drop a value whose track is described later
+        ours = [(value, name) for value, name in ours if name != "late"]
     # of Chrome's counters the names end with a blank, or with the key
     named = [(name.strip().removesuffix(" value"), value) for name, value in theirs]
     assert sorted(named) == sorted((name, float(value)) for value, name in ours)

@@ -1,4 +1,4 @@
-"""The obvious reader of Perfetto traces of TrackEvents: slices and instants by thread.
+"""The obvious reader of Perfetto traces of TrackEvents: slices, instants and values of counters by thread.
 
 It follows the trace processor (google/perfetto src/trace_processor/importers/proto): state belongs to a sequence, an
 END closes the innermost BEGIN of its track, the first name of a process and the last one of a thread apply.  Packets
@@ -7,6 +7,7 @@ are read in file order.
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any
 PACKET = 1
 CLOCK_SNAPSHOT, TIMESTAMP, SEQUENCE, TRACK_EVENT, INTERNED, FLAGS = 6, 8, 10, 11, 12, 13
 CLOCK_ID, DEFAULTS, DESCRIPTOR, FIRST = 58, 59, 60, 87
-BEGIN, END, INSTANT = 1, 2, 3
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 CLEARED, NEEDS_STATE = 1, 2
 
 
@@ -30,12 +31,16 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def message(data: bytes) -> dict[int, list[Any]]:
-    """Fields by number: numbers, or bytes."""
+    """Fields by number: whole numbers, doubles or bytes."""
     fields: dict[int, list[Any]] = defaultdict(list)
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
         value: Any
+        if tag & 7 == 1:
+            fields[tag >> 3] += struct.unpack_from("<d", data, at)
+            at += 8
+            continue
         value, at = varint(data, at)
         if tag & 7 == 2:
             value, at = data[at : at + value], at + value
@@ -83,6 +88,7 @@ def read(data: bytes) -> list[Track]:
     """The threads, in the order of their descriptors.  Fails where the trace processor would drop data."""
     tracks: dict[int, Track] = {}
     processes: dict[int, str] = {}
+    counters: dict[int, tuple[Track, str]] = {}
     sequences: dict[int, tuple[dict[int, str], dict[int, str], dict[int, str], dict[str, int]]] = {}
     for packet in map(message, message(data)[PACKET]):
         sequence = packet[SEQUENCE][0] if packet[SEQUENCE] else 0
@@ -107,16 +113,19 @@ def read(data: bytes) -> list[Track]:
                 track = tracks.setdefault(descriptor[1][0], Track(pid, tid, "", ""))
                 assert (track.pid, track.tid) == (pid, tid)
                 track.name = thread.get(5, [b""])[0].decode()
+            if descriptor[8]:
+                assert descriptor[8] == [b""] and descriptor[1][0] not in tracks
+                counters[descriptor[1][0]] = tracks[descriptor[5][0]], descriptor[2][0].decode()
         if packet[TRACK_EVENT]:
             assert packet[FLAGS] == [NEEDS_STATE]
-            _event(packet, sequences[sequence], tracks)
+            _event(packet, sequences[sequence], tracks, counters)
     for track in tracks.values():
         track.process = processes[track.pid]
     assert len({track.tid for track in tracks.values()}) == len(tracks)
     return [*tracks.values()]
 
 
-def _event(packet: dict[int, list[Any]], sequence: Any, tracks: dict[int, Track]) -> None:
+def _event(packet: dict[int, list[Any]], sequence: Any, tracks: dict[int, Track], counters: Any) -> None:
     categories, event_names, annotation_names, state = sequence
     for interned in map(message, packet[INTERNED]):
         for known, field_ in ((categories, 1), (event_names, 2), (annotation_names, 3)):
@@ -128,6 +137,12 @@ def _event(packet: dict[int, list[Any]], sequence: Any, tracks: dict[int, Track]
     track = tracks[state["track"]]
     if event[9] == [END]:
         track.open.pop().end = state["now"]
+        return
+    if event[9] == [COUNTER]:
+        track, name = counters[event[11][0]]
+        value = event[44][0] if event[44] else (event[30][0] ^ 1 << 63) - (1 << 63)
+        args = {"type": (1 << 32) - 1, "data": f"{value} {name}"}
+        track.slices.append(Slice(name, state["now"], None, len(track.open), args))
         return
     args = arguments(event[4], annotation_names)
     found = Slice(event_names[event[10][0]], state["now"], None, len(track.open), args)

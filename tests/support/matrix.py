@@ -18,6 +18,7 @@ _VIEW = {"joined-stacks", "call-times", "frames"}  # stacks or calls become a su
 _NAMES = {"function-names", "renamed"}  # of functions
 _PLACES = {"places", "call-places", "function-places", "function-names", "frames"}
 _ROWS = {"value-types"}
+_EVENTS = {"events", "counter-values"}  # also threads that have nothing else
 _LABELS = {"sample-labels", "labels-and-threads"}
 _HEADER = {f"header: {name}": {"header-fields"} for name in (*attributes.HEADER, *attributes.HEADER_EXTRA)}
 # If part of an attribute is missing, one of these codes must be in the report.
@@ -47,10 +48,10 @@ TOLD_BY: dict[str, set[str]] = {
     "labels": _LABELS,
     "times": {"sample-times", "call-times", "start-time", "shifted-times", "events"},
     "CPUs": {"cpus"},
-    "threads": {"threads", "thread-numbers", "header-fields"} | _LABELS,
-    "thread names": {"thread-names", "idle-threads", "thread-numbers", "threads"} | _LABELS,
+    "threads": {"threads", "thread-numbers", "header-fields"} | _LABELS | _EVENTS,
+    "thread names": {"thread-names", "idle-threads", "thread-numbers", "threads"} | _LABELS | _EVENTS,
     "process names": {"thread-names", "idle-threads", "thread-numbers"},
-    "events": {"events"},
+    "events": _EVENTS,
     "arguments": {"call-arguments"} | _NAMES,
     **_HEADER,
     "header: comments": {"header-fields", "comments"},

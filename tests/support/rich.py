@@ -212,6 +212,7 @@ def _trace_event() -> bytes:
         event("B", "work", 2, cat="cpu_op"),
         event("B", "mix", 3),
         event("i", "event", 4, s="t", args={"type": 5, "data": "00ff"}),
+        event("C", "heap", 4, args={"value": 12.5}),
         event("E", "mix", 5),
         event("E", "work", 9),
         event("E", "main", 11),

@@ -42,7 +42,9 @@ TRACE = b"".join(
         ),
         described(THREAD, "late", 2),
         t.bundle(
-            0, t.atrace(160, 11, "C|10|frames|-7\n"), t.atrace(170, 11, "C|10|a|b|1"), t.atrace(180, 11, "C|10|x|")
+            0,
+            *(t.atrace(160, 11, "C|10|frames|-7\n"), t.atrace(170, 11, "C|10|chrome|1.5|category")),
+            *(t.atrace(180, 11, text) for text in ("C|10|x|", "C|10|x|y|1", "C|10|x", "C|10", "C|", "C|-1|x|1")),
         ),
     ]
 )
@@ -51,9 +53,9 @@ VALUES = [
     (10, "main", 110, "5 sum"),
     (10, "main", 120, "3 sum"),
     (10, "main", 140, "7 sum"),
-    (10, "main", 150, "30000000000000004e-17 late"),
+    (10, "main", 150, "3.0000000000000004e-01 late"),
     (10, "counters", 160, "-7 frames"),
-    (10, "counters", 170, "1 a|b"),
+    (10, "counters", 170, "1.5 chrome"),
 ]
 
 
@@ -72,7 +74,7 @@ def values(data: bytes, from_: str) -> list[tuple[int, str, int, str]]:
 
 def test_values_of_tracks_and_of_atrace() -> None:
     assert values(TRACE, "perfetto") == VALUES
-    assert fastprof.info(TRACE, from_="perfetto").not_representable == {"counter-values": 1, "prints": 1}
+    assert fastprof.info(TRACE, from_="perfetto").not_representable == {"counter-values": 1, "prints": 6}
 
 
 @pytest.mark.parametrize("to", ["perfetto", "trace-event"])

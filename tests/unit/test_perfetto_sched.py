@@ -123,3 +123,26 @@ def test_any_capacity_of_a_batch_gives_the_same_rows(kind: str) -> None:
         ]
 
     assert rows(1) == rows(1000)
+
+
+def test_waits_that_have_no_end_are_counted() -> None:
+    data = LONG + t.bundle(0, t.switch(220, 0, 0, 14), t.switch(230, 14, PREEMPTED, 0))  # 11 and 14; 13 has ended
+    found = [fastprof.info(data, from_="perfetto", perfetto={"data": kind}) for kind in ("off-cpu", "states")]
+    assert [log.not_representable["unended-waits"] for log in found] == [2, 0]
+
+
+@pytest.mark.parametrize("kind", ["calls", "states", "off-cpu"])
+def test_a_malformed_compact_form_leaves_the_other_events_of_its_packet(kind: str) -> None:
+    number, lists = t.compact([(50, 0, 0), (100, 0, 11)], [])
+    broken = (number, lists.replace(t.message((3, t.varint(0) + t.varint(11))), t.message((3, b"\0\x8b"))))
+    assert broken[1] != lists
+    switches = [t.switch(*one) for one in SWITCHES]
+    data, whole = (TREE + t.bundle(0, *CALLS, *more, *switches) for more in ([broken], []))
+    log = fastprof.info(data, from_="perfetto", perfetto={"data": kind})
+    assert log.losses == {"damaged-switches": 1}
+    if kind == "calls":
+        assert log.facts["records"] == 2
+    elif kind == "states":
+        assert states(data) == states(whole) != []
+    else:
+        assert off_cpu(data) == off_cpu(whole) == {(11, "load;blocked"): 50}

@@ -169,6 +169,28 @@ def test_a_timeline_is_the_same_through_an_archive_and_alone(tmp_path: Path) -> 
     assert len(threads) == 4 and sum(r.self for r in threads) == pytest.approx(direct.total, abs=4)
 
 
+def test_threads_of_equal_numbers_are_rows_of_their_own(tmp_path: Path) -> None:
+    """Of two documents of a file, of two inputs, and of samples.  Those of one document are one thread."""
+    calls = "".join(f'[{{"ph":"X","name":"f","ts":{ts},"dur":{ts},"pid":7,"tid":2}}]' for ts in (1, 5))
+    stacks = "[{}]".format(
+        ",".join(f'{{"ph":"P","name":"f","ts":{ts},"pid":7,"tid":2,"stack":["f"]}}' for ts in (1, 3))
+    )
+    inputs = []
+    for name, text in (("both", calls), ("one", calls[: calls.index("][") + 1]), ("stacks", stacks)):
+        inputs.append(tmp_path / f"{name}.trace.json")
+        inputs[-1].write_text(text)
+    both, one, samples = inputs
+    thread = "process 7, thread 2"
+
+    def costs(of: Path | list[Path]) -> list[tuple[str, int]]:
+        return [(row.name, row.self) for row in top(of, by="thread", n=0).rows]
+
+    assert costs(both) == [(f"{thread} [2]", 5000), (thread, 1000)]
+    assert costs([one, both]) == [(f"{thread} [3]", 5000), (thread, 1000), (f"{thread} [2]", 1000)]
+    assert costs(samples) == [(thread, 2)]
+    assert costs([samples, samples]) == [(thread, 2), (f"{thread} [2]", 2)]
+
+
 def test_calls_of_stacks_that_count_them(tmp_path: Path) -> None:
     stacks = tmp_path / "s.pb.gz"
     convert(POOL, stacks, symbols=[str(NAMES)])

@@ -36,6 +36,7 @@ class XRayWriter(Writer):
         super().__init__(model, sink, options, log)
         self._w = owned(lib.fp_xray_write_new(model.c), lib.fp_xray_write_free, "the XRay writer")
         self._begun = False
+        self._dropped = 0  # rows
         self._ids = ffi.new("uint32_t[]", 64)
         self._n_ids = 0
         self._taken: set[int] = set()
@@ -123,8 +124,11 @@ class XRayWriter(Writer):
         if self.model.count("threads") != self._n_threads:
             self._number_threads()
         self._status(lib.fp_xray_write_put(self._w, batch.c, self.out))
-        self.written += len(batch)
-        self.log.rows["rows_written"] += len(batch)
+        w, before = self._w, self._dropped
+        self._dropped = w.empty_events + w.large_events + w.counters
+        written = len(batch) - (self._dropped - before)
+        self.written += written
+        self.log.rows["rows_written"] += written
 
     def end(self) -> None:
         if not self._begun:
