@@ -1,12 +1,11 @@
 #include "core/counter.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/digits.h"
 
-enum { MOST_DIGITS = 40 }; /* of a value in a payload; doubles are told apart by 17 */
+enum { MOST_DIGITS = 40 }; /* 17 distinguish all doubles */
 
 /* digits * 10^exponent.  As text without a point, which some locales write as a comma. */
 static double scaled(const uint8_t *digits, size_t n, int64_t exponent) {
@@ -18,17 +17,36 @@ static double scaled(const uint8_t *digits, size_t n, int64_t exponent) {
     return strtod((const char *)text, NULL);
 }
 
-/* v > 0 with this many digits, as d.ddde-NN.  Its length. */
-static size_t put_digits(uint8_t *to, double v, int n_digits) {
-    char text[FP_REAL_ROOM];
-    const char *p = text;
-    uint8_t *at = to;
-    snprintf(text, sizeof text, "%.*e", n_digits - 1, v);
-    *at++ = (uint8_t)*p++;
-    *at++ = '.';
-    while (!fp_is_digit((uint8_t)*p)) p++; /* the point, as some locale writes it */
-    while (*p) *at++ = (uint8_t)*p++;
-    return (size_t)(at - to);
+static double value_of(uint64_t whole, int exponent) {
+    uint8_t digits[FP_DIGITS_ROOM];
+    return scaled(digits, (size_t)(fp_put_decimal(digits, whole) - digits), exponent);
+}
+
+/* v > 0 as digits and an exponent.  Its end. */
+static uint8_t *put_digits(uint8_t *to, double v) {
+    double some = v; /* 18 digits; the products are rounded */
+    int k = 0;
+    for (; some >= 1e18; k--) some /= 10;
+    for (; some < 1e17; k++) some *= 10;
+    uint64_t whole = (uint64_t)some;
+    for (int tries = 0; tries < 8; tries++) {
+        const double is = value_of(whole, -k);
+        double missing = v - is;
+        if (is == v) break;
+        for (int i = 0; i < k; i++) missing *= 10;
+        for (int i = 0; i > k; i--) missing /= 10;
+        whole = isfinite(missing) ? (uint64_t)((int64_t)whole + (int64_t)missing) : whole - (whole >> 44);
+    }
+    for (uint64_t ten = 1000; ten > 1; ten /= 10) { /* fewer digits may do */
+        const uint64_t fewer = (whole + ten / 2) / ten * ten;
+        if (value_of(fewer, -k) != v) continue;
+        whole = fewer;
+        break;
+    }
+    for (; whole && whole % 10 == 0; k--) whole /= 10;
+    to = fp_put_decimal(to, whole);
+    *to++ = 'e';
+    return fp_put_signed(to, -k);
 }
 
 size_t fp_put_real(uint8_t *to, double v) {
@@ -46,15 +64,11 @@ size_t fp_put_real(uint8_t *to, double v) {
         *p = '.';
         return (size_t)(p - to) + (size_t)k + 1;
     }
-    size_t n = 0;
-    for (int n_digits = 15; n_digits <= 17; n_digits++) { /* 17 are always enough */
-        n = put_digits(p, v, n_digits);
-        if (fp_real_of(p, n) == v) break;
-    }
-    return (size_t)(p - to) + n;
+    return (size_t)(put_digits(p, v) - to);
 }
 
-/* The parts of a JSON number: its digits without a sign and a point, and the exponent.  Its length; 0: no number. */
+/* The parts of a JSON number, which may have leading zeros: its digits without a sign and a point, and the exponent.
+ * Its length; 0: no number. */
 static size_t split(const uint8_t *p, size_t n, uint8_t digits[MOST_DIGITS], size_t *n_digits, int64_t *exponent) {
     size_t i = n && p[0] == '-' ? 1 : 0;
     const size_t first = i;
@@ -74,7 +88,7 @@ static size_t split(const uint8_t *p, size_t n, uint8_t digits[MOST_DIGITS], siz
         *exponent -= fraction;
         if (*n_digits || p[i] != '0') digits[(*n_digits)++] = p[i];
     }
-    if (i == first || (p[first] == '0' && i > first + 1 && p[first + 1] != '.')) return 0;
+    if (i == first) return 0;
     if (i < n && (p[i] == 'e' || p[i] == 'E')) {
         const int negative = i + 1 < n && p[i + 1] == '-', has_sign = negative || (i + 1 < n && p[i + 1] == '+');
         const size_t from = i + 1 + (size_t)has_sign;

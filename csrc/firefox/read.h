@@ -141,6 +141,7 @@ struct fp_firefox_read {
     struct fp_json json;
     struct fp_firefox_level *levels;
     uint32_t depth, skipped, process, thread;
+    uint32_t texts, text_depth; /* JSON in texts: their number, and the depth around the innermost one */
     uint32_t cap_processes, cap_threads, cap_libs, cap_tables, cap_dirty;
     uint64_t kept;                                                  /* bytes */
     uint32_t shared_of[FP_FIREFOX_KINDS], own_of[FP_FIREFOX_KINDS]; /* table + 1 */

@@ -231,7 +231,8 @@ static uint32_t kind_here(struct fp_firefox_read *r, int is_object) {
     if (!r->depth) return PROCESS;
     switch (top(r)->kind) {
         case LIBS: return is_object ? LIB : SKIP;
-        case THREADS: return is_object ? THREAD : SKIP;
+        case THREADS: /* in a text, a child process */
+            return !is_object ? SKIP : r->text_depth == r->depth ? PROCESS : THREAD;
         case PROCESSES: return is_object ? PROCESS : SKIP;
         case DATA: return is_object ? SKIP : ROW;
         case PROCESS:
@@ -434,6 +435,52 @@ static int string_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *e
     return is_text || fp_json_is(&r->json, "null") ? 0 : fp_firefox_broken(r, at, "a string is not a text", "\"", err);
 }
 
+static int token(struct fp_firefox_read *r, uint64_t at, struct fp_err *err);
+
+/* Scans JSON of n bytes that is a text of the profile, at this offset. */
+static int scan_json(struct fp_firefox_read *r, const uint8_t *p, size_t n, uint64_t at, struct fp_err *err) {
+    struct fp_in in = {.p = p, .n = n, .eof = 1};
+    for (;;) {
+        if (r->skipped)
+            fp_json_skip(&r->json, &in);
+        else if (top(r)->kind == COLUMN && column_values(r, &in))
+            return fp_no_memory(err);
+        int status = fp_json_next(&r->json, &in, err);
+        if (status == FP_E_NOMEM) return status;
+        if (status) return fp_firefox_broken(r, at, "the JSON in a text is malformed", NULL, err);
+        if (r->json.token == FP_JSON_END) return 0;
+        if ((status = token(r, at, err))) return status;
+        fp_json_take(&r->json, &in);
+    }
+}
+
+/* Scans the JSON in the text that is the token.  Gecko wrote libraries and child processes so before version 4:
+ *
+ *   "libs": "[{\"name\": ...}]", "threads": [{"name": ...}, "{\"meta\": ..., \"threads\": [...]}"]
+ */
+static int scan_text(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
+    enum { MOST_TEXTS = 4 };
+    if (r->texts == MOST_TEXTS) return fp_firefox_broken(r, at, "JSON in texts is nested too deep", NULL, err);
+    const struct fp_json outer = r->json;
+    const uint32_t depth = r->depth, text_depth = r->text_depth, process = r->process;
+    struct fp_buf room = {0};
+    size_t n;
+    const uint8_t *p = fp_json_plain(&outer, &room, &n);
+    if (!p) return fp_no_memory(err);
+    r->json = (struct fp_json){0};
+    r->text_depth = depth;
+    r->texts++;
+    const int status = scan_json(r, p, n, at, err);
+    fp_buf_free(&room);
+    r->texts--;
+    r->json = outer;
+    r->depth = depth; /* damage may have ended it early */
+    r->text_depth = text_depth;
+    r->process = process;
+    r->thread = r->skipped = 0;
+    return status;
+}
+
 static int scalar(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     if (!r->depth) return fp_fail(err, FP_E_MALFORMED, at, "the file is not a JSON object");
     const uint32_t kind = top(r)->kind;
@@ -441,6 +488,8 @@ static int scalar(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     if (kind == ROW) return row_value(r, at, err);
     if (kind == STRINGS) return string_value(r, at, err);
     if (kind == SCHEMA) return schema_value(r, at, err);
+    if (r->json.token == FP_JSON_STRING && (kind == THREADS || (kind == PROCESS && r->key == LIBS)))
+        return scan_text(r, at, err);
     if (kind == THREADS || kind == PROCESSES || kind == DATA) {
         const int status = skip(r, at, err);
         r->skipped = 0;

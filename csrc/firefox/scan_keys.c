@@ -23,6 +23,7 @@ static const struct key_name names[] = {{"meta", PROCESS, META, 0},
                                         {"name", LIB, K_NAME, 0},
                                         {"path", LIB, K_PATH, 0},
                                         {"debugName", LIB, K_DEBUG_NAME, 0},
+                                        {"pdbName", LIB, K_DEBUG_NAME, 0}, /* Windows, before version 4 */
                                         {"codeId", LIB, K_CODE_ID, 0},
                                         {"breakpadId", LIB, K_BREAKPAD_ID, 0},
                                         {"addresses", LIB, K_ADDRESSES, 0},

@@ -8,27 +8,15 @@
 #include "core/counter.h"
 #include "perfetto/read_private.h"
 
-int fp_perfetto_take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wire m) {
-    struct fp_perfetto_track *t = &r->tracks[track];
-    struct fp_wire_field f;
-    int status;
-    if (!t->counter && !(t->counter = calloc(1, sizeof *t->counter))) return FP_E_NOMEM;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) t->counter->multiplier = (int64_t)f.v;
-        if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT)) t->counter->adds = f.v != 0;
-    }
-    return status ? FP_E_MALFORMED : 0;
-}
-
 void fp_perfetto_counters_restart(struct fp_perfetto_read *r) {
-    for (uint32_t i = 0; i < r->track_keys.n && i < r->cap_tracks; i++) {
-        struct fp_perfetto_counter *c = r->tracks[i].counter;
-        if (c) *c = (struct fp_perfetto_counter){.multiplier = c->multiplier, .adds = c->adds};
-    }
+    fp_table_empty(&r->sum_keys);
+    if (r->cap_sums) memset(r->sums, 0, r->cap_sums * sizeof *r->sums);
 }
 
 void fp_perfetto_counters_free(struct fp_perfetto_read *r) {
     for (uint32_t i = 0; i < r->track_keys.n && i < r->cap_tracks; i++) free(r->tracks[i].counter);
+    fp_table_clear(&r->sum_keys);
+    free(r->sums);
 }
 
 static int put(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t name, double value) {
@@ -38,15 +26,24 @@ static int put(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_
     return fp_perfetto_put_record(r, time, track, FP_PO_COUNTER, name, bits);
 }
 
+/* Adds a difference to those that the sequence wrote since its state was last cleared.  0 or FP_E_NOMEM. */
+static int add_up(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint32_t track, double *value) {
+    const uint32_t key[2] = {s->number, track}, row = fp_table_intern(&r->sum_keys, key);
+    if (row == FP_NO_ID || fp_array_zeroed(&r->sums, &r->cap_sums, (uint64_t)row + 1, sizeof *r->sums))
+        return FP_E_NOMEM;
+    struct fp_perfetto_sum *sum = &r->sums[row];
+    if (sum->clears == s->clears) *value += sum->last;
+    sum->clears = s->clears;
+    sum->last = *value;
+    return 0;
+}
+
 int fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
                             double value) {
-    struct fp_perfetto_counter *c = r->tracks[track].counter;
+    const struct fp_perfetto_counter *c = r->tracks[track].counter;
     if (c && c->multiplier) value *= (double)c->multiplier;
-    if (c && c->adds) { /* the sequence describes the track first, because the value needs that */
-        if (c->clears == s->clears) value += c->last;
-        c->clears = s->clears;
-        c->last = value;
-    }
+    /* the sequence describes the track first, because the value needs that */
+    if (c && c->adds && add_up(r, s, track, &value)) return FP_E_NOMEM;
     return put(r, time, track, 0, value);
 }
 

@@ -9,7 +9,7 @@ struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenien
     r->lenient = lenient;
     r->data = FP_PERFETTO_CALLS;
     if (fp_table_init(&r->seq_ids, 1) || fp_table_init(&r->track_keys, 5) || fp_table_init(&r->place_keys, 6) ||
-        fp_table_init(&r->name_keys, 4) || fp_perfetto_clocks_new(r)) {
+        fp_table_init(&r->name_keys, 4) || fp_table_init(&r->sum_keys, 2) || fp_perfetto_clocks_new(r)) {
         fp_perfetto_read_free(r);
         return NULL;
     }

@@ -147,6 +147,9 @@ struct fp_perfetto_read {
     uint32_t cap_tracks;
     struct fp_table place_keys, name_keys;
     uint32_t n_places, cap_places, cap_named;
+    struct fp_table sum_keys; /* of counters: sequence, track */
+    struct fp_perfetto_sum *sums;
+    uint32_t cap_sums;
     struct fp_perfetto_function *function_of; /* by string: its last function */
     uint32_t cap_functions;
     uint32_t nameless; /* function of calls without name and category, or 0 */

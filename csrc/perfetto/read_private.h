@@ -182,9 +182,13 @@ struct fp_perfetto_track {
 struct fp_perfetto_counter {
     int64_t multiplier; /* of its values; 0: 1 */
     uint32_t name;      /* string of the model, once planned */
-    uint32_t clears;    /* those of the sequence, at its last value */
     int32_t adds;       /* values are differences to the last one of the sequence */
+};
+
+/* The last value of such a counter in a sequence. */
+struct fp_perfetto_sum {
     double last;
+    uint32_t clears; /* those of the sequence then */
 };
 
 /* The track with this key, added if it is new.  FP_NO_ID when memory ran out. */
@@ -240,8 +244,6 @@ int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane);
 
 /* ---- counters.c: 0, FP_E_MALFORMED or FP_E_NOMEM ---- */
 
-/* Reads the description of a track that is a counter. */
-int fp_perfetto_take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wire counter);
 /* Adds a value: that of a track event, or one of the named counter of a process. */
 int fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
                             double value);

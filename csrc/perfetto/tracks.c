@@ -120,6 +120,19 @@ static int take_descriptor(struct descriptor *d, struct fp_wire message) {
     return status ? FP_E_MALFORMED : 0;
 }
 
+/* Reads the description of a track that is a counter. */
+static int take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wire m) {
+    struct fp_perfetto_track *t = &r->tracks[track];
+    struct fp_wire_field f;
+    int status;
+    if (!t->counter && !(t->counter = calloc(1, sizeof *t->counter))) return FP_E_NOMEM;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) t->counter->multiplier = (int64_t)f.v;
+        if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT)) t->counter->adds = f.v != 0;
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
 int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     struct descriptor d;
     int64_t pid, tid;
@@ -136,7 +149,7 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
     if (name) t->name = name;
     if (d.parent) t->parent = d.parent;
     if (d.counter.at) {
-        if ((status = fp_perfetto_take_counter(r, track, fp_wire_inside(&d.counter)))) return status;
+        if ((status = take_counter(r, track, fp_wire_inside(&d.counter)))) return status;
         d.name.n = 0; /* not that of a thread or process */
     }
     if (d.thread.at) {

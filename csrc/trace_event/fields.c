@@ -112,7 +112,7 @@ static int take_argument(struct fp_trace_read *r) {
                 const unsigned digit = (unsigned)j->text[i] - '0';
                 uint64_t *const v = &e->args[e->n_args];
                 if (digit > 9 || *v > (UINT64_MAX - digit) / 10) {
-                    e->other_args = 1;
+                    e->other_args |= 1;
                     return 0;
                 }
                 *v = *v * 10 + digit;
@@ -169,10 +169,11 @@ int fp_trace_take_value(struct fp_trace_read *r) {
     }
 }
 
-/* Values are kept as their number, the length of their key, and the key. */
+enum { MOST_NUMBER = 512 };
+
+/* Arguments that may be values: the lengths of number and key, then both as in the file.  The phase may come later. */
 struct series_head {
-    double value;
-    uint32_t n;
+    uint32_t n_number, n_key;
 };
 
 int fp_trace_take_series(struct fp_trace_read *r) {
@@ -180,9 +181,13 @@ int fp_trace_take_series(struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     if (e->ph && e->ph != 'C') return 0;
     if (j->token == FP_JSON_KEY) return copy_text(r, &e->key);
-    const struct series_head head = {fp_real_of(j->text, j->text_n), (uint32_t)e->key.n};
-    if (!isfinite(head.value)) return 0;
-    return fp_buf_put(&e->series, &head, sizeof head) || fp_buf_put(&e->series, e->key.p, e->key.n) ? FP_E_NOMEM : 0;
+    if (j->token == FP_JSON_WORD && fp_json_is(j, "null")) return 0;
+    /* numbers may be texts; nothing longer is a number */
+    const struct series_head head = {j->text_n <= MOST_NUMBER ? (uint32_t)j->text_n : 0, (uint32_t)e->key.n};
+    return fp_buf_put(&e->series, &head, sizeof head) || fp_buf_put(&e->series, j->text, head.n_number) ||
+                   fp_buf_put(&e->series, e->key.p, e->key.n)
+               ? FP_E_NOMEM
+               : 0;
 }
 
 /* The name of a value: that of the event, its id if it has one, and the key unless it is "value". */
@@ -202,9 +207,15 @@ int fp_trace_counter(struct fp_trace_read *r, uint32_t thread) {
         struct series_head head;
         int64_t bits;
         memcpy(&head, series->p + at, sizeof head);
-        memcpy(&bits, &head.value, sizeof bits);
-        if (counter_name(r, series->p + at + sizeof head, head.n)) return FP_E_NOMEM;
-        at += sizeof head + head.n;
+        const uint8_t *number = series->p + at + sizeof head, *key = number + head.n_number;
+        const double value = fp_real_of(number, head.n_number);
+        at += sizeof head + head.n_number + head.n_key;
+        if (!isfinite(value)) { /* 1e999, or another text */
+            r->counters++;
+            continue;
+        }
+        memcpy(&bits, &value, sizeof bits);
+        if (counter_name(r, key, head.n_key)) return FP_E_NOMEM;
         const uint32_t name =
             fp_strings_intern(&r->model->strings, r->scratch.n ? (const void *)r->scratch.p : "", r->scratch.n);
         struct fp_trace_record *record = name == FP_NO_ID ? NULL : fp_trace_add(r);

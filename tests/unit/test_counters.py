@@ -53,7 +53,7 @@ VALUES = [
     (10, "main", 110, "5 sum"),
     (10, "main", 120, "3 sum"),
     (10, "main", 140, "7 sum"),
-    (10, "main", 150, "3.0000000000000004e-01 late"),
+    (10, "main", 150, "30000000000000006e-17 late"),
     (10, "counters", 160, "-7 frames"),
     (10, "counters", 170, "1.5 chrome"),
 ]
@@ -108,14 +108,18 @@ def test_names_of_values_and_what_is_no_value() -> None:
     events = [
         {"args": {"rss": 5, "name": "x", "type": 3, "deep": {"a": 1}}, "name": "mem", "ph": "C", "pid": 1, "ts": 1},
         {"name": "mem", "ph": "C", "pid": 1, "ts": 2, "id": "0x1", "args": {"value": 1}},
-        {"name": "lost", "ph": "C", "pid": 1, "ts": 3, "args": {"value": "1"}},
+        {"name": "lost", "ph": "C", "pid": 1, "ts": 3, "args": {"value": "x", "deep": []}},
+        {"name": "text", "ph": "C", "pid": 1, "ts": 3, "args": {"value": "01.5", "none": None}},
         {"name": "lost", "ph": "C", "pid": 1, "args": {"value": 1}},
         {"name": "f", "ph": "i", "pid": 1, "ts": 4, "args": {"value": 1, "type": (1 << 32) - 1}},
+        {"args": {"": 7, "b": 10**400}, "name": "mem", "ph": "C", "pid": 1, "ts": 5},
     ]
     data = json.dumps(events).encode()
     assert [row[2:] for row in values(data, "trace-event")] == [
         (1000, "5 mem rss"),
         (1000, "3 mem type"),
         (2000, "1 mem id: 0x1"),
+        (3000, "1.5 text"),
+        (5000, "7 mem "),
     ]
-    assert fastprof.info(data, from_="trace-event").not_representable == {"counter-values": 2, "event-arguments": 1}
+    assert fastprof.info(data, from_="trace-event").not_representable == {"counter-values": 4, "event-arguments": 3}

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fastprof
+from fastprof.core.errors import FormatError
 from fastprof.core.options import Options
+from tests.contract.dump import dump
 from tests.reference import firefox, profile_proto
 from tests.support.conversions import convert_bytes
+from tests.support.paths import CORPUS
 from tests.support.xraylog import BasicLog, FdrLog
 
 
@@ -189,3 +193,32 @@ def test_a_damaged_weight_is_that_of_its_sample_alone() -> None:
         b"f2": b"2000",
         b"f3": b"3000",
     }
+
+
+def in_texts(process: dict[str, Any]) -> dict[str, Any]:
+    """Libraries and child processes as texts, as Gecko wrote them before version 4."""
+    children = [json.dumps(in_texts(one)) for one in process.pop("processes", [])]
+    return process | {"libs": json.dumps(process["libs"]), "threads": children + process["threads"]}
+
+
+def test_libraries_and_child_processes_in_texts() -> None:
+    data = (CORPUS / "firefox" / "good" / "gecko-24.json").read_bytes()
+    old = json.dumps(in_texts(json.loads(data)))
+    assert '\\\\\\"' in old  # a text in a text
+    rows = dump(data, from_="firefox")
+    assert len(rows) > 50 and dump(old.encode(), from_="firefox") == rows
+
+    for damage, what in (
+        (old.replace('"threads": ["{', '"threads": ["{1'), "the JSON in a text is malformed"),
+        (old.replace('"threads": ["{', '"threads": ["1", "{'), "a thread is not an object"),
+        (old.replace('"threads": ["{', f'"threads": [{deep(9)}, "{{'), "JSON in texts is nested too deep"),
+    ):
+        assert damage != old
+        with pytest.raises(FormatError, match=rf"at byte \d+: {what}"):
+            dump(damage.encode(), from_="firefox")
+        assert fastprof.info(damage.encode(), from_="firefox", lenient=True).losses
+
+
+def deep(n: int) -> str:
+    """A text in a text, n times."""
+    return json.dumps(deep(n - 1) if n else "")
