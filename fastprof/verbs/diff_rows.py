@@ -47,12 +47,13 @@ class Rows:
             sizes = [size_of(x, y, in_percent) for x, y in zip(old, new, strict=True)]
         else:
             sizes = [*map(abs, map(sub, new, old))]
-        for i, (x, y) in enumerate(zip(old, new, strict=True) if any(self._least_costs) else ()):
-            if abs(x) < self._least_costs[0] and abs(y) < self._least_costs[1]:
-                sizes[i] = -1
+        if any(self._least_costs):
+            for i, (x, y) in enumerate(zip(old, new, strict=True)):
+                if abs(x) < self._least_costs[0] and abs(y) < self._least_costs[1]:
+                    sizes[i] = -1
         if self._options.by == "arc":
             sizes = [size if kind == lib.FP_CALL else -1 for size, kind in zip(sizes, batch["kind"], strict=True)]
-        self._n_changed += len(sizes) - sizes.count(0) - sizes.count(-1)
+        self._n_changed += len([*filter(None, sizes)]) - sizes.count(-1)
         return sizes
 
     def test(self, sizes: list[float], runs: Sequence[Runs | None]) -> None:

@@ -333,8 +333,10 @@ class Both(Input):
             chosen, found = rows.candidates(sizes), _named(model, batch, names) if names else []
             if not chosen and not found:
                 continue
-            costs = by_inclusive.runs_of(batch) if by_inclusive else _columns(batch, columns[event])
-            runs = [self._runs(of, event) for of in zip(*costs, strict=True)]
+            runs: list[Runs | None] = [None] * len(batch)
+            if self._n_runs > 2:
+                costs = by_inclusive.runs_of(batch) if by_inclusive else _columns(batch, columns[event])
+                runs = [self._runs(of, event) for of in zip(*costs, strict=True)]
             rows.test(sizes, runs)
             changes = self._changes(batch, sides, inclusive, runs)
             watched += map(changes, found)

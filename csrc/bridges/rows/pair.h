@@ -23,7 +23,7 @@ struct fp_pair {
     uint8_t *files; /* by string: the same for the files of rows of graphs */
     uint32_t n_files;
     /* after fp_pair_same */
-    uint8_t *left; /* by function: 0, or its sides if it has no counterpart yet but may have one */
+    uint32_t *left; /* functions of one side that have no counterpart yet but may have one */
     uint32_t n_left;
     uint8_t *objects; /* by object: the sides of its functions */
     uint32_t n_objects;

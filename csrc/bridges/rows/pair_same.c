@@ -11,31 +11,32 @@
 #include "bridges/rows/pair.h"
 #include "core/array.h"
 
-enum { OLD = 1, NEW = 2, BOTH = 3, NO_FILE = 4, ALONE = 8, LONGEST = 4096 /* bytes of a path compared */ };
-
-/* Rows of words, and the sides of each. */
-struct pair_sides {
-    struct fp_table rows;
-    uint8_t *marks;
-    uint32_t cap;
+enum {
+    OLD = 1,
+    NEW = 2,
+    BOTH = 3,
+    NO_FILE = 4,
+    ALONE = 8,
+    ADDRESS = 16,
+    LONGEST = 4096 /* bytes of a path compared */
 };
 
 struct pair_same {
-    uint8_t *names; /* by string: its sides; whether a function of one side alone has it, or one without a file */
-    struct pair_sides functions; /* object, file, name */
-    uint32_t *first;             /* by row of `functions`: the first function of the new side */
+    uint8_t *names; /* by string: its sides; whether a function of one side alone has it, or one without a file; whether
+                       it is like an address */
+    /* by hash of a key, the sides of all keys that have it: if a side is missing, no other function has the key.  Most
+     * functions without a counterpart need no look-up in a table */
+    uint8_t *seen;
+    uint64_t seen_mask;
+    uint32_t n_alone;     /* functions of one side alone */
+    struct fp_table rows; /* object, file, name of functions that may be equal */
+    uint32_t *row_of;     /* by function: its row, 0: none */
+    uint32_t *first;      /* by row: the first function of the new side */
     uint32_t cap_first;
-    struct pair_sides places; /* name, hash of the file's base name */
-    uint32_t *bases;          /* by string: that hash, 0: not computed yet */
+    uint8_t *sides; /* by row */
+    uint32_t cap_sides;
+    uint32_t *bases; /* by string: the hash of the base name of a path, 0: not computed yet */
 };
-
-/* The row's id after marking it.  FP_NO_ID when memory ran out. */
-static uint32_t mark(struct pair_sides *s, const uint32_t *row, uint8_t bits) {
-    const uint32_t id = fp_table_intern(&s->rows, row);
-    if (id == FP_NO_ID || fp_array_zeroed(&s->marks, &s->cap, (uint64_t)id + 1, 1)) return FP_NO_ID;
-    s->marks[id] |= bits;
-    return id;
-}
 
 /* A hash of the base name of a path, which many functions share. */
 static uint32_t base_hash(const struct fp_model *m, struct pair_same *s, uint32_t path) {
@@ -73,6 +74,17 @@ static struct pair_key key_of(const struct fp_pair *p, uint32_t function) {
     return (struct pair_key){row[FP_FUNCTION_OBJECT], row[FP_FUNCTION_FILE], row[FP_FUNCTION_NAME]};
 }
 
+/* Where the sides of a function's object, file and name are. */
+static uint8_t *seen_key(const struct pair_same *s, struct pair_key key) {
+    const uint64_t half = (uint64_t)key.object << 32 | key.file;
+    return &s->seen[fp_mix(half, key.name) & s->seen_mask];
+}
+
+/* Where the sides of a function's name and the base name of its file are; elsewhere in each round. */
+static uint8_t *seen_place(const struct fp_model *m, struct pair_same *s, struct pair_key key, uint32_t round) {
+    return &s->seen[fp_mix((uint64_t)round << 32 | base_hash(m, s, key.file), key.name) & s->seen_mask];
+}
+
 /* Collects names and objects. */
 static int collect(struct fp_pair *p, struct pair_same *s, struct fp_err *err) {
     const uint32_t n_objects = p->model->objects.n, n_strings = p->model->strings.n;
@@ -84,20 +96,35 @@ static int collect(struct fp_pair *p, struct pair_same *s, struct fp_err *err) {
         if (key.name >= n_strings) return fp_unknown_id(err, "the name of a function", key.name, n_strings);
         if (key.file >= n_strings) return fp_unknown_id(err, "the name of a file", key.file, n_strings);
         p->objects[key.object] |= sides;
+        if (!s->names[key.name] && like_address(p->model, key.name)) s->names[key.name] = ADDRESS;
         s->names[key.name] |= sides | (sides == BOTH ? 0 : ALONE) | (is_no_file(p->model, key.file) ? NO_FILE : 0);
+        s->n_alone += sides != BOTH;
     }
     return FP_DONE;
 }
 
-/* Collects the functions of names that occur on both sides, unless all of these do. */
+/* Whether the functions of this name have to be compared: it occurs on both sides, and some function on one alone. */
+static int is_compared(const struct pair_same *s, uint32_t name) {
+    return (s->names[name] & (BOTH | ALONE)) == (BOTH | ALONE);
+}
+
+/* Gives a row to each function that may be equal to one of the other side. */
 static int collect_functions(struct fp_pair *p, struct pair_same *s) {
     for (uint32_t i = 1; i < p->n_functions; i++) {
         if (!p->functions[i]) continue;
         const struct pair_key key = key_of(p, i);
-        if ((s->names[key.name] & (BOTH | ALONE)) != (BOTH | ALONE)) continue;
-        const uint32_t id = mark(&s->functions, (uint32_t[]){key.object, key.file, key.name}, p->functions[i]);
-        if (id == FP_NO_ID || fp_array_zeroed(&s->first, &s->cap_first, (uint64_t)id + 1, sizeof *s->first))
+        if (is_compared(s, key.name)) *seen_key(s, key) |= p->functions[i];
+    }
+    for (uint32_t i = 1; i < p->n_functions; i++) {
+        if (!p->functions[i]) continue;
+        const struct pair_key key = key_of(p, i);
+        if (!is_compared(s, key.name) || *seen_key(s, key) != BOTH) continue;
+        const uint32_t id = fp_table_intern(&s->rows, (uint32_t[]){key.object, key.file, key.name});
+        if (id == FP_NO_ID || fp_array_zeroed(&s->first, &s->cap_first, (uint64_t)id + 1, sizeof *s->first) ||
+            fp_array_zeroed(&s->sides, &s->cap_sides, (uint64_t)id + 1, 1))
             return FP_E_NOMEM;
+        s->row_of[i] = id;
+        s->sides[id] |= p->functions[i];
         if (p->functions[i] & NEW && !s->first[id]) s->first[id] = i;
     }
     return FP_DONE;
@@ -107,33 +134,46 @@ static int collect_functions(struct fp_pair *p, struct pair_same *s) {
 static int pair(struct fp_pair *p, struct pair_same *s) {
     for (uint32_t i = 1; i < p->n_functions; i++) {
         if (!p->functions[i] || p->functions[i] == BOTH) continue;
-        const struct pair_key key = key_of(p, i);
-        if ((s->names[key.name] & BOTH) == BOTH) {
-            const uint32_t id = fp_table_find(&s->functions.rows, (uint32_t[]){key.object, key.file, key.name});
-            if (s->functions.marks[id] == BOTH) {
-                if (p->functions[i] == OLD && fp_pair_function(p, i, s->first[id])) return FP_E_NOMEM;
-                continue;
-            }
-        } else if (!like_address(p->model, key.name)) {
+        const uint32_t id = s->row_of[i];
+        if (id && s->sides[id] == BOTH) {
+            if (p->functions[i] == OLD && fp_pair_function(p, i, s->first[id])) return FP_E_NOMEM;
             continue;
         }
-        p->left[i] = p->functions[i];
-        if (mark(&s->places, (uint32_t[]){key.name, base_hash(p->model, s, key.file)}, p->left[i]) == FP_NO_ID)
-            return FP_E_NOMEM;
+        const struct pair_key key = key_of(p, i);
+        if ((s->names[key.name] & BOTH) != BOTH && !(s->names[key.name] & ADDRESS)) continue;
+        p->left[p->n_left++] = i;
     }
     return FP_DONE;
 }
 
 /* Of functions that are left, those without a counterpart by name and base name of the file stay only if their name
- * suffices. */
+ * suffices.  A second round, with few functions, finds those that only share the hash of another one. */
 static void drop(struct fp_pair *p, struct pair_same *s) {
-    for (uint32_t i = 1; i < p->n_functions; i++) {
-        if (!p->left[i]) continue;
-        const struct pair_key key = key_of(p, i);
-        const uint32_t place = fp_table_find(&s->places.rows, (uint32_t[]){key.name, base_hash(p->model, s, key.file)});
-        if (s->places.marks[place] != BOTH && !(s->names[key.name] & NO_FILE) && !like_address(p->model, key.name))
-            p->left[i] = 0;
+    for (uint32_t round = 0; round < 2; round++) {
+        memset(s->seen, 0, s->seen_mask + 1);
+        for (uint32_t k = 0; k < p->n_left; k++)
+            *seen_place(p->model, s, key_of(p, p->left[k]), round) |= p->functions[p->left[k]];
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < p->n_left; k++) {
+            const struct pair_key key = key_of(p, p->left[k]);
+            if (*seen_place(p->model, s, key, round) == BOTH || s->names[key.name] & (NO_FILE | ADDRESS))
+                p->left[n++] = p->left[k];
+        }
+        p->n_left = n;
     }
+}
+
+/* Allocates what comes after `collect`. */
+static int begin(struct fp_pair *p, struct pair_same *s) {
+    uint64_t n = 1024;
+    while (n < 16 * (uint64_t)s->n_alone) n *= 2;
+    s->seen_mask = n - 1;
+    s->seen = calloc((size_t)n, 1);
+    s->row_of = calloc((size_t)p->n_functions + 1, sizeof *s->row_of);
+    free(p->left);
+    p->n_left = 0;
+    p->left = malloc(((size_t)s->n_alone + 1) * sizeof *p->left);
+    return s->seen && s->row_of && p->left && !fp_table_init(&s->rows, 3) ? FP_DONE : FP_E_NOMEM;
 }
 
 int fp_pair_same(struct fp_pair *p, struct fp_err *err) {
@@ -142,20 +182,18 @@ int fp_pair_same(struct fp_pair *p, struct fp_err *err) {
     s.names = calloc(p->model->strings.n, 1);
     s.bases = calloc(p->model->strings.n, sizeof *s.bases);
     int status = s.names && s.bases ? FP_DONE : FP_E_NOMEM;
-    if (fp_table_init(&s.functions.rows, 3) || fp_table_init(&s.places.rows, 2) ||
-        fp_array_zeroed(&p->left, &p->n_left, p->n_functions, 1) ||
-        fp_array_zeroed(&p->objects, &p->n_objects, p->model->objects.n, 1))
-        status = FP_E_NOMEM;
+    if (fp_array_zeroed(&p->objects, &p->n_objects, p->model->objects.n, 1)) status = FP_E_NOMEM;
     if (status == FP_DONE) status = collect(p, &s, err);
+    if (status == FP_DONE) status = begin(p, &s);
     if (status == FP_DONE) status = collect_functions(p, &s);
     if (status == FP_DONE) status = pair(p, &s);
     if (status == FP_DONE) drop(p, &s);
-    fp_table_clear(&s.functions.rows);
-    fp_table_clear(&s.places.rows);
-    free(s.functions.marks);
-    free(s.places.marks);
-    free(s.first);
+    fp_table_clear(&s.rows);
     free(s.names);
     free(s.bases);
+    free(s.seen);
+    free(s.row_of);
+    free(s.first);
+    free(s.sides);
     return status == FP_E_NOMEM ? fp_fail(err, FP_E_NOMEM, 0, "the functions of two profiles") : status;
 }

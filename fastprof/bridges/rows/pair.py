@@ -40,25 +40,28 @@ NO_OBJECT = "name and file, without an object"
 RULES = (BUILD_ID, PATH, BASE_NAME, FILE, NO_FILE, NO_OBJECT)
 
 _NO_FILE = (b"", b"???")
-_ADDRESS = re.compile(rb"(?:\[.*\+)?0x[0-9a-f]+\]?", re.IGNORECASE | re.DOTALL)
+# Patterns are compiled when they are used: few profiles need them.
+_ADDRESS = rb"(?is)(?:\[.*\+)?0x[0-9a-f]+\]?"
 # -1.4.2, _v2, .so.6, -2.0-rc1, -3f2a9bc1: at the end or followed by a separator
-_VERSION = re.compile(
-    rb"[-_.](?:v?[0-9]+(?:[._][0-9]+)*(?:[-._]?(?:alpha|beta|rc|dev|post|pre)[0-9.]*)?"
-    rb"|g?(?=[a-f]*[0-9])[0-9a-f]{7,64})(?=$|[-_.])",
-    re.IGNORECASE,
+_VERSION = (
+    rb"(?i)[-_.](?:v?[0-9]+(?:[._][0-9]+)*(?:[-._]?(?:alpha|beta|rc|dev|post|pre)[0-9.]*)?"
+    rb"|g?(?=[a-f]*[0-9])[0-9a-f]{7,64})(?=$|[-_.])"
 )
-_MARKED = re.compile(rb"[^\0]")
 _LONGEST = 4096  # bytes of a name compared
 
 
 def stem(path: bytes) -> bytes:
     """The base name of a program or library without version and hash: libx.so of /opt/lib/libx-1.4.so.2."""
     name = path[-_LONGEST:].removesuffix(b" (deleted)").rpartition(b"/")[2]
-    return _VERSION.sub(b"", name) or name
+    return re.sub(_VERSION, b"", name) or name
 
 
 def _base(path: bytes) -> bytes:
     return path[-_LONGEST:].replace(b"\\", b"/").rpartition(b"/")[2]
+
+
+def _is_address(name: bytes) -> bool:
+    return name[:1] in (b"[", b"0") and re.fullmatch(_ADDRESS, name) is not None
 
 
 class _Object(NamedTuple):
@@ -77,7 +80,7 @@ class _Function(NamedTuple):
 def _unversioned(f: _Function) -> bytes:
     """The name without the version of its object: [app-1.4+0x1136] becomes [app+0x1136]."""
     label, end, name = f.name[:_LONGEST].rpartition(GROUP_END)
-    return label + end + name.rpartition(b"+")[2] if _ADDRESS.fullmatch(name) else f.name
+    return label + end + name.rpartition(b"+")[2] if _is_address(name) else f.name
 
 
 class Pairs:
@@ -130,7 +133,7 @@ class Pairs:
             self._files()
             return
         if by == "object":
-            olds, news = self._sides(self._c.functions, self._c.n_functions, self._function)
+            olds, news = _sides(_marked(self._c.functions, self._c.n_functions), self._function)
             objects = self._objects({f.object for f in olds}, {f.object for f in news})
             by_object = {f.object: ids for f, ids in news.items()}
             for f, ids in olds.items():
@@ -138,28 +141,15 @@ class Pairs:
                 self._replace(ids, by_object[to], rule) if to != f.object and to in by_object else None
             return
         self._check(lib.fp_pair_same(self._c, self._err))
-        objects = self._objects(*map(set, self._sides(self._c.objects, self._c.n_objects, int, first=0)))
-        self._functions(*self._sides(self._c.left, self._c.n_left, self._function), objects)
+        objects = self._objects(*map(set, _sides(_marked(self._c.objects, self._c.n_objects, first=0), int)))
+        left = ((i, self._c.functions[i]) for i in ffi.unpack(self._c.left, self._c.n_left))
+        self._functions(*_sides(left, self._function), objects)
         if by == "line":
             self._files(counted=False)
 
     def _function(self, i: int) -> _Function:
         object_, file, name, *_ = self._model.row("functions", i)
         return _Function(object_, self._model.string(file), self._model.string(name))
-
-    def _sides(
-        self, marks: Pointer[int], n: int, key: Callable[[int], T], first: int = 1
-    ) -> tuple[dict[T, list[int]], dict[T, list[int]]]:
-        """The ids of each side, by key."""
-        olds: dict[T, list[int]] = {}
-        news: dict[T, list[int]] = {}
-        for found in _MARKED.finditer(bytes(ffi.buffer(marks, n)) if n else b"", first):
-            i = found.start()
-            its = key(i)
-            for bit, side in ((1, olds), (2, news)):
-                if found[0][0] & bit:
-                    side.setdefault(its, []).append(i)
-        return olds, news
 
     def _replace(self, olds: list[int], news: list[int], rule: str, *, files: bool = False) -> None:
         """Replace ids of the old side by the new side's id."""
@@ -225,18 +215,36 @@ class Pairs:
     @staticmethod
     def _has_name(f: _Function, rule: str) -> bool:
         """False for addresses: they are comparable only within a build."""
-        return rule == BUILD_ID or not _ADDRESS.fullmatch(f.name[:_LONGEST].rpartition(GROUP_END)[2])
+        return rule == BUILD_ID or not _is_address(f.name[:_LONGEST].rpartition(GROUP_END)[2])
 
     def _files(self, *, counted: bool = True) -> None:
         """Pair files by the longest suffix of their paths that is unique on the other side."""
-        olds, news = self._sides(self._c.files, self._c.n_files, self._model.string)
+        olds, news = _sides(_marked(self._c.files, self._c.n_files), self._model.string)
         left = [[f for f in one if f not in other and f not in _NO_FILE] for one, other in ((olds, news), (news, olds))]
         for old, new in _paired(left[0], left[1], _base, lambda f: f).items():
             self._replace(olds[old], news[new], FILE if counted else "", files=True)
         if counted:  # a row by file has a function named after the file
-            functions = self._sides(self._c.functions, self._c.n_functions, lambda i: self._function(i).name)
+            marks = _marked(self._c.functions, self._c.n_functions)
+            functions = _sides(marks, lambda i: self._function(i).name)
             for old, new in _paired(left[0], left[1], _base, lambda f: f).items():
                 self._replace(functions[0][old], functions[1][new], "")
+
+
+def _marked(marks: Pointer[int], n: int, first: int = 1) -> list[tuple[int, int]]:
+    """The ids that are marked, from `first` on, and the sides that they are marked for."""
+    return [(i, sides) for i, sides in enumerate(ffi.buffer(marks, n)[first:] if n else b"", first) if sides]
+
+
+def _sides(marked: Iterable[tuple[int, int]], key: Callable[[int], T]) -> tuple[dict[T, list[int]], dict[T, list[int]]]:
+    """The ids of each side, by key."""
+    olds: dict[T, list[int]] = {}
+    news: dict[T, list[int]] = {}
+    for i, sides in marked:
+        its = key(i)
+        for bit, side in ((1, olds), (2, news)):
+            if sides & bit:
+                side.setdefault(its, []).append(i)
+    return olds, news
 
 
 def _paired(
