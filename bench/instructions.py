@@ -5,18 +5,18 @@
 
 FOLDER is where the inputs are made, 20 MB each (some 300 MB in total, kept for the next time).  Words select commands:
 `diff callgrind` are those that have both in their name.  Each command runs once in each revision, with one thread and
-compiled modules; the instructions of `--version`, which are those of Python's start, are subtracted.  Ratios of two runs
-differ by 0.2 %, whatever else the machine does.
+compiled modules; the instructions of `--version`, which are those of Python's start, are subtracted.  Ratios of two
+runs differ by 0.2 %, whatever else the machine does.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 from bench import inputs
@@ -133,18 +133,18 @@ def make(folder: Path) -> None:
 
 def instructions(checkout: Path, arguments: str, folder: Path) -> int:
     """Of `python -m fastprof` with these arguments, the modules of `checkout`."""
-    out = folder / "out"
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir()
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": f"{checkout.resolve()}:{sysconfig.get_path('purelib')}",
         "PYTHONHASHSEED": "0",
     }
-    given = arguments.replace("{}", str(out / "out"))
     tool = "valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null"
-    command = f"exec taskset -c {min(os.sched_getaffinity(0))} {tool} {sys.executable} -S -m fastprof {given}"
-    done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    command = f"exec taskset -c {min(os.sched_getaffinity(0))} {tool} {sys.executable} -S -m fastprof "
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        command += arguments.replace("{}", f"{out}/out")
+        done = subprocess.run(
+            command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
     found = re.search(r"I +refs: +([0-9,]+)", done.stderr)
     if done.returncode or not found:
         raise SystemExit(f"{arguments}, {checkout}: {done.stderr[-2000:]}")
@@ -163,7 +163,9 @@ def main() -> None:
     print(f"| `--version` | {start[0] / 1e6:,.0f} | {start[1] / 1e6:,.0f} | {start[1] / start[0]:.2f} |")
     for name, arguments in COMMANDS.items():
         if all(word in name for word in words):
-            before, today = (instructions(one, arguments, folder) - its for one, its in zip(checkouts, start, strict=True))
+            before, today = (
+                instructions(one, arguments, folder) - its for one, its in zip(checkouts, start, strict=True)
+            )
             print(f"| {name} | {before / 1e6:,.0f} | {today / 1e6:,.0f} | {today / before:.2f} |", flush=True)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from fastprof import bridges, plan
+from fastprof.core._c import ffi
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
@@ -33,6 +34,7 @@ class Inclusive:
         self._sums: list[dict[_Key, int]] = []
         self._counterparts: dict[_Key, _Key] = {}
         self._weights: list[Fraction] = []
+        self._known: list[_Key] = []
 
     def rows(self, pipeline: plan.Pipeline, compared: Callable[[Iterator[Batch]], Iterator[Batch]]) -> Iterator[Batch]:
         """The rows of a pipeline as a graph, with at least one row for each function.  `compared`: as for Costs."""
@@ -41,7 +43,8 @@ class Inclusive:
 
     def pair(self, functions: Mapping[int, int]) -> None:
         """Give functions of the old side the names of their counterparts."""
-        self._counterparts = {self._key(old): self._key(new) for old, new in functions.items()}
+        keys = self._keys()
+        self._counterparts = {keys[old]: keys[new] for old, new in functions.items()}
 
     def end(self, value: str, weights: Sequence[Fraction]) -> Inclusive | None:
         """Compute the costs of both sides from the `weights` of the runs, after the last row.
@@ -55,12 +58,13 @@ class Inclusive:
         for costs in self._costs:
             costs.end()
         self._weights = [*weights]
+        keys = self._keys()
         for run, costs in enumerate(self._costs):
             sums: dict[_Key, int] = {}
             column = costs.column("inclusive")
             for function, seen in enumerate(costs.seen):
                 if seen:
-                    key = self._key(function)
+                    key = keys[function]
                     if run < self._n_old:
                         key = self._counterparts.get(key, key)
                     sums[key] = sums.get(key, 0) + column[function]
@@ -78,9 +82,13 @@ class Inclusive:
 
     def runs_of(self, batch: Batch) -> list[list[int]]:
         """The cost of the function of each row in each run, without weights."""
-        keys = [*map(self._key, batch["function"].tolist())]
+        keys = [*map(self._keys().__getitem__, batch["function"])]
         return [[sums.get(key, 0) for key in keys] for sums in self._sums]
 
-    def _key(self, function: int) -> _Key:
-        object_, file, name, *_ = self._model.row("functions", function)
-        return object_, file, name
+    def _keys(self) -> list[_Key]:
+        """By function of the model: the first columns of its row."""
+        table = self._model.c.functions
+        if len(self._known) < table.n:
+            words = memoryview(ffi.buffer(table.words, 4 * table.width * table.n)).cast("I")
+            self._known = [*zip(*(words[k :: table.width] for k in range(3)), strict=True)]
+        return self._known

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cache
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple, T
@@ -40,20 +41,24 @@ NO_OBJECT = "name and file, without an object"
 RULES = (BUILD_ID, PATH, BASE_NAME, FILE, NO_FILE, NO_OBJECT)
 
 _NO_FILE = (b"", b"???")
-# Patterns are compiled when they are used: few profiles need them.
-_ADDRESS = rb"(?is)(?:\[.*\+)?0x[0-9a-f]+\]?"
-# -1.4.2, _v2, .so.6, -2.0-rc1, -3f2a9bc1: at the end or followed by a separator
-_VERSION = (
-    rb"(?i)[-_.](?:v?[0-9]+(?:[._][0-9]+)*(?:[-._]?(?:alpha|beta|rc|dev|post|pre)[0-9.]*)?"
-    rb"|g?(?=[a-f]*[0-9])[0-9a-f]{7,64})(?=$|[-_.])"
-)
 _LONGEST = 4096  # bytes of a name compared
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Addresses as names, and versions.  Compiled when they are used: few profiles need them."""
+    # -1.4.2, _v2, .so.6, -2.0-rc1, -3f2a9bc1: at the end or followed by a separator
+    version = (
+        rb"[-_.](?:v?[0-9]+(?:[._][0-9]+)*(?:[-._]?(?:alpha|beta|rc|dev|post|pre)[0-9.]*)?"
+        rb"|g?(?=[a-f]*[0-9])[0-9a-f]{7,64})(?=$|[-_.])"
+    )
+    return re.compile(rb"(?is)(?:\[.*\+)?0x[0-9a-f]+\]?"), re.compile(version, re.IGNORECASE)
 
 
 def stem(path: bytes) -> bytes:
     """The base name of a program or library without version and hash: libx.so of /opt/lib/libx-1.4.so.2."""
     name = path[-_LONGEST:].removesuffix(b" (deleted)").rpartition(b"/")[2]
-    return re.sub(_VERSION, b"", name) or name
+    return _patterns()[1].sub(b"", name) or name
 
 
 def _base(path: bytes) -> bytes:
@@ -61,7 +66,7 @@ def _base(path: bytes) -> bytes:
 
 
 def _is_address(name: bytes) -> bool:
-    return name[:1] in (b"[", b"0") and re.fullmatch(_ADDRESS, name) is not None
+    return name[:1] in (b"[", b"0") and _patterns()[0].fullmatch(name) is not None
 
 
 class _Object(NamedTuple):
