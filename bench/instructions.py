@@ -75,18 +75,18 @@ COMMANDS = {
     "annotate of cachegrind": "annotate -q seed1.cachegrind",
     "sql of pprof": "sql -q 'select count(*) from samples' cpu.pb.gz",
     **{
-        f"{name} of {of}": arguments.format(*files, "{}")
-        for name, arguments in (("merge", "merge -q {} {} -o {}.merged"), ("diff", "diff -q {} {}"))
-        for of, files in (
-            ("cachegrind, two seeds", ("seed1.cachegrind", "seed2.cachegrind")),
-            ("cachegrind, functions dropped", ("seed1.cachegrind", "dropped.cachegrind")),
-            ("cachegrind, equal names in other files", ("line1.cachegrind", "line2.cachegrind")),
-            ("callgrind (line)", ("line1.callgrind", "line2.callgrind")),
-            ("callgrind (instr)", ("instr1.callgrind", "instr2.callgrind")),
-            ("gperftools", ("cpu.prof", "cpu2.prof")),
-            ("pprof", ("cpu.pb.gz", "cpu2.pb.gz")),
-            ("pprof of a walk", ("walk.pb.gz", "walk.pb.gz")),
-            ("folded", ("cpu.folded", "cpu2.folded")),
+        f"{verb} of {of}": f"{verb} -q {old} {new}" + (f" -t {to} -o {{}}" if verb == "merge" else "")
+        for verb in ("merge", "diff")
+        for of, old, new, to in (
+            ("cachegrind, two seeds", "seed1.cachegrind", "seed2.cachegrind", "cachegrind"),
+            ("cachegrind, functions dropped", "seed1.cachegrind", "dropped.cachegrind", "cachegrind"),
+            ("cachegrind, equal names in other files", "line1.cachegrind", "line2.cachegrind", "cachegrind"),
+            ("callgrind (line)", "line1.callgrind", "line2.callgrind", "callgrind"),
+            ("callgrind (instr)", "instr1.callgrind", "instr2.callgrind", "callgrind"),
+            ("gperftools", "cpu.prof", "cpu2.prof", "pprof"),
+            ("pprof", "cpu.pb.gz", "cpu2.pb.gz", "pprof"),
+            ("pprof of a walk", "walk.pb.gz", "walk.pb.gz", "pprof"),
+            ("folded", "cpu.folded", "cpu2.folded", "folded"),
         )
     },
 }
