@@ -159,11 +159,15 @@ static void shrink(struct fp_jfr_held *h) {
 
 void fp_jfr_empty_held(struct fp_jfr_reader *r) {
     struct fp_jfr_held *h = r->held;
-    fp_release(h->other, h->n * sizeof *h->other);
+    fp_release(h->other, h->other ? h->n * sizeof *h->other : 0);
     h->other = NULL;
     if (h->n_slots > LEAST && h->n < h->n_slots / 8) shrink(h);
     memset(h->rows, 0, h->n_slots * sizeof *h->rows);
     h->n = h->next = 0;
     h->is_sorted = h->is_due = 0;
     r->model->n_waiting--;
+}
+
+void fp_jfr_abandon(struct fp_jfr_reader *r) {
+    if (r->held && r->held->n) fp_jfr_empty_held(r);
 }

@@ -25,6 +25,13 @@ static inline size_t fp_jfr_held_slot(const struct fp_jfr_held *h, uint64_t key)
     return (size_t)fp_mix(key, key >> 32) & (h->n_slots - 1);
 }
 
+/* A row may begin in one line of the processor's cache and end in the next. */
+static inline void fp_jfr_prefetch_held(const struct fp_jfr_held *h, uint64_t key) {
+    const struct fp_jfr_waiting *one = &h->rows[fp_jfr_held_slot(h, key)];
+    __builtin_prefetch(one, 1);
+    __builtin_prefetch(&one->value, 1);
+}
+
 /* The key of samples with a stack and a context.  0 when memory ran out. */
 uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack);
 /* Lets a sample wait.  1, or 0 if it cannot. */

@@ -290,14 +290,24 @@ struct fp_jfr_op {
 
 struct fp_jfr_pool;
 
-/* The varints of a usual event with nothing else.  Those of its stack, thread, state and class follow each other:
+/* The varints of a field among those of an event: `from` is 1 << n for the n-th, `to` that of the next one.  If both
+ * are the same, there is no such field. */
+struct fp_jfr_bits {
+    uint64_t from, to;
+};
+
+enum { FP_JFR_KEYS = 4 };
+
+/* The varints of a usual event with nothing else.  The first one is its time; those of its stack, thread, state and
+ * class follow each other:
  *
- *   a0 8d 06 | 07 | ac 02 | 05 | 18      start 0, keys 1 to 4, value 4, n 5
+ *   a0 8d 06 | 07 | ac 02 | 05 | 18      keys 2 to 16, value 16 to 32, end 32
  */
 struct fp_jfr_shape {
-    uint8_t n; /* 0: events are not like that */
-    uint8_t start, from, to;
-    uint8_t value, width; /* `width`: the bytes of the value's type; 0: there is no value */
+    struct fp_jfr_bits keys, value, key[FP_JFR_KEYS]; /* `key`: thread, stack, state, class */
+    uint64_t end;
+    uint32_t n;                      /* varints; 0: events are not like that */
+    uint32_t has_value, unused_bits; /* of the value, of 64 */
 };
 
 struct fp_jfr_program {
@@ -404,30 +414,19 @@ struct fp_jfr_ready {
 };
 enum { FP_JFR_AHEAD = 32 };
 
-/* A row of the batch, by the bytes of the keys of its events. */
-struct fp_jfr_summed {
-    uint64_t low, high;
-    uint32_t type;
-    uint32_t generation; /* of the reader; if another: unused entry */
-    uint32_t at;         /* its count, in the values of the batch */
-    uint32_t row : 24, metric : 5, has_value : 1, no_stack : 1, truncated : 1;
-};
-enum { FP_JFR_SUMMED = 1 << 13, FP_JFR_MOST_ROWS = 1 << 24 };
-/* Its place is one of the two from here on. */
-static inline struct fp_jfr_summed *fp_jfr_summed_at(const struct fp_jfr_reader *r, uint32_t type, uint64_t low,
-                                                     uint64_t high) {
-    return &r->summed[fp_mix(low ^ (uint64_t)type << 56, high) & (FP_JFR_SUMMED - 2)];
-}
-
 /* Decodes up to `most` events that become rows, from the window's position on; it stops at one that it cannot decode.
  * Returns their number; if it is 0, the position moves past records that become no rows.  If samples are added up,
  * events whose row `out` has already are added to it; the next one is the only one decoded. */
 uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most,
                       struct fp_batch *out);
-/* Begins a batch or a chunk: earlier rows are not found again. */
-void fp_jfr_begin_sums(struct fp_jfr_reader *r);
-/* Ends a call: the times of the samples that were added to rows. */
-void fp_jfr_end_sums(struct fp_jfr_reader *r);
+/* Prepares the program of a type for events of this chunk.  NULL if they cannot be decoded ahead. */
+const struct fp_jfr_program *fp_jfr_prepare(struct fp_jfr_reader *r, uint32_t type);
+
+static inline const struct fp_jfr_program *fp_jfr_prepared_of(struct fp_jfr_reader *r, uint32_t type) {
+    const uint32_t number = r->types[type].program;
+    if (FP_LIKELY(number && r->programs[number - 1].epoch == r->epoch)) return &r->programs[number - 1];
+    return fp_jfr_prepare(r, type);
+}
 
 /* An event that becomes rows. */
 struct fp_jfr_event {
@@ -537,6 +536,12 @@ static inline struct fp_jfr_context *fp_jfr_context_at(const struct fp_jfr_reade
     return &r->contexts[fp_mix(thread ^ class_ << 32, state ^ type) % FP_JFR_CONTEXTS];
 }
 
+static inline int fp_jfr_is_context(const struct fp_jfr_reader *r, const struct fp_jfr_context *one, uint32_t type,
+                                    uint64_t thread, uint64_t state, uint64_t class_) {
+    return one->epoch == r->epoch && one->type == type && one->thread_key == thread && one->state_key == state &&
+           one->class_key == class_;
+}
+
 /* A frame of the model, by its bytes in the file: those of a chunk with the same bytes are equal. */
 struct fp_jfr_frame {
     uint64_t low, high;
@@ -565,6 +570,11 @@ static inline uint64_t fp_jfr_time(const struct fp_jfr_reader *r, uint64_t ticks
 }
 /* The number of a slot times `factor`, in nanoseconds if it is a time.  0, or 1 if that is too large. */
 int fp_jfr_value(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, double factor, int64_t *value);
+
+static inline int fp_jfr_has_columns(const struct fp_jfr_reader *r, uint32_t metric, const struct fp_batch *out) {
+    const uint32_t column = r->column[metric];
+    return column != FP_JFR_NO_COLUMN && column + (uint32_t)r->has_value[metric] < out->n_values;
+}
 
 /* ---- timelines ---- */
 

@@ -254,6 +254,9 @@ int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
  * FP_E_NOMEM. */
 int fp_jfr_release(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err);
 
+/* Forgets samples that wait, which have no rows then, so that the model's stacks can be emptied again. */
+void fp_jfr_abandon(struct fp_jfr_reader *r);
+
 /* For timelines: fp_jfr_spans collects the events of a chunk; after all chunks, fp_jfr_pull returns the rows.
  * FP_MORE or FP_FULL, FP_ASK, FP_DONE, or an error. */
 int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);

@@ -1,5 +1,6 @@
 /* Converts events to rows. */
 #include "jfr/held.h"
+#include "jfr/sums.h"
 
 /* ---- values ---- */
 
@@ -22,12 +23,6 @@ static int values_of(const struct fp_jfr_reader *r, const struct fp_jfr_event *e
 }
 
 /* ---- labels ---- */
-
-static int is_context(const struct fp_jfr_reader *r, const struct fp_jfr_context *one, uint32_t type, uint64_t thread,
-                      uint64_t state, uint64_t class_) {
-    return one->epoch == r->epoch && one->type == type && one->thread_key == thread && one->state_key == state &&
-           one->class_key == class_;
-}
 
 /* The state and class of a new context.  0 or FP_E_NOMEM. */
 static int begin_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end, uint32_t metric,
@@ -100,11 +95,6 @@ static int no_fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr
     return damaged(r, record, program->is_bad ? program->what : "an event is shorter than its fields", err);
 }
 
-static int has_columns(const struct fp_jfr_reader *r, uint32_t metric, const struct fp_batch *out) {
-    const uint32_t column = r->column[metric];
-    return column != FP_JFR_NO_COLUMN && column + (uint32_t)r->has_value[metric] < out->n_values;
-}
-
 FP_INLINE void put(struct fp_jfr_reader *r, uint64_t time, uint32_t label, uint32_t thread, uint32_t metric,
                    uint32_t stack, int64_t count, int64_t value, uint64_t samples, struct fp_batch *out) {
     const uint32_t column = r->column[metric];
@@ -131,13 +121,13 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
                                   .epoch = r->epoch,
                                   .type = type};
     struct fp_jfr_context *place = fp_jfr_context_at(r, type, made.thread_key, made.state_key, made.class_key);
-    const int known = has_keys && is_context(r, place, type, made.thread_key, made.state_key, made.class_key);
+    const int known = has_keys && fp_jfr_is_context(r, place, type, made.thread_key, made.state_key, made.class_key);
     const struct fp_jfr_context *context = known ? place : &made;
     const uint64_t before = r->counts.dangling;
     if (!known && begin_context(r, slots, record->end, event->metric, &made)) return fp_no_memory(err);
     const uint64_t missing = r->counts.dangling - before;
     const uint32_t metric = context->metric;
-    if (FP_UNLIKELY(!has_columns(r, metric, out))) {
+    if (FP_UNLIKELY(!fp_jfr_has_columns(r, metric, out))) {
         r->counts.dangling -= missing; /* the event comes again */
         r->request = FP_JFR_COLUMNS;
         r->requested_metric = metric;
@@ -160,41 +150,22 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     return 0;
 }
 
-/* Makes the next row of the batch findable by the keys of its event. */
-static void remember(const struct fp_jfr_reader *r, const struct fp_jfr_ready *one, uint32_t metric,
-                     const struct fp_jfr_constant *stack, const struct fp_batch *out) {
-    struct fp_jfr_summed *to = one->summed;
-    const uint64_t at = (uint64_t)r->column[metric] * out->cap + out->n;
-    if (at > UINT32_MAX || out->n >= FP_JFR_MOST_ROWS) return;
-    to[1] = to[0];
-    *to = (struct fp_jfr_summed){.low = one->low,
-                                 .high = one->high,
-                                 .type = one->type,
-                                 .generation = r->generation,
-                                 .at = (uint32_t)at,
-                                 .row = out->n & (FP_JFR_MOST_ROWS - 1),
-                                 .metric = metric & 31,
-                                 .has_value = r->has_value[metric] != 0,
-                                 .no_stack = stack->known == 1,
-                                 .truncated = stack->also != 0};
-}
-
 /* Adds the row of an event whose context and stack are known already, as of most events.  1, or 0: it is not. */
 static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, struct fp_batch *out) {
     const struct fp_jfr_constant *stack = one->stack;
     const struct fp_jfr_type *type = &r->types[one->type];
     if (!r->programs[type->program - 1].is_usual || !stack || !stack->at || !stack->known || r->class_leaf) return 0;
     const struct fp_jfr_context *context = one->context;
-    const int is_known = is_context(r, context, one->type, one->slots[FP_JFR_EVENT_THREAD],
-                                    one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS]);
+    const int is_known = fp_jfr_is_context(r, context, one->type, one->slots[FP_JFR_EVENT_THREAD],
+                                           one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS]);
     if (FP_UNLIKELY(!is_known || r->n_emptied != r->model->n_emptied)) return 0;
     const struct fp_jfr_event *event = &fp_jfr_events[type->event - 1];
     const int64_t value = event->value ? (int64_t)one->slots[FP_JFR_EVENT_VALUE] : r->period[context->metric];
-    if (FP_UNLIKELY(!has_columns(r, context->metric, out))) return 0;
+    if (FP_UNLIKELY(!fp_jfr_has_columns(r, context->metric, out))) return 0;
     r->counts.no_stack += stack->known == 1;
     r->counts.truncated += stack->also;
     if (one->held && fp_jfr_hold(r, one->held, one->slots[FP_JFR_START], value)) return 1;
-    if (one->summed) remember(r, one, context->metric, stack, out);
+    if (one->summed) fp_jfr_remember(r, one, context->metric, value, out);
     put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context->label, context->thread, context->metric, stack->known - 1,
         1, value, 1, out);
     return 1;
@@ -211,10 +182,10 @@ static void prefetch(struct fp_jfr_reader *r, struct fp_jfr_ready *ready, uint32
         if (!stack->known) {
             const uint8_t *p = r->arena + stack->at - 1;
             for (int i = 0; i < 4; i++) __builtin_prefetch(p + 64 * i);
-        } else if (holds && is_context(r, one->context, one->type, one->slots[FP_JFR_EVENT_THREAD],
-                                       one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS])) {
+        } else if (holds && fp_jfr_is_context(r, one->context, one->type, one->slots[FP_JFR_EVENT_THREAD],
+                                              one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS])) {
             one->held = fp_jfr_held_key(r, one->context, stack->known - 1);
-            if (one->held) __builtin_prefetch(&r->held->rows[fp_jfr_held_slot(r->held, one->held)], 1);
+            if (one->held) fp_jfr_prefetch_held(r->held, one->held);
         }
     }
 }
@@ -254,7 +225,7 @@ static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_er
         const uint32_t *context = fp_table_row(&h->contexts, (uint32_t)one->key);
         const uint32_t label = context[0], thread = context[1], metric = context[2];
         if (out->n == out->cap) return FP_FULL;
-        if (FP_UNLIKELY(!has_columns(r, metric, out))) {
+        if (FP_UNLIKELY(!fp_jfr_has_columns(r, metric, out))) {
             r->request = FP_JFR_COLUMNS;
             r->requested_metric = metric;
             return FP_ASK;
@@ -301,7 +272,7 @@ int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
     if (!out->n || !r->sure_ticks) fp_jfr_begin_sums(r);
     out->is_summed = r->is_summed;
     const int status = feed(r, in, out, err);
-    fp_jfr_end_sums(r);
+    fp_jfr_end_sums(r, out);
     return status;
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/memory.h"
 #include "jfr/held.h"
+#include "jfr/sums.h"
 
 enum { LEAST_CHUNK_HEAD = 8 };
 

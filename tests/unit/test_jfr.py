@@ -523,6 +523,31 @@ def test_a_stream_that_is_cut_or_not_finished() -> None:
     assert folded_stream(data) == folded(data)
 
 
+@pytest.mark.parametrize("read", [io.BytesIO, Stream])
+@pytest.mark.parametrize("is_time_first", [False, True])
+def test_the_first_chunk_with_a_period_decides_what_is_sampled(read: Any, is_time_first: bool) -> None:
+    settings: list[dict[str, str]] = [{}, {"period": "20 ms"}, {"interval": "1000", "event": "cache-misses"}]
+    chunks = [settled(**one).bytes() for one in settings]
+    first = chunks[0] + (chunks[1] + chunks[2] if is_time_first else chunks[2] + chunks[1])
+    totals_ = fastprof.info(read(first)).facts["totals"]
+    assert totals_["samples"] == 15
+    expected = {"cpu": 100_000_000} if is_time_first else {"cache-misses": 5000}
+    assert {name: totals_.get(name) for name in expected} == expected
+    assert len({"cpu", "cache-misses"} & {*totals_}) == 1
+
+
+def test_damage_leaves_no_samples_waiting() -> None:
+    model, log = Model(), Log()
+    reader = JfrReader(Source(Stream(many_samples() + b"FLR")), model, Options(), log)
+    reader.summed, reader._r.always_holds = True, True
+    waiting = list[int]()
+    with pytest.raises(FormatError, match="the head of a chunk has 3 bytes"):
+        for batch in read(reader):
+            waiting.append(len(batch) and int(model.c.n_waiting))
+    assert not model.c.n_waiting
+    assert reader._r.counts.rows < 6000  # those that waited have no rows
+
+
 def folded_stream(data: bytes) -> str:
     out = io.BytesIO()
     fastprof.convert(Stream(data), out, to="folded")

@@ -78,7 +78,9 @@ class JfrReader(Reader):
         self._stated: dict[str, Any] = {}  # for `info`
         self._pids: dict[int, None] = {}
         self._sampling: list[Sampling] = []  # of each chunk
-        self._counter = ""  # the counter that ExecutionSample samples, if not time
+        # The counter that ExecutionSample samples; "": time; None: not known yet.  The first chunk with a period
+        # decides, so that a pipe and a file give the same.
+        self._counter: str | None = None
         self._lost_samples = self._lost_nbytes = 0
         self._types: list[ValueType] = []
         self._metrics: list[int] = []  # metrics that have columns
@@ -87,8 +89,14 @@ class JfrReader(Reader):
     # ---- the survey
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
+        self._r.timeline, self._r.is_summed = self.view == "timeline", self.summed
+        try:
+            yield from self._all()
+        finally:
+            lib.fp_jfr_abandon(self._r)
+
+    def _all(self) -> Iterator[tuple[int, int | None]]:
         is_timeline = self.view == "timeline"
-        self._r.timeline, self._r.is_summed = is_timeline, self.summed
         if self.source.seekable or self._lenient or not (self.summed or is_timeline):
             end = yield from self._file()
         else:
@@ -337,8 +345,8 @@ class JfrReader(Reader):
                 metric -= 1
                 if metric == lib.FP_JFR_CPU:
                     metric = lib.FP_JFR_WALL if how.is_wall else metric
-                    if metric not in self._metrics:
-                        self._counter = self._counter or ("" if how.is_time else how.event)
+                    if how.period and self._counter is None:
+                        self._counter = "" if how.is_time else how.event
                 found.add(metric)
         self._metrics = [metric for metric in COLUMNS if metric in found]
         if self.view == "stacks" and self._metrics:
