@@ -24,6 +24,10 @@ from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch import engines, proof
 from fastprof.verbs.batch.manifest import FOLDER
 from tests.support.paths import CORPUS, REPO
+from tests.unit import test_remote
+from tests.unit.test_remote import Bucket
+
+bucket, server = test_remote.bucket, test_remote.server  # fixtures
 
 GRAPH = CORPUS / "callgrind/good/everything.callgrind"
 N = 12
@@ -190,6 +194,28 @@ def test_merging(cluster: Any, worker: Worker, folder: Path) -> None:
     )
     assert len(log.warnings) == 1 and bad in log.warnings[0]
     assert not [*folder.glob("*.partials")]
+
+
+def test_objects(bucket: Bucket, cluster: Any, worker: Worker, folder: Path) -> None:
+    """A worker proves that it sees the same bucket; inputs, outputs, manifest and partial merges are objects."""
+    worker(":")
+    for path in (folder / "in").rglob("*.callgrind"):
+        bucket.put(str(path.relative_to(folder)), path.read_bytes())
+    engine = cluster.scheduler_address.replace("tcp://", "dask://")
+
+    def run() -> Any:
+        return fastprof.batch_convert("s3://bucket/in/", "s3://bucket/out/", to="folded", engine=engine)
+
+    log = run()
+    assert log.statuses == {"ok": N} and not log.warnings
+    for number in range(N):
+        assert bucket.get(f"out/host{number % 2}/{number}.callgrind.folded") == b"f%d %d\n" % (number, number + 1)
+    assert run().earlier == N
+    fastprof.batch_merge("s3://bucket/in/", "s3://bucket/all.folded", engine=engine, fan_in=4)
+    lines = sorted(b"f%d %d" % (number, number + 1) for number in range(N))
+    assert sorted(bucket.get("all.folded").splitlines()) == lines
+    left = bucket.keys()
+    assert not [key for key in left if key.endswith(".token") or ".partials" in key]
 
 
 def test_files_of_options_are_proven(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
