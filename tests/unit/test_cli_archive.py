@@ -23,7 +23,7 @@ def test_add_list_extract(tmp_path: Path) -> None:
     run("archive", "add", store, POOL, CALLGRIND)
     run("archive", "add", store, EVENTS, "--name", "events", "--level", "19")
     names = [m["name"] for m in json.loads(run("archive", "list", store, "--json").stdout)]
-    assert names == [Path(POOL).name, Path(CALLGRIND).name, "events"]
+    assert names == sorted([Path(POOL).name, Path(CALLGRIND).name, "events"])
     assert run("archive", "list", store).stdout.count(b"\n") == 5
     for name, original in ((Path(POOL).name, POOL), (Path(CALLGRIND).name, CALLGRIND), ("events", EVENTS)):
         extracted, direct = tmp_path / "extracted.callgrind", tmp_path / "direct.callgrind"
@@ -63,7 +63,10 @@ def test_a_name_is_taken_as_it_is_and_as_it_is_listed(tmp_path: Path) -> None:
         path = tmp_path / "x.callgrind"
         path.write_text(f"events: Ir\nfl=a\nfn=f\n1 {n}\n")
         run("archive", "add", store, str(path), "--name", name)
-    listed = [line.split(b"  ")[0].decode() for line in run("archive", "list", store).stdout.splitlines()[1:-1]]
+    listed = [
+        line.split(b"  ")[0].decode()
+        for line in run("archive", "list", store, "--sort", "added").stdout.splitlines()[1:-1]
+    ]
     assert listed == ["a\\udcff\\nb", *["\\u202e"] * 2, *["\\x1b"] * 2, *["c\\nd"] * 2, "d\\r"]
     for n, name in enumerate(names):
         assert f"\n1 {n}\n".encode() in run("archive", "extract", store, name, "--to", "callgrind").stdout
@@ -111,7 +114,7 @@ def test_a_directory_is_added_file_by_file(tmp_path: Path) -> None:
         (folder / name).write_bytes(Path(CALLGRIND).read_bytes())
     (folder / "more").symlink_to(tmp_path)
     assert run("archive", "add", store, str(folder) + "/").stderr.count(b"not regular files: more") == 1
-    names = [m["name"] for m in json.loads(run("archive", "list", store, "--json").stdout)]
+    names = [m["name"] for m in json.loads(run("archive", "list", store, "--sort", "added", "--json").stdout)]
     assert names == ["out.9", "out.10", "out.11"]
     assert b"--name takes a single" in run("archive", "add", store, str(folder), "--name", "x", code=2).stderr
     assert b"out.9, out.10" in run("top", store, code=2).stderr
