@@ -32,7 +32,7 @@ class Inclusive:
             for _ in range(n_runs)
         ]
         self._sums: list[dict[_Key, int]] = []
-        self._counterparts: dict[_Key, _Key] = {}
+        self._counterparts: Mapping[int, int] = {}
         self._weights: list[Fraction] = []
         self._known: list[_Key] = []
 
@@ -43,8 +43,7 @@ class Inclusive:
 
     def pair(self, functions: Mapping[int, int]) -> None:
         """Give functions of the old side the names of their counterparts."""
-        keys = self._keys()
-        self._counterparts = {keys[old]: keys[new] for old, new in functions.items()}
+        self._counterparts = functions
 
     def end(self, value: str, weights: Sequence[Fraction]) -> Inclusive | None:
         """Compute the costs of both sides from the `weights` of the runs, after the last row.
@@ -59,6 +58,7 @@ class Inclusive:
             costs.end()
         self._weights = [*weights]
         keys = self._keys()
+        counterparts = {keys[old]: keys[new] for old, new in self._counterparts.items()}
         for run, costs in enumerate(self._costs):
             sums: dict[_Key, int] = {}
             column = costs.column("inclusive")
@@ -66,7 +66,7 @@ class Inclusive:
                 if seen:
                     key = keys[function]
                     if run < self._n_old:
-                        key = self._counterparts.get(key, key)
+                        key = counterparts.get(key, key)
                     sums[key] = sums.get(key, 0) + column[function]
             self._sums.append(sums)
         return self
