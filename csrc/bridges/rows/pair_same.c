@@ -65,6 +65,22 @@ static int like_address(const struct fp_model *m, uint32_t name) {
     return at < n && (p[at] == '[' || p[at] == '0');
 }
 
+static int is_hex(uint8_t c) {
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f');
+}
+
+/* Whether a name that is like an address is one. */
+static int is_address(const struct fp_model *m, uint32_t name) {
+    size_t n;
+    const uint8_t *p = fp_string(&m->strings, name, &n);
+    if (n >= LONGEST || memchr(p, 0x1f, n)) return 0;
+    if (n && p[n - 1] == ']') n--;
+    size_t at = n;
+    while (at > 0 && is_hex(p[at - 1])) at--;
+    if (at == n || at < 2 || (p[at - 1] | 32) != 'x' || p[at - 2] != '0') return 0;
+    return at == 2 || (p[0] == '[' && p[at - 3] == '+');
+}
+
 struct pair_key {
     uint32_t object, file, name;
 };
@@ -141,6 +157,8 @@ static int pair(struct fp_pair *p, struct pair_same *s) {
         }
         const struct pair_key key = key_of(p, i);
         if ((s->names[key.name] & BOTH) != BOTH && !(s->names[key.name] & ADDRESS)) continue;
+        const int of_build = fp_table_row(&p->model->objects, key.object)[FP_OBJECT_BUILD_ID] != 0;
+        if (s->names[key.name] & ADDRESS && !of_build && is_address(p->model, key.name)) continue;
         p->left[p->n_left++] = i;
     }
     return FP_DONE;
