@@ -135,7 +135,6 @@ def test_what_a_filtered_graph_says_of_itself_is_true(file: str, tmp_path: Path)
     ("file", "given"),
     [
         ("callgrind/good/everything.callgrind", {"time_range": (0, 1)}),
-        ("callgrind/good/everything.callgrind", {"label": ("a=b",)}),
         ("archive/good/graph.fpa", {"time_range": (0, 1)}),
         ("archive/good/timeline.fpa", {"label": ("a=b",)}),
         ("xray/good/fdr5-busy.xray", {"label": ("a=b",)}),
