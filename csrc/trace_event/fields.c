@@ -112,7 +112,7 @@ static int take_argument(struct fp_trace_read *r) {
                 const unsigned digit = (unsigned)j->text[i] - '0';
                 uint64_t *const v = &e->args[e->n_args];
                 if (digit > 9 || *v > (UINT64_MAX - digit) / 10) {
-                    e->other_args |= 1;
+                    e->other_args = 1;
                     return 0;
                 }
                 *v = *v * 10 + digit;

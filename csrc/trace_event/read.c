@@ -171,8 +171,6 @@ static int end_meta(struct fp_trace_read *r) {
     return FP_ASK;
 }
 
-enum { OTHER = 1, NESTED = 2 }; /* bits of other_args */
-
 static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     struct fp_trace_event *e = &r->event;
     if (!e->keys) {
@@ -207,7 +205,7 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     if (e->ts < r->first) r->first = e->ts;
     r->events++;
     r->negative_times += e->ts < 0;
-    r->other_args += is_counter ? (e->other_args & NESTED) != 0 : e->other_args != 0;
+    r->other_args += is_counter ? e->nested_args : e->other_args;
     r->stacks += e->has_stack;
     return FP_DONE;
 }
@@ -332,7 +330,7 @@ static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
         r->arg_field = fp_trace_argument_of(r);
         if (fp_trace_take_series(r)) return fp_no_memory(err);
     } else if (r->in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
-        r->event.other_args |= r->in_args == TRACE_IN_ARGS ? OTHER | NESTED : 0;
+        if (r->in_args == TRACE_IN_ARGS) r->event.other_args = r->event.nested_args = 1;
     } else if (r->in_args && j->token >= FP_JSON_STRING) {
         if (r->in_args == TRACE_IN_ARGS && fp_trace_take_series(r)) return fp_no_memory(err);
         return value_token(r, in, err);

@@ -54,15 +54,14 @@ enum fp_trace_request {
 /* Durations of calls without one. */
 enum fp_trace_durations { FP_TRACE_BEGIN = -1, FP_TRACE_ENDLESS = -2 };
 
+/* Of a value of a counter, the type is FP_COUNTER_TYPE, `id` the name and `duration` the bits of the value. */
 struct fp_trace_record {
     int64_t time, duration; /* nanoseconds, the duration as 64 unsigned bits; FP_TRACE_ENDLESS: a call without end,
                                FP_TRACE_BEGIN: not paired yet; of a begin or end with an id, not paired yet: its hash */
     uint64_t order;         /* position in the file; arguments follow their call */
     uint32_t thread, op;    /* FP_OP_*; FP_OP_EXIT: an end that is not paired yet */
     uint32_t id;            /* call: function; event: payload, a string; argument: its low half */
-    uint32_t
-        type; /* typed event: its type (if FP_COUNTER_TYPE, `id` is the name of a counter and `duration`
-                 has the bits of its value, a double); argument: its high half; begin or end with an id: its track */
+    uint32_t type;          /* typed event: its type; argument: its high half; begin or end with an id: its track */
 };
 
 struct fp_trace_run {
@@ -75,7 +74,7 @@ struct fp_trace_event {
     uint64_t at; /* its offset */
     int64_t ts, dur, type;
     uint8_t ph; /* 0: none */
-    uint8_t has_ts, has_name, has_data, has_type, other_args, has_stack, is_object;
+    uint8_t has_ts, has_name, has_data, has_type, other_args, nested_args, has_stack, is_object;
     uint8_t is_bad;                 /* a value of it cannot be read */
     uint8_t is_moved;               /* `ts` includes what the document's times are moved by */
     uint8_t id_is;                  /* enum fp_trace_id_kind */

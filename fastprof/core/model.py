@@ -297,7 +297,7 @@ class Model:
         continued = set[int]()
         for part in indices:
             at = part
-            while (at := self.continued.get(at, -1)) >= 0:
+            while (at := self.continued.get(at, -1)) >= 0 and at not in continued:
                 continued.add(at)
         return [self.parts[index] for index in indices if index not in continued]
 

@@ -8,7 +8,7 @@ import pytest
 
 from fastprof.core._c import lib
 from fastprof.core.errors import FastprofError
-from fastprof.core.model import Model
+from fastprof.core.model import Model, Part
 
 
 def test_rows_are_entered_once_and_read_back() -> None:
@@ -26,6 +26,22 @@ def test_rows_are_entered_once_and_read_back() -> None:
     after, key, string, low, high, unit = model.row("labels", labels)
     assert (model.string(key), string, low, high, model.string(unit)) == (b"size", 0, 2**32 - 8, 2**32 - 1, b"bytes")
     assert after == model.label("who", "me")
+
+
+def test_parts_that_continue_each_other_are_found_in_linear_time() -> None:
+    class Counted(dict[int, int]):
+        n = 0
+
+        def get(self, *args: int) -> int:  # type: ignore[override]
+            self.n += 1
+            return super().get(*args)
+
+    model = Model()
+    for _ in range(1000):
+        model.add_part(Part())
+    model.continued = Counted({i: i - 1 for i in range(1, 1000) if i != 500})
+    assert model.whole_parts(range(1000)) == [model.parts[499], model.parts[999]]
+    assert model.continued.n <= 2000
 
 
 def test_threads_of_different_inputs_are_different() -> None:

@@ -10,6 +10,7 @@
 
 #include "bridges/rows/pair.h"
 #include "core/array.h"
+#include "core/digits.h"
 
 enum {
     OLD = 1,
@@ -65,10 +66,6 @@ static int like_address(const struct fp_model *m, uint32_t name) {
     return at < n && (p[at] == '[' || p[at] == '0');
 }
 
-static int is_hex(uint8_t c) {
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f');
-}
-
 /* Whether a name that is like an address is one. */
 static int is_address(const struct fp_model *m, uint32_t name) {
     size_t n;
@@ -76,7 +73,7 @@ static int is_address(const struct fp_model *m, uint32_t name) {
     if (n >= LONGEST || memchr(p, 0x1f, n)) return 0;
     if (n && p[n - 1] == ']') n--;
     size_t at = n;
-    while (at > 0 && is_hex(p[at - 1])) at--;
+    while (at > 0 && fp_nibble(p[at - 1]) < 16) at--;
     if (at == n || at < 2 || (p[at - 1] | 32) != 'x' || p[at - 2] != '0') return 0;
     return at == 2 || (p[0] == '[' && p[at - 3] == '+');
 }
