@@ -1,13 +1,13 @@
 /* Fuzz target: operators that drop, rename or renumber rows.  The input is a program that fills a model and a batch;
  * each operator gets its own rows.
  *
- *   any view   fp_filter  fp_rename  fp_select; of stacks and graphs fp_remap
+ *   any view   fp_filter  fp_rename  fp_select; of stacks and graphs fp_remap and fp_pair
  *   timeline   fp_spans, and, for nested calls, fp_fit
  *   stacks     fp_tag, fp_trim, and after fp_project: fp_contexts and fp_first_lines
  *   graph      fp_top_graph  fp_first_lines
  *
  * Checked besides memory: every row and every value is present or counted as dropped; renumbered rows have the same
- * names.
+ * names; functions pair as a comparison of all with all finds.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #include "bridges/rows/filter.h"
 #include "bridges/project/first_lines.h"
 #include "bridges/budget/fit.h"
+#include "bridges/rows/pair.h"
 #include "bridges/rows/rename.h"
 #include "core/remap.h"
 #include "bridges/rows/spans.h"
@@ -134,6 +135,67 @@ static void selected(struct program *g, const struct fp_batch *b) {
     const uint32_t from = b->n ? take(g) % b->n : 0;
     must(fp_select_rows(&s, rows, from) + rows->n == b->n && rows->n >= from);
     fp_batch_free(rows);
+}
+
+static int same_function(const struct fp_pair *p, uint32_t a, uint32_t b, int with_object) {
+    const uint32_t *f = fp_table_row(&p->model->functions, a), *g = fp_table_row(&p->model->functions, b);
+    return f[FP_FUNCTION_FILE] == g[FP_FUNCTION_FILE] && f[FP_FUNCTION_NAME] == g[FP_FUNCTION_NAME] &&
+           (!with_object || f[FP_FUNCTION_OBJECT] == g[FP_FUNCTION_OBJECT]);
+}
+
+/* The first function of the other side, perhaps of both, with the object, file and name of one of one side; or 0. */
+static uint32_t equal_function(const struct fp_pair *p, uint32_t function) {
+    for (uint32_t i = 1; i < p->n_functions; i++)
+        if (p->functions[i] & (3 ^ p->functions[function]) && same_function(p, function, i, 1)) return i;
+    return 0;
+}
+
+static int is_alone(const struct fp_pair *p, uint32_t function) {
+    const uint8_t sides = p->functions[function];
+    return (sides == 1 || sides == 2) && !equal_function(p, function);
+}
+
+/* Whether a function that is alone has its name and file in common with one of the other side that is, too. */
+static int resembles(const struct fp_pair *p, uint32_t function) {
+    for (uint32_t i = 1; i < p->n_functions; i++)
+        if (p->functions[i] == (3 ^ p->functions[function]) && same_function(p, function, i, 0) && is_alone(p, i))
+            return 1;
+    return 0;
+}
+
+/* The rows of a third of the functions or stacks are of the old profile, those of a third of the new one, and the
+ * others of both. */
+static void paired(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
+    enum { IDS = ROWS * 24 };
+    uint8_t is_old[IDS], is_new[IDS];
+    for (uint32_t i = 0; i < IDS; i++) {
+        const uint64_t which = fp_mix(i, options) % 3;
+        is_old[i] = which != 1;
+        is_new[i] = which != 0;
+    }
+    struct fp_select of_old = {.last_time = UINT64_MAX}, of_new = of_old;
+    of_old.functions = of_old.stacks = (struct fp_mask){is_old, IDS};
+    of_new.functions = of_new.stacks = (struct fp_mask){is_new, IDS};
+    struct fp_pair *p = fp_pair_new(m);
+    struct fp_batch *old = fp_batch_copy(b), *new = fp_batch_copy(b);
+    struct fp_err err;
+    fp_select_rows(&of_old, old, 0);
+    fp_select_rows(&of_new, new, 0);
+    must(fp_pair_note(p, old, 0, &err) == FP_DONE && fp_pair_note(p, new, 1, &err) == FP_DONE);
+    must(fp_pair_same(p, &err) == FP_DONE);
+    for (uint32_t i = 1; i < p->n_functions; i++) {
+        uint32_t left = 0;
+        for (uint32_t k = 0; k < p->n_left; k++) left += p->left[k] == i;
+        const uint32_t to = i < p->n_to_function ? p->to_function[i] : 0;
+        must(to == (p->functions[i] == 1 ? equal_function(p, i) : 0));
+        must(left <= (uint32_t)is_alone(p, i));
+        if (is_alone(p, i) && resembles(p, i)) must(left);
+    }
+    must(fp_pair_frames(p, &err) == FP_DONE && fp_pair_batch(p, old, &err) == FP_DONE);
+    for (uint32_t i = 0; i < old->n; i++) hash_row(m, old, i);
+    fp_batch_free(old);
+    fp_batch_free(new);
+    fp_pair_free(p);
 }
 
 /* Stacks grow by the frames of their labels, and nothing else changes. */
@@ -331,7 +393,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         top(m, b, 1 + (int)options % 3);
     }
     selected(g, b);
-    if (view != FP_TIMELINE) renumbered(m, b);
+    if (view != FP_TIMELINE) {
+        renumbered(m, b);
+        paired(m, b, more);
+    }
     filtered(m, b, options);
     renamed(m, b, options);
     fp_batch_free(b);
