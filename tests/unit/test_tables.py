@@ -320,6 +320,15 @@ def read_back(path: Path) -> list[dict[str, Any]]:
     return found  # type: ignore[no-any-return]
 
 
+def test_parquet_has_no_dictionaries_of_distinct_numbers(tmp_path: Path) -> None:
+    fastprof.convert(POOL, tmp_path / "out.parquet")
+    group = pyarrow.parquet.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    differences = {one.path_in_schema for one in columns if "DELTA_BINARY_PACKED" in one.encodings}
+    assert differences == {"id", "ts", "dur", "self", "depth", "parent"}
+    assert not {one.path_in_schema for one in columns if one.has_dictionary_page} & differences
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "arrows"])
 @pytest.mark.parametrize(
     "file", ["xray/good/fdr5-busy.xray", "pprof/good/everything.pb", "callgrind/good/xtree.callgrind"]
