@@ -17,6 +17,12 @@ struct fp_rounds_run {
     size_t pos, n, cap;
 };
 
+/* A run in the heap, and the time of its next record. */
+struct fp_rounds_top {
+    uint64_t time;
+    uint32_t run;
+};
+
 /* Memory for records that were put one after another.  Records stay where they were copied: a block is used again when
  * its last record was delivered. */
 struct fp_rounds_block {
@@ -114,30 +120,28 @@ static uint64_t time_of(const struct fp_rounds *r, uint32_t run) {
     return head_of(r->runs[run].window + r->runs[run].pos).time;
 }
 
-static int is_before(const struct fp_rounds *r, uint32_t a, uint32_t b) {
-    const uint64_t x = time_of(r, a), y = time_of(r, b);
-    return x < y || (x == y && a < b);
+static int is_before(struct fp_rounds_top a, struct fp_rounds_top b) {
+    return a.time < b.time || (a.time == b.time && a.run < b.run);
 }
 
 /* Restores the order of the heap below place i. */
-static void sink(struct fp_rounds *r, uint32_t i) {
-    for (;;) {
-        uint32_t least = i, child = 2 * i + 1;
-        if (child < r->n_heap && is_before(r, r->heap[child], r->heap[least])) least = child;
-        if (child + 1 < r->n_heap && is_before(r, r->heap[child + 1], r->heap[least])) least = child + 1;
-        if (least == i) return;
-        const uint32_t run = r->heap[i];
-        r->heap[i] = r->heap[least];
-        r->heap[least] = run;
-        i = least;
+static void sink(const struct fp_rounds *r, uint32_t i) {
+    struct fp_rounds_top *heap = r->heap;
+    for (uint32_t child; (child = 2 * i + 1) < r->n_heap; i = child) {
+        child += child + 1 < r->n_heap && is_before(heap[child + 1], heap[child]);
+        if (!is_before(heap[child], heap[i])) return;
+        const struct fp_rounds_top top = heap[i];
+        heap[i] = heap[child];
+        heap[child] = top;
     }
 }
 
 static int push(struct fp_rounds *r, uint32_t run) {
     if (fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_heap + 1, sizeof *r->heap)) return FP_E_NOMEM;
+    const struct fp_rounds_top top = {time_of(r, run), run};
     uint32_t i = r->n_heap++;
-    for (; i && is_before(r, run, r->heap[(i - 1) / 2]); i = (i - 1) / 2) r->heap[i] = r->heap[(i - 1) / 2];
-    r->heap[i] = run;
+    for (; i && is_before(top, r->heap[(i - 1) / 2]); i = (i - 1) / 2) r->heap[i] = r->heap[(i - 1) / 2];
+    r->heap[i] = top;
     return 0;
 }
 
@@ -174,14 +178,17 @@ static int look(struct fp_rounds *r, uint32_t number, int *left) {
 static int advance(struct fp_rounds *r) {
     int left, status;
     if (!r->from_run) return 0;
-    const uint32_t number = r->heap[0];
+    const uint32_t number = r->heap[0].run;
     if (r->from_run == 1) {
         struct fp_rounds_run *run = &r->runs[number];
         run->pos += padded(head_of(run->window + run->pos).n);
         r->from_run = 2;
     }
     if ((status = look(r, number, &left))) return status;
-    if (!left) r->heap[0] = r->heap[--r->n_heap];
+    if (left)
+        r->heap[0].time = time_of(r, number);
+    else
+        r->heap[0] = r->heap[--r->n_heap];
     sink(r, 0);
     r->from_run = 0;
     return 0;
@@ -243,9 +250,13 @@ int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_
     if (!block) return FP_E_NOMEM;
     const struct fp_rounds_head head = {time, n, tag};
     uint8_t *to = block->p + block->n;
-    memset(to + nbytes - 8, 0, 8); /* the padding */
     memcpy(to, &head, HEAD);
-    memcpy(to + HEAD, p, n);
+    if (FP_LIKELY(n <= 16 && n % 8 == 0)) { /* one or two words, most often */
+        for (uint32_t i = 0; i < n; i += 8) memcpy(to + HEAD + i, p + i, 8);
+    } else {
+        memset(to + nbytes - 8, 0, 8); /* the padding */
+        memcpy(to + HEAD, p, n);
+    }
     const uint32_t item = (r->block - 1) << PLACE_BITS | (uint32_t)(block->n >> 3);
     r->keys[r->n_keys++] = (struct fp_keyed){.key = time, .item = item};
     block->n += nbytes;
@@ -275,8 +286,8 @@ int fp_rounds_next(struct fp_rounds *r) {
     const uint64_t here = r->at < r->n_keys ? r->keys[r->at].key : UINT64_MAX;
     const uint8_t *p;
     /* at equal times, records in runs come first: they were added earlier */
-    if (r->n_heap && (r->at == r->n_keys || time_of(r, r->heap[0]) <= here)) {
-        p = r->runs[r->heap[0]].window + r->runs[r->heap[0]].pos;
+    if (r->n_heap && (r->at == r->n_keys || r->heap[0].time <= here)) {
+        p = r->runs[r->heap[0].run].window + r->runs[r->heap[0].run].pos;
         if (head_of(p).time > r->limit) return compact(r), FP_DONE;
         r->from_run = 1;
     } else {

@@ -61,7 +61,7 @@ struct fp_rounds {
     uint64_t written;           /* bytes of the temporary file */
     struct fp_rounds_run *runs; /* in the order in which they were written */
     uint32_t n_runs, cap_runs;
-    uint32_t *heap; /* runs that are not at their end, the one with the oldest record first */
+    struct fp_rounds_top *heap; /* runs that are not at their end, the one with the oldest record first */
     uint32_t n_heap, cap_heap;
     uint32_t reading; /* the run that waits for bytes + 1, or 0 */
     int32_t from_run; /* the record delivered last is of the first run in the heap */

@@ -1,5 +1,30 @@
 #include "core/wire.h"
 
+int fp_wire_read_long(const uint8_t *p, const uint8_t *end, uint64_t *v) {
+    uint64_t value = 0;
+    if (end - p >= 8) {
+        uint64_t w = fp_u64(p);
+        const uint64_t stops = ~w & 0x8080808080808080;
+        if (stops) { /* up to 8 bytes: drop what follows the last one, then join 7 bits, 14 bits and 28 bits */
+            w &= stops ^ (stops - 1);
+            w = (w & 0x007f007f007f007f) | (w & 0x7f007f007f007f00) >> 1;
+            w = (w & 0x00003fff00003fff) | (w & 0x3fff00003fff0000) >> 2;
+            *v = (w & 0x0fffffff) | (w & 0x0fffffff00000000) >> 4;
+            return __builtin_ctzll(stops) / 8 + 1;
+        }
+    }
+    for (int i = 0; i < 10; i++) {
+        if (p + i == end) return FP_WIRE_CUT;
+        value |= (uint64_t)(p[i] & 0x7f) << (7 * i);
+        if (p[i] < 0x80) {
+            if (i == 9 && p[i] > 1) return FP_WIRE_BAD;
+            *v = value;
+            return i + 1;
+        }
+    }
+    return FP_WIRE_BAD;
+}
+
 int fp_wire_put_number(struct fp_buf *b, uint32_t number, uint64_t v) {
     if (fp_buf_reserve(b, FP_WIRE_HEAD)) return FP_E_NOMEM;
     uint8_t *to = fp_varint(b->p + b->n, FP_WIRE_TAG((uint64_t)number, FP_WIRE_VARINT));

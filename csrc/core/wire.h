@@ -27,23 +27,20 @@ enum fp_wire_type { FP_WIRE_VARINT = 0, FP_WIRE_FIXED64 = 1, FP_WIRE_BYTES = 2, 
  * malformed, whatever bytes follow. */
 enum { FP_WIRE_CUT = 0, FP_WIRE_BAD = -1 };
 
+/* Reads a varint of any length. */
+int fp_wire_read_long(const uint8_t *p, const uint8_t *end, uint64_t *v);
+
 /* Reads a varint.  Returns the bytes it takes, FP_WIRE_CUT, or FP_WIRE_BAD if the number does not fit 64 bits. */
 static inline int fp_wire_read_varint(const uint8_t *p, const uint8_t *end, uint64_t *v) {
     if (FP_LIKELY(p < end && *p < 0x80)) {
         *v = *p;
         return 1;
     }
-    uint64_t value = 0;
-    for (int i = 0; i < 10; i++) {
-        if (p + i == end) return FP_WIRE_CUT;
-        value |= (uint64_t)(p[i] & 0x7f) << (7 * i);
-        if (p[i] < 0x80) {
-            if (i == 9 && p[i] > 1) return FP_WIRE_BAD;
-            *v = value;
-            return i + 1;
-        }
+    if (end - p >= 2 && p[1] < 0x80) {
+        *v = (uint64_t)(p[0] & 0x7f) | (uint64_t)p[1] << 7;
+        return 2;
     }
-    return FP_WIRE_BAD;
+    return fp_wire_read_long(p, end, v);
 }
 
 struct fp_wire_field {

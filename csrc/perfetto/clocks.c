@@ -27,6 +27,7 @@ struct fp_perfetto_clock {
 
 struct fp_perfetto_clocks {
     struct fp_table ids; /* sequence or 0, id */
+    uint32_t last;       /* the clock looked up last, or 0 */
     struct fp_perfetto_clock *clocks;
     uint32_t cap_clocks;
     struct fp_perfetto_point *points;
@@ -65,10 +66,12 @@ void fp_perfetto_clocks_restart(struct fp_perfetto_clocks *c) {
 /* Looks up a clock by id.  Ids 64 to 127 belong to the sequence.  FP_NO_ID when memory ran out. */
 static uint32_t clock_of(struct fp_perfetto_clocks *c, uint32_t seq, uint32_t id) {
     const uint32_t key[2] = {id >= 64 && id < 128 ? seq : 0, id};
+    const uint32_t *last = fp_table_row(&c->ids, c->last);
+    if (c->last && last[0] == key[0] && last[1] == key[1]) return c->last;
     const uint32_t clock = fp_table_intern(&c->ids, key);
     if (clock == FP_NO_ID || fp_array_zeroed(&c->clocks, &c->cap_clocks, (uint64_t)clock + 1, sizeof *c->clocks))
         return FP_NO_ID;
-    return clock;
+    return c->last = clock;
 }
 
 /* The point of a clock in a snapshot, or NULL. */

@@ -7,7 +7,7 @@ enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4, STATE = 5 };
 struct event {
     uint64_t type, name_iid, uuid, flows;
     int64_t delta_us, absolute_us;
-    int has_type, has_uuid, has_delta, has_absolute, has_name, has_legacy, has_stack, has_annotations;
+    int has_type, has_uuid, has_delta, has_absolute, has_name, has_category, has_legacy, has_stack, has_annotations;
     struct fp_wire_field name;
     struct fp_wire legacy_message, all;
     /* of LegacyEvent */
@@ -59,6 +59,7 @@ static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto
     struct fp_wire_field f;
     uint64_t id;
     uint32_t first = 0, n = 0;
+    if (!e->has_category) return 0;
     r->scratch.n = 0;
     while (fp_perfetto_next(&all, &f) > 0) {
         if (f.number == 22 && f.wire == FP_WIRE_BYTES) {
@@ -157,6 +158,7 @@ static int take_event(struct event *e, struct fp_wire message) {
     int status;
     *e = (struct event){.all = message};
     while ((status = fp_perfetto_next(&message, &f)) > 0) {
+        e->has_category |= f.number == 3 || f.number == 22;
         if (f.wire == FP_WIRE_VARINT) {
             take_number(e, &f);
         } else if (f.wire == FP_WIRE_FIXED64) {

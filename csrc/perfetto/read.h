@@ -140,7 +140,7 @@ struct fp_perfetto_read {
     int32_t owes; /* a request of `rounds`, made in the middle of a packet */
     struct fp_table seq_ids;
     struct fp_perfetto_seq *seqs; /* by id in seq_ids */
-    uint32_t cap_seqs;
+    uint32_t cap_seqs, last_seq;  /* the one read last, + 1 */
     struct fp_perfetto_clocks *clocks;
     struct fp_table track_keys;
     struct fp_perfetto_track *tracks; /* by id in track_keys */

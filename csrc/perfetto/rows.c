@@ -1,10 +1,12 @@
-#include <stdlib.h>
+#include <stddef.h>
 
 #include "perfetto/read_private.h"
 
 static struct fp_perfetto_record record_of(const struct fp_rounds *rounds) {
-    struct fp_perfetto_record record = {0};
-    memcpy(&record, rounds->p, rounds->n < sizeof record ? rounds->n : sizeof record);
+    struct fp_perfetto_record record;
+    memcpy(&record, rounds->p, offsetof(struct fp_perfetto_record, extra));
+    record.extra =
+        rounds->n < sizeof record ? 0 : (int64_t)fp_u64(rounds->p + offsetof(struct fp_perfetto_record, extra));
     return record;
 }
 

@@ -48,10 +48,12 @@ static void clear_ids(struct fp_perfetto_ids *ids) {
 /* ---- sequences ---- */
 
 struct fp_perfetto_seq *fp_perfetto_seq_of(struct fp_perfetto_read *r, uint32_t number) {
+    if (r->last_seq && r->seqs[r->last_seq - 1].number == number) return &r->seqs[r->last_seq - 1];
     const uint32_t row = fp_table_intern(&r->seq_ids, &number), had = r->cap_seqs;
     if (row == FP_NO_ID || fp_array_zeroed(&r->seqs, &r->cap_seqs, (uint64_t)row + 1, sizeof *r->seqs)) return NULL;
     for (uint32_t i = had; i < r->cap_seqs; i++) r->seqs[i].pid = r->seqs[i].tid = -1;
     r->seqs[row].number = number;
+    r->last_seq = row + 1;
     return &r->seqs[row];
 }
 
@@ -77,7 +79,7 @@ void fp_perfetto_seqs_free(struct fp_perfetto_read *r) {
     }
     free(r->seqs);
     r->seqs = NULL;
-    r->cap_seqs = 0;
+    r->cap_seqs = r->last_seq = 0;
 }
 
 /* ---- interned data ---- */

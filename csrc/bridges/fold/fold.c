@@ -2,6 +2,7 @@
 
 #include "bridges/fold/fold_private.h"
 #include "core/array.h"
+#include "core/sort.h"
 
 enum { FIRST_FRAMES = 4 }; /* threads may be millions */
 
@@ -295,33 +296,22 @@ static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, 
     return too_long(f, p.failed) ? FP_E_OVERFLOW : 0;
 }
 
-struct run {
-    uint32_t thread, from, n;
-};
-
-static int by_thread(const void *a, const void *b) {
-    const struct run *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    return (x->from > y->from) - (x->from < y->from);
-}
-
-/* Copies the rows of `in` from `first` on to `out`, thread by thread, each in order.  `out` has room for them. */
-static void sort_by_thread(const struct fp_batch *in, uint32_t first, struct run *runs, struct fp_batch *out) {
-    uint32_t n_runs = 0;
-    for (uint32_t i = first, to; i < in->n; i = to) {
-        to = run_of(in->thread, i, in->n);
-        runs[n_runs++] = (struct run){in->thread[i], i, to - i};
+/* Copies the rows of `in` from `first` on to `out`, thread by thread, each in order.  `out` and `rows` have room for
+ * them.  0 or FP_E_NOMEM. */
+static int sort_by_thread(const struct fp_batch *in, uint32_t first, struct fp_keyed *rows, struct fp_batch *out) {
+    const uint32_t n = in->n - first;
+    for (uint32_t i = 0; i < n; i++) rows[i] = (struct fp_keyed){.key = in->thread[first + i], .item = first + i};
+    if (fp_sort_keyed(rows, n)) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t from = rows[i].item;
+        out->time[i] = in->time[from];
+        out->function[i] = in->function[from];
+        out->thread[i] = in->thread[from];
+        out->cpu[i] = in->cpu[from];
+        out->op[i] = in->op[from];
     }
-    qsort(runs, n_runs, sizeof *runs, by_thread);
-    for (uint32_t k = 0; k < n_runs; k++) {
-        const uint32_t from = runs[k].from, n = runs[k].n;
-        memcpy(out->time + out->n, in->time + from, n * sizeof *in->time);
-        memcpy(out->function + out->n, in->function + from, n * sizeof *in->function);
-        memcpy(out->thread + out->n, in->thread + from, n * sizeof *in->thread);
-        memcpy(out->cpu + out->n, in->cpu + from, n * sizeof *in->cpu);
-        memcpy(out->op + out->n, in->op + from, n * sizeof *in->op);
-        out->n += n;
-    }
+    out->n = n;
+    return 0;
 }
 
 static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct fp_err *err);
@@ -329,20 +319,18 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
 static int put_by_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t first, struct fp_err *err) {
     const size_t n = in->n - first;
     struct fp_batch out = {.cap = in->cap};
-    struct run *runs = malloc(n * sizeof *runs);
+    struct fp_keyed *rows = malloc(n * sizeof *rows);
     out.time = malloc(n * sizeof *out.time);
     out.function = malloc(n * sizeof *out.function);
     out.thread = malloc(n * sizeof *out.thread);
     out.cpu = malloc(n * sizeof *out.cpu);
     out.op = malloc(n * sizeof *out.op);
     int status = FP_E_NOMEM;
-    if (runs && out.time && out.function && out.thread && out.cpu && out.op) {
-        sort_by_thread(in, first, runs, &out);
+    if (rows && out.time && out.function && out.thread && out.cpu && out.op && !sort_by_thread(in, first, rows, &out))
         status = put(f, &out, 1, err);
-    } else {
+    else
         fp_fail(err, FP_E_NOMEM, 0, "a batch by threads");
-    }
-    free(runs);
+    free(rows);
     free(out.time);
     free(out.function);
     free(out.thread);
