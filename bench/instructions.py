@@ -15,7 +15,6 @@ import os
 import re
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -132,10 +131,11 @@ def make(folder: Path) -> None:
 
 
 def instructions(checkout: Path, arguments: str, folder: Path) -> int:
-    """Of `python -m fastprof` with these arguments, the modules of `checkout`."""
+    """Of `python -m fastprof` with these arguments, the modules and packages of `checkout`."""
+    [packages] = checkout.resolve().glob(".venv/lib/python*/site-packages")
     environment = {
         "PATH": os.environ["PATH"],
-        "PYTHONPATH": f"{checkout.resolve()}:{sysconfig.get_path('purelib')}",
+        "PYTHONPATH": f"{checkout.resolve()}:{packages}",
         "PYTHONHASHSEED": "0",
     }
     tool = "valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null"

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from typing import Self as Self
     from typing import TypeVar
 
-    from fastprof.core._c import Pointer, fp_err
+    from fastprof.core._c import Pointer, fp_err, fp_fold_tree, fp_merge
 
     T = TypeVar("T")
+    Merger = TypeVar("Merger", bound=fp_merge | fp_fold_tree)  # merges runs
 
     # Types of the interface to the C core (fastprof/core/_c.pyi has the rest).
-    Merger = Any  # a struct that merges runs: fp_merge, fp_fold_tree ...; it has `runs` and `to_refill`
     Pull = Callable[[Pointer[int], int], int]  # writes up to n words or bytes of records, returns how many; 0: end
     Numbers = Sequence[int] | Pointer[int]  # a C array is read like a list
     Check = Callable[[int, fp_err], int]  # returns the status; raises an error for a negative one

@@ -37,7 +37,7 @@ class Summary:
         self.functions = 0  # that differ in object, file or name
         self.stacks = 0
         self.threads: list[tuple[int, ...]] = []  # input, pid, tid
-        self._totals = ffi.NULL
+        self._totals: Pointer[int] = ffi.NULL
         self._part = -1  # the part whose totals are in `c`
         self._others: dict[int, tuple[Pointer[int], int]] = {}  # totals of other parts
 
@@ -86,7 +86,7 @@ class Summary:
     def _continue(self, model: Model, part: int) -> None:
         """Count the totals so far as those of a part that continues the present one."""
         names = [type_.name for type_ in model.parts[part].value_types]
-        before = ffi.unpack(self._totals, self.c.n_totals) if self.c.n_totals else []
+        before: list[int] = ffi.unpack(self._totals, self.c.n_totals) if self.c.n_totals else []
         columns = [names.index(type_.name) for type_ in model.parts[self._part].value_types[: len(before)]]
         self._part, self._totals, self.c.n_totals = part, ffi.NULL, 0
         self.reserve(len(names))

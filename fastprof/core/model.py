@@ -249,7 +249,7 @@ class Model:
 
     def __init__(self) -> None:
         self.c = owned(lib.fp_model_new(), lib.fp_model_free, "the model")
-        self._strings = ffi.addressof(self.c, "strings")
+        self._strings = ffi.addressof(self.c.strings)
         self.parts: list[Part] = []
         # By part: an earlier one of the same profile, of which it has all value types and more: a reader found them
         # while it read.

@@ -69,7 +69,7 @@ class LineTables:
         self._sections = _Sections(elf, _OF_LINES)
         self._lines = owned(lib.fp_dwarf_lines_new(self._sections.c), lib.fp_dwarf_lines_free, "line tables")
         self._found = ffi.new("struct fp_dwarf_line *")
-        self._pieces = ffi.new("struct fp_dwarf_bytes[3]")
+        self._pieces = ffi.new("struct fp_dwarf_bytes[]", 3)
         self._frames: Any = None
         self._files: dict[tuple[int, int], str] = {}
         self._names: dict[int, str] = {}

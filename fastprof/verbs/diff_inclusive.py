@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fastprof import bridges, plan
-from fastprof.core._c import ffi
+from fastprof.bridges.rows.coarse import by_function
+from fastprof.bridges.rows.pair import Pairs
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.value import Column
 from fastprof.verbs.top_costs import Costs
 
-# object, file and name of a function (ids in the model), which identify it on both sides
-_Key = tuple[int, int, int]
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 class Inclusive:
@@ -31,19 +32,18 @@ class Inclusive:
             Costs(model, "function", self._value, None, arcs=False, cycles=True, inclusive_only=True)
             for _ in range(n_runs)
         ]
-        self._sums: list[dict[_Key, int]] = []
-        self._counterparts: Mapping[int, int] = {}
+        self._sums: list[memoryview] = []  # by run, then by function
+        self._pairs: Pairs | None = None
         self._weights: list[Fraction] = []
-        self._known: list[_Key] = []
 
     def rows(self, pipeline: plan.Pipeline, compared: Callable[[Iterator[Batch]], Iterator[Batch]]) -> Iterator[Batch]:
         """The rows of a pipeline as a graph, with at least one row for each function.  `compared`: as for Costs."""
         rows = self._costs[pipeline.side].through(pipeline, self._log, compared)
         return compared(rows) if pipeline.view == "timeline" else rows
 
-    def pair(self, functions: Mapping[int, int]) -> None:
-        """Give functions of the old side the names of their counterparts."""
-        self._counterparts = functions
+    def pair(self, pairs: Pairs) -> None:
+        """Count functions of the old side as their counterparts."""
+        self._pairs = pairs
 
     def end(self, value: str, weights: Sequence[Fraction]) -> Inclusive | None:
         """Compute the costs of both sides from the `weights` of the runs, after the last row.
@@ -57,38 +57,22 @@ class Inclusive:
         for costs in self._costs:
             costs.end()
         self._weights = [*weights]
-        keys = self._keys()
-        counterparts = {keys[old]: keys[new] for old, new in self._counterparts.items()}
         for run, costs in enumerate(self._costs):
-            sums: dict[_Key, int] = {}
-            column = costs.column("inclusive")
-            for function, seen in enumerate(costs.seen):
-                if seen:
-                    key = keys[function]
-                    if run < self._n_old:
-                        key = counterparts.get(key, key)
-                    sums[key] = sums.get(key, 0) + column[function]
-            self._sums.append(sums)
+            functions = by_function(costs.seen, self._model)
+            if self._pairs is not None and run < self._n_old:
+                self._pairs.replace(functions)
+            self._sums.append(costs.regrouped(functions))
         return self
 
-    def of(self, batch: Batch) -> list[list[int]]:
-        """The old and the new cost of the function of each row."""
-        runs = self.runs_of(batch)
+    def of(self, functions: Iterable[int]) -> list[list[int]]:
+        """The old and the new cost of each function."""
+        runs = self.runs_of(functions)
         if len(runs) == 2 and self._weights == [1, 1]:
             return runs
         weighted = [[cost * weight for cost in of] for of, weight in zip(runs, self._weights, strict=True)]
         sides = weighted[: self._n_old], weighted[self._n_old :]
         return [[round(sum(costs)) for costs in zip(*side, strict=True)] for side in sides]
 
-    def runs_of(self, batch: Batch) -> list[list[int]]:
-        """The cost of the function of each row in each run, without weights."""
-        keys = [*map(self._keys().__getitem__, batch["function"])]
-        return [[sums.get(key, 0) for key in keys] for sums in self._sums]
-
-    def _keys(self) -> list[_Key]:
-        """By function of the model: the first columns of its row."""
-        table = self._model.c.functions
-        if len(self._known) < table.n:
-            words = memoryview(ffi.buffer(table.words, 4 * table.width * table.n)).cast("I")
-            self._known = [*zip(*(words[k :: table.width] for k in range(3)), strict=True)]
-        return self._known
+    def runs_of(self, functions: Iterable[int]) -> list[list[int]]:
+        """The cost of each function in each run, without weights."""
+        return [[sums[id_] if id_ < len(sums) else 0 for id_ in functions] for sums in self._sums]

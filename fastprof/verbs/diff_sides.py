@@ -203,7 +203,7 @@ class Both(Input):
         if not pairs:
             return table
         if self._inclusive:
-            self._inclusive.pair(pairs.replacements)
+            self._inclusive.pair(pairs)
         if (self._groups or by in _IN_OWN_FILE) and table.move(*pairs.counterparts):
             return table
         paired = Table(self._model, self._options[bridges.MAX_MEMORY])
@@ -328,14 +328,15 @@ class Both(Input):
         if self._groups and names:
             names = self._groups.names_of(how.watched)
         for batch, sides in self._with_sides(table, columns, kept):
-            both = by_inclusive.of(batch) if by_inclusive else _columns(batch, [side[shown] for side in sides])
+            costs = by_inclusive.of(batch["function"]) if by_inclusive else None
+            both = costs or _columns(batch, [side[shown] for side in sides])
             sizes = rows.sizes(batch, both)
             chosen, found = rows.candidates(sizes), _named(model, batch, names) if names else []
             if not chosen and not found:
                 continue
             runs: list[Runs | None] = [None] * len(batch)
             if self._n_runs > 2:
-                costs = by_inclusive.runs_of(batch) if by_inclusive else _columns(batch, columns[event])
+                costs = by_inclusive.runs_of(batch["function"]) if by_inclusive else _columns(batch, columns[event])
                 runs = [self._runs(of, event) for of in zip(*costs, strict=True)]
             rows.test(sizes, runs)
             changes = self._changes(batch, sides, inclusive, runs)
@@ -377,7 +378,6 @@ class Both(Input):
         model = self._model
         columns = [batch[name] for name in ("function", "file", "line", "callee")]
         costs = [[batch.values(k) for k in side] for side in sides]
-        both = inclusive.of(batch) if inclusive else None
 
         def change(i: int) -> Change:
             function, file, line, callee = (column[i] for column in columns)
@@ -385,7 +385,10 @@ class Both(Input):
             texts = own.name, model.string(file), own.object, called
             name, path, object_, called_name = (text.decode("utf-8", "backslashreplace") for text in texts)
             old, new = (tuple(values[i] for values in side) for side in costs)
-            total = (both[0][i], both[1][i]) if both else None
+            total = None
+            if inclusive:
+                [[before], [after]] = inclusive.of([function])
+                total = before, after
             label, name = self._groups.split(name) if self._groups else ("", name)
             return Change(name, path, object_, line, called_name, old, new, total, runs[i], label)
 

@@ -190,7 +190,8 @@ class Costs:
         if part < 0:
             return
         batch = Batch("graph", CAPACITY["graph"], n_values)
-        functions = [function for function, seen in enumerate(self.seen) if seen]
+        own = self.column("self")
+        functions = [function for function, seen in enumerate(self.seen) if seen and not own[function]]
         for first in range(0, len(functions), CAPACITY["graph"]):
             some = functions[first : first + CAPACITY["graph"]]
             batch.reset()
@@ -399,6 +400,12 @@ class Costs:
         """self, inclusive, calls or second, by id: a memoryview."""
         c = self._c
         return memoryview(ffi.buffer(getattr(c, name), 8 * c.cap)).cast("q") if c.cap else memoryview(b"").cast("q")
+
+    def regrouped(self, ids: Pointer[int]) -> memoryview:
+        """Inclusive costs by other ids: `ids` has one for each function."""
+        sums = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of functions")
+        self._fits(lib.fp_top_add(sums, ids, self._c.inclusive, ffi.NULL, self._c.cap, self._err))
+        return memoryview(bytes(ffi.buffer(sums.self, 8 * sums.cap)) if sums.cap else b"").cast("q")
 
     def sum(self, name: str) -> int:
         """The sum of a column."""

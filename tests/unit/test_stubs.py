@@ -60,6 +60,11 @@ def test_the_stub_of_the_core_is_as_it_was_built() -> None:
     assert {name: classes[name] for name in structs} == {name: fields_of(name) for name in structs}
 
 
+def test_nothing_that_c_gives_to_python_is_of_any_type() -> None:
+    """mypy would accept everything that is made of it."""
+    assert re.findall(r".*\bAny\b.*", (REPO / "fastprof" / "core" / "_c.pyi").read_text()) == []
+
+
 def test_python_does_not_see_how_c_keeps_its_tables() -> None:
     """Private fields of a struct follow `private from here on`; options and counts precede it."""
     made = {name.removesuffix("_new") for name in dir(lib) if name.endswith("_new")} & {*ffi.list_types()[1]}

@@ -43,42 +43,69 @@ static int coarse(struct fp_coarse *c, uint32_t id, uint32_t *to, struct fp_err 
     return 0;
 }
 
+int fp_coarse_functions(struct fp_coarse *c, const uint8_t *seen, uint32_t n, uint32_t *to, struct fp_err *err) {
+    int status = FP_DONE;
+    for (uint32_t i = 0; i < n && !status; i++) {
+        to[i] = 0;
+        if (seen[i]) status = coarse(c, i, &to[i], err);
+    }
+    return status;
+}
+
 static int overflow(const struct fp_batch *b, uint32_t line, const char *what, int64_t column, struct fp_err *err) {
     fp_fail_beyond(err, what, column, column == FP_NO_COLUMN ? "2^64 - 1" : "2^63 - 1");
     err->line = b->line[line];
     return FP_E_OVERFLOW;
 }
 
+/* Adds the values of row `from` to those of row `to`. */
+static int add_values(struct fp_batch *b, uint32_t from, uint32_t to, struct fp_err *err) {
+    int64_t *column = b->values;
+    for (uint32_t k = 0; k < b->n_values; k++, column += b->cap)
+        if (FP_UNLIKELY(__builtin_add_overflow(column[to], column[from], &column[to])))
+            return overflow(b, from, "the cost of a function", k, err);
+    return FP_DONE;
+}
+
+/* Whether cost rows of one function, or file, are in one group. */
+static inline int are_grouped(const struct fp_coarse *c, const struct fp_batch *b, uint32_t i, uint32_t before) {
+    if (c->by == FP_COARSE_BY_LINE) return b->file[i] == b->file[before] && b->line[i] == b->line[before];
+    return c->by != FP_COARSE_BY_ARC;
+}
+
 int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err) {
     const size_t cap = b->cap;
-    uint32_t n = 0;
+    const int arcs = c->by == FP_COARSE_BY_ARC, lines = c->by == FP_COARSE_BY_LINE;
+    uint32_t n = 0, last = 0; /* the function, or file, of the row to merge with, before it was replaced */
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t kind = b->kind[i];
-        const int call = kind == FP_CALL && c->by == FP_COARSE_BY_ARC;
+        const int call = kind == FP_CALL && arcs;
         if (kind != FP_COST && !call) continue;
+        const uint32_t id = c->by == FP_COARSE_BY_FILE ? b->file[i] : b->function[i];
+        const uint32_t before = n - 1; /* the row to merge with */
+        int status;
+        if (n && id == last && are_grouped(c, b, i, before)) {
+            if ((status = add_values(b, i, before, err))) return status;
+            continue;
+        }
+        last = id;
         uint32_t function, callee = 0;
-        int status = coarse(c, c->by == FP_COARSE_BY_FILE ? b->file[i] : b->function[i], &function, err);
+        status = coarse(c, id, &function, err);
         if (!status && call) status = coarse(c, b->callee[i], &callee, err);
         if (status) return status;
-        const uint32_t file =
-            c->by == FP_COARSE_BY_LINE ? b->file[i] : fp_table_row(&c->model->functions, function)[FP_FUNCTION_FILE];
-        const uint32_t line = c->by == FP_COARSE_BY_LINE ? b->line[i] : 0;
+        const uint32_t file = lines ? b->file[i] : fp_table_row(&c->model->functions, function)[FP_FUNCTION_FILE];
+        const uint32_t line = lines ? b->line[i] : 0;
         const uint64_t count = call ? b->count[i] : 0;
-        if (c->by == FP_COARSE_BY_ARC && b->n_values) {
+        if (arcs && b->n_values) {
             if (count > INT64_MAX) return overflow(b, i, "the number of calls", b->n_values - 1, err);
             b->values[(b->n_values - 1) * cap + i] = (int64_t)count;
         }
 
-        const uint32_t before = n - 1; /* the row to merge with */
         if (n && b->kind[before] == kind && b->function[before] == function && b->callee[before] == callee &&
             b->file[before] == file && b->line[before] == line) {
             if (__builtin_add_overflow(b->count[before], count, &b->count[before]))
                 return overflow(b, i, "the number of calls", FP_NO_COLUMN, err);
-            for (uint32_t k = 0; k < b->n_values; k++) {
-                int64_t *sum = &b->values[k * cap + before];
-                if (__builtin_add_overflow(*sum, b->values[k * cap + i], sum))
-                    return overflow(b, i, "the cost of a function", k, err);
-            }
+            if ((status = add_values(b, i, before, err))) return status;
             continue;
         }
         b->kind[n] = (uint8_t)kind;

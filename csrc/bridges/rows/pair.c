@@ -127,6 +127,13 @@ int fp_pair_file(struct fp_pair *p, uint32_t from, uint32_t to) {
     return 0;
 }
 
+void fp_pair_functions(const struct fp_pair *p, uint32_t *functions, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t to = counterpart(p, functions[i]);
+        if (to) functions[i] = to;
+    }
+}
+
 /* The line chain with its functions replaced by their counterparts; sets *any, and *object to that of one of them, if
  * there is a counterpart.  FP_NO_ID when memory ran out. */
 static uint32_t lines_of(struct fp_pair *p, uint32_t line, uint32_t *object, int *any) {
@@ -158,7 +165,7 @@ static uint32_t lines_of(struct fp_pair *p, uint32_t line, uint32_t *object, int
 
 int fp_pair_frames(struct fp_pair *p, struct fp_err *err) {
     struct fp_model *m = p->model;
-    const uint32_t n = m->frames.n;
+    const uint32_t n = p->cap_stacks ? m->frames.n : 0;                    /* 0: no row refers to frames */
     uint32_t *mapping = calloc((size_t)m->objects.n + 1, sizeof *mapping); /* by object: its first mapping */
     uint32_t cap = 0;
     int status = mapping && !fp_array_zeroed(&p->to_frame, &cap, n, sizeof *p->to_frame) ? FP_DONE : FP_E_NOMEM;

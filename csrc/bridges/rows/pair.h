@@ -58,8 +58,12 @@ int fp_pair_same(struct fp_pair *p, struct fp_err *err);
 int fp_pair_function(struct fp_pair *p, uint32_t from, uint32_t to);
 int fp_pair_file(struct fp_pair *p, uint32_t from, uint32_t to);
 
+/* Replaces `n` functions by their counterparts. */
+void fp_pair_functions(const struct fp_pair *p, uint32_t *functions, uint32_t n);
+
 /* After the last of them and before the first batch: replaces the frames of these functions in stacks.  They get a
- * mapping of the counterpart's object and lose their address, which is one of another build.  As fp_pair_note. */
+ * mapping of the counterpart's object and lose their address, which is one of another build.  Does
+ * nothing if all batches noted are graphs.  As fp_pair_note. */
 int fp_pair_frames(struct fp_pair *p, struct fp_err *err);
 
 /* Replaces the ids of a batch, in place.  As fp_pair_note. */

@@ -10,12 +10,12 @@ from functools import partial
 from fastprof.bridges.fold.arc_runs import ArcRuns
 from fastprof.bridges.sums.sorted_runs import Halt, Merge, Sorted, Words
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Check, Merger, Pull
+from fastprof.core._typing import TYPE_CHECKING, Check, Pull
 from fastprof.core.model import Batch
 from fastprof.core.owner import owned
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_feed, fp_fold
+    from fastprof.core._c import Pointer, fp_feed, fp_fold, fp_fold_tree, fp_merge
 
 # per arc: struct fp_fold_arc, index entries, and the orders or links used for sorting
 _ARC_BYTES = 48 + 8 + 12
@@ -123,13 +123,13 @@ class Arcs(Accumulator):
     def _folds(self) -> list[fp_fold]:
         return [self.fold, *(table.fold for table in self._joined)]
 
-    def nodes(self) -> Merge:
+    def nodes(self) -> Merge[fp_merge]:
         """The nodes; call it after `end` and, because it restarts all pulls, before pulling from `arcs`."""
         for fold in self._folds:
             lib.fp_fold_rewind(fold)
         return self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in self._folds))
 
-    def arcs(self, several: bool, threads: ExitStack) -> Merge:
+    def arcs(self, several: bool, threads: ExitStack) -> Merge[fp_merge]:
         """The arcs; call it once, after `end`.  With spilled runs and `several`, further threads add arcs up from
         now on, until `threads` is closed.  Otherwise the consumer adds them up alone."""
         pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in self._folds if fold.n_arcs]
@@ -146,17 +146,17 @@ class Arcs(Accumulator):
         )
 
 
-class _PathRuns(Sorted):
+class _PathRuns(Sorted["fp_fold_tree"]):
     """Runs of call paths."""
 
     def __init__(self, fold: fp_fold, check: Check) -> None:
         super().__init__(1, "uint8_t")
         self._fold, self._check = fold, check
 
-    def new(self, n: int) -> Merger:
+    def new(self, n: int) -> fp_fold_tree:
         return owned(lib.fp_fold_tree_new(self._fold, n), lib.fp_fold_tree_free, "the merge of call paths")
 
-    def merged(self, merge: Merger, to: Pointer[int], n: int) -> tuple[int, int]:
+    def merged(self, merge: fp_fold_tree, to: Pointer[int], n: int) -> tuple[int, int]:
         got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
         return self._check(lib.fp_fold_tree_pull(merge, to, n, got, err), err), int(got[0])
 
@@ -206,14 +206,14 @@ class Paths(Accumulator):
     def has_runs(self) -> bool:
         return len(self._runs) > 0 or any(table.has_runs() for table in self._joined)
 
-    def merge(self, threads: ExitStack | None) -> Merge:
+    def merge(self, threads: ExitStack | None) -> Merge[fp_fold_tree]:
         """The call paths; call it once, after `end`."""
         merges = [table.merge(None) for table in self._joined if isinstance(table, Paths)]
         others = [merge.pull if threads is None else streamed(merge, threads) for merge in merges]
         return self._runs.merge(partial(lib.fp_fold_pull_tree, self.fold), *others, windows=self._windows)
 
 
-def streamed(merge: Merge, threads: ExitStack) -> Pull:
+def streamed(merge: Merge[fp_fold_tree], threads: ExitStack) -> Pull:
     """The bytes of `merge` as input of another merge.  A thread produces them, until `threads` is closed."""
     from fastprof.core.workers import Ahead
 

@@ -115,7 +115,7 @@ def to_stacks(
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_fold, fp_fold_out, fp_top, fp_top_durations
+    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_fold, fp_fold_out, fp_merge, fp_top, fp_top_durations
 
     Costs = Callable[[list[ValueType]], Iterable[tuple[fp_top, int]]]
     M = TypeVar("M", bound="_Machine")
@@ -362,7 +362,7 @@ class _Graph(_Machine):
                 part.summary = total
                 yield from batches_of("graph", 2, self._model.add_part(part), pull)
 
-    def _out(self, nodes: Merge, arcs: Merge) -> fp_fold_out:
+    def _out(self, nodes: Merge[fp_merge], arcs: Merge[fp_merge]) -> fp_fold_out:
         out = ffi.new("struct fp_fold_out *")
         out.n_named = self._model.count("functions")
         out.named = self._named = ffi.new("uint32_t[]", out.n_named)

@@ -148,7 +148,7 @@ def _room(array: Pointer[int], type_: str, used: int, need: int) -> Pointer[int]
     """`array`, or a copy of its first `used` items in an array of twice the size."""
     if need <= len(array):
         return array
-    larger: Pointer[int] = ffi.new(type_, 2 * need)
+    larger = ffi.new(type_, 2 * need)
     ffi.memmove(larger, array, used * ffi.sizeof(ffi.typeof(array).item))
     return larger
 

@@ -14,9 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.owner import owned
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
 
 BY = {
     "function": lib.FP_COARSE_BY_FUNCTION,
@@ -42,6 +46,14 @@ def coarse(batches: Iterable[Batch], model: Model, by: str) -> Iterator[Batch]:
         check_sums(lib.fp_coarse_batch(c, batch.c, err), err, model, f"costs by {by}", types)
         yield batch
         batch.set_values(n_values)
+
+
+def by_function(seen: bytes, model: Model) -> Pointer[int]:
+    """By function of the model: the one that rows by function have for it; 0 if its byte in `seen` is 0."""
+    c = owned(lib.fp_coarse_new(model.c, BY["function"]), lib.fp_coarse_free, "the functions of a graph")
+    err, found = ffi.new("struct fp_err *"), ffi.new("uint32_t[]", len(seen))
+    check_sums(lib.fp_coarse_functions(c, seen, len(seen), found, err), err, model, "costs by function", [])
+    return found
 
 
 def subtracted(batches: Iterable[Batch], model: Model) -> Iterator[Batch]:

@@ -91,8 +91,7 @@ def _unversioned(f: _Function) -> bytes:
 class Pairs:
     """Pairs functions: pass all rows of both sides through `noted`, call `find`, then pass them through `replaced`.
 
-    `counts`: how many functions (files, objects) were paired by each rule.  `replacements`: functions and their
-    counterparts.
+    `counts`: how many functions (files, objects) were paired by each rule.
     """
 
     def __init__(self, model: Model) -> None:
@@ -100,7 +99,6 @@ class Pairs:
         self._c = owned(lib.fp_pair_new(model.c), lib.fp_pair_free, "the functions of two profiles")
         self._err = ffi.new("struct fp_err *")
         self.counts: Counter[str] = Counter()
-        self.replacements: dict[int, int] = {}
 
     def __bool__(self) -> bool:
         """Whether rows need new ids."""
@@ -122,6 +120,10 @@ class Pairs:
         for batch in batches:
             self._check(lib.fp_pair_batch(self._c, batch.c, self._err))
             yield batch
+
+    def replace(self, functions: Pointer[int]) -> None:
+        """Replaces functions of the old side by their counterparts.  Call it after `find`."""
+        lib.fp_pair_functions(self._c, functions, len(functions))
 
     def _check(self, status: int) -> None:
         check_sums(status, self._err, self._model, "functions of two profiles", [])
@@ -160,11 +162,8 @@ class Pairs:
         """Replace ids of the old side by the new side's id."""
         replace = lib.fp_pair_file if files else lib.fp_pair_function
         for i in olds:
-            if i not in news:
-                if not files:
-                    self.replacements[i] = news[0]
-                if replace(self._c, i, news[0]):
-                    raise MemoryError("no memory for pairs of functions")
+            if i not in news and replace(self._c, i, news[0]):
+                raise MemoryError("no memory for pairs of functions")
         if rule:
             self.counts[rule] += 1
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from copy import copy
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Merger, NamedTuple, Pull, Self
+from fastprof.core._typing import TYPE_CHECKING, Generic, Merger, NamedTuple, Pull, Self
 from fastprof.core.owner import owned
 from fastprof.core.spill import Spilled, not_cleared
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
+    from fastprof.core._c import Pointer, fp_merge
 
 _CHUNK = 256 * 1024  # bytes moved at a time when a run is written
 _WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, by default
@@ -70,7 +70,7 @@ class Runs:
         return items - items % self.width
 
 
-class Sorted(Runs):
+class Sorted(Runs, Generic[Merger]):
     """Sorted runs.  A subclass merges them."""
 
     def new(self, n: int) -> Merger:
@@ -92,7 +92,7 @@ class Sorted(Runs):
         other.runs, other.file = runs, Spilled()
         return other
 
-    def merge(self, *others: Pull, windows: int = _WINDOWS) -> Merge:
+    def merge(self, *others: Pull, windows: int = _WINDOWS) -> Merge[Merger]:
         """A merge of all runs, and of `others` as further runs that need not go through the file.  `windows`: total
         size of the windows in bytes."""
         return Merge(self, others, windows)
@@ -104,7 +104,7 @@ class Sorted(Runs):
         self.runs, self.file = joined.runs, joined.file
 
 
-class Words(Sorted):
+class Words(Sorted["fp_merge"]):
     """Runs of records of words, whose counters are added up (csrc/core/merge.h)."""
 
     def __init__(self, width: int, *, kept: int = 0, signed: bool = False) -> None:
@@ -115,22 +115,22 @@ class Words(Sorted):
         """Set the words of the following records.  Earlier records have 0 in additional words."""
         self.width = max(width, self.width)
 
-    def new(self, n: int) -> Merger:
+    def new(self, n: int) -> fp_merge:
         merge = owned(lib.fp_merge_new(n, self.width, self._kept, self._signed), lib.fp_merge_free, "the merge of runs")
         for i, run in enumerate(self.runs):
             if run.width != self.width:
                 merge.runs[i].width = run.width
         return merge
 
-    def merged(self, merge: Merger, to: Pointer[int], n: int) -> tuple[int, int]:
+    def merged(self, merge: fp_merge, to: Pointer[int], n: int) -> tuple[int, int]:
         got = ffi.new("size_t *")
         return lib.fp_merge_pull(merge, to, n, got), int(got[0])
 
 
-class Merge:
+class Merge(Generic[Merger]):
     """The runs as one sorted stream of records.  `c` is the C struct that merges them."""
 
-    def __init__(self, runs: Sorted, others: Sequence[Pull], windows: int) -> None:
+    def __init__(self, runs: Sorted[Merger], others: Sequence[Pull], windows: int) -> None:
         self._runs, self._others = runs, others
         n_runs = len(runs) + len(others)
         self.c = runs.new(n_runs)

@@ -64,7 +64,8 @@ def repeated(
     A part and those that it continues become one.
     """
     sums = StackSums(model, options, log, holds)
-    current, n_values, columns = -1, 0, ffi.NULL
+    current, n_values = -1, 0
+    columns: Pointer[int] = ffi.NULL
     types: list[ValueType] = []
     order = list[int]()
     for batch in batches:

@@ -156,8 +156,8 @@ class Images:
         return reason
 
     def _read_elf(self, loaded: Loaded, data: Pointer[int]) -> str:
-        c, nothing = loaded.c, ffi.NULL
-        n = self._counted(lib.fp_oprofile_image_elf(c, data, len(data), nothing, 0, loaded.by_address))
+        c = loaded.c
+        n = self._counted(lib.fp_oprofile_image_elf(c, data, len(data), ffi.NULL, 0, loaded.by_address))
         elf = None
         if n == 0 or (n > 0 and self.lines and (c.has_debug or c.has_link)):
             from fastprof.symbols.elf import ET_REL

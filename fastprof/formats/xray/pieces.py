@@ -260,7 +260,7 @@ class _Piece(Encoded):
                 shares.decoders[share] = _Decoder(shares.reader, share, self._c_shares, shares.awaited)
         c = shares.decoders[share].c
         lib.fp_xray_share_take(c, self.c_piece, self.number, self._firsts[share], self._end)
-        feed: fp_feed = ffi.addressof(c, "feed")
+        feed = ffi.addressof(c.feed)
         return feed
 
     def answer(self, share: int) -> bool:
@@ -268,7 +268,7 @@ class _Piece(Encoded):
         c, buffer = decoder.c, self.number + decoder.c.next
         if c.feed.status != lib.FP_ASK:
             shares.wait_for_turn(share, buffer)  # earlier errors are reported first
-            check(c.feed.status, ffi.addressof(c, "err"), shares.reader.source.name, shares.reader.format)
+            check(c.feed.status, ffi.addressof(c.err), shares.reader.source.name, shares.reader.format)
         if c.passed:
             shares.moved()
             return False

@@ -67,7 +67,7 @@ class Shown:
         self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
         self._has_labels = False  # labels to show
         self._arcs = ffi.new("struct fp_listed_arc[]", lib.FP_LISTED * lib.FP_LISTED_VALUES)
-        self.labels = Labels(model, ffi.addressof(self.contexts, "labels"), self._fits, self._err)
+        self.labels = Labels(model, ffi.addressof(self.contexts.labels), self._fits, self._err)
         self.estimated = False
         self.times: Times | None = None
         self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
