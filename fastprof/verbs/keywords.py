@@ -343,6 +343,7 @@ class BatchConvertOptions(InfoOptions, total=False):
     retry_errors: bool
     dry_run: bool
     partition: str | None
+    append: bool
     set_label: Sequence[str]
     label_path: str | None
     label_input: bool

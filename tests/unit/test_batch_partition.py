@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,37 @@ def test_other_labels_of_the_same_files_are_refused() -> None:
         convert(label_path=None, labels_from="hosts.csv", partition="host")
     Path("out/host=c/%5Fany.folded.parquet").unlink()
     assert convert(label_path=None, labels_from="hosts.csv", partition="host").earlier == 8
+
+
+def test_other_inputs_are_added_on_request_only() -> None:
+    shutil.copytree("dumps", "monday")
+    convert()
+    given: dict[str, Any] = {"to": "parquet", "jobs": 1, "label_path": "*/{host}/{date}.folded"}
+
+    def other(**options: Any) -> Any:
+        return fastprof.batch_convert("monday", "out", **given, **options)
+
+    says = r"out: the dataset has rows of another input, \S+/dumps/\S+ \(host=\S+\); append=True adds to it"
+    for options in ({}, {"dry_run": True}, {"shard": (1, 2)}):
+        with pytest.raises(UsageError, match=says):
+            other(partition="host,date", **options)
+    with pytest.raises(UsageError, match=r"host=\S+ was made with partition=host,date of another input, \S+/dumps/"):
+        other(partition="host", append=True)
+    with pytest.raises(UsageError, match=r"host=\S+ was made with partition=host,date of another input, \S+/dumps/"):
+        other()
+    assert len(paths()) == 9
+    os.remove("dumps/web1/0314.folded")  # its row remains, but it is of the same inputs
+    assert convert().earlier == 8
+    for path in Path("monday").rglob("*.folded"):
+        path.rename(path.with_name("m" + path.name))
+    log = other(partition="host,date", append=True)
+    assert log.statuses == {"ok": 9} and len(paths()) == 18
+    assert other(partition="host,date", append=True).earlier == 9
+    with pytest.raises(UsageError, match="append=True adds to a dataset: it needs partition="):
+        other(append=True)
+    assert fastprof.batch_convert("monday", "plain", to="parquet", jobs=1).statuses == {"ok": 9}
+    with pytest.raises(UsageError, match=r"parquet was made without partition= of another input, \S+/monday/"):
+        convert("plain")
 
 
 @pytest.mark.parametrize(

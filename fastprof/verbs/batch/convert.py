@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from fastprof import plan
@@ -36,6 +36,7 @@ from fastprof.verbs.batch.files import (
     refuse_bad_names,
     without_collisions,
 )
+from fastprof.verbs.batch.hashes import Hashes
 from fastprof.verbs.batch.jobs import (
     CRASHED,
     ERROR,
@@ -127,6 +128,14 @@ PARTITION: Option[str | None] = Option(
     details="OUTDIR becomes a dataset in Hive's layout, KEY=VALUE/NAME.parquet.  The labels are those of inputs: "
     "--label-path and others.",
 )
+APPEND = Option(
+    "append",
+    Switch(),
+    False,
+    group="batch",
+    help="add to a dataset that has files of other inputs",
+    details="Without it --partition refuses such a folder.",
+)
 FINDING = (INCLUDE, EXCLUDE)
 _SERVED = 16  # requests at a time
 RUNNING = (PLAN, SHARD, ENGINE, JOBS, RETRIES, TIMEOUT, RETRY_ERRORS, DRY_RUN)
@@ -134,7 +143,7 @@ RUNNING = (PLAN, SHARD, ENGINE, JOBS, RETRIES, TIMEOUT, RETRY_ERRORS, DRY_RUN)
 
 def options() -> list[Option[Any]]:
     """The options of `fastprof batch convert`."""
-    return [*FINDING, *RUNNING, PARTITION, *plan.known_options()]
+    return [*FINDING, *RUNNING, PARTITION, APPEND, *plan.known_options()]
 
 
 class BatchLog:
@@ -249,15 +258,19 @@ def batch_convert(
     _refuse_within(paths, outdir)
     with readable(outdir) as there:
         refuse_other_shards(outdir, manifests(there), shard)
-        files, plan_digest = _files_of(shard, paths, outdir, suffix, chosen, log)
+        files, plan_digest, known = _files_of(shard, paths, outdir, target, chosen, log)
         files = partition.placed(files, log.warn) if partition else files
         outputs = {file.name + suffix for file in files}
         before = records_by_output(manifests_for(there, shard, plan_digest), None if target.holds.table else outputs)
     workers = chosen[JOBS] or workers_for(files, outdir)
     common = _common(to, from_, reading_options(chosen), workers, partition.keys if partition else [])
     size_of, key_of = _size_in(outdir, before), keys_by_input(common["key"], chosen)
-    if target.holds.table:
-        _refuse_moved(outdir, outputs, files, before, size_of, suffix, plain=not partition)
+    if target.holds.table and before:
+        from fastprof.verbs.batch.dataset import Dataset  # loaded for tables only
+
+        dataset = Dataset(outdir, partition.keys if partition else None, before, size_of, suffix)
+        dataset.refuse_moved(outputs, files)
+        dataset.refuse_others(known.missing, paths, append=chosen[APPEND])
     for file in refreshed(files) if chosen[PLAN] else files:
         job = _job(file, os.path.join(outdir, file.name + suffix), common, key_of(file.path))
         record = before.get(file.name + suffix)
@@ -288,44 +301,11 @@ def _job(file: File, output: str, common: Mapping[str, Any], key: str) -> Job:
     return {"input": file.path, "size": file.size, "mtime_ns": file.mtime_ns, "output": output, **common, "key": key}
 
 
-def _refuse_moved(
-    outdir: str,
-    outputs: set[str],
-    files: Iterable[File],
-    before: Mapping[str, Record],
-    size_of: Callable[[str], int],
-    suffix: str,
-    *,
-    plain: bool,
-) -> None:
-    """Refuse a dataset with other outputs of the same files: their rows would count twice.  A `plain` run, without
-    --partition, refuses partitioned ones.
-
-    Errors: UsageError."""
-    inputs = {file.path for file in files}
-    moved = []
-    for output, record in before.items():
-        is_other = output not in outputs and output.endswith(suffix) and record.get("input") in inputs
-        if is_other and ("=" in output.partition("/")[0] or not plain):
-            with suppress(OSError, LookupError):  # it is gone
-                size_of(output)
-                moved.append(output)
-    if moved:
-        what = (
-            "{outdir}: {n} of the same inputs with other labels, first {first}: their rows would count twice; "
-            "remove them, or choose another folder"
-        )
-        if plain:
-            what = (
-                "{outdir}: {n} of the same inputs made with {--partition}, first {first}: their rows would count "
-                "twice; give {--partition} again, or choose another folder"
-            )
-        raise UsageError(Message(what, outdir=outdir, n=counted(len(moved), "output"), first=min(moved)))
-
-
 def _partition(chosen: Options, target: Format) -> Partition | None:
     keys = chosen[PARTITION]
     if keys is None:
+        if chosen[APPEND]:
+            raise UsageError(Message("{--append} adds to a dataset: it needs {--partition}"))
         return None
     from fastprof.verbs.batch.partition import Partition  # loaded for datasets only
 
@@ -333,14 +313,22 @@ def _partition(chosen: Options, target: Format) -> Partition | None:
 
 
 def _files_of(
-    shard: tuple[int, int], paths: list[str], outdir: str, suffix: str, chosen: Options, log: BatchLog
-) -> tuple[list[File], str]:
-    """The files of a shard, and the digest of the plan."""
-    found = chosen_files(paths, chosen, log)
+    shard: tuple[int, int], paths: list[str], outdir: str, target: Format, chosen: Options, log: BatchLog
+) -> tuple[list[File], str, Hashes]:
+    """The files of a shard, the digest of the plan, and, for a table, hashes of the paths of all shards."""
+    found, known = chosen_files(paths, chosen, log), Hashes()
     if isinstance(found, list):
         refuse_bad_names(found)
-    files = of_shard(without_collisions(found, outdir, suffix), shard, frozen=isinstance(found, Plan))
-    return files, found.digest if isinstance(found, Plan) else ""
+
+    def remembered(files: Iterable[File]) -> Iterator[File]:
+        for file in files:
+            known.add(hash(file.path))
+            yield file
+
+    every: Iterable[File] = without_collisions(found, outdir, target.suffixes[0])
+    every = remembered(every) if target.holds.table else every
+    files = of_shard(every, shard, frozen=isinstance(found, Plan))
+    return files, found.digest if isinstance(found, Plan) else "", known
 
 
 def paths_of(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -430,7 +418,7 @@ def batch_plan(
 
 def reading_options(chosen: Options) -> dict[str, Any]:
     """The options for reading and writing each file."""
-    own = {option.name for option in (*FINDING, *RUNNING, PARTITION)}
+    own = {option.name for option in (*FINDING, *RUNNING, PARTITION, APPEND)}
     return {name: value for name, value in chosen.given.items() if name not in own}
 
 

@@ -37,3 +37,10 @@ class Hashes:
     def any_of(self, keys: Set[int]) -> bool:
         """Whether any of these was added."""
         return any(not keys.isdisjoint(bucket) for bucket in self._buckets)
+
+    def missing(self, keys: Set[int]) -> set[int]:
+        """Those of `keys` that were not added."""
+        found = {*keys}
+        for bucket in self._buckets:
+            found.difference_update(bucket)
+        return found
