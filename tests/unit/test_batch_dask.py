@@ -80,7 +80,7 @@ def worker(cluster: Any, folder: Path) -> Iterator[Worker]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(engines, "_TOGETHER", 3)  # enough tasks for all workers
+    monkeypatch.setattr(engines, "_LEAST", 3 * engines._START)  # enough tasks for all workers
     monkeypatch.setattr(engines, "_SECONDS_TO_SEE", 0.3)
     for number in range(N):
         path = tmp_path / f"in/host{number % 2}/{number}.callgrind"

@@ -27,7 +27,7 @@ from fastprof.core.options import (
     checked,
 )
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import Message, counted, spelled
+from fastprof.core.words import Message, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
     File,

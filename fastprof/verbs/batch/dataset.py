@@ -58,8 +58,8 @@ class Dataset:
     def refuse_others(self, missing: Callable[[Set[int]], set[int]], given: Iterable[str], *, append: bool) -> None:
         """Refuse outputs of other inputs in one dataset, except with `append` those with the same keys.
 
-        `missing`: which hashes of paths are not of inputs of this batch.  Inputs below `given` folders belong to it, too,
-        even if they are gone.
+        `missing`: which hashes of paths are not of inputs of this batch.  Inputs below `given` folders belong to it,
+        too, even if they are gone.
         Errors: UsageError."""
         inputs = {hash(path): path for path in map(_input_of, self._before.values())}
         below = tuple(given if is_url(given) else os.path.join(os.path.abspath(given), "") for given in given)

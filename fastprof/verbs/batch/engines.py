@@ -5,12 +5,16 @@ An engine has `run(jobs)`, which yields the record of each job as it is done, an
 
 from __future__ import annotations
 
+import heapq
+import logging
 import os
 import re
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from importlib import import_module
+from queue import Empty, SimpleQueue
 from types import TracebackType
 
 from fastprof.core._typing import Any
@@ -19,17 +23,21 @@ from fastprof.core.log import Warn
 from fastprof.core.options import Option, Text
 from fastprof.core.urls import is_url
 from fastprof.core.words import Message, install
-from fastprof.verbs.batch.files import state
-from fastprof.verbs.batch.jobs import CONVERT, CRASHED, ERROR, Job, Record, crashed, failed, is_of_the_file, outputs_of
+from fastprof.verbs.batch.jobs import CONVERT, ERROR, Job, Record, crashed, is_of_the_file
 from fastprof.verbs.batch.pool import Pool
-from fastprof.verbs.batch.proof import Proof, absolute, proof_of, seen, why_unproven
+from fastprof.verbs.batch.proof import Proof, absolute, proof_of, seen
+from fastprof.verbs.batch.task import end, work
 from fastprof.verbs.reported import REPORTED
 
 LOCAL = "local"
-_TOGETHER = 50  # minimum jobs per task: jobs of a task share cached symbols
+_START = 1 << 18  # the time for a small file, in bytes of a large one
+_LEAST, _MOST = 1 << 22, 1 << 28  # bytes of a task: for less, Dask costs more than the task; more cannot be balanced
+_EACH = 4  # tasks for each thread, between these limits
+_AT_LEAST = 64  # tasks, within them: workers may be started later
 _TRIES = 2  # number of workers that try a file before this machine does
-_SECONDS_TO_CONNECT = 30
-_SAME_TIME_NS = 10**9  # file systems round times
+_SECONDS_TO_CONNECT = 10
+_SECONDS_WITHOUT_WORKERS = 20.0
+_SECONDS_TO_CLOSE = 2
 _SECONDS_TO_SEE = 10.0  # timeout for an output of a worker to become visible
 
 
@@ -70,8 +78,7 @@ def begun(
 
 
 class Dask:
-    """Runs jobs as tasks of Dask.  Within a task, a pool worker runs them, because a file may crash its process, and
-    Dask would give up the whole task.  A task whose Dask worker is lost goes to another one.
+    """Runs jobs as tasks of Dask (task.py).  A task whose Dask worker is lost goes to another one.
 
     A worker first proves that it sees the same files (proof.py), for which this process writes a token into `folder`;
     without proof it is not used, and its tasks go to others.  Each output is checked from here.  A job whose output is
@@ -88,17 +95,22 @@ class Dask:
             ) from None
         self._folder, self._warn = folder, warn
         self._how = how  # the keywords of Pool
-        self._together = _TOGETHER if how["function"] == CONVERT else 1
+        self._run = os.urandom(8).hex()
         self._left_out: dict[str, str] = {}  # workers, and why
         self._failing = set[str]()  # workers with a rejected output or error
         self._tried: dict[str, set[str]] = {}  # by output: the workers that tried it
+        self._done: SimpleQueue[Any] = SimpleQueue()  # futures
+        self._tasks: dict[Any, list[Job]] = {}  # the jobs of each future
         self._cluster: Any = None
         address = (
             engine.replace("dask://", "tcp://") if "://" in engine else distributed.config.get("scheduler-address")
         )
         if address is None:
-            quiet = {"dashboard_address": None, "silence_logs": "CRITICAL"}
+            quiet = {"dashboard_address": ":0", "silence_logs": "CRITICAL"}
             self._cluster = distributed.LocalCluster(n_workers=n, host="127.0.0.1", threads_per_worker=1, **quiet)
+        self._logger = logging.getLogger("distributed.client")
+        self._level = self._logger.level
+        self._logger.setLevel(logging.CRITICAL)  # a lost scheduler is reported here, without a traceback
         try:
             self._client = distributed.Client(
                 address or self._cluster, timeout=_SECONDS_TO_CONNECT, set_as_default=False
@@ -112,43 +124,70 @@ class Dask:
         """Like `Pool.run`, but each output is synchronized by its worker: this machine cannot do it for others.
         Errors: FastprofError if Dask fails, or if no worker sees the files."""
         distributed: Any = import_module("distributed")
-        waiting = [{**job, "durable": True, "output": absolute(job["output"])} for job in jobs]
-        n = max(1, len(waiting) // self._together)
+        more = iter(jobs)
         here: list[Job] = []  # jobs for this machine
+        waiting = [*map(_for_others, more)]
+        threads = sum(self._client.nthreads().values())
         with proof_of(waiting, self._folder) as proof:
-            done = distributed.as_completed([], loop=self._client.loop)
-            tasks: dict[Any, list[Job]] = {}
-
-            def submit(task: list[Job], workers: list[str] | None) -> None:
-                # only a preference: Dask must not wait for these workers if all are lost
-                on = {"workers": workers, "allow_other_workers": True} if workers else {}
-                future = self._client.submit(work, task, self._how, proof, pure=False, **on)
-                tasks[future] = task
-                done.add(future)
-
-            # the largest come first, so each task gets some of them
-            for task in [waiting[i::n] for i in range(n)] if waiting else []:
-                submit(task, None)
-            for future in done:
-                task = tasks.pop(future)
+            for task in tasks_of(waiting, threads) if self._how["function"] == CONVERT else [[job] for job in waiting]:
+                self._submit(task, proof)
+            while self._tasks:
+                future = self._next()
+                task = self._tasks.pop(future)
                 try:
                     result = future.result()
                 except distributed.KilledWorker:
                     for job in task:
                         yield crashed(job, "the Dask workers that read it were lost", 1)
                     continue
-                except Exception as error:
+                except (Exception, CancelledError) as error:
+                    self._check()
                     raise FastprofError(f"Dask: {type(error).__name__}: {error}") from None
                 records = self._accepted(result)
                 yield from records.values()
                 left = [job for job in task if job["output"] not in records]
                 for workers, again in self._elsewhere(left):
                     if workers:
-                        submit(again, workers)
+                        self._submit(again, proof, workers)
                     else:
                         here += again
+                for job in more:  # those that waited for these records
+                    self._submit([_for_others(job)], proof)
         with Pool(1, **self._how) as pool:
             yield from pool.run(here)
+            yield from pool.run(more)
+
+    def _submit(self, task: list[Job], proof: Proof, workers: list[str] | None = None) -> None:
+        # only a preference: Dask must not wait for these workers if all are lost
+        on = {"workers": workers, "allow_other_workers": True} if workers else {}
+        future = self._client.submit(work, task, self._run, self._how, proof, pure=False, **on)
+        self._tasks[future] = task
+        future.add_done_callback(self._done.put)
+
+    def _next(self) -> Any:
+        """The next future that is done.  Errors: FastprofError if none can be any more."""
+        alone_since: float | None = None
+        while True:
+            try:
+                return self._done.get(timeout=1.0)
+            except Empty:
+                self._check()
+                try:
+                    workers = self._client.nthreads()
+                except Exception:  # the connection was lost meanwhile
+                    continue
+                now = time.monotonic()
+                alone_since = None if workers else alone_since or now
+                if alone_since and now - alone_since >= _SECONDS_WITHOUT_WORKERS:
+                    raise FastprofError(
+                        f"Dask: {self._client.scheduler.address} has had no workers for "
+                        f"{_SECONDS_WITHOUT_WORKERS:g} s; start some with `dask worker`"
+                    ) from None
+
+    def _check(self) -> None:
+        """Errors: FastprofError if the scheduler is lost."""
+        if self._client.status != "running":
+            raise FastprofError("Dask: the scheduler is lost; run the same command again to continue")
 
     def _accepted(self, result: dict[str, Any]) -> dict[str, Record]:
         """The records of a task that are valid for this machine, by output."""
@@ -200,9 +239,34 @@ class Dask:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._client.close()  # cancels pending tasks
+        if self._client.status == "running":
+            with suppress(Exception):  # a worker that is lost meanwhile has no pools
+                self._client.run(end, self._run, on_error="ignore")
+        self._client.close(timeout=_SECONDS_TO_CLOSE)  # cancels pending tasks
         if self._cluster is not None:
             self._cluster.close()
+        self._logger.setLevel(self._level)
+
+
+def tasks_of(jobs: list[Job], threads: int) -> list[list[Job]]:
+    """Jobs divided into tasks that take about as long as each other; each begins with its largest file.
+
+    10,000 files of 1 KB on 32 threads: 128 tasks of 78 files.  20 files of 1 GB: 20 tasks.  9 files of 1 KB: one.
+    """
+    costs = [job["size"] + _START for job in jobs]
+    total = sum(costs)
+    n = max(total // _MOST, min(max(_EACH * threads, _AT_LEAST), total // _LEAST), 1)
+    loads = [(0, i) for i in range(min(n, len(jobs)))]
+    tasks: list[list[Job]] = [[] for _ in loads]
+    for cost, job in sorted(zip(costs, jobs, strict=True), key=lambda one: -one[0]):
+        load, i = loads[0]
+        tasks[i].append(job)
+        heapq.heapreplace(loads, (load + cost, i))
+    return tasks
+
+
+def _for_others(job: Job) -> Job:
+    return {**job, "durable": True, "output": absolute(job["output"])}
 
 
 def _is_here(path: str, expected: list[Any], seconds: float) -> bool:
@@ -217,43 +281,3 @@ def _is_here(path: str, expected: list[Any], seconds: float) -> bool:
         if time.monotonic() >= end:
             return False
         time.sleep(min(0.1, seconds))
-
-
-_proven: set[str] = set()  # texts of proofs, in a worker of Dask
-
-
-def work(jobs: list[Job], how: dict[str, Any], proof: Proof) -> dict[str, Any]:
-    """A task, on a worker of Dask: its address, why it cannot do such tasks, and the records of its jobs."""
-    distributed: Any = import_module("distributed")
-    worker = distributed.get_worker().address
-    unproven = None if proof["text"] in _proven else why_unproven(proof)
-    if unproven:
-        return {"worker": worker, "unproven": unproven, "records": []}
-    _proven.add(proof["text"])
-    others = [record for job in jobs if (record := _of_another_file(job))]
-    outputs = {record["output"] for record in others}
-    with Pool(1, **how) as pool:
-        records = [*others, *pool.run([job for job in jobs if job["output"] not in outputs])]
-    for record in records:
-        if record["status"] not in (ERROR, CRASHED):
-            record["seen"] = [[path, _seen_or_not(path)] for path in outputs_of(record)]
-    if any(record["status"] == ERROR and not is_of_the_file(record) for record in records):
-        unproven = why_unproven(proof)  # folders may have vanished since then
-    return {"worker": worker, "unproven": unproven, "records": records}
-
-
-def _of_another_file(job: Job) -> Record | None:
-    """An error if the input exists, but differs from what the job's creator saw."""
-    size, mtime_ns = state(job["input"]) if job["mtime_ns"] else (0, 0)
-    if not mtime_ns or (size == job["size"] and abs(mtime_ns - job["mtime_ns"]) < _SAME_TIME_NS):
-        return None  # reading it reports that it is missing
-    record = failed(job, f"{job['input']} is a different file there")
-    record["error"]["retry"] = True
-    return record
-
-
-def _seen_or_not(path: str) -> list[Any]:
-    try:
-        return seen(path)
-    except (OSError, FastprofError) as error:
-        return [-1, str(error)]

@@ -116,7 +116,7 @@ def crashed(job: Job, why: str, tries: int) -> Record:
 
 def outputs_of(record: Record) -> list[str]:
     """The paths of the outputs."""
-    return [str(one["output"]) for one in record.get("files") or [record]]
+    return [str(one["output"]) for one in record.get("files", [record])]
 
 
 def identity(job: Job) -> Record:

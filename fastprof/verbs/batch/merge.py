@@ -18,6 +18,7 @@ import json
 import os
 import shutil
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from hashlib import blake2b
@@ -73,6 +74,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from fastprof.verbs.keywords import BatchMergeOptions
+
+_LOOKS = 64  # files whose views one job finds
 
 FAN_IN = Option(
     "fan_in",
@@ -187,19 +190,34 @@ class _Tree:
         self._folder = absolute(output) + ".partials"
         self._files = files
         self._idle: list[set[str]] = []
+        self._of_files = set[str]()  # partials of the first level
         text = json.dumps([__version__, target.name, from_, self._options], sort_keys=True)
         self._key = blake2b(text.encode(), digest_size=8).hexdigest()
 
     def merged(self) -> Log:
-        ahead = Ahead([file.path for file in self._files if is_object(file.path)])
-        views = {file: self._view(file, ahead) for file in self._files}
-        ahead.close()
-        view = self._target.view_for(views.values())
+        n = self._workers
+        how: dict[str, Any] = {
+            "retries": self._chosen[RETRIES],
+            "timeout": self._chosen[TIMEOUT],
+            "folder": self._folder,
+            "warn": self._log.warn,
+        }
+        function = f"{merge_one.__module__}:{merge_one.__name__}"
+        with begun(self._chosen[ENGINE], n, **how, function=function) as engine:
+            level, jobs = self._jobs(self._views(engine))
+            if not is_url(self._folder):
+                _make(self._folder)
+            self._run(engine, jobs)
+        return self._last(level)
+
+    def _jobs(self, views: list[str]) -> tuple[dict[str, list[tuple[str, str]]], list[Job]]:
+        """The inputs of the last merge by kind, each with its proof, and the jobs that make them, inputs first."""
+        view = self._target.view_for(views)
         if view == "timeline":
             raise UsageError("a merge tree does not merge timelines: use `fastprof merge`")
         level, labels_of = {}, keys_by_input("", self._chosen)
         for kind in (view, "stacks"):
-            mine = [file for file in self._files if _kind(views[file], view) == kind]
+            mine = [file for file, one in zip(self._files, views, strict=True) if _kind(one, view) == kind]
             # without a time, a partial may be of other contents of the same size
             times = [file.mtime_ns or os.urandom(8).hex() for file in mine]
             level[kind] = [
@@ -208,35 +226,27 @@ class _Tree:
             ]
         if view == "graph" and level["stacks"]:
             self._refuse_parts_of_stacks()
-        fan_in = self._chosen[FAN_IN]
-        first = True
-        n = self._workers
-        how: dict[str, Any] = {
-            "retries": self._chosen[RETRIES],
-            "timeout": self._chosen[TIMEOUT],
-            "folder": self._folder,
-            "warn": self._log.warn,
-        }
-        with begun(self._chosen[ENGINE], n, **how, function=f"{merge_one.__module__}:{merge_one.__name__}") as engine:
-            if not is_url(self._folder):
-                _make(self._folder)
-            while first or max(map(len, level.values())) > fan_in:
-                jobs = []
-                for kind, members in level.items():
-                    groups = [members[i : i + fan_in] for i in range(0, len(members), fan_in)]
-                    made = [self._job(group, kind, kind == view, first) for group in groups]
-                    level[kind] = [(job["output"], job["key"]) for job in made]
-                    jobs += made
-                self._run(engine, jobs, first)
-                first = False
-        idle = self._not_given(first)
+        fan_in, jobs = self._chosen[FAN_IN], list[Job]()
+        while not jobs or max(map(len, level.values())) > fan_in:
+            first = not jobs
+            for kind, members in level.items():
+                groups = [members[i : i + fan_in] for i in range(0, len(members), fan_in)]
+                made = [self._job(group, kind, kind == view, first) for group in groups]
+                level[kind] = [(job["output"], job["key"]) for job in made]
+                jobs += made
+                if first:
+                    self._of_files.update(job["output"] for job in made)
+        return level, jobs
+
+    def _last(self, level: dict[str, list[tuple[str, str]]]) -> Log:
+        idle = self._not_given(first=False)
         log = converted(
             [path for members in level.values() for path, _ in members],
             self._output,
             None,
             self._target.name,
             None,
-            self._once(first),
+            self._once(first=False),
             merge=True,
             idle=lambda option: idle.add(option.flag),
         )
@@ -261,11 +271,27 @@ class _Tree:
                     )
                 )
 
-    def _view(self, file: File, ahead: Ahead) -> str:
-        options = checked(self._options, plan.known_options())
-        reader = open_reader(file.path, self._from, Model(), options, Log(), ahead=ahead)
-        with reader.source:
-            return reader.view
+    def _views(self, engine: Any) -> list[str]:
+        """The view of each file, found by workers.  Errors: FastprofError for the first file that cannot be read."""
+        paths = [file.path for file in self._files]
+        common = {"size": 0, "mtime_ns": 0, "key": "", "from": self._from, "options": self._options, "durable": False}
+        jobs = [
+            {
+                "input": paths[i],
+                "inputs": paths[i : i + _LOOKS],
+                "output": f"{self._folder}/{i}",
+                "look": True,
+                **common,
+            }
+            for i in range(0, len(paths), _LOOKS)
+        ]
+        found = {record["input"]: record for record in engine.run(jobs)}
+        views: list[str] = []
+        for record in (found[job["input"]] for job in jobs):
+            if "error" in record:
+                raise FastprofError(message_of(record["error"]))
+            views += record["views"]
+        return views
 
     def _once(self, first: bool) -> dict[str, Any]:
         once = {option.name for option in _ONCE}
@@ -293,30 +319,64 @@ class _Tree:
             "durable": False,
         }
 
-    def _run(self, engine: Any, jobs: list[Job], first: bool) -> None:
-        """Run the jobs whose partials are missing.  Errors: FastprofError for the first that fails."""
+    def _run(self, engine: Any, jobs: list[Job]) -> None:
+        """Run the jobs whose partials are missing, each once its inputs are there.  Errors: FastprofError for the
+        first that fails."""
         todo = []
         n_done = 0
         for job in jobs:
             record = _earlier(job)
             if record and _is_whole(job["output"]):
-                self._take(record, first)
+                self._take(record)
                 n_done += 1
             else:
                 todo.append(job)
         if self._progress is not None:
             self._progress(n_done, len(jobs))
-        for record in engine.run(todo):
-            self._take(record, first)
+        ready = _Ready(todo)
+        for record in engine.run(ready):
+            self._take(record)
+            ready.done(record["output"])
             n_done += 1
             if self._progress is not None:
                 self._progress(n_done, len(jobs))
 
-    def _take(self, record: Record, first: bool) -> None:
+    def _take(self, record: Record) -> None:
         if "error" in record:
             raise FastprofError(message_of(record["error"]))
-        self._idle.append({*record["idle"]} | self._not_given(first))
+        self._idle.append({*record["idle"]} | self._not_given(record["output"] in self._of_files))
         self._log.take_data(record["log"])
+
+
+class _Ready:
+    """The jobs whose inputs are there, as an iterator that goes on when `done` has added some."""
+
+    def __init__(self, jobs: list[Job]) -> None:
+        made = {job["output"] for job in jobs}
+        self._users: dict[str, Job] = {}  # by partial: the job that reads it
+        self._n_missing: dict[str, int] = {}  # by output of a job: its inputs that are not there
+        self._ready = deque[Job]()
+        for job in jobs:
+            missing = [path for path in job["inputs"] if path in made]
+            self._users.update(dict.fromkeys(missing, job))
+            self._n_missing[job["output"]] = len(missing)
+            if not missing:
+                self._ready.append(job)
+
+    def done(self, output: str) -> None:
+        user = self._users.get(output)
+        if user is not None:
+            self._n_missing[user["output"]] -= 1
+            if not self._n_missing[user["output"]]:
+                self._ready.append(user)
+
+    def __iter__(self) -> _Ready:
+        return self
+
+    def __next__(self) -> Job:
+        if not self._ready:
+            raise StopIteration
+        return self._ready.popleft()
 
 
 def _make(folder: str) -> None:
@@ -358,9 +418,11 @@ def _record_of(job: Job) -> str:
 
 
 def merge_one(job: Job) -> Record:
-    """Merge some files into a partial; returns its record.  Never raises an Exception."""
+    """Merge some files into a partial, or find their views; returns the record.  Never raises an Exception."""
     began = time.process_time()
     try:
+        if job.get("look"):
+            return _record(job, {"status": OK, "views": _views_of(job), "files": []}, began)
         idle: list[str] = []
         log = converted(
             job["inputs"],
@@ -374,18 +436,26 @@ def merge_one(job: Job) -> Record:
             idle=lambda option: idle.append(option.flag),
             of=(job["view"], _holds(formats.get(job["for"]))),
         )
-        found = {
-            "status": OK,
-            "idle": idle,
-            "log": log.data(),
-        }
-        record = _record(job, found, began)
+        record = _record(job, {"status": OK, "idle": idle, "log": log.data()}, began)
         with Sink(_record_of(job), durable=False) as sink:
             sink.write(json.dumps(record).encode())
             sink.commit()
         return record
     except Exception as error:
         return _record(job, {"status": ERROR, "error": of_error(job["input"], error)}, began)
+
+
+def _views_of(job: Job) -> list[str]:
+    options, views = checked(job["options"], plan.known_options()), []
+    ahead = Ahead([path for path in job["inputs"] if is_object(path)])
+    try:
+        for path in job["inputs"]:
+            reader = open_reader(path, job["from"], Model(), options, Log(), ahead=ahead)
+            with reader.source:
+                views.append(reader.view)
+    finally:
+        ahead.close()
+    return views
 
 
 def _record(job: Job, found: dict[str, Any], began: float) -> Record:
