@@ -106,7 +106,7 @@ class Dask:
             engine.replace("dask://", "tcp://") if "://" in engine else distributed.config.get("scheduler-address")
         )
         if address is None:
-            quiet = {"dashboard_address": ":0", "silence_logs": "CRITICAL"}
+            quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": "CRITICAL"}
             self._cluster = distributed.LocalCluster(n_workers=n, host="127.0.0.1", threads_per_worker=1, **quiet)
         self._logger = logging.getLogger("distributed.client")
         self._level = self._logger.level
