@@ -54,6 +54,45 @@ static inline const uint8_t *fp_decimal8(const uint8_t *p, uint64_t *to) {
     return fp_decimal(p, to);
 }
 
+static const uint64_t fp_tens[19] = {1,
+                                     10,
+                                     100,
+                                     1000,
+                                     10000,
+                                     100000,
+                                     1000000,
+                                     10000000,
+                                     100000000,
+                                     1000000000,
+                                     10000000000,
+                                     100000000000,
+                                     1000000000000,
+                                     10000000000000,
+                                     100000000000000,
+                                     1000000000000000,
+                                     10000000000000000,
+                                     100000000000000000,
+                                     1000000000000000000};
+
+/* Appends up to `most` digits before `end` to *v, eight at a time.  Returns their end.  More than 18 may overflow. */
+static inline const uint8_t *fp_digits(const uint8_t *p, const uint8_t *end, unsigned most, uint64_t *v) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    while (end - p >= 8) {
+        const uint64_t ones = 0x0101010101010101, w = fp_u64(p) ^ 0x30 * ones;
+        const uint64_t others = (w | (w + 0x76 * ones)) & 0x80 * ones; /* as in fp_decimal8 */
+        unsigned n = others ? fp_lowest_bit(others) / 8 : 8;
+        n = n < most ? n : most;
+        if (!n) return p;
+        *v = *v * fp_tens[n] + fp_digits8(p, n);
+        p += n;
+        most -= n;
+        if (n < 8) return p;
+    }
+#endif
+    for (; most && p < end && fp_is_digit(*p); p++, most--) *v = *v * 10 + (uint64_t)(*p - '0');
+    return p;
+}
+
 /* 0..15, or 16 if c is not a hexadecimal digit. */
 static inline unsigned fp_nibble(uint8_t c) {
     const unsigned digit = (unsigned)c - '0', letter = ((unsigned)c | 0x20) - 'a';

@@ -5,7 +5,7 @@
 enum { VALUE = 0, ELEMENT, NEXT_ELEMENT, FIRST_KEY, NEXT_KEY, MEMBER, COMMA, NOTHING };
 
 static int is_blank(uint8_t c) {
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r');
 }
 
 static int fail(const struct fp_in *in, size_t at, const char *want, struct fp_err *err) {
@@ -22,14 +22,27 @@ static int has_four_digits(const uint8_t *p, size_t n) {
     return n >= 4 && fp_nibble(p[0]) < 16 && fp_nibble(p[1]) < 16 && fp_nibble(p[2]) < 16 && fp_nibble(p[3]) < 16;
 }
 
+/* The first quote or backslash of [p, end), or `end`; eight bytes at a time: a byte minus 1 borrows from bit 7 if it
+ * is 0. */
+static const uint8_t *after_plain(const uint8_t *p, const uint8_t *end) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t ones = 0x0101010101010101;
+    for (; end - p >= 8; p += 8) {
+        const uint64_t w = fp_u64(p), quote = w ^ '"' * ones, backslash = w ^ '\\' * ones;
+        const uint64_t found = (((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & 0x80 * ones;
+        if (found) return p + fp_lowest_bit(found) / 8; /* the lowest bit is exact */
+    }
+#endif
+    while (p < end && *p != '"' && *p != '\\') p++;
+    return p;
+}
+
 /* Finds the end of the string whose first character is at `at`. */
 static int string_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
     j->escaped = j->odd = 0;
     j->text = in->p + at;
-    for (size_t i = at; i < in->n; i++) {
-        const uint8_t c = in->p[i];
-        if (FP_LIKELY(c != '"' && c != '\\')) continue;
-        if (c == '"') {
+    for (size_t i = at; (i = (size_t)(after_plain(in->p + i, in->p + in->n) - in->p)) < in->n; i++) {
+        if (in->p[i] == '"') {
             j->text_n = i - at;
             j->end = i + 1;
             return FP_DONE;
@@ -379,23 +392,23 @@ static inline const uint8_t *short_number(const uint8_t *p, const uint8_t *end, 
     enum { MOST = 18 }; /* digits that always fit */
     const int negative = p < end && *p == '-';
     const uint8_t *digits = p += negative;
-    uint64_t v = 0;
-    for (; p < end && fp_is_digit(*p); p++) v = v * 10 + (*p - '0');
+    uint64_t v = 0, more = 0;
+    p = fp_digits(p, end, MOST + 1, &v);
     if (p == digits || p - digits + scale > MOST) return NULL;
-    unsigned dropped = 0, more = 0;
+    unsigned dropped = 0;
     if (p < end && *p == '.') {
         digits = ++p;
-        const uint8_t *const kept = end - p > scale ? p + scale : end;
-        for (; p < kept && fp_is_digit(*p); p++, scale--) v = v * 10 + (*p - '0');
+        p = fp_digits(p, end, (unsigned)scale, &v);
+        scale -= (int)(p - digits);
         if (!scale && p < end && fp_is_digit(*p)) {
             dropped = *p++ - '0';
+            p = fp_digits(p, end, MOST, &more);
             for (; p < end && fp_is_digit(*p); p++) more |= *p - '0';
         }
         if (p == digits) return NULL;
     }
     if (p < end && (*p | 0x20) == 'e') return NULL;
-    for (; scale; scale--) v *= 10;
-    v += dropped >= 5;
+    v = v * fp_tens[scale] + (dropped >= 5);
     *lost = (dropped | more) != 0;
     *value = negative ? -(int64_t)v : (int64_t)v;
     return p;
@@ -462,9 +475,8 @@ static const uint8_t *after_scalar(const uint8_t *p, const uint8_t *end) {
     if (p == end) return NULL;
     if (*p == '-' || fp_is_digit(*p)) return after_number(p, end);
     if (*p == '"') {
-        for (p++; p < end && *p != '"'; p++)
-            if (*p == '\\') return NULL;
-        return p < end ? p + 1 : NULL;
+        p = after_plain(p + 1, end);
+        return p < end && *p == '"' ? p + 1 : NULL;
     }
     if (end - p >= 4 && (!memcmp(p, "null", 4) || !memcmp(p, "true", 4))) return p + 4;
     return end - p >= 5 && !memcmp(p, "false", 5) ? p + 5 : NULL;

@@ -183,6 +183,20 @@ static int stack_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const 
     return node == FP_NO_ID || APPEND(s, FP_FIREFOX_STACKS, s->stacks, node) ? fp_no_memory(err) : 0;
 }
 
+enum { AHEAD = 16 }; /* rows */
+
+/* Loads the entry of the model's stacks for a row further on, if its prefix is known already. */
+static void prefetch_stack(struct fp_firefox_read *r, uint64_t i) {
+    const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS), *frames = set_of(r, FP_FIREFOX_FRAMES);
+    const int64_t *prefixes = r->windows[STACK_PREFIX].p, *numbers = r->windows[STACK_FRAME].p;
+    if (!r->windows[STACK_PREFIX].n || !r->windows[STACK_FRAME].n) return;
+    if ((uint64_t)numbers[i] >= frames->n[FP_FIREFOX_FRAMES] || (uint64_t)prefixes[i] >= s->n[FP_FIREFOX_STACKS])
+        return;
+    const uint32_t row[FP_STACK_WIDTH] = {
+        [FP_STACK_PARENT] = s->stacks[prefixes[i]], [FP_STACK_FRAME] = frames->frames[numbers[i]]};
+    fp_table_prefetch(&r->model->stacks, fp_table_hash(row, FP_STACK_WIDTH));
+}
+
 static int table_row(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err) {
     const uint32_t kind = r->tables[r->table].kind;
     struct fp_firefox_set *s = set_of(r, kind);
@@ -254,9 +268,12 @@ static const int64_t *next_of(const struct fp_firefox_read *r, uint32_t column) 
 }
 
 static int sample_stacks(struct fp_firefox_read *r, uint32_t n, uint32_t *to, struct fp_err *err) {
+    const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
     const int64_t *stacks = next_of(r, FP_FIREFOX_IN_STACK);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t stack = FP_NO_ID, node = 0;
+        if (stacks && i + AHEAD < n && (uint64_t)stacks[i + AHEAD] < s->n[FP_FIREFOX_STACKS])
+            __builtin_prefetch(&s->stacks[stacks[i + AHEAD]]);
         if (stacks && look_up(r, stacks[i], FP_FIREFOX_STACKS, "the stack of a sample", &stack, err))
             return FP_E_MALFORMED;
         if (stack != FP_NO_ID && (node = leaf(r, stack)) == FP_NO_ID) return fp_no_memory(err);
@@ -412,13 +429,17 @@ static void take_rows(struct fp_firefox_read *r, uint64_t n) {
 
 /* Reads up to n rows of a table that becomes part of the model, or of markers. */
 static int table_rows(struct fp_firefox_read *r, uint64_t n, struct fp_err *err) {
-    for (; n; n--) {
-        int64_t v[FP_FIREFOX_COLUMNS];
-        for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) v[c] = r->windows[c].n ? *r->windows[c].p : FP_FIREFOX_NONE;
+    const int is_stacks = r->tables[r->table].kind == FP_FIREFOX_STACKS;
+    int64_t v[FP_FIREFOX_COLUMNS];
+    for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) v[c] = FP_FIREFOX_NONE;
+    for (uint64_t i = 0; i < n; i++) {
+        for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++)
+            if (r->windows[c].n) v[c] = r->windows[c].p[i];
+        if (is_stacks && i + AHEAD < n) prefetch_stack(r, i + AHEAD);
         const int status = table_row(r, v, err);
         if (status) return status;
-        take_rows(r, 1);
     }
+    take_rows(r, n);
     return 0;
 }
 

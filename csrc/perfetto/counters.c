@@ -52,6 +52,64 @@ int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int6
     return track == FP_NO_ID ? FP_E_NOMEM : put(r, time, track, name, value);
 }
 
+/* ---- extra values of an event ----
+ *
+ *   event {extra_counter_track_uuids: 21 22, extra_counter_values: 7 9}      7 of track 21, 9 of track 22
+ *
+ * An event without tracks has those of the sequence's defaults.  Whole numbers and doubles are separate lists. */
+
+static int is_list(const struct fp_wire_field *f, uint32_t number, enum fp_wire_type single) {
+    return f->number == number && (f->wire == (uint32_t)single || f->wire == FP_WIRE_BYTES);
+}
+
+int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire m) {
+    struct fp_wire_field f;
+    uint64_t uuid;
+    int status;
+    *to = (struct fp_perfetto_extra){0};
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        const int is_real = is_list(&f, 45, FP_WIRE_VARINT);
+        if (!is_real && !is_list(&f, 31, FP_WIRE_VARINT)) continue;
+        for (struct fp_wire list = fp_wire_inside(&f); fp_wire_next_number(&list, &uuid) > 0;)
+            if (to->n[is_real] < FP_PERFETTO_EXTRA) to->tracks[is_real][to->n[is_real]++] = uuid;
+    }
+    return status ? FP_E_MALFORMED : 0;
+}
+
+static int put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct fp_perfetto_extra *own,
+                     int is_real, uint32_t i, double value, int64_t time) {
+    const struct fp_perfetto_extra *of = own->n[is_real] ? own : &s->extra;
+    if (i >= of->n[is_real]) {
+        r->counts[FP_PERFETTO_N_COUNTERS]++;
+        return 0;
+    }
+    const uint32_t track = fp_perfetto_track_of(r, FP_PT_UUID, of->tracks[is_real][i], 0);
+    return track == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_counter(r, s, time, track, value);
+}
+
+int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, struct fp_wire m, int64_t time) {
+    struct fp_perfetto_extra own;
+    struct fp_wire_field f;
+    uint64_t bits;
+    uint32_t at[2] = {0};
+    int status = fp_perfetto_extra_tracks(&own, m);
+    while (!status && fp_perfetto_next(&m, &f) > 0) {
+        struct fp_wire list = fp_wire_inside(&f);
+        if (is_list(&f, 12, FP_WIRE_VARINT)) {
+            while (!status && fp_wire_next_number(&list, &bits) > 0)
+                status = put_extra(r, s, &own, 0, at[0]++, (double)(int64_t)bits, time);
+        } else if (is_list(&f, 46, FP_WIRE_FIXED64)) {
+            for (; !status && list.end - list.p >= 8; list.p += 8) {
+                double value;
+                bits = fp_u64(list.p);
+                memcpy(&value, &bits, sizeof value);
+                status = put_extra(r, s, &own, 1, at[1]++, value, time);
+            }
+        }
+    }
+    return status;
+}
+
 int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out) {
     const struct fp_perfetto_track *t = &r->tracks[r->rounds.tag];
     uint32_t thread;

@@ -7,7 +7,8 @@ enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4, STATE = 5 };
 struct event {
     uint64_t type, name_iid, uuid, flows;
     int64_t delta_us, absolute_us;
-    int has_type, has_uuid, has_delta, has_absolute, has_name, has_category, has_legacy, has_stack, has_annotations;
+    int has_type, has_uuid, has_delta, has_absolute, has_name, has_category, has_extra, has_legacy, has_stack,
+        has_annotations;
     struct fp_wire_field name;
     struct fp_wire legacy_message, all;
     /* of LegacyEvent */
@@ -159,6 +160,7 @@ static int take_event(struct event *e, struct fp_wire message) {
     *e = (struct event){.all = message};
     while ((status = fp_perfetto_next(&message, &f)) > 0) {
         e->has_category |= f.number == 3 || f.number == 22;
+        e->has_extra |= f.number == 12 || f.number == 46;
         if (f.wire == FP_WIRE_VARINT) {
             take_number(e, &f);
         } else if (f.wire == FP_WIRE_FIXED64) {
@@ -398,6 +400,7 @@ int fp_perfetto_event(struct fp_perfetto_read *r, const struct fp_perfetto_packe
     }
     r->counts[FP_PERFETTO_N_FLOWS] += e.flows;
     r->counts[FP_PERFETTO_N_EVENT_STACKS] += (uint64_t)e.has_stack;
+    if (e.has_extra && (status = fp_perfetto_put_extra(r, k->seq, e.all, time))) return status;
     const uint32_t track = is_async ? async_track_of(r, k->seq, &e) : track_of(r, k->seq, &e);
     return track == FP_NO_ID ? FP_E_NOMEM : put_event(r, k->seq, &e, phase, time, track);
 }

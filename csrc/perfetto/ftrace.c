@@ -63,26 +63,63 @@ static int take_counter(struct fp_perfetto_read *r, const uint8_t *p, const uint
     return 0;
 }
 
-/* Prints of atrace begin or end a call of their thread; other prints are only counted:
- *
- *   B|1234|name      begins `name` in process 1234
- *   E|1234, E        ends the innermost call
- *   C|1234|name|7    the counter `name` of process 1234 is 7 from now on
- */
-static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, int64_t time) {
-    struct fp_wire m = e->print;
-    struct fp_wire_field f, text = {0};
-    int status;
-    while ((status = fp_perfetto_next(&m, &f)) > 0)
-        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) text = f;
-    if (status) return FP_E_MALFORMED;
-    const uint8_t *p = text.n ? text.p : (const uint8_t *)"", *end = p + text.n;
-    int64_t pid;
-    while (end > p && end[-1] == '\n') end--;
-    if (end - p > 2 && p[0] == 'C' && p[1] == '|') return take_counter(r, p + 2, end, time);
+/* A part of a print, between bars. */
+struct print_part {
+    const uint8_t *p;
+    size_t n;
+};
+
+/* Splits a print at its first bars; the last part ends at the next bar or at the end.  Returns how many parts it has,
+ * up to `most`. */
+static uint32_t split(const uint8_t *p, const uint8_t *end, struct print_part *parts, uint32_t most) {
+    for (uint32_t n = 0;; p++) {
+        const uint8_t *bar = memchr(p, '|', (size_t)(end - p)), *to = bar ? bar : end;
+        parts[n++] = (struct print_part){p, (size_t)(to - p)};
+        if (!bar || n == most) return n;
+        p = bar;
+    }
+}
+
+/* Reads a print of an asynchronous call, or of an event: 0, or FP_E_NOMEM. */
+static int take_async(struct fp_perfetto_read *r, const struct kernel_event *e, const uint8_t *p, const uint8_t *end,
+                      int64_t time) {
+    struct print_part part[5];
+    const char letter = (char)*p;
+    const int on_track = letter == 'G' || letter == 'H' || letter == 'N', is_event = letter == 'I' || letter == 'N';
+    const uint32_t n = split(p, end, part, 5), needed = is_event ? 3u + (uint32_t)on_track : 4u + (letter == 'G');
+    const struct print_part name = part[letter == 'G' || letter == 'N' ? 3 : 2];
+    int64_t pid, cookie = 0;
+    if (n < needed || !take_whole(part[1].p, part[1].n, &pid) || pid < 0 || pid > INT32_MAX ||
+        (!is_event && !take_whole(part[needed - 1].p, part[needed - 1].n, &cookie))) {
+        r->counts[FP_PERFETTO_N_PRINTS]++;
+        return 0;
+    }
+    const uint32_t lane = fp_strings_intern(&r->model->strings, part[2].p, part[2].n);
+    const uint32_t text = fp_strings_intern(&r->model->strings, name.p, name.n);
+    if (lane == FP_NO_ID || text == FP_NO_ID) return FP_E_NOMEM;
+    const uint64_t kind = is_event ? 2 : (uint64_t)on_track;
+    const uint32_t track = letter == 'I' ? fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)e->tid, 0)
+                                         : fp_perfetto_track_of(r, FP_PT_ATRACE, (uint64_t)pid << 32 | (uint32_t)cookie,
+                                                                kind << 32 | lane);
+    if (track == FP_NO_ID || (pid > 0 && fp_perfetto_set_process(r, e->tid, pid, FP_PQ_PRINT))) return FP_E_NOMEM;
+    if (letter != 'I') {
+        r->tracks[track].name = lane;
+        r->tracks[track].pid = pid;
+    }
+    if (letter == 'F' || letter == 'H') return fp_perfetto_put_record(r, time, track, FP_PO_END, 0, 0);
+    r->counts[is_event ? FP_PERFETTO_N_INSTANTS : FP_PERFETTO_N_CALLS]++;
+    if (is_event) return fp_perfetto_put_record(r, time, track, FP_PO_INSTANT, text, 0);
+    const uint32_t function = fp_perfetto_function_of(r, text, 0);
+    return function == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
+}
+
+/* Reads a print that begins or ends a call of its thread. */
+static int take_call(struct fp_perfetto_read *r, const struct kernel_event *e, const uint8_t *p, const uint8_t *end,
+                     int64_t time) {
     const int begins = end - p > 2 && p[0] == 'B' && p[1] == '|', ends = end > p && p[0] == 'E';
     const uint8_t *number = end - p > 2 ? p + 2 : end,
                   *bar = end > number ? memchr(number, '|', (size_t)(end - number)) : NULL;
+    int64_t pid;
     if ((begins && !bar) || (!begins && (!ends || (end - p > 1 && p[1] != '|')))) {
         r->counts[FP_PERFETTO_N_PRINTS]++;
         return 0;
@@ -96,6 +133,30 @@ static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, 
     const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_perfetto_function_of(r, name, 0);
     r->counts[FP_PERFETTO_N_CALLS]++;
     return function == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
+}
+
+/* Prints of atrace begin or end a call; other prints are only counted:
+ *
+ *   B|1234|name           begins `name` in process 1234
+ *   E|1234, E             ends the innermost call of the thread
+ *   S|1234|name|5         begins `name` with the number 5 on a track `name` of the process; F|1234|name|5 ends it
+ *   G|1234|track|name|5   begins `name` on a track of the process; H|1234|track|5 ends it
+ *   I|1234|name           an event of the thread; N|1234|track|name of a track
+ *   C|1234|name|7         the counter `name` of process 1234 is 7 from now on
+ */
+static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, int64_t time) {
+    struct fp_wire m = e->print;
+    struct fp_wire_field f, text = {0};
+    int status;
+    while ((status = fp_perfetto_next(&m, &f)) > 0)
+        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) text = f;
+    if (status) return FP_E_MALFORMED;
+    const uint8_t *p = text.n ? text.p : (const uint8_t *)"", *end = p + text.n;
+    while (end > p && end[-1] == '\n') end--;
+    const int has_bar = end - p > 2 && p[1] == '|';
+    if (has_bar && p[0] == 'C') return take_counter(r, p + 2, end, time);
+    if (has_bar && memchr("SFGHIN", p[0], 6)) return take_async(r, e, p, end, time);
+    return take_call(r, e, p, end, time);
 }
 
 static int take_event(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {

@@ -63,7 +63,7 @@ enum fp_perfetto_counts {
     FP_PERFETTO_N_SWITCHES,     /* switches of the scheduler */
     FP_PERFETTO_N_WAITS,        /* off-CPU time that has no end */
     FP_PERFETTO_N_KERNEL,       /* other events of the kernel */
-    FP_PERFETTO_N_PRINTS,       /* prints of atrace that are not calls */
+    FP_PERFETTO_N_PRINTS,       /* other prints of atrace */
     FP_PERFETTO_N_OTHER,        /* packets of other kinds */
     /* repairs */
     FP_PERFETTO_N_ORPHANS,      /* ends without begin */

@@ -109,6 +109,13 @@ struct fp_perfetto_ids {
     uint32_t cap_far;
 };
 
+/* Tracks of extra values, which events list without them: of whole numbers, and of doubles. */
+enum { FP_PERFETTO_EXTRA = 8 };
+struct fp_perfetto_extra {
+    uint64_t tracks[2][FP_PERFETTO_EXTRA];
+    uint32_t n[2];
+};
+
 /* A packet sequence.  Processes and threads: -1 is none. */
 struct fp_perfetto_seq {
     uint32_t number;
@@ -117,6 +124,7 @@ struct fp_perfetto_seq {
     int64_t reference; /* of its thread descriptor: ns */
     uint32_t clock_id; /* defaults */
     uint64_t track;
+    struct fp_perfetto_extra extra;
     uint64_t last_uuid; /* a cache: */
     uint32_t last_track;
     uint32_t clears; /* how often its state was cleared */
@@ -159,12 +167,13 @@ int64_t fp_perfetto_system_time(struct fp_perfetto_read *r, uint32_t clock, int6
 /* ---- tracks.c ---- */
 
 enum fp_perfetto_track_kind {
-    FP_PT_UUID = 1,    /* key: uuid, 0 */
-    FP_PT_DEFAULT = 2, /* sequence: its default track */
-    FP_PT_THREAD = 3,  /* pid, tid */
-    FP_PT_KERNEL = 4,  /* tid */
-    FP_PT_ASYNC = 5,   /* id, scope; `of` is the track of the event */
-    FP_PT_COUNTERS = 6 /* pid: counters of a process */
+    FP_PT_UUID = 1,     /* key: uuid, 0 */
+    FP_PT_DEFAULT = 2,  /* sequence: its default track */
+    FP_PT_THREAD = 3,   /* pid, tid */
+    FP_PT_KERNEL = 4,   /* tid */
+    FP_PT_ASYNC = 5,    /* id, scope; `of` is the track of the event */
+    FP_PT_COUNTERS = 6, /* pid: counters of a process */
+    FP_PT_ATRACE = 7    /* pid and cookie; kind and name of the track */
 };
 
 struct fp_perfetto_track {
@@ -248,6 +257,11 @@ int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane);
 int fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
                             double value);
 int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, double value);
+/* Reads the tracks that an event, or the defaults of events, have for extra values. */
+int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire event);
+/* Adds the extra values of an event. */
+int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, struct fp_wire event,
+                          int64_t time);
 /* Adds the row of a value.  FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
 int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
 /* Forgets the last values, or frees all. */

@@ -63,6 +63,7 @@ void fp_perfetto_seq_clear(struct fp_perfetto_seq *s) {
     s->clears++;
     s->clock_id = 0;
     s->track = 0;
+    s->extra = (struct fp_perfetto_extra){0};
     s->has_reference = 0;
     s->pid = s->tid = -1;
 }
@@ -175,14 +176,15 @@ int fp_perfetto_defaults(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
     int status, inner = 0;
     s->clock_id = 0;
     s->track = 0;
+    s->extra = (struct fp_perfetto_extra){0};
     while ((status = fp_perfetto_next(&data, &f)) > 0) {
         if (fp_perfetto_is(&f, 58, FP_WIRE_VARINT)) s->clock_id = f.v > UINT32_MAX ? UINT32_MAX : (uint32_t)f.v;
         if (fp_perfetto_is(&f, 12, FP_WIRE_BYTES) && (inner = take_timebase(r, fp_wire_inside(&f)))) return inner;
         if (!fp_perfetto_is(&f, 11, FP_WIRE_BYTES)) continue;
         struct fp_wire event = fp_wire_inside(&f);
-        while ((inner = fp_perfetto_next(&event, &g)) > 0)
+        if (fp_perfetto_extra_tracks(&s->extra, event)) return FP_E_MALFORMED;
+        while (fp_perfetto_next(&event, &g) > 0)
             if (fp_perfetto_is(&g, 11, FP_WIRE_VARINT)) s->track = g.v;
-        if (inner) return FP_E_MALFORMED;
     }
     return status ? FP_E_MALFORMED : 0;
 }

@@ -324,6 +324,8 @@ int fp_perfetto_plan(struct fp_perfetto_read *r) {
         uint32_t place;
         if (t->kind == FP_PT_COUNTERS)
             place = place_counters(r, (int64_t)a, -1);
+        else if (t->kind == FP_PT_ATRACE)
+            place = fp_perfetto_place_of(r, t->pid, -1, t->name, 1);
         else if (t->counter)
             place = place_counter(r, i);
         else if (t->kind == FP_PT_THREAD)

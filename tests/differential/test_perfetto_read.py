@@ -15,7 +15,7 @@ from tests.differential.peers import viewer
 from tests.support.conversions import convert_bytes
 from tests.support.paths import CORPUS, SHARED
 from tests.support.product import batches, open_input
-from tests.unit import test_counters, test_perfetto_sched
+from tests.unit import test_counters, test_perfetto_prints, test_perfetto_sched
 
 SLICES = """
   select coalesce(p.pid, p2.pid, 0), coalesce(th.tid, -1), coalesce(s.name, ''), count(*),
@@ -82,6 +82,10 @@ def test_calls_are_slices(name: str, tmp_path: Path) -> None:
         check_totals(data, tmp_path / "trace")
     else:
         check_calls(data, tmp_path / "trace")
+
+
+def test_prints_of_atrace(tmp_path: Path) -> None:
+    check_calls(test_perfetto_prints.TRACE, tmp_path / "trace")
 
 
 def check_totals(data: bytes, path: Path) -> None:

@@ -77,6 +77,36 @@ def test_values_of_tracks_and_of_atrace() -> None:
     assert fastprof.info(TRACE, from_="perfetto").not_representable == {"counter-values": 1, "prints": 6}
 
 
+def packed(*numbers: int) -> bytes:
+    return b"".join(map(t.varint, numbers))
+
+
+def test_extra_values_of_an_event() -> None:
+    """Tracks of the event, or of the defaults; packed or not."""
+    defaults = t.message((11, t.message((31, THREAD), (31, HEAP), (45, RATE))))
+    half = t.message((46, struct.pack("<d", 0.5)))
+    real = t.varint(46 << 3 | 1) + struct.pack("<d", 1.5)
+    begin, end = t.event(t.BEGIN, (12, 1), (12, 2), (12, 3), name="f", track=2), t.event(t.END, track=2)
+    trace = [
+        t.packet((59, defaults), track=t.process(1, 10, "app"), flags=t.CLEARED),
+        t.packet(track=t.thread(2, 10, 11, "main")),
+        *(described(*one) for one in ((HEAP, "heap", 1, (4, 10)), (RATE, "rate", 2), (THREAD, "thread", 2))),
+        t.packet(time=100, flags=t.NEEDS_STATE, event=begin),
+        t.packet(time=110, flags=t.NEEDS_STATE, event=end + t.message((31, packed(HEAP)), (12, packed(4, 5))) + half),
+        t.packet(time=120, flags=t.NEEDS_STATE, event=t.event(t.INSTANT, track=2) + real),
+        t.packet((59, b""), time=130, flags=t.NEEDS_STATE, event=t.event(t.INSTANT, (12, 9), track=2)),
+    ]
+    data = b"".join(trace)
+    assert [row[2:] for row in values(data, "perfetto")] == [
+        (100, "1 thread"),
+        (100, "20 heap"),
+        (110, "40 heap"),
+        (110, "0.5 rate"),
+        (120, "1.5 rate"),
+    ]
+    assert fastprof.info(data, from_="perfetto").not_representable["counter-values"] == 3
+
+
 @pytest.mark.parametrize("to", ["perfetto", "trace-event"])
 def test_values_are_written(to: str) -> None:
     once = convert_bytes(TRACE, "perfetto", to).data

@@ -45,7 +45,7 @@ REPORTED = reported(
         "kernel-events": ("other event of the kernel", "other events of the kernel"),
         "other-events": ("event of another kind", "events of other kinds"),
         "other-packets": ("packet of another kind", "packets of other kinds"),
-        "prints": ("print of atrace that is no call", "prints of atrace that are no calls"),
+        "prints": ("other print of atrace", "other prints of atrace"),
         "sched-switches": (
             "switch of the scheduler ({-O perfetto.data:=}states or off-cpu reads these)",
             "switches of the scheduler ({-O perfetto.data:=}states or off-cpu reads these)",
