@@ -22,7 +22,12 @@ N = 20
 def cluster() -> Iterator[Any]:
     """A scheduler, and a worker in a thread of this process."""
     distributed: Any = pytest.importorskip("distributed", reason="pip install distributed")
-    quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": "CRITICAL", "processes": False, "threads_per_worker": 1}
+    quiet = {
+        "dashboard_address": "127.0.0.1:0",
+        "silence_logs": "CRITICAL",
+        "processes": False,
+        "threads_per_worker": 1,
+    }
     with distributed.LocalCluster(n_workers=1, host="tcp://127.0.0.1", **quiet) as made:
         yield made
 
