@@ -16,8 +16,14 @@
 
 /* cffi-begin */
 
-/* The number of tables of a model, and the most rows of a chunk. */
-enum { FP_ARCHIVE_TABLES = 9, FP_ARCHIVE_MAX_ROWS = 0x1000000, FP_ARCHIVE_MAX_VALUES = 1024 };
+/* The number of tables of a model, the most rows and value columns of a chunk, and the most bytes of tables between
+ * which there is a difference. */
+enum {
+    FP_ARCHIVE_TABLES = 9,
+    FP_ARCHIVE_MAX_ROWS = 0x1000000,
+    FP_ARCHIVE_MAX_VALUES = 1024,
+    FP_ARCHIVE_MAX_DIFFERENCE = 0x400000
+};
 
 /* Bits of `positions`: the position columns of a graph. */
 enum fp_archive_positions { FP_ARCHIVE_INSTR = 1, FP_ARCHIVE_BB = 2, FP_ARCHIVE_LINE = 4 };
@@ -35,7 +41,8 @@ struct fp_archive_ids {
 
     /* private from here on */
     uint32_t cap[9];
-    int32_t differ; /* some id differs */
+    int32_t differ;  /* some id differs */
+    int32_t appends; /* rows are not looked up: equal ones get several ids, and the model's tables cannot be searched */
     /* FP_THREAD_INPUT: a row for each input number of the archive, and the model's number for each row */
     struct fp_table inputs;
     uint32_t *model_inputs, cap_inputs;
@@ -97,13 +104,23 @@ void fp_archive_dec_filter(struct fp_archive_dec *d, struct fp_archive_filter *f
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);
 
 /* Appends to `out` the difference between the ROWS payload `p` and `base`, another one.  It compresses better than `p`
- * if most numbers of both are the same.  FP_DONE; FP_MORE: no stream resembles that of the base; FP_E_NOMEM or
- * FP_E_MALFORMED. */
-int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out);
+ * if most numbers of both are the same.  `stacks`: for each of the `n_stacks` stack ids of `p` the base's id of the
+ * same stack, or 0, so that rows are compared with those of the same stack; NULL if unknown.  fp_archive_undiff needs
+ * them, too. FP_DONE; FP_MORE: no stream resembles that of the base; FP_E_NOMEM or FP_E_MALFORMED. */
+int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
+                    size_t n_stacks, struct fp_buf *out);
 
 /* The reverse: `p` is a difference to `base`; the payload is appended to `out`.
  * 0, FP_E_NOMEM or FP_E_MALFORMED. */
-int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out);
+int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
+                      size_t n_stacks, struct fp_buf *out);
+
+/* The same of TABLES payloads that begin with the first entry of each table.  They append to `stacks` the argument of
+ * the functions above.  FP_MORE: most entries are not in the base. */
+int fp_archive_tables_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,
+                           struct fp_buf *stacks);
+int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,
+                             struct fp_buf *stacks);
 
 /* cffi-end */
 

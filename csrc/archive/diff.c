@@ -2,14 +2,16 @@
 #include <stdlib.h>
 
 #include "archive/private.h"
+#include "core/array.h"
 
 /* The content of a stream: unknown bytes, a byte for each row, varints, or a packed value column. */
 enum kind { OPAQUE, BYTES, NUMBERS, VALUES };
 
-/* The first byte of a stream in a difference: the stream follows unchanged, or as a difference to the base's. */
-enum { WHOLE, AGAINST };
+/* The first byte of a stream in a difference: the stream follows unchanged, as a difference to the base's, or as one to
+ * the numbers of the base's row that `rows` names. */
+enum { WHOLE, AGAINST, BY_ROW };
 
-enum { MOST_STREAMS = FP_GRAPH_STREAMS + 2 * UINT16_MAX, MOST_NBYTES = 1 << 28 };
+enum { MOST_STREAMS = FP_GRAPH_STREAMS + 2 * UINT16_MAX, MOST_NBYTES = 1 << 28, MOST_STACKS = 1 << 22 };
 
 /* A chunk split into its streams. */
 struct parts {
@@ -120,6 +122,174 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
     return kind == VALUES ? fp_archive_values_pack(out) : 0;
 }
 
+/* ---- rows of stacks in another order, or only some of them ---------------- */
+
+/* For each own row 1 + the base's row of the same stack, or 0. */
+struct pairing {
+    uint32_t *rows, n;
+};
+
+/* The numbers of a stream, one for each row; values are divided by the divisor. */
+struct column {
+    uint64_t *v, divisor;
+    uint32_t n, cap;
+};
+
+/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees column->v in any case. */
+static int take_column(struct fp_archive_cur c, enum kind kind, struct column *column) {
+    struct numbers numbers = numbers_of(c, kind);
+    column->divisor = numbers.v.divisor;
+    numbers.v.divisor = numbers.v.divisor != 0;
+    for (column->n = 0; more(&numbers); column->n++) {
+        if (column->n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
+        if (fp_array_room(&column->v, &column->cap, (uint64_t)column->n + 1, sizeof *column->v)) return FP_E_NOMEM;
+        column->v[column->n] = next(&numbers);
+    }
+    return numbers.c.bad || numbers.c.p != numbers.c.end ? FP_E_MALFORMED : 0;
+}
+
+/* Turns the column of differences of stack ids into the ids. */
+static void add_up(struct column *ids) {
+    uint64_t id = 0;
+    for (uint32_t i = 0; i < ids->n; i++) ids->v[i] = id += fp_zag(ids->v[i]);
+}
+
+/* Pairs own rows with the base's, given the columns of their stack ids.  Returns the number of pairs; sets *failed when
+ * memory ran out. */
+static uint32_t pair_rows(const struct column *base, const struct column *own, const uint32_t *stacks, size_t n_stacks,
+                          struct pairing *pairing, int *failed) {
+    uint64_t most = 0, next_row = 0;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < base->n; i++) most = base->v[i] > most ? base->v[i] : most;
+    if (most > MOST_STACKS || !own->n) return 0;
+    uint32_t *row_of = calloc((size_t)most + 1, sizeof *row_of);
+    pairing->rows = calloc(own->n, sizeof *pairing->rows);
+    pairing->n = own->n;
+    *failed = !row_of || !pairing->rows;
+    for (uint32_t i = base->n; i-- && !*failed;) row_of[base->v[i]] = i + 1;
+    for (uint32_t i = 0; i < own->n && !*failed; i++) {
+        const uint32_t stack = own->v[i] < n_stacks ? stacks[own->v[i]] : 0;
+        /* a stack with several rows: usually the following one */
+        const int follows = next_row < base->n && base->v[next_row] == stack;
+        const uint32_t row = !stack ? 0 : follows ? (uint32_t)next_row + 1 : stack <= most ? row_of[stack] : 0;
+        pairing->rows[i] = row;
+        found += row > 0;
+        if (row) next_row = row;
+    }
+    free(row_of);
+    return found;
+}
+
+/* The number of rows, then for each: 0 for the base's row after the last one, 1 for none, otherwise 2 + zig(difference
+ * to the row after the last one). */
+static void put_pairing(const struct pairing *pairing, struct fp_buf *out) {
+    uint64_t next_row = 0;
+    fp_archive_varint(out, pairing->n);
+    for (uint32_t i = 0; i < pairing->n; i++) {
+        const uint64_t row = pairing->rows[i];
+        fp_archive_varint(out, !row ? 1 : row - 1 == next_row ? 0 : 2 + fp_zig(row - 1 - next_row));
+        if (row) next_row = row;
+    }
+}
+
+/* 0, FP_E_NOMEM or FP_E_MALFORMED. */
+static int take_pairing(struct fp_archive_cur *c, struct pairing *pairing) {
+    uint64_t next_row = 0;
+    pairing->n = fp_archive_cur_u32(c);
+    if (c->bad || pairing->n > (size_t)(c->end - c->p)) return FP_E_MALFORMED;
+    pairing->rows = calloc((size_t)pairing->n + 1, sizeof *pairing->rows);
+    if (!pairing->rows) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < pairing->n; i++) {
+        const uint64_t code = fp_archive_cur_varint(c);
+        const uint64_t row = code > 1 ? next_row + fp_zag(code - 2) : next_row;
+        if (c->bad || row >= FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
+        if (code != 1) next_row = pairing->rows[i] = (uint32_t)row + 1;
+    }
+    return 0;
+}
+
+static uint64_t n_bits(uint64_t v) {
+    return v ? 64 - (uint64_t)__builtin_clzll(v) : 0;
+}
+
+/* Appends the differences of the own column to the base's, and returns 1 if they have fewer bits than the stream; else
+ * appends nothing and returns 0. */
+static int add_differences_by_row(const struct column *base, const struct column *own, struct fp_archive_cur stream,
+                                  const struct pairing *pairing, struct fp_buf *out) {
+    const size_t before = out->n;
+    uint64_t bits = 0, whole = 0;
+    if (own->n != pairing->n) return 0;
+    if (own->divisor) fp_archive_varint(out, own->divisor);
+    for (uint32_t i = 0; i < own->n; i++) {
+        const uint32_t row = pairing->rows[i];
+        if (row > base->n) break;
+        const uint64_t zig = fp_zig(own->v[i] - (row ? base->v[row - 1] : 0));
+        bits += n_bits(zig);
+        fp_archive_varint(out, zig);
+    }
+    while (stream.p < stream.end) whole += n_bits(fp_archive_cur_varint(&stream));
+    if (bits < whole) return 1;
+    out->n = before;
+    return 0;
+}
+
+static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archive_cur diff, enum kind kind,
+                                    const struct pairing *pairing, struct fp_buf *out) {
+    struct column column = {0};
+    int status = take_column(base, kind, &column);
+    const uint64_t divisor = kind == VALUES ? fp_archive_cur_varint(&diff) : 1;
+    for (uint32_t i = 0; i < pairing->n && !status; i++) {
+        const uint32_t row = pairing->rows[i];
+        if (row > column.n) status = FP_E_MALFORMED;
+        if (status) break;
+        const uint64_t value = (fp_zag(fp_archive_cur_varint(&diff)) + (row ? column.v[row - 1] : 0)) * divisor;
+        if (kind == NUMBERS)
+            fp_archive_varint(out, value);
+        else if (fp_buf_put(out, &value, sizeof value))
+            status = FP_E_NOMEM;
+    }
+    free(column.v);
+    if (status) return status;
+    if (diff.bad || diff.p != diff.end) return FP_E_MALFORMED;
+    return kind == VALUES ? fp_archive_values_pack(out) : 0;
+}
+
+/* Stack ids need no differences: rows of the same stack have the id of that stack.  The other rows have zig(difference
+ * to the previous row). */
+static void put_stacks(const struct column *own, const struct pairing *pairing, struct fp_buf *out) {
+    put_pairing(pairing, out);
+    for (uint32_t i = 0; i < own->n; i++)
+        if (!pairing->rows[i]) fp_archive_varint(out, fp_zig(own->v[i] - (i ? own->v[i - 1] : 0)));
+}
+
+/* Reads what put_stacks wrote, and appends the stream.  `base`: the ids of its rows.  0, FP_E_NOMEM or
+ * FP_E_MALFORMED. */
+static int take_stacks(const struct column *base, struct fp_archive_cur diff, const uint32_t *stacks, size_t n_stacks,
+                       struct pairing *pairing, struct fp_buf *out) {
+    uint32_t most = 0;
+    uint64_t last = 0;
+    int status = take_pairing(&diff, pairing);
+    for (size_t i = 0; i < n_stacks; i++) most = stacks[i] > most ? stacks[i] : most;
+    uint32_t *own_of = calloc((size_t)most + 1, sizeof *own_of);
+    if (!status && !own_of) status = FP_E_NOMEM;
+    for (size_t i = 0; i < n_stacks && !status; i++)
+        if (stacks[i]) own_of[stacks[i]] = (uint32_t)i;
+    for (uint32_t i = 0; i < pairing->n && !status; i++) {
+        const uint32_t row = pairing->rows[i];
+        uint64_t id;
+        if (row) {
+            id = row <= base->n && base->v[row - 1] <= most ? own_of[base->v[row - 1]] : 0;
+            if (!id) status = FP_E_MALFORMED;
+        } else {
+            id = last + fp_zag(fp_archive_cur_varint(&diff));
+        }
+        fp_archive_varint(out, fp_zig(id - last));
+        last = id;
+    }
+    free(own_of);
+    return status ? status : diff.bad || diff.p != diff.end ? FP_E_MALFORMED : 0;
+}
+
 /* A chunk, its base, and its streams in the other form: as differences, or restored. */
 struct pair {
     struct parts base, own;
@@ -162,14 +332,64 @@ static int close_pair(struct pair *pair, int status, struct fp_buf *out) {
     return failed || out->failed ? FP_E_NOMEM : 0;
 }
 
-int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out) {
+/* Pairs the rows of two chunks of stacks.  Sets *failed when memory ran out.  No pairs: pairing->rows is NULL. */
+static void find_pairs(const struct pair *pair, const uint32_t *stacks, size_t n_stacks, struct pairing *pairing,
+                       int *failed) {
+    struct column base = {0}, own = {0};
+    uint32_t found = 0;
+    *failed = 0;
+    if (pair->own.view != FP_STACKS || pair->base.view != FP_STACKS || !stacks || !pair->own.n || !pair->base.n) return;
+    if (!take_column(pair->base.streams[0], NUMBERS, &base) && !take_column(pair->own.streams[0], NUMBERS, &own)) {
+        add_up(&base);
+        add_up(&own);
+        found = pair_rows(&base, &own, stacks, n_stacks, pairing, failed);
+    }
+    free(base.v);
+    free(own.v);
+    if (found < own.n / 2 + 1) {
+        free(pairing->rows);
+        pairing->rows = NULL;
+    }
+}
+
+/* Appends stream i as differences to the rows of the base, and returns 1; or 0 if that does not pay. */
+static int put_by_row(const struct pair *pair, uint32_t i, const struct pairing *pairing, struct fp_buf *stream) {
+    const enum kind kind = kind_of_stream(pair, i);
+    struct column base = {0}, own = {0};
+    int done = 0;
+    if (pairing->rows && kind != OPAQUE && !take_column(pair->base.streams[i], kind, &base) &&
+        !take_column(pair->own.streams[i], kind, &own)) {
+        fp_archive_byte(stream, BY_ROW);
+        if (i) {
+            done = add_differences_by_row(&base, &own, pair->own.streams[i], pairing, stream);
+        } else {
+            add_up(&own);
+            put_stacks(&own, pairing, stream);
+            done = 1;
+        }
+        if (!done) stream->n = 0;
+    }
+    free(base.v);
+    free(own.v);
+    return done;
+}
+
+int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
+                    size_t n_stacks, struct fp_buf *out) {
     struct pair pair;
-    int status = open_pair(&pair, base, base_n, p, n);
+    struct pairing pairing = {0};
+    int status = open_pair(&pair, base, base_n, p, n), failed = 0;
     uint32_t against = 0;
+    if (!status) find_pairs(&pair, stacks, n_stacks, &pairing, &failed);
+    if (failed) status = FP_E_NOMEM;
     for (uint32_t i = 0; !status && i < pair.own.n; i++) {
         const enum kind kind = kind_of_stream(&pair, i);
         const struct fp_archive_cur own = pair.own.streams[i];
         struct fp_buf *stream = &pair.streams[i];
+        if (put_by_row(&pair, i, &pairing, stream)) {
+            against++;
+            continue;
+        }
         fp_archive_byte(stream, AGAINST);
         if (kind != OPAQUE && add_differences(pair.base.streams[i], own, kind, stream)) {
             against++;
@@ -179,27 +399,44 @@ int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t
             fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
         }
     }
+    free(pairing.rows);
     status = close_pair(&pair, status, out);
     return status ? status : against ? FP_DONE : FP_MORE;
 }
 
-int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out) {
+/* Restores a stream that begins with `how`.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t n_stacks, struct pairing *pairing) {
+    const enum kind kind = kind_of_stream(pair, i);
+    struct fp_archive_cur own = pair->own.streams[i];
+    struct fp_buf *stream = &pair->streams[i];
+    const uint8_t how = fp_archive_cur_byte(&own);
+    if (own.bad || how > BY_ROW || (how && kind == OPAQUE)) return FP_E_MALFORMED;
+    if (how == AGAINST) return apply_differences(pair->base.streams[i], own, kind, stream);
+    if (how == WHOLE) return fp_buf_put(stream, own.p, (size_t)(own.end - own.p)) ? FP_E_NOMEM : 0;
+    if (i) {
+        if (!pairing->rows) return FP_E_MALFORMED;
+        return apply_differences_by_row(pair->base.streams[i], own, kind, pairing, stream);
+    }
+    if (pair->own.view != FP_STACKS || !stacks) return FP_E_MALFORMED;
+    struct column base = {0};
+    int status = take_column(pair->base.streams[0], NUMBERS, &base);
+    add_up(&base);
+    if (!status) status = take_stacks(&base, own, stacks, n_stacks, pairing, stream);
+    free(base.v);
+    return status;
+}
+
+int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
+                      size_t n_stacks, struct fp_buf *out) {
     struct pair pair;
+    struct pairing pairing = {0};
     int status = open_pair(&pair, base, base_n, p, n);
     size_t nbytes = 0;
     for (uint32_t i = 0; !status && i < pair.own.n; i++) {
-        const enum kind kind = kind_of_stream(&pair, i);
-        struct fp_archive_cur own = pair.own.streams[i];
-        struct fp_buf *stream = &pair.streams[i];
-        const uint8_t how = fp_archive_cur_byte(&own);
-        if (own.bad || how > AGAINST || (how == AGAINST && kind == OPAQUE))
-            status = FP_E_MALFORMED;
-        else if (how == AGAINST)
-            status = apply_differences(pair.base.streams[i], own, kind, stream);
-        else
-            fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
-        nbytes += stream->n; /* checked, because one byte of a difference may become a number of ten */
+        status = restore(&pair, i, stacks, n_stacks, &pairing);
+        nbytes += pair.streams[i].n; /* checked, because one byte of a difference may become a number of ten */
         if (nbytes > MOST_NBYTES) status = FP_E_MALFORMED;
     }
+    free(pairing.rows);
     return close_pair(&pair, status, out);
 }

@@ -2,53 +2,8 @@
 #include <stdlib.h>
 
 #include "archive/private.h"
+#include "archive/shapes.h"
 #include "core/array.h"
-
-/* The type of a column. */
-enum word {
-    END,
-    NUMBER,
-    WIDE,   /* a u64: two words of a row */
-    STRING, /* from here on: an id in the named table */
-    OBJECT,
-    MAPPING,
-    FUNCTION,
-    LINE,
-    FRAME,
-    EARLIER /* an id of this table, below the row's own */
-};
-
-/* The columns of each table but the strings, in the order of the payload: a table
- * comes after those that it refers to. */
-static const uint8_t shapes[][7] = {
-    {STRING, STRING, END},                         /* objects */
-    {OBJECT, WIDE, WIDE, WIDE, NUMBER, END},       /* mappings */
-    {OBJECT, STRING, STRING, STRING, NUMBER, END}, /* functions */
-    {FUNCTION, NUMBER, NUMBER, EARLIER, END},      /* lines */
-    {MAPPING, WIDE, NUMBER, LINE, END},            /* frames */
-    {EARLIER, FRAME, END},                         /* stacks */
-    {EARLIER, STRING, STRING, WIDE, STRING, END},  /* labels */
-    {NUMBER, NUMBER, NUMBER, END},                 /* threads */
-};
-
-static struct fp_table *table_of(struct fp_model *m, unsigned i) {
-    struct fp_table *tables[] = {&m->objects, &m->mappings, &m->functions, &m->lines,
-                                 &m->frames,  &m->stacks,   &m->labels,    &m->threads};
-    return tables[i];
-}
-
-/* The table that ids in a column refer to, numbered as in struct fp_archive_ids. */
-static unsigned target_of(uint8_t word, unsigned own) {
-    switch (word) {
-        case STRING: return T_STRINGS;
-        case OBJECT: return T_OBJECTS;
-        case MAPPING: return T_MAPPINGS;
-        case FUNCTION: return T_FUNCTIONS;
-        case LINE: return T_LINES;
-        case FRAME: return T_FRAMES;
-        default: return own;
-    }
-}
 
 struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m) {
     struct fp_archive_ids *ids = calloc(1, sizeof *ids);
@@ -184,8 +139,9 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
             if (row[FP_THREAD_INPUT] == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "table");
         }
         if (add_id(ids, own,
-                   own == T_FUNCTIONS ? fp_model_function_row(ids->model, row)
-                                      : fp_table_intern(table_of(ids->model, k), row)))
+                   ids->appends         ? fp_table_append(table_of(ids->model, k), row)
+                   : own == T_FUNCTIONS ? fp_model_function_row(ids->model, row)
+                                        : fp_table_intern(table_of(ids->model, k), row)))
             return fp_fail(err, FP_E_NOMEM, 0, "table");
     }
     return 0;

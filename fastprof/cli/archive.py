@@ -27,7 +27,6 @@ from fastprof.verbs.archive import (
     archive_add,
     archive_compact,
     archive_extract,
-    archive_list,
     archive_rm,
     archive_verify,
     extracting_options,
@@ -167,8 +166,7 @@ def _profiles(n: int) -> str:
 
 def _list(args: argparse.Namespace) -> int:
     # printed as they are read: a store may have a million
-    by_name = args.sort == "name"
-    members = listing.each(args.store, args.names) if by_name else archive_list(args.store, args.names, sort=args.sort)
+    members = listing.each(args.store, args.names, sort=args.sort)
     if args.json:
         print_json_list(members)
     else:

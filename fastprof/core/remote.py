@@ -141,6 +141,32 @@ def identity(url: str) -> tuple[Any, ...]:
     return _Remote(url).identity()
 
 
+def replace(url: str, data: bytes, before: tuple[Any, ...] | None) -> bool | None:
+    """Create an object in place of the one with this `identity`, or of none, in one step.
+
+    False if another object is there; None if the server does not support it.  Then nothing is changed.
+    Errors: FastprofError.
+    """
+    remote = _Remote(url, to_write=True)
+    tag, version, _ = (before[1] if before else None) or (None, None, None)
+    same = {key: value for key, value in (("e_tag", tag), ("version", version)) if value}
+    if not remote.in_parts or (before and not same):
+        return None
+    from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
+
+    def put() -> bool | None:
+        try:
+            remote.put(data, mode=same if before else "create")
+        except (AlreadyExistsError, PreconditionError):
+            return False
+        except NotSupportedError:
+            return None
+        return True
+
+    result: bool | None = remote._do(put)
+    return result
+
+
 class _Remote:
     """An object.  `name` is its name in messages."""
 

@@ -12,9 +12,9 @@ from fastprof.core.errors import FastprofError, FileError, FormatError, UsageErr
 from fastprof.core.remote import ranges_of
 from fastprof.core.source import Source
 from fastprof.core.urls import is_url, shown
-from fastprof.formats.archive.index import Archive, Listed, load
+from fastprof.formats.archive.index import Archive, Listed, codec_of, load
 from fastprof.formats.archive.read import ArchiveReader
-from fastprof.formats.archive.sections import Codec, SectionError
+from fastprof.formats.archive.sections import SectionError
 from fastprof.inputs.stored import Stored, shown_input
 
 
@@ -40,7 +40,7 @@ def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Ar
             compressed = ", not compressed" * bool(source.compression)
             raise UsageError(f"{source.name}: a store must be a plain file{compressed}")
         with located(path):
-            archive = load(source, Codec(), lenient)
+            archive = load(source, codec_of(source), lenient)
         yield source, archive
 
 

@@ -27,15 +27,20 @@ from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import is_url, shown
 from fastprof.core.words import Message
 from fastprof.formats.archive import cbor as archive_cbor
-from fastprof.formats.archive.index import Archive, Key, load_at, payload, read_bases, read_header, read_stored
+from fastprof.formats.archive.index import Archive, Key, codec_of, load_at, read_bases, read_header, read_stored
 from fastprof.formats.archive.sections import (
     BASED,
     BASES,
+    HEADER_NBYTES,
     MAX_NUMBER,
     OPTIONAL,
     PAGE,
+    ROWS,
+    SHARED,
+    TABLES,
     Codec,
     Member,
+    Section,
     SectionError,
     with_header,
 )
@@ -81,6 +86,16 @@ def _write(
         writer.view = reader.view
         write(made.rows(model, log), writer)
     return log
+
+
+def _base_of(source: Source, section: Section) -> int | None:
+    """The offset of the base of a section.  Errors: SectionError."""
+    if not section.flags & BASED:
+        return None
+    stored = source.read_at(section.offset + HEADER_NBYTES, 8)
+    if section.stored < 8 or len(stored) < 8:
+        raise SectionError(section.offset, "the base that the section refers to is missing")
+    return int(struct.unpack("<Q", stored)[0])
 
 
 class AlreadyStored(FastprofError):
@@ -149,6 +164,7 @@ class Adding:
         with self._whole_or_not():
             log = _write(input_, from_, chosen, member, self._bases, self._sink, self._end, progress)
         self._take(member)
+        self._share(member)
         return log
 
     def base(self) -> dict[str, Any]:
@@ -175,7 +191,9 @@ class Adding:
                 piece = archive.member(archive.chosen(source)[0])
             self._check_name(piece.name, replace)
             with located(path), self._whole_or_not():
-                self._take(self._copied(source, piece, self._checked_base, is_late))
+                copied = self._copied(source, piece, self._checked_base, is_late)
+                self._take(copied)
+        self._share(copied)
 
     def _checked_base(self, offset: int) -> int:
         """Check that a section of this store may be a base; returns its offset.  Errors: SectionError."""
@@ -188,10 +206,20 @@ class Adding:
 
         Sections whose base is not in this store are compressed again.
         """
+        self._move_shared(source, member, moved)
         with self._whole_or_not():
             copied = self._copied(source, member, moved.get, lambda _: False)
         moved.update((old, new) for (old, _, _), (new, _, _) in zip(member.sections, copied.sections, strict=True))
         self._take(copied)
+
+    def _move_shared(self, source: Source, member: Member, moved: dict[int, int]) -> None:
+        """Copy the shared tables that are a base of the member, at their first use."""
+        for key, offset in keyed(member):
+            base = _base_of(source, read_header(source, offset)) if key[1] == TABLES else None
+            if base is not None and base not in moved:
+                section = read_header(source, base)
+                if section.type == SHARED and not section.flags & BASED:
+                    moved[base] = self._write_shared(key, with_header(section, 0, read_stored(source, section)))
 
     def _copied(
         self,
@@ -200,26 +228,30 @@ class Adding:
         base_here: Callable[[int], int | None],
         is_late: Callable[[Key], bool],
     ) -> Member:
-        codec = Codec(base_of=lambda offset: payload(source, Codec(), read_header(source, offset)))
+        reading, writing = codec_of(source), Codec()
         copied = Member(self._next, member.name, member.view)
         copied.about, copied.summary = member.about, member.summary
+        sections = [(key, read_header(source, offset)) for key, offset in keyed(member)]
+        bases = [_base_of(source, section) for _, section in sections]
+        # all or none: a difference of rows refers to the tables before
+        again = any(
+            key[1] in (TABLES, ROWS) and is_late(key) if base is None else base_here(base) is None
+            for (key, _), base in zip(sections, bases, strict=True)
+        )
         at = self._end
-        for key, offset in keyed(member):
-            section = read_header(source, offset)
+        for (key, section), base in zip(sections, bases, strict=True):
             stored = read_stored(source, section)
-            base = struct.unpack_from("<Q", stored)[0] if section.flags & BASED and len(stored) >= 8 else None
-            here = None if base is None else base_here(base)
-            if here is not None:
-                data = with_header(section, self._next, struct.pack("<Q", here) + stored[8:])
-            elif base is None and not is_late(key):
-                data = with_header(section, self._next, stored)
+            if again and (base is not None or section.type in (TABLES, ROWS)):
+                raw = reading.unpack(section, stored)
+                data = writing.pack(section.type, self._next, raw, section.flags & OPTIONAL, self._bases.find(key))
             else:
-                raw = codec.unpack(section, stored)
-                data = codec.pack(section.type, self._next, raw, section.flags & OPTIONAL, self._bases.find(key))
+                if base is not None and (here := base_here(base)) is not None:
+                    stored = struct.pack("<Q", here) + stored[8:]
+                data = with_header(section, self._next, stored)
             self._sink.write(data)
             copied.sections.append((at, section.type, len(data)))
-            if offset in member.chunks:
-                copied.chunks[at] = member.chunks[offset]._replace(offset=at)
+            if section.offset in member.chunks:
+                copied.chunks[at] = member.chunks[section.offset]._replace(offset=at)
             at += len(data)
         return copied
 
@@ -259,6 +291,22 @@ class Adding:
         self._end = self._file.tell()
         self._next = member.number + 1
         self._changes[member.name] = member
+
+    def _share(self, member: Member) -> None:
+        """Write shared tables after an added member, if they pay."""
+        with located(self._path):
+            tables = self._bases.shared(member)
+        if tables is not None:
+            self._write_shared((member.view, TABLES, 0), Codec().pack(SHARED, 0, tables, OPTIONAL))
+
+    def _write_shared(self, key: Key, section: bytes) -> int:
+        """Append a section of shared tables, the base of later profiles.  Returns its offset."""
+        at = self._end
+        with self._whole_or_not():
+            self._sink.write(section)
+        self._end = self._file.tell()
+        self._bases.added[key] = at
+        return at
 
     def commit(self) -> None:
         """Write the index, which makes all changes since the previous one effective.

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import Key, payload, read_header
-from fastprof.formats.archive.sections import BASED, ROWS, TABLES, Codec, Member, SectionError
+from fastprof.formats.archive.sections import BASED, DIFFERENCE, TABLES, Codec, Member, SectionError
+from fastprof.formats.archive.shared import united
 from fastprof.formats.archive.write import BaseOf
+
+_KEPT, _KEPT_COUNT = 1 << 20, 4  # the most bytes of a payload kept in memory, and their number
+_WASTE = 16  # tables that take less than this part of their base's bytes have few entries of their own
 
 
 class Bases:
@@ -23,6 +27,8 @@ class Bases:
         self._before = before  # offsets in profiles present at first
         self._usable: dict[int, bool] = {}  # by offset
         self.added: dict[Key, int] = {}  # offsets in profiles added later
+        self._last: dict[int, bytes] = {}  # the latest payloads, by offset
+        self._wasteful: dict[str, Wasteful] = {}  # by view
 
     def of(self, view: str) -> BaseOf:
         """The function that finds bases for the writer of a profile of this view."""
@@ -35,7 +41,7 @@ class Bases:
 
     def before(self, key: Key) -> int | None:
         """The offset of the base among the profiles present at first."""
-        offset = self._before.get(key) if key[1] in (TABLES, ROWS) else None
+        offset = self._before.get(key)
         if offset is not None and offset not in self._usable:
             self._usable[offset] = self._is_usable(offset)
         return offset if offset is not None and self._usable[offset] else None
@@ -54,7 +60,7 @@ class Bases:
     def note(self, added: Member) -> None:
         """Register the sections of an added profile as bases of later sections."""
         for key, offset in keyed(added):
-            if key[1] in (TABLES, ROWS) and not read_header(self._source, offset).flags & BASED:
+            if not read_header(self._source, offset).flags & BASED:
                 self.added[key] = offset
 
     def _is_usable(self, offset: int) -> bool:
@@ -67,7 +73,50 @@ class Bases:
         return True
 
     def _payload(self, offset: int) -> bytes:
-        return payload(self._source, self._codec, read_header(self._source, offset))
+        found = self._last.get(offset)
+        if found is None:
+            found = payload(self._source, self._codec, read_header(self._source, offset))
+            if len(found) <= _KEPT:
+                if len(self._last) == _KEPT_COUNT:
+                    del self._last[next(iter(self._last))]
+                self._last[offset] = found
+        return found
+
+    def shared(self, added: Member) -> bytes | None:
+        """Tables to write as a base of later profiles: those of the current base and of profiles with other entries.
+
+        Each such profile stores these entries for itself.  When they have taken as many bytes as the base, they are
+        worth a new base.
+        """
+        key = (added.view, TABLES, 0)
+        base = self.added.get(key, self.before(key))
+        offset = next((offset for offset, type_, _ in added.sections if type_ == TABLES), None)
+        if base is None or offset is None:
+            return None
+        section, of_base = read_header(self._source, offset), read_header(self._source, base)
+        wasteful = self._wasteful.get(added.view)
+        if wasteful is None or wasteful.base != base:
+            wasteful = self._wasteful[added.view] = Wasteful(base, of_base.stored)
+        if section.flags & DIFFERENCE and section.stored > of_base.stored // _WASTE:
+            wasteful.offsets.append(offset)
+            wasteful.nbytes += section.stored
+        if wasteful.nbytes < wasteful.limit:
+            return None
+        codec = Codec(base_of=self._payload)
+        tables = (payload(self._source, codec, read_header(self._source, offset)) for offset in wasteful.offsets)
+        found = united(self._payload(base), tables, 1 + 1 / _WASTE)
+        wasteful.nbytes, wasteful.limit = 0, 2 * wasteful.limit
+        wasteful.offsets.clear()
+        return found
+
+
+class Wasteful:
+    """The tables that took many bytes against `base`, until these are `limit` bytes."""
+
+    def __init__(self, base: int, limit: int) -> None:
+        self.base, self.limit = base, limit
+        self.offsets: list[int] = []
+        self.nbytes = 0
 
 
 def keyed(member: Member) -> Iterator[tuple[Key, int]]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from heapq import merge
+from itertools import islice
+from mmap import ACCESS_READ, mmap
+from tempfile import TemporaryFile
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.source import Source
 from fastprof.core.urls import shown
-from fastprof.formats.archive.index import Archive, Listed, read_summary
+from fastprof.formats.archive.index import Archive, Listed, codec_of, read_summary
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import Codec
 from fastprof.inputs.state import by_name, chosen, located, open_store
@@ -29,6 +35,7 @@ def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> 
         return [*dict.fromkeys(one.name for one in chosen(path, source, archive, patterns))]
 
 
+# by what `each` sorts; equal ones are in the order in which they were added
 SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "name": lambda entry: entry["name"],
     "added": lambda _: 0,
@@ -37,6 +44,7 @@ SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "rows": lambda entry: -entry["rows"],
     "size": lambda entry: -entry["stored_bytes"],
 }
+_RUN = 4000  # entries that are sorted in memory
 
 
 def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> list[dict[str, Any]]:
@@ -50,17 +58,52 @@ def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> 
     >>> [(entry["name"], entry["rows"], entry["totals"]) for entry in members("all.fpa")]
     [('cfi.callgrind', 3, {'Ir': 14, 'Dr': 6})]
     """
+    return [*each(path, patterns, sort=sort)]
+
+
+def each(path: str, patterns: Iterable[str] = (), *, sort: str = "name") -> Iterator[dict[str, Any]]:
+    """`members` in constant memory.  By name, the index is read while they are pulled."""
     if sort not in SORTS:
         raise UsageError(f"a store cannot be sorted by {sort!r:.80}, only by {', '.join(SORTS)}")
-    return sorted(each(path, patterns, in_order=sort != "name"), key=SORTS[sort])
-
-
-def each(path: str, patterns: Iterable[str] = (), *, in_order: bool = False) -> Iterator[dict[str, Any]]:
-    """`members` by name, in constant memory: the index is read while they are pulled; or `in_order` of addition."""
     with open_store(path) as (source, archive), located(path):
-        codec = Codec()
-        for listed in (chosen if in_order else by_name)(path, source, archive, patterns):
-            yield _entry(source, codec, archive, listed)
+        codec = codec_of(source)
+        found = by_name(path, source, archive, patterns)
+        if sort == "name":
+            for listed in found:
+                yield _entry(source, codec, archive, listed)
+            return
+        key = SORTS[sort]
+        entries = ((listed.number, _entry(source, codec, archive, listed)) for listed in found)
+        for _, entry in _sorted(entries, lambda pair: (key(pair[1]), pair[0])):
+            yield entry
+
+
+def _sorted(entries: Iterable[Any], key: Callable[[Any], Any]) -> Iterator[Any]:
+    """Entries in the order of their keys.  Of many, sorted runs go to a temporary file."""
+    left = iter(entries)
+    run = sorted(islice(left, _RUN), key=key)
+    if len(run) < _RUN:
+        yield from run
+        return
+    with TemporaryFile() as file:
+        runs = []
+        while run:
+            first = file.tell()
+            for entry in run:
+                data = pickle.dumps(entry)
+                file.write(struct.pack("<I", len(data)) + data)
+            runs.append((first, file.tell()))
+            run = sorted(islice(left, _RUN), key=key)
+        file.flush()
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as sorted_runs:
+            yield from merge(*(_of_run(sorted_runs, *run) for run in runs), key=key)
+
+
+def _of_run(data: mmap, at: int, end: int) -> Iterator[Any]:
+    while at < end:
+        (n,) = struct.unpack_from("<I", data, at)
+        yield pickle.loads(data[at + 4 : at + 4 + n])
+        at += 4 + n
 
 
 def _entry(source: Source, codec: Codec, archive: Archive, listed: Listed) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-/* The archive's payloads under the fuzzer.  Byte 0 chooses: tables, rows or the difference of two halves, and the
- * batch's capacity; the rest is the payload.  The rows read are written again, which must read back to the same
- * rows. */
+/* The archive's payloads under the fuzzer.  Byte 0 chooses: tables, rows or the difference of two halves, of rows or of
+ * tables, and the batch's capacity; the rest is the payload.  The rows read are written again, which must read back to
+ * the same rows. */
 #include <stdlib.h>
 
 #include "archive/private.h"
@@ -77,18 +77,50 @@ static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t 
     return status == FP_DONE ? h : 0;
 }
 
-/* u16 n, n bytes of a base; the rest is tried as a chunk and as a difference to the base. */
-static void difference(const uint8_t *p, size_t n) {
+enum { ROWS, TABLES, DIFFERENCE, TABLES_DIFFERENCE, N_STACKS = 64 };
+
+static int kind_of(uint8_t first) {
+    return first % 4 == 3 ? (first & 4 ? TABLES_DIFFERENCE : DIFFERENCE) : first & 1 ? TABLES : ROWS;
+}
+
+/* The difference of two payloads of rows or of tables, as `kind` chooses. */
+static int make_difference(int kind, const uint8_t *base, size_t base_n, const uint8_t *p, size_t n,
+                           struct fp_buf *out) {
+    uint32_t same[N_STACKS];
+    struct fp_buf stacks = {0};
+    for (uint32_t i = 0; i < N_STACKS; i++) same[i] = i % 7 == 6 ? 0 : i;
+    const int status = kind == TABLES_DIFFERENCE ? fp_archive_tables_diff(base, base_n, p, n, out, &stacks)
+                                                 : fp_archive_diff(base, base_n, p, n, same, N_STACKS, out);
+    fp_buf_free(&stacks);
+    return status;
+}
+
+static int apply_difference(int kind, const uint8_t *base, size_t base_n, const uint8_t *p, size_t n,
+                            struct fp_buf *out) {
+    uint32_t same[N_STACKS];
+    struct fp_buf stacks = {0};
+    for (uint32_t i = 0; i < N_STACKS; i++) same[i] = i % 7 == 6 ? 0 : i;
+    const int status = kind == TABLES_DIFFERENCE ? fp_archive_tables_undiff(base, base_n, p, n, out, &stacks)
+                                                 : fp_archive_undiff(base, base_n, p, n, same, N_STACKS, out);
+    fp_buf_free(&stacks);
+    return status;
+}
+
+/* u16 n, n bytes of a base; the rest is tried as a payload and as a difference to the base.  What the encoder makes,
+ * the decoder reads. */
+static void difference(int kind, const uint8_t *p, size_t n) {
     if (n < 2) return;
     const size_t half = fp_u16(p) < n - 2 ? fp_u16(p) : n - 2;
     p += 2;
     n -= 2;
     struct fp_buf diff = {0}, again = {0}, other = {0};
-    const int status = fp_archive_diff(p, half, p + half, n - half, &diff);
-    if (status == FP_DONE) fp_archive_undiff(p, half, diff.p, diff.n, &again);
-    if (!fp_archive_undiff(p, half, p + half, n - half, &other)) {
+    const int status = make_difference(kind, p, half, p + half, n - half, &diff);
+    if (status == FP_DONE && kind == TABLES_DIFFERENCE && apply_difference(kind, p, half, diff.p, diff.n, &again))
+        abort();
+    if (status == FP_DONE && kind == DIFFERENCE) apply_difference(kind, p, half, diff.p, diff.n, &again);
+    if (!apply_difference(kind, p, half, p + half, n - half, &other)) {
         fp_buf_free(&diff);
-        fp_archive_diff(p, half, other.p, other.n, &diff);
+        make_difference(kind, p, half, other.p, other.n, &diff);
     }
     fp_buf_free(&diff);
     fp_buf_free(&again);
@@ -121,11 +153,7 @@ static const struct fp_archive_ids *small_ids(int differ) {
 
 /* ---- the mutator --------------------------------------------------------- */
 
-enum { MOST_RUNS = 16, MOST_STREAMS = 64, MOST_NBYTES = 4096, ROWS, TABLES, DIFFERENCE };
-
-static int kind_of(uint8_t first) {
-    return first % 4 == 3 ? DIFFERENCE : first & 1 ? TABLES : ROWS;
-}
+enum { MOST_RUNS = 16, MOST_STREAMS = 64, MOST_NBYTES = 4096 };
 
 /* A chunk of rows, or a difference, which has the same parts. */
 struct chunk {
@@ -252,18 +280,27 @@ static void put_u16(uint8_t *p, size_t v) {
     p[1] = (uint8_t)(v >> 8);
 }
 
-/* Replaces the base, the chunk or both; the chunk also by its difference to the base, or by the reverse. */
-static void change_difference(struct input *in) {
+/* Changes a part of the input: a chunk or tables. */
+static size_t change_half(struct input *in, int kind, size_t at, size_t n) {
+    if (kind == DIFFERENCE) return change_chunk(in, at, n);
+    const size_t before = in->n;
+    change_bytes(in, at, n, 8);
+    return n + in->n - before;
+}
+
+/* Replaces the base, the payload or both; the payload also by its difference to the base, or by the
+ * reverse. */
+static void change_difference(struct input *in, int kind) {
     const size_t half = fp_u16(in->p + 1), own = 3 + half;
     if (own > in->n) return;
     struct fp_buf made = {0};
     int status = FP_E_MALFORMED;
     switch (below(in, 6)) {
-        case 0: put_u16(in->p + 1, change_chunk(in, 3, half)); break;
+        case 0: put_u16(in->p + 1, change_half(in, kind, 3, half)); break;
         case 1: status = fp_buf_put(&made, in->p + 3, half); break;
-        case 2: status = fp_archive_diff(in->p + 3, half, in->p + own, in->n - own, &made); break;
-        case 3: status = fp_archive_undiff(in->p + 3, half, in->p + own, in->n - own, &made); break;
-        default: change_chunk(in, own, in->n - own);
+        case 2: status = make_difference(kind, in->p + 3, half, in->p + own, in->n - own, &made); break;
+        case 3: status = apply_difference(kind, in->p + 3, half, in->p + own, in->n - own, &made); break;
+        default: change_half(in, kind, own, in->n - own);
     }
     if (status >= 0 && made.n <= MOST_NBYTES) replace(in, own, in->n - own, made.p, made.n);
     fp_buf_free(&made);
@@ -279,7 +316,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
     else if (kind == TABLES)
         change_bytes(&in, 1, n - 1, 8);
     else
-        change_difference(&in);
+        change_difference(&in, kind);
     return in.n;
 }
 
@@ -288,8 +325,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     const int kind = kind_of(data[0]);
-    if (kind == DIFFERENCE) {
-        difference(data + 1, size - 1);
+    if (kind == DIFFERENCE || kind == TABLES_DIFFERENCE) {
+        difference(kind, data + 1, size - 1);
         return 0;
     }
     struct fp_err err;

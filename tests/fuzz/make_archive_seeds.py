@@ -10,7 +10,7 @@ import fastprof
 from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, ROWS, TABLES, Codec, Section, scan
 
 # The first byte, which selects the kind of the rest; rows come in batches of eight
-AS_TABLES, AS_ROWS, AS_DIFFERENCE = 1, 2, 3
+AS_TABLES, AS_ROWS, AS_DIFFERENCE, AS_TABLES_DIFFERENCE = 1, 2, 3, 7
 
 
 def jittering_clock() -> bytes:
@@ -47,6 +47,8 @@ def main() -> None:
         inputs = {"tables": (AS_TABLES, found[TABLES][0])}
         inputs |= {f"rows-{i}": (AS_ROWS, raw) for i, raw in enumerate(found[ROWS])}
         inputs["difference"] = (AS_DIFFERENCE, len(rows).to_bytes(2, "little") + rows + rows)
+        tables = found[TABLES][0]
+        inputs["tables-difference"] = (AS_TABLES_DIFFERENCE, len(tables).to_bytes(2, "little") + tables + tables)
         for name, (kind, raw) in inputs.items():
             (tests / "fuzz" / "seeds" / f"archive-{stem}-{name}").write_bytes(bytes([kind]) + raw)
 

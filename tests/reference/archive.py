@@ -15,65 +15,21 @@ from typing import Any
 
 import zstandard
 
-MASK = (1 << 64) - 1
+from tests.reference.archive_bytes import MASK, Bytes, cbor, varint, zag, zig
+from tests.reference.archive_times import Times
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "formats" / "archive.md"
 TABLES = {
     "objects": 2, "mappings": 5, "functions": 5, "lines": 4, "frames": 4, "stacks": 2, "labels": 5, "threads": 3,
 }  # fmt: skip
-
-
-def zag(v: int) -> int:
-    return v >> 1 if v % 2 == 0 else -(v >> 1) - 1
-
-
-class Bytes:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def take(self, n: int) -> bytes:
-        assert self.at + n <= len(self.data)
-        self.at += n
-        return self.data[self.at - n : self.at]
-
-    def u8(self) -> int:
-        return self.take(1)[0]
-
-    def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.u8()
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    def delta(self) -> int:
-        return zag(self.varint())
-
-
-def cbor(b: Bytes) -> Any:
-    first = b.u8()
-    major, info = first >> 5, first & 31
-    if first in (0xF4, 0xF5, 0xF6):
-        return {0xF4: False, 0xF5: True, 0xF6: None}[first]
-    if first == 0xFB:
-        return struct.unpack(">d", b.take(8))[0]
-    n = info if info < 24 else int.from_bytes(b.take(1 << info - 24), "big")
-    if major == 0:
-        return n
-    if major == 1:
-        return -1 - n
-    if major == 2:
-        return b.take(n)
-    if major == 3:
-        return b.take(n).decode("utf-8", "surrogatepass")
-    if major == 4:
-        return [cbor(b) for _ in range(n)]
-    if major == 5:
-        return {cbor(b): cbor(b) for _ in range(n)}
-    assert n in (60500, 60501)
-    return tuple(cbor(b))
+# The table that each column refers to, and the tables from those that refer to others to those referred to
+REFERENCES: dict[str, tuple[str, ...]] = {
+    "objects": ("strings", "strings"), "mappings": ("objects", "", "", "", ""),
+    "functions": ("objects", "strings", "strings", "strings", ""), "lines": ("functions", "", "", "lines"),
+    "frames": ("mappings", "", "", "lines"), "stacks": ("stacks", "frames"),
+    "labels": ("labels", "strings", "strings", "", "strings"), "threads": ("", "", ""),
+}  # fmt: skip
+ORDER = ("stacks", "labels", "threads", "frames", "lines", "functions", "mappings", "objects", "strings")
 
 
 def metadata_dictionary() -> bytes:
@@ -99,6 +55,7 @@ class Profile:
     rows: list[tuple[int, dict[str, Any], list[int]]] = field(default_factory=list)  # part, columns, values
     end: dict[str, Any] = field(default_factory=dict)
     numbers: dict[int, int] = field(default_factory=dict)  # of functions
+    same_stacks: list[int] = field(default_factory=list)  # by stack: that of the base
 
 
 def read(data: bytes) -> list[Profile]:
@@ -115,7 +72,7 @@ def read(data: bytes) -> list[Profile]:
         view, at, types, sizes, chunks, summary = cbor(Bytes(entry))
         profile = Profile(view, name)
         for type_, size in zip(types, sizes, strict=True):
-            add(profile, type_, Bytes(payload(data, at, type_, number)))
+            add(profile, type_, Bytes(payload(data, at, type_, number, profile)))
             at += size
         for key in ("totals", "facts", "repairs", "losses"):
             assert "long" in summary or summary.get(key, profile.end.get(key)) == profile.end.get(key)
@@ -137,10 +94,10 @@ def listed(data: bytes, page: Any) -> list[tuple[int, str, bytes]]:
     return found
 
 
-def payload(data: bytes, at: int, type_: int, member: int | None) -> bytes:
+def payload(data: bytes, at: int, type_: int, member: int | None, profile: Profile | None = None) -> bytes:
     sync, found, flags, number, n, raw, crc = struct.unpack_from("<2sBBIIII", data, at)
     assert sync == b"\xf7P" and struct.unpack_from("<I", data, at + 20)[0] == zlib.crc32(data[at : at + 20])
-    assert found == type_ and member in (None, number)
+    assert found in (type_, 10 if type_ == 3 and member is None else type_) and member in (None, number)
     stored = data[at + 24 : at + 24 + n]
     assert zlib.crc32(stored) == crc
     if not flags & 2:
@@ -157,21 +114,144 @@ def payload(data: bytes, at: int, type_: int, member: int | None) -> bytes:
     decompressor = zstandard.ZstdDecompressor(dict_data=raw_content if dictionary else None)
     out = decompressor.decompress(stored, max_output_size=max(raw, 1))
     assert len(out) == raw
-    return applied(Bytes(base), Bytes(out)) if flags & 16 else out
+    if not flags & 16:
+        return out
+    assert profile is not None
+    if type_ == 4:
+        return applied(Bytes(base), Bytes(out), profile.same_stacks)
+    out, profile.same_stacks = tables_applied(Bytes(base), Bytes(out))
+    return out
 
 
-def varint(value: int) -> bytes:
-    return bytes([value & 127 | 128]) + varint(value >> 7) if value > 127 else bytes([value])
+def tagged(profile: Profile, name: str, tag: int, new: dict[str, list[Any]]) -> tuple[int, ...]:
+    """The columns of an entry; those that refer to a table are tags."""
+    if tag % 2:
+        return tuple(new[name][tag // 2])
+    row = profile.tables[name][tag // 2]
+    return tuple(2 * v if to else v for v, to in zip(row, REFERENCES[name], strict=True))
 
 
-def applied(base: Bytes, difference: Bytes) -> bytes:
+def guesses(profile: Profile, name: str, tags: dict[str, list[int]], new: dict[str, list[Any]], leaf: int) -> list[int]:
+    found: list[int] = []
+    for above in ORDER[: ORDER.index(name)]:
+        rows = [tagged(profile, above, tag, new) for tag in tags[above]]
+        if leaf and above == "stacks":
+            runs: list[list[tuple[int, ...]]] = []
+            for i, row in enumerate(rows):
+                if i and row[0] == tags[above][i - 1]:
+                    runs[-1].insert(0, row)
+                else:
+                    runs.append([row])
+            rows = [row for run in runs for row in run]
+        for row in rows:
+            found += [v for v, to in zip(row, REFERENCES[above], strict=True) if to == name != above and v]
+    return list(dict.fromkeys(found))
+
+
+def tables_applied(base: Bytes, difference: Bytes) -> tuple[bytes, list[int]]:
+    """The TABLES payload from which the difference was made, and the base's id of each stack."""
+    profile = Profile()
+    read_tables(profile, base)
+    counts = {name: difference.varint() for name in ("strings", *TABLES)}
+    tags: dict[str, list[int]] = {}
+    new: dict[str, list[Any]] = {}
+    for name in ORDER:
+        guessed = guesses(profile, name, tags, new, difference.u8() if name == "frames" else 0)
+        tags[name], n_new, last = [], 0, 0
+        for _ in range(counts[name]):
+            code = difference.varint()
+            if code == 0:
+                tag = next((guess for guess in guessed if guess not in tags[name]), 2 * (last + 1))
+            else:
+                tag = 2 * n_new + 1 if code == 1 else 2 * (last + 1 + zag(code - 2))
+            assert tag not in tags[name] and (not tag % 2 or tag // 2 == n_new)
+            n_new, last = (n_new + 1, last) if tag % 2 else (n_new, tag // 2)
+            tags[name].append(tag)
+        if name == "strings":
+            lengths = [difference.varint() for _ in range(n_new)]
+            new[name] = [difference.take(n) for n in lengths]
+        else:
+            new[name] = [[difference.varint() for _ in range(TABLES[name])] for _ in range(n_new)]
+    assert difference.at == len(difference.data)
+    own = {name: {0: 0} | {tag: i for i, tag in enumerate(tags[name], 1)} for name in tags}
+    strings = [new["strings"][tag // 2] if tag % 2 else profile.strings[tag // 2] for tag in tags["strings"]]
+    out = b"".join(varint(n) for n in (1, len(strings), *map(len, strings))) + b"".join(strings)
+    for name in TABLES:
+        out += varint(1) + varint(counts[name])
+        rows = [tagged(profile, name, tag, new) for tag in tags[name]]
+        for j, to in enumerate(REFERENCES[name]):
+            last = 0
+            for row in rows:
+                value = own[to][row[j]] if to else row[j]
+                step = (value - last + (1 << 63)) % (1 << 64) - (1 << 63)
+                out += varint(zig(step))
+                last = value
+    return out, [0, *(0 if tag % 2 else tag // 2 for tag in tags["stacks"])]
+
+
+def numbers_of(stream: Bytes, is_values: bool) -> list[int]:
+    found, values = [], Values(stream) if is_values else None
+    if values:
+        values.divisor = 1
+    while stream.at < len(stream.data):
+        found.append(values.next() & MASK if values else stream.varint())
+    return found
+
+
+def take_pairs(stream: Bytes) -> list[int | None]:
+    rows: list[int | None] = []
+    following = 0
+    for _ in range(stream.varint()):
+        code = stream.varint()
+        rows.append(None if code == 1 else following + zag(code - 2) if code else following)
+        following = following if code == 1 else rows[-1] + 1  # type: ignore[operator]
+    return rows
+
+
+def packed(values: list[int]) -> bytes:
+    made, last = varint(1) if values else b"", 0
+    for value in values:
+        value = (value & MASK) - ((value & MASK) >> 63 << 64)
+        made += varint(0 if value == last else 1 + zig(last) if value == -(1 << 63) else 1 + zig(value))
+        last = value
+    return made
+
+
+def by_row(stream: Bytes, base: Bytes, i: int, pairs: list[int | None], same_stacks: list[int]) -> bytes:
+    """A stream of stacks from its differences to rows of the base."""
+    theirs = numbers_of(base, i >= 4)
+    if i:
+        divisor = stream.varint() if i >= 4 else 1
+        numbers = [((0 if row is None else theirs[row]) + stream.delta()) * divisor for row in pairs]
+        return packed(numbers) if i >= 4 else b"".join(varint(n & MASK) for n in numbers)
+    stacks, stack = [], 0
+    for number in theirs:
+        stack += zag(number)
+        stacks.append(stack)
+    made, last = b"", 0
+    for row in pairs:
+        stack = last + stream.delta() if row is None else same_stacks.index(stacks[row])
+        made += varint(zig(stack - last))
+        last = stack
+    return made
+
+
+def applied(base: Bytes, difference: Bytes, same_stacks: list[int]) -> bytes:
     """The ROWS payload from which the difference was made, or an equivalent one."""
     view, runs, streams = chunk_of(difference)
     _, _, base_streams = chunk_of(base)
-    out = []
+    out: list[bytes] = []
+    pairs: list[int | None] = []
     for i, stream in enumerate(streams):
-        if not stream.u8():
+        how = stream.u8()
+        if not how:
             out.append(stream.data[1:])
+            continue
+        if how == 2:
+            assert view == 2
+            pairs = pairs if i else take_pairs(stream)
+            out.append(by_row(stream, base_streams[i], i, pairs, same_stacks))
+            assert stream.at == len(stream.data)
             continue
         other, made = base_streams[i], b""
         values = Values(other) if (view == 2 and i >= 4) or (view == 3 and i >= 15) else None
@@ -392,97 +472,3 @@ class Timeline:
             if code == 40:
                 row["function"] = self.events.varint()
             row["aux"] = self.payloads.take(self.events.varint())
-
-
-@dataclass
-class At:
-    ref: int
-    frac: int = 1 << 31
-    history: int = 0
-    jitter: int = 1
-
-
-class Times:
-    def __init__(self, tables: Bytes, words: Bytes, bits: Bytes) -> None:
-        first = tables.varint()
-        self.q = tables.varint()
-        self.has_jitter = tables.u8()
-        self.limits = tables.varint(), tables.varint()
-        plain, hashed = self.keys(tables), self.keys(tables)
-        self.pools = [self.table(tables) for _ in range(8)]
-        self.jitters = [self.table(tables) for _ in range(48 if self.has_jitter else 0)]
-        self.plain = {key: self.table(tables) for key in plain}
-        self.hashed = {key: self.table(tables) for key in hashed}
-        assert tables.at == len(tables.data)
-        self.words = words
-        self.x = [struct.unpack("<I", words.take(4))[0] for _ in range(2)]
-        self.bits = int.from_bytes(bits.data, "little")
-        self.at: dict[int, At] = {}
-        self.last = At(first)
-
-    @staticmethod
-    def keys(b: Bytes) -> list[int]:
-        key, found = -1, []
-        for _ in range(b.varint()):
-            key += 1 + b.varint()
-            found.append(key)
-        return found
-
-    @staticmethod
-    def table(b: Bytes) -> list[tuple[int, int]]:
-        symbol, found = -1, []
-        for _ in range(b.varint()):
-            symbol += 1 + b.varint()
-            found.append((symbol, b.varint()))
-        assert sum(f for _, f in found) in (0, 1024)
-        return found
-
-    def symbol(self, coder: int, table: list[tuple[int, int]]) -> int:
-        place, c = self.x[coder] % 1024, 0
-        for symbol, f in table:
-            if place < c + f:
-                x = f * (self.x[coder] >> 10) + place - c
-                if x < 1 << 16:
-                    x = x << 16 | struct.unpack("<H", self.words.take(2))[0]
-                self.x[coder] = x
-                return symbol
-            c += f
-        raise AssertionError("an empty table")
-
-    def raw(self, n: int) -> int:
-        value = self.bits & ((1 << n) - 1)
-        self.bits >>= n
-        return value
-
-    def next(self, thread: int, key: int | None, pool: int) -> int:
-        if thread not in self.at:
-            self.at[thread] = At(self.last.ref, self.last.frac, self.last.history, self.last.jitter)
-        at = self.last = self.at[thread]
-        table = self.pools[pool]
-        if key is not None:
-            table = self.plain.get(key, table)
-            table = self.hashed.get((key * 27 + at.history) * 2654435761 % 2**32 >> 14, table)
-        symbol = self.symbol(0, table)
-        at.history = at.history % 9 * 3 + sum(symbol > limit for limit in self.limits)
-        if symbol == 504:
-            at.ref = (at.ref + self.raw(64)) & MASK
-            at.frac = 1 << 31
-            return at.ref
-        k = symbol
-        if symbol >= 32:
-            o = (symbol - 32) // 8 + 2
-            k = (8 + (symbol - 32) % 8 << o) + self.raw(o)
-        exact = (at.ref << 32) + at.frac + k * self.q
-        at.ref, at.frac = exact >> 32 & MASK, exact & 0xFFFFFFFF
-        if not self.has_jitter:
-            return at.ref
-        e = self.symbol(1, self.jitters[at.jitter * 16 + (at.frac >> 28)])
-        miss = self.raw(64) if e == 3 else e - 1
-        at.jitter = 1 if e == 3 else e
-        time = (at.ref + miss) & MASK
-        if miss not in (-1, 0, 1, MASK) or k > 4096:
-            at.ref, at.frac = time, 1 << 31
-        else:
-            exact = (at.ref << 32) + at.frac + (-1 if miss == MASK else miss) * (1 << 28)
-            at.ref, at.frac = exact >> 32 & MASK, exact & 0xFFFFFFFF
-        return time

@@ -98,9 +98,9 @@ def test_a_difference_to_anything(first: Any) -> None:
         for rows in (1, 299, 300, 301):
             for changed in (0, 1, 2):
                 raw = _rows(write_archive(maker, rows=rows, changed=changed)[0])
-                difference = archive_sections._difference(base, raw)
+                difference = codec._difference(ROWS, base, raw)
                 made += difference != b""
-                assert not difference or archive_sections._applied(base, difference, 0) == raw
+                assert not difference or codec._applied(ROWS, base, difference, 0) == raw
     assert made >= 3
 
 
@@ -124,10 +124,10 @@ def test_a_difference_of_bytes_is_as_long_as_its_base() -> None:
     # view, no runs, one stream: its length and bytes; the difference begins with its encoding (1: against the base)
     head = bytes([lib.FP_GRAPH, 0, 1])
     base = head + b"\3abc"
-    assert archive_sections._applied(base, head + b"\4\1\0\0\1", 0) == head + b"\3abd"
+    assert codec._applied(ROWS, base, head + b"\4\1\0\0\1", 0) == head + b"\3abd"
     for wrong in (b"\1\1", b"\3\1\0\0", b"\5\1\0\0\1\0"):
         with pytest.raises(SectionError, match="does not fit the base"):
-            archive_sections._applied(base, head + wrong, 0)
+            codec._applied(ROWS, base, head + wrong, 0)
 
 
 def test_the_index_does_not_grow_with_the_square(tmp_path: Path) -> None:

@@ -192,6 +192,18 @@ def test_a_store_of_objects_alone(bucket: Bucket, tmp_path: Path, monkeypatch: p
         patch.setattr(remote_store, "_download", other)
         with pytest.raises(FastprofError, match=r"s\.fpa: changed while the batch ran"):
             run()
+    replace = remote.replace
+
+    def late(url: str, data: bytes, identity: Any) -> Any:
+        bucket.put("deep/s.fpa", before + b"x")
+        return replace(url, data, identity)
+
+    now = bucket.get("deep/s.fpa")
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "replace", late)
+        with pytest.raises(FastprofError, match=r"s\.fpa: changed while the batch ran"):
+            run()
+    bucket.put("deep/s.fpa", now)
     assert batch_status(store).statuses == {"ok": 4}
     # an append that a killed process left unfinished: adding begins by cutting it off, and the store may become smaller
     bucket.put("deep/s.fpa", bucket.get("deep/s.fpa") + bytes(100_000))

@@ -66,7 +66,7 @@ def vanish() -> None:
 def half() -> None:
     """A process that dies in the middle of an append."""
     code = dying("from fastprof.store import adding; adding.add('s.fpa', ['in2'], replace=True)")
-    done = subprocess.run([sys.executable, "-c", code, "300"], env=ENVIRONMENT)
+    done = subprocess.run([sys.executable, "-c", code, "200"], env=ENVIRONMENT)
     assert done.returncode == -9 and State("s.fpa").archive.notes
 
 

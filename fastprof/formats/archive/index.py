@@ -22,6 +22,7 @@ from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.reported import REPORTED
 from fastprof.formats.archive.sections import (
+    BASED,
     BASES,
     END,
     FILE_HEADER_NBYTES,
@@ -344,6 +345,19 @@ def read_header(source: Source, offset: int) -> Section:
 def payload(source: Source, codec: Codec, section: Section) -> bytes:
     """The payload of a section.  Errors: SectionError."""
     return codec.unpack(section, source.read_at(section.offset + HEADER_NBYTES, section.stored))
+
+
+def codec_of(source: Source) -> Codec:
+    """Decompresses the payloads of `source`, and finds their bases there."""
+    alone = Codec()
+
+    def base_of(offset: int) -> bytes:
+        section = read_header(source, offset)
+        if section.flags & BASED:
+            raise SectionError(offset, "a base section refers to another base")
+        return payload(source, alone, section)
+
+    return Codec(base_of=base_of)
 
 
 def read_stored(source: Source, section: Section) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import cached_property
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from fastprof.core.times import Span
 from fastprof.core.words import Message, counted
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
-from fastprof.formats.archive.index import Archive, in_words, load, payload, read_end, read_header
+from fastprof.formats.archive.index import Archive, codec_of, in_words, load, payload, read_end, read_header
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.reported import REPORTED
 from fastprof.formats.archive.sections import (
@@ -38,7 +38,6 @@ from fastprof.formats.archive.sections import (
     ROWS,
     TABLES,
     Chunk,
-    Codec,
     Member,
     Section,
     SectionError,
@@ -48,14 +47,6 @@ from fastprof.formats.archive.sections import (
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_batch, fp_err, fp_in
-
-
-def _base(source: Source, codec: Codec, offset: int) -> bytes:
-    """The payload of another section, which must have no base."""
-    section = read_header(source, offset)
-    if section.flags & BASED:
-        raise SectionError(offset, "a base section refers to another base")
-    return payload(source, codec, section)
 
 
 _LOST = {TABLES: "archive-tables", NUMBERS: "archive-numbers", PARTS: "archive-parts", END: "archive-summaries"}
@@ -75,8 +66,7 @@ class ArchiveReader(Reader):
         if any({option.key, option.name} & options.given.keys() for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
             source.use_ranges()
         source.spool()
-        # not a method: that would create a reference cycle
-        self._codec = Codec(base_of=partial(_base, source, Codec()))
+        self._codec = codec_of(source)
         try:
             self._archive = load(source, self._codec, options[LENIENT])
         except SectionError as error:

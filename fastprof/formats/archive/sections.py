@@ -24,7 +24,7 @@ HEADER_NBYTES = 24
 TRAILER = struct.Struct("<QI4s")
 TRAILER_MAGIC = b"FPAE"
 
-MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS, PAGE, BASES = range(1, 10)
+MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS, PAGE, BASES, SHARED = range(1, 11)
 NAMES = {
     MEMBER: "the head of a profile",
     PARTS: "a section of parts",
@@ -35,6 +35,7 @@ NAMES = {
     NUMBERS: "a section of numbers",
     PAGE: "a page of the index",
     BASES: "the bases",
+    SHARED: "a section of shared tables",
 }
 OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
 MAX_NUMBER = 0xFFFFFFFF  # of a member
@@ -157,7 +158,7 @@ def parse_header(data: bytes, offset: int) -> Section:
 
 
 def _plausible(type_: int, raw: int, stored: int) -> bool:
-    return type_ in (TABLES, ROWS) or raw <= max(METADATA_FREE, stored * METADATA_EXPANSION)
+    return type_ in (TABLES, ROWS, SHARED) or raw <= max(METADATA_FREE, stored * METADATA_EXPANSION)
 
 
 def with_header(section: Section, member: int, stored: bytes) -> bytes:
@@ -205,6 +206,9 @@ class Codec:
         self.level = level
         self._base_of = base_of
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+        # After TABLES that were stored as a difference, for the following ROWS: by stack id the base's id of the same
+        # stack, or 0; u32.
+        self._stacks = b""
 
     def _compress(self, raw: bytes, base: bytes, least_level: int = 0) -> bytes:
         # The window covers the payload and its base: no match is further away.
@@ -225,35 +229,42 @@ class Codec:
             raise SectionError(0, f"a payload has {len(raw)} bytes, the limit is {MAX_RAW}")
         found = [(raw, len(raw), 0)]  # stored bytes, decompressed length, flags
 
-        def enough() -> bool:
+        def enough(share: int = 8) -> bool:
             """Whether another attempt does not pay: compression takes most of the time of an addition."""
-            return min(len(data) for data, _, _ in found) <= len(raw) // 8
+            return min(len(data) for data, _, _ in found) <= len(raw) // share
 
-        if type_ not in (TABLES, ROWS):
-            packed = self._compress(raw, METADATA_DICTIONARY, 19)
+        if type_ not in (TABLES, ROWS, SHARED):
+            how, before, dictionary = ZSTD | METADATA, b"", METADATA_DICTIONARY
+            if base is not None and base[1]:
+                how, before, dictionary = ZSTD | BASED, struct.pack("<Q", base[0]), base[1]
+            packed = before + self._compress(raw, dictionary, 19)
             if _plausible(type_, len(raw), len(packed)):
-                found.append((packed, len(raw), ZSTD | METADATA))
+                found.append((packed, len(raw), how))
         else:
             if base is not None and base[1]:
                 offset = struct.pack("<Q", base[0])
                 least = next(level for most, level in BASED_LEVELS if len(raw) <= most)
-                difference = _difference(base[1], raw) if type_ == ROWS else b""
+                difference = self._difference(type_, base[1], raw)
                 if difference:
                     packed = self._compress(difference, b"", least)
                     found.append((offset + packed, len(difference), ZSTD | BASED | DIFFERENCE))
-                if not enough():
+                if not enough(3 if difference else 8):
                     found.append((offset + self._compress(raw, base[1], least), len(raw), ZSTD | BASED))
-            if not enough():
+            if not enough(3 if len(found) == 2 and found[-1][2] & DIFFERENCE else 8):
                 found.append((self._compress(raw, b"", 19 if len(raw) < SMALL else 0), len(raw), ZSTD))
         stored, nbytes, how = min(found, key=lambda one: len(one[0]))
+        if type_ == TABLES and not how & DIFFERENCE:
+            self._stacks = b""
         return with_header(Section(0, type_, flags | how, member, len(stored), nbytes, 0), member, stored)
 
     def unpack(self, section: Section, stored: bytes) -> bytes:
         """The payload.  Errors: SectionError."""
         check_stored(section, stored)
         offset = section.offset + HEADER_NBYTES
+        if section.type == TABLES:
+            self._stacks = b""
         how = section.flags & (ZSTD | BASED | METADATA | DIFFERENCE)
-        if how & DIFFERENCE and (section.type != ROWS or how != ZSTD | BASED | DIFFERENCE):
+        if how & DIFFERENCE and (section.type not in _UNDIFF or how != ZSTD | BASED | DIFFERENCE):
             raise SectionError(section.offset, "section has wrong flags")
         if not how & ZSTD:
             if how & BASED or section.raw != section.stored:
@@ -280,29 +291,45 @@ class Codec:
         if len(raw) != section.raw:
             raise SectionError(offset, f"section decompresses to {len(raw)} bytes, expected {section.raw}")
         if section.flags & DIFFERENCE:
-            return _applied(base, raw, offset)
+            return self._applied(section.type, base, raw, offset)
+        return raw
+
+    def _difference(self, type_: int, base: bytes, raw: bytes) -> bytes:
+        """The difference of a payload of TABLES or ROWS to its base, or b"" if they are not alike."""
+        known, self._stacks = self._stacks, b""
+        status, found = _call(_DIFF[type_], base, raw, known)
+        if status != lib.FP_DONE or not found[0] or len(found[0]) > MAX_RAW:
+            return b""
+        status, again = _call(_UNDIFF[type_], base, found[0], known)
+        if status or again[0] != raw:
+            return b""
+        self._stacks = found[1]
+        return found[0]
+
+    def _applied(self, type_: int, base: bytes, difference: bytes, offset: int) -> bytes:
+        """The payload that has this difference to the base.  Errors: SectionError."""
+        known, self._stacks = self._stacks, b""
+        status, (raw, self._stacks) = _call(_UNDIFF[type_], base, difference, known)
+        if status:
+            raise SectionError(offset, "section does not fit the base it refers to")
         return raw
 
 
-def _difference(base: bytes, raw: bytes) -> bytes:
-    """The difference of a ROWS payload to its base, or b"" if they are not alike."""
-    out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
-    status = lib.fp_archive_diff(base, len(base), raw, len(raw), out)
-    if status == lib.FP_E_NOMEM:
-        raise MemoryError("no memory for a chunk")
-    difference = bytes(ffi.buffer(out.p, out.n)) if status == lib.FP_DONE else b""
-    return difference if len(difference) <= MAX_RAW and difference and _applied(base, difference, 0) == raw else b""
+_DIFF = {TABLES: lib.fp_archive_tables_diff, ROWS: lib.fp_archive_diff}
+_UNDIFF = {TABLES: lib.fp_archive_tables_undiff, ROWS: lib.fp_archive_undiff}
 
 
-def _applied(base: bytes, difference: bytes, offset: int) -> bytes:
-    """The ROWS payload that has this difference to the base.  Errors: SectionError."""
-    out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
-    status = lib.fp_archive_undiff(base, len(base), difference, len(difference), out)
+def _call(function: Any, base: bytes, own: bytes, stacks: bytes) -> tuple[int, tuple[bytes, bytes]]:
+    """The status and the results of a function of _DIFF or _UNDIFF: a payload, and of tables the `stacks` of rows."""
+    out, found = (owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a difference") for _ in range(2))
+    if function in (_DIFF[TABLES], _UNDIFF[TABLES]):
+        status = function(base, len(base), own, len(own), out, found)
+    else:
+        known = ffi.from_buffer("uint32_t[]", stacks) if stacks else ffi.NULL
+        status = function(base, len(base), own, len(own), known, len(stacks) // 4, out)
     if status == lib.FP_E_NOMEM:
-        raise MemoryError("no memory for a chunk")
-    if status:
-        raise SectionError(offset, "section does not fit the base it refers to")
-    return bytes(ffi.buffer(out.p, out.n))
+        raise MemoryError("no memory for a difference")
+    return status, (bytes(ffi.buffer(out.p, out.n)), bytes(ffi.buffer(found.p, found.n)))
 
 
 def unpack_metadata(section: Section, raw: bytes, kind: type) -> Any:

@@ -22,6 +22,7 @@ from fastprof.verbs.batch.manifest import manifest_of
 from fastprof.verbs.batch.remote_folder import FOLDER, Pieces, folder_of, readable
 
 _CHUNK = 1 << 20
+_MOST_AT_ONCE = 64 << 20  # the most bytes of a store that is uploaded by one request, from memory
 
 
 @contextmanager
@@ -74,6 +75,13 @@ def _download(url: str, path: str) -> tuple[Any, ...] | None:
 
 def _upload(path: str, url: str, before: tuple[Any, ...] | None) -> None:
     _refuse_changed(url, before)
+    if os.path.getsize(path) <= _MOST_AT_ONCE:
+        with open(path, "rb") as file:
+            done = remote.replace(url, file.read(), before)
+        if done is False:
+            raise _changed(url)
+        if done:
+            return
     upload = Upload(url)
     try:
         with open(path, "rb") as file:
@@ -87,7 +95,11 @@ def _upload(path: str, url: str, before: tuple[Any, ...] | None) -> None:
 
 def _refuse_changed(url: str, before: tuple[Any, ...] | None) -> None:
     if _identity(url) != before:
-        raise FastprofError(f"{shown(url)}: changed while the batch ran; run it again")
+        raise _changed(url)
+
+
+def _changed(url: str) -> FastprofError:
+    return FastprofError(f"{shown(url)}: changed while the batch ran; run it again")
 
 
 def _end(path: str) -> tuple[int, bytes]:

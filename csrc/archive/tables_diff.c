@@ -1,0 +1,421 @@
+/* Tables as a difference to those of another profile, the base.  See docs/formats/archive.md, "Differences of tables".
+ */
+#include <stdlib.h>
+
+#include "archive/private.h"
+#include "archive/shapes.h"
+#include "core/array.h"
+
+enum { MOST_WIDTH = 8 };
+
+/* Each table comes before those that it refers to. */
+static const uint8_t order[FP_ARCHIVE_TABLES] = {T_STACKS,    T_LABELS,   T_THREADS, T_FRAMES, T_LINES,
+                                                 T_FUNCTIONS, T_MAPPINGS, T_OBJECTS, T_STRINGS};
+
+/* An entry is named by a tag: 2 * id of the same entry in the base, or 2 * i + 1 for the i-th entry that the base does
+ * not have.  0: none. */
+static inline int is_new(uint32_t tag) {
+    return tag & 1;
+}
+
+/* The own entries of a table, by id. */
+struct entries {
+    const struct fp_table *base; /* NULL: strings */
+    uint32_t n, base_n;          /* entries here and in the base, 0 included */
+    uint32_t n_new;              /* of those placed so far */
+    uint32_t last;               /* the base's id that was placed last */
+    uint32_t *tags;              /* by own id */
+    uint32_t *of_base;           /* by the base's id: the own id, or 0 if it has not been placed */
+    uint32_t *of_new;            /* by number: the own id */
+    uint32_t *new_rows;          /* by number: the columns, references as tags; not of strings */
+    const uint8_t **new_text;    /* strings, by number: the first byte; the next one's is their end */
+};
+
+struct lists {
+    struct fp_model *base;
+    struct fp_archive_ids *ids; /* of the base */
+    struct entries of[FP_ARCHIVE_TABLES];
+    uint32_t *guesses; /* tags, in the order in which the tables above use the entries */
+    uint32_t n_guesses, cap_guesses, guess;
+};
+
+static void free_list(struct entries *l) {
+    free(l->tags);
+    free(l->of_base);
+    free(l->of_new);
+    free(l->new_rows);
+    free(l->new_text);
+}
+
+static void close_lists(struct lists *d) {
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) free_list(&d->of[t]);
+    fp_archive_ids_free(d->ids);
+    fp_model_free(d->base);
+    free(d->guesses);
+}
+
+/* The words of a row; 0 of strings. */
+static inline uint32_t width_of(const struct entries *l) {
+    return l->base ? l->base->width : 0;
+}
+
+/* Reads tables into a new model, in which all ids must be those of the payload.  `appends`: rows need not be found.
+ * 0, FP_E_NOMEM or FP_E_MALFORMED; the caller frees *m and *ids in any case. */
+static int open_model(const uint8_t *p, size_t n, int appends, struct fp_model **m, struct fp_archive_ids **ids) {
+    struct fp_err err;
+    *ids = NULL;
+    *m = n > FP_ARCHIVE_MAX_DIFFERENCE ? NULL : fp_model_new();
+    if (n > FP_ARCHIVE_MAX_DIFFERENCE) return FP_E_MALFORMED;
+    *ids = *m ? fp_archive_ids_new(*m) : NULL;
+    if (!*ids) return FP_E_NOMEM;
+    (*ids)->appends = appends;
+    const int status = fp_archive_tables_read(*ids, p, n, &err);
+    return status ? status : (*ids)->differ ? FP_E_MALFORMED : 0;
+}
+
+/* Opens the base.  0, FP_E_NOMEM or FP_E_MALFORMED; the caller closes the lists in any case. */
+static int open_lists(struct lists *d, const uint8_t *base, size_t n, int appends) {
+    memset(d, 0, sizeof *d);
+    const int status = open_model(base, n, appends, &d->base, &d->ids);
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) d->of[t].base_n = d->ids->n[t];
+    return status;
+}
+
+/* Makes room for `n` entries of table t, 0 included. */
+static int open_list(struct lists *d, unsigned t, uint32_t n) {
+    struct entries *l = &d->of[t];
+    l->n = n;
+    l->base = t == T_STRINGS ? NULL : table_of(d->base, t - 1);
+    l->tags = calloc(n, sizeof *l->tags);
+    l->of_base = calloc(l->base_n, sizeof *l->of_base);
+    l->of_new = calloc(n, sizeof *l->of_new);
+    if (t == T_STRINGS)
+        l->new_text = calloc((size_t)n + 1, sizeof *l->new_text);
+    else
+        l->new_rows = calloc((size_t)n * width_of(l), sizeof *l->new_rows);
+    return l->tags && l->of_base && l->of_new && (l->new_text || l->new_rows) ? 0 : FP_E_NOMEM;
+}
+
+/* The row of own entry i: the base's, or a new one, whose references are tags. */
+static inline const uint32_t *row_of(const struct entries *l, uint32_t i) {
+    const uint32_t tag = l->tags[i];
+    return is_new(tag) ? l->new_rows + (size_t)(tag / 2) * l->base->width : fp_table_row(l->base, tag / 2);
+}
+
+/* The column at word `at` of own entry i, a reference, as a tag. */
+static inline uint32_t reference(const struct entries *l, uint32_t i, uint32_t at) {
+    return row_of(l, i)[at] << !is_new(l->tags[i]);
+}
+
+/* Appends the tag to the guesses unless it was seen.  `seen` has bits for the base's entries and for new ones. */
+static int add_guess(struct lists *d, uint8_t *seen, uint32_t tag) {
+    if (!tag || seen[tag]) return 0;
+    seen[tag] = 1;
+    if (fp_array_room(&d->guesses, &d->cap_guesses, (uint64_t)d->n_guesses + 1, sizeof *d->guesses)) return FP_E_NOMEM;
+    d->guesses[d->n_guesses++] = tag;
+    return 0;
+}
+
+/* The end of the run of stacks from i on, each the caller of the next one. */
+static uint32_t end_of_run(const struct lists *d, uint32_t i) {
+    const struct entries *l = &d->of[T_STACKS];
+    uint32_t end = i + 1;
+    while (end < l->n && reference(l, end, FP_STACK_PARENT) == l->tags[end - 1]) end++;
+    return end;
+}
+
+/* Guesses the order of table t: in most profiles, each entry comes before the first entry of another table that refers
+ * to it.  `leaf_first`: of new stacks, the frames of callees were added before those of callers.  0 or FP_E_NOMEM. */
+static int guess(struct lists *d, unsigned t, int leaf_first) {
+    const uint32_t most = d->of[t].n > d->of[t].base_n ? d->of[t].n : d->of[t].base_n;
+    uint8_t *seen = calloc(most, 2);
+    int status = seen ? 0 : FP_E_NOMEM;
+    d->n_guesses = d->guess = 0;
+    for (const uint8_t *above = order; *above != t && !status; above++) {
+        uint32_t at[MOST_WIDTH], n = 0, word_at = 0;
+        for (const uint8_t *word = shapes[*above - 1]; *word != END; word_at += *word++ == WIDE ? 2 : 1)
+            if (*word >= STRING && target_of(*word, *above) == t) at[n++] = word_at;
+        uint32_t end;
+        for (uint32_t i = 1; i < d->of[*above].n && n && !status; i = end) {
+            end = leaf_first && *above == T_STACKS ? end_of_run(d, i) : i + 1;
+            for (uint32_t j = end; j-- > i;)
+                for (uint32_t k = 0; k < n; k++) status |= add_guess(d, seen, reference(&d->of[*above], j, at[k]));
+        }
+    }
+    free(seen);
+    return status ? FP_E_NOMEM : 0;
+}
+
+/* The tag that is expected next: that of the first guess which has not been placed, otherwise the base's next entry. */
+static uint32_t expected(struct lists *d, const struct entries *l) {
+    for (; d->guess < d->n_guesses; d->guess++) {
+        const uint32_t tag = d->guesses[d->guess];
+        if (is_new(tag) ? tag / 2 >= l->n_new : !l->of_base[tag / 2]) return tag;
+    }
+    return 2 * (l->last + 1);
+}
+
+/* Places the entry `tag` at own id i.  0 or FP_E_MALFORMED. */
+static int place(struct entries *l, uint32_t i, uint32_t tag) {
+    const uint32_t id = tag / 2;
+    if (is_new(tag)) {
+        if (id != l->n_new) return FP_E_MALFORMED;
+        l->of_new[l->n_new++] = i;
+    } else {
+        if (!id || id >= l->base_n || l->of_base[id]) return FP_E_MALFORMED;
+        l->of_base[id] = i;
+        l->last = id;
+    }
+    l->tags[i] = tag;
+    return 0;
+}
+
+/* By own stack: the base's id, or 0. */
+static int put_stacks(const struct lists *d, struct fp_buf *out) {
+    const struct entries *l = &d->of[T_STACKS];
+    for (uint32_t i = 0; i < l->n; i++) {
+        const uint32_t id = is_new(l->tags[i]) ? 0 : l->tags[i] / 2;
+        if (fp_buf_put(out, &id, sizeof id)) return FP_E_NOMEM;
+    }
+    return 0;
+}
+
+/* ---- the encoder ---------------------------------------------------------- */
+
+/* Finds own entry i of table t, a row with the own ids, in the base.  Returns its tag, or FP_NO_ID. */
+static uint32_t find_row(struct lists *d, unsigned t, const uint32_t *own) {
+    struct entries *l = &d->of[t];
+    uint32_t row[MOST_WIDTH], same[MOST_WIDTH], at = 0, n_new = 0;
+    for (const uint8_t *word = shapes[t - 1]; *word != END; word++) {
+        row[at] = same[at] = own[at];
+        if (*word == WIDE) {
+            at++;
+            row[at] = same[at] = own[at];
+        } else if (*word != NUMBER) {
+            row[at] = d->of[target_of(*word, t)].tags[own[at]];
+            same[at] = row[at] / 2;
+            n_new += is_new(row[at]) != 0;
+        }
+        at++;
+    }
+    if (!n_new) {
+        const uint32_t id =
+            t == T_FUNCTIONS ? fp_model_function_row(d->base, same) : fp_table_intern(table_of(d->base, t - 1), same);
+        if (id < l->base_n || id == FP_NO_ID) return id == FP_NO_ID ? id : 2 * id;
+    }
+    memcpy(l->new_rows + (size_t)l->n_new * at, row, at * sizeof *row);
+    return 2 * l->n_new++ + 1;
+}
+
+static uint32_t find_string(struct lists *d, const struct fp_strings *own, uint32_t i) {
+    struct entries *l = &d->of[T_STRINGS];
+    size_t n;
+    const uint8_t *p = fp_string(own, i, &n);
+    const uint32_t id = fp_strings_intern(&d->base->strings, p, n);
+    return id == FP_NO_ID ? id : id < l->base_n ? 2 * id : 2 * l->n_new++ + 1;
+}
+
+/* Finds the tags of all own entries.  Returns 0, FP_MORE if most are not in the base, or FP_E_NOMEM. */
+static int find(struct lists *d, const struct fp_model *own) {
+    uint64_t same = 0, all = 0;
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) {
+        struct entries *l = &d->of[t];
+        const struct fp_table *table = t == T_STRINGS ? NULL : table_of((struct fp_model *)own, t - 1);
+        if (open_list(d, t, table ? table->n : own->strings.n)) return FP_E_NOMEM;
+        for (uint32_t i = 1; i < l->n; i++) {
+            l->tags[i] = table ? find_row(d, t, fp_table_row(table, i)) : find_string(d, &own->strings, i);
+            if (l->tags[i] == FP_NO_ID) return FP_E_NOMEM;
+        }
+        all += l->n - 1;
+        same += l->n - 1 - l->n_new;
+        l->n_new = 0;
+    }
+    return 2 * same >= all && all ? 0 : FP_MORE;
+}
+
+/* The new entries of a table. */
+static void put_new(const struct lists *d, unsigned t, const struct fp_model *own, struct fp_buf *out) {
+    const struct entries *l = &d->of[t];
+    if (t == T_STRINGS) {
+        size_t n;
+        for (uint32_t i = 0; i < l->n_new; i++) {
+            fp_string(&own->strings, l->of_new[i], &n);
+            fp_archive_varint(out, n);
+        }
+        for (uint32_t i = 0; i < l->n_new; i++) {
+            const uint8_t *p = fp_string(&own->strings, l->of_new[i], &n);
+            if (n) fp_buf_put(out, p, n);
+        }
+        return;
+    }
+    const uint32_t *row = l->new_rows;
+    for (uint32_t i = 0; i < l->n_new; i++, row += width_of(l)) {
+        uint32_t at = 0;
+        for (const uint8_t *word = shapes[t - 1]; *word != END; at += *word++ == WIDE ? 2 : 1)
+            fp_archive_varint(out, *word == WIDE ? fp_words_u64(row + at) : row[at]);
+    }
+}
+
+/* How many of the first entries are as guessed. */
+static uint32_t n_right(const struct lists *d, const struct entries *l) {
+    uint32_t n = 0;
+    while (n < d->n_guesses && n + 1 < l->n && d->guesses[n] == l->tags[n + 1]) n++;
+    return n;
+}
+
+static int put_list(struct lists *d, unsigned t, const struct fp_model *own, struct fp_buf *out) {
+    struct entries *l = &d->of[t];
+    int leaf_first = 0;
+    if (guess(d, t, 0)) return FP_E_NOMEM;
+    if (t == T_FRAMES) {
+        const uint32_t right = n_right(d, l);
+        if (guess(d, t, 1)) return FP_E_NOMEM;
+        leaf_first = n_right(d, l) > right;
+        if (!leaf_first && guess(d, t, 0)) return FP_E_NOMEM;
+        fp_archive_byte(out, (uint8_t)leaf_first);
+    }
+    for (uint32_t i = 1; i < l->n; i++) {
+        const uint32_t tag = l->tags[i];
+        if (tag == expected(d, l))
+            fp_archive_byte(out, 0);
+        else
+            fp_archive_varint(out, is_new(tag) ? 1 : 2 + fp_zig((uint64_t)tag / 2 - l->last - 1));
+        if (place(l, i, tag)) return FP_E_MALFORMED;
+    }
+    put_new(d, t, own, out);
+    return 0;
+}
+
+int fp_archive_tables_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,
+                           struct fp_buf *stacks) {
+    struct lists d;
+    struct fp_model *own = NULL;
+    struct fp_archive_ids *ids = NULL;
+    int status = open_lists(&d, base, base_n, 0);
+    if (!status) status = open_model(p, n, 1, &own, &ids);
+    if (!status) status = find(&d, own);
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) fp_archive_varint(out, d.of[t].n - 1);
+    for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = put_list(&d, order[k], own, out);
+    if (!status) status = put_stacks(&d, stacks);
+    close_lists(&d);
+    fp_archive_ids_free(ids);
+    fp_model_free(own);
+    return status ? status : out->failed ? FP_E_NOMEM : FP_DONE;
+}
+
+/* ---- the decoder ----------------------------------------------------------- */
+
+/* The own id of a tag; 0 if there is none. */
+static uint32_t own_id(const struct entries *l, uint32_t tag) {
+    if (is_new(tag)) return tag / 2 < l->n_new ? l->of_new[tag / 2] : 0;
+    return tag / 2 < l->base_n ? l->of_base[tag / 2] : 0;
+}
+
+static int take_new_strings(struct entries *l, struct fp_archive_cur *c) {
+    struct fp_archive_cur lengths = *c;
+    for (uint32_t i = 0; i < l->n_new; i++) fp_archive_cur_varint(c);
+    l->new_text[0] = c->p;
+    for (uint32_t i = 0; i < l->n_new && !c->bad; i++) {
+        const uint64_t length = fp_archive_cur_varint(&lengths);
+        if (length > (size_t)(c->end - c->p)) c->bad = 1;
+        if (!c->bad) c->p += length;
+        l->new_text[i + 1] = c->p;
+    }
+    return c->bad ? FP_E_MALFORMED : 0;
+}
+
+static int take_new_rows(struct lists *d, unsigned t, struct fp_archive_cur *c) {
+    struct entries *l = &d->of[t];
+    uint32_t *row = l->new_rows;
+    for (uint32_t i = 0; i < l->n_new; i++, row += width_of(l)) {
+        uint32_t at = 0;
+        for (const uint8_t *word = shapes[t - 1]; *word != END; word++) {
+            const uint64_t v = fp_archive_cur_varint(c);
+            row[at++] = (uint32_t)v;
+            if (*word == WIDE)
+                row[at++] = (uint32_t)(v >> 32);
+            else if (v > UINT32_MAX)
+                c->bad = 1;
+            else if (*word != NUMBER) {
+                const struct entries *to = &d->of[target_of(*word, t)];
+                if (v / 2 >= (v & 1 ? to->n : to->base_n)) c->bad = 1;
+            }
+        }
+    }
+    return c->bad ? FP_E_MALFORMED : 0;
+}
+
+static int take_list(struct lists *d, unsigned t, struct fp_archive_cur *c) {
+    struct entries *l = &d->of[t];
+    const int leaf_first = t == T_FRAMES && fp_archive_cur_byte(c);
+    int status = guess(d, t, leaf_first);
+    for (uint32_t i = 1; i < l->n && !status; i++) {
+        const uint64_t code = fp_archive_cur_varint(c);
+        const uint64_t id = l->last + 1 + fp_zag(code - 2);
+        if (c->bad || (code > 1 && id >= l->base_n)) return FP_E_MALFORMED;
+        status = place(l, i, !code ? expected(d, l) : code == 1 ? 2 * l->n_new + 1 : 2 * (uint32_t)id);
+    }
+    if (status) return status;
+    return t == T_STRINGS ? take_new_strings(l, c) : take_new_rows(d, t, c);
+}
+
+static int put_strings(const struct lists *d, struct fp_buf *out) {
+    const struct entries *l = &d->of[T_STRINGS];
+    for (int bytes = 0; bytes < 2; bytes++)
+        for (uint32_t i = 1; i < l->n; i++) {
+            const uint32_t tag = l->tags[i], k = tag / 2;
+            size_t n = is_new(tag) ? (size_t)(l->new_text[k + 1] - l->new_text[k]) : 0;
+            const uint8_t *p = is_new(tag) ? l->new_text[k] : fp_string(&d->base->strings, k, &n);
+            if (!bytes)
+                fp_archive_varint(out, n);
+            else if (n && fp_buf_put(out, p, n))
+                return FP_E_NOMEM;
+        }
+    return 0;
+}
+
+static int put_column(const struct lists *d, unsigned t, uint8_t word, uint32_t at, struct fp_buf *out) {
+    const struct entries *l = &d->of[t], *to = word < STRING ? NULL : &d->of[target_of(word, t)];
+    uint64_t last = 0;
+    for (uint32_t i = 1; i < l->n; i++) {
+        const uint32_t *row = row_of(l, i);
+        uint64_t v = word == WIDE ? fp_words_u64(row + at) : row[at];
+        if (to && v) {
+            v = own_id(to, reference(l, i, at));
+            if (!v) return FP_E_MALFORMED;
+        }
+        fp_archive_varint(out, fp_zig(v - last));
+        last = v;
+    }
+    return 0;
+}
+
+int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,
+                             struct fp_buf *stacks) {
+    struct lists d;
+    struct fp_archive_cur c = {p, p + n, 0};
+    uint32_t counts[FP_ARCHIVE_TABLES];
+    int status = open_lists(&d, base, base_n, 1);
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
+        counts[t] = fp_archive_cur_u32(&c);
+        /* an entry takes at least a byte */
+        if (c.bad || n > FP_ARCHIVE_MAX_DIFFERENCE || counts[t] > n) status = FP_E_MALFORMED;
+    }
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) status = open_list(&d, t, counts[t] + 1);
+    for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = take_list(&d, order[k], &c);
+    if (!status && c.p != c.end) status = FP_E_MALFORMED;
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
+        fp_archive_varint(out, 1);
+        fp_archive_varint(out, d.of[t].n - 1);
+        if (t == T_STRINGS) {
+            status = put_strings(&d, out);
+            continue;
+        }
+        uint32_t at = 0;
+        for (const uint8_t *word = shapes[t - 1]; *word != END && !status; at += *word++ == WIDE ? 2 : 1)
+            status = put_column(&d, t, *word, at, out);
+    }
+    if (!status) status = put_stacks(&d, stacks);
+    close_lists(&d);
+    return status ? status : out->failed ? FP_E_NOMEM : 0;
+}

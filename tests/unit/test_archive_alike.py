@@ -1,0 +1,121 @@
+"""Stores of dumps that differ in some of their stacks and in all values: tables and rows are stored as differences."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fastprof.core.source import Source
+from fastprof.formats.archive.index import codec_of, payload
+from fastprof.formats.archive.sections import DIFFERENCE, ROWS, SHARED, TABLES, Codec, SectionError
+from fastprof.store import adding, compact
+from tests.reference import archive as reference
+from tests.unit.test_archive import read_dump, sections
+
+N = 12
+
+
+def folded(seed: int, n: int = 150) -> bytes:
+    """85 % of the stacks of one program, each with another value."""
+    tree, own = random.Random(7), random.Random(seed)
+    names = [f"module{i % 7}::function_{i}" for i in range(60)]
+    found = {";".join(["main", *(names[min(59, int(tree.expovariate(0.1)))] for _ in range(8))]) for _ in range(n)}
+    costs = {stack: tree.randrange(300, 9000) for stack in sorted(found)}
+    return "".join(f"{s} {cost + own.randrange(9)}\n" for s, cost in costs.items() if own.random() < 0.85).encode()
+
+
+def gperftools(seed: int) -> bytes:
+    tree, own = random.Random(8), random.Random(seed)
+    words = [0, 3, 0, 10000, 0]
+    for _ in range(150):
+        cost, stack = (
+            tree.randrange(300, 9000),
+            [0x400000 + 16 * min(99, int(tree.expovariate(0.05))) for _ in range(8)],
+        )
+        if own.random() < 0.85:
+            words += [cost + own.randrange(9), len(stack), *stack]
+    words += [0, 1, 0]
+    maps = b"00400000-00500000 r-xp 00000000 08:01 12 /usr/bin/server\n"
+    return struct.pack(f"<{len(words)}Q", *words) + maps
+
+
+def holds(whole: bytes, dumps: dict[str, list[object]]) -> None:
+    """Readers restore each dump, also the one written from the document."""
+    profiles = {profile.name: profile for profile in reference.read(whole)}
+    assert profiles.keys() == dumps.keys()
+    for name, want in dumps.items():
+        assert read_dump(whole, member=name)[0] == want
+        columns = [row[2:] for row in want if row[0] == "row"]  # type: ignore[index]
+        for (_, found, values), (stack, expected) in zip(profiles[name].rows, columns, strict=True):
+            assert values == expected and found["stack"] == stack["stack"]
+
+
+@pytest.mark.parametrize("make", [folded, gperftools])
+def test_dumps_with_other_stacks(make: Callable[[int], bytes], tmp_path: Path) -> None:
+    store, one = tmp_path / "s.fpa", tmp_path / "one.fpa"
+    dumps, alone = {}, 0
+    with adding.adding(str(store)) as session:
+        for i in range(N):
+            session.add(make(i), f"d{i:02}")
+            with adding.adding(str(one)) as other:
+                other.add(make(i), "x")
+            dumps[f"d{i:02}"] = read_dump(one.read_bytes())[0]
+            alone += one.stat().st_size
+            one.unlink()
+    whole = store.read_bytes()
+    assert len(whole) < alone * (0.5 if make is folded else 0.65)
+    found = sections(whole)
+    assert sum(s.type == SHARED for s in found) == 1
+    assert sum(s.type == TABLES and s.flags & DIFFERENCE > 0 for s in found) == N - 1
+    assert sum(s.type == ROWS and s.flags & DIFFERENCE > 0 for s in found) == N - 1
+    holds(whole, dumps)
+    # the shared tables stay when the profile they began with is gone
+    for name in ("d00", "d03"):
+        compact.remove(str(store), [name])
+        del dumps[name]
+    compact.compact(str(store))
+    whole = store.read_bytes()
+    assert sum(s.type == SHARED for s in sections(whole)) == 1 and compact.verify(str(store)) == []
+    holds(whole, dumps)
+
+
+def test_a_damaged_difference_of_tables(tmp_path: Path) -> None:
+    """Wrong bytes and wrong bases: an error, or other tables."""
+    tables = {}
+    for i in range(2):
+        with adding.adding(str(tmp_path / f"{i}.fpa")) as session:
+            session.add(folded(i, 20), "x")
+        data = (tmp_path / f"{i}.fpa").read_bytes()
+        section = next(s for s in sections(data) if s.type == TABLES)
+        tables[i] = Codec().unpack(section, data[section.offset + 24 : section.offset + section.nbytes])
+    codec = Codec()
+    difference = codec._difference(TABLES, tables[0], tables[1])
+    assert 0 < len(difference) < len(tables[1]) and codec._applied(TABLES, tables[0], difference, 0) == tables[1]
+    errors = 0
+    for at in range(len(difference)):
+        for wrong in (difference[:at], difference[:at] + bytes([difference[at] ^ 3]) + difference[at + 1 :]):
+            try:
+                codec._applied(TABLES, tables[0], wrong, 0)
+            except SectionError:
+                errors += 1
+    assert errors > len(difference)
+    with pytest.raises(SectionError, match="does not fit the base"):
+        codec._applied(TABLES, b"", difference, 0)
+    # a second section of tables continues the first: between such sections there is no difference
+    assert codec._difference(TABLES, tables[0], b"\2" + tables[1][1:]) == b""
+
+
+def test_rows_without_their_tables(tmp_path: Path) -> None:
+    """Rows refer to the base by way of their tables, so they cannot be read without."""
+    store = tmp_path / "s.fpa"
+    with adding.adding(str(store)) as session:
+        for i in range(2):
+            session.add(folded(i), str(i))
+    with Source(store.read_bytes()) as source:
+        rows = [s for s in sections(store.read_bytes()) if s.type == ROWS and s.flags & DIFFERENCE]
+        with pytest.raises(SectionError, match="does not fit the base"):
+            payload(source, codec_of(source), rows[0])
