@@ -422,6 +422,18 @@ uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
     return last[1] = node;
 }
 
+/* Below a node that is new, all are: their ids follow each other, so their slots are known before they are added. */
+uint32_t fp_model_path(struct fp_model *m, const uint32_t *frames, uint32_t n) {
+    uint32_t node = 0, first = m->stacks.n;
+    while (n && node != FP_NO_ID && node < first) node = fp_model_stack(m, node, frames[--n]);
+    for (uint32_t i = 0; i < n && node != FP_NO_ID; i++) {
+        const uint32_t row[] = {node + i, frames[n - 1 - i]};
+        fp_table_prefetch(&m->stacks, fp_table_hash(row, FP_STACK_WIDTH));
+    }
+    while (n && node != FP_NO_ID) node = fp_model_stack(m, node, frames[--n]);
+    return node;
+}
+
 uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame) {
     return fp_table_append(&m->stacks, (uint32_t[]){parent, frame});
 }

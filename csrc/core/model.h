@@ -285,6 +285,9 @@ static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
 
+/* The stack of n frames, leaf first: fp_model_stack for each.  FP_NO_ID when memory ran out. */
+uint32_t fp_model_path(struct fp_model *m, const uint32_t *frames, uint32_t n);
+
 /* Call both, in this order, before fp_model_function with the string `name`. */
 static inline void fp_model_prefetch_named(const struct fp_model *m, uint32_t name) {
     if (name < m->n_named) __builtin_prefetch(&m->named[name]);

@@ -4,6 +4,7 @@
  * one.
  */
 #include "core/cpu.h"
+#include "jfr/held.h"
 #include "jfr/short.h"
 #include "jfr/sums.h"
 
@@ -78,16 +79,13 @@ static inline const uint8_t *fields_of(const struct fp_jfr_op *op, uint32_t n, c
 
 /* ---- samples that are added up ---- */
 
-enum { TRIED = 1 << 12, LEFT_OUT = 1 << 18 };
+enum { TRIED = 1 << 12 };
 
-/* Whether to look for rows: if few are found, a while without, in which samples wait. */
+/* Whether to look for rows: if few are found, samples wait until few of those have different keys. */
 static inline int looks_for_rows(struct fp_jfr_reader *r) {
     if (FP_UNLIKELY(r->n_tried >= TRIED)) {
-        const int is_rare = r->n_found < TRIED / 4;
-        if (is_rare && r->n_tried < TRIED + LEFT_OUT) {
-            r->n_tried += FP_JFR_AHEAD;
-            return 0;
-        }
+        if (r->n_found < TRIED / 4 && !(r->held && r->held->are_few)) return 0;
+        if (r->held) r->held->are_few = 0;
         r->n_tried = r->n_found = 0;
     }
     return r->is_summed;
@@ -102,10 +100,8 @@ static inline int is_readable(const struct fp_jfr_program *program, const uint8_
 
 typedef const uint8_t *fields_fn(const struct fp_jfr_op *, uint32_t, const uint8_t *, uint64_t *);
 
-enum { FEW = 4 };
-
 FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready,
-                            uint32_t most, struct fp_batch *out) {
+                            uint32_t most) {
     const uint64_t left = r->stop - (in->base + in->pos), there = in->n - in->pos;
     const uint8_t *p = in->p + in->pos, *end = p + (left < there ? left : there), *readable = in->p + in->n;
     ready->summed = NULL;
@@ -116,10 +112,9 @@ FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct f
         most = 1;
     }
     if (r->holds && most && !r->class_leaf && r->n_emptied == r->model->n_emptied) {
-        uint32_t n_held;
-        p = fp_jfr_hold_many(r, p, end, readable, out, &n_held);
-        r->n_tried += n_held;
-        if (n_held) most = n_held < FEW ? most / 2 : 1; /* most samples can wait, from here on, too */
+        const uint8_t *start = p;
+        p = fp_jfr_hold_many(r, p, end, readable);
+        if (p > start) most = 1; /* most samples can wait, from here on, too */
     }
     uint32_t n = 0;
     while (n < most && end - p >= 2 * FP_JFR_LONGEST) {
@@ -158,22 +153,20 @@ FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct f
     return n;
 }
 
-static uint32_t ahead_of(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most,
-                         struct fp_batch *out) {
-    return ahead_by(fields_of, r, in, ready, most, out);
+static uint32_t ahead_of(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
+    return ahead_by(fields_of, r, in, ready, most);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 FP_JFR_BMI2 static uint32_t ahead_bmi2(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready,
-                                       uint32_t most, struct fp_batch *out) {
-    return ahead_by(fields_bmi2, r, in, ready, most, out);
+                                       uint32_t most) {
+    return ahead_by(fields_bmi2, r, in, ready, most);
 }
 #define AHEAD (!r->is_portable && fp_cpu() & FP_CPU_BMI ? ahead_bmi2 : ahead_of)
 #else
 #define AHEAD ahead_of
 #endif
 
-uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most,
-                      struct fp_batch *out) {
-    return r->compressed ? AHEAD(r, in, ready, most, out) : 0;
+uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
+    return r->compressed ? AHEAD(r, in, ready, most) : 0;
 }

@@ -2,15 +2,13 @@
  *
  * If few samples are equal to one in the same batch, most would become rows of their own, in random order, and an
  * operator would look each of them up again.  Instead they are added up here, over all chunks, and become rows sorted
- * by stack:
+ * by stack and context:
  *
- *   stack 7 of thread 1 | 3 of 2 | 7 of 2 | 7 of 1      becomes      3 of 2: 1 | 7 of 1: 2 | 7 of 2: 1
+ *   log     stack 7 of thread 1 | 3 of 2 | 7 of 2 | 7 of 1
+ *   sums    3 of 1: 4 | 7 of 1: 2                becomes      3 of 1: 4 | 3 of 2: 1 | 7 of 1: 4 | 7 of 2: 1
  *
- * Rows of a stack follow each other, so writers and compressors find what they share in the caches.
- *
- * The table has open addressing with short searches.  When it is full, a search is too long or a sum would overflow,
- * the samples become rows and it is empty again, so its size is limited.  It is small again if it was mostly empty, so
- * that input made to end it early costs little.
+ * A full log is sorted and merged into the sums.  All memory is used from one end to the other: a table of 300,000 sums
+ * would wait for memory at each sample.  When there are too many sums, they become rows, so memory is limited.
  */
 #include "jfr/held.h"
 
@@ -18,61 +16,41 @@
 
 #include "core/memory.h"
 
-enum { LEAST = 1 << 12, MOST = 1 << 20, FAR = 64 }; /* slots, and those of a search */
+enum { LEAST_LOG = 1 << 12, MOST_LOG = 1 << 17, MOST_SUMS = 1 << 19, FEW = 1 << 12 };
+
+/* Replaces the log, which is empty, by one of this size.  0, or FP_E_NOMEM: there is none. */
+static int make_log(struct fp_jfr_held *h, uint32_t cap) {
+    fp_release(h->log, h->log ? h->cap_log * sizeof *h->log : 0);
+    fp_release(h->sorted, h->sorted ? h->cap_log * sizeof *h->log : 0);
+    h->log = fp_grow(NULL, 0, cap * sizeof *h->log);
+    h->sorted = fp_grow(NULL, 0, cap * sizeof *h->log);
+    h->cap_log = cap;
+    return h->log && h->sorted ? 0 : FP_E_NOMEM;
+}
+
+static void free_held(struct fp_jfr_held *h) {
+    fp_release(h->log, h->log ? h->cap_log * sizeof *h->log : 0);
+    fp_release(h->sorted, h->sorted ? h->cap_log * sizeof *h->log : 0);
+    fp_release(h->sums, h->cap_sums * sizeof *h->sums);
+    fp_release(h->other, h->cap_other * sizeof *h->other);
+    fp_table_clear(&h->contexts);
+    free(h);
+}
 
 static struct fp_jfr_held *held_of(struct fp_jfr_reader *r) {
     if (FP_LIKELY(r->held != NULL)) return r->held;
     struct fp_jfr_held *h = calloc(1, sizeof *h);
     if (!h) return NULL;
-    h->rows = fp_zeroed(LEAST * sizeof *h->rows);
-    h->n_slots = LEAST;
-    if (!h->rows || fp_table_init(&h->contexts, 3)) {
-        fp_release(h->rows, h->rows ? LEAST * sizeof *h->rows : 0);
-        fp_table_clear(&h->contexts);
-        free(h);
+    if (fp_table_init(&h->contexts, 3) || make_log(h, LEAST_LOG)) {
+        free_held(h);
         return NULL;
     }
     return r->held = h;
 }
 
 void fp_jfr_free_held(struct fp_jfr_reader *r) {
-    struct fp_jfr_held *h = r->held;
-    if (!h) return;
-    fp_release(h->rows, h->n_slots * sizeof *h->rows);
-    fp_release(h->other, h->other ? h->n * sizeof *h->other : 0);
-    fp_table_clear(&h->contexts);
-    free(h);
+    if (r->held) free_held(r->held);
     r->held = NULL;
-}
-
-/* The slot of a key: the one with it, or a free one.  NULL if there is none nearby. */
-static inline struct fp_jfr_waiting *slot_of(const struct fp_jfr_held *h, uint64_t key) {
-    const size_t mask = h->n_slots - 1;
-    size_t at = fp_jfr_held_slot(h, key);
-    for (uint32_t i = 0; i < FAR; i++, at = (at + 1) & mask)
-        if (h->rows[at].key == key || !h->rows[at].count) return &h->rows[at];
-    return NULL;
-}
-
-/* Doubles the table.  0, or 1: samples must become rows first, because it is large, memory ran out or a search is too
- * long. */
-static int grow(struct fp_jfr_held *h) {
-    const size_t n_slots = 2 * h->n_slots;
-    struct fp_jfr_held bigger = {.n_slots = n_slots};
-    if (n_slots > MOST || !(bigger.rows = fp_zeroed(n_slots * sizeof *h->rows))) return 1;
-    for (size_t i = 0; i < h->n_slots; i++) {
-        if (!h->rows[i].count) continue;
-        struct fp_jfr_waiting *to = slot_of(&bigger, h->rows[i].key);
-        if (!to) {
-            fp_release(bigger.rows, n_slots * sizeof *h->rows);
-            return 1;
-        }
-        *to = h->rows[i];
-    }
-    fp_release(h->rows, h->n_slots * sizeof *h->rows);
-    h->rows = bigger.rows;
-    h->n_slots = n_slots;
-    return 0;
 }
 
 uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack) {
@@ -89,85 +67,105 @@ uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context
 
 int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value) {
     struct fp_jfr_held *h = r->held;
-    if (h->is_due || ticks - (uint64_t)r->start_ticks >= r->sure_ticks) return 0;
-    struct fp_jfr_waiting *to = slot_of(h, key);
-    if (FP_UNLIKELY(!to)) {
-        h->is_due = 1;
-        return 0;
+    if (h->is_due || h->n_log == h->cap_log || ticks - (uint64_t)r->start_ticks >= r->sure_ticks) return 0;
+    if (!h->n_log && !h->n) {
+        h->time = fp_jfr_time(r, ticks);
+        r->model->n_waiting++;
     }
-    int64_t sum;
-    if (FP_UNLIKELY(__builtin_add_overflow(to->value, value, &sum))) {
-        h->is_due = 1;
-        return 0;
-    }
-    if (!to->count++) {
-        to->key = key;
-        if (!h->n++) {
-            h->time = fp_jfr_time(r, ticks);
-            r->model->n_waiting++;
-        }
-        to->value = sum;
-        if (h->n > h->n_slots / 2) h->is_due = grow(h);
-    } else {
-        to->value = sum;
-    }
+    h->log[h->n_log++] = (struct fp_jfr_waiting){key, value};
     if (ticks < r->first_ticks) r->first_ticks = ticks;
     if (ticks > r->last_ticks) r->last_ticks = ticks;
     return 1;
 }
 
-/* Sorts n rows by 11 bits of their stacks; equal ones keep their order. */
-static void sort_by(const struct fp_jfr_waiting *from, struct fp_jfr_waiting *to, uint32_t n, unsigned shift) {
-    enum { KEYS = 1 << 11 };
-    uint32_t starts[KEYS] = {0}, at = 0;
-    for (uint32_t i = 0; i < n; i++) starts[from[i].key >> shift & (KEYS - 1)]++;
-    for (uint32_t k = 0; k < KEYS; k++) {
+/* ---- adding up ---- */
+
+/* The digits by which keys are sorted: three of 11 bits or less of contexts, then of stacks. */
+enum { DIGITS = 6, DIGIT = 11, MASK = (1 << DIGIT) - 1 };
+static const uint8_t SHIFTS[DIGITS] = {0, DIGIT, 21, 32, 32 + DIGIT, 53};
+
+/* Sorts the log by a digit of its keys; equal ones keep their order. */
+static void sort_by(struct fp_jfr_held *h, unsigned shift) {
+    uint32_t starts[1 << DIGIT] = {0}, at = 0;
+    const struct fp_jfr_waiting *from = h->log, *end = from + h->n_log;
+    struct fp_jfr_waiting *to = h->sorted;
+    for (const struct fp_jfr_waiting *one = from; one < end; one++) starts[one->key >> shift & MASK]++;
+    for (uint32_t k = 0; k <= MASK; k++) {
         const uint32_t here = starts[k];
         starts[k] = at;
         at += here;
     }
-    for (uint32_t i = 0; i < n; i++) to[starts[from[i].key >> shift & (KEYS - 1)]++] = from[i];
+    for (const struct fp_jfr_waiting *one = from; one < end; one++) to[starts[one->key >> shift & MASK]++] = *one;
+    h->sorted = h->log;
+    h->log = to;
 }
 
-int fp_jfr_sort_held(struct fp_jfr_held *h) {
-    h->other = fp_grow(NULL, 0, h->n * sizeof *h->other);
-    if (!h->other) return FP_E_NOMEM;
-    uint32_t n = 0;
-    uint64_t all = 0;
-    for (size_t i = 0; i < h->n_slots; i++) {
-        if (!h->rows[i].count) continue;
-        all |= h->rows[i].key;
-        h->rows[n++] = h->rows[i];
+/* Sorts the log by key.  Most digits are the same in all keys. */
+static void sort(struct fp_jfr_held *h) {
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < h->n_log; i++) bits |= h->log[i].key ^ h->log[0].key;
+    for (unsigned i = 0; i < DIGITS; i++)
+        if (bits >> SHIFTS[i] & MASK) sort_by(h, SHIFTS[i]);
+}
+
+/* Merges the log, which is sorted, into the sums, and sets `are_few`.  A sum that would overflow begins another one
+ * with the same key.  0 or FP_E_NOMEM. */
+static int merge(struct fp_jfr_held *h) {
+    const size_t most = (size_t)h->n + h->n_log;
+    if (most > h->cap_other) {
+        fp_release(h->other, h->cap_other * sizeof *h->other);
+        h->cap_other = 0;
+        if (!(h->other = fp_grow(NULL, 0, 2 * most * sizeof *h->other))) return FP_E_NOMEM;
+        h->cap_other = 2 * most; /* what is not used is not resident */
     }
-    for (unsigned shift = 32; shift < 64 && all >> shift; shift += 11) {
-        sort_by(h->rows, h->other, n, shift);
-        memcpy(h->rows, h->other, n * sizeof *h->rows);
+    const struct fp_jfr_held_sum *at = h->sums, *end = at + h->n;
+    const struct fp_jfr_waiting *one = h->log, *last = one + h->n_log;
+    struct fp_jfr_held_sum *to = h->other;
+    uint32_t n_keys = 0;
+    while (one < last) {
+        struct fp_jfr_held_sum sum = {.key = one->key};
+        for (; at < end && at->key < sum.key; at++) *to++ = *at;
+        if (at < end && at->key == sum.key) sum = *at++;
+        for (; one < last && one->key == sum.key; one++) {
+            int64_t value;
+            if (FP_UNLIKELY(__builtin_add_overflow(sum.value, one->value, &value))) {
+                *to++ = sum;
+                sum.count = 0;
+                value = one->value;
+            }
+            sum.count++;
+            sum.value = value;
+        }
+        *to++ = sum;
+        n_keys++;
     }
-    h->next = 0;
-    h->is_sorted = h->is_due = 1;
+    while (at < end) *to++ = *at++;
+    h->are_few = n_keys < h->n_log / 4 && n_keys < FEW;
+    h->n = (uint32_t)(to - h->other);
+    const struct fp_jfr_held had = *h;
+    h->sums = had.other;
+    h->cap_sums = had.cap_other;
+    h->other = had.sums;
+    h->cap_other = had.cap_sums;
     return 0;
 }
 
-/* Replaces a table by one of the least size.  If memory ran out, the table stays. */
-static void shrink(struct fp_jfr_held *h) {
-    struct fp_jfr_waiting *rows = fp_zeroed(LEAST * sizeof *rows);
-    if (!rows) return;
-    fp_release(h->rows, h->n_slots * sizeof *h->rows);
-    h->rows = rows;
-    h->n_slots = LEAST;
+int fp_jfr_add_up(struct fp_jfr_held *h) {
+    if (!h->n_log) return 0;
+    sort(h);
+    if (merge(h)) return FP_E_NOMEM;
+    h->n_log = 0;
+    h->is_due |= h->n > MOST_SUMS;
+    return h->cap_log < MOST_LOG && h->n > h->cap_log / 2 ? make_log(h, 2 * h->cap_log) : 0;
 }
 
 void fp_jfr_empty_held(struct fp_jfr_reader *r) {
     struct fp_jfr_held *h = r->held;
-    fp_release(h->other, h->other ? h->n * sizeof *h->other : 0);
-    h->other = NULL;
-    if (h->n_slots > LEAST && h->n < h->n_slots / 8) shrink(h);
-    memset(h->rows, 0, h->n_slots * sizeof *h->rows);
-    h->n = h->next = 0;
-    h->is_sorted = h->is_due = 0;
+    h->n_log = h->n = h->next = 0;
+    h->is_due = 0;
     r->model->n_waiting--;
 }
 
 void fp_jfr_abandon(struct fp_jfr_reader *r) {
-    if (r->held && r->held->n) fp_jfr_empty_held(r);
+    if (r->held && (r->held->n || r->held->n_log)) fp_jfr_empty_held(r);
 }

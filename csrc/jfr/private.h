@@ -408,7 +408,6 @@ struct fp_jfr_ready {
     struct fp_jfr_context *context; /* fp_jfr_context_at its keys */
     struct fp_jfr_summed *summed;   /* where its row can be found again; NULL: nowhere */
     uint64_t low, high;             /* its key there */
-    uint64_t held;                  /* its key among samples that wait; 0: it does not wait */
     uint32_t type;
     uint64_t slots[FP_JFR_EVENT_SLOTS];
 };
@@ -416,9 +415,10 @@ enum { FP_JFR_AHEAD = 32 };
 
 /* Decodes up to `most` events that become rows, from the window's position on; it stops at one that it cannot decode.
  * Returns their number; if it is 0, the position moves past records that become no rows.  If samples are added up,
- * events whose row `out` has already are added to it; the next one is the only one decoded. */
-uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most,
-                      struct fp_batch *out);
+ * events that have a row in the batch are added to it, and those that can wait do; the next one is the only one
+ * decoded.
+ */
+uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most);
 /* Prepares the program of a type for events of this chunk.  NULL if they cannot be decoded ahead. */
 const struct fp_jfr_program *fp_jfr_prepare(struct fp_jfr_reader *r, uint32_t type);
 
@@ -530,6 +530,14 @@ struct fp_jfr_context {
     uint32_t held_as; /* its number among the contexts of waiting samples; 0: none yet */
 };
 enum { FP_JFR_CONTEXTS = 1 << 11 };
+
+/* The same for samples that wait, by the bytes of these keys. */
+struct fp_jfr_brief {
+    uint64_t rest, of; /* `of`: the chunk and the type */
+    uint32_t held_as, metric;
+};
+enum { FP_JFR_BRIEFS = 1 << 10 };
+
 /* The context of events with these keys, if it is there; else another one, or an unused entry. */
 static inline struct fp_jfr_context *fp_jfr_context_at(const struct fp_jfr_reader *r, uint32_t type, uint64_t thread,
                                                        uint64_t state, uint64_t class_) {

@@ -198,6 +198,7 @@ struct fp_jfr_reader {
     uint32_t *stack_of;       /* by chain */
     uint32_t cap_stack_of;
     struct fp_jfr_context *contexts;  /* the last ones */
+    struct fp_jfr_brief *briefs;      /* of samples that wait */
     struct fp_jfr_summed *summed;     /* rows of the batch, by the bytes of their events */
     uint32_t generation;              /* of rows that can be found there */
     uint32_t n_tried, n_found;        /* events looked up there */

@@ -122,7 +122,7 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
                                   .type = type};
     struct fp_jfr_context *place = fp_jfr_context_at(r, type, made.thread_key, made.state_key, made.class_key);
     const int known = has_keys && fp_jfr_is_context(r, place, type, made.thread_key, made.state_key, made.class_key);
-    const struct fp_jfr_context *context = known ? place : &made;
+    struct fp_jfr_context *context = known ? place : &made;
     const uint64_t before = r->counts.dangling;
     if (!known && begin_context(r, slots, record->end, event->metric, &made)) return fp_no_memory(err);
     const uint64_t missing = r->counts.dangling - before;
@@ -142,9 +142,13 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
         const uint64_t between = r->counts.dangling;
         if (end_context(r, slots, record->end, &made)) return fp_no_memory(err);
         /* what is missing is counted each time */
-        if (has_keys && !missing && r->counts.dangling == between) *place = made;
+        if (has_keys && !missing && r->counts.dangling == between) *(context = place) = made;
     }
     const struct fp_jfr_slot *start = &slots[FP_JFR_START];
+    if (r->holds && amounts[0] == 1 && start->kind == FP_JFR_IS_NUMBER) {
+        const uint64_t key = fp_jfr_held_key(r, context, stack);
+        if (key && fp_jfr_hold(r, key, start->n, amounts[1])) return 0;
+    }
     put(r, start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0, context->label, context->thread, metric,
         stack, amounts[0], amounts[1], 1, out);
     return 0;
@@ -155,7 +159,7 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     const struct fp_jfr_constant *stack = one->stack;
     const struct fp_jfr_type *type = &r->types[one->type];
     if (!r->programs[type->program - 1].is_usual || !stack || !stack->at || !stack->known || r->class_leaf) return 0;
-    const struct fp_jfr_context *context = one->context;
+    struct fp_jfr_context *context = one->context;
     const int is_known = fp_jfr_is_context(r, context, one->type, one->slots[FP_JFR_EVENT_THREAD],
                                            one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS]);
     if (FP_UNLIKELY(!is_known || r->n_emptied != r->model->n_emptied)) return 0;
@@ -164,39 +168,20 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     if (FP_UNLIKELY(!fp_jfr_has_columns(r, context->metric, out))) return 0;
     r->counts.no_stack += stack->known == 1;
     r->counts.truncated += stack->also;
-    if (one->held && fp_jfr_hold(r, one->held, one->slots[FP_JFR_START], value)) return 1;
+    const uint64_t key = r->holds ? fp_jfr_held_key(r, context, stack->known - 1) : 0;
+    if (key && fp_jfr_hold(r, key, one->slots[FP_JFR_START], value)) return 1;
     if (one->summed) fp_jfr_remember(r, one, context->metric, value, out);
     put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context->label, context->thread, context->metric, stack->known - 1,
         1, value, 1, out);
     return 1;
 }
 
-/* Finds out which samples wait, and prefetches what their rows or new stacks need. */
-static void prefetch(struct fp_jfr_reader *r, struct fp_jfr_ready *ready, uint32_t n) {
-    const int holds = r->holds && r->n_emptied == r->model->n_emptied;
-    for (uint32_t k = 0; k < n; k++) {
-        struct fp_jfr_ready *one = &ready[k];
-        const struct fp_jfr_constant *stack = one->stack;
-        one->held = 0;
-        if (!stack || !stack->at) continue;
-        if (!stack->known) {
-            const uint8_t *p = r->arena + stack->at - 1;
-            for (int i = 0; i < 4; i++) __builtin_prefetch(p + 64 * i);
-        } else if (holds && fp_jfr_is_context(r, one->context, one->type, one->slots[FP_JFR_EVENT_THREAD],
-                                              one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS])) {
-            one->held = fp_jfr_held_key(r, one->context, stack->known - 1);
-            if (one->held) fp_jfr_prefetch_held(r->held, one->held);
-        }
-    }
-}
-
 /* Adds the rows of events that can be decoded ahead, one or more: FP_MORE if there are none, 0, FP_ASK, or FP_E_*. */
 static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_jfr_ready ready[FP_JFR_AHEAD];
     const uint32_t room = out->cap - out->n;
-    const uint32_t n = fp_jfr_ahead(r, in, ready, room < FP_JFR_AHEAD ? room : FP_JFR_AHEAD, out);
+    const uint32_t n = fp_jfr_ahead(r, in, ready, room < FP_JFR_AHEAD ? room : FP_JFR_AHEAD);
     if (!n) return FP_MORE;
-    prefetch(r, ready, n);
     for (uint32_t k = 0; k < n; k++) {
         const struct fp_jfr_ready *one = &ready[k];
         if (FP_LIKELY(usual_row(r, one, out))) continue;
@@ -218,10 +203,11 @@ static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch
 /* Adds the rows of samples that waited.  0 when none are left, FP_FULL, FP_ASK, or FP_E_NOMEM. */
 static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
     struct fp_jfr_held *h = r->held;
-    if (!h || !h->n) return 0;
-    if (!h->is_sorted && fp_jfr_sort_held(h)) return fp_no_memory(err);
+    if (!h || (!h->n && !h->n_log)) return 0;
+    if (fp_jfr_add_up(h)) return fp_no_memory(err);
+    h->is_due = 1; /* until all are rows */
     for (; h->next < h->n; h->next++) {
-        const struct fp_jfr_waiting *one = &h->rows[h->next];
+        const struct fp_jfr_held_sum *one = &h->sums[h->next];
         const uint32_t *context = fp_table_row(&h->contexts, (uint32_t)one->key);
         const uint32_t label = context[0], thread = context[1], metric = context[2];
         if (out->n == out->cap) return FP_FULL;
@@ -246,9 +232,16 @@ static int row_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_re
     return row(r, type, record, slots, out, err);
 }
 
-/* Whether samples that waited must become rows. */
-static inline int is_release_due(const struct fp_jfr_reader *r) {
-    return r->held && (r->held->is_due || r->model->is_refused);
+/* Makes room for samples that wait: adds them up, or makes rows of them.  As rows_held. */
+static int make_room(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
+    struct fp_jfr_held *h = r->held;
+    if (!h->is_due && !r->model->is_refused && fp_jfr_add_up(h)) return fp_no_memory(err);
+    return h->is_due || r->model->is_refused ? rows_held(r, out, err) : 0;
+}
+
+/* Whether there is none. */
+static inline int has_no_room(const struct fp_jfr_reader *r) {
+    return r->held && (r->held->is_due || r->model->is_refused || fp_jfr_is_full(r->held));
 }
 
 static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
@@ -258,7 +251,7 @@ static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
     for (;;) {
         if (fp_jfr_skipped(r, in)) return FP_MORE;
         do {
-            if (FP_UNLIKELY(is_release_due(r)) && (status = rows_held(r, out, err))) return status;
+            if (FP_UNLIKELY(has_no_room(r)) && (status = make_room(r, out, err))) return status;
         } while (!(status = rows_ahead(r, in, out, err)));
         if (status != FP_MORE) return status;
         if ((status = fp_jfr_next(r, in, &record, &type, err)) != FP_FULL) return status;

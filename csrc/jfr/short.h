@@ -35,8 +35,10 @@ struct fp_jfr_short {
 /* The type of the last event; most are of the same. */
 struct fp_jfr_last {
     uint64_t id;
-    uint32_t type;
+    uint32_t type, stack_type;
     const struct fp_jfr_shape *shape;
+    const struct fp_jfr_pool *stacks; /* NULL: none */
+    uint64_t rows;                    /* the chunk and the type */
 };
 
 /* The shape of no event: there is no such bit. */
@@ -48,7 +50,12 @@ static __attribute__((noinline)) int fp_jfr_of_shape(struct fp_jfr_reader *r, ui
     const struct fp_jfr_program *program = type && r->types[type].is_row ? fp_jfr_prepared_of(r, type) : NULL;
     *last = (struct fp_jfr_last){.shape = &fp_jfr_no_shape};
     if (!program || !program->shape.n) return 0;
-    *last = (struct fp_jfr_last){.id = id, .type = type, .shape = &program->shape};
+    *last = (struct fp_jfr_last){.id = id,
+                                 .type = type,
+                                 .stack_type = fp_jfr_slots_of(r, program)[FP_JFR_EVENT_STACK].type,
+                                 .shape = &program->shape,
+                                 .stacks = program->stacks,
+                                 .rows = (uint64_t)r->epoch << 32 | type};
     return 1;
 }
 

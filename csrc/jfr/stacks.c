@@ -339,9 +339,7 @@ static uint32_t node_of(struct fp_jfr_reader *r, uint32_t n) {
     if (id == FP_NO_ID || fp_array_room(&r->stack_of, &r->cap_stack_of, (uint64_t)id + 1, sizeof *r->stack_of))
         return FP_NO_ID;
     if (id < before) return r->stack_of[id];
-    uint32_t node = 0;
-    while (n-- && node != FP_NO_ID) node = fp_model_stack(r->model, node, r->frames[n]);
-    return r->stack_of[id] = node;
+    return r->stack_of[id] = fp_model_path(r->model, r->frames, n);
 }
 
 /* Reads the stack at p. */

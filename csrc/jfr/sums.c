@@ -189,96 +189,130 @@ FP_INLINE const uint8_t *add_by(const struct fp_jfr_with with, struct fp_jfr_rea
 
 /* ---- samples that wait ---- */
 
-/* A sample that waits for memory. */
+enum { THREAD, STACK, STATE, CLASS };
+
+/* The context of an event that can wait.  NULL if it is not known. */
+FP_INLINE const struct fp_jfr_context *context_of(const struct fp_jfr_with with, const struct fp_jfr_reader *r,
+                                                  const struct fp_jfr_last *of, const struct fp_jfr_short *event) {
+    uint64_t keys[FP_JFR_KEYS];
+    for (uint32_t i = 0; i < FP_JFR_KEYS; i++) keys[i] = fp_jfr_field_of(with, event, of->shape->key[i]);
+    const struct fp_jfr_context *one = fp_jfr_context_at(r, of->type, keys[THREAD], keys[STATE], keys[CLASS]);
+    const int is_known = fp_jfr_is_context(r, one, of->type, keys[THREAD], keys[STATE], keys[CLASS]);
+    return is_known && one->held_as ? one : NULL;
+}
+
+/* The same by the bytes of its keys but the stack's, if they are in 8 bytes; the stack's key.
+ *
+ *   07 | ac 02 | 05      thread 7, stack 300, state 5: the bytes are 07 05
+ */
+FP_INLINE struct fp_jfr_brief brief_of(const struct fp_jfr_with with, const struct fp_jfr_reader *r,
+                                       const struct fp_jfr_last *of, const struct fp_jfr_short *event,
+                                       uint64_t *stack) {
+    const struct fp_jfr_bits keys = of->shape->keys, key = of->shape->key[STACK];
+    const uint32_t from = with.nth(event->begins, keys.from), n = with.nth(event->begins, keys.to) - from;
+    const uint32_t begin = with.nth(event->begins, key.from) - from, end = with.nth(event->begins, key.to) - from;
+    const uint64_t bytes = with.lowest(fp_u64(event->body + from), 8 * n);
+    *stack = fp_jfr_between(with, event->body + from, begin, end);
+    struct fp_jfr_brief found = {0};
+    if (FP_LIKELY(n < 8)) {
+        const uint64_t rest = with.lowest(bytes, 8 * begin) | bytes >> 8 * end << 8 * begin;
+        struct fp_jfr_brief *one = &r->briefs[fp_mix(rest, of->type) % FP_JFR_BRIEFS];
+        if (FP_LIKELY(one->rest == rest && one->of == of->rows)) return *one;
+        const struct fp_jfr_context *context = context_of(with, r, of, event);
+        if (context) *one = (struct fp_jfr_brief){rest, of->rows, context->held_as, context->metric};
+        return context ? *one : found;
+    }
+    const struct fp_jfr_context *context = context_of(with, r, of, event);
+    if (context) found = (struct fp_jfr_brief){.held_as = context->held_as, .metric = context->metric};
+    return found;
+}
+
+/* An event that was decoded, and is not in the log yet. */
 struct fp_jfr_pending {
     const uint8_t *p;
-    uint64_t keys[FP_JFR_KEYS], key, ticks;
+    struct fp_jfr_constant *stack;
+    uint64_t key; /* of the stack */
+    uint32_t held_as, stack_type;
     int64_t value;
-    const struct fp_jfr_constant *stack; /* NULL: not a constant */
-    struct fp_jfr_context *context;
-    uint32_t type, has_value;
 };
+enum { AT_ONCE = FP_JFR_HELD_ROOM };
 
-enum { THREAD, STACK, STATE, CLASS }; /* of `keys` */
-
-/* Decodes a short event, and prefetches its stack and context. */
-FP_INLINE void find(const struct fp_jfr_with with, const struct fp_jfr_reader *r, const uint8_t *p,
-                    const struct fp_jfr_last *of, const struct fp_jfr_short *event, struct fp_jfr_pending *to) {
-    const struct fp_jfr_shape *shape = of->shape;
-    for (uint32_t i = 0; i < FP_JFR_KEYS; i++) to->keys[i] = fp_jfr_field_of(with, event, shape->key[i]);
-    to->p = p;
-    to->type = of->type;
-    to->ticks = fp_jfr_ticks_of(with, event);
-    to->has_value = shape->has_value;
-    to->value = shape->has_value ? fp_jfr_value_of(with, event, shape) : 0;
-    const struct fp_jfr_pool *stacks = r->programs[r->types[of->type].program - 1].stacks;
-    const uint64_t number = stacks ? to->keys[STACK] - stacks->first : 0;
-    to->stack = stacks && number < stacks->n_dense ? &stacks->constants[number] : NULL;
-    to->context = fp_jfr_context_at(r, of->type, to->keys[THREAD], to->keys[STATE], to->keys[CLASS]);
-    __builtin_prefetch(to->stack);
-    __builtin_prefetch(to->context);
-}
-
-/* Finds out where a sample waits, and prefetches it.  0 if its stack or context is not known. */
-static inline int find_place(struct fp_jfr_reader *r, const struct fp_batch *out, struct fp_jfr_pending *one) {
-    const struct fp_jfr_constant *stack = one->stack;
-    struct fp_jfr_context *context = one->context;
-    const uint64_t *keys = one->keys;
-    if (FP_UNLIKELY(!stack || !stack->known || !stack->at)) return 0;
-    if (FP_UNLIKELY(!fp_jfr_is_context(r, context, one->type, keys[THREAD], keys[STATE], keys[CLASS]))) return 0;
-    if (FP_UNLIKELY(!fp_jfr_has_columns(r, context->metric, out))) return 0;
-    if (!one->has_value) one->value = r->period[context->metric];
-    if (!(one->key = fp_jfr_held_key(r, context, stack->known - 1))) return 0;
-    fp_jfr_prefetch_held(r->held, one->key);
-    return 1;
-}
-
-/* Prefetches a stack that is read for the first time. */
-static inline void prefetch_stack(const struct fp_jfr_reader *r, const struct fp_jfr_constant *stack) {
-    if (!stack || !stack->at || stack->known) return;
-    const uint8_t *p = r->arena + stack->at - 1;
-    for (int i = 0; i < 4; i++) __builtin_prefetch(p + 64 * i);
-}
-
-/* Lets samples wait from p on, up to the first that cannot.  Returns where it stopped.
- *
- * Each sample waits for memory twice, while later ones are decoded:
- *
- *   decode 25 | find place of 17 | add 1
- *   decode 26 | find place of 18 | add 2
- */
-FP_INLINE const uint8_t *hold_by(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
-                                 const uint8_t *end, const uint8_t *readable, const struct fp_batch *out,
-                                 uint32_t *n_held) {
-    enum { AT_ONCE = 32, PLACE_AFTER = 8, ADD_AFTER = 24 };
-    struct fp_jfr_pending found[AT_ONCE];
-    const uint8_t *stop = fp_jfr_short_end(p, end, readable);
+/* Decodes up to AT_ONCE events from p on that can wait, and prefetches their stacks.  Their number; *next: where it
+ * stopped. */
+FP_INLINE uint32_t pending_by(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
+                              const uint8_t *end, const uint8_t *stop, struct fp_jfr_pending *found,
+                              const uint8_t **next) {
+    const uint64_t start_ticks = (uint64_t)r->start_ticks, sure_ticks = r->sure_ticks;
+    uint64_t first = r->first_ticks, last = r->last_ticks, key;
+    uint32_t n = 0;
     struct fp_jfr_last of = {.shape = &fp_jfr_no_shape};
     struct fp_jfr_short event;
-    uint32_t n = 0, n_placed = 0, n_added = 0;
-    for (int is_last = 0; !is_last;) {
-        is_last = n >= FP_JFR_MOST_HELD || p >= stop || !fp_jfr_short_at(with, r, p, end, &of, &event);
-        if (FP_LIKELY(!is_last)) {
-            find(with, r, p, &of, &event, &found[n++ % AT_ONCE]);
-            p += event.size;
-        }
-        for (; n_placed < n && (is_last || n - n_placed > PLACE_AFTER); n_placed++) {
-            if (FP_LIKELY(find_place(r, out, &found[n_placed % AT_ONCE]))) continue;
-            for (uint32_t i = n_placed; i < n; i++) prefetch_stack(r, found[i % AT_ONCE].stack);
-            p = found[n_placed % AT_ONCE].p;
-            n = n_placed;
-            is_last = 1;
-            break;
-        }
-        for (; n_added < n_placed && (is_last || n - n_added > ADD_AFTER); n_added++) {
-            const struct fp_jfr_pending *one = &found[n_added % AT_ONCE];
-            *n_held = n_added;
-            if (FP_UNLIKELY(!fp_jfr_hold(r, one->key, one->ticks, one->value))) return one->p;
-            r->counts.no_stack += one->stack->known == 1;
-            r->counts.truncated += one->stack->also;
-        }
+    for (; n < AT_ONCE && p < stop && fp_jfr_short_at(with, r, p, end, &of, &event); p += event.size) {
+        const uint64_t ticks = fp_jfr_ticks_of(with, &event);
+        if (FP_UNLIKELY(ticks - start_ticks >= sure_ticks)) break;
+        const struct fp_jfr_brief context = brief_of(with, r, &of, &event, &key);
+        const struct fp_jfr_pool *stacks = context.held_as ? of.stacks : NULL;
+        if (FP_UNLIKELY(!stacks || key - stacks->first >= stacks->n_dense)) break;
+        struct fp_jfr_constant *stack = &stacks->constants[key - stacks->first];
+        __builtin_prefetch(stack);
+        const int64_t value = of.shape->has_value ? fp_jfr_value_of(with, &event, of.shape) : r->period[context.metric];
+        found[n++] = (struct fp_jfr_pending){p, stack, key, context.held_as, of.stack_type, value};
+        first = ticks < first ? ticks : first;
+        last = ticks > last ? ticks : last;
     }
-    *n_held = n_added;
+    r->first_ticks = first;
+    r->last_ticks = last;
+    *next = p;
+    return n;
+}
+
+/* Prefetches the bytes of stacks that are not known yet. */
+static void prefetch_stacks(const struct fp_jfr_reader *r, const struct fp_jfr_pending *found, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (FP_LIKELY(found[i].stack->known) || !found[i].stack->at) continue;
+        const uint8_t *p = r->arena + found[i].stack->at - 1;
+        for (int k = 0; k < 4; k++) __builtin_prefetch(p + 64 * k);
+    }
+}
+
+/* Looks up a stack for the first time.  1, or 0: it is no constant of the chunk, or memory ran out. */
+static int find_stack(struct fp_jfr_reader *r, const struct fp_jfr_pending *one) {
+    const struct fp_jfr_slot slot = {.kind = FP_JFR_IS_KEY, .type = one->stack_type, .n = one->key};
+    int cut;
+    return one->stack->at && fp_jfr_stack(r, &slot, NULL, &cut) != FP_NO_ID && one->stack->known;
+}
+
+/* Enters events in the log, up to the first whose stack is not in the chunk.  Their number. */
+static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_pending *found, uint32_t n) {
+    struct fp_jfr_held *h = r->held;
+    uint32_t i = 0;
+    prefetch_stacks(r, found, n);
+    for (; i < n; i++) {
+        const struct fp_jfr_constant *stack = found[i].stack;
+        if (FP_UNLIKELY(!stack->known) && !find_stack(r, &found[i])) break;
+        r->counts.no_stack += stack->known == 1;
+        r->counts.truncated += stack->also;
+        h->log[h->n_log++] =
+            (struct fp_jfr_waiting){(uint64_t)(stack->known - 1) << 32 | found[i].held_as, found[i].value};
+    }
+    return i;
+}
+
+/* Lets samples wait from p on, up to the first that cannot, or until the log is full.  Returns where it stopped.
+ *
+ * Stacks are far apart, so a group of events waits for the memory of all of them at the same time. */
+FP_INLINE const uint8_t *hold_by(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
+                                 const uint8_t *end, const uint8_t *readable) {
+    struct fp_jfr_pending found[AT_ONCE];
+    const struct fp_jfr_held *h = r->held;
+    if (!h || h->is_due || (!h->n_log && !h->n)) return p;
+    const uint8_t *stop = fp_jfr_short_end(p, end, readable), *next;
+    while (!fp_jfr_is_full(h)) {
+        const uint32_t n = pending_by(with, r, p, end, stop, found, &next), n_entered = enter(r, found, n);
+        if (n_entered < n) return found[n_entered].p;
+        p = next;
+        if (n < AT_ONCE) break;
+    }
     return p;
 }
 
@@ -290,10 +324,9 @@ static const uint8_t *add_of(struct fp_jfr_reader *r, const uint8_t *p, const ui
     return add_by(with, r, p, end, readable, ready);
 }
 
-static const uint8_t *hold_of(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                              const struct fp_batch *out, uint32_t *n_held) {
+static const uint8_t *hold_of(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end, const uint8_t *readable) {
     const struct fp_jfr_with with = {fp_jfr_join, stops_of, nth_of, lowest_of};
-    return hold_by(with, r, p, end, readable, out, n_held);
+    return hold_by(with, r, p, end, readable);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -304,9 +337,9 @@ FP_JFR_BMI2 static const uint8_t *add_bmi2(struct fp_jfr_reader *r, const uint8_
 }
 
 FP_JFR_BMI2 static const uint8_t *hold_bmi2(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
-                                            const uint8_t *readable, const struct fp_batch *out, uint32_t *n_held) {
+                                            const uint8_t *readable) {
     const struct fp_jfr_with with = {fp_jfr_join_bmi2, stops_sse2, nth_bmi2, lowest_bmi2};
-    return hold_by(with, r, p, end, readable, out, n_held);
+    return hold_by(with, r, p, end, readable);
 }
 #define HAS_BMI2(r) (!(r)->is_portable && fp_cpu() & FP_CPU_BMI)
 #else
@@ -320,9 +353,9 @@ const uint8_t *fp_jfr_add(struct fp_jfr_reader *r, const uint8_t *p, const uint8
     return HAS_BMI2(r) ? add_bmi2(r, p, end, readable, ready) : add_of(r, p, end, readable, ready);
 }
 
-const uint8_t *fp_jfr_hold_many(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                                const struct fp_batch *out, uint32_t *n_held) {
-    return HAS_BMI2(r) ? hold_bmi2(r, p, end, readable, out, n_held) : hold_of(r, p, end, readable, out, n_held);
+const uint8_t *fp_jfr_hold_many(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
+                                const uint8_t *readable) {
+    return HAS_BMI2(r) ? hold_bmi2(r, p, end, readable) : hold_of(r, p, end, readable);
 }
 
 /* ---- batches ---- */

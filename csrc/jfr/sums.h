@@ -31,11 +31,8 @@ const uint8_t *fp_jfr_add(struct fp_jfr_reader *r, const uint8_t *p, const uint8
 /* Makes the next row of the batch findable by the keys of its event. */
 void fp_jfr_remember(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, uint32_t metric, int64_t value,
                      const struct fp_batch *out);
-/* Lets samples wait from p on, up to the first that cannot or a few more than FP_JFR_MOST_HELD.  Returns where it
- * stopped. */
-enum { FP_JFR_MOST_HELD = 1 << 12 };
-const uint8_t *fp_jfr_hold_many(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                                const struct fp_batch *out, uint32_t *n_held);
+/* Lets samples wait from p on, up to the first that cannot.  Returns where it stopped. */
+const uint8_t *fp_jfr_hold_many(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end, const uint8_t *readable);
 /* Ends a call: writes the sums to the rows, and the times of the samples. */
 void fp_jfr_end_sums(struct fp_jfr_reader *r, const struct fp_batch *out);
 

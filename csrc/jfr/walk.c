@@ -20,6 +20,7 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     r->state_key = fp_strings_intern(&model->strings, "state", 5);
     r->sleeping = fp_strings_intern(&model->strings, "STATE_SLEEPING", 14);
     r->contexts = calloc(FP_JFR_CONTEXTS, sizeof *r->contexts);
+    r->briefs = calloc(FP_JFR_BRIEFS, sizeof *r->briefs);
     r->summed = fp_zeroed(FP_JFR_SUMMED * sizeof *r->summed);
     r->counts.first_time = UINT64_MAX;
     r->cache = fp_zeroed(FP_JFR_CACHE * sizeof *r->cache);
@@ -29,7 +30,7 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
               fp_table_init(&r->leaves, 2);
     failed |=
         r->thread_key == FP_NO_ID || r->class_key == FP_NO_ID || r->state_key == FP_NO_ID || r->sleeping == FP_NO_ID;
-    if (failed || !r->cache || !r->contexts || !r->summed) {
+    if (failed || !r->cache || !r->contexts || !r->briefs || !r->summed) {
         fp_jfr_reader_free(r);
         return NULL;
     }
@@ -74,6 +75,7 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     free(r->function_of);
     free(r->stack_of);
     free(r->contexts);
+    free(r->briefs);
     fp_release(r->summed, r->summed ? FP_JFR_SUMMED * sizeof *r->summed : 0);
     free(r->slots);
     free(r->leaf_of);

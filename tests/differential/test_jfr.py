@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import io
+import json
 import re
 import sys
 from collections import Counter, defaultdict
@@ -32,6 +33,7 @@ pytestmark = needs_shared
 
 Frame = tuple[str, str, int, int, str]  # name, name with descriptor, line, bytecode index + 1, library
 SUFFIXES = {"Interpreted": "_[0]", "JIT compiled": "_[j]", "Inlined": "_[i]", "C1 compiled": "_[1]", "Kernel": "_[k]"}
+KIND = re.compile(r"_\[.\](?=;|$)")
 MOST_NBYTES = 60_000  # stored size of a file: expect.py is slow
 
 # The field that is summed for the second value of a metric.
@@ -79,9 +81,9 @@ def kind_of(metric: int) -> int:
     return lib.FP_JFR_CPU if metric == lib.FP_JFR_WALL else metric
 
 
-def recordings() -> list[Path]:
+def recordings(least: int = 1, most: int = MOST_NBYTES) -> list[Path]:
     found = sorted((SHARED / "data/jfr").glob("*.jfr*")) if SHARED else []
-    return [path for path in found if 0 < path.stat().st_size <= MOST_NBYTES]
+    return [path for path in found if least <= path.stat().st_size <= most]
 
 
 @cache
@@ -129,29 +131,32 @@ def expected(table: Any) -> dict[int, Kind]:
 class Reading:
     """The product's result for a file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, summed: bool = False) -> None:
         self.model, self.log = Model(), Log()
         self.stacks: dict[int, tuple[Frame, ...]] = {0: ()}
+        self.frames: dict[int, Frame] = {}
         self.kinds: dict[int, Kind] = defaultdict(new_kind)
         reader = JfrReader(Source(str(path)), self.model, Options(lenient=True, kinds=True), self.log)
+        reader.summed = summed
         for batch in read(reader):
             names = [type_.name for type_ in self.model.parts[batch.part].value_types]
             columns = {metric: names.index(one[0]) for metric, one in COLUMNS.items() if one[0] in names}
-            values = [batch.values(k) for k in range(batch.c.n_values)]
+            values = [batch.values(k).tolist() for k in range(batch.c.n_values)]
             for i in range(len(batch)):
                 metric = next(metric for metric, k in columns.items() if values[k][i])
                 k = columns[metric]
                 amount = values[k + 1][i] if COLUMNS[metric][1] and k + 1 < len(values) else 0
-                self.add(self.kinds[kind_of(metric)], batch, i, int(amount))
+                n = int(batch.c.count[i]) if summed else 1
+                self.add(self.kinds[kind_of(metric)], batch, i, n, int(amount))
         self.counts = {name: n for name, n in self.log.facts["events"].items() if n}
 
     def text(self, id_: int) -> str:
         return self.model.string(id_).decode("utf-8", "surrogatepass")
 
-    def add(self, kind: Kind, batch: Any, i: int, amount: int) -> None:
-        kind.stacks[self.stack(int(batch["stack"][i]))] += 1
+    def add(self, kind: Kind, batch: Any, i: int, n: int, amount: int) -> None:
+        kind.stacks[self.stack(int(batch["stack"][i]))] += n
         if thread := int(batch["thread"][i]):
-            kind.threads[self.name(int(batch["label"][i])), self.model.row("threads", thread)[2]] += 1
+            kind.threads[self.name(int(batch["label"][i])), self.model.row("threads", thread)[2]] += n
         time = int(batch["time"][i])
         kind.times[:] = [min(kind.times[0], time), max(kind.times[1], time)]
         kind.amount[0] += amount
@@ -168,11 +173,14 @@ class Reading:
         found, at = [], node
         while node not in self.stacks and at:
             at, frame = self.model.row("stacks", at)
-            function, line, column, _ = self.model.row("lines", self.model.row("frames", frame)[-1])
-            object_, _, name, whole, _ = self.model.row("functions", function)
-            library = self.text(self.model.row("objects", object_)[0]) if object_ else ""
-            found.append((self.text(name), self.text(whole), line, column, library))
+            found.append(self.frames.get(frame) or self.frame(frame))
         return self.stacks.setdefault(node, tuple(found))
+
+    def frame(self, frame: int) -> Frame:
+        function, line, column, _ = self.model.row("lines", self.model.row("frames", frame)[-1])
+        object_, _, name, whole, _ = self.model.row("functions", function)
+        library = self.text(self.model.row("objects", object_)[0]) if object_ else ""
+        return self.frames.setdefault(frame, (self.text(name), self.text(whole), line, column, library))
 
 
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name)
@@ -205,6 +213,93 @@ def test_tables(path: Path) -> None:
             assert here.amount[0] == pytest.approx(kind.amount[0], abs=1)
 
 
+# ---- the tables of the other files
+
+FRAME = re.compile(r"(.*?)( \S*)? (-?\d+) (-?\d+) ([A-Z].*|\?)", re.DOTALL)
+Shown = tuple[str, int, int, str]  # name, line, bytecode index + 1, suffix
+
+
+def stated_stack(text: str) -> tuple[Shown, ...]:
+    """A stack of a table.  Classes without a name are left out."""
+    found = []
+    for frame in json.loads(text).split(" | ") if text != '""' else []:
+        if frame == "...":
+            continue
+        match = FRAME.fullmatch(frame)
+        assert match is not None, frame
+        name, descriptor, line, bytecode, type_ = match.groups()
+        name = "[unknown]" if name == "?.?" else name.removeprefix("?.").removeprefix(".")
+        is_native = descriptor in (" ()L;", " (Lk;)L;")
+        place = (0, 0) if is_native else (max(int(line), 0), max(int(bytecode) + 1, 0))
+        found.append((name, *place, SUFFIXES.get(type_, "")))
+    return tuple(found)
+
+
+def shown_stack(stack: tuple[Frame, ...]) -> tuple[Shown, ...]:
+    found = []
+    for name, _, line, bytecode, library in stack:
+        suffix = name[-4:] if KIND.search(name) else ""
+        name = name.removesuffix(suffix)
+        found.append((f"{library}.{name}" if library else name, line, bytecode, suffix))
+    return tuple(found)
+
+
+class Stated(NamedTuple):
+    """What a table states about samples of one metric."""
+
+    stacks: Counter[tuple[Shown, ...]]  # the first 25 of each type
+    threads: Counter[tuple[str, int]]
+    n: Counter[str]  # by type
+
+
+def table_of(path: Path) -> Path:
+    return path.parent / "expected" / (path.name.removesuffix(".gz").removesuffix(".jfr") + ".tsv.gz")
+
+
+def stated(path: Path) -> tuple[Counter[str], dict[int, Stated]]:
+    """Counts of events, and samples, of the table next to a recording."""
+    counts, kinds = Counter[str](), dict[int, Stated]()
+    for line in gzip.decompress(table_of(path).read_bytes()).decode().splitlines():
+        what, type_, *rest = line.split("\t")
+        if what == "event":
+            counts[type_] += int(rest[0])
+        if not (metric := metric_of(type_)) or not counts[type_]:
+            continue
+        kind = kinds.setdefault(kind_of(metric - 1), Stated(Counter(), Counter(), Counter()))
+        if what == "event":
+            kind.n[type_] += int(rest[0])
+        elif what == "thread":
+            n, name, java_id, os_id, virtual = rest
+            shown = f"virtual-{java_id}" if virtual == "1" and name in ('""', "null") else json.loads(name) or ""
+            kind.threads[shown, (int(os_id) or int(java_id)) & 0xFFFFFFFF] += int(n)
+        elif what == "stack":
+            kind.stacks[stated_stack(rest[-1])] += int(rest[0])
+    return counts, kinds
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in recordings(MOST_NBYTES + 1, 1 << 40) if table_of(path).exists()],
+    ids=lambda path: path.name,
+)
+def test_stored_tables(path: Path) -> None:
+    """Sums of files that take expect.py long: counts, threads, and the 25 most frequent stacks of each type."""
+    counts, kinds = stated(path)
+    found = Reading(path, summed=True)
+    assert found.counts == {name: n for name, n in counts.items() if n}
+    assert found.kinds.keys() == kinds.keys()
+    for metric, kind in kinds.items():
+        here = found.kinds[metric]
+        assert here.stacks.total() == kind.n.total()
+        assert here.threads == kind.threads
+        stacks: Counter[tuple[Shown, ...]] = Counter()
+        for stack, n in here.stacks.items():
+            stacks[shown_stack(stack)] += n
+        assert kind.stacks <= stacks
+        if len(kind.n) == 1:
+            assert {stack: stacks[stack] for stack in kind.stacks} == kind.stacks
+
+
 # ---- peers
 
 
@@ -226,8 +321,6 @@ def collapsed(path: Path) -> Counter[str]:
         found[stack] += int(n)
     return found
 
-
-KIND = re.compile(r"_\[.\](?=;|$)")
 
 # async-profiler names a method once, with the kind of the first frame that it reads: kinds are compared only if all
 # frames of a method are of one kind.
