@@ -147,6 +147,31 @@ def firefox(path: Path, nbytes: int, threads: int = 8) -> None:
         out.write("]}")
 
 
+def perfetto(path: Path, nbytes: int, threads: int = 16) -> None:
+    """A Perfetto trace: calls of 2,000 functions, a packet for each begin and end, threads in bursts of 256 KiB."""
+    from tests.support import perfettotrace as t
+
+    rng, burst = random.Random(7), 256 << 10
+    with path.open("wb") as out:
+        out.write(t.packet(track=t.process(1 << 32, 100, "app"), seq=None))
+        bursts = []
+        for seq in range(1, threads + 1):
+            defaults = t.message((11, t.message((11, seq))), (58, t.OWN))
+            names = t.interned((i + 3, f"ns::function_{i}_of_the_app") for i in range(2000))
+            out.write(t.packet((59, defaults), seq=seq, flags=t.CLEARED, interned=names))
+            out.write(t.packet(t.snapshot((t.OWN, 0, True, 0), (t.BOOTTIME, 0, False, 0)), seq=seq))
+            out.write(t.packet(seq=seq, track=t.thread(seq, 100, 200 + seq, f"worker {seq}")))
+            packets, depth = bytearray(), 0
+            while depth or len(packets) < burst:
+                begins = len(packets) < burst and depth < 40 and (not depth or rng.random() < 0.5)
+                event = t.event(t.BEGIN, iid=3 + int(2000 * rng.random() ** 2)) if begins else t.event(t.END)
+                depth += 1 if begins else -1
+                packets += t.packet(seq=seq, flags=t.NEEDS_STATE, time=rng.randrange(20, 4000), event=event)
+            bursts.append(bytes(packets))
+        while out.tell() < nbytes:
+            out.writelines(bursts)
+
+
 def recorded_xray(folder: Path, mb: int) -> Recording:
     """A log of `mb` MB or more by clang's runtime, of a small interpreter that computes Fibonacci numbers."""
     n = 24 + math.ceil(math.log(mb / 71, 1.618))  # fib(24) makes 72 MB

@@ -57,9 +57,17 @@ static int take_values(struct fp_wire m, uint64_t *stack, uint64_t values[4]) {
     return status ? FP_E_MALFORMED : 0;
 }
 
+int64_t *fp_perfetto_heap_row(struct fp_perfetto_read *r, const uint32_t *key) {
+    struct fp_perfetto_stacks *t = r->stacks;
+    const uint32_t row = fp_table_intern(&t->heap_keys, key);
+    if (row == FP_NO_ID || fp_array_zeroed(&t->heap_values, &t->cap_heap_values,
+                                           ((uint64_t)row + 1) * FP_PERFETTO_HEAP_VALUES, sizeof *t->heap_values))
+        return NULL;
+    return &t->heap_values[(size_t)row * FP_PERFETTO_HEAP_VALUES];
+}
+
 static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire m, uint32_t place,
                            uint32_t heap) {
-    struct fp_perfetto_stacks *t = r->stacks;
     uint64_t iid, values[4];
     uint32_t stack;
     int status = take_values(m, &iid, values);
@@ -70,12 +78,9 @@ static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s
     if (status < 0) return status;
     r->counts[FP_PERFETTO_N_NO_STACK] += !status;
     if (!status) return 0;
-    const uint32_t key[6] = {place, heap, s->number, (uint32_t)iid, (uint32_t)(iid >> 32), stack},
-                   row = fp_table_intern(&t->heap_keys, key);
-    if (row == FP_NO_ID || fp_array_room(&t->heap_values, &t->cap_heap_values,
-                                         ((uint64_t)row + 1) * FP_PERFETTO_HEAP_VALUES, sizeof *t->heap_values))
-        return FP_E_NOMEM;
-    int64_t *to = &t->heap_values[(size_t)row * FP_PERFETTO_HEAP_VALUES];
+    int64_t *to =
+        fp_perfetto_heap_row(r, (uint32_t[]){place, heap, s->number, (uint32_t)iid, (uint32_t)(iid >> 32), stack});
+    if (!to) return FP_E_NOMEM;
     for (int i = 0; i < 4; i++) to[i] = (int64_t)values[i];
     to[4] = to[0] - to[2]; /* in use */
     to[5] = to[1] - to[3];
@@ -132,14 +137,17 @@ static int label_of(struct fp_perfetto_read *r, uint32_t heap, uint32_t *label) 
 
 int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out) {
     struct fp_perfetto_stacks *t = r->stacks;
+    const int are_objects = r->data == FP_PERFETTO_OBJECTS;
+    const uint32_t n_values = are_objects ? 2 : FP_PERFETTO_HEAP_VALUES;
     for (t->next = t->next ? t->next : 1; t->next < t->heap_keys.n; t->next++) {
         const uint32_t *key = fp_table_row(&t->heap_keys, t->next);
         uint32_t thread, i = out->n;
+        if (are_objects && key[2] != r->places[key[0]].dump) continue;
         if (i == out->cap) return FP_FULL;
         if (!fp_perfetto_thread_of(r, key[0], 0, &thread)) return FP_ASK;
         if (label_of(r, key[1], &out->label[i])) return FP_E_NOMEM;
         const int64_t *values = &t->heap_values[(size_t)t->next * FP_PERFETTO_HEAP_VALUES];
-        for (uint32_t v = 0; v < FP_PERFETTO_HEAP_VALUES; v++) out->values[(size_t)v * out->cap + i] = values[v];
+        for (uint32_t v = 0; v < n_values; v++) out->values[(size_t)v * out->cap + i] = values[v];
         out->time[i] = 0;
         out->thread[i] = thread;
         out->stack[i] = key[5];

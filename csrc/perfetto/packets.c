@@ -19,6 +19,7 @@ struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenien
 void fp_perfetto_read_free(struct fp_perfetto_read *r) {
     if (!r) return;
     fp_rounds_clear(&r->rounds);
+    fp_perfetto_graphs_free(r);
     fp_perfetto_seqs_free(r);
     fp_perfetto_places_free(r);
     fp_perfetto_clocks_free(r->clocks);
@@ -47,6 +48,7 @@ int fp_perfetto_restart(struct fp_perfetto_read *r) {
     const uint64_t most = r->rounds.most;
     fp_rounds_clear(&r->rounds);
     r->rounds.most = most;
+    fp_perfetto_graphs_free(r);
     fp_perfetto_seqs_free(r);
     fp_perfetto_places_free(r);
     fp_perfetto_sched_free(r);
@@ -207,7 +209,7 @@ static int take_packet(struct fp_perfetto_read *r, struct fp_perfetto_packet *k)
         return 0;
     if ((status = take_descriptions(r, k))) return status;
     if (fp_perfetto_has(k, FP_PF_FTRACE) && (status = fp_perfetto_ftrace(r, k))) return status;
-    r->counts[FP_PERFETTO_N_OTHER] += fp_perfetto_has(k, FP_PF_OTHER) || fp_perfetto_has(k, FP_PF_HEAP_GRAPH);
+    r->counts[FP_PERFETTO_N_OTHER] += (uint64_t)fp_perfetto_has(k, FP_PF_OTHER);
     r->counts[FP_PERFETTO_N_ZSTD] += (uint64_t)fp_perfetto_has(k, FP_PF_ZSTD);
     return fp_perfetto_samples(r, k);
 }

@@ -36,7 +36,8 @@ enum fp_perfetto_data {
     FP_PERFETTO_STATES = 2,  /* timeline: states of threads, from switches of the scheduler */
     FP_PERFETTO_SAMPLES = 3, /* stacks: samples with call stacks */
     FP_PERFETTO_HEAP = 4,    /* stacks: dumps of heapprofd */
-    FP_PERFETTO_OFF_CPU = 5  /* stacks: off-CPU time by open calls */
+    FP_PERFETTO_OFF_CPU = 5, /* stacks: off-CPU time by open calls */
+    FP_PERFETTO_OBJECTS = 6  /* stacks: objects of Java heaps */
 };
 
 /* What the caller must do after FP_ASK, before the next call. */
@@ -60,6 +61,8 @@ enum fp_perfetto_counts {
     FP_PERFETTO_N_SAMPLES,      /* samples with call stacks */
     FP_PERFETTO_N_V8_CHUNKS,    /* chunks of V8's CPU profiles */
     FP_PERFETTO_N_HEAP_SAMPLES, /* stacks in dumps of heapprofd */
+    FP_PERFETTO_N_OBJECTS,      /* objects of Java heaps */
+    FP_PERFETTO_N_LONG_PATHS,   /* objects whose path from a root is shortened */
     FP_PERFETTO_N_SWITCHES,     /* switches of the scheduler */
     FP_PERFETTO_N_WAITS,        /* off-CPU time that has no end */
     FP_PERFETTO_N_KERNEL,       /* other events of the kernel */
@@ -109,6 +112,7 @@ struct fp_perfetto_place {
     uint32_t cap_lanes, n_lanes;
     uint32_t *free_lanes;
     uint32_t n_free, cap_free;
+    uint32_t dump; /* the last one of its Java heap */
 };
 
 struct fp_perfetto_read {

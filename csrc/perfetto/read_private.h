@@ -14,6 +14,7 @@
  *   stacks.c     call stacks and their symbols
  *   samples.c    samples with call stacks
  *   heap.c       heap dumps
+ *   graph.c      objects of Java heaps
  */
 #ifndef FP_PERFETTO_READ_PRIVATE_H
 #define FP_PERFETTO_READ_PRIVATE_H
@@ -127,7 +128,8 @@ struct fp_perfetto_seq {
     struct fp_perfetto_extra extra;
     uint64_t last_uuid; /* a cache: */
     uint32_t last_track;
-    uint32_t clears; /* how often its state was cleared */
+    uint32_t clears;                 /* how often its state was cleared */
+    struct fp_perfetto_graph *graph; /* a Java heap whose dump is not complete, or NULL */
     struct fp_perfetto_ids ids[FP_PK_KINDS];
 };
 
@@ -279,7 +281,7 @@ int fp_perfetto_ftrace(struct fp_perfetto_read *r, const struct fp_perfetto_pack
 /* The function with a name and a category (or 0), both strings of the model.  FP_NO_ID when memory ran out. */
 uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint32_t category);
 
-/* ---- stacks.c, samples.c, heap.c ---- */
+/* ---- stacks.c, samples.c, heap.c, graph.c ---- */
 
 /* The values of a heap's call stack in its last dump. */
 enum { FP_PERFETTO_HEAP_VALUES = 6 };
@@ -290,10 +292,13 @@ struct fp_perfetto_stacks {
     uint32_t *symbol_lines;     /* by row of it: line chain of the model */
     uint32_t cap_symbols;
     struct fp_buf path, hex;
-    struct fp_table heap_keys; /* place, heap's name, sequence, id of the call stack (two words), stack */
-    int64_t *heap_values;      /* by row of it */
+    /* place, heap's name, sequence, id of the call stack (two words), stack; of Java heaps: place, 0, dump, 0, 0, stack
+     */
+    struct fp_table heap_keys;
+    int64_t *heap_values; /* by row of it */
     uint32_t cap_heap_values;
-    uint32_t next; /* row of heap_keys to be written */
+    uint32_t next;    /* row of heap_keys to be written */
+    uint32_t n_dumps; /* of Java heaps */
 };
 
 void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t);
@@ -306,6 +311,14 @@ int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message);
 /* The stack of an interned call stack: 1, 0 if it is unknown, FP_E_MALFORMED or FP_E_NOMEM. */
 int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *stack);
 int fp_perfetto_heap(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+/* The values of a row of heap_keys, added if it is new.  NULL when memory ran out. */
+int64_t *fp_perfetto_heap_row(struct fp_perfetto_read *r, const uint32_t *key);
+/* Reads a part of the dump of a Java heap.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+/* Ends the dumps that are not complete. */
+int fp_perfetto_end_graphs(struct fp_perfetto_read *r);
+/* Before the sequences are freed. */
+void fp_perfetto_graphs_free(struct fp_perfetto_read *r);
 int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out);
 
 /* ---- rows.c ---- */

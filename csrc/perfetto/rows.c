@@ -178,9 +178,12 @@ int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp
     int status;
     if (!r->planned) {
         if (fp_perfetto_plan(r)) return fp_no_memory(err);
+        status = fp_perfetto_end_graphs(r);
+        if (status == FP_E_NOMEM) return fp_no_memory(err);
+        if (status) return fp_fail(err, status, 0, "the sizes of a heap's objects exceed 63 bits");
         r->planned = 1;
     }
-    if (r->data == FP_PERFETTO_HEAP) {
+    if (r->data == FP_PERFETTO_HEAP || r->data == FP_PERFETTO_OBJECTS) {
         status = fp_perfetto_heap_rows(r, out);
         return status == FP_E_NOMEM ? fp_no_memory(err) : status;
     }

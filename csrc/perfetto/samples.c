@@ -82,5 +82,6 @@ int fp_perfetto_samples(struct fp_perfetto_read *r, const struct fp_perfetto_pac
     if (!status && fp_perfetto_has(k, FP_PF_SAMPLE)) status = take_sample(r, k);
     if (!status && fp_perfetto_has(k, FP_PF_STREAMING)) status = take_streaming(r, k);
     if (!status && fp_perfetto_has(k, FP_PF_HEAP)) status = fp_perfetto_heap(r, k);
+    if (!status && fp_perfetto_has(k, FP_PF_HEAP_GRAPH)) status = fp_perfetto_graph(r, k);
     return status;
 }

@@ -15,7 +15,7 @@ from tests.differential.peers import viewer
 from tests.support.conversions import convert_bytes
 from tests.support.paths import CORPUS, SHARED
 from tests.support.product import batches, open_input
-from tests.unit import test_counters, test_perfetto_prints, test_perfetto_sched
+from tests.unit import test_counters, test_perfetto_objects, test_perfetto_prints, test_perfetto_sched
 
 SLICES = """
   select coalesce(p.pid, p2.pid, 0), coalesce(th.tid, -1), coalesce(s.name, ''), count(*),
@@ -30,6 +30,9 @@ HEAP = """
   from heap_profile_allocation group by 1
 """
 SAMPLES = "select count(*) from perf_sample where callsite_id is not null"
+OBJECTS = """
+  select id, parent_id, name, count, size from experimental_flamegraph('graph', 100, null, {}, null, null) order by id
+"""
 STATES = """
   select tid, state, sum(dur) from thread_state join thread using (utid) where dur >= 0 and tid > 0 group by 1, 2
 """
@@ -37,7 +40,7 @@ COUNTERS = "select t.name, c.value from counter c join track t on c.track_id = t
 GOOD = CORPUS / "perfetto" / "good"
 CALLS = ["basic", "clock-after-use", "compressed", "end-of-outer-name", "ftrace"]
 CALLS += ["open-and-orphan", "unordered-sequences", "written"]
-REAL = SHARED / "data" / "perfetto" / "read"
+REAL = SHARED / "data" / "perfetto" / "read" if SHARED else None
 # known cases where the trace processor is wrong or answers another question
 CHROME = ["real-chromium.pftrace.gz", "real-chromium-cpu.pftrace.gz"]
 
@@ -99,9 +102,10 @@ def check_totals(data: bytes, path: Path) -> None:
     assert +found == +expected
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="recordings of Chromium are not in the repository")
+@pytest.mark.skipif(REAL is None, reason="recordings of Chromium are not in the repository")
 @pytest.mark.parametrize("name", CHROME)
 def test_calls_of_chromium(name: str, tmp_path: Path) -> None:
+    assert REAL is not None
     check_totals(gzip.decompress((REAL / name).read_bytes()), tmp_path / "trace")
 
 
@@ -116,6 +120,21 @@ def test_heap_dumps(tmp_path: Path) -> None:
             for k, column in enumerate((1, 0, 3)):
                 found[heap][k] += batch.values(column)[i]
     assert {name: [int(v) for v in rest] for name, *rest in theirs} == dict(found)
+
+
+def test_objects_of_a_java_heap(tmp_path: Path) -> None:
+    """Paths of the flame graph, whose first frame names the kind of the root, and which has no unreachable objects."""
+    (tmp_path / "in").write_bytes(test_perfetto_objects.TRACE)
+    (((upid,),),) = viewer("trace_processor", tmp_path / "in", "select upid from process where pid = 10")
+    (theirs,) = viewer("trace_processor", tmp_path / "in", OBJECTS.format(upid))
+    paths: dict[int, tuple[str, ...]] = {}
+    expected = {}
+    for id_, parent, name, count, size in theirs:
+        class_, _, kind = name.partition(" [")
+        paths[id_] = (kind[:-1], class_) if parent is None else (*paths[parent], name)
+        expected[paths[id_]] = int(count), int(size)
+    ours = test_perfetto_objects.paths(test_perfetto_objects.TRACE)
+    assert {path: n for path, n in ours.items() if path[0] != test_perfetto_objects.UNREACHABLE} == expected
 
 
 @pytest.mark.parametrize("data", [test_perfetto_sched.LONG, test_perfetto_sched.SHORT], ids=["events", "compact"])

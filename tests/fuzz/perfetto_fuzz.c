@@ -97,7 +97,7 @@ static int pass(struct fp_perfetto_read *r, struct fp_model *m, struct fp_batch 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const uint32_t kinds[8] = {FP_PERFETTO_CALLS, FP_PERFETTO_CALLS,  FP_PERFETTO_SAMPLES, FP_PERFETTO_HEAP,
-                                      FP_PERFETTO_CALLS, FP_PERFETTO_STATES, FP_PERFETTO_OFF_CPU, FP_PERFETTO_HEAP};
+                                      FP_PERFETTO_CALLS, FP_PERFETTO_STATES, FP_PERFETTO_OFF_CPU, FP_PERFETTO_OBJECTS};
     if (size < 2) return 0;
     const uint8_t options = data[--size];
     const uint32_t kind = kinds[(options & 3) | (options >> 7) << 2];

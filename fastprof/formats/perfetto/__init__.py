@@ -9,10 +9,11 @@ from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Words
 
 DATA: Option[str | None] = Option(
     "data",
-    Words("calls", "samples", "allocations", "states", "off-cpu"),
+    Words("calls", "samples", "allocations", "objects", "states", "off-cpu"),
     None,
     format="perfetto",
-    help="read calls, samples, heap allocations, states of threads or off-CPU time (default: the first in the trace)",
+    help="read calls, samples, heap allocations, Java objects, states of threads or off-CPU time"
+    " (default: the first in the trace)",
 )
 
 _VARINT, _BYTES = 0, 2

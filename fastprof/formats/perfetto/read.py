@@ -27,6 +27,7 @@ _NUMBERS = {
     "calls": lib.FP_PERFETTO_CALLS,
     "samples": lib.FP_PERFETTO_SAMPLES,
     "allocations": lib.FP_PERFETTO_HEAP,
+    "objects": lib.FP_PERFETTO_OBJECTS,
     "states": lib.FP_PERFETTO_STATES,
     "off-cpu": lib.FP_PERFETTO_OFF_CPU,
 }
@@ -52,6 +53,8 @@ _COUNTED = {
     "trace-samples": lib.FP_PERFETTO_N_SAMPLES,
     "v8-chunks": lib.FP_PERFETTO_N_V8_CHUNKS,
     "heap-samples": lib.FP_PERFETTO_N_HEAP_SAMPLES,
+    "heap-objects": lib.FP_PERFETTO_N_OBJECTS,
+    "long-paths": lib.FP_PERFETTO_N_LONG_PATHS,
     "sched-switches": lib.FP_PERFETTO_N_SWITCHES,
     "unended-waits": lib.FP_PERFETTO_N_WAITS,
     "kernel-events": lib.FP_PERFETTO_N_KERNEL,
@@ -62,6 +65,7 @@ _READ = {  # counts of data that become rows
     "calls": ("trace-calls", "trace-instants"),
     "samples": ("trace-samples",),
     "allocations": ("heap-samples",),
+    "objects": ("heap-objects",),
     "states": ("sched-switches",),
     "off-cpu": ("sched-switches", "trace-calls"),
 }
@@ -108,7 +112,7 @@ class PerfettoReader(Reader):
         self._part = -1
 
     def _choose(self) -> str:
-        """Choose the kind of data: calls, else samples, else heap dumps, else states of threads."""
+        """Choose the kind of data: calls, else samples, else heap dumps, else Java heaps, else states of threads."""
         self._survey(until_call=True)
         counts = self._r.counts
         found = "calls"
@@ -117,6 +121,8 @@ class PerfettoReader(Reader):
                 found = "samples"
             elif counts[lib.FP_PERFETTO_N_HEAP_SAMPLES]:
                 found = "allocations"
+            elif counts[lib.FP_PERFETTO_N_OBJECTS]:
+                found = "objects"
             elif counts[lib.FP_PERFETTO_N_SWITCHES]:
                 found = "states"
         self._restart()
@@ -145,9 +151,9 @@ class PerfettoReader(Reader):
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         r = self._r
+        if (self.addresses or self._data == "objects") and lib.fp_perfetto_keep_stacks(r):
+            raise MemoryError("no memory for stacks")
         if self.addresses:  # symbols may come last
-            if lib.fp_perfetto_keep_stacks(r):
-                raise MemoryError("no memory for stacks")
             self._survey(until_call=False)
             self._restart()
         self._part = self.model.add_part(self._new_part())
@@ -164,6 +170,9 @@ class PerfettoReader(Reader):
             return Part([ValueType("off-cpu", "nanoseconds")])
         if self._data == "allocations":
             return Part([*_HEAP_TYPES], extra={"default_sample_type": "inuse_space"})
+        if self._data == "objects":
+            types = [ValueType("objects", "count"), ValueType("space", "bytes")]
+            return Part(types, extra={"default_sample_type": "space"})
         if r.period and r.period_name:
             extra = {
                 "period": int(r.period),

@@ -41,8 +41,16 @@ REPORTED = reported(
             "stack in a heap dump ({-O perfetto.data:=}allocations reads these)",
             "stacks in heap dumps ({-O perfetto.data:=}allocations reads these)",
         ),
+        "heap-objects": (
+            "object of a Java heap ({-O perfetto.data:=}objects reads these)",
+            "objects of Java heaps ({-O perfetto.data:=}objects reads these)",
+        ),
         "invalid-utf8": ("non-UTF-8 name, repaired", "non-UTF-8 names, repaired"),
         "kernel-events": ("other event of the kernel", "other events of the kernel"),
+        "long-paths": (
+            "object more than 512 references from its root, in a shortened stack",
+            "objects more than 512 references from their root, in shortened stacks",
+        ),
         "other-events": ("event of another kind", "events of other kinds"),
         "other-packets": ("packet of another kind", "packets of other kinds"),
         "prints": ("other print of atrace", "other prints of atrace"),

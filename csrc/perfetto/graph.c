@@ -1,0 +1,352 @@
+/* Java heaps: the objects of a process with their classes and references, in several packets of a sequence.  The stack
+ * of an object is the classes on the shortest path from a root:
+ *
+ *   root JAVA_FRAME: 1
+ *   object 1: an Activity, 16 bytes, refers to 2 and 3      ROOT_JAVA_FRAME;Activity        1 object, 16 bytes
+ *   object 2: a View, 24 bytes, refers to 1                 ROOT_JAVA_FRAME;Activity;View   2 objects, 54 bytes
+ *   object 3: a View, 30 bytes
+ *
+ * Objects that no root reaches are below [unreachable].  A later dump of a process replaces the earlier ones.
+ */
+#include <stdlib.h>
+
+#include "perfetto/read_private.h"
+
+enum { MOST_PATH = 512 }; /* classes in a stack */
+
+struct heap_class {
+    uint64_t size;
+    uint32_t name, frame; /* of the model; the frame once needed */
+    int32_t is_reference; /* its referent does not keep an object alive */
+};
+
+struct heap_object {
+    uint64_t size;
+    uint32_t class, first, n; /* its references */
+    uint32_t stack, depth;    /* of the model, once reached */
+    int32_t is_known;
+};
+
+struct heap_reference {
+    uint32_t object, field; /* 0: the field is not given */
+};
+
+struct heap_root {
+    uint32_t object, kind, name; /* the string of old traces */
+};
+
+struct fp_perfetto_graph {
+    int64_t pid;
+    uint64_t last_id, next;                /* index of the next packet */
+    struct fp_table object_ids, class_ids; /* 64 bits each */
+    struct heap_object *objects;           /* by row of object_ids */
+    struct heap_class *classes;            /* by row of class_ids */
+    struct heap_reference *references;
+    struct heap_root *roots;
+    uint32_t cap_objects, cap_classes, n_references, cap_references, n_roots, cap_roots;
+    uint32_t referent; /* number of the field java.lang.ref.Reference.referent, or 0 */
+};
+
+static void free_graph(struct fp_perfetto_graph *g) {
+    if (!g) return;
+    fp_table_clear(&g->object_ids);
+    fp_table_clear(&g->class_ids);
+    free(g->objects);
+    free(g->classes);
+    free(g->references);
+    free(g->roots);
+    free(g);
+}
+
+static struct fp_perfetto_graph *new_graph(int64_t pid) {
+    struct fp_perfetto_graph *g = calloc(1, sizeof *g);
+    if (!g) return NULL;
+    g->pid = pid;
+    if (!fp_table_init(&g->object_ids, 2) && !fp_table_init(&g->class_ids, 2)) return g;
+    free_graph(g);
+    return NULL;
+}
+
+void fp_perfetto_graphs_free(struct fp_perfetto_read *r) {
+    for (uint32_t i = 0; i < r->cap_seqs; i++) {
+        free_graph(r->seqs[i].graph);
+        r->seqs[i].graph = NULL;
+    }
+}
+
+/* ---- messages ---- */
+
+static uint32_t row_of(struct fp_table *ids, uint64_t id) {
+    return fp_table_intern(ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)});
+}
+
+static struct heap_class *class_of(struct fp_perfetto_graph *g, uint64_t id, uint32_t *row) {
+    *row = row_of(&g->class_ids, id);
+    if (*row == FP_NO_ID || fp_array_zeroed(&g->classes, &g->cap_classes, (uint64_t)*row + 1, sizeof *g->classes))
+        return NULL;
+    return &g->classes[*row];
+}
+
+/* The fields of an object but its references. */
+struct heap_fields {
+    uint64_t id, delta, class, size, base;
+    struct fp_wire fields; /* of its references */
+};
+
+static int take_fields(struct heap_fields *o, struct fp_wire m) {
+    struct fp_wire_field f;
+    int status;
+    *o = (struct heap_fields){.fields = {m.p, m.p}};
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (f.number == 4 && f.wire == FP_WIRE_BYTES) o->fields = fp_wire_inside(&f);
+        if (f.wire != FP_WIRE_VARINT) continue;
+        switch (f.number) {
+            case 1: o->id = f.v; break;
+            case 2: o->class = f.v; break;
+            case 3: o->size = f.v; break;
+            case 6: o->base = f.v; break; /* of ids of objects, in spite of its name, reference_field_id_base */
+            case 7: o->delta = f.v; break;
+            default: break;
+        }
+    }
+    return status || o->size > INT64_MAX ? FP_E_MALFORMED : 0;
+}
+
+static int take_object(struct fp_perfetto_graph *g, struct fp_wire m) {
+    struct heap_fields o;
+    struct fp_wire_field f;
+    uint32_t class;
+    uint64_t id;
+    if (take_fields(&o, m)) return FP_E_MALFORMED;
+    g->last_id = o.delta ? g->last_id + o.delta : o.id;
+    const uint32_t row = row_of(&g->object_ids, g->last_id), first = g->n_references;
+    if (row == FP_NO_ID || !class_of(g, o.class, &class) ||
+        fp_array_zeroed(&g->objects, &g->cap_objects, (uint64_t)row + 1, sizeof *g->objects))
+        return FP_E_NOMEM;
+    if (g->objects[row].is_known) return 0;
+    while (fp_perfetto_next(&m, &f) > 0) {
+        if ((f.number != 5 && f.number != 10) || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
+        for (struct fp_wire list = fp_wire_inside(&f); fp_wire_next_number(&list, &id) > 0;) {
+            uint64_t field = 0;
+            if (f.number == 5 && fp_wire_next_number(&o.fields, &field) <= 0) field = 0;
+            if (!id) continue;
+            const uint32_t to = row_of(&g->object_ids, f.number == 5 ? id + o.base : id);
+            if (to == FP_NO_ID ||
+                fp_array_room(&g->references, &g->cap_references, (uint64_t)g->n_references + 1, sizeof *g->references))
+                return FP_E_NOMEM;
+            g->references[g->n_references++] = (struct heap_reference){to, field > UINT32_MAX ? 0 : (uint32_t)field};
+        }
+    }
+    g->objects[row] = (struct heap_object){
+        .size = o.size, .class = class, .first = first, .n = g->n_references - first, .is_known = 1};
+    return 0;
+}
+
+/* A class; in old traces only its name (`is_old`). */
+static int take_class(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, struct fp_wire m, int is_old) {
+    enum { SOFT_REFERENCE = 8, PHANTOM_REFERENCE = 11 };
+    struct fp_wire_field f, name = {0};
+    uint64_t id = 0, size = 0, kind = 0;
+    uint32_t row;
+    int status;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) id = f.v;
+        if (fp_perfetto_is(&f, is_old ? 2 : 3, FP_WIRE_BYTES)) name = f;
+        if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) size = f.v;
+        if (fp_perfetto_is(&f, 7, FP_WIRE_VARINT)) kind = f.v;
+    }
+    if (status || size > INT64_MAX) return FP_E_MALFORMED;
+    struct heap_class *c = class_of(g, id, &row);
+    const uint32_t text = name.n ? fp_strings_intern(&r->model->strings, name.p, name.n) : 0;
+    if (!c || text == FP_NO_ID) return FP_E_NOMEM;
+    *c = (struct heap_class){size, text, 0, kind >= SOFT_REFERENCE && kind <= PHANTOM_REFERENCE};
+    return 0;
+}
+
+static int take_root(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, struct fp_wire m) {
+    struct fp_wire again = m;
+    struct fp_wire_field f;
+    uint32_t kind = 0, name = 0;
+    uint64_t id;
+    int status;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) kind = f.v > UINT32_MAX ? 0 : (uint32_t)f.v;
+        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) name = fp_strings_intern(&r->model->strings, f.p, f.n);
+    }
+    if (status) return FP_E_MALFORMED;
+    while (fp_perfetto_next(&again, &f) > 0) {
+        if (f.number != 1 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
+        for (struct fp_wire list = fp_wire_inside(&f); fp_wire_next_number(&list, &id) > 0;) {
+            const uint32_t row = row_of(&g->object_ids, id);
+            if (row == FP_NO_ID || name == FP_NO_ID ||
+                fp_array_room(&g->roots, &g->cap_roots, (uint64_t)g->n_roots + 1, sizeof *g->roots))
+                return FP_E_NOMEM;
+            g->roots[g->n_roots++] = (struct heap_root){row, kind, name};
+        }
+    }
+    return 0;
+}
+
+/* The name of a field: only one matters. */
+static int take_field(struct fp_perfetto_graph *g, struct fp_wire m) {
+    static const char referent[] = "java.lang.ref.Reference.referent";
+    struct fp_wire_field f;
+    uint64_t id = 0;
+    int status, is_referent = 0;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) id = f.v;
+        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES))
+            is_referent = f.n == sizeof referent - 1 && !memcmp(f.p, referent, f.n);
+    }
+    if (is_referent && id <= UINT32_MAX) g->referent = (uint32_t)id;
+    return status ? FP_E_MALFORMED : 0;
+}
+
+/* ---- paths ---- */
+
+/* The frame of a name.  FP_NO_ID when memory ran out. */
+static uint32_t frame_of(struct fp_perfetto_read *r, uint32_t name) {
+    const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, 0, 0, name, 0, 0);
+    const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(r->model, function, 0, 0, 0);
+    return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, line);
+}
+
+static uint32_t text_of(struct fp_perfetto_read *r, const char *text) {
+    return fp_strings_intern(&r->model->strings, (const uint8_t *)text, strlen(text));
+}
+
+/* The stack of a root's kind, or of unreachable objects. */
+static uint32_t outermost(struct fp_perfetto_read *r, const struct heap_root *root) {
+    static const char *const kinds[] = {"ROOT_UNKNOWN",           "ROOT_JNI_GLOBAL",   "ROOT_JNI_LOCAL",
+                                        "ROOT_JAVA_FRAME",        "ROOT_NATIVE_STACK", "ROOT_STICKY_CLASS",
+                                        "ROOT_THREAD_BLOCK",      "ROOT_MONITOR_USED", "ROOT_THREAD_OBJECT",
+                                        "ROOT_INTERNED_STRING",   "ROOT_FINALIZING",   "ROOT_DEBUGGER",
+                                        "ROOT_REFERENCE_CLEANUP", "ROOT_VM_INTERNAL",  "ROOT_JNI_MONITOR"};
+    uint32_t name = root ? root->name : text_of(r, "[unreachable]");
+    if (!name) name = text_of(r, kinds[root->kind < sizeof kinds / sizeof *kinds ? root->kind : 0]);
+    const uint32_t frame = frame_of(r, name);
+    return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, 0, frame);
+}
+
+/* Sets the stack of an object below that of its caller, whose depth is given.  At MOST_PATH it takes the place of its
+ * caller.  0 or FP_E_NOMEM. */
+static int reach(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t object, uint32_t stack,
+                 uint32_t depth) {
+    struct heap_object *o = &g->objects[object];
+    struct heap_class *c = &g->classes[o->class];
+    if (!c->frame) c->frame = frame_of(r, c->name ? c->name : text_of(r, "[unknown]"));
+    if (c->frame == FP_NO_ID || stack == FP_NO_ID) return FP_E_NOMEM;
+    const int is_long = depth >= MOST_PATH;
+    if (is_long) stack = fp_table_row(&r->model->stacks, stack)[FP_STACK_PARENT];
+    r->counts[FP_PERFETTO_N_LONG_PATHS] += (uint64_t)is_long;
+    o->depth = is_long ? depth : depth + 1;
+    o->stack = fp_model_stack(r->model, stack, c->frame);
+    return o->stack == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+/* Finds the paths of all objects that roots reach, breadth first. */
+static int find_paths(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t *queue) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_roots; i++) {
+        const struct heap_object *o = &g->objects[g->roots[i].object];
+        if (!o->is_known || o->stack) continue;
+        if (reach(r, g, g->roots[i].object, outermost(r, &g->roots[i]), 1)) return FP_E_NOMEM;
+        queue[n++] = g->roots[i].object;
+    }
+    for (uint32_t next = 0; next < n; next++) {
+        const struct heap_object *o = &g->objects[queue[next]];
+        const int skips = g->classes[o->class].is_reference && g->referent;
+        for (uint32_t i = o->first; i < o->first + o->n; i++) {
+            const struct heap_reference *to = &g->references[i];
+            const struct heap_object *found = &g->objects[to->object];
+            if (!found->is_known || found->stack || (skips && to->field == g->referent)) continue;
+            if (reach(r, g, to->object, o->stack, o->depth)) return FP_E_NOMEM;
+            queue[n++] = to->object;
+        }
+    }
+    return 0;
+}
+
+/* Adds up the objects of a complete dump. */
+static int add_up(struct fp_perfetto_read *r, struct fp_perfetto_graph *g) {
+    const uint32_t place = fp_perfetto_place_of(r, g->pid, -1, 0, 0);
+    if (place == FP_NO_ID) return FP_E_NOMEM;
+    const uint32_t dump = r->places[place].dump = ++r->stacks->n_dumps;
+    for (uint32_t i = 1; i < g->object_ids.n; i++) {
+        const struct heap_object *o = &g->objects[i];
+        if (!o->is_known) continue;
+        if (!o->stack && reach(r, g, i, outermost(r, NULL), 1)) return FP_E_NOMEM;
+        int64_t *to = fp_perfetto_heap_row(r, (uint32_t[]){place, 0, dump, 0, 0, o->stack});
+        if (!to) return FP_E_NOMEM;
+        const int64_t size = (int64_t)(o->size ? o->size : g->classes[o->class].size);
+        to[0]++;
+        if (__builtin_add_overflow(to[1], size, &to[1])) return FP_E_MALFORMED;
+    }
+    return 0;
+}
+
+/* Ends the dump of a sequence. */
+static int end_dump(struct fp_perfetto_read *r, struct fp_perfetto_seq *s) {
+    struct fp_perfetto_graph *g = s->graph;
+    const uint32_t n = g->object_ids.n;
+    uint32_t *queue = malloc(n * sizeof *queue);
+    int status = FP_E_NOMEM;
+    if (queue && !fp_array_zeroed(&g->objects, &g->cap_objects, n, sizeof *g->objects))
+        status = find_paths(r, g, queue);
+    if (!status) status = add_up(r, g);
+    free(queue);
+    free_graph(g);
+    s->graph = NULL;
+    return status;
+}
+
+int fp_perfetto_end_graphs(struct fp_perfetto_read *r) {
+    int status = 0;
+    for (uint32_t i = 0; i < r->cap_seqs && !status; i++) {
+        if (!r->seqs[i].graph) continue;
+        r->counts[FP_PERFETTO_N_HEAP_PROBLEMS]++;
+        status = end_dump(r, &r->seqs[i]);
+    }
+    return status;
+}
+
+/* Reads the parts of a packet in their order. */
+static int take_parts(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, struct fp_wire m) {
+    struct fp_wire_field f;
+    int status = 0;
+    while (!status && fp_perfetto_next(&m, &f) > 0) {
+        if (f.wire != FP_WIRE_BYTES) continue;
+        const struct fp_wire part = fp_wire_inside(&f);
+        if (f.number == 2) status = take_object(g, part);
+        if (f.number == 3 || f.number == 9) status = take_class(r, g, part, f.number == 3);
+        if (f.number == 4) status = take_field(g, part);
+        if (f.number == 7) status = take_root(r, g, part);
+    }
+    return status;
+}
+
+int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
+    struct fp_wire m = k->message[FP_PF_HEAP_GRAPH];
+    struct fp_wire_field f;
+    uint64_t pid = 0, index = 0;
+    int status, continues = 0;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        r->counts[FP_PERFETTO_N_OBJECTS] += f.number == 2;
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) pid = f.v;
+        if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT)) continues = f.v != 0;
+        if (fp_perfetto_is(&f, 6, FP_WIRE_VARINT)) index = f.v;
+    }
+    if (status) return FP_E_MALFORMED;
+    if (r->surveying || r->data != FP_PERFETTO_OBJECTS) return 0;
+    struct fp_perfetto_seq *s = k->seq;
+    const int64_t number = (int32_t)(uint32_t)pid;
+    if (s->graph && s->graph->pid != number) {
+        r->counts[FP_PERFETTO_N_HEAP_PROBLEMS]++;
+        if ((status = end_dump(r, s))) return status;
+    }
+    if (!s->graph && !(s->graph = new_graph(number))) return FP_E_NOMEM;
+    r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += index != s->graph->next;
+    s->graph->next = index + 1;
+    status = take_parts(r, s->graph, k->message[FP_PF_HEAP_GRAPH]);
+    return status || continues ? status : end_dump(r, s);
+}
