@@ -87,10 +87,11 @@ def expand(
             found += _all_profiles(path, states, warn, lenient)
         else:
             found.append(path)
-    return found if len(found) == 1 else _without_emptied(found)
+    return found if len(found) == 1 else without_emptied(found)
 
 
-def _without_emptied(found: list[Any]) -> list[Any]:
+def without_emptied(found: list[Any]) -> list[Any]:
+    """The inputs without files that are empty because Callgrind wrote one for each thread."""
     # the 1 in NAME.1-01 may be the number of a dump or part of the name
     per_thread = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found if isinstance(path, str)]
     of_threads = {name for match in per_thread if match for name in match.groups()}
@@ -121,13 +122,22 @@ def _profiles(store: str, pattern: str | None, states: dict[str, State], warn: W
 
 
 def _files_below(directory: str, warn: Warn, failed: Failed | None) -> list[str]:
+    return [path for paths in files_below(directory, warn, failed) for path in paths]
+
+
+def files_below(directory: str, warn: Warn, failed: Failed | None) -> Iterator[list[str]]:
+    """The files in a directory and below, as `expand` has them: a list for each directory.
+
+    Errors: FastprofError for an unreadable directory, if it is not passed to `failed`, and if there are no files.
+    """
+
     def unreadable(error: OSError) -> None:
         why = FastprofError(f"{error.filename}: {error.strerror}")
         if failed is None:
             raise why
         failed(why)
 
-    found: list[str] = []
+    is_empty = True
     for folder, folders, names in os.walk(directory, onerror=unreadable):
         folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_natural)
         names = sorted((name for name in names if not name.startswith(".")), key=_natural)
@@ -136,13 +146,13 @@ def _files_below(directory: str, warn: Warn, failed: Failed | None) -> list[str]
         others += [name for name in folders if os.path.islink(os.path.join(folder, name))]
         if others:
             warn(REPORTED["other-files"], path=folder, names=", ".join(others))
-        found += (os.path.join(folder, name) for name in names if is_file[name])
         inputs = {name: None for name in folders if formats.of_directory(os.path.join(folder, name))}
         folders[:] = [name for name in folders if name not in inputs]
-        found += (os.path.join(folder, name) for name in inputs)
-    if not found:
+        found = [os.path.join(folder, name) for name in (*(name for name in names if is_file[name]), *inputs)]
+        is_empty = is_empty and not found
+        yield found
+    if is_empty:
         raise FastprofError(f"{directory}: the directory has no files")
-    return found
 
 
 def _objects_below(url: str) -> list[str]:

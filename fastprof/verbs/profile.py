@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from types import TracebackType
@@ -138,7 +138,7 @@ class Profile:
         self._lock, self._closed, self.name = RLock(), False, ""
         self._tables = Model()
         self.model: Model = _Shown(self._tables, self._lock)
-        self._options = checked(options, plan.known_options())
+        self._options = self._checked(options)
         plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
         self._path = pinned(plain, self._options[LENIENT])
         self._sources: list[Source] = []
@@ -160,6 +160,9 @@ class Profile:
         begun = _Pass(self, self._path, format_)
         self._sources.append(begun.reader.source)
         return begun
+
+    def _checked(self, options: Mapping[str, Any]) -> Options:
+        return checked(options, plan.known_options())
 
     def _refuse_idle(self) -> None:
         """Refuse options that neither batches nor tables use.  Errors: UsageError."""

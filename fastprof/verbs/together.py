@@ -22,7 +22,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.column import Column, Texts
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
-from fastprof.core.options import Option, checked
+from fastprof.core.options import Option, Options, checked
 from fastprof.core.owner import address_of
 from fastprof.core.urls import shown
 from fastprof.core.words import Message, spelled
@@ -41,9 +41,21 @@ NAME = ""  # the key of the name among the keys of labels, which are not empty
 class _One(Profile):
     """One of many profiles.  Options unused here may apply to others; filters must apply to all."""
 
+    def __init__(self, of: Together, number: int) -> None:
+        self._of = of
+        super().__init__(of._paths[number], from_=of._from)
+
+    def _checked(self, options: Mapping[str, Any]) -> Options:
+        return self._of._options
+
     def _refuse_idle(self) -> None:
-        self.idle: set[Option[Any]] = set()
-        plan.checked(table_end(None), [[self._reader]], self._options, idle=self.idle.add)
+        one = self._reader
+        facts = one.format, one.view, one.other_view, one.addresses, one.formulas, one.time_range is None
+        if facts not in self._of._idle_of:
+            idle: set[Option[Any]] = set()
+            plan.checked(table_end(None), [[one]], self._options, idle=idle.add)
+            self._of._idle_of[facts] = idle
+        self.idle = self._of._idle_of[facts]
 
 
 class Together:
@@ -53,16 +65,18 @@ class Together:
     """
 
     def __init__(self, paths: list[str], from_: str | None, options: Mapping[str, Any], *, keep_going: bool) -> None:
-        self._from, self._options, self._keep_going = from_, options, keep_going
+        self._from, self._keep_going = from_, keep_going
+        self._options = checked(options, plan.known_options())
         self._paths = paths
         self.names = [shown(str(path)) for path in paths]
-        labels = InputLabels(checked(options, plan.known_options()))
+        labels = InputLabels(self._options)
         self.log = Log()
         self._labels = [labels.of(name, self.log) for name in self.names]
         self.keys = [NAME, *sorted({key for found in self._labels for key in found})]
         self._logged: set[int] = set()
         self._tables: dict[int, tuple[str, ...]] = defaultdict(tuple)
         self._idle: Counter[Option[Any]] = Counter()
+        self._idle_of: dict[tuple[object, ...], set[Option[Any]]] = {}  # by what the plan of a profile depends on
         self._lock = Lock()
         self._kept: dict[tuple[int, str], Rows] = {}  # whole tables
         self._room = _KEPT
@@ -171,7 +185,7 @@ class Together:
             )
 
     def open(self, number: int) -> _One:
-        return _One(self._paths[number], from_=self._from, **self._options)
+        return _One(self, number)
 
     def read(self, number: int, table: str) -> Iterator[Rows]:
         """The rows of a profile, whose log counts once."""

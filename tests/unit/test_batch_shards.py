@@ -17,6 +17,7 @@ import pytest
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.verbs.batch import shards
 from fastprof.verbs.batch.files import without_collisions
 from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests, records_by_output, shard_of
 from fastprof.verbs.batch.shards import Plan, of_shard
@@ -247,3 +248,31 @@ def peak(of: Callable[[], int]) -> tuple[int, bool]:
         return of(), tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_the_memory_of_a_shard_and_of_a_plan_does_not_grow_with_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4,500 files in 50 folders against 1,500: less than 40 bytes for each more."""
+    monkeypatch.setattr(shards, "_RUN", 1000)
+    peaks: dict[str, list[int]] = {"shard": [], "plan": []}
+    for n in (30, 30, 90):  # the first time allocates what is kept
+        for folder in range(50):
+            (tmp_path / f"dumps/{folder}").mkdir(parents=True, exist_ok=True)
+            for number in range(n):
+                (tmp_path / f"dumps/{folder}/a file with a long name {number}.folded").touch()
+        for what, peak in peaks.items():
+            tracemalloc.start()
+            if what == "shard":
+                log = fastprof.batch_convert(
+                    tmp_path / "dumps", tmp_path / "out", to="pprof", shard=(1, 1000), dry_run=True
+                )
+                assert log.files < n
+            else:
+                assert fastprof.batch_plan(tmp_path / "dumps", tmp_path / "plan").files == 50 * n
+            peak.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    for _, few, many in peaks.values():
+        assert many < few + 50 * (90 - 30) * 40
+    names = [json.loads(line)["name"] for line in (tmp_path / "plan").read_text().splitlines()[1:]]
+    assert names == sorted(names) and len({*names}) == 4500

@@ -10,7 +10,8 @@ the texts of all rows so far, so a later batch has the same texts, possibly foll
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from functools import cache
 
 from fastprof.bridges import TABLE, TABLES
 from fastprof.bridges.rows.nest import Clocks, nest
@@ -303,8 +304,6 @@ def utf8(text: str) -> str:
 def _label_text(model: Model, label: int) -> str:
     """A label set as JSON: {"bytes": 512, "size [kilobytes]": 4, "thread": "7"}.  A repeated key has a list.
     Keys and lists are sorted, so equal sets have equal texts, independent of the order of recording."""
-    import json
-
     found: list[tuple[str, str | int]] = []
     while label:
         label, key, string, low, high, unit = model.row("labels", label)
@@ -320,7 +319,14 @@ def _label_text(model: Model, label: int) -> str:
             by_key[name].append(value)
         else:
             by_key[name] = [by_key[name], value]
-    return json.dumps(by_key, ensure_ascii=False)
+    return _encode()(by_key)
+
+
+@cache
+def _encode() -> Callable[[Any], str]:
+    from json import JSONEncoder  # for tables with labels only
+
+    return JSONEncoder(ensure_ascii=False).encode
 
 
 def _text(model: Model, string: int) -> str:

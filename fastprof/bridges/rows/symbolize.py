@@ -98,6 +98,8 @@ class _Names:
     def __init__(self, model: Model, options: Options) -> None:
         self._model = model
         self._options = options
+        # given options are checked even if no frame needs them
+        self._is_asked = any(option in options for option in (SYMBOLS, SYSROOT, DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS))
         self._finder: Finder | None = None
         self._seen = 1
         self._symbolizers: list[Symbolizer] = []
@@ -116,6 +118,9 @@ class _Names:
         if n == self._seen:
             return
         words = ffi.buffer(frames.words + self._seen * _WIDTH, (n - self._seen) * _WIDTH * 4)[:]
+        if not self._is_asked and 0 not in array("I", words)[lib.FP_FRAME_LINES :: _WIDTH]:
+            self._seen = n  # all have lines, as in profiles with names
+            return
         rows = enumerate(struct.iter_unpack(f"={_WIDTH}I", words), self._seen)
         # by mapping: frames, addresses and whether these are return addresses
         pending: dict[int, tuple[list[int], list[int], list[int]]] = {}

@@ -41,7 +41,7 @@ from fastprof.verbs.batch.convert import (
     workers_for,
 )
 from fastprof.verbs.batch.engines import ENGINE
-from fastprof.verbs.batch.files import File, refreshed, refuse_same_names
+from fastprof.verbs.batch.files import File, by_size, refreshed, refuse_same_names
 from fastprof.verbs.batch.jobs import (
     LOSSY,
     OK,
@@ -57,6 +57,7 @@ from fastprof.verbs.batch.jobs import (
 from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.batch.remote_store import local_copy
+from fastprof.verbs.batch.shards import Plan
 from fastprof.verbs.paths import is_at
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ def _add(
 ) -> None:
     """Add files to a store.  `place`: its path, and what it is a copy of, or the same."""
     store, of = place
-    files = [*chosen_files(paths_of(inputs), chosen, log)]
+    found = chosen_files(paths_of(inputs), chosen, log)
+    files = [*found] if isinstance(found, Plan) else by_size(found)
     files = [
         file
         for file in (refreshed(files) if chosen[PLAN] else files)

@@ -31,9 +31,10 @@ from fastprof.core.words import Message, spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
     File,
-    find,
+    Found,
+    by_size,
     refreshed,
-    refuse_bad_names,
+    with_good_names,
     without_collisions,
 )
 from fastprof.verbs.batch.hashes import Hashes
@@ -317,18 +318,18 @@ def _files_of(
 ) -> tuple[list[File], str, Hashes]:
     """The files of a shard, the digest of the plan, and, for a table, hashes of the paths of all shards."""
     found, known = chosen_files(paths, chosen, log), Hashes()
-    if isinstance(found, list):
-        refuse_bad_names(found)
+    every = without_collisions(found, outdir, target.suffixes[0])
+    if target.holds.table:
+        every = _remembered(every, known)
+    if isinstance(found, Plan):
+        return of_shard(every, shard, frozen=True), found.digest, known
+    return by_size(of_shard(with_good_names(every), shard, frozen=False)), "", known
 
-    def remembered(files: Iterable[File]) -> Iterator[File]:
-        for file in files:
-            known.add(hash(file.path))
-            yield file
 
-    every: Iterable[File] = without_collisions(found, outdir, target.suffixes[0])
-    every = remembered(every) if target.holds.table else every
-    files = of_shard(every, shard, frozen=isinstance(found, Plan))
-    return files, found.digest if isinstance(found, Plan) else "", known
+def _remembered(files: Iterable[File], paths: Hashes) -> Iterator[File]:
+    for file in files:
+        paths.add(hash(file.path))
+        yield file
 
 
 def paths_of(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -354,10 +355,10 @@ def _refuse_within(paths: list[str], outdir: str) -> None:
             )
 
 
-def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> list[File] | Plan:
-    """The files of inputs, or of a plan, which is read later.
+def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> Found | Plan:
+    """The files of inputs, or of a plan, which are found or read later.
 
-    Errors: UsageError if there are no files; unreadable inputs are reported.
+    Errors: UsageError, later also if there are no files; unreadable inputs are reported.
     """
     path = chosen[PLAN]
     if path is None:
@@ -378,18 +379,12 @@ def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> list[File]
     return Plan(path)
 
 
-def _found(paths: list[str], chosen: Options, log: BatchLog) -> list[File]:
-    """The files of inputs.  Errors: UsageError if there are no files."""
-
+def _found(paths: list[str], chosen: Options, log: BatchLog) -> Found:
     def failed(error: FastprofError) -> None:
         log.files += 1
         log.take({"status": ERROR, "error": error_fields(error.message())})
 
-    patterns = chosen[INCLUDE], chosen[EXCLUDE]
-    files = find(paths, *patterns, log.warn, failed, lenient=chosen[LENIENT])
-    if not files and not log.failed:
-        raise UsageError(f"no input files {'match' if chosen[INCLUDE] or chosen[EXCLUDE] else 'found'}")
-    return files
+    return Found(paths, chosen[INCLUDE], chosen[EXCLUDE], log.warn, failed, lenient=chosen[LENIENT])
 
 
 def batch_plan(
@@ -409,10 +404,8 @@ def batch_plan(
     """
     chosen = checked(given, FINDING)
     log = BatchLog()
-    files = _found(paths_of(inputs), chosen, log)
-    log.files += len(files)
-    log.bytes_read = sum(file.size for file in files)
-    write_plan(os.fspath(output), files)
+    n, log.bytes_read = write_plan(os.fspath(output), _found(paths_of(inputs), chosen, log))
+    log.files += n
     return log
 
 

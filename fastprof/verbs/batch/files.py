@@ -14,7 +14,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Warn
 from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.core.words import Message
-from fastprof.inputs.expand import Failed, expand, objects_below
+from fastprof.inputs.expand import Failed, expand, files_below, objects_below, without_emptied
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.hashes import Hashes
 from fastprof.verbs.paths import clash, folded, invalid_because
@@ -27,16 +27,9 @@ class File(NamedTuple):
     mtime_ns: int
 
 
-def find(
-    inputs: Iterable[str],
-    include: Sequence[str],
-    exclude: Sequence[str],
-    warn: Warn,
-    failed: Failed,
-    *,
-    lenient: bool = False,
-) -> list[File]:
-    """The given files, and those in and below given folders, largest first.
+class Found:
+    """The given files, and those in and below given folders.  Each iteration finds them anew, folder by folder, so
+    memory does not grow with their number.
 
     A file below a given folder is named after its path relative to the folder, a file given itself after that path:
 
@@ -46,36 +39,92 @@ def find(
         s3://b/runs/    s3://b/runs/h/a    ->  h/a
         s3://b/h/a      s3://b/h/a         ->  b/h/a
 
-    `include` and `exclude` are patterns for these names, or for their last part if they have no "/".
-    Errors: UsageError; a folder that cannot be read is given to `failed`.
+    `include` and `exclude` are patterns for these names, or for their last part if they have no "/".  A folder that
+    cannot be read is given to `failed`, once.
+    Errors: UsageError.
     """
-    given = [*dict.fromkeys(inputs)]
-    if "-" in given:
-        raise UsageError("standard input has no name to name its output after; use `fastprof convert`")
-    for url in filter(is_url, given):
-        if shown(url) != url:
-            raise UsageError(
-                f"{shown(url)}: a batch records its inputs, so their URLs cannot have a password or a query"
-            )
-    folders = [path for path in given if os.path.isdir(path) and not formats.of_directory(path)]
-    prefixes = [path for path in given if is_url(path) and path.endswith("/")]
-    named = expand([path for path in given if path not in {*folders, *prefixes}], warn, failed, lenient=lenient)
-    names = {_placed(path) for path in named}
-    for folder in folders:
-        below = expand([folder], warn, failed)
-        names |= {(os.path.abspath(path), os.path.relpath(path, folder)) for path in below}
-    chosen = sorted(one for one in names if _chosen(one[1], include, exclude))
-    found = refreshed(File(path, name, 0, 0) for path, name in chosen)
-    for prefix in prefixes:
-        if not has_listings(prefix):
-            raise UsageError(f"{prefix}: this server has no listings; name its files")
-        placed = ((one, _relative(one.url.removeprefix(prefix))) for one in objects_below(prefix))
-        try:
-            found += (File(one.url, name, *one[1:]) for one, name in placed if _chosen(name, include, exclude))
-        except FastprofError as error:
+
+    def __init__(
+        self,
+        inputs: Iterable[str],
+        include: Sequence[str],
+        exclude: Sequence[str],
+        warn: Warn,
+        failed: Failed,
+        *,
+        lenient: bool = False,
+    ) -> None:
+        self._include, self._exclude, self._warn = include, exclude, warn
+        self.n_failed = 0
+
+        def noted(error: FastprofError) -> None:
+            self.n_failed += 1
             failed(error)
-    found = [*dict.fromkeys(found)]
-    return sorted(found, key=lambda file: (-file.size, file.name, file.path))
+
+        self._failed: Failed = noted
+        given = [*dict.fromkeys(inputs)]
+        if "-" in given:
+            raise UsageError("standard input has no name to name its output after; use `fastprof convert`")
+        for url in filter(is_url, given):
+            if shown(url) != url:
+                raise UsageError(
+                    f"{shown(url)}: a batch records its inputs, so their URLs cannot have a password or a query"
+                )
+        folders = [path for path in given if os.path.isdir(path) and not formats.of_directory(path)]
+        self._folders = [*{os.path.abspath(path): path for path in folders}.values()]
+        self._prefixes = [path for path in given if is_url(path) and path.endswith("/")]
+        for prefix in self._prefixes:
+            if not has_listings(prefix):
+                raise UsageError(f"{prefix}: this server has no listings; name its files")
+        others = [path for path in given if path not in {*folders, *self._prefixes}]
+        named = expand(others, warn, noted, lenient=lenient)
+        self._named = sorted(one for one in {_placed(path) for path in named} if self._chooses(one[1]))
+
+    def __iter__(self) -> Iterator[File]:
+        is_empty = True
+        for file in self._all():
+            is_empty = False
+            yield file
+        if is_empty and not self.n_failed:
+            raise UsageError(f"no input files {'match' if self._include or self._exclude else 'found'}")
+
+    def _all(self) -> Iterator[File]:
+        yield from refreshed(File(path, name, 0, 0) for path, name in self._named)
+        warn, failed = self._warn, self._failed
+        self._warn, self._failed = (lambda *_, **__: None), (lambda _: None)  # the next iteration would repeat them
+        named = {*self._named}
+        for folder in self._folders:
+            try:
+                for paths in files_below(folder, warn, failed):
+                    for path in without_emptied(paths):
+                        one = os.path.abspath(path), os.path.relpath(path, folder)
+                        if self._chooses(one[1]) and one not in named:
+                            yield File(*one, *state(path))
+            except FastprofError as error:
+                failed(error)
+        for prefix in self._prefixes:
+            try:
+                for found in objects_below(prefix):
+                    name = _relative(found.url.removeprefix(prefix))
+                    if self._chooses(name) and (found.url, name) not in named:
+                        yield File(found.url, name, *found[1:])
+            except FastprofError as error:
+                failed(error)
+
+    def _chooses(self, name: str) -> bool:
+        def matches(pattern: str) -> bool:
+            return fnmatchcase(name if "/" in pattern else os.path.basename(name), pattern)
+
+        return (not self._include or any(map(matches, self._include))) and not any(map(matches, self._exclude))
+
+
+def by_size(files: Iterable[File]) -> list[File]:
+    """The files, largest first, each once."""
+    return sorted({*files}, key=order)
+
+
+def order(file: File) -> tuple[int, str, str]:
+    return -file.size, file.name, file.path
 
 
 def _placed(path: str) -> tuple[str, str]:
@@ -89,13 +138,6 @@ def _placed(path: str) -> tuple[str, str]:
 def _relative(path: str) -> str:
     """The path of an output below the output folder: "../a/b" becomes "a/b"."""
     return "/".join(part for part in os.path.normpath(path).split("/") if part not in ("", ".", ".."))
-
-
-def _chosen(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
-    def matches(pattern: str) -> bool:
-        return fnmatchcase(name if "/" in pattern else os.path.basename(name), pattern)
-
-    return (not include or any(map(matches, include))) and not any(map(matches, exclude))
 
 
 def state(path: str) -> tuple[int, int]:
@@ -165,10 +207,12 @@ def without_collisions(files: Iterable[File], outdir: str, suffix: str) -> Itera
         refuse_collisions(files, outdir, suffix)
 
 
-def refuse_bad_names(files: Iterable[File]) -> None:
+def with_good_names(files: Iterable[File]) -> Iterator[File]:
+    """These files.  Errors: UsageError for a name that no output can have."""
     for file in files:
         if why := invalid_because(file.name):
             raise UsageError(Message("{path}: its output name {why}; {--exclude} skips it", path=file.path, why=why))
+        yield file
 
 
 def refuse_same_names(files: Iterable[File]) -> None:

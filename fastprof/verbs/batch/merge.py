@@ -63,7 +63,7 @@ from fastprof.verbs.batch.convert import (
     workers_for,
 )
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
-from fastprof.verbs.batch.files import File, find
+from fastprof.verbs.batch.files import File, Found, by_size
 from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, keys_by_input, message_of, of_error
 from fastprof.verbs.batch.proof import absolute
 from fastprof.verbs.batch.remote_folder import contents, remove_below
@@ -133,10 +133,8 @@ def batch_merge(
         raise error
 
     paths = paths_of(inputs)
-    files = find(paths, chosen[INCLUDE], chosen[EXCLUDE], log.warn, failed, lenient=chosen[LENIENT])
-    if not files:
-        raise UsageError(f"no input files {'match' if chosen[INCLUDE] or chosen[EXCLUDE] else 'found'}")
-    files.sort(key=lambda file: file.path)
+    found = Found(paths, chosen[INCLUDE], chosen[EXCLUDE], log.warn, failed, lenient=chosen[LENIENT])
+    files = sorted(by_size(found), key=lambda file: file.path)
     own = {option.name for option in (*FINDING, *RUNNING)}
     reading = {name: value for name, value in chosen.given.items() if name not in own}
     output = os.fspath(output)

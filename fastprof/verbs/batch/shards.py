@@ -6,34 +6,64 @@ Each of many shards reads the whole plan, so it is read line by line: a shard ke
 from __future__ import annotations
 
 import heapq
+import io
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from hashlib import blake2b
+from itertools import islice
 
 from fastprof.core import remote
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.sink import Sink
+from fastprof.core.streams import temporary_failed, temporary_file
 from fastprof.core.urls import is_url, shown
 from fastprof.core.words import counted
 from fastprof.inputs.stored import in_store
-from fastprof.verbs.batch.files import File, refuse_bad_names, refuse_same_names
+from fastprof.verbs.batch.files import File, by_size, order, refuse_same_names, with_good_names
 from fastprof.verbs.batch.hashes import Hashes
 from fastprof.verbs.paths import invalid_because
 
 _START = 4096  # bytes; a file costs something even if it is empty
 
 
-def write_plan(path: str, files: list[File]) -> None:
-    """Errors: FastprofError, also for files that `Plan` would refuse."""
-    refuse_same_names(files)
-    refuse_bad_names(files)
-    with Sink(path) as sink:
-        sink.write(_line({"plan": 1, "files": len(files)}))
-        for file in files:
+_RUN = 1 << 15  # files that are sorted in memory
+
+
+def write_plan(path: str, files: Iterable[File]) -> tuple[int, int]:
+    """Write the files, largest first; returns their number and bytes.  Sorted runs of them go to temporary files.
+
+    Errors: FastprofError, also for files that `Plan` would refuse.
+    """
+    names, n, nbytes = Hashes(), 0, 0
+    with ExitStack() as stack, Sink(path) as sink:
+        waiting = iter(with_good_names(files))
+        runs: list[Iterable[File]] = []
+        while run := by_size(islice(waiting, _RUN)):
+            n += len(run)
+            runs.append(_spilled(run, stack) if len(run) == _RUN else run)
+        sink.write(_line({"plan": 1, "files": n}))
+        for file in heapq.merge(*runs, key=order):
+            names.add(hash(file.name))
+            nbytes += file.size
             sink.write(_line(file._asdict()))
+        if repeated := names.repeated():
+            refuse_same_names(file for file in files if hash(file.name) in repeated)
         sink.commit()
+    return n, nbytes
+
+
+def _spilled(run: list[File], stack: ExitStack) -> Iterator[File]:
+    """The same files, from a temporary file.  Errors: FastprofError."""
+    try:
+        copy = stack.enter_context(io.BufferedRandom(temporary_file()))
+        copy.write(b"".join(_line(file._asdict()) for file in run))
+        copy.seek(0)
+    except OSError as error:
+        raise temporary_failed(error) from None
+    return (file for line in copy if (file := _file(line)) is not None)
 
 
 def _line(values: dict[str, Any]) -> bytes:
