@@ -16,6 +16,7 @@ from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.fold.fold import to_functions, to_graph
 from fastprof.bridges.project.project import Room, calls_of
 from fastprof.bridges.project.project import to_graph as projected
+from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Holds, batches_of
@@ -150,9 +151,9 @@ class Costs:
     def through(
         self, pipeline: Pipeline, log: Log, compared: Callable[[Iterator[Batch]], Iterator[Batch]]
     ) -> Iterator[Batch]:
-        """The rows of a pipeline as a graph, adding up their functions; and a row of zeros for each function, so that
-        functions without self cost have a row.  `compared` gives stacks and graphs of all inputs the same value types;
-        those of a timeline are known afterwards."""
+        """The rows of a pipeline as a graph (of stacks, only self costs by function), adding up their functions; and a
+        row of zeros for each function without self cost.  `compared` gives stacks and graphs of all inputs the same
+        value types; those of a timeline are known afterwards."""
         is_timeline = pipeline.view == "timeline"
         rows = pipeline.rows(self.model, log, encoded=is_timeline)
         if is_timeline:
@@ -163,7 +164,7 @@ class Costs:
             keeps_stacks = not all(branch.renews_stacks for branch in pipeline.branches)
             holds = Holds(keeps_stacks=keeps_stacks, of_one=len([*pipeline.inputs]) == 1)
             rows = self._chosen(compared(rows))
-            rows = projected(rows, self.model, pipeline.options, log, holds, self._add_inclusive)
+            rows = projected(rows, self.model, pipeline.options, log, holds, self._add_inclusive, self._self_costs)
         else:
             self.begin_graph()
             rows = self._added(compared(rows))
@@ -185,6 +186,9 @@ class Costs:
 
     def _add_inclusive(self, project: fp_project, events: list[ValueType]) -> None:
         self._projected(project, events, self.value.of(Part(value_types=events), "stacks"), -1, None)
+
+    def _self_costs(self, rows: Iterator[Batch]) -> Iterator[Batch]:
+        return coarse(rows, self.model, "function")
 
     def _zeros(self, part: int, n_values: int) -> Iterator[Batch]:
         if part < 0:

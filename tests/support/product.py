@@ -93,8 +93,8 @@ class Graph(NamedTuple):
 
 def folded(expected: Folded) -> tuple[dict[bytes, tuple[int, ...]], dict[tuple[bytes, bytes], tuple[int, ...]]]:
     """The self costs and arcs of a Graph, computed by the reference fold."""
-    self_ = {b"#%d" % f: (expected.self_ticks[f], n) for f, n in expected.calls.items()}
-    arcs = {
+    self_: dict[bytes, tuple[int, ...]] = {b"#%d" % f: (expected.self_ticks[f], n) for f, n in expected.calls.items()}
+    arcs: dict[tuple[bytes, bytes], tuple[int, ...]] = {
         (b"#%d" % caller, b"#%d" % callee): (
             n,
             expected.arc_inclusive_ticks[caller, callee],
@@ -153,7 +153,7 @@ def contexts(
                 stack, frame = model.row("stacks", stack)
                 line = model.row("frames", frame)[-1]
                 path.append(model.get_function(model.row("lines", line)[0]).name)
-            apart = model.row("threads", thread)[1:] * bool(thread)
+            apart: tuple[Any, ...] = model.row("threads", thread)[1:] * bool(thread)
             apart += (model.string(model.row("labels", label)[2]),) * bool(label)
             found.append((tuple(path[::-1]), apart, tuple(values)))
     return found

@@ -7,8 +7,9 @@ import io
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import pytest
 
@@ -34,8 +35,9 @@ SHARED = CORPUS.parents[2] / "shared" / "data" / "jfr"
 def folded(data: bytes, value: str | None = None, **options: Any) -> str:
     out = io.BytesIO()
     names = ("lenient", "nanoseconds")
-    shared = {name: options.pop(name) for name in names if name in options} | ({"value": value} if value else {})
-    fastprof.convert(io.BytesIO(data), out, to="folded", jfr=options, **shared)
+    shared: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
+    shared |= {"jfr": options} | ({"value": value} if value else {})
+    fastprof.convert(io.BytesIO(data), out, to="folded", **shared)
     return "".join(sorted(out.getvalue().decode().splitlines(keepends=True)))
 
 
@@ -99,7 +101,7 @@ def test_the_class_of_an_object_is_a_label_and_on_request_a_frame() -> None:
     assert out.getvalue() == b"app/Main.work 1\n"
 
 
-def settled(sleeping: int = 2, **settings: str) -> Chunk:
+def settled(sleeping: int = 2, /, **settings: str) -> Chunk:
     """10 samples; every `sleeping`th one is of a sleeping thread."""
     chunk = Chunk()
     thread, stack = chunk.thread("main", 1, 7), chunk.stack([WORK])
@@ -416,8 +418,8 @@ def test_what_the_log_counts_does_not_depend_on_sums() -> None:
 # ---- inputs that cannot seek
 
 
-class Stream(io.RawIOBase):
-    """A pipe."""
+class Pipe(io.RawIOBase):
+    """Bytes that can be read once."""
 
     def __init__(self, data: bytes) -> None:
         self._rest = io.BytesIO(data)
@@ -427,6 +429,9 @@ class Stream(io.RawIOBase):
 
     def readinto(self, into: Any) -> int:
         return self._rest.readinto(into)
+
+
+Stream = cast("Callable[[bytes], IO[bytes]]", Pipe)
 
 
 class Copied:

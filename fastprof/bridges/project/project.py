@@ -49,16 +49,17 @@ def to_graph(
     log: Log,
     holds: Holds = EVERYTHING,
     seen: Callable[[fp_project, list[ValueType]], None] = lambda project, events: None,
+    kept: Callable[[Iterator[Batch]], Iterator[Batch]] = lambda rows: rows,
 ) -> Iterator[Batch]:
     """The call graph of stacks in one part, or one per thread with `per_thread`.  Rows are sorted by object, file and
     name.
 
     The graph's events are the distinct value types (name, unit) of all parts.
     `seen` gets the stacks whenever they are added up, before they are dropped: arcs do not determine the inclusive
-    costs of functions that are the root of some stacks.
+    costs of functions that are the root of some stacks.  `kept` reduces rows before they are added up.
     Errors: FastprofError for a sum beyond 2^63 - 1 or an unknown id.
     """
-    graph = _Graph(model, options, holds, seen)
+    graph = _Graph(model, options, holds, seen, kept)
     for batch in batches:
         graph.put(batch)
     yield from graph.rows(log)
@@ -111,8 +112,9 @@ class _Graph:
         options: Options,
         holds: Holds,
         seen: Callable[[fp_project, list[ValueType]], None],
+        kept: Callable[[Iterator[Batch]], Iterator[Batch]],
     ) -> None:
-        self._model, self._keeps_stacks, self._seen = model, holds.keeps_stacks, seen
+        self._model, self._keeps_stacks, self._seen, self._kept = model, holds.keeps_stacks, seen, kept
         self._of_one = holds.of_one
         self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
@@ -158,7 +160,7 @@ class _Graph:
             if c.group_start[group] == c.group_start[group + 1]:
                 continue
             self._check(lib.fp_project_select(c, group, calls_of(self._events), totals, self._err))
-            for batch in batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c)):
+            for batch in self._kept(batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c))):
                 self._table(group).put(batch)
             before = self._totals.get(group, [])
             self._totals[group] = [a + b for a, b in zip_longest(before, totals[0:n], fillvalue=0)]
