@@ -70,8 +70,10 @@ int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire m) {
     while ((status = fp_perfetto_next(&m, &f)) > 0) {
         const int is_real = is_list(&f, 45, FP_WIRE_VARINT);
         if (!is_real && !is_list(&f, 31, FP_WIRE_VARINT)) continue;
-        for (struct fp_wire list = fp_wire_inside(&f); fp_wire_next_number(&list, &uuid) > 0;)
+        struct fp_wire list = fp_wire_inside(&f);
+        while ((status = fp_wire_next_number(&list, &uuid)) > 0)
             if (to->n[is_real] < FP_PERFETTO_EXTRA) to->tracks[is_real][to->n[is_real]++] = uuid;
+        if (status) return FP_E_MALFORMED;
     }
     return status ? FP_E_MALFORMED : 0;
 }
@@ -92,12 +94,12 @@ int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_s
     struct fp_wire_field f;
     uint64_t bits;
     uint32_t at[2] = {0};
-    int status = fp_perfetto_extra_tracks(&own, m);
+    int more, status = fp_perfetto_extra_tracks(&own, m);
     while (!status && fp_perfetto_next(&m, &f) > 0) {
         struct fp_wire list = fp_wire_inside(&f);
         if (is_list(&f, 12, FP_WIRE_VARINT)) {
-            while (!status && fp_wire_next_number(&list, &bits) > 0)
-                status = put_extra(r, s, &own, 0, at[0]++, (double)(int64_t)bits, time);
+            while (!status && (more = fp_wire_next_number(&list, &bits)))
+                status = more < 0 ? FP_E_MALFORMED : put_extra(r, s, &own, 0, at[0]++, (double)(int64_t)bits, time);
         } else if (is_list(&f, 46, FP_WIRE_FIXED64)) {
             for (; !status && list.end - list.p >= 8; list.p += 8) {
                 double value;
@@ -105,6 +107,7 @@ int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_s
                 memcpy(&value, &bits, sizeof value);
                 status = put_extra(r, s, &own, 1, at[1]++, value, time);
             }
+            if (!status && list.p != list.end) status = FP_E_MALFORMED;
         }
     }
     return status;

@@ -16,19 +16,22 @@ enum { MOST_PATH = 512 }; /* classes in a stack */
 
 struct heap_class {
     uint64_t size;
-    uint32_t name, frame; /* of the model; the frame once needed */
-    int32_t is_reference; /* its referent does not keep an object alive */
+    uint32_t name, frame;     /* of the model; the frame once needed */
+    uint32_t super, first, n; /* its superclass, and its own fields that are references */
+    uint32_t referent;        /* place of the referent in those + 1, or 0 */
+    int32_t is_reference;     /* its referent does not keep an object alive */
 };
 
 struct heap_object {
     uint64_t size;
-    uint32_t class, first, n; /* its references */
-    uint32_t stack, depth;    /* of the model, once reached */
-    int32_t is_known;
+    uint32_t class, first, n;  /* its references */
+    uint32_t stack, depth;     /* of the model, once reached */
+    uint8_t is_known, is_kept; /* `is_kept`: by the runtime, even without a root */
+    uint8_t by_class;          /* the fields of its references are those of its class */
 };
 
 struct heap_reference {
-    uint32_t object, field; /* 0: the field is not given */
+    uint32_t object, field; /* `by_class`: its place among the references of the object; otherwise 0: not given */
 };
 
 struct heap_root {
@@ -38,13 +41,16 @@ struct heap_root {
 struct fp_perfetto_graph {
     int64_t pid;
     uint64_t last_id, next;                /* index of the next packet */
+    uint64_t heap_type;                    /* of the last object */
+    uint32_t number;                       /* dumps are numbered in the order in which they begin */
     struct fp_table object_ids, class_ids; /* 64 bits each */
     struct heap_object *objects;           /* by row of object_ids */
     struct heap_class *classes;            /* by row of class_ids */
     struct heap_reference *references;
     struct heap_root *roots;
-    uint32_t cap_objects, cap_classes, n_references, cap_references, n_roots, cap_roots;
-    uint32_t referent; /* number of the field java.lang.ref.Reference.referent, or 0 */
+    uint64_t *fields; /* of classes */
+    uint32_t cap_objects, cap_classes, n_references, cap_references, n_roots, cap_roots, n_fields, cap_fields;
+    uint64_t referent; /* number of the field java.lang.ref.Reference.referent, or 0 */
 };
 
 static void free_graph(struct fp_perfetto_graph *g) {
@@ -55,13 +61,15 @@ static void free_graph(struct fp_perfetto_graph *g) {
     free(g->classes);
     free(g->references);
     free(g->roots);
+    free(g->fields);
     free(g);
 }
 
-static struct fp_perfetto_graph *new_graph(int64_t pid) {
+static struct fp_perfetto_graph *new_graph(int64_t pid, uint32_t number) {
     struct fp_perfetto_graph *g = calloc(1, sizeof *g);
     if (!g) return NULL;
     g->pid = pid;
+    g->number = number;
     if (!fp_table_init(&g->object_ids, 2) && !fp_table_init(&g->class_ids, 2)) return g;
     free_graph(g);
     return NULL;
@@ -89,7 +97,8 @@ static struct heap_class *class_of(struct fp_perfetto_graph *g, uint64_t id, uin
 
 /* The fields of an object but its references. */
 struct heap_fields {
-    uint64_t id, delta, class, size, base;
+    uint64_t id, delta, class, size, base, heap_type;
+    int has_heap_type;
     struct fp_wire fields; /* of its references */
 };
 
@@ -106,60 +115,112 @@ static int take_fields(struct heap_fields *o, struct fp_wire m) {
             case 3: o->size = f.v; break;
             case 6: o->base = f.v; break; /* of ids of objects, in spite of its name, reference_field_id_base */
             case 7: o->delta = f.v; break;
+            case 9: /* in spite of its name, heap_type_delta; absent: as before */
+                o->heap_type = f.v;
+                o->has_heap_type = 1;
+                break;
             default: break;
         }
     }
     return status || o->size > INT64_MAX ? FP_E_MALFORMED : 0;
 }
 
-static int take_object(struct fp_perfetto_graph *g, struct fp_wire m) {
-    struct heap_fields o;
+/* Reads the references of an object in field 5 or 10.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+static int take_references(struct fp_perfetto_graph *g, struct heap_fields *o, struct fp_wire m, int by_class) {
     struct fp_wire_field f;
+    uint64_t id, field;
+    uint32_t place = 0;
+    while (fp_perfetto_next(&m, &f) > 0) {
+        if ((f.number != 5 && f.number != 10) || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
+        struct fp_wire list = fp_wire_inside(&f);
+        int status;
+        for (; (status = fp_wire_next_number(&list, &id)) > 0; place += f.number == 5) {
+            field = f.number == 5 && by_class ? place : by_class ? UINT32_MAX : 0;
+            if (f.number == 5 && !by_class && fp_wire_next_number(&o->fields, &field) < 0) return FP_E_MALFORMED;
+            if (!id) continue;
+            const uint32_t to = row_of(&g->object_ids, f.number == 5 ? id + o->base : id);
+            if (to == FP_NO_ID ||
+                fp_array_room(&g->references, &g->cap_references, (uint64_t)g->n_references + 1, sizeof *g->references))
+                return FP_E_NOMEM;
+            g->references[g->n_references++] =
+                (struct heap_reference){to, field == (uint32_t)field ? (uint32_t)field : 0};
+        }
+        if (status) return FP_E_MALFORMED;
+    }
+    return 0;
+}
+
+static int take_object(struct fp_perfetto_graph *g, struct fp_wire m) {
+    enum { ZYGOTE = 2, BOOT_IMAGE = 3 };
+    struct heap_fields o;
     uint32_t class;
-    uint64_t id;
     if (take_fields(&o, m)) return FP_E_MALFORMED;
     g->last_id = o.delta ? g->last_id + o.delta : o.id;
+    g->heap_type = o.has_heap_type ? o.heap_type : g->heap_type;
     const uint32_t row = row_of(&g->object_ids, g->last_id), first = g->n_references;
     if (row == FP_NO_ID || !class_of(g, o.class, &class) ||
         fp_array_zeroed(&g->objects, &g->cap_objects, (uint64_t)row + 1, sizeof *g->objects))
         return FP_E_NOMEM;
     if (g->objects[row].is_known) return 0;
+    const uint8_t by_class = o.fields.p == o.fields.end;
+    const int status = take_references(g, &o, m, by_class);
+    if (status) return status;
+    g->objects[row] = (struct heap_object){.size = o.size,
+                                           .class = class,
+                                           .first = first,
+                                           .n = g->n_references - first,
+                                           .is_known = 1,
+                                           .is_kept = g->heap_type == ZYGOTE || g->heap_type == BOOT_IMAGE,
+                                           .by_class = by_class};
+    return 0;
+}
+
+/* Reads the numbers of the fields of a class.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+static int take_class_fields(struct fp_perfetto_graph *g, struct fp_wire m) {
+    struct fp_wire_field f;
+    uint64_t id;
     while (fp_perfetto_next(&m, &f) > 0) {
-        if ((f.number != 5 && f.number != 10) || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
-        for (struct fp_wire list = fp_wire_inside(&f); fp_wire_next_number(&list, &id) > 0;) {
-            uint64_t field = 0;
-            if (f.number == 5 && fp_wire_next_number(&o.fields, &field) <= 0) field = 0;
-            if (!id) continue;
-            const uint32_t to = row_of(&g->object_ids, f.number == 5 ? id + o.base : id);
-            if (to == FP_NO_ID ||
-                fp_array_room(&g->references, &g->cap_references, (uint64_t)g->n_references + 1, sizeof *g->references))
+        if (f.number != 6 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
+        struct fp_wire list = fp_wire_inside(&f);
+        int status;
+        while ((status = fp_wire_next_number(&list, &id)) > 0) {
+            if (fp_array_room(&g->fields, &g->cap_fields, (uint64_t)g->n_fields + 1, sizeof *g->fields))
                 return FP_E_NOMEM;
-            g->references[g->n_references++] = (struct heap_reference){to, field > UINT32_MAX ? 0 : (uint32_t)field};
+            g->fields[g->n_fields++] = id;
         }
+        if (status) return FP_E_MALFORMED;
     }
-    g->objects[row] = (struct heap_object){
-        .size = o.size, .class = class, .first = first, .n = g->n_references - first, .is_known = 1};
     return 0;
 }
 
 /* A class; in old traces only its name (`is_old`). */
 static int take_class(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, struct fp_wire m, int is_old) {
     enum { SOFT_REFERENCE = 8, PHANTOM_REFERENCE = 11 };
+    const struct fp_wire all = m;
     struct fp_wire_field f, name = {0};
-    uint64_t id = 0, size = 0, kind = 0;
-    uint32_t row;
+    uint64_t id = 0, size = 0, kind = 0, super = 0;
+    uint32_t row, above = 0;
+    const uint32_t first = g->n_fields;
     int status;
     while ((status = fp_perfetto_next(&m, &f)) > 0) {
         if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) id = f.v;
         if (fp_perfetto_is(&f, is_old ? 2 : 3, FP_WIRE_BYTES)) name = f;
         if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) size = f.v;
+        if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT)) super = f.v;
         if (fp_perfetto_is(&f, 7, FP_WIRE_VARINT)) kind = f.v;
     }
     if (status || size > INT64_MAX) return FP_E_MALFORMED;
+    if (!is_old && (status = take_class_fields(g, all))) return status;
+    if (super && !class_of(g, super, &above)) return FP_E_NOMEM;
     struct heap_class *c = class_of(g, id, &row);
     const uint32_t text = name.n ? fp_strings_intern(&r->model->strings, name.p, name.n) : 0;
     if (!c || text == FP_NO_ID) return FP_E_NOMEM;
-    *c = (struct heap_class){size, text, 0, kind >= SOFT_REFERENCE && kind <= PHANTOM_REFERENCE};
+    *c = (struct heap_class){.size = size,
+                             .name = text,
+                             .super = above,
+                             .first = first,
+                             .n = g->n_fields - first,
+                             .is_reference = kind >= SOFT_REFERENCE && kind <= PHANTOM_REFERENCE};
     return 0;
 }
 
@@ -176,18 +237,20 @@ static int take_root(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, st
     if (status) return FP_E_MALFORMED;
     while (fp_perfetto_next(&again, &f) > 0) {
         if (f.number != 1 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
-        for (struct fp_wire list = fp_wire_inside(&f); fp_wire_next_number(&list, &id) > 0;) {
+        struct fp_wire list = fp_wire_inside(&f);
+        while ((status = fp_wire_next_number(&list, &id)) > 0) {
             const uint32_t row = row_of(&g->object_ids, id);
             if (row == FP_NO_ID || name == FP_NO_ID ||
                 fp_array_room(&g->roots, &g->cap_roots, (uint64_t)g->n_roots + 1, sizeof *g->roots))
                 return FP_E_NOMEM;
             g->roots[g->n_roots++] = (struct heap_root){row, kind, name};
         }
+        if (status) return FP_E_MALFORMED;
     }
     return 0;
 }
 
-/* The name of a field: only one matters. */
+/* The name of a field, "java.lang.Object java.lang.ref.Reference.referent" with its type: only this one matters. */
 static int take_field(struct fp_perfetto_graph *g, struct fp_wire m) {
     static const char referent[] = "java.lang.ref.Reference.referent";
     struct fp_wire_field f;
@@ -195,10 +258,12 @@ static int take_field(struct fp_perfetto_graph *g, struct fp_wire m) {
     int status, is_referent = 0;
     while ((status = fp_perfetto_next(&m, &f)) > 0) {
         if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) id = f.v;
-        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES))
-            is_referent = f.n == sizeof referent - 1 && !memcmp(f.p, referent, f.n);
+        if (!fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) continue;
+        const uint8_t *blank = f.n ? memchr(f.p, ' ', f.n) : NULL;
+        const size_t n = blank ? f.n - (size_t)(blank + 1 - f.p) : f.n;
+        is_referent = n == sizeof referent - 1 && !memcmp(f.p + f.n - n, referent, n);
     }
-    if (is_referent && id <= UINT32_MAX) g->referent = (uint32_t)id;
+    if (is_referent && id < UINT32_MAX) g->referent = id;
     return status ? FP_E_MALFORMED : 0;
 }
 
@@ -244,22 +309,67 @@ static int reach(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32
     return o->stack == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
+/* Finds the referent among the own fields of each class. */
+static void find_referents(struct fp_perfetto_graph *g) {
+    for (uint32_t i = 1; g->referent && i < g->class_ids.n; i++) {
+        struct heap_class *c = &g->classes[i];
+        for (uint32_t k = 0; k < c->n && !c->referent; k++)
+            if (g->fields[c->first + k] == g->referent) c->referent = k + 1;
+    }
+}
+
+/* What heap_reference.field is for the referent of objects like this one, whose own fields come before those of its
+ * superclasses; 0 is no reference by number, UINT32_MAX none by place. */
+static uint32_t referent_of(const struct fp_perfetto_graph *g, const struct heap_object *o) {
+    enum { MOST_SUPER = 64 };
+    const struct heap_class *c = &g->classes[o->class];
+    uint64_t place = 0;
+    if (!o->by_class) return c->is_reference && g->referent ? (uint32_t)g->referent : UINT32_MAX;
+    if (!c->is_reference) return UINT32_MAX - 1;
+    for (int i = 0; i < MOST_SUPER && !c->referent && c->super; i++) {
+        place += c->n;
+        c = &g->classes[c->super];
+    }
+    place += c->referent - UINT64_C(1);
+    return c->referent && place < UINT32_MAX - 1 ? (uint32_t)place : UINT32_MAX - 1;
+}
+
+/* Which kind of a root counts if an object has several, as in the trace processor. */
+static uint32_t rank_of(const struct heap_root *root) {
+    enum { JNI_GLOBAL = 1, JNI_LOCAL = 2, STICKY_CLASS = 5 };
+    return root->kind == STICKY_CLASS ? 0 : root->kind == JNI_GLOBAL ? 1 : root->kind == JNI_LOCAL ? 2 : 3;
+}
+
+/* Puts roots into the queue.  0 or FP_E_NOMEM. */
+static int find_roots(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t *queue, uint32_t *n) {
+    static const struct heap_root internal = {.kind = 13};
+    for (uint32_t rank = 0; rank < 4; rank++)
+        for (uint32_t i = 0; i < g->n_roots; i++) {
+            const struct heap_object *o = &g->objects[g->roots[i].object];
+            if (!o->is_known || o->stack || rank_of(&g->roots[i]) != rank) continue;
+            if (reach(r, g, g->roots[i].object, outermost(r, &g->roots[i]), 1)) return FP_E_NOMEM;
+            queue[(*n)++] = g->roots[i].object;
+        }
+    for (uint32_t i = 1; i < g->object_ids.n; i++) {
+        if (!g->objects[i].is_kept || g->objects[i].stack) continue;
+        if (reach(r, g, i, outermost(r, &internal), 1)) return FP_E_NOMEM;
+        queue[(*n)++] = i;
+    }
+    return 0;
+}
+
 /* Finds the paths of all objects that roots reach, breadth first. */
 static int find_paths(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t *queue) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < g->n_roots; i++) {
-        const struct heap_object *o = &g->objects[g->roots[i].object];
-        if (!o->is_known || o->stack) continue;
-        if (reach(r, g, g->roots[i].object, outermost(r, &g->roots[i]), 1)) return FP_E_NOMEM;
-        queue[n++] = g->roots[i].object;
-    }
+    find_referents(g);
+    if (find_roots(r, g, queue, &n)) return FP_E_NOMEM;
     for (uint32_t next = 0; next < n; next++) {
         const struct heap_object *o = &g->objects[queue[next]];
-        const int skips = g->classes[o->class].is_reference && g->referent;
+        const uint32_t referent = referent_of(g, o);
         for (uint32_t i = o->first; i < o->first + o->n; i++) {
             const struct heap_reference *to = &g->references[i];
             const struct heap_object *found = &g->objects[to->object];
-            if (!found->is_known || found->stack || (skips && to->field == g->referent)) continue;
+            if (!found->is_known || found->stack || to->field == referent) continue;
             if (reach(r, g, to->object, o->stack, o->depth)) return FP_E_NOMEM;
             queue[n++] = to->object;
         }
@@ -271,17 +381,19 @@ static int find_paths(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, u
 static int add_up(struct fp_perfetto_read *r, struct fp_perfetto_graph *g) {
     const uint32_t place = fp_perfetto_place_of(r, g->pid, -1, 0, 0);
     if (place == FP_NO_ID) return FP_E_NOMEM;
-    const uint32_t dump = r->places[place].dump = ++r->stacks->n_dumps;
     for (uint32_t i = 1; i < g->object_ids.n; i++) {
         const struct heap_object *o = &g->objects[i];
         if (!o->is_known) continue;
         if (!o->stack && reach(r, g, i, outermost(r, NULL), 1)) return FP_E_NOMEM;
-        int64_t *to = fp_perfetto_heap_row(r, (uint32_t[]){place, 0, dump, 0, 0, o->stack});
+        int64_t *to = fp_perfetto_heap_row(r, (uint32_t[]){place, 0, g->number, 0, 0, o->stack});
         if (!to) return FP_E_NOMEM;
         const int64_t size = (int64_t)(o->size ? o->size : g->classes[o->class].size);
+        int64_t sum;
+        if (__builtin_add_overflow(to[1], size, &sum)) return FP_E_MALFORMED;
         to[0]++;
-        if (__builtin_add_overflow(to[1], size, &to[1])) return FP_E_MALFORMED;
+        to[1] = sum;
     }
+    if (g->number > r->places[place].dump) r->places[place].dump = g->number;
     return 0;
 }
 
@@ -340,13 +452,15 @@ int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packe
     if (r->surveying || r->data != FP_PERFETTO_OBJECTS) return 0;
     struct fp_perfetto_seq *s = k->seq;
     const int64_t number = (int32_t)(uint32_t)pid;
-    if (s->graph && s->graph->pid != number) {
+    if (s->graph && (s->graph->pid != number || index < s->graph->next)) { /* another dump begins */
         r->counts[FP_PERFETTO_N_HEAP_PROBLEMS]++;
         if ((status = end_dump(r, s))) return status;
     }
-    if (!s->graph && !(s->graph = new_graph(number))) return FP_E_NOMEM;
+    if (!s->graph && !(s->graph = new_graph(number, ++r->stacks->n_dumps))) return FP_E_NOMEM;
     r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += index != s->graph->next;
     s->graph->next = index + 1;
     status = take_parts(r, s->graph, k->message[FP_PF_HEAP_GRAPH]);
-    return status || continues ? status : end_dump(r, s);
+    if (status == FP_E_NOMEM || continues) return status;
+    const int ended = end_dump(r, s); /* also after a part that is malformed: later packets are of another dump */
+    return status ? status : ended;
 }

@@ -84,6 +84,7 @@ def test_a_process_does_all_tasks_of_a_thread(cluster: Any, folder: Path, monkey
 
 def test_processes_of_a_killed_client_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task, "_SECONDS_IDLE", 0.04)
+    monkeypatch.setattr(task, "_is_ending", False)  # the thread of an earlier test may still wait
     ended = []
 
     class Fake:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 import fastprof
 from fastprof.core.options import Options
 from tests.support import perfettotrace as t
@@ -26,8 +28,16 @@ def object_(
     return 2, t.message((1, id_), (2, class_), (3, size), (6, base), *lists)
 
 
-def class_(id_: int, name: str, size: int | None = None, kind: int | None = None) -> tuple[int, bytes]:
-    return 9, t.message((1, id_), (3, name), (4, size), (7, kind))
+def class_(
+    id_: int,
+    name: str,
+    size: int | None = None,
+    kind: int | None = None,
+    *,
+    above: int | None = None,
+    fields: tuple[int, ...] = (),
+) -> tuple[int, bytes]:
+    return 9, t.message((1, id_), (3, name), (4, size), (5, above), (6, packed(*fields) or None), (7, kind))
 
 
 def root(kind: int, *ids: int) -> tuple[int, bytes]:
@@ -41,7 +51,7 @@ def part(time: int, index: int, *fields: tuple[int, t.Value | None], continues: 
 CLASSES = [class_(1, "Activity"), class_(2, "View", 24), class_(3, "byte[]"), class_(4, "WeakReference", None, WEAK)]
 FIELDS = [
     (4, t.message((1, 1), (2, "View.bits"))),
-    (4, t.message((1, REFERENT), (2, "java.lang.ref.Reference.referent"))),
+    (4, t.message((1, REFERENT), (2, "java.lang.Object java.lang.ref.Reference.referent"))),
 ]
 OBJECTS = [
     object_(1, 1, 16, 2, 3),
@@ -72,9 +82,9 @@ PATHS = {
 }
 
 
-def paths(data: bytes) -> dict[tuple[str, ...], tuple[int, int]]:
+def paths(data: bytes, **options: bool) -> dict[tuple[str, ...], tuple[int, int]]:
     """Objects and bytes of each path, the root first."""
-    opened = open_input(data, Options(**{"perfetto.data": "objects"}), from_="perfetto")
+    opened = open_input(data, Options(**{"perfetto.data": "objects"}, **options), from_="perfetto")
     model, found = opened.model, dict[tuple[str, ...], tuple[int, int]]()
     for batch in batches(opened):
         for i, stack in enumerate(batch["stack"]):
@@ -97,6 +107,60 @@ def test_objects_by_the_shortest_path() -> None:
 def test_the_last_dump_of_a_process_counts() -> None:
     later = part(200, 0, object_(1, 1, 5), *CLASSES, root(JAVA_FRAME, 1), seq=2)
     assert paths(TRACE + later) == {("ROOT_JAVA_FRAME", "Activity"): (1, 5)}
+
+
+def test_a_dump_that_ends_before_its_last_part() -> None:
+    """A later dump counts, of another sequence or of the same one, and has no objects of the earlier one."""
+    cut = part(100, 0, object_(1, 1, 500), *CLASSES, root(JAVA_FRAME, 1), continues=True)
+    for seq in (1, 2):
+        later = part(200, 0, object_(2, 1, 5), *CLASSES, root(JAVA_FRAME, 2), seq=seq)
+        assert paths(TREE + cut + later) == {("ROOT_JAVA_FRAME", "Activity"): (1, 5)}
+
+
+def test_fields_of_classes() -> None:
+    """As Android writes them: references of an object in the order of the fields of its class and its superclasses."""
+    classes = [
+        class_(1, "Object"),
+        class_(2, "Reference", fields=(1, REFERENT), above=1),
+        class_(3, "WeakReference", None, WEAK, above=2),
+        class_(4, "Entry", None, WEAK, above=3, fields=(1,)),
+    ]
+    objects = [object_(1, 4, 10, 2, 0, 3), object_(2, 1, 1), object_(3, 1, 100)]
+    assert paths(TREE + part(1, 0, *objects, *classes, *FIELDS, root(JAVA_FRAME, 1))) == {
+        ("ROOT_JAVA_FRAME", "Entry"): (1, 10),
+        ("ROOT_JAVA_FRAME", "Entry", "Object"): (1, 1),
+        (UNREACHABLE, "Object"): (1, 100),
+    }
+
+
+def test_objects_with_several_roots_and_those_of_the_runtime() -> None:
+    zygote, app = (9, 2), (9, 1)
+    objects = [
+        object_(1, 1, 10),
+        (2, t.message((1, 2), (2, 1), (3, 20), zygote)),
+        object_(3, 1, 30),
+        (2, t.message((1, 4), (2, 1), (3, 40), app)),
+    ]
+    data = part(1, 0, *objects, *CLASSES, root(JAVA_FRAME, 1), root(5, 1))
+    assert paths(TREE + data) == {
+        ("ROOT_STICKY_CLASS", "Activity"): (1, 10),
+        ("ROOT_VM_INTERNAL", "Activity"): (2, 50),
+        (UNREACHABLE, "Activity"): (1, 40),
+    }
+
+
+def test_a_cut_list_of_references_or_roots_is_an_error() -> None:
+    cut = packed(2) + b"\x80"
+    for fields in ([(2, t.message((1, 1), (2, 1), (5, cut)))], [object_(1, 1, 5), (7, t.message((1, cut), (2, 3)))]):
+        with pytest.raises(fastprof.FastprofError, match="a packet is malformed"):
+            paths(TREE + part(1, 0, *fields, *CLASSES))
+
+
+def test_sizes_beyond_63_bits() -> None:
+    big = TREE + part(1, 0, object_(1, 1, 1 << 62), object_(2, 1, 1 << 62), *CLASSES, root(JAVA_FRAME, 1, 2))
+    with pytest.raises(fastprof.FastprofError, match="a packet is malformed"):
+        paths(big)
+    assert not paths(big, lenient=True)
 
 
 def test_old_names_and_missing_ones() -> None:

@@ -27,6 +27,7 @@ _lock = Lock()
 _idle: dict[str, list[tuple[float, Pool]]] = {}  # by run: pools without a task, and since when
 _ended: dict[str, float] = {}  # runs whose client is done, and since when
 _proven: set[str] = set()  # texts of proofs
+_is_ending = False  # whether a thread ends idle pools
 
 
 def work(jobs: list[Job], run: str, how: dict[str, Any], proof: Proof) -> dict[str, Any]:
@@ -53,6 +54,7 @@ def work(jobs: list[Job], run: str, how: dict[str, Any], proof: Proof) -> dict[s
 @contextmanager
 def _pool(run: str, how: dict[str, Any]) -> Iterator[Pool]:
     """A pool of this run that no other thread uses."""
+    global _is_ending
     with _lock:
         kept = _idle.get(run)
         pool = kept.pop()[1] if kept else Pool(1, **how)
@@ -62,9 +64,9 @@ def _pool(run: str, how: dict[str, Any]) -> Iterator[Pool]:
         pool.__exit__(None, None, None)
         raise
     with _lock:
-        is_first = not _idle
         _idle.setdefault(run, []).append((time.monotonic(), pool))
-    if is_first:
+        begins, _is_ending = not _is_ending, True
+    if begins:
         begin(_end_idle)
     if run in _ended:
         end(run)
@@ -80,6 +82,7 @@ def end(run: str) -> None:
 
 def _end_idle() -> None:
     """End pools that nobody has used for a while; returns when none is left."""
+    global _is_ending
     while True:
         time.sleep(_SECONDS_IDLE / 4)
         before = time.monotonic() - _SECONDS_IDLE
@@ -93,7 +96,8 @@ def _end_idle() -> None:
                     del _idle[run]
             for run in [run for run, since in _ended.items() if since < before]:
                 del _ended[run]
-            if not _idle:
+            if not _idle and not _ended:
+                _is_ending = False
                 return
 
 
