@@ -196,7 +196,7 @@ static void put_pairing(const struct pairing *pairing, struct fp_buf *out) {
 static int take_pairing(struct fp_archive_cur *c, struct pairing *pairing) {
     uint64_t next_row = 0;
     pairing->n = fp_archive_cur_u32(c);
-    if (c->bad || pairing->n > (size_t)(c->end - c->p)) return FP_E_MALFORMED;
+    if (c->bad || pairing->n > (size_t)(c->end - c->p) || pairing->n > FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
     pairing->rows = calloc((size_t)pairing->n + 1, sizeof *pairing->rows);
     if (!pairing->rows) return FP_E_NOMEM;
     for (uint32_t i = 0; i < pairing->n; i++) {
@@ -218,11 +218,12 @@ static int add_differences_by_row(const struct column *base, const struct column
                                   const struct pairing *pairing, struct fp_buf *out) {
     const size_t before = out->n;
     uint64_t bits = 0, whole = 0;
-    if (own->n != pairing->n) return 0;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < pairing->n; i++) most = pairing->rows[i] > most ? pairing->rows[i] : most;
+    if (own->n != pairing->n || most > base->n) return 0;
     if (own->divisor) fp_archive_varint(out, own->divisor);
     for (uint32_t i = 0; i < own->n; i++) {
         const uint32_t row = pairing->rows[i];
-        if (row > base->n) break;
         const uint64_t zig = fp_zig(own->v[i] - (row ? base->v[row - 1] : 0));
         bits += n_bits(zig);
         fp_archive_varint(out, zig);
@@ -240,7 +241,7 @@ static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archiv
     const uint64_t divisor = kind == VALUES ? fp_archive_cur_varint(&diff) : 1;
     for (uint32_t i = 0; i < pairing->n && !status; i++) {
         const uint32_t row = pairing->rows[i];
-        if (row > column.n) status = FP_E_MALFORMED;
+        if (row > column.n || diff.bad) status = FP_E_MALFORMED;
         if (status) break;
         const uint64_t value = (fp_zag(fp_archive_cur_varint(&diff)) + (row ? column.v[row - 1] : 0)) * divisor;
         if (kind == NUMBERS)

@@ -395,11 +395,13 @@ int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *
     struct lists d;
     struct fp_archive_cur c = {p, p + n, 0};
     uint32_t counts[FP_ARCHIVE_TABLES];
+    uint64_t all = 0;
     int status = open_lists(&d, base, base_n, 1);
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
         counts[t] = fp_archive_cur_u32(&c);
         /* an entry takes at least a byte */
-        if (c.bad || n > FP_ARCHIVE_MAX_DIFFERENCE || counts[t] > n) status = FP_E_MALFORMED;
+        all += counts[t];
+        if (c.bad || n > FP_ARCHIVE_MAX_DIFFERENCE || all > n) status = FP_E_MALFORMED;
     }
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) status = open_list(&d, t, counts[t] + 1);
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = take_list(&d, order[k], &c);

@@ -152,15 +152,19 @@ def replace(url: str, data: bytes, before: tuple[Any, ...] | None) -> bool | Non
     same = {key: value for key, value in (("e_tag", tag), ("version", version)) if value}
     if not remote.in_parts or (before and not same):
         return None
-    from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
+    from obstore.exceptions import AlreadyExistsError, GenericError, NotSupportedError, PreconditionError
 
     def put() -> bool | None:
         try:
             remote.put(data, mode=same if before else "create")
         except (AlreadyExistsError, PreconditionError):
             return False
-        except NotSupportedError:
+        except (NotSupportedError, NotImplementedError):
             return None
+        except GenericError as error:
+            if "501 Not Implemented" in str(error):
+                return None
+            raise
         return True
 
     result: bool | None = remote._do(put)

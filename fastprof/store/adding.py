@@ -206,20 +206,29 @@ class Adding:
 
         Sections whose base is not in this store are compressed again.
         """
-        self._move_shared(source, member, moved)
+        again = self._has_lost(source, member, moved)
         with self._whole_or_not():
             copied = self._copied(source, member, moved.get, lambda _: False)
         moved.update((old, new) for (old, _, _), (new, _, _) in zip(member.sections, copied.sections, strict=True))
         self._take(copied)
+        if again:
+            self._share(copied)
 
-    def _move_shared(self, source: Source, member: Member, moved: dict[int, int]) -> None:
-        """Copy the shared tables that are a base of the member, at their first use."""
+    def _has_lost(self, source: Source, member: Member, moved: dict[int, int]) -> bool:
+        """Whether a base of tables or rows of the member is not in this store.
+
+        If only shared tables are missing, they are copied.  Otherwise they are of no use: the next base of rows has
+        other ids of stacks.
+        """
+        missing = []
         for key, offset in keyed(member):
-            base = _base_of(source, read_header(source, offset)) if key[1] == TABLES else None
+            base = _base_of(source, read_header(source, offset)) if key[1] in (TABLES, ROWS) else None
             if base is not None and base not in moved:
-                section = read_header(source, base)
-                if section.type == SHARED and not section.flags & BASED:
-                    moved[base] = self._write_shared(key, with_header(section, 0, read_stored(source, section)))
+                missing.append((key, read_header(source, base)))
+        if len(missing) == 1 and missing[0][1].type == SHARED and not missing[0][1].flags & BASED:
+            key, section = missing.pop()
+            moved[section.offset] = self._write_shared(key, with_header(section, 0, read_stored(source, section)))
+        return bool(missing)
 
     def _copied(
         self,
@@ -233,21 +242,28 @@ class Adding:
         copied.about, copied.summary = member.about, member.summary
         sections = [(key, read_header(source, offset)) for key, offset in keyed(member)]
         bases = [_base_of(source, section) for _, section in sections]
-        # all or none: a difference of rows refers to the tables before
-        again = any(
-            key[1] in (TABLES, ROWS) and is_late(key) if base is None else base_here(base) is None
+        late = [
+            base is None and key[1] in (TABLES, ROWS) and is_late(key)
             for (key, _), base in zip(sections, bases, strict=True)
+        ]
+        gone = [base is not None and base_here(base) is None for base in bases]
+        # All tables and rows with a base or none: a difference of rows refers to the tables before.  Those without one
+        # are copied, because they may be bases themselves.
+        again = any(late) or any(
+            is_gone and section.type in (TABLES, ROWS) for (_, section), is_gone in zip(sections, gone, strict=True)
         )
         at = self._end
-        for (key, section), base in zip(sections, bases, strict=True):
+        for (key, section), base, is_new, is_gone in zip(sections, bases, late, gone, strict=True):
             stored = read_stored(source, section)
-            if again and (base is not None or section.type in (TABLES, ROWS)):
+            if is_new or is_gone or (again and base is not None and section.type in (TABLES, ROWS)):
                 raw = reading.unpack(section, stored)
                 data = writing.pack(section.type, self._next, raw, section.flags & OPTIONAL, self._bases.find(key))
             else:
                 if base is not None and (here := base_here(base)) is not None:
                     stored = struct.pack("<Q", here) + stored[8:]
                 data = with_header(section, self._next, stored)
+                if section.type == TABLES:
+                    writing = Codec()  # rows after them cannot refer to earlier ones
             self._sink.write(data)
             copied.sections.append((at, section.type, len(data)))
             if section.offset in member.chunks:

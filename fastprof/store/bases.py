@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import Key, payload, read_header
-from fastprof.formats.archive.sections import BASED, DIFFERENCE, TABLES, Codec, Member, SectionError
+from fastprof.formats.archive.sections import BASED, DIFFERENCE, SHARED, TABLES, Codec, Member, SectionError
 from fastprof.formats.archive.shared import united
 from fastprof.formats.archive.write import BaseOf
 
@@ -28,7 +28,6 @@ class Bases:
         self._usable: dict[int, bool] = {}  # by offset
         self.added: dict[Key, int] = {}  # offsets in profiles added later
         self._last: dict[int, bytes] = {}  # the latest payloads, by offset
-        self._wasteful: dict[str, Wasteful] = {}  # by view
 
     def of(self, view: str) -> BaseOf:
         """The function that finds bases for the writer of a profile of this view."""
@@ -62,6 +61,8 @@ class Bases:
         for key, offset in keyed(added):
             if not read_header(self._source, offset).flags & BASED:
                 self.added[key] = offset
+                if key[1:] == (TABLES, 0):
+                    self._drop(key[0])
 
     def _is_usable(self, offset: int) -> bool:
         try:
@@ -86,37 +87,33 @@ class Bases:
         """Tables to write as a base of later profiles: those of the current base and of profiles with other entries.
 
         Each such profile stores these entries for itself.  When they have taken as many bytes as the base, they are
-        worth a new base.
+        worth a new base.  Until then the key (view, SHARED, offset) notes their tables, also for later commands.
         """
-        key = (added.view, TABLES, 0)
-        base = self.added.get(key, self.before(key))
+        view = added.view
+        base = self.added.get((view, TABLES, 0), self.before((view, TABLES, 0)))
         offset = next((offset for offset, type_, _ in added.sections if type_ == TABLES), None)
         if base is None or offset is None:
             return None
-        section, of_base = read_header(self._source, offset), read_header(self._source, base)
-        wasteful = self._wasteful.get(added.view)
-        if wasteful is None or wasteful.base != base:
-            wasteful = self._wasteful[added.view] = Wasteful(base, of_base.stored)
-        if section.flags & DIFFERENCE and section.stored > of_base.stored // _WASTE:
-            wasteful.offsets.append(offset)
-            wasteful.nbytes += section.stored
-        if wasteful.nbytes < wasteful.limit:
-            return None
+        section, limit = read_header(self._source, offset), read_header(self._source, base).stored
+        if section.flags & DIFFERENCE and section.stored > limit // _WASTE:
+            self.added[view, SHARED, offset] = offset
+        noted = [key[2] for key in self.all() if key[:2] == (view, SHARED)]
         codec = Codec(base_of=self._payload)
-        tables = (payload(self._source, codec, read_header(self._source, offset)) for offset in wasteful.offsets)
-        found = united(self._payload(base), tables, 1 + 1 / _WASTE)
-        wasteful.nbytes, wasteful.limit = 0, 2 * wasteful.limit
-        wasteful.offsets.clear()
+        try:
+            sections = [read_header(self._source, offset) for offset in noted]
+            if sum(section.stored for section in sections) < limit:
+                return None
+            found = united(self._payload(base), (payload(self._source, codec, one) for one in sections), 1 + 1 / _WASTE)
+        except SectionError:  # damaged: nothing is shared
+            found = None
+        self._drop(view)
         return found
 
-
-class Wasteful:
-    """The tables that took many bytes against `base`, until these are `limit` bytes."""
-
-    def __init__(self, base: int, limit: int) -> None:
-        self.base, self.limit = base, limit
-        self.offsets: list[int] = []
-        self.nbytes = 0
+    def _drop(self, view: str) -> None:
+        """No tables have entries that are not in the current base, the next one."""
+        for offsets in self._before, self.added:
+            for key in [key for key in offsets if key[:2] == (view, SHARED)]:
+                del offsets[key]
 
 
 def keyed(member: Member) -> Iterator[tuple[Key, int]]:

@@ -11,7 +11,7 @@ import pytest
 
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import codec_of, payload
-from fastprof.formats.archive.sections import DIFFERENCE, ROWS, SHARED, TABLES, Codec, SectionError
+from fastprof.formats.archive.sections import DIFFERENCE, MEMBER, ROWS, SHARED, TABLES, Codec, SectionError
 from fastprof.store import adding, compact
 from tests.reference import archive as reference
 from tests.unit.test_archive import read_dump, sections
@@ -119,3 +119,53 @@ def test_rows_without_their_tables(tmp_path: Path) -> None:
         rows = [s for s in sections(store.read_bytes()) if s.type == ROWS and s.flags & DIFFERENCE]
         with pytest.raises(SectionError, match="does not fit the base"):
             payload(source, codec_of(source), rows[0])
+
+
+def other(seed: int, own: int) -> bytes:
+    """A program that shares no name with those of other seeds, with some of its stacks."""
+    tree, chosen = random.Random(seed), random.Random(own)
+    names = [f"{tree.randrange(1 << 120):x}" for _ in range(300)]
+    stacks = [";".join(tree.choice(names) for _ in range(tree.randrange(2, 30))) for _ in range(150)]
+    return "".join(f"{s} {tree.randrange(10**9) + chosen.randrange(9)}\n" for s in stacks).encode()
+
+
+def test_compact_keeps_sections_that_are_bases(tmp_path: Path) -> None:
+    """The base of A's tables is gone, but not that of its rows, which are the base of B's."""
+    store = str(tmp_path / "s.fpa")
+    for added, removed in ((((1, "Z"), (2, "X"), (1, "W"), (2, "A")), ("Z", "W")), (((2, "B"),), ())):
+        with adding.adding(store) as session:
+            for i, (seed, name) in enumerate(added):
+                session.add(other(seed, i), name)
+        if removed:
+            compact.remove(store, removed)
+    compact.compact(store)
+    assert compact.verify(store) == []
+
+
+def test_profiles_added_one_by_one_share_tables(tmp_path: Path) -> None:
+    sizes = []
+    for together in (False, True):
+        store = tmp_path / f"{together}.fpa"
+        for i in range(1 if together else N):
+            with adding.adding(str(store)) as session:
+                for k in range(N) if together else (i,):
+                    session.add(folded(k), f"d{k:02}")
+        compact.compact(str(store))
+        whole = store.read_bytes()
+        assert sum(s.type == SHARED for s in sections(whole)) == 1 and compact.verify(str(store)) == []
+        sizes.append(len(whole))
+    assert abs(sizes[0] - sizes[1]) < 100
+
+
+def test_rows_whose_head_is_lost(tmp_path: Path) -> None:
+    """Without an index, the view of a profile whose head is lost is that of its rows, also if they are a difference."""
+    store = tmp_path / "s.fpa"
+    with adding.adding(str(store)) as session:
+        for i in range(2):
+            session.add(folded(i), str(i))
+    whole = bytearray(store.read_bytes())
+    want = read_dump(bytes(whole), member="1")[0]
+    whole[[s for s in sections(bytes(whole)) if s.type == MEMBER][1].offset + 30] ^= 1
+    whole[-3] ^= 1  # the trailer
+    found = read_dump(bytes(whole), member="", lenient=True)[0]
+    assert [row for row in found if row[0] == "row"] == [row for row in want if row[0] == "row"]  # type: ignore[index]

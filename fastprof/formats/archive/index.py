@@ -35,6 +35,7 @@ from fastprof.formats.archive.sections import (
     PARTS,
     ROWS,
     SOURCE,
+    TABLES,
     TRAILER,
     Chunk,
     Codec,
@@ -469,15 +470,15 @@ def _add(source: Source, codec: Codec, section: Section, members: dict[int, Memb
             member.name, member.view = str(begin.get("name", "")), str(begin.get("view", ""))
         elif section.type == END:
             member.end = archive_sections.unpack_end(section, payload(source, codec, section))
-        elif section.type == ROWS:
+        elif section.type in (TABLES, ROWS) and not member.view:
+            # the head is lost; a difference of rows refers to the tables before
             raw = payload(source, codec, section)
-            member.chunks[section.offset] = Chunk(section.offset)
-            member.view = member.view or archive_sections.view_of_chunk(raw)
+            member.view = archive_sections.view_of_chunk(raw) if section.type == ROWS else ""
     except SectionError as error:
-        if section.type == ROWS:
-            member.chunks[section.offset] = Chunk(section.offset)  # the damage is reported when it is read
-        else:
+        if section.type not in (TABLES, ROWS):  # their damage is reported when they are read
             archive.notes.append(f"at byte {error.offset}: {error.detail}")
             archive.losses.add(REPORTED["archive-damaged-places"])
             return
+    if section.type == ROWS:
+        member.chunks[section.offset] = Chunk(section.offset)
     member.sections.append((section.offset, section.type, section.nbytes))

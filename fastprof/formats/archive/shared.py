@@ -24,6 +24,9 @@ def united(base: bytes, others: Iterable[bytes], least: float) -> bytes | None:
         ids = owned(lib.fp_archive_ids_new(model.c), lib.fp_archive_ids_free, "the archive's ids")
         if lib.fp_archive_tables_read(ids, one, len(one), err):
             return None
+        strings = model.c.strings
+        if strings.start[strings.n] > lib.FP_ARCHIVE_MAX_DIFFERENCE:
+            return None
     out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "tables")
     ends = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
     if lib.fp_archive_tables_write(model.c, ends, out):
