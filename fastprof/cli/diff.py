@@ -32,7 +32,7 @@ from fastprof.verbs.difference import Change, Failure, Runs, growth
 from fastprof.verbs.groups import keys_of
 
 DESCRIPTION = """\
-Compare the self costs of two profiles of any formats.
+Compare the costs of two profiles of any formats.
 Prints the largest changes, or with -o writes a profile of
 NEW minus OLD, in which costs that fell are negative."""
 EXAMPLES = """\

@@ -124,7 +124,7 @@ def diff(
     progress: Progress | None = None,
     **options_: Unpack[DiffOptions],
 ) -> Difference:
-    """Compare the self costs of two profiles, or of several a side: files, directories or binary file objects.
+    """Compare the costs of two profiles, or of several a side: files, directories or binary file objects.
 
     `by` groups the rows: "function" (default), "line", "file", "object", "arc", "input" or "label:KEY,...".
     `pair` is "name" (default), which
