@@ -163,8 +163,8 @@ class Adding:
         member = Member(self._next, name)
         with self._whole_or_not():
             log = _write(input_, from_, chosen, member, self._bases, self._sink, self._end, progress)
-        self._take(member)
-        self._share(member)
+            shared = self._shared(member)
+        self._take(member, shared)
         return log
 
     def base(self) -> dict[str, Any]:
@@ -191,9 +191,10 @@ class Adding:
                 piece = archive.member(archive.chosen(source)[0])
             self._check_name(piece.name, replace)
             with located(path), self._whole_or_not():
-                copied = self._copied(source, piece, self._checked_base, is_late)
-                self._take(copied)
-        self._share(copied)
+                # the bases of a piece are sections of this store
+                copied = self._copied(source, codec_of(self._source), piece, self._checked_base, is_late)
+                shared = self._shared(copied)
+            self._take(copied, shared)
 
     def _checked_base(self, offset: int) -> int:
         """Check that a section of this store may be a base; returns its offset.  Errors: SectionError."""
@@ -208,11 +209,10 @@ class Adding:
         """
         again = self._has_lost(source, member, moved)
         with self._whole_or_not():
-            copied = self._copied(source, member, moved.get, lambda _: False)
+            copied = self._copied(source, codec_of(source), member, moved.get, lambda _: False)
+            shared = self._shared(copied) if again else None
         moved.update((old, new) for (old, _, _), (new, _, _) in zip(member.sections, copied.sections, strict=True))
-        self._take(copied)
-        if again:
-            self._share(copied)
+        self._take(copied, shared)
 
     def _has_lost(self, source: Source, member: Member, moved: dict[int, int]) -> bool:
         """Whether a base of tables or rows of the member is not in this store.
@@ -233,11 +233,12 @@ class Adding:
     def _copied(
         self,
         source: Source,
+        reading: Codec,
         member: Member,
         base_here: Callable[[int], int | None],
         is_late: Callable[[Key], bool],
     ) -> Member:
-        reading, writing = codec_of(source), Codec()
+        writing = Codec()
         copied = Member(self._next, member.name, member.view)
         copied.about, copied.summary = member.about, member.summary
         sections = [(key, read_header(source, offset)) for key, offset in keyed(member)]
@@ -299,21 +300,26 @@ class Adding:
         with suppress(OSError):
             self._file.truncate(end)
 
-    def _take(self, member: Member) -> None:
-        """Register an appended member."""
+    def _take(self, member: Member, shared: int | None) -> None:
+        """Register an appended member, and the offset of the shared tables after it."""
         if member.name in self:
             self.remove(member.name)
         self._bases.note(member)
+        if shared is not None:
+            self._bases.added[member.view, TABLES, 0] = shared
         self._end = self._file.tell()
         self._next = member.number + 1
         self._changes[member.name] = member
 
-    def _share(self, member: Member) -> None:
-        """Write shared tables after an added member, if they pay."""
+    def _shared(self, member: Member) -> int | None:
+        """Write shared tables after a member that is being added, if they pay.  Returns their offset."""
         with located(self._path):
             tables = self._bases.shared(member)
-        if tables is not None:
-            self._write_shared((member.view, TABLES, 0), Codec().pack(SHARED, 0, tables, OPTIONAL))
+        if tables is None:
+            return None
+        at = int(self._file.tell())
+        self._sink.write(Codec().pack(SHARED, 0, tables, OPTIONAL))
+        return at
 
     def _write_shared(self, key: Key, section: bytes) -> int:
         """Append a section of shared tables, the base of later profiles.  Returns its offset."""

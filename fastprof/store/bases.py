@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import Key, payload, read_header
-from fastprof.formats.archive.sections import BASED, DIFFERENCE, SHARED, TABLES, Codec, Member, SectionError
+from fastprof.formats.archive.sections import BASED, DIFFERENCE, ROWS, SHARED, TABLES, Codec, Member, SectionError
 from fastprof.formats.archive.shared import united
 from fastprof.formats.archive.write import BaseOf
 
@@ -40,7 +40,7 @@ class Bases:
 
     def before(self, key: Key) -> int | None:
         """The offset of the base among the profiles present at first."""
-        offset = self._before.get(key)
+        offset = self._before.get(key) if key[1] in (TABLES, ROWS) else None
         if offset is not None and offset not in self._usable:
             self._usable[offset] = self._is_usable(offset)
         return offset if offset is not None and self._usable[offset] else None
@@ -59,7 +59,7 @@ class Bases:
     def note(self, added: Member) -> None:
         """Register the sections of an added profile as bases of later sections."""
         for key, offset in keyed(added):
-            if not read_header(self._source, offset).flags & BASED:
+            if key[1] in (TABLES, ROWS) and not read_header(self._source, offset).flags & BASED:
                 self.added[key] = offset
                 if key[1:] == (TABLES, 0):
                     self._drop(key[0])
@@ -95,13 +95,14 @@ class Bases:
         if base is None or offset is None:
             return None
         section, limit = read_header(self._source, offset), read_header(self._source, base).stored
-        if section.flags & DIFFERENCE and section.stored > limit // _WASTE:
-            self.added[view, SHARED, offset] = offset
         noted = [key[2] for key in self.all() if key[:2] == (view, SHARED)]
+        if section.flags & DIFFERENCE and section.stored > limit // _WASTE:
+            noted.append(offset)
         codec = Codec(base_of=self._payload)
         try:
             sections = [read_header(self._source, offset) for offset in noted]
             if sum(section.stored for section in sections) < limit:
+                self.added.update({(view, SHARED, offset): offset for offset in noted})
                 return None
             found = united(self._payload(base), (payload(self._source, codec, one) for one in sections), 1 + 1 / _WASTE)
         except SectionError:  # damaged: nothing is shared

@@ -318,8 +318,8 @@ static void payload_of(const struct fp_batch *b, uint32_t positions, struct fp_b
 /* The payload of other rows is restored from its difference to `base`. */
 static void differ(const struct fp_buf *base, const struct fp_buf *payload) {
     struct fp_buf diff = {0}, again = {0};
-    if (fp_archive_diff(base->p, base->n, payload->p, payload->n, &diff) == FP_DONE) {
-        must(!fp_archive_undiff(base->p, base->n, diff.p, diff.n, &again));
+    if (fp_archive_diff(base->p, base->n, payload->p, payload->n, NULL, 0, &diff) == FP_DONE) {
+        must(!fp_archive_undiff(base->p, base->n, diff.p, diff.n, NULL, 0, &again));
         must(again.n == payload->n && !memcmp(again.p, payload->p, again.n));
     }
     fp_buf_free(&diff);

@@ -67,7 +67,7 @@ def test_dumps_with_other_stacks(make: Callable[[int], bytes], tmp_path: Path) -
             alone += one.stat().st_size
             one.unlink()
     whole = store.read_bytes()
-    assert len(whole) < alone * (0.5 if make is folded else 0.65)
+    assert len(whole) < alone * (0.5 if make is folded else 0.7)
     found = sections(whole)
     assert sum(s.type == SHARED for s in found) == 1
     assert sum(s.type == TABLES and s.flags & DIFFERENCE > 0 for s in found) == N - 1

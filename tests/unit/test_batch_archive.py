@@ -62,7 +62,8 @@ def test_alike_dumps_share_storage(tmp_path: Path) -> None:
     assert repr(log) == "BatchLog(files=20, earlier=0, ok=20)"
     whole = store.read_bytes()
     assert [bool(s.flags & BASED) for s in sections(whole) if s.type == ROWS].count(False) == 2
-    assert len(whole) < 1.1 * one_by_one.stat().st_size
+    # a dump that was compressed beside the first one may be compared with it in fewer ways
+    assert len(whole) < 1.2 * one_by_one.stat().st_size
     for name, want in wanted.items():
         assert read_dump(whole, member=name)[0] == want
     assert compact.verify(str(store)) == []

@@ -234,12 +234,9 @@ class Codec:
             return min(len(data) for data, _, _ in found) <= len(raw) // share
 
         if type_ not in (TABLES, ROWS, SHARED):
-            how, before, dictionary = ZSTD | METADATA, b"", METADATA_DICTIONARY
-            if base is not None and base[1]:
-                how, before, dictionary = ZSTD | BASED, struct.pack("<Q", base[0]), base[1]
-            packed = before + self._compress(raw, dictionary, 19)
+            packed = self._compress(raw, METADATA_DICTIONARY, 19)
             if _plausible(type_, len(raw), len(packed)):
-                found.append((packed, len(raw), how))
+                found.append((packed, len(raw), ZSTD | METADATA))
         else:
             if base is not None and base[1]:
                 offset = struct.pack("<Q", base[0])

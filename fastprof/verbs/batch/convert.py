@@ -136,6 +136,7 @@ APPEND = Option(
     group="batch",
     help="add to a dataset that has files of other inputs",
     details="Without it --partition refuses such a folder.",
+    rare=True,
 )
 FINDING = (INCLUDE, EXCLUDE)
 _SERVED = 16  # requests at a time
