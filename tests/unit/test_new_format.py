@@ -44,7 +44,7 @@ def apply(folder: Path, block: str) -> None:
     path = folder / name
     text = path.read_text()
     if table:
-        text, n = re.subn(rf"^ *{table}\b.* = [\[{{]\n", lambda match: match[0] + new, text, flags=re.MULTILINE)
+        text, n = re.subn(rf"^{table}\b.* = {{\n", lambda match: match[0] + new, text, flags=re.MULTILINE)
         assert n == 1, head
         path.write_text(text)
         return
