@@ -12,7 +12,7 @@ struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, ui
     g->n_keys = n_keys;
     g->functions = functions;
     g->keys = malloc(((size_t)n_keys + 1) * sizeof *keys);
-    if (!g->keys || fp_table_init(&g->groups, 2)) {
+    if (!g->keys || fp_table_init(&g->groups, 2) || fp_table_init(&g->within, 2)) {
         fp_groups_free(g);
         return NULL;
     }
@@ -23,11 +23,15 @@ struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, ui
 void fp_groups_free(struct fp_groups *g) {
     if (!g) return;
     fp_table_clear(&g->groups);
+    fp_table_clear(&g->within);
     fp_buf_free(&g->name);
     free(g->keys);
     free(g->chain);
     free(g->function);
     free(g->ids);
+    free(g->to);
+    free(g->stacks.pairs);
+    free(g->lines.pairs);
     free(g);
 }
 
@@ -119,4 +123,121 @@ void fp_groups_replace(const struct fp_groups *g, struct fp_batch *b, const uint
         b->stack[i] = stacks[g->ids[i]];
         b->label[i] = 0;
     }
+}
+
+/* ---- stacks within their groups */
+
+enum { STACKS, FRAMES, LINES, FUNCTIONS, KINDS };
+
+/* The pair of an id and a group.  FP_NO_ID when memory ran out. */
+static uint32_t pair_of(struct fp_groups *g, uint32_t group, uint32_t kind, uint32_t id) {
+    const uint32_t pair = fp_table_intern(&g->within, (uint32_t[]){group * KINDS + kind, id});
+    if (pair == FP_NO_ID || fp_array_zeroed(&g->to, &g->cap_to, (uint64_t)pair + 1, sizeof *g->to)) return FP_NO_ID;
+    return pair;
+}
+
+static uint32_t id_of(const struct fp_groups *g, uint32_t pair) {
+    return fp_table_row(&g->within, pair)[1];
+}
+
+/* Collects the pairs on the way from stack or line `id` outwards, up to one that is known: *known is what it became
+ * (0: none is known).  0 or FP_E_NOMEM. */
+static int way(struct fp_groups *g, uint32_t group, uint32_t kind, uint32_t id, struct fp_groups_way *to,
+               uint32_t *known) {
+    const struct fp_table *table = kind == STACKS ? &g->model->stacks : &g->model->lines;
+    const uint32_t outwards = kind == STACKS ? FP_STACK_PARENT : FP_LINE_OUTER;
+    to->n = *known = 0;
+    while (id) {
+        const uint32_t pair = pair_of(g, group, kind, id);
+        if (pair == FP_NO_ID || fp_array_room(&to->pairs, &to->cap, (uint64_t)to->n + 1, sizeof pair))
+            return FP_E_NOMEM;
+        if ((*known = g->to[pair])) return 0;
+        to->pairs[to->n++] = pair;
+        const uint32_t outer = fp_table_row(table, id)[outwards];
+        id = outer < id ? outer : 0; /* earlier entries only, so the loop ends */
+    }
+    return 0;
+}
+
+/* Function f becomes "<prefix>f" in the same file and object.  FP_NO_ID when memory ran out. */
+static uint32_t function_within(struct fp_groups *g, uint32_t group, uint32_t prefix, uint32_t function) {
+    struct fp_model *m = g->model;
+    const uint32_t pair = pair_of(g, group, FUNCTIONS, function);
+    if (pair == FP_NO_ID || g->to[pair]) return pair == FP_NO_ID ? FP_NO_ID : g->to[pair];
+    uint32_t row[FP_FUNCTION_WIDTH];
+    memcpy(row, fp_table_row(&m->functions, function), sizeof row);
+    size_t n_prefix, n_name;
+    const uint8_t *before = fp_string(&m->strings, prefix, &n_prefix);
+    const uint8_t *name = fp_string(&m->strings, row[FP_FUNCTION_NAME], &n_name);
+    g->name.n = 0;
+    if (fp_buf_put(&g->name, before, n_prefix) || fp_buf_put(&g->name, name, n_name)) return FP_NO_ID;
+    const uint32_t named = fp_strings_intern(&m->strings, g->name.p, g->name.n);
+    if (named == FP_NO_ID) return FP_NO_ID;
+    return g->to[pair] =
+               fp_model_function(m, row[FP_FUNCTION_OBJECT], row[FP_FUNCTION_FILE], named, 0, row[FP_FUNCTION_LINE]);
+}
+
+/* The line chain with functions of the group, in *to.  0 or FP_E_NOMEM. */
+static int lines_within(struct fp_groups *g, uint32_t group, uint32_t prefix, uint32_t lines, uint32_t *to) {
+    struct fp_model *m = g->model;
+    if (way(g, group, LINES, lines, &g->lines, to)) return FP_E_NOMEM;
+    for (uint32_t i = g->lines.n; i--;) {
+        const uint32_t pair = g->lines.pairs[i];
+        const uint32_t function = fp_table_row(&m->lines, id_of(g, pair))[FP_LINE_FUNCTION];
+        const uint32_t named = function_within(g, group, prefix, function < m->functions.n ? function : 0);
+        if (named == FP_NO_ID || (*to = fp_model_line(m, named, 0, 0, *to)) == FP_NO_ID) return FP_E_NOMEM;
+        g->to[pair] = *to;
+    }
+    return 0;
+}
+
+/* A frame of functions of the group, without address and lines; of frame 0, without a name.  FP_NO_ID when memory ran
+ * out. */
+static uint32_t frame_within(struct fp_groups *g, uint32_t group, uint32_t prefix, uint32_t frame) {
+    struct fp_model *m = g->model;
+    const uint32_t pair = pair_of(g, group, FRAMES, frame);
+    if (pair == FP_NO_ID || g->to[pair]) return pair == FP_NO_ID ? FP_NO_ID : g->to[pair];
+    uint32_t lines = fp_table_row(&m->frames, frame)[FP_FRAME_LINES], to;
+    if (lines && lines < m->lines.n) {
+        if (lines_within(g, group, prefix, lines, &to)) return FP_NO_ID;
+    } else {
+        const uint32_t function = frame ? function_of(g, frame) : 0;
+        const uint32_t named = function == FP_NO_ID ? FP_NO_ID : function_within(g, group, prefix, function);
+        to = named == FP_NO_ID ? FP_NO_ID : fp_model_line(m, named, 0, 0, 0);
+    }
+    return to == FP_NO_ID ? FP_NO_ID : (g->to[pair] = fp_model_frame(m, 0, 0, 0, to));
+}
+
+/* The stack within the group, in *to.  Returns as fp_groups_within. */
+static int stack_within(struct fp_groups *g, uint32_t group, uint32_t root, uint32_t prefix, uint32_t stack,
+                        uint32_t *to, struct fp_err *err) {
+    struct fp_model *m = g->model;
+    if (stack >= m->stacks.n) return fp_unknown_id(err, "the stack of a sample", stack, m->stacks.n);
+    if (way(g, group, STACKS, stack, &g->stacks, to)) return no_memory(err);
+    const uint32_t outermost = root || stack ? root : frame_within(g, group, prefix, 0);
+    if (!*to && outermost) *to = outermost == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, 0, outermost);
+    for (uint32_t i = g->stacks.n; i-- && *to != FP_NO_ID;) {
+        const uint32_t pair = g->stacks.pairs[i];
+        uint32_t frame = fp_table_row(&m->stacks, id_of(g, pair))[FP_STACK_FRAME];
+        if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
+        if (!root) frame = frame_within(g, group, prefix, frame);
+        g->to[pair] = *to = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, *to, frame);
+    }
+    return *to == FP_NO_ID ? no_memory(err) : 0;
+}
+
+int fp_groups_within(struct fp_groups *g, struct fp_batch *b, const uint32_t *roots, const uint32_t *prefixes,
+                     struct fp_err *err) {
+    if (g->n_emptied != g->model->n_emptied) { /* ids of stacks are used again */
+        g->n_emptied = g->model->n_emptied;
+        fp_table_empty(&g->within);
+        if (g->to) memset(g->to, 0, g->cap_to * sizeof *g->to);
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        const uint32_t group = g->ids[i], stack = b->stack[i];
+        int status = stack_within(g, group, roots ? roots[group] : 0, prefixes[group], stack, &b->stack[i], err);
+        if (status) return status;
+        b->label[i] = 0;
+    }
+    return 0;
 }

@@ -2,6 +2,8 @@
  *
  *     f {host: a, size: 8} 5,  f {size: 9, host: a} 2,  g {host: b} 1        by host:            a 7, b 1
  *                                                                            by host, function:  a f 7, b g 1
+ *
+ * Stacks can be kept within their groups: main > f becomes a > main > f or, with functions, a main > a f.
  */
 #ifndef FP_GROUPS_H
 #define FP_GROUPS_H
@@ -11,6 +13,11 @@
 #include "core/model.h"
 
 /* cffi-begin */
+
+/* Pairs on the way outwards, innermost first. */
+struct fp_groups_way {
+    uint32_t *pairs, n, cap;
+};
 
 struct fp_groups {
     struct fp_model *model;
@@ -25,6 +32,10 @@ struct fp_groups {
     uint32_t *ids; /* of the rows of a batch */
     uint32_t cap_ids;
     struct fp_buf name;
+    struct fp_table within; /* 4 * group + kind (stack, frame, line chain, function), its id */
+    uint32_t *to;           /* by these pairs: what it is within the group; 0 = not known yet */
+    uint32_t cap_to, n_emptied;
+    struct fp_groups_way stacks, lines;
 };
 
 /* Borrows the model.  NULL when memory ran out. */
@@ -38,6 +49,13 @@ const uint32_t *fp_groups_ids(struct fp_groups *g, const struct fp_batch *b, str
 /* Replaces the stack of each row by that of its group, and removes the labels.  `b` is the batch of the last
  * fp_groups_ids; `stacks` has one for each group. */
 void fp_groups_replace(const struct fp_groups *g, struct fp_batch *b, const uint32_t *stacks);
+
+/* Replaces the stack of each row by the same stack within its group, and removes the labels.  `b` is the batch of the
+ * last fp_groups_ids; groups without functions.  By group: `roots` are frames that become the outermost
+ * ones; if it is NULL, `prefixes` are strings that go before the names of functions.  0, FP_E_NOMEM or FP_E_MALFORMED.
+ */
+int fp_groups_within(struct fp_groups *g, struct fp_batch *b, const uint32_t *roots, const uint32_t *prefixes,
+                     struct fp_err *err);
 
 /* cffi-end */
 

@@ -232,12 +232,14 @@ def _print_tree(found: Top, screen: Screen) -> None:
     cost = _scale(found)
     rows: list[tuple[str, ...]] = []
     objects: list[str] = []
+    labels: list[str] = []
     shares: list[float | None] = [None]
 
     def add(sign: str, one: Row | Call, self: str, inclusive: int, share: float | None = None) -> None:
         calls = "" if one.calls is None else f"{one.calls:,}"
         rows.append((self, cost(inclusive), percent(inclusive, found.total), calls, f"{sign} {_shown(one)}"))
         objects.append(one.object)
+        labels.append(one.label if isinstance(one, Row) else "")
         shares.append(share)
 
     def add_calls(sign: str, row: Row, calls: tuple[Call, ...]) -> None:
@@ -256,13 +258,21 @@ def _print_tree(found: Top, screen: Screen) -> None:
     for row in found.rows:
         rows.append(("",) * 5)
         objects.append("")
+        labels.append("")
         shares.append(None)
         add_calls("  <", row, row.callers)
         add("*", row, cost(row.self), row.inclusive or 0, row.inclusive_share)
         add_calls("  >", row, row.callees)
-    head = (cost.title("self"), cost.title("inclusive"), "incl. %", "calls", "object", "function")
-    table = [(*row[:4], name, row[4]) for row, name in zip(rows, _short(objects), strict=True)]
-    print_table([head, *table], right=range(4), narrow=(4, 5), optional=(4, 2), shares=shares, screen=screen)
+    keys = [key for key in found.by.removeprefix("label:").split(",") if key != "function"]
+    name = ", ".join(keys) if found.by.startswith("label:") and not any(labels) else "function"
+    head = [cost.title("self"), cost.title("inclusive"), "incl. %", "calls", "object", name]
+    table = [[*row[:4], name, row[4]] for row, name in zip(rows, _short(objects), strict=True)]
+    if any(labels):
+        for line, label in zip((head, *table), (", ".join(keys), *labels), strict=True):
+            line.insert(5, label)
+    print_table(
+        [head, *table], right=range(4), narrow=range(4, len(head)), optional=(4, 2), shares=shares, screen=screen
+    )
     print()
 
 

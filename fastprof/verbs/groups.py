@@ -48,17 +48,22 @@ def keys_of(by: str) -> list[str]:
 
 
 class Groups:
-    """The groups of the samples of one model by `keys`, one of which may be the function."""
+    """The groups of the samples of one model by `keys`, one of which may be the function.
 
-    def __init__(self, model: Model, keys: list[str]) -> None:
+    `within`: for `within`, which keeps stacks and their functions.
+    """
+
+    def __init__(self, model: Model, keys: list[str], *, within: bool = False) -> None:
         self._model = model
         self._keys = [key for key in keys if key != _FUNCTION]
         self.has_functions = _FUNCTION in keys
         ids = [model.intern(key) for key in self._keys]
-        new = lib.fp_groups_new(model.c, ids or [0], len(ids), self.has_functions)
+        new = lib.fp_groups_new(model.c, ids or [0], len(ids), self.has_functions and not within)
         self._c = owned(new, lib.fp_groups_free, "groups of samples")
         self._err = ffi.new("struct fp_err *")
         self._stacks = array("I", [0])  # by group, for as_functions
+        self._roots, self._prefixes = array("I", [0]), array("I", [0])  # by group, for within
+        self.functions = array("I", [0])  # by group: the function of its root
 
     def ids(self, batch: Batch) -> Pointer[int]:
         """The group of each row of a batch, valid until the next call."""
@@ -82,6 +87,31 @@ class Groups:
             while len(self._stacks) < self._c.groups.n:
                 self._stacks.append(self._stack(len(self._stacks)))
             lib.fp_groups_replace(self._c, batch.c, ffi.from_buffer("uint32_t[]", self._stacks))
+            yield batch
+
+    def within(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Batches changed in place: each row gets the stack within its group, by `keys`.
+
+        Without the function among them, a function with the name of the group calls the others.  Otherwise functions
+        of different groups differ.  `split` divides names.
+        """
+        model = self._model
+        for batch in batches:
+            self.ids(batch)
+            for i in range(len(self._prefixes), self._c.groups.n):
+                prefix = self.group(i)[0].replace(_END, " ") + _END
+                self._prefixes.append(model.intern(prefix))
+                if not self.has_functions:
+                    self.functions.append(model.function(prefix, "???"))  # as in a graph, which has files
+                    self._roots.append(model.frame(0, 0, 0, model.line(self.functions[-1])))
+            status = lib.fp_groups_within(
+                self._c,
+                batch.c,
+                ffi.NULL if self.has_functions else ffi.from_buffer("uint32_t[]", self._roots),
+                ffi.from_buffer("uint32_t[]", self._prefixes),
+                self._err,
+            )
+            check_sums(status, self._err, model, "groups of samples")
             yield batch
 
     def _stack(self, i: int) -> int:
@@ -109,6 +139,6 @@ class Groups:
         return found
 
     def split(self, name: str) -> tuple[str, str]:
-        """The label and the function in a name of as_functions."""
+        """The label and the function in a name of as_functions; also of `within`, if functions are among the keys."""
         label, _, function = name.partition(_END)
         return label if self.has_functions else "", function if self.has_functions else name

@@ -75,7 +75,8 @@ TREE: Option[str | None] = Option(
     None,
     group="rows",
     help="list callers (caller), callees (calling) or both",
-    details="They are listed for each function, with the costs and calls of each arc.",
+    details="They are listed for each function, with the costs and calls of each arc; by label:KEY, for each "
+    "group: the outermost functions, or, with the key `function`, those of the same group.",
 )
 CYCLES = Option(
     "cycles",
@@ -236,7 +237,7 @@ def top(
         chosen = _of_matrix(chosen)
     if chosen[BY] == "input":
         chosen = chosen.with_given(**{BY.name: "label:input", bridges.LABEL_INPUT.name: True})
-    if chosen[TREE] and chosen[BY] != "function":
+    if chosen[TREE] and chosen[BY] != "function" and not keys_of(chosen[BY]):
         raise UsageError(Message("{--tree} shows functions, not {--by:=}{by}", by=chosen[BY]))
     if chosen[STATS] and chosen[BY] != "function":
         raise UsageError(Message("{--stats} shows functions, not {--by:=}{by}", by=chosen[BY]))
@@ -440,12 +441,12 @@ class Finder:
 
     def _found_place(self, i: int) -> _Place:
         model, by = self._model, self._chosen[BY]
-        if by.startswith("label:"):
+        if by.startswith("label:") and not self._chosen[TREE]:
             label, function = self._costs.group(i)
             if "function" not in keys_of(by):
                 return _Place(label)
             f = model.get_function(function)
-            return _Place(_text(f.name), _text(f.file), 0, _text(f.object), label)
+            return _Place(_text(f.name) or "[unknown]", _text(f.file), 0, _text(f.object), label)
         if by == "file":
             return _Place("", file=_text(model.string(i)))
         if by in ("object", "category"):
@@ -455,7 +456,10 @@ class Finder:
             f = model.get_function(function)
             return _Place(_text(f.name), _text(model.string(file)), line, _text(f.object))
         f = model.get_function(i)
-        return _Place(_text(f.name), _text(f.file), 0, _text(f.object))
+        label, name = self._costs.split(_text(f.name))
+        if label and not name and "function" not in keys_of(by):
+            return _Place(label)
+        return _Place(name, _text(f.file), 0, _text(f.object), label)
 
     def _named(self) -> list[_Item]:
         """The items of threads and labels."""
@@ -498,7 +502,7 @@ class Finder:
     def _row(self, item: _Item, total: int, cumulated: int) -> Row:
         costs, tree = self._costs, self._chosen[TREE]
         own, inclusive, calls, second = item.figures
-        has_calls = self._chosen[BY] in ("function", "line") and costs.calls_known
+        has_calls = (self._chosen[BY] in ("function", "line") or tree) and costs.calls_known
         return Row(
             *item.place[:4],
             label=item.place.label,

@@ -21,7 +21,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Holds, batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
-from fastprof.core.labels import label_text
+from fastprof.core.labels import GROUP_END, label_text
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -81,7 +81,11 @@ class Costs:
         cycles: bool,
         inclusive_only: bool = False,
     ) -> None:
-        self.model, self.by, self.value, self.second = model, by, value, second
+        self.model, self.value, self.second = model, value, second
+        # calls of groups: functions within their groups, see Groups.within
+        self._groups = Groups(model, keys_of(by), within=arcs) if keys_of(by) else None
+        self._is_within = arcs and self._groups is not None
+        self.by = by = "function" if self._is_within else by
         self._inclusive_only = inclusive_only
         self._arcs, self._cycles = arcs and by == "function", cycles and by == "function"
         self._err = ffi.new("struct fp_err *")
@@ -96,7 +100,7 @@ class Costs:
         self.inclusive_known = by in _BY
         self.self_alone = False  # some part has only self costs
         self._durations: fp_top_durations | None = None
-        self._groups: Groups | None = None
+        self._totals = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of groups")  # with callees
 
     def keep_durations(self) -> None:
         """Also summarize the durations of each function's calls; call it before the rows of a timeline."""
@@ -266,11 +270,14 @@ class Costs:
 
     def stacks(self, batches: Iterable[Batch], options: Options, *, keeps_stacks: bool = True) -> None:
         """Add rows of stacks.  `keeps_stacks`: the model's stacks must not be emptied."""
+        if self._groups is not None:
+            batches = self._grouped(batches, self._groups)
         if self.by in _BY:
             self._stacks(batches, options, keeps_stacks)
             return
-        if self.by.startswith("label:"):
-            self._grouped(batches)
+        if self._groups is not None:
+            for _ in batches:
+                pass
             return
         model = self.model
         sums = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of threads and labels")
@@ -289,27 +296,49 @@ class Costs:
             self._fits(lib.fp_top_add(sums, ids, c.values + value * c.cap, other, c.n, self._err))
         self._named_stacks(sums, current)
 
-    def _grouped(self, batches: Iterable[Batch]) -> None:
-        """Add rows by the values of some labels, and by function if it is among the keys."""
-        model, current = self.model, -1
-        if self._groups is None:
-            self._groups = Groups(model, keys_of(self.by))
+    def _grouped(self, batches: Iterable[Batch], groups: Groups) -> Iterator[Batch]:
+        """Add rows by group and pass them on; for calls, with the stacks within their groups."""
+        if self._is_within:
+            if groups.has_functions:
+                yield from groups.within(batches)
+            else:
+                yield from groups.within(self._added_groups(batches, groups, self._totals))
+        else:
+            yield from self._added_groups(batches, groups, ffi.addressof(self._c))
+
+    def _added_groups(self, batches: Iterable[Batch], groups: Groups, top: fp_top) -> Iterator[Batch]:
+        current = -1
         for batch in batches:
             if batch.part != current:
                 current = batch.part
-                part = model.parts[current]
+                part = self.model.parts[current]
                 value, second = self.value.of(part, "stacks"), self.second.of(part, "stacks") if self.second else -1
-            if value < 0:
-                continue
-            c = batch.c
-            other = c.values + second * c.cap if second >= 0 else ffi.NULL
-            top = ffi.addressof(self._c)
-            self._fits(lib.fp_top_add(top, self._groups.ids(batch), c.values + value * c.cap, other, c.n, self._err))
+            if value >= 0:
+                c = batch.c
+                other = c.values + second * c.cap if second >= 0 else ffi.NULL
+                self._fits(lib.fp_top_add(top, groups.ids(batch), c.values + value * c.cap, other, c.n, self._err))
+            yield batch
+
+    def _only_groups(self, groups: Groups) -> None:
+        """Of the functions, leave those that stand for groups, with the costs of their groups."""
+        for name, size in (("self", 8), ("inclusive", 8), ("second", 8), ("seen", 1)):
+            ffi.buffer(getattr(self._c, name), size * self._c.cap)[:] = bytes(size * self._c.cap)
+        for group in range(self._totals.cap):
+            if self._totals.seen[group]:
+                function = groups.functions[group]
+                self._c.seen[function] = 1
+                self._c.self[function] = self._c.inclusive[function] = self._totals.self[group]
+                self._c.second[function] = self._totals.second[group]
 
     def group(self, i: int) -> tuple[str, int]:
         """The values of a group's labels, and its function."""
         assert self._groups is not None
         return self._groups.group(i)
+
+    def split(self, name: str) -> tuple[str, str]:
+        """For calls of groups: the values of the labels in a function's name, and the rest; ("", name) otherwise."""
+        label, end, function = name.partition(GROUP_END.decode())
+        return (label, function) if self._is_within and end else ("", name)
 
     def _named_stacks(self, sums: fp_top, part: int) -> None:
         """Add the sums of a part under their names."""
@@ -397,6 +426,8 @@ class Costs:
     def end(self) -> None:
         if self.by == "function":
             self._fits(lib.fp_top_functions_end(self._functions, self._cycles, self._err))
+        if self._is_within and self._groups and not self._groups.has_functions:
+            self._only_groups(self._groups)
         if self._arcs and lib.fp_top_functions_index(self._functions):
             raise MemoryError("no memory for call arcs")
 

@@ -13,6 +13,7 @@ import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.path_pattern import compiled
+from tests.support.paths import CORPUS
 
 GRAPH = "events: Ir\nfl=a.c\nfn=main\n1 1\ncfn=f\ncalls=1 1\n2 4\nfn=f\n1 4\n"
 
@@ -348,3 +349,52 @@ def test_inputs_that_cannot_be_read_are_skipped(dumps: Path, capsys: pytest.Capt
     Path("a.c").write_text("one\ntwo\n")
     assert main(["annotate", "g", "a.c"]) == 1
     assert main(["annotate", "--keep-going", "g", "a.c"]) == 3
+
+
+def test_trees_of_groups(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (dumps / "web2" / "api-1.folded").write_text("main;g;f 20\nmain;f 11\nmain;g 2\nweb2 1\n")
+    given: dict[str, Any] = {"label_path": PATTERN, "tree": "both", "n": 0}
+
+    def calls(by: str) -> dict[str, tuple[int, int | None, dict[str, int], dict[str, int]]]:
+        return {
+            f"{row.label} {row.name}".strip(): (
+                row.self,
+                row.inclusive,
+                {call.name: call.cost for call in row.callers},
+                {call.name: call.cost for call in row.callees},
+            )
+            for row in fastprof.top("dumps", by=by, **given).rows
+        }
+
+    assert calls("label:host") == {  # a function may be named like a host
+        "web2": (68, 68, {}, {"main": 67, "web2": 1}),
+        "web1": (25, 25, {}, {"main": 25}),
+    }
+    assert calls("label:host,function") == {
+        "web1 main": (0, 25, {}, {"f": 23, "g": 2}),
+        "web1 f": (23, 23, {"main": 23}, {}),
+        "web1 g": (2, 2, {"main": 2}, {}),
+        "web2 main": (0, 67, {}, {"f": 43, "g": 24}),
+        "web2 f": (63, 63, {"main": 43, "g": 20}, {}),
+        "web2 g": (4, 24, {"main": 24}, {"f": 20}),
+        "web2 web2": (1, 1, {}, {}),
+    }
+    assert next(iter(calls("input").values())) == (34, 34, {}, {"main": 33, "web2": 1})
+    for by, head in (("label:host", "host"), ("label:host,function", "host function")):
+        assert main(["top", "dumps", "--label-path", PATTERN, "--by", by, "--tree", "calling"]) == 0
+        assert f"object {head}" in " ".join(capsys.readouterr().out.splitlines()[2].split())
+    with pytest.raises(UsageError, match="tree= shows functions, not by=label"):
+        fastprof.top("dumps", by="label", tree="both")
+
+
+@pytest.mark.parametrize("path", ["pprof/good/everything.pb", "pprof/good/go-cpulabels.pb", "xray/good/fdr3-busy.xray"])
+def test_trees_of_groups_have_the_totals_of_tables(path: str) -> None:
+    for by in ("label:key", "label:key,function,kind"):
+        rows = [
+            {
+                (row.label, row.name, row.object): row.self
+                for row in fastprof.top(str(CORPUS / path), by=by, n=0, **given).rows
+            }
+            for given in ({}, {"tree": "both", "max_memory": 1 << 20})
+        ]
+        assert rows[0] == {key: cost for key, cost in rows[1].items() if cost or key in rows[0]}
