@@ -20,6 +20,8 @@ from fastprof.core.owner import address_of, owned
 from fastprof.core.words import Message
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from fastprof.core._c import fp_table
     from fastprof.core.column import Column
     from fastprof.core.times import Span
@@ -45,7 +47,12 @@ KINDS = {
 VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_GRAPH}
 
 # column -> (memoryview format, item bytes)
-_FORMATS = {"uint64_t": ("Q", 8), "uint32_t": ("I", 4), "uint16_t": ("H", 2), "uint8_t": ("B", 1)}
+_FORMATS: dict[str, tuple[Literal["Q", "I", "H", "B"], int]] = {
+    "uint64_t": ("Q", 8),
+    "uint32_t": ("I", 4),
+    "uint16_t": ("H", 2),
+    "uint8_t": ("B", 1),
+}
 _ARROW = {"uint64_t": b"L", "uint32_t": b"I", "uint16_t": b"S", "uint8_t": b"C"}
 _COLUMNS: dict[str, dict[str, str]] = {
     "timeline": {
@@ -531,9 +538,7 @@ class Batch:
     def __getitem__(self, column: str) -> memoryview:
         format_, width = _FORMATS[_COLUMNS[self.view][column]]
         pointer = self._pointer(getattr(self.c, column))
-        column_bytes: Any = memoryview(ffi.buffer(pointer, self.c.n * width))
-        cast: memoryview = column_bytes.cast(format_)
-        return cast
+        return memoryview(ffi.buffer(pointer, self.c.n * width)).cast(format_)
 
     def values(self, k: int) -> memoryview:
         """Value column `k`, signed 64-bit."""

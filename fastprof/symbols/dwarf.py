@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Callable, Mapping
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.owner import owned
 
 if TYPE_CHECKING:
-    from fastprof.core._c import CData, fp_dwarf_bytes
+    from fastprof.core._c import CData, fp_dwarf_bytes, fp_dwarf_frame
     from fastprof.symbols.elf import ElfFile
 
 _OF_LINES = {lib.FP_DWARF_LINE: "debug_line", lib.FP_DWARF_LINE_STR: "debug_line_str"}
@@ -70,7 +70,7 @@ class LineTables:
         self._lines = owned(lib.fp_dwarf_lines_new(self._sections.c), lib.fp_dwarf_lines_free, "line tables")
         self._found = ffi.new("struct fp_dwarf_line *")
         self._pieces = ffi.new("struct fp_dwarf_bytes[]", 3)
-        self._frames: Any = None
+        self._frames: fp_dwarf_frame | None = None
         self._files: dict[tuple[int, int], str] = {}
         self._names: dict[int, str] = {}
 
@@ -95,7 +95,7 @@ class LineTables:
 
     def chain(self, address: int) -> list[Frame]:
         """The functions at an address, innermost first; [] if no function is there."""
-        n: Any = ffi.new("uint32_t *")
+        n = ffi.new("uint32_t *")
         frames = self._frames
         if frames is None:
             frames = self._frames = ffi.new("struct fp_dwarf_frame[]", lib.FP_DWARF_DEEPEST)

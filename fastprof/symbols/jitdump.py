@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.owner import owned
 from fastprof.core.words import counted
 from fastprof.symbols.names import NameTable
@@ -34,7 +34,7 @@ class JitDump(NameTable):
         self.c: fp_jitdump = ffi.NULL
         try:
             with open(self.path, "rb") as file:
-                data: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
             self.reason = getattr(error, "strerror", None) or "empty file"
             return

@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import SymbolError
 from fastprof.core.owner import owned
 
 if TYPE_CHECKING:
-    from fastprof.symbols.elf import ElfFile
+    from fastprof.core._c import CData, fp_dwarf_bytes
+    from fastprof.symbols.elf import Bytes, ElfFile
 
 _MACHINES = (62, 183)  # x86-64 and AArch64
 _PC_RELATIVE_S32 = 0x1B  # how .eh_frame_hdr encodes the address of .eh_frame
@@ -26,7 +27,7 @@ class UnwindTable:
     def __init__(self, elf: ElfFile, number: int, debug: ElfFile | None = None) -> None:
         if elf.machine not in _MACHINES or elf.bits != 64 or elf.order != "<":
             raise SymbolError(f"{elf.path}: machine {elf.machine} with {elf.bits} bits is neither x86-64 nor AArch64")
-        self._keep: list[Any] = []
+        self._keep: list[CData] = []
         file = ffi.new("struct fp_unwind_file *", {"machine": elf.machine, "id": number})
         address, frames = _eh_frame(elf)
         self._lend(file.content, elf.content)
@@ -46,13 +47,13 @@ class UnwindTable:
         del kept_loads, kept_plts  # C has copied them
         self.stats = lib.fp_unwind_table_stats(self.c)
 
-    def _lend(self, to: Any, data: Any) -> None:
+    def _lend(self, to: fp_dwarf_bytes, data: Bytes) -> None:
         if len(data):
             self._keep.append(pointer := ffi.from_buffer("uint8_t[]", data))
             to.p, to.n = pointer, len(data)
 
 
-def _eh_frame(elf: ElfFile) -> tuple[int, Any]:
+def _eh_frame(elf: ElfFile) -> tuple[int, Bytes]:
     """The address and the bytes of .eh_frame.  A file without section headers has a header that points at it."""
     if (section := elf.section(".eh_frame")) or elf.frame_header is None:
         return (section.address, elf.data(section)) if section else (0, b"")
@@ -71,5 +72,5 @@ def _bytes_from(elf: ElfFile, address: int) -> memoryview:
     return memoryview(b"")
 
 
-def _debug_frame(elf: ElfFile) -> Any:
+def _debug_frame(elf: ElfFile) -> Bytes:
     return elf.data(elf.section(".debug_frame") or elf.section(".zdebug_frame"))

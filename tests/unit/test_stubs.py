@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from keyword import iskeyword
 from pathlib import Path
 
@@ -60,9 +61,40 @@ def test_the_stub_of_the_core_is_as_it_was_built() -> None:
     assert {name: classes[name] for name in structs} == {name: fields_of(name) for name in structs}
 
 
-def test_nothing_that_c_gives_to_python_is_of_any_type() -> None:
+@pytest.mark.parametrize("path", STUBS, ids=lambda p: p.stem)
+def test_nothing_that_compiled_code_gives_to_python_is_of_any_type(path: Path) -> None:
     """mypy would accept everything that is made of it."""
-    assert re.findall(r".*\bAny\b.*", (REPO / "fastprof" / "core" / "_c.pyi").read_text()) == []
+    assert re.findall(r".*\bAny\b.*", path.read_text()) == []
+
+
+def test_nothing_that_holds_a_c_object_is_of_any_type() -> None:
+    wrong = []
+    for path, tree in files_with("Any"):
+        nodes = list(ast.walk(tree))
+        holding = {
+            ast.unparse(target)
+            for node in nodes
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None and is_of_c(node.value)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        }
+        for node in nodes:
+            if isinstance(node, ast.AnnAssign) and untyped(node.annotation) and ast.unparse(node.target) in holding:
+                wrong.append(f"{path.name}:{node.lineno}: {ast.unparse(node.target)}")
+            elif isinstance(node, ast.FunctionDef) and node.returns and "Any" in ast.unparse(node.returns):
+                given = [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
+                wrong += [f"{path.name}:{value.lineno}: {node.name}" for value in given if is_of_c(value)]
+    assert wrong == []
+
+
+def is_of_c(value: ast.expr) -> bool:
+    """Whether it is what C returned or allocated, or a tuple or choice of that."""
+    if isinstance(value, ast.Tuple):
+        return any(map(is_of_c, value.elts))
+    if isinstance(value, ast.IfExp):
+        return is_of_c(value.body) or is_of_c(value.orelse)
+    if not isinstance(value, (ast.Call, ast.Attribute)):
+        return False
+    return bool(re.match(r"(?:owned\(|lib\.fp_|ffi\.(?:new|cast|gc|addressof|from_buffer|NULL)\b)", ast.unparse(value)))
 
 
 def test_python_does_not_see_how_c_keeps_its_tables() -> None:
@@ -77,8 +109,7 @@ def test_structs_that_python_allocates_own_nothing() -> None:
     others."""
     freed = {name: end for name in dir(lib) for end in ("_new", "_free", "_clear") if name.endswith(end)}
     found, wrong = set(), []
-    for path in (REPO / "fastprof").rglob("*.py"):
-        tree = ast.parse(path.read_text())
+    for path, tree in files_with("ffi.new"):
         cleared = {id(call.args[0]): ast.unparse(call.args[1]) for call in calls(tree, "owned")}
         for call in calls(tree, "ffi.new"):
             kind, _, name = str(getattr(call.args[0], "value", "")).removesuffix(" *").partition(" ")
@@ -102,8 +133,7 @@ def test_private_fields_are_hidden() -> None:
 def test_what_python_gives_to_c_has_a_type() -> None:
     """mypy accepts `Any`: a pointer to a wrong struct would only fail at run time."""
     wrong = []
-    for path in (REPO / "fastprof").rglob("*.py"):
-        tree = ast.parse(path.read_text())
+    for path, tree in files_with("Any"):
         attributes = {
             ast.unparse(node.target)
             for node in ast.walk(tree)
@@ -118,6 +148,13 @@ def test_what_python_gives_to_c_has_a_type() -> None:
     assert wrong == []
 
 
+@cache
+def files_with(word: str) -> list[tuple[Path, ast.Module]]:
+    """Modules whose text has a word."""
+    texts = {path: path.read_text() for path in (REPO / "fastprof").rglob("*.py")}
+    return [(path, ast.parse(text)) for path, text in texts.items() if word in text]
+
+
 def untyped(annotation: ast.expr | None) -> bool:
     """Whether it is Any, or a list or dictionary of Any."""
     return annotation is not None and ast.unparse(annotation) in ("Any", "list[Any]", "dict[int, Any]", "Any | None")
@@ -125,7 +162,7 @@ def untyped(annotation: ast.expr | None) -> bool:
 
 def c_calls(tree: ast.AST) -> list[ast.Call]:
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [call for call in found if ast.unparse(call.func).startswith("lib.")]
+    return [call for call in found if ast.unparse(call.func).startswith(("lib.", "ffi.from_buffer"))]
 
 
 def calls(tree: ast.AST, name: str) -> list[ast.Call]:

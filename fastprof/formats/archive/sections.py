@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import zstandard
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, T
 from fastprof.core.owner import owned
 from fastprof.core.shapes import fits
 from fastprof.core.words import Message
@@ -261,7 +261,7 @@ class Codec:
         if section.type == TABLES:
             self._stacks = b""
         how = section.flags & (ZSTD | BASED | METADATA | DIFFERENCE)
-        if how & DIFFERENCE and (section.type not in _UNDIFF or how != ZSTD | BASED | DIFFERENCE):
+        if how & DIFFERENCE and (section.type not in (TABLES, ROWS) or how != ZSTD | BASED | DIFFERENCE):
             raise SectionError(section.offset, "section has wrong flags")
         if not how & ZSTD:
             if how & BASED or section.raw != section.stored:
@@ -294,10 +294,10 @@ class Codec:
     def _difference(self, type_: int, base: bytes, raw: bytes) -> bytes:
         """The difference of a payload of TABLES or ROWS to its base, or b"" if they are not alike."""
         known, self._stacks = self._stacks, b""
-        status, found = _call(_DIFF[type_], base, raw, known)
+        status, found = _compare(type_, base, raw, known)
         if status != lib.FP_DONE or not found[0] or len(found[0]) > MAX_RAW:
             return b""
-        status, again = _call(_UNDIFF[type_], base, found[0], known)
+        status, again = _compare(type_, base, found[0], known, undo=True)
         if status or again[0] != raw:
             return b""
         self._stacks = found[1]
@@ -306,30 +306,29 @@ class Codec:
     def _applied(self, type_: int, base: bytes, difference: bytes, offset: int) -> bytes:
         """The payload that has this difference to the base.  Errors: SectionError."""
         known, self._stacks = self._stacks, b""
-        status, (raw, self._stacks) = _call(_UNDIFF[type_], base, difference, known)
+        status, (raw, self._stacks) = _compare(type_, base, difference, known, undo=True)
         if status:
             raise SectionError(offset, "section does not fit the base it refers to")
         return raw
 
 
-_DIFF = {TABLES: lib.fp_archive_tables_diff, ROWS: lib.fp_archive_diff}
-_UNDIFF = {TABLES: lib.fp_archive_tables_undiff, ROWS: lib.fp_archive_undiff}
-
-
-def _call(function: Any, base: bytes, own: bytes, stacks: bytes) -> tuple[int, tuple[bytes, bytes]]:
-    """The status and the results of a function of _DIFF or _UNDIFF: a payload, and of tables the `stacks` of rows."""
+def _compare(type_: int, base: bytes, own: bytes, stacks: bytes, undo: bool = False) -> tuple[int, tuple[bytes, bytes]]:
+    """The status, then the difference of TABLES or ROWS to their base, or with `undo` the payload of a difference,
+    and of TABLES the `stacks` of ROWS."""
     out, found = (owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a difference") for _ in range(2))
-    if function in (_DIFF[TABLES], _UNDIFF[TABLES]):
-        status = function(base, len(base), own, len(own), out, found)
+    if type_ == TABLES:
+        tables = lib.fp_archive_tables_undiff if undo else lib.fp_archive_tables_diff
+        status = tables(base, len(base), own, len(own), out, found)
     else:
+        rows = lib.fp_archive_undiff if undo else lib.fp_archive_diff
         known = ffi.from_buffer("uint32_t[]", stacks) if stacks else ffi.NULL
-        status = function(base, len(base), own, len(own), known, len(stacks) // 4, out)
+        status = rows(base, len(base), own, len(own), known, len(stacks) // 4, out)
     if status == lib.FP_E_NOMEM:
         raise MemoryError("no memory for a difference")
     return status, (bytes(ffi.buffer(out.p, out.n)), bytes(ffi.buffer(found.p, found.n)))
 
 
-def unpack_metadata(section: Section, raw: bytes, kind: type) -> Any:
+def unpack_metadata(section: Section, raw: bytes, kind: type[T]) -> T:
     """The CBOR value of a payload, which must be a `kind`.  Errors: SectionError."""
     try:
         value = archive_cbor.loads(raw, METADATA_ROOM + METADATA_ROOM_PER_BYTE * section.stored)
@@ -404,7 +403,7 @@ class Member:
         Errors: ValueError for an entry that to_entry cannot return.
         """
         entry = archive_cbor.loads(data, METADATA_ROOM + METADATA_ROOM_PER_BYTE * stored)
-        if not fits(entry, _INDEX_ENTRY) or not fits(entry[-1], _SUMMARY):
+        if not isinstance(entry, list) or not fits(entry, _INDEX_ENTRY) or not fits(entry[-1], _SUMMARY):
             raise ValueError("an entry does not describe a profile")
         view, offset, types, sizes, chunks, summary = entry
         member = Member(number, name, view)

@@ -19,7 +19,7 @@ from fastprof.formats.otlp.reported import REPORTED
 from fastprof.formats.otlp.values import Malformed, text_of, texts_of
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_otlp_attribute
+    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_otlp_attribute, fp_otlp_json
 
 # JSON, as opposed to a message of 123 bytes: a line feed (field 1) and a brace (its length).
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"[A-Za-z_$]|\}|$)')
@@ -123,7 +123,7 @@ class OtlpReader(Reader):
         self._part = -1
         self._encoding = "binary"
         self._json: Source | None = None  # the input, if it is JSON
-        self._translated: Any = None  # struct fp_otlp_json *
+        self._translated: fp_otlp_json | None = None
         self._windows: list[_Window] = []  # of profiles that are read at the same time
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
@@ -171,7 +171,7 @@ class OtlpReader(Reader):
         self._translated = self._run_translation(spilled.append, 0)
         self.source = Source(spilled.file(), self._json.name, temporary=True)
 
-    def _run_translation(self, write: Callable[[memoryview], Any], find: int) -> Any:
+    def _run_translation(self, write: Callable[[memoryview], object], find: int) -> fp_otlp_json:
         """Translate JSON; `find`: a byte of the output, whose input offset the decoder then has."""
         source, err = self._json, self._err
         assert source is not None

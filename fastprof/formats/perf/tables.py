@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import SymbolError
 from fastprof.formats.perf.files import Files
 
 if TYPE_CHECKING:
+    from fastprof.core._c import fp_unwind_table
     from fastprof.symbols.elf import ElfFile
     from fastprof.symbols.objects import ElfObject
     from fastprof.symbols.unwind import UnwindTable
@@ -35,7 +36,7 @@ class Tables:
         self._files = files
         self._found: dict[tuple[bytes, bytes], tuple[UnwindTable | None, int]] = {}
 
-    def find(self, path: bytes, build_id: bytes) -> tuple[Any, int]:
+    def find(self, path: bytes, build_id: bytes) -> tuple[fp_unwind_table, int]:
         """The table of a mapped file; NULL and the reason if there is none."""
         key = path, build_id
         if key not in self._found:
