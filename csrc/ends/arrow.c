@@ -28,9 +28,9 @@ int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t null
     if (fp_array_room(&c->all, &c->cap_columns, (uint64_t)c->n_columns + 1, sizeof *c->all)) return FP_E_NOMEM;
     struct fp_ends_column *column = &c->all[c->n_columns];
     column->width = width;
-    column->items = calloc(c->cap, width);
-    column->valid = nullable ? calloc((size_t)c->cap / 8 + 1, 1) : NULL;
-    if (!column->items || (nullable && !column->valid)) {
+    column->items = width ? calloc(c->cap, width) : NULL;
+    column->valid = width && nullable ? calloc((size_t)c->cap / 8 + 1, 1) : NULL;
+    if (width && (!column->items || (nullable && !column->valid))) {
         free(column->items);
         free(column->valid);
         return FP_E_NOMEM;
@@ -42,6 +42,7 @@ int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t null
 int fp_ends_columns_grow(struct fp_ends_columns *c, uint32_t cap) {
     for (uint32_t i = 0; i < c->n_columns; i++) {
         struct fp_ends_column *column = &c->all[i];
+        if (!column->width) continue;
         const size_t before = (size_t)c->cap * column->width, bits = (size_t)c->cap / 8 + 1;
         uint8_t *items = realloc(column->items, (size_t)cap * column->width);
         if (!items) return FP_E_NOMEM;
@@ -58,20 +59,21 @@ int fp_ends_columns_grow(struct fp_ends_columns *c, uint32_t cap) {
 }
 
 static inline void has_value(struct fp_ends_column *c, uint32_t row) {
-    c->valid[row >> 3] = (uint8_t)(c->valid[row >> 3] | 1u << (row & 7));
+    if (c->valid) c->valid[row >> 3] = (uint8_t)(c->valid[row >> 3] | 1u << (row & 7));
 }
 
+/* Nothing is written to columns that are not built. */
 static inline void put_u8(struct fp_ends_column *c, uint32_t row, uint8_t v) {
-    ((uint8_t *)c->items)[row] = v;
+    if (c->items) ((uint8_t *)c->items)[row] = v;
 }
 static inline void put_u16(struct fp_ends_column *c, uint32_t row, uint16_t v) {
-    ((uint16_t *)c->items)[row] = v;
+    if (c->items) ((uint16_t *)c->items)[row] = v;
 }
 static inline void put_u32(struct fp_ends_column *c, uint32_t row, uint32_t v) {
-    ((uint32_t *)c->items)[row] = v;
+    if (c->items) ((uint32_t *)c->items)[row] = v;
 }
 static inline void put_u64(struct fp_ends_column *c, uint32_t row, uint64_t v) {
-    ((uint64_t *)c->items)[row] = v;
+    if (c->items) ((uint64_t *)c->items)[row] = v;
 }
 
 /* ---- texts ---- */
@@ -80,6 +82,7 @@ struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m) {
     struct fp_ends_tables *t = calloc(1, sizeof *t);
     if (!t) return NULL;
     t->model = m;
+    t->last_time = UINT64_MAX;
     if (fp_strings_init(&t->functions.texts) || fp_strings_init(&t->callees.texts) ||
         fp_strings_init(&t->files.texts) || fp_strings_init(&t->objects.texts) || fp_strings_init(&t->labels.texts)) {
         fp_ends_tables_free(t);
@@ -96,7 +99,8 @@ static void clear_texts(struct fp_ends_texts *texts) {
 struct fp_ends_open_spans {
     struct open_span {
         uint64_t id, start, children;
-        uint32_t function;
+        uint32_t function; /* of the model */
+        uint32_t name;     /* its text */
     } *calls;
     uint32_t n, cap;
 };
@@ -154,6 +158,7 @@ int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n) {
 /* Appends the text of a string; the empty string becomes a missing value.  0 or FP_E_NOMEM. */
 static inline int put_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, struct fp_ends_column *c,
                            uint32_t row, uint32_t string) {
+    if (!c->items) return 0;
     const uint32_t text = text_of(t, texts, string);
     if (FP_UNLIKELY(text == FP_NO_ID)) return FP_E_NOMEM;
     put_u32(c, row, text);
@@ -193,6 +198,17 @@ static uint32_t name_of_place(struct fp_ends_tables *t, uint32_t frame, uint32_t
     return name || !frame ? name : fp_frame_name(t->model, frame, &t->scratch);
 }
 
+/* ---- which rows are built ---- */
+
+static inline int has_bit(const struct fp_mask *mask, uint32_t id) {
+    return !mask->keep || (id < mask->n && mask->keep[id]);
+}
+
+static inline int is_built(const struct fp_ends_tables *t, uint32_t thread, uint32_t function, uint64_t time) {
+    return time >= t->first_time && time <= t->last_time && has_bit(&t->only_threads, thread) &&
+           has_bit(&t->only_functions, function);
+}
+
 /* ---- timelines ---- */
 
 void fp_ends_tables_clock(struct fp_ends_tables *t, uint64_t ticks_per_second) {
@@ -217,16 +233,15 @@ int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, u
         const uint64_t now = fp_clock_ns(&t->clock, in->time[i]);
         if (FP_UNLIKELY(now > INT64_MAX)) return fp_fail_beyond(err, "a time", FP_NO_COLUMN, "2^63 - 1 nanoseconds");
         if (check_ids(&m->threads, "the thread of an event", thread, err)) return err->code;
+        const int is_call = op <= FP_OP_ENTER_ARGS;
+        if (is_call && check_ids(&m->functions, "the function of an event", function, err)) return err->code;
+        if (!is_call) count_other(t, op);
+        if (!is_built(t, thread, is_call ? function : 0, now)) continue;
         put_u64(&c[TS], row, now);
         put_u8(&c[OP], row, op);
         put_u16(&c[CPU], row, in->cpu[i]);
         put_thread(m, &c[THREAD], row, thread);
-        if (op <= FP_OP_ENTER_ARGS) {
-            if (check_ids(&m->functions, "the function of an event", function, err)) return err->code;
-            if (put_text(t, &t->functions, &c[FUNCTION], row, name_of(m, function))) return no_memory(err);
-        } else {
-            count_other(t, op);
-        }
+        if (is_call && put_text(t, &t->functions, &c[FUNCTION], row, name_of(m, function))) return no_memory(err);
         out->n++;
     }
     return FP_DONE;
@@ -242,8 +257,8 @@ static void put_span(const struct fp_ends_tables *t, const struct fp_ends_open_s
     put_u64(&c[TS], row, call->start);
     put_u64(&c[DUR], row, end - call->start);
     put_u64(&c[SELF], row, end - call->start - call->children);
-    put_u32(&c[FUNCTION], row, call->function);
-    if (call->function) has_value(&c[FUNCTION], row);
+    put_u32(&c[FUNCTION], row, call->name);
+    if (call->name) has_value(&c[FUNCTION], row);
     put_thread(t->model, &c[THREAD], row, thread);
     put_u32(&c[DEPTH], row, open->n);
     if (open->n) {
@@ -254,7 +269,9 @@ static void put_span(const struct fp_ends_tables *t, const struct fp_ends_open_s
 
 int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
                          struct fp_ends_columns *out, struct fp_err *err) {
+    enum { FUNCTION = 4 };
     const struct fp_model *m = t->model;
+    const int has_names = out->all[FUNCTION].items != NULL;
     for (; *from < in->n; ++*from) {
         const uint32_t i = *from, thread = in->thread[i], function = in->function[i];
         const uint8_t op = in->op[i];
@@ -270,16 +287,17 @@ int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, ui
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
             if (fp_array_room(&open->calls, &open->cap, (uint64_t)open->n + 1, sizeof *open->calls))
                 return no_memory(err);
-            const uint32_t name = text_of(t, &t->functions, name_of(m, function));
+            const uint32_t name = has_names ? text_of(t, &t->functions, name_of(m, function)) : 0;
             if (name == FP_NO_ID) return no_memory(err);
-            open->calls[open->n++] = (struct open_span){t->n_calls++, in->time[i], 0, name};
+            open->calls[open->n++] = (struct open_span){t->n_calls++, in->time[i], 0, function, name};
             continue;
         }
         if (out->n == out->cap) return FP_FULL;
         if (!open->n) return fp_fail(err, FP_E_MALFORMED, 0, "a call ends before it begins");
         open->n--;
-        if (open->n) open->calls[open->n - 1].children += in->time[i] - open->calls[open->n].start;
-        put_span(t, open, thread, in->time[i], out);
+        const struct open_span *call = &open->calls[open->n];
+        if (open->n) open->calls[open->n - 1].children += in->time[i] - call->start;
+        if (is_built(t, thread, call->function, call->start)) put_span(t, open, thread, in->time[i], out);
     }
     return FP_DONE;
 }
@@ -337,7 +355,9 @@ int fp_ends_tables_samples(struct fp_ends_tables *t, const struct fp_batch *in, 
         if (check_ids(&m->threads, "the thread of a sample", thread, err)) return err->code;
         if (check_ids(&m->labels, "the labels of a sample", label, err)) return err->code;
         if (in->time[i] > INT64_MAX) return fp_fail_beyond(err, "a time", FP_NO_COLUMN, "2^63 - 1 nanoseconds");
-        if (label) {
+        /* a missing time is after all times */
+        if (!is_built(t, thread, 0, in->time[i] ? in->time[i] : UINT64_MAX)) continue;
+        if (label && c[LABELS].items) {
             if (label >= t->labels.cap || !t->labels.of[label]) {
                 t->requested = label;
                 return FP_ASK;
@@ -350,7 +370,7 @@ int fp_ends_tables_samples(struct fp_ends_tables *t, const struct fp_batch *in, 
             has_value(&c[TS], row);
         }
         uint32_t leaf = 0;
-        if (leaf_of(t, stack, &leaf, err)) return err->code;
+        if (c[FUNCTION].items && leaf_of(t, stack, &leaf, err)) return err->code;
         put_u32(&c[STACK], row, stack);
         put_u32(&c[FUNCTION], row, leaf);
         if (leaf) has_value(&c[FUNCTION], row);
@@ -387,7 +407,7 @@ static int put_frame(struct fp_ends_tables *t, uint32_t stack, struct fp_ends_co
     const struct fp_model *m = t->model;
     struct fp_ends_column *c = out->all;
     const uint32_t row = out->n, frame = t->chain[t->n_left - 2], line = t->chain[t->n_left - 1];
-    const uint32_t name = name_of_place(t, frame, line);
+    const uint32_t name = c[FUNCTION].items ? name_of_place(t, frame, line) : 0;
     if (name == FP_NO_ID || put_text(t, &t->functions, &c[FUNCTION], row, name)) return FP_E_NOMEM;
     const uint32_t *at = fp_table_row(&m->frames, frame), *place = fp_table_row(&m->lines, line);
     const uint32_t function = line ? place[FP_LINE_FUNCTION] : 0;
@@ -445,6 +465,10 @@ int fp_ends_tables_graph(struct fp_ends_tables *t, const struct fp_batch *in, ui
         if (row == out->cap) return FP_FULL;
         if (check_ids(&m->functions, "the function of a row", function, err)) return err->code;
         if (in->file[i] >= m->strings.n) return fp_unknown_id(err, "the file of a row", in->file[i], m->strings.n);
+        if (!has_bit(&t->only_functions, function)) {
+            t->jumps += kind == FP_JUMP || kind == FP_JCND;
+            continue;
+        }
         if (put_text(t, &t->functions, &c[FUNCTION], row, name_of(m, function)) ||
             put_text(t, &t->files, &c[FILE], row, in->file[i]) ||
             put_text(t, &t->objects, &c[OBJECT], row, object_of(m, function)))

@@ -22,10 +22,12 @@
 #include "core/buf.h"
 #include "core/clock.h"
 #include "core/model.h"
+#include "core/select.h"
 
 /* cffi-begin */
 
-/* An Arrow column: `cap` items of one width and a validity bit for each; without these bits all items have a value. */
+/* An Arrow column: `cap` items of one width and a validity bit for each; without these bits all items have a value.
+ * A column of width 0 is not built: it has no items. */
 struct fp_ends_column {
     void *items;
     uint8_t *valid;
@@ -73,6 +75,10 @@ struct fp_ends_tables {
     uint32_t has_addresses, has_lines;
     const uint32_t *value_columns; /* the column of each value; borrowed */
     uint32_t n_value_columns;
+    /* The rows of events, spans and samples that are built; the others count as if they were.  Threads and functions
+     * are ids of the model (a sample is kept whatever its function); a row without a time is in no range of times. */
+    struct fp_mask only_threads, only_functions;
+    uint64_t first_time, last_time; /* both included; 0 and UINT64_MAX: any time */
     /* private from here on */
     struct fp_model *model;
     struct fp_unique unique; /* texts of strings that are not UTF-8 */

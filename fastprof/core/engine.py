@@ -268,6 +268,7 @@ class Holds(NamedTuple):
     model_order: bool = False  # writes entries of the model in the model's order
     table: bool = False  # accepts rows of a table (bridges/rows/as_table.py), not batches
     columns: frozenset[str] = frozenset()  # of a table: names of columns that the path of the file gives
+    scan: Any = None  # of a table: the rows and columns that a query reads (Scan of bridges/rows/as_table.py)
     unmerged: bool = False  # accepts the rows of several inputs without merging them into one part
     # With values=False, how well a value type fits the single column: 0 is best, None: it does not fit.
     rank: Callable[[ValueType], int | None] = lambda value_type: 0

@@ -24,16 +24,16 @@ from fastprof.verbs.run import result_of
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.bridges.rows.as_table import Rows
+    from fastprof.bridges.rows.as_table import Rows, Scan
     from fastprof.verbs.keywords import OpenOptions
 
 # Addresses get names only with `symbols`.
 _BATCHES = plan.End("open", holds=Holds(verbatim=True), single=True, code="verbs.profile:pulled")
 
 
-def table_end(name: str | None) -> plan.End:
-    """A table of this name, or the default of a view."""
-    holds = Holds(table=True, unmerged=True)
+def table_end(name: str | None, scan: Scan | None = None) -> plan.End:
+    """A table of this name, or the default of a view; of its columns and rows those of `scan`."""
+    holds = Holds(table=True, unmerged=True, scan=scan)
     return plan.End("table", holds=holds, fixes={TABLE: name}, single=True, code="verbs.profile:pulled")
 
 
@@ -281,8 +281,8 @@ class Table:
     Each stream is a pass over the profile from its beginning.
     """
 
-    def __init__(self, profile: Profile, name: str) -> None:
-        self._profile, self.name = profile, name
+    def __init__(self, profile: Profile, name: str, scan: Scan | None = None) -> None:
+        self._profile, self.name, self._scan = profile, name, scan
         self.error: BaseException | None = None  # of the last stream, since consumers of streams get only its text
         # DuckDB asks for the schema several times, and the first batch of a small file has all of its rows
         self._schema: tuple[list[Column], dict[bytes, bytes]] | None = None
@@ -297,7 +297,7 @@ class Table:
             yield from decoder.rows(len(rows), rows.columns)
 
     def _rows(self) -> Generator[Rows]:
-        return self._remembered(self._profile._rows(table_end(self.name)))
+        return self._remembered(self._profile._rows(table_end(self.name, self._scan)))
 
     def _remembered(self, rows: Iterator[Rows]) -> Generator[Rows]:
         try:

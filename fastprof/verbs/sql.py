@@ -28,6 +28,8 @@ from fastprof.verbs.run import listed, none_can_be_read
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from fastprof.bridges.rows.as_table import Scan
+    from fastprof.verbs.conditions import Conditions
     from fastprof.verbs.keywords import OpenOptions
     from fastprof.verbs.together import JoinedTable, Together
 
@@ -125,30 +127,45 @@ class Answer:
         self._offer(query)
         # queries are untrusted: they can read the profiles, but no files
         self._db.execute("set enable_external_access = false; set lock_configuration = true")
-        answer = self._db.execute(query)
+        answer = self._execute(query)
         if answer is None:
             raise UsageError("the query is empty")
         found = answer.description or []
         self.columns = [str(column[0]) for column in found]
         self.numeric = [str(column[1]) in _NUMBERS or str(column[1]).startswith("DECIMAL") for column in found]
 
-    def _offer(self, query: str) -> None:
+    def _execute(self, query: str) -> Any:
+        from duckdb import BinderException
+
+        try:
+            return self._db.execute(query)
+        except BinderException:
+            if self._together is not None:
+                raise
+            self._offer(query, whole=True)  # the error lists similar columns
+            return self._db.execute(query)
+
+    def _offer(self, query: str, *, whole: bool = False) -> None:
         """Register the tables named in the query, or all if it names none (`show tables`): DuckDB reads the beginning
-        of each registered table."""
+        of each registered table.  Of a table only what the query reads, or the `whole`."""
+        from fastprof.verbs.conditions import Conditions
+
+        conditions = Conditions(self._db, "" if whole else query)
         if self._together is not None:
-            self._offer_together(query, self._together)
+            self._offer_together(conditions, self._together)
             return
         words = set(re.findall(r"\w+", query.casefold()))
         named = words & {name for profile in self._profiles.values() for name in profile.tables}
         for number, profile in self._profiles.items():
             schema = f"p{number}" if self._several else ""
             if schema:
-                self._db.execute(f"create schema {schema}")
+                self._db.execute(f"create schema if not exists {schema}")
             for name in profile.tables:
                 if not named or name in named:
-                    self._add(profile.table(name), name, schema)
+                    scan = conditions.scan(name)
+                    self._add(Table(profile, name, scan), name, scan, schema)
 
-    def _offer_together(self, query: str, together: Together) -> None:
+    def _offer_together(self, conditions: Conditions, together: Together) -> None:
         keys = together.keys
         columns = ", ".join(f"unnest(?::varchar[]) as c{i}" for i in range(len(keys)))
         values = [together.values(key) for key in keys]
@@ -159,9 +176,6 @@ class Answer:
         shown = together.constants("profiles")
         columns = ", ".join(f"c{keys.index(key)} as {_quoted(name)}" for name, key in shown.items())
         self._db.execute(f"create view profiles as select {columns} from known.profiles order by number")
-        from fastprof.verbs.conditions import Conditions  # for several profiles only
-
-        conditions = Conditions(self._db, query)
         names = [name for name in _TABLES if conditions.uses(name)]
         if not names and not conditions.uses("profiles"):
             names = [*_TABLES]  # the query is about tables, or wrong: then the error lists them
@@ -173,20 +187,21 @@ class Answer:
             )
             for name in names
         }
-        for name, table in together.look(chosen).items():
-            self._add(table, name)
+        scans = {name: conditions.scan(name)._replace(all_values=True) for name in names}
+        for name, table in together.look(chosen, scans).items():
+            self._add(table, name, scans[name])
 
-    def _add(self, table: Table | JoinedTable, name: str, schema: str = "") -> None:
+    def _add(self, table: Table | JoinedTable, name: str, scan: Scan, schema: str = "") -> None:
         """A table, in a schema if it is one of several profiles."""
         self._tables.append(table)
         rows = self._db.from_arrow(table)
-        if name == "samples":
+        if name == "samples" and scan.reads("labels"):
             rows = rows.project("* replace (labels::json::map(varchar, varchar) as labels)")
         if not schema:
             rows.create_view(name)
             return
         rows.create_view(f"{schema}_{name}")
-        self._db.execute(f"create view {schema}.{name} as from {schema}_{name}")
+        self._db.execute(f"create or replace view {schema}.{name} as from {schema}_{name}")
 
     def _failed(self, error: Exception) -> BaseException:
         """Convert an error of DuckDB: an interrupt, a profile's error, or the query's, in one line."""

@@ -31,7 +31,7 @@ from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import none_can_be_read
 
 if TYPE_CHECKING:
-    from fastprof.bridges.rows.as_table import Rows
+    from fastprof.bridges.rows.as_table import Rows, Scan
 
 PROFILE = "profile"
 _KEPT = 64 << 20  # bytes of rows that are kept from the first reading
@@ -77,6 +77,7 @@ class Together:
         self._tables: dict[int, tuple[str, ...]] = defaultdict(tuple)
         self._idle: Counter[Option[Any]] = Counter()
         self._idle_of: dict[tuple[object, ...], set[Option[Any]]] = {}  # by what the plan of a profile depends on
+        self._scans: Mapping[str, Scan] = {}  # by table
         self._lock = Lock()
         self._kept: dict[tuple[int, str], Rows] = {}  # whole tables
         self._room = _KEPT
@@ -91,12 +92,13 @@ class Together:
         found = [self.constants_of(number).get(key) for number in range(len(self.names))]
         return [value if value is None else utf8(value) for value in found]
 
-    def look(self, names: Mapping[str, list[int]]) -> dict[str, JoinedTable]:
+    def look(self, names: Mapping[str, list[int]], scans: Mapping[str, Scan]) -> dict[str, JoinedTable]:
         """The named tables over the profiles with these numbers.  Opens these profiles.
 
         A table without profiles has the columns of the first profile with such a table.
         Errors: FastprofError and its kinds: those of opening, also for columns of one name in different units.
         """
+        self._scans = scans
         columns: dict[str, dict[bytes, Column]] = {name: {} for name in names}
         first: dict[tuple[str, bytes], int] = {}
         chosen = {name: {*numbers} for name, numbers in names.items()}
@@ -140,7 +142,7 @@ class Together:
         with profile:
             for name in names:
                 if name in profile.tables:
-                    rows = Table(profile, name)._rows()
+                    rows = Table(profile, name, self._scans[name])._rows()
                     first = next(rows)
                     found[name] = [_without_memory(column) for column in first.columns]
                     is_whole = len(first) < CAPACITY
@@ -193,7 +195,7 @@ class Together:
             yield kept
             return
         with self.open(number) as profile:
-            yield from Table(profile, table)._rows()
+            yield from Table(profile, table, self._scans[table])._rows()
             self._log_once(number, profile)
 
     def constants_of(self, number: int) -> dict[str, str]:
@@ -207,13 +209,13 @@ class JoinedTable:
     def __init__(self, of: Together, name: str, numbers: list[int], columns: list[Column]) -> None:
         self._of, self.name, self._numbers = of, name, numbers
         self.constants = of.constants(name)
-        taken = {name.casefold() for name in self.constants} | {kind.name for kind in LAYOUTS[name]}
-        fixed = len(LAYOUTS[name])
-        # a value type may be named like a label
-        self._columns = [
-            (column.name, column if i < fixed else column._replace(name=_unused(column.name.decode(), taken).encode()))
-            for i, column in enumerate(columns)
-        ]
+        fixed = {kind.name for kind in LAYOUTS[name]}
+        taken = {name.casefold() for name in self.constants} | fixed
+        self._columns: list[tuple[bytes, Column]] = []
+        for column in columns:
+            text = column.name.decode()  # a value type may be named like a label
+            found = column if text in fixed else column._replace(name=_unused(text, taken).encode())
+            self._columns.append((column.name, found))
         self.error: BaseException | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -123,6 +123,7 @@ A1, G1, A2 = "dumps/web1/a.pb.gz", "dumps/web1/g.callgrind", "dumps/web2/a.pb.gz
         ("s join profiles p using (profile) where s.host = 'web2'", [A2]),
         ("where host = 'web2' union all select 1 from samples where host = 'web1'", [A1, G1, A2]),
         ("where host = 'web2' union all select 1 from samples", [A1, G1, A2]),
+        ("where host = 'web2' using sample reservoir(99 rows) repeatable (1)", [A1, G1, A2]),  # before `where`
         ("where profile = 'none'", [A1]),  # its columns are those of the table
         ("s(x, profile) where profile = 'web2'", [A1, G1, A2]),  # that is the host
         ("events where events.host = 'web2'", [A2]),  # not a use of the table events

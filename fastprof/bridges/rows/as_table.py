@@ -14,6 +14,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache
 
 from fastprof.bridges import TABLE, TABLES
+from fastprof.bridges.rows.filter import Mask
 from fastprof.bridges.rows.nest import Clocks, nest
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
@@ -23,13 +24,13 @@ from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Batch, Model, ValueType
-from fastprof.core.options import Options
+from fastprof.core.options import UINT64, Options
 from fastprof.core.owner import address_of, owned
 from fastprof.core.parts import match_part
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_ends_texts
+    from fastprof.core._c import Pointer, fp_ends_texts, fp_mask
 
 CAPACITY = 128 * 1024  # rows
 _FIRST = 1024  # rows; a table grows from this to CAPACITY, because most profiles of a folder are small
@@ -86,6 +87,19 @@ LAYOUTS = {
         _Kind("calls", b"l", True),
     ),
 }
+
+
+class Scan(NamedTuple):
+    """The columns and rows of a table that a query reads.  DuckDB filters again, so more may be built."""
+
+    columns: frozenset[str] | None = None  # case-folded; None: all
+    threads: frozenset[int] | None = None  # thread ids; None: all
+    times: tuple[int, int] = (0, UINT64)  # the first and the last `ts`
+    functions: Callable[[str], bool] | None = None  # whether rows of a function are read; not of stacks
+    all_values: bool = False  # value types are read whatever their names
+
+    def reads(self, name: str) -> bool:
+        return self.columns is None or name.casefold() in self.columns
 
 
 class Rows:
@@ -159,10 +173,16 @@ class _Table:
 
     def __init__(self, name: str, model: Model, log: Log, holds: Holds) -> None:
         self.name = name
+        self.scan: Scan = holds.scan or Scan()
         self._elsewhere = {column.casefold() for column in holds.columns}
         self._model, self._log = model, log
         self.time_unit = b"ns"
         self._layout = [*LAYOUTS[name]]
+        # a table has at least one column, so that its rows can be counted
+        shortest = min((kind for kind in self._layout if not kind.nullable), key=lambda kind: _WIDTHS[kind.format])
+        self._built = [self.scan.reads(kind.name) for kind in self._layout]
+        if not any(self._built):
+            self._built[self._layout.index(shortest)] = True
         self._put = getattr(lib, f"fp_ends_tables_{name}")
         self.c = owned(lib.fp_ends_tables_new(model.c), lib.fp_ends_tables_free, "a table")
         self._texts: dict[str, _Texts] = {}
@@ -173,6 +193,7 @@ class _Table:
             elif kind.texts:
                 self._texts[kind.texts] = _Texts(getattr(self.c, kind.texts))
         self._events: list[ValueType] = []
+        self._masks = self._filtered()
         self._part = -1
         self._given = 0  # batches of rows
         self._samples = 0
@@ -183,18 +204,36 @@ class _Table:
         self._rows = owned(
             lib.fp_ends_columns_new(_FIRST if not self._given else CAPACITY), lib.fp_ends_columns_free, "a table"
         )
-        for kind in self._layout:
-            self._add(kind)
+        for kind, is_built in zip(self._layout, self._built, strict=True):
+            self._add(kind, is_built)
 
-    def _add(self, kind: _Kind) -> None:
-        if lib.fp_ends_columns_add(self._rows, _WIDTHS[kind.format], kind.nullable):
+    def _add(self, kind: _Kind, is_built: bool) -> None:
+        if lib.fp_ends_columns_add(self._rows, _WIDTHS[kind.format] if is_built else 0, kind.nullable):
             raise MemoryError("no memory for a table")
+
+    def _filtered(self) -> list[tuple[fp_mask, Mask]]:
+        """Set which rows are built.  Returns the masks to show for each batch."""
+        threads, (first, last), functions = self.scan.threads, self.scan.times, self.scan.functions
+        model, masks = self._model, []
+        self.c.first_time, self.c.last_time = first, last
+        if threads is not None:
+            masks.append((self.c.only_threads, _of_threads(model, threads)))
+        if functions is not None and self.name in ("events", "spans", "graph"):
+
+            def is_read(function: int) -> bool:
+                name = utf8(model.get_function(function).name.decode("utf-8", "surrogateescape"))
+                return "\ufffd" in name or functions(name)  # names that are not UTF-8 are made unique
+
+            masks.append((self.c.only_functions, Mask(model, "functions", is_read)))
+        return masks
 
     def put(self, batch: Batch) -> Iterator[Rows]:
         """Add a batch; yield the rows of each full table."""
         if batch.part != self._part and self.name in ("samples", "graph"):
             self._part = batch.part
             self._change_part(batch)
+        for c, mask in self._masks:
+            mask.show(c)
         self._at[0] = 0
         self._samples += len(batch)
         while True:
@@ -234,7 +273,7 @@ class _Table:
     def _full(self) -> Rows:
         self._given += 1
         texts = self._words | {name: texts.now() for name, texts in self._texts.items()}
-        columns = [self._column(i, kind, texts) for i, kind in enumerate(self._layout)]
+        columns = [self._column(i, kind, texts) for i, kind in enumerate(self._layout) if self._built[i]]
         return Rows(self._rows, int(self._rows.n), columns, self._metadata())
 
     def _column(self, i: int, kind: _Kind, texts: dict[str, Texts]) -> Column:
@@ -279,7 +318,8 @@ class _Table:
                 )
             taken = {kind.name.casefold() for kind in self._layout} | self._elsewhere
             self._layout.append(_Kind(unused(event.name, taken), b"l", True))
-            self._add(self._layout[-1])
+            self._built.append(self.scan.all_values or self.scan.reads(self._layout[-1].name))
+            self._add(self._layout[-1], self._built[-1])
         first = len(LAYOUTS[self.name])
         self.c.value_columns = self._value_columns = ffi.new("uint32_t[]", [first + k for k in columns] or [0])
         self.c.n_value_columns = len(columns)
@@ -299,6 +339,10 @@ def unused(name: str, taken: Container[str]) -> str:
 def utf8(text: str) -> str:
     """Valid UTF-8 without NUL."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "\ufffd")
+
+
+def _of_threads(model: Model, threads: frozenset[int]) -> Mask:
+    return Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)
 
 
 def _label_text(model: Model, label: int) -> str:
@@ -333,6 +377,20 @@ def _text(model: Model, string: int) -> str:
     return model.string(string).decode("utf-8", "backslashreplace")
 
 
+def _needed(batches: Iterable[Batch], model: Model, scan: Scan, *, numbered: bool) -> Iterator[Batch]:
+    """The batches without the rows of threads that a query does not read, unless it reads numbers of calls, which count
+    those of all threads.  Calls of a thread depend on no other one."""
+    if scan.threads is None or (numbered and (scan.reads("id") or scan.reads("parent"))):
+        yield from batches
+        return
+    chosen, mask = ffi.new("struct fp_select *"), _of_threads(model, scan.threads)
+    chosen.last_time = UINT64
+    for batch in batches:
+        mask.show(chosen.threads)
+        lib.fp_select_rows(chosen, batch.c, 0)
+        yield batch
+
+
 def of_timeline(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Rows]:
@@ -344,6 +402,7 @@ def of_timeline(
     spans = table.name == "spans"
     clocks = Clocks(model, options)
     part, on_cpus = -1, 0
+    batches = _needed(batches, model, table.scan, numbered=spans)
     for batch in nest(batches, model, options, log) if spans else batches:
         if batch.part != part:
             part = batch.part

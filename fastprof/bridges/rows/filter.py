@@ -51,8 +51,8 @@ def select(
     chosen.first_time, chosen.last_time = time_range or (0, UINT64)
     seen, clock = Summary(), 10**9
     masks = [
-        (chosen.threads, _Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)) if threads else None,
-        (chosen.labels, _Mask(model, "labels", labels.matches)) if labels.requested else None,
+        (chosen.threads, Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)) if threads else None,
+        (chosen.labels, Mask(model, "labels", labels.matches)) if labels.requested else None,
     ]
     numbers: dict[int, int] = {}  # by part of the model: its number in this input
     for batch in batches:
@@ -82,7 +82,7 @@ def _has_part(part: Part, threads: frozenset[int], labels: _Labels) -> bool:
     return (not threads or part.thread in threads) and labels.match(labels_of(part))
 
 
-class _Mask:
+class Mask:
     """For each id of a table of the model, whether its rows stay; `decide` is called for each new id."""
 
     def __init__(self, model: Model, table: str, decide: Callable[[int], bool]) -> None:
