@@ -7,12 +7,15 @@
  */
 #include <stdlib.h>
 
-#include "jfr/private.h"
+#include "jfr/known.h"
 
 static void forget(struct fp_jfr_pool *pool) {
     fp_table_empty(&pool->keys);
     pool->n = pool->n_constants = pool->n_dense = 0;
 }
+
+/* Stacks and methods of earlier chunks that are kept: bytes of the former. */
+enum { MOST_KNOWN = 16 << 20, MOST_METHODS = 1 << 18 };
 
 void fp_jfr_forget(struct fp_jfr_reader *r) {
     for (uint32_t i = 0; i < r->n_pools; i++) forget(&r->pools[i]);
@@ -21,7 +24,17 @@ void fp_jfr_forget(struct fp_jfr_reader *r) {
     r->arena_n = 0;
     r->epoch++;
     r->sure_ticks = 0; /* rows of this chunk are not found again */
-    fp_table_empty(&r->functions);
+    r->next_stack = 1;
+    r->n_sure = 0;
+    const uint64_t n_bytes = r->stacks.start[r->stacks.n] + 4 * (uint64_t)r->n_known_methods;
+    if (n_bytes > MOST_KNOWN || r->methods.n > MOST_METHODS) fp_jfr_forget_known(r);
+}
+
+void fp_jfr_forget_known(struct fp_jfr_reader *r) {
+    fp_table_empty(&r->methods);
+    fp_strings_empty(&r->described_methods);
+    fp_strings_empty(&r->stacks);
+    r->n_known_methods = r->n_sure = 0;
 }
 
 /* The pool of a type, created on demand.  NULL when memory ran out. */
@@ -35,17 +48,39 @@ static struct fp_jfr_pool *pool_of(struct fp_jfr_reader *r, uint32_t type) {
     return pool;
 }
 
-/* Keeps the n bytes of a value. */
-static int keep(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
+/* Keeps the place of a constant.  0 or FP_E_NOMEM. */
+static int keep(struct fp_jfr_reader *r, uint32_t type, uint64_t key, uint64_t at) {
     struct fp_jfr_pool *pool = pool_of(r, type);
-    if (!pool || fp_array_room(&pool->kept, &pool->cap, (uint64_t)pool->n + 1, sizeof *pool->kept) ||
-        fp_bytes_room(&r->arena, &r->arena_cap, r->arena_n + n + 1)) /* a value may have no bytes */
-        return FP_E_NOMEM;
-    memcpy(r->arena + r->arena_n, p, n);
-    pool->kept[pool->n++] = (struct fp_jfr_kept){.key = key, .at = r->arena_n + 1};
-    r->arena_n += n;
+    if (!pool || fp_array_room(&pool->kept, &pool->cap, (uint64_t)pool->n + 1, sizeof *pool->kept)) return FP_E_NOMEM;
+    pool->kept[pool->n++] = (struct fp_jfr_kept){.key = key, .at = at};
     r->is_indexed = 0;
     return 0;
+}
+
+/* Keeps the n bytes of a value. */
+static int keep_value(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
+    if (fp_bytes_room(&r->arena, &r->arena_cap, r->arena_n + n + 1)) return FP_E_NOMEM; /* it may have no bytes */
+    memcpy(r->arena + r->arena_n, p, n);
+    r->arena_n += n;
+    return keep(r, type, key, r->arena_n - n + 1);
+}
+
+/* Keeps a stack of n bytes, which an earlier chunk may have had. */
+static int keep_stack(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
+    const uint32_t before = r->stacks.n, id = fp_strings_intern(&r->stacks, p, n);
+    if (id == FP_NO_ID || fp_array_room(&r->known, &r->cap_known, (uint64_t)id + 1, sizeof *r->known))
+        return FP_E_NOMEM;
+    if (id >= before || !id) r->known[id] = (struct fp_jfr_known){0};
+    r->next_stack = id + 1;
+    return keep(r, type, key, (uint64_t)id + 1);
+}
+
+/* The end of a stack at p if it is the one that followed the last one in an earlier chunk, as most do; else NULL. */
+static const uint8_t *next_stack(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end) {
+    size_t n;
+    if (r->next_stack >= r->stacks.n) return NULL;
+    const uint8_t *bytes = fp_string(&r->stacks, r->next_stack, &n);
+    return n <= (size_t)(end - p) && !memcmp(bytes, p, n) ? p + n : NULL;
 }
 
 /* ---- finding ---- */
@@ -100,7 +135,7 @@ struct fp_jfr_constant *fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t
 const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t **end) {
     if (slot->kind == FP_JFR_IS_VALUE) return slot->p;
     const struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
-    if (!constant) return NULL;
+    if (!constant || r->types[slot->type].role == FP_JFR_STACK) return NULL;
     *end = r->arena + r->arena_n;
     return r->arena + constant->at - 1;
 }
@@ -170,16 +205,24 @@ static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err)
         return fp_fail_got(err, FP_E_MALFORMED, at, program->what, FP_GOT_UNSIGNED, program->got,
                            "types that can be read", 0);
     }
-    const int is_kept = r->types[r->at_type].role;
+    const unsigned role = r->types[r->at_type].role;
     for (; r->n_left_values; r->n_left_values--) {
         const uint8_t *start = in->p + in->pos, *p;
         uint64_t key;
         const uint8_t *value = fp_jfr_number(r, start, end, 8, &key);
+        if (value && role == FP_JFR_STACK && (p = next_stack(r, value, end))) {
+            if (keep(r, r->at_type, key, (uint64_t)++r->next_stack)) return fp_no_memory(err);
+            in->pos = (size_t)(p - in->p);
+            continue;
+        }
         if (!value || !(p = fp_jfr_run(r, program, value, end, slots))) {
             if (!is_all(r, in)) return FP_MORE;
             return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "a constant is damaged");
         }
-        if (is_kept && keep(r, r->at_type, key, value, (size_t)(p - value))) return fp_no_memory(err);
+        const size_t n = (size_t)(p - value);
+        if (role && (role == FP_JFR_STACK ? keep_stack(r, r->at_type, key, value, n)
+                                          : keep_value(r, r->at_type, key, value, n)))
+            return fp_no_memory(err);
         in->pos = (size_t)(p - in->p);
     }
     return 0;

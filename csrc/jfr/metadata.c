@@ -4,7 +4,7 @@
  *                     > field {name stackTrace, class 28, constantPool true}
  *                       > annotation {class 40, value TICKS}
  */
-#include "jfr/private.h"
+#include "jfr/known.h"
 #include "jfr/text.h"
 
 struct fp_jfr_tree {
@@ -262,6 +262,7 @@ static int empty(struct fp_jfr_reader *r) {
     memset(r->small, 0, sizeof r->small);
     fp_strings_empty(&r->names);
     fp_table_empty(&r->type_ids);
+    fp_jfr_forget_known(r);
     /* type 0 means "none" */
     if (fp_jfr_add_words(&r->names) || fp_array_room(&r->types, &r->cap_types, 1, sizeof *r->types)) return FP_E_NOMEM;
     r->types[r->n_types++] = (struct fp_jfr_type){0};

@@ -457,7 +457,7 @@ static inline uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t 
 /* ---- constants ---- */
 
 struct fp_jfr_constant {
-    uint64_t at;    /* offset in the arena + 1; 0: not in the file */
+    uint64_t at;    /* offset in the arena + 1, of a stack its string in `stacks` + 1; 0: not in the file */
     uint32_t known; /* its resolved id + 1; 0: not resolved yet */
     uint32_t also;  /* a second result */
 };
@@ -553,8 +553,8 @@ static inline int fp_jfr_is_context(const struct fp_jfr_reader *r, const struct 
 /* A frame of the model, by its bytes in the file: those of a chunk with the same bytes are equal. */
 struct fp_jfr_frame {
     uint64_t low, high;
-    uint32_t epoch; /* the chunk's; if another: unused entry */
-    uint32_t type, frame, unused;
+    uint32_t epoch;               /* the chunk's; if another: unused entry */
+    uint32_t type, frame, method; /* `method`: see fp_jfr_function */
 };
 enum { FP_JFR_CACHE = 1 << 15 }; /* two fill a line of the processor's cache */
 

@@ -188,15 +188,22 @@ struct fp_jfr_reader {
     uint32_t epoch; /* the chunk's number */
 
     /* stacks */
-    struct fp_jfr_frame *cache; /* the last frames */
-    uint32_t *frames;
-    uint32_t cap_frames;
-    struct fp_table functions; /* (row of a method, kind) -> function */
-    uint32_t *function_of;
-    uint32_t cap_function_of;
-    struct fp_strings chains; /* stacks as frames of the model, leaf first */
-    uint32_t *stack_of;       /* by chain */
-    uint32_t cap_stack_of;
+    struct fp_jfr_frame *cache;       /* the last frames */
+    uint32_t *frames, *frame_methods; /* of the current stack */
+    uint32_t cap_frames, cap_frame_methods;
+    struct fp_table methods;      /* type, key, type and key of the kind */
+    struct fp_jfr_method *method; /* by row */
+    uint32_t cap_method;
+    uint32_t checked;                    /* the last chunk of fp_jfr_check_methods */
+    uint32_t n_sure;                     /* rows that are whole in this chunk */
+    uint32_t changed;                    /* the last chunk in which one was another method than before */
+    struct fp_strings described_methods; /* descriptions of methods */
+    struct fp_strings stacks;            /* of this chunk and earlier ones, as in the file */
+    struct fp_jfr_known *known;          /* by string of `stacks` */
+    uint32_t cap_known;
+    uint32_t next_stack;     /* the string after that of the last constant */
+    uint32_t *known_methods; /* of these stacks: rows */
+    uint32_t n_known_methods, cap_known_methods;
     struct fp_jfr_context *contexts;  /* the last ones */
     struct fp_jfr_brief *briefs;      /* of samples that wait */
     struct fp_jfr_summed *summed;     /* rows of the batch, by the bytes of their events */

@@ -4,119 +4,7 @@
 #endif
 
 #include "core/cpu.h"
-#include "jfr/private.h"
-
-/* ---- functions ---- */
-
-/* The letter that async-profiler's tools append for how code was compiled: name_[j].  0: none. */
-static char letter_of(const uint8_t *p, size_t n) {
-    static const char *const KINDS[] = {"0Interpreted", "jJIT compiled", "iInlined", "1C1 compiled", "kKernel"};
-    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
-        if (strlen(KINDS[i]) - 1 == n && !memcmp(KINDS[i] + 1, p, n)) return KINDS[i][0];
-    return 0;
-}
-
-/* async-profiler records native code as methods of these types, whose class is the library. */
-static int is_native(const uint8_t *p, size_t n) {
-    return (n == 4 && !memcmp(p, "()L;", 4)) || (n == 7 && !memcmp(p, "(Lk;)L;", 7));
-}
-
-/* The offsets in r->name of the parts of a function's name. */
-struct fp_jfr_parts {
-    size_t class_n, method, method_n, descriptor, descriptor_n;
-};
-
-/* Appends class, method and descriptor to r->name.  0 or FP_E_NOMEM. */
-static int put_parts(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const uint8_t *end,
-                     struct fp_jfr_parts *parts) {
-    struct fp_jfr_slot slots[FP_JFR_SLOTS], names[FP_JFR_SLOTS];
-    *parts = (struct fp_jfr_parts){0};
-    const uint8_t *p = fp_jfr_bytes_of(r, method, &end);
-    if (!p || r->types[method->type].role != FP_JFR_METHOD || !fp_jfr_decode(r, method->type, p, end, slots)) {
-        r->counts.dangling += method->kind == FP_JFR_IS_KEY && method->n && !p;
-        return 0;
-    }
-    const struct fp_jfr_slot *class_ = &slots[FP_JFR_METHOD_CLASS];
-    const uint8_t *class_end = end;
-    p = fp_jfr_bytes_of(r, class_, &class_end);
-    if (p && r->types[class_->type].role == FP_JFR_CLASS && fp_jfr_decode(r, class_->type, p, class_end, names)) {
-        r->more.n = 0;
-        struct fp_buf *to = r->join ? &r->more : &r->name;
-        if (fp_jfr_text(r, &names[FP_JFR_CLASS_NAME], class_end, to) < 0) return FP_E_NOMEM;
-        if (r->join && fp_jfr_put_joined(&r->name, r->more.p, r->more.n)) return FP_E_NOMEM;
-    }
-    parts->class_n = parts->method = r->name.n;
-    if (fp_jfr_text(r, &slots[FP_JFR_METHOD_NAME], end, &r->name) < 0) return FP_E_NOMEM;
-    parts->method_n = r->name.n - parts->method;
-    parts->descriptor = r->name.n;
-    if (fp_jfr_text(r, &slots[FP_JFR_METHOD_DESCRIPTOR], end, &r->name) < 0) return FP_E_NOMEM;
-    parts->descriptor_n = r->name.n - parts->descriptor;
-    return r->name.failed ? FP_E_NOMEM : 0;
-}
-
-/* The function of a method; `kind`: how it was compiled.  FP_NO_ID when memory ran out. */
-static uint32_t new_function(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
-                             const uint8_t *end, int *native) {
-    struct fp_strings *strings = &r->model->strings;
-    struct fp_jfr_parts parts;
-    uint32_t system_name = 0, object = 0;
-    char letter = 0;
-    r->name.n = r->more.n = 0;
-    if (r->kinds) {
-        if (fp_jfr_text(r, kind, end, &r->more) < 0) return FP_NO_ID;
-        letter = letter_of(r->more.p, r->more.n);
-    }
-    if (put_parts(r, method, end, &parts)) return FP_NO_ID;
-    const uint8_t *all = r->name.p;
-    *native = parts.descriptor_n && is_native(all + parts.descriptor, parts.descriptor_n);
-    struct fp_buf *to = &r->more;
-    to->n = 0;
-    if (*native) {
-        if (parts.class_n) {
-            const uint32_t name = fp_strings_intern(strings, all, parts.class_n);
-            if (name == FP_NO_ID || (object = fp_model_object(r->model, name, 0)) == FP_NO_ID) return FP_NO_ID;
-        }
-    } else if (parts.class_n) {
-        fp_buf_put(to, all, parts.class_n);
-        fp_buf_put(to, ".", 1);
-    }
-    if (parts.method_n) fp_buf_put(to, all + parts.method, parts.method_n);
-    if (!parts.class_n && !parts.method_n) fp_buf_put(to, "[unknown]", 9);
-    const size_t plain = to->n;
-    if (!*native && parts.descriptor_n) {
-        fp_buf_put(to, all + parts.descriptor, parts.descriptor_n);
-        if (to->failed || (system_name = fp_strings_intern(strings, to->p, to->n)) == FP_NO_ID) return FP_NO_ID;
-        if (!r->signatures) to->n = plain;
-    }
-    const char suffix[] = {'_', '[', letter, ']'};
-    if (letter) fp_buf_put(to, suffix, sizeof suffix);
-    if (to->failed) return FP_NO_ID;
-    const uint32_t name = fp_strings_intern(strings, to->p, to->n);
-    if (name == system_name) system_name = 0;
-    return name == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, object, 0, name, system_name, 0);
-}
-
-enum { NATIVE = 1u << 31 }; /* the bit of a function that is native code */
-
-/* The same, cached by constant and kind. */
-static uint32_t function_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
-                            const uint8_t *end, int *native) {
-    const struct fp_jfr_constant *constant = fp_jfr_find(r, method);
-    const int is_simple = !r->kinds || (kind->kind == FP_JFR_IS_KEY && kind->n < UINT32_MAX);
-    if (!constant || !is_simple) return new_function(r, method, kind, end, native);
-    const uint32_t row = (uint32_t)(constant - r->pools[r->types[method->type].pool - 1].constants);
-    const uint32_t words[] = {row + 1, r->kinds ? (uint32_t)kind->n : 0}, before = r->functions.n;
-    const uint32_t id = fp_table_intern(&r->functions, words);
-    if (id == FP_NO_ID || fp_array_room(&r->function_of, &r->cap_function_of, (uint64_t)id + 1, sizeof *r->function_of))
-        return FP_NO_ID;
-    if (id >= before) {
-        const uint32_t function = new_function(r, method, kind, end, native);
-        if (function == FP_NO_ID || function & NATIVE) return FP_NO_ID;
-        r->function_of[id] = function | (*native ? NATIVE : 0);
-    }
-    *native = (r->function_of[id] & NATIVE) != 0;
-    return r->function_of[id] & ~NATIVE;
-}
+#include "jfr/known.h"
 
 uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n) {
     const uint32_t id = fp_strings_intern(&r->model->strings, name, n);
@@ -133,9 +21,12 @@ static uint32_t known(const struct fp_jfr_slot *slot, int64_t from) {
     return n >= from && n < UINT32_MAX - 1 ? (uint32_t)(n + 1 - from) : 0;
 }
 
-static uint32_t new_frame(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end) {
+/* The frame with these fields, and the row of its method: see fp_jfr_function. */
+static uint32_t new_frame(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end,
+                          uint32_t *method) {
     int native = 0;
-    const uint32_t function = function_of(r, &slots[FP_JFR_FRAME_METHOD], &slots[FP_JFR_FRAME_TYPE], end, &native);
+    const uint32_t function =
+        fp_jfr_function(r, &slots[FP_JFR_FRAME_METHOD], &slots[FP_JFR_FRAME_TYPE], end, &native, method);
     if (function == FP_NO_ID) return FP_NO_ID;
     /* the bytecode index is stored as a column; columns count from 1 */
     const uint32_t line = native ? 0 : known(&slots[FP_JFR_FRAME_LINE], 1);
@@ -196,15 +87,15 @@ static inline int is_frame(const struct fp_jfr_frame *one, const struct fp_jfr_f
            one->type == wanted->type;
 }
 
-/* Decodes a frame from p on, and enters it at its place in the cache.  FP_NO_ID when memory ran out. */
-static uint32_t enter_frame(struct fp_jfr_reader *r, struct fp_jfr_frame wanted, const uint8_t *p, const uint8_t *end,
-                            struct fp_jfr_frame *place) {
+/* Decodes a frame from p on, and enters it at its place in the cache.  0 or FP_E_NOMEM. */
+static int enter_frame(struct fp_jfr_reader *r, struct fp_jfr_frame wanted, const uint8_t *p, const uint8_t *end,
+                       struct fp_jfr_frame *place) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
-    wanted.frame = fp_jfr_decode(r, wanted.type, p, end, slots) ? new_frame(r, slots, end) : 0;
-    if (wanted.frame == FP_NO_ID) return FP_NO_ID;
+    wanted.frame = fp_jfr_decode(r, wanted.type, p, end, slots) ? new_frame(r, slots, end, &wanted.method) : 0;
+    if (wanted.frame == FP_NO_ID) return FP_E_NOMEM;
     place[1] = place[0];
     place[0] = wanted;
-    return wanted.frame;
+    return 0;
 }
 
 /* ---- stacks ---- */
@@ -222,8 +113,9 @@ static const uint8_t *keyed_frame(struct fp_jfr_reader *r, uint32_t type, const 
     }
     if (!constant->known) {
         const uint8_t *value_end = r->arena + r->arena_n;
+        uint32_t method;
         if (fp_jfr_decode(r, type, r->arena + constant->at - 1, value_end, slots))
-            *frame = new_frame(r, slots, value_end);
+            *frame = new_frame(r, slots, value_end, &method);
         if (*frame != FP_NO_ID) constant->known = *frame + 1;
         return p;
     }
@@ -238,7 +130,8 @@ typedef const uint8_t *short_value_fn(const uint8_t *, uint32_t, uint64_t *, uin
 /* Up to n frames of `varints` numbers each, at p, if they are short; *p: their end.  Most are among the last ones in
  * the cache.  Their number, or FP_NO_ID when memory ran out. */
 FP_INLINE uint32_t short_frames_by(short_value_fn *value, struct fp_jfr_reader *r, uint32_t type, uint32_t varints,
-                                   const uint8_t **p, const uint8_t *end, uint32_t n, uint32_t *frames) {
+                                   const uint8_t **p, const uint8_t *end, uint32_t n, uint32_t *frames,
+                                   uint32_t *methods) {
     struct {
         const uint8_t *p;
         struct fp_jfr_frame *place;
@@ -261,23 +154,26 @@ FP_INLINE uint32_t short_frames_by(short_value_fn *value, struct fp_jfr_reader *
         wanted.low = found[i].low;
         wanted.high = found[i].high;
         const struct fp_jfr_frame *one = is_frame(place, &wanted) ? place : place + 1;
-        if (FP_LIKELY(one == place || is_frame(one, &wanted)))
-            frames[i] = one->frame;
-        else if ((frames[i] = enter_frame(r, wanted, found[i].p, end, place)) == FP_NO_ID)
-            return FP_NO_ID;
+        if (FP_UNLIKELY(one != place && !is_frame(one, &wanted))) {
+            if (enter_frame(r, wanted, found[i].p, end, place)) return FP_NO_ID;
+            one = place;
+        }
+        frames[i] = one->frame;
+        methods[i] = one->method;
     }
     return k;
 }
 
 static uint32_t short_frames(struct fp_jfr_reader *r, uint32_t type, uint32_t varints, const uint8_t **p,
-                             const uint8_t *end, uint32_t n, uint32_t *frames) {
-    return short_frames_by(short_value, r, type, varints, p, end, n, frames);
+                             const uint8_t *end, uint32_t n, uint32_t *frames, uint32_t *methods) {
+    return short_frames_by(short_value, r, type, varints, p, end, n, frames, methods);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 BMI2_TARGET static uint32_t short_frames_bmi2(struct fp_jfr_reader *r, uint32_t type, uint32_t varints,
-                                              const uint8_t **p, const uint8_t *end, uint32_t n, uint32_t *frames) {
-    return short_frames_by(short_value_bmi2, r, type, varints, p, end, n, frames);
+                                              const uint8_t **p, const uint8_t *end, uint32_t n, uint32_t *frames,
+                                              uint32_t *methods) {
+    return short_frames_by(short_value_bmi2, r, type, varints, p, end, n, frames, methods);
 }
 #define SHORT_FRAMES (!r->is_portable && fp_cpu() & FP_CPU_BMI ? short_frames_bmi2 : short_frames)
 #else
@@ -286,37 +182,38 @@ BMI2_TARGET static uint32_t short_frames_bmi2(struct fp_jfr_reader *r, uint32_t 
 
 /* The frame of a value at p.  Its end, or NULL. */
 static const uint8_t *inline_frame(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
-                                   uint32_t *frame) {
+                                   uint32_t *frame, uint32_t *method) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     if (!(p = fp_jfr_decode(r, type, p, end, slots))) return NULL;
-    *frame = new_frame(r, slots, end);
+    *frame = new_frame(r, slots, end, method);
     return p;
 }
 
-/* Reads the frames of an array into r->frames, leaf first.  Returns their number, or FP_NO_ID when memory ran out. */
+/* Reads the frames of an array into r->frames, leaf first, and their methods.  Returns their number, or FP_NO_ID when
+ * memory ran out. */
 static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *array, const uint8_t *end) {
     const uint32_t type = array->type;
     uint64_t n;
     const uint8_t *p = fp_jfr_number(r, array->p, end, 4, &n);
     if (!p || n > (uint64_t)(end - p) || r->types[type].role != FP_JFR_FRAME) return 0;
     if (fp_array_room(&r->frames, &r->cap_frames, n, sizeof *r->frames)) return FP_NO_ID;
+    if (fp_array_zeroed(&r->frame_methods, &r->cap_frame_methods, n, sizeof *r->frame_methods)) return FP_NO_ID;
     const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
     if (!program) return FP_NO_ID;
     const uint32_t varints = array->of_keys ? 0 : program->varints;
     for (uint32_t i = 0; i < n;) {
-        const uint32_t found = varints ? SHORT_FRAMES(r, type, varints, &p, end, (uint32_t)n - i, r->frames + i) : 0;
+        uint32_t *frame = r->frames + i, *method = r->frame_methods + i;
+        const uint32_t found = varints ? SHORT_FRAMES(r, type, varints, &p, end, (uint32_t)n - i, frame, method) : 0;
         if (found == FP_NO_ID) return FP_NO_ID;
         i += found;
         if (found) continue;
-        p = array->of_keys ? keyed_frame(r, type, p, end, &r->frames[i]) : inline_frame(r, type, p, end, &r->frames[i]);
+        *method = 0;
+        p = array->of_keys ? keyed_frame(r, type, p, end, frame) : inline_frame(r, type, p, end, frame, method);
         if (!p) return i;
         if (r->frames[i++] == FP_NO_ID) return FP_NO_ID;
     }
     return (uint32_t)n;
 }
-
-/* Frames of all chains that are kept to find them again, in bytes; then all are forgotten. */
-enum { MOST_CHAINS = 16 << 20 };
 
 /* The first n of r->frames without those that are unknown, and with the root of a stack that was cut.  Their number, or
  * FP_NO_ID. */
@@ -330,29 +227,80 @@ static uint32_t complete(struct fp_jfr_reader *r, uint32_t n, int cut) {
     return kept;
 }
 
-/* The node of the first n of r->frames.  Chunks repeat stacks: most are found as a whole.  FP_NO_ID when memory ran
- * out.
- */
-static uint32_t node_of(struct fp_jfr_reader *r, uint32_t n) {
-    if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS)) fp_strings_empty(&r->chains);
-    const uint32_t before = r->chains.n, id = fp_strings_intern(&r->chains, r->frames, n * sizeof *r->frames);
-    if (id == FP_NO_ID || fp_array_room(&r->stack_of, &r->cap_stack_of, (uint64_t)id + 1, sizeof *r->stack_of))
-        return FP_NO_ID;
-    if (id < before) return r->stack_of[id];
-    return r->stack_of[id] = fp_model_path(r->model, r->frames, n);
-}
-
-/* Reads the stack at p. */
-static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, int *cut) {
+/* Reads the stack at p.  *n: its frames, with as many of r->frame_methods. */
+static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, int *cut,
+                          uint32_t *n) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    *n = 0;
     if (r->types[type].role != FP_JFR_STACK || !fp_jfr_peek(r, type, p, end, slots)) return 0;
     *cut = slots[FP_JFR_STACK_CUT].kind == FP_JFR_IS_NUMBER && slots[FP_JFR_STACK_CUT].n;
     if (slots[FP_JFR_STACK_FRAMES].kind != FP_JFR_IS_ARRAY) return 0;
-    uint32_t n = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end);
-    if (n == FP_NO_ID) return FP_NO_ID;
-    if (n > r->counts.depth) r->counts.depth = n;
-    n = complete(r, n, *cut);
-    return n && n != FP_NO_ID ? node_of(r, n) : n;
+    const uint32_t found = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end);
+    if (found == FP_NO_ID) return FP_NO_ID;
+    *n = found;
+    if (found > r->counts.depth) r->counts.depth = found;
+    const uint32_t kept = complete(r, found, *cut);
+    return kept && kept != FP_NO_ID ? fp_model_path(r->model, r->frames, kept) : kept;
+}
+
+/* ---- stacks of earlier chunks ----
+ *
+ * Chunks of a JVM repeat stacks, and a stack with the same bytes is the same one if its methods are: their keys mean
+ * something only within a chunk.
+ *
+ *   chunk 1: stack 7 is 00 03 | 8a 31 .. | 07 ..    methods 0x188a and 7: node 41
+ *   chunk 2: stack 9 has the same bytes             0x188a and 7 have the names that they had: node 41
+ */
+
+static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_known *one) {
+    if (r->checked != r->epoch) fp_jfr_check_methods(r);
+    if (r->n_sure == r->methods.n - 1 && r->changed <= one->epoch) return 1; /* all methods so far */
+    const uint32_t *row = r->known_methods + one->first, *end = row + one->n;
+    uint32_t differ = 0;
+    for (; row < end; row++) {
+        const struct fp_jfr_method *method = &r->method[*row];
+        differ |= (method->epoch ^ r->epoch) | (method->changed > one->epoch);
+    }
+    return !differ;
+}
+
+/* Keeps the methods of a stack of n frames, so that later chunks can find it again.  Without those of all frames they
+ * cannot.  0 or FP_E_NOMEM. */
+static int keep_methods(struct fp_jfr_reader *r, struct fp_jfr_known *one, uint32_t n) {
+    one->epoch = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!r->frame_methods[i]) return 0;
+    if (one->n != n) {
+        const uint64_t end = (uint64_t)r->n_known_methods + n;
+        if (fp_array_room(&r->known_methods, &r->cap_known_methods, end, sizeof *r->known_methods)) return FP_E_NOMEM;
+        one->first = r->n_known_methods;
+        one->n = n;
+        r->n_known_methods = (uint32_t)end;
+    }
+    if (n) memcpy(r->known_methods + one->first, r->frame_methods, n * sizeof *r->known_methods);
+    one->epoch = r->epoch;
+    return 0;
+}
+
+/* The stack of a constant.  NULL when memory ran out. */
+static const struct fp_jfr_known *known_stack(struct fp_jfr_reader *r, uint32_t type,
+                                              const struct fp_jfr_constant *constant) {
+    const uint32_t id = (uint32_t)constant->at - 1;
+    struct fp_jfr_known *one = &r->known[id];
+    if (one->epoch == r->epoch) return one;
+    if (one->epoch && has_same_methods(r, one)) {
+        one->epoch = r->epoch;
+        return one;
+    }
+    const uint8_t *bytes = r->stacks.bytes;
+    uint32_t n;
+    int cut = 0;
+    const uint32_t node =
+        new_stack(r, type, bytes + r->stacks.start[id], bytes + r->stacks.start[r->stacks.n], &cut, &n);
+    if (node == FP_NO_ID || keep_methods(r, one, n)) return NULL;
+    one->node = node;
+    one->is_cut = (uint32_t)cut;
+    return one;
 }
 
 /* Forgets stacks after the model was emptied. */
@@ -362,14 +310,15 @@ static void forget_stacks(struct fp_jfr_reader *r) {
         struct fp_jfr_pool *pool = t->role == FP_JFR_STACK && t->pool ? &r->pools[t->pool - 1] : NULL;
         for (uint32_t k = 0; pool && k < pool->n_constants; k++) pool->constants[k].known = 0;
     }
-    fp_strings_empty(&r->chains);
+    for (uint32_t i = 0; i < r->stacks.n && i < r->cap_known; i++) r->known[i].epoch = 0;
     r->n_emptied = r->model->n_emptied;
 }
 
 uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut) {
+    uint32_t n;
     *cut = 0;
     if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) forget_stacks(r);
-    if (slot->kind == FP_JFR_IS_VALUE) return new_stack(r, slot->type, slot->p, end, cut);
+    if (slot->kind == FP_JFR_IS_VALUE) return new_stack(r, slot->type, slot->p, end, cut, &n);
     struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
     if (!constant) {
         r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
@@ -377,10 +326,10 @@ uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, c
     }
     if (FP_UNLIKELY(r->types[slot->type].role != FP_JFR_STACK)) return 0; /* `known` is something else */
     if (FP_UNLIKELY(!constant->known)) {
-        const uint32_t node = new_stack(r, slot->type, r->arena + constant->at - 1, r->arena + r->arena_n, cut);
-        if (node == FP_NO_ID) return FP_NO_ID;
-        constant->known = node + 1;
-        constant->also = (uint32_t)*cut;
+        const struct fp_jfr_known *one = known_stack(r, slot->type, constant);
+        if (!one) return FP_NO_ID;
+        constant->known = one->node + 1;
+        constant->also = one->is_cut;
     }
     *cut = (int)constant->also;
     return constant->known - 1;

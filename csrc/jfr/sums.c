@@ -1,6 +1,7 @@
 /* Adds up usual events, which differ from an earlier one in time and value only. */
 #include "core/cpu.h"
 #include "jfr/held.h"
+#include "jfr/known.h"
 #include "jfr/short.h"
 #include "jfr/sums.h"
 
@@ -266,11 +267,14 @@ FP_INLINE uint32_t pending_by(const struct fp_jfr_with with, struct fp_jfr_reade
     return n;
 }
 
-/* Prefetches the bytes of stacks that are not known yet. */
+/* Prefetches stacks that are not known yet, and the bytes of those that no earlier chunk had. */
 static void prefetch_stacks(const struct fp_jfr_reader *r, const struct fp_jfr_pending *found, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (FP_UNLIKELY(!found[i].stack->known) && found[i].stack->at)
+            __builtin_prefetch(&r->known[found[i].stack->at - 1]);
     for (uint32_t i = 0; i < n; i++) {
-        if (FP_LIKELY(found[i].stack->known) || !found[i].stack->at) continue;
-        const uint8_t *p = r->arena + found[i].stack->at - 1;
+        if (FP_LIKELY(found[i].stack->known) || !found[i].stack->at || r->known[found[i].stack->at - 1].epoch) continue;
+        const uint8_t *p = r->stacks.bytes + r->stacks.start[found[i].stack->at - 1];
         for (int k = 0; k < 4; k++) __builtin_prefetch(p + 64 * k);
     }
 }

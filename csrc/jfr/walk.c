@@ -25,8 +25,8 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     r->counts.first_time = UINT64_MAX;
     r->cache = fp_zeroed(FP_JFR_CACHE * sizeof *r->cache);
     int failed = fp_strings_init(&r->names) | fp_strings_init(&r->counted) | fp_strings_init(&r->reported) |
-                 fp_strings_init(&r->chains);
-    failed |= fp_table_init(&r->type_ids, 2) | fp_table_init(&r->unknown_ids, 2) | fp_table_init(&r->functions, 2) |
+                 fp_strings_init(&r->stacks) | fp_strings_init(&r->described_methods);
+    failed |= fp_table_init(&r->type_ids, 2) | fp_table_init(&r->unknown_ids, 2) | fp_table_init(&r->methods, 5) |
               fp_table_init(&r->leaves, 2);
     failed |=
         r->thread_key == FP_NO_ID || r->class_key == FP_NO_ID || r->state_key == FP_NO_ID || r->sleeping == FP_NO_ID;
@@ -49,10 +49,11 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     fp_strings_clear(&r->names);
     fp_strings_clear(&r->counted);
     fp_strings_clear(&r->reported);
-    fp_strings_clear(&r->chains);
+    fp_strings_clear(&r->stacks);
+    fp_strings_clear(&r->described_methods);
     fp_table_clear(&r->type_ids);
     fp_table_clear(&r->unknown_ids);
-    fp_table_clear(&r->functions);
+    fp_table_clear(&r->methods);
     fp_table_clear(&r->leaves);
     fp_buf_free(&r->text);
     fp_buf_free(&r->described);
@@ -72,8 +73,10 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     free(r->arena);
     fp_release(r->cache, r->cache ? FP_JFR_CACHE * sizeof *r->cache : 0);
     free(r->frames);
-    free(r->function_of);
-    free(r->stack_of);
+    free(r->frame_methods);
+    free(r->method);
+    free(r->known);
+    free(r->known_methods);
     free(r->contexts);
     free(r->briefs);
     fp_release(r->summed, r->summed ? FP_JFR_SUMMED * sizeof *r->summed : 0);
