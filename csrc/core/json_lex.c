@@ -8,6 +8,19 @@ static int is_blank(uint8_t c) {
     return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r');
 }
 
+const uint8_t *fp_json_blanks(const uint8_t *p, const uint8_t *end) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    for (unsigned spaces; end - p >= 8; p += spaces < 8) { /* indentation: a line feed and spaces */
+        const uint64_t others = fp_u64(p) ^ 0x2020202020202020;
+        spaces = others ? fp_lowest_bit(others) / 8 : 8;
+        p += spaces;
+        if (spaces < 8 && !is_blank(*p)) return p;
+    }
+#endif
+    while (p < end && is_blank(*p)) p++;
+    return p;
+}
+
 static int fail(const struct fp_in *in, size_t at, const char *want, struct fp_err *err) {
     const size_t left = in->n - at;
     return fp_fail_text(err, FP_E_MALFORMED, in->base + at, 0, "the next JSON token", in->p + at, left < 20 ? left : 20,
@@ -72,6 +85,13 @@ static int is_word_byte(uint8_t c) {
 }
 
 static const uint8_t *after_digits(const uint8_t *p, const uint8_t *end) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    for (; end - p >= 8; p += 8) {
+        const uint64_t ones = 0x0101010101010101, w = fp_u64(p) ^ 0x30 * ones;
+        const uint64_t others = (w | (w + 0x76 * ones)) & 0x80 * ones; /* as in fp_decimal8 */
+        if (others) return p + fp_lowest_bit(others) / 8;
+    }
+#endif
     while (p < end && fp_is_digit(*p)) p++;
     return p;
 }
@@ -147,8 +167,7 @@ static int key_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err 
     if (in->p[at] != '"') return fail(in, at, "a key in quotes", err);
     const int status = string_at(j, in, at + 1, err);
     if (status) return status;
-    size_t colon = j->end;
-    while (colon < in->n && is_blank(in->p[colon])) colon++;
+    const size_t colon = (size_t)(fp_json_after_blanks(in->p + j->end, in->p + in->n) - in->p);
     if (colon == in->n) return more(in, err);
     if (in->p[colon] != ':') return fail(in, colon, "a colon", err);
     j->end = colon + 1;
@@ -163,7 +182,7 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
             if (in->n < 3) return more(in, err);
             at = 3;
         }
-        while (at < in->n && is_blank(in->p[at])) at++;
+        at = (size_t)(fp_json_after_blanks(in->p + at, in->p + in->n) - in->p);
         in->pos = at;
         if (FP_UNLIKELY(j->expects == NOTHING && j->loose)) return after_value(j, in, at);
         if (at == in->n) {
@@ -470,16 +489,93 @@ size_t fp_json_numbers(struct fp_json *j, struct fp_in *in, int scale, int exact
     return n;
 }
 
-/* The end of the scalar at p if it is a number, a word or a text without escapes; otherwise NULL. */
-static const uint8_t *after_scalar(const uint8_t *p, const uint8_t *end) {
-    if (p == end) return NULL;
-    if (*p == '-' || fp_is_digit(*p)) return after_number(p, end);
-    if (*p == '"') {
-        p = after_plain(p + 1, end);
-        return p < end && *p == '"' ? p + 1 : NULL;
+/* The end of the string whose first character is at p; NULL if it is not complete or has odd escapes. */
+static const uint8_t *after_string(const uint8_t *p, const uint8_t *end, int32_t *escaped) {
+    *escaped = 0;
+    while ((p = after_plain(p, end)) < end && *p == '\\') {
+        if (end - p < 2 || !p[1]) return NULL;
+        *escaped = 1;
+        if (p[1] == 'u' ? !has_four_digits(p + 2, (size_t)(end - p) - 2) : !strchr("\"\\/bfnrt", p[1])) return NULL;
+        p += p[1] == 'u' ? 6 : 2;
     }
+    return p < end ? p + 1 : NULL;
+}
+
+static const uint8_t *after_word(const uint8_t *p, const uint8_t *end) {
     if (end - p >= 4 && (!memcmp(p, "null", 4) || !memcmp(p, "true", 4))) return p + 4;
     return end - p >= 5 && !memcmp(p, "false", 5) ? p + 5 : NULL;
+}
+
+/* The end of the scalar at p; NULL if it is not one that the RFC allows, complete. */
+static const uint8_t *after_scalar(const uint8_t *p, const uint8_t *end) {
+    int32_t escaped;
+    if (p == end) return NULL;
+    if (*p == '"') return after_string(p + 1, end, &escaped);
+    return *p == '-' || fp_is_digit(*p) ? after_number(p, end) : after_word(p, end);
+}
+
+/* The end of the object or array at p; NULL if it is not complete, or not plain. */
+static const uint8_t *after_levels(const uint8_t *p, const uint8_t *end) {
+    uint64_t objects = 0; /* a bit for each level, the innermost is the lowest */
+    unsigned depth = 0;
+    for (;;) {
+        int closes = 0; /* p is at a value, or after a comma */
+        if (p < end && (*p == '{' || *p == '[')) {
+            if (depth == 64) return NULL;
+            objects = objects << 1 | (*p == '{');
+            depth++;
+            p = fp_json_after_blanks(p + 1, end);
+        } else if (!(p = after_scalar(p, end))) {
+            return NULL;
+        } else {
+            closes = 1;
+        }
+        for (;;) { /* commas and ends up to the next value or key */
+            if (closes) p = fp_json_after_blanks(p, end);
+            if (closes && p < end && *p == ',') {
+                p = fp_json_after_blanks(p + 1, end);
+                closes = 0;
+            }
+            if (p == end) return NULL;
+            if (*p != (objects & 1 ? '}' : ']')) break;
+            p++;
+            objects >>= 1;
+            closes = 1;
+            if (!--depth) return p;
+        }
+        if (closes) return NULL;
+        if (!(objects & 1)) continue;
+        if (*p != '"' || !(p = after_scalar(p, end))) return NULL;
+        p = fp_json_after_blanks(p, end);
+        if (p == end || *p != ':') return NULL;
+        p = fp_json_after_blanks(p + 1, end);
+    }
+}
+
+const uint8_t *fp_json_value(struct fp_json *j, const uint8_t *p, const uint8_t *end) {
+    const uint8_t *const text = p;
+    j->text = p;
+    j->escaped = 0;
+    if (p == end) return NULL;
+    if (*p == '"') {
+        j->token = FP_JSON_STRING;
+        j->text = ++p;
+        p = after_string(p, end, &j->escaped);
+        j->text_n = p ? (size_t)(p - 1 - j->text) : 0;
+        return p;
+    }
+    if (*p == '-' || fp_is_digit(*p)) {
+        j->token = FP_JSON_NUMBER;
+        p = after_number(p, end);
+    } else if (*p == '{' || *p == '[') {
+        j->token = *p == '{' ? FP_JSON_OBJECT : FP_JSON_ARRAY;
+        p = after_levels(p, end);
+    } else {
+        j->token = FP_JSON_WORD;
+        p = after_word(p, end);
+    }
+    j->text_n = p ? (size_t)(p - text) : 0;
+    return p;
 }
 
 void fp_json_skip(struct fp_json *j, struct fp_in *in) {
@@ -487,9 +583,8 @@ void fp_json_skip(struct fp_json *j, struct fp_in *in) {
     if (!fp_json_between(j) || !(next = next_element(j, p, end))) return;
     const uint8_t *const first = next;
     for (;;) {
-        for (p = next; p < end && is_blank(*p);) p++;
-        if (!(p = after_scalar(p, end))) break;
-        while (p < end && is_blank(*p)) p++;
+        if (!(p = after_scalar(fp_json_after_blanks(next, end), end))) break;
+        p = fp_json_after_blanks(p, end);
         if (p == end || *p != ',') break;
         next = p + 1;
     }

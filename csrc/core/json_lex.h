@@ -70,6 +70,17 @@ static inline void fp_json_again(struct fp_json *j) {
     j->rest = 0;
 }
 
+/* The fast path for small values: reads the value at p, whatever may come there.  Sets `token`, `text`, `text_n` and
+ * `escaped`; of an object or array, `text` is all of it.  Returns its end; NULL if it has more than 64 levels, is not
+ * complete before `end`, or is not plain: then fp_json_next must read it. */
+const uint8_t *fp_json_value(struct fp_json *j, const uint8_t *p, const uint8_t *end);
+
+/* p after blanks. */
+const uint8_t *fp_json_blanks(const uint8_t *p, const uint8_t *end);
+static inline const uint8_t *fp_json_after_blanks(const uint8_t *p, const uint8_t *end) {
+    return FP_LIKELY(p < end && *p > ' ') ? p : fp_json_blanks(p, end);
+}
+
 /* In an array: may an element or the end follow here? */
 int fp_json_between(const struct fp_json *j);
 

@@ -524,6 +524,18 @@ static int token(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     return scalar(r, at, err);
 }
 
+/* Moves past the rest of the object or array that was skipped at the token, if that is plain.  Inner ones are tried,
+ * too, since the outer one may not fit the window, but no more than a few levels of them. */
+static void skip_whole(struct fp_firefox_read *r, const struct fp_in *in) {
+    enum { LEVELS = 4 };
+    struct fp_json *j = &r->json;
+    if (!r->skipped || r->skipped > LEVELS || (j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY)) return;
+    const uint8_t *end = fp_json_value(j, in->p + in->pos, in->p + in->n);
+    if (!end) return;
+    fp_json_whole(j, (size_t)(end - in->p));
+    r->skipped--;
+}
+
 int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
     while (!r->over) {
@@ -549,6 +561,7 @@ int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *
             return fp_fail(err, FP_E_MALFORMED, 0, "the object has no threads");
         }
         if ((status = token(r, in->base + in->pos, err))) return status;
+        skip_whole(r, in);
         fp_json_take(j, in);
     }
     in->pos = in->n;

@@ -154,6 +154,13 @@ static void take_number(struct event *e, const struct fp_wire_field *f) {
     }
 }
 
+static int is_list(struct fp_wire list) {
+    uint64_t id;
+    int more;
+    while ((more = fp_wire_next_number(&list, &id)) > 0) continue;
+    return !more;
+}
+
 static int take_event(struct event *e, struct fp_wire message) {
     struct fp_wire_field f;
     int status;
@@ -181,6 +188,7 @@ static int take_event(struct event *e, struct fp_wire message) {
             e->flows += f.number == 47 || f.number == 48 ? f.n / 8 : 0;
             e->has_stack |= f.number == 55;
             e->has_annotations |= f.number == 4;
+            if (f.number == 3 && !is_list(fp_wire_inside(&f))) return FP_E_MALFORMED;
         }
     }
     if (status) return FP_E_MALFORMED;

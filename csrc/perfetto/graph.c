@@ -12,7 +12,10 @@
 
 #include "perfetto/read_private.h"
 
-enum { MOST_PATH = 512 }; /* classes in a stack */
+enum {
+    MOST_PATH = 512, /* classes in a stack */
+    MOST_OPEN = 1024 /* dumps at once: an empty one takes 3 KB, but its packet only 16 bytes */
+};
 
 struct heap_class {
     uint64_t size;
@@ -80,6 +83,7 @@ void fp_perfetto_graphs_free(struct fp_perfetto_read *r) {
         free_graph(r->seqs[i].graph);
         r->seqs[i].graph = NULL;
     }
+    if (r->stacks) r->stacks->n_open = 0;
 }
 
 /* ---- messages ---- */
@@ -409,6 +413,7 @@ static int end_dump(struct fp_perfetto_read *r, struct fp_perfetto_seq *s) {
     free(queue);
     free_graph(g);
     s->graph = NULL;
+    r->stacks->n_open--;
     return status;
 }
 
@@ -456,7 +461,11 @@ int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packe
         r->counts[FP_PERFETTO_N_HEAP_PROBLEMS]++;
         if ((status = end_dump(r, s))) return status;
     }
-    if (!s->graph && !(s->graph = new_graph(number, ++r->stacks->n_dumps))) return FP_E_NOMEM;
+    if (!s->graph) {
+        if (r->stacks->n_open == MOST_OPEN) return FP_E_MALFORMED;
+        if (!(s->graph = new_graph(number, ++r->stacks->n_dumps))) return FP_E_NOMEM;
+        r->stacks->n_open++;
+    }
     r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += index != s->graph->next;
     s->graph->next = index + 1;
     status = take_parts(r, s->graph, k->message[FP_PF_HEAP_GRAPH]);

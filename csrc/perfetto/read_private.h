@@ -299,6 +299,7 @@ struct fp_perfetto_stacks {
     uint32_t cap_heap_values;
     uint32_t next;    /* row of heap_keys to be written */
     uint32_t n_dumps; /* of Java heaps */
+    uint32_t n_open;  /* those of them that are not complete */
 };
 
 void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t);

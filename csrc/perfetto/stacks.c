@@ -63,9 +63,11 @@ static int mapping_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *
     m.end = m.p + n;
     r->stacks->path.n = 0;
     while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (f.number == 7 && (f.wire == FP_WIRE_VARINT || f.wire == FP_WIRE_BYTES))
-            for (list = fp_wire_inside(&f); fp_wire_next_number(&list, &id) > 0;)
+        if (f.number == 7 && (f.wire == FP_WIRE_VARINT || f.wire == FP_WIRE_BYTES)) {
+            for (list = fp_wire_inside(&f); (status = fp_wire_next_number(&list, &id)) > 0;)
                 if (add_component(r, s, id)) return FP_E_NOMEM;
+            if (status) return FP_E_MALFORMED;
+        }
         if (f.wire != FP_WIRE_VARINT) continue;
         switch (f.number) {
             case 2: *build_id = fp_perfetto_id(&s->ids[FP_PK_BUILD_ID], f.v); break;

@@ -10,6 +10,7 @@ void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in) {
     struct fp_trace_event *e = &r->event;
     memset(e, 0, offsetof(struct fp_trace_event, name));
     e->at = in->base + in->pos;
+    e->is_object = r->json.token == FP_JSON_OBJECT;
     e->name.n = e->data.n = e->text.n = e->id.n = e->scope.n = e->series.n = 0;
     r->thread_ids.pid = r->thread_ids.tid = (struct fp_trace_id){0};
     r->field = TRACE_OTHER;
@@ -18,18 +19,29 @@ void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in) {
 }
 
 uint32_t fp_trace_field_of(const struct fp_json *j) {
-    static const struct {
-        uint8_t n;
-        char key[7];
-        uint32_t field;
-    } fields[] = {{2, "ph", TRACE_PH},       {4, "name", TRACE_NAME},   {3, "cat", TRACE_CATEGORY},
-                  {2, "ts", TRACE_TS},       {3, "dur", TRACE_DUR},     {3, "pid", TRACE_PID},
-                  {3, "tid", TRACE_TID},     {4, "args", TRACE_ARGS},   {2, "id", TRACE_ID},
-                  {3, "id2", TRACE_ID2},     {2, "sf", TRACE_STACK},    {3, "esf", TRACE_STACK},
-                  {5, "scope", TRACE_SCOPE}, {5, "stack", TRACE_STACK}, {6, "estack", TRACE_STACK}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].n == j->text_n && !memcmp(fields[i].key, j->text, j->text_n)) return fields[i].field;
-    return TRACE_OTHER;
+    const uint8_t *p = j->text;
+    switch (j->text_n) { /* lengths known to the compiler need no calls */
+        case 2:
+            if (!memcmp(p, "ph", 2)) return TRACE_PH;
+            if (!memcmp(p, "ts", 2)) return TRACE_TS;
+            if (!memcmp(p, "id", 2)) return TRACE_ID;
+            return !memcmp(p, "sf", 2) ? TRACE_STACK : TRACE_OTHER;
+        case 3:
+            if (!memcmp(p, "cat", 3)) return TRACE_CATEGORY;
+            if (!memcmp(p, "dur", 3)) return TRACE_DUR;
+            if (!memcmp(p, "pid", 3)) return TRACE_PID;
+            if (!memcmp(p, "tid", 3)) return TRACE_TID;
+            if (!memcmp(p, "id2", 3)) return TRACE_ID2;
+            return !memcmp(p, "esf", 3) ? TRACE_STACK : TRACE_OTHER;
+        case 4:
+            if (!memcmp(p, "name", 4)) return TRACE_NAME;
+            return !memcmp(p, "args", 4) ? TRACE_ARGS : TRACE_OTHER;
+        case 5:
+            if (!memcmp(p, "scope", 5)) return TRACE_SCOPE;
+            return !memcmp(p, "stack", 5) ? TRACE_STACK : TRACE_OTHER;
+        case 6: return !memcmp(p, "estack", 6) ? TRACE_STACK : TRACE_OTHER;
+        default: return TRACE_OTHER;
+    }
 }
 
 uint32_t fp_trace_argument_of(const struct fp_trace_read *r) {
@@ -104,6 +116,7 @@ static int take_argument(struct fp_trace_read *r) {
         case TRACE_ARG_TYPE:
             if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type, NULL)) break;
             e->has_type = e->type >= 0 && e->type < FP_COUNTER_TYPE;
+            e->other_args |= (uint8_t)!e->has_type;
             return 0;
         case TRACE_ARG_NUMBER:
             if (j->token != FP_JSON_NUMBER) break;

@@ -171,6 +171,11 @@ static int end_meta(struct fp_trace_read *r) {
     return FP_ASK;
 }
 
+/* Whether arguments that only other phases have are lost. */
+static int has_unused_args(const struct fp_trace_event *e) {
+    return (e->n_args && e->ph != 'B') || ((e->has_data || e->has_type) && !strchr("IiR", e->ph));
+}
+
 static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     struct fp_trace_event *e = &r->event;
     if (!e->keys) {
@@ -205,7 +210,7 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     if (e->ts < r->first) r->first = e->ts;
     r->events++;
     r->negative_times += e->ts < 0;
-    r->other_args += is_counter ? e->nested_args : e->other_args;
+    r->other_args += is_counter ? e->nested_args : e->other_args || has_unused_args(e);
     r->stacks += e->has_stack;
     return FP_DONE;
 }
@@ -331,10 +336,24 @@ static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
         if (fp_trace_take_series(r)) return fp_no_memory(err);
     } else if (r->in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
         if (r->in_args == TRACE_IN_ARGS) r->event.other_args = r->event.nested_args = 1;
+        const uint8_t *end = fp_json_value(&r->json, in->p + in->pos, in->p + in->n);
+        if (end) fp_json_whole(&r->json, (size_t)(end - in->p));
     } else if (r->in_args && j->token >= FP_JSON_STRING) {
         if (r->in_args == TRACE_IN_ARGS && fp_trace_take_series(r)) return fp_no_memory(err);
         return value_token(r, in, err);
     }
+    return FP_DONE;
+}
+
+/* The first token of an element of the events. */
+static int element(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
+    struct fp_json *j = &r->json;
+    fp_trace_event_begin(r, in);
+    r->stray_elements += !r->event.is_object;
+    if (!r->event.is_object) return FP_DONE;
+    if (fp_trace_whole_event(r, in)) return end_event(r, err);
+    j->token = FP_JSON_OBJECT;
+    fp_trace_event_begin(r, in); /* again: some fields may have been read */
     return FP_DONE;
 }
 
@@ -345,9 +364,7 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
     if (j->token == FP_JSON_ARRAY_END && !depth) {
         r->in_events = 0;
     } else if (!depth) {
-        fp_trace_event_begin(r, in);
-        r->event.is_object = j->token == FP_JSON_OBJECT;
-        r->stray_elements += !r->event.is_object;
+        status = element(r, in, err);
     } else if (r->event.is_object && depth <= 2) {
         status = depth == 1 ? field_token(r, in, err) : arg_token(r, in, err);
     }

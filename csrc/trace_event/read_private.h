@@ -1,6 +1,7 @@
 /* trace_event/read_private.h - shared by the files of the reader.  Private.
  *
  *   read.c    the text: events become records
+ *   event.c   whole events, without tokens
  *   fields.c  fields of an event
  *   pair.c    begins and ends become calls
  *   merge.c   records, sorted, become rows
@@ -102,6 +103,15 @@ static inline int fp_trace_in_document(struct fp_trace_read *r, uint32_t thread,
     r->document_of[thread] = document;
     return 0;
 }
+
+/* Whether events of a phase have arguments that are read: numbers of a call, data of an instant, values, names. */
+static inline int fp_trace_has_args(uint8_t ph) {
+    return ph == 'B' || ph == 'C' || ph == 'M' || ph == 'I' || ph == 'i' || ph == 'R';
+}
+
+/* event.c.  Reads the event whose first token was read, and sets the token to all of it.  0: it must be read token by
+ * token, from its beginning. */
+int fp_trace_whole_event(struct fp_trace_read *r, const struct fp_in *in);
 
 /* fields.c. */
 void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in);

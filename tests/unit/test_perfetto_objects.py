@@ -156,6 +156,14 @@ def test_a_cut_list_of_references_or_roots_is_an_error() -> None:
             paths(TREE + part(1, 0, *fields, *CLASSES))
 
 
+def test_many_dumps_at_once() -> None:
+    """Each takes memory until it is complete."""
+    begun = b"".join(part(1, 0, continues=True, seq=seq) for seq in range(2, 1026))
+    with pytest.raises(fastprof.FastprofError, match="a packet is malformed"):
+        paths(TREE + begun + TRACE)
+    assert paths(TREE + begun[: -len(begun) // 1024] + TRACE) == PATHS
+
+
 def test_sizes_beyond_63_bits() -> None:
     big = TREE + part(1, 0, object_(1, 1, 1 << 62), object_(2, 1, 1 << 62), *CLASSES, root(JAVA_FRAME, 1, 2))
     with pytest.raises(fastprof.FastprofError, match="a packet is malformed"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import fastprof
 from fastprof.core.options import Options
 from tests.support import perfettotrace as t
@@ -60,3 +62,28 @@ def test_other_prints_are_counted() -> None:
     log = fastprof.info(TRACE + broken, from_="perfetto")
     assert log.not_representable["prints"] == len(BROKEN)
     assert log.repairs["orphan-exits"] == 1
+
+
+@pytest.mark.parametrize("end", [b"", b"\x80"])
+def test_a_list_of_ids_that_is_cut(end: bytes) -> None:
+    """Packed categories of an event, and packed parts of the path of a mapping."""
+    categories = t.interned(categories=[(1, "gfx")])
+    calls = [t.event(t.BEGIN, (3, b"\x01" + end), name="f", track=5), t.event(t.END, track=5)]
+    events = b"".join(
+        t.packet(flags=t.CLEARED, interned=categories if not i else None, time=100 + i, event=event)
+        for i, event in enumerate(calls)
+    )
+    frames = t.message(
+        (17, t.message((1, 1), (2, "app"))),
+        (5, t.message((1, 1), (2, "main"))),
+        (19, t.message((1, 1), (7, b"\x01" + end))),
+        (6, t.message((1, 1), (2, 1), (3, 1))),
+        (7, t.message((1, 1), (2, 1))),
+    )
+    samples = t.packet((66, t.message((2, 10), (3, 10), (4, 1))), flags=t.CLEARED, time=100, interned=frames)
+    for trace, expected in ((events, "gfx"), (samples, "/app")):
+        if end:
+            with pytest.raises(fastprof.FastprofError, match="a packet is malformed"):
+                fastprof.top(trace, from_="perfetto")
+        else:
+            assert [row.object for row in fastprof.top(trace, from_="perfetto").rows] == [expected]

@@ -499,6 +499,34 @@ def test_what_is_counted_apart() -> None:
     assert found == {"counter-values": 2, "flows": 3, "other-events": 3}
 
 
+@pytest.mark.parametrize("args", ['"arg0":5', '"data":"00ff"', '"type":7', '"dims":[[1,2],[]]', '"a":null'])
+@pytest.mark.parametrize("first", ["ph", "args"])
+def test_arguments_of_a_complete_event_are_counted(args: str, first: str) -> None:
+    keys = f'"args":{{{args}}}', '"ph":"X"'
+    text = ",".join(keys if first == "args" else keys[::-1])
+    profile = f'[{{{text},"name":"f","ts":1,"dur":2,"pid":1,"tid":1}},{X}]'.encode()
+    found = fastprof.info(profile, from_="trace-event").not_representable.entries()
+    assert {entry["code"]: entry["count"] for entry in found} == {"event-arguments": 1}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ['"a\\x"', "nan", '"\\u12"', f"{'[' * 65}{']' * 65}", '"\\u0041\\n"', "[1,]", '{"a":1,}', "[ ]", "\n        {\t}"],
+)
+def test_values_that_are_read_in_two_ways(odd: str) -> None:
+    """An event with a plain value is read whole, others token by token, as are those without the rest of the text."""
+    event = f'{{"args":{{"v":{odd}}},"ph":"X","name":"g","ts":1,"dur":2,"pid":1,"tid":1}}'
+    for profile in (f"[{event}]", f"[{event}"):
+        assert sums(profile.encode()) == {"g": 2000}
+
+
+@pytest.mark.parametrize("bad", ["[1", "[1}", '{"a"}', '{"a":}', "[1 2]", '{"a":1 "b":2}', "[,]"])
+def test_arguments_that_are_not_json(bad: str) -> None:
+    event = f'{{"ph":"X","args":{{"v":{bad}}},"name":"g","ts":1,"dur":2,"pid":1,"tid":1}}'
+    with pytest.raises(FormatError):
+        sums(f"[{event},{X}]".encode())
+
+
 def test_ranks_become_labels(tmp_path: Path) -> None:
     for rank, dur in enumerate((2, 5)):
         (tmp_path / f"rank{rank}.json").write_text(f"[{X}]".replace('"dur":2', f'"dur":{dur}'))
