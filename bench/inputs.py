@@ -172,6 +172,63 @@ def perfetto(path: Path, nbytes: int, threads: int = 16) -> None:
             out.writelines(bursts)
 
 
+def kineto(path: Path, nbytes: int) -> None:
+    """A trace of PyTorch's profiler: operators and Python functions of a thread, kernels of two streams, flows."""
+    rng = random.Random(7)
+    kernels = [
+        f"void at::native::vectorized_elementwise_kernel<{i}, at::native::CUDAFunctor_add<float>>" for i in range(40)
+    ]
+    shapes = '"Input type": ["float", "float", ""], "Input Dims": [[32, 1024], [1024, 1024], []]'
+
+    def event(ph: str, cat: str, name: str, pid: int, tid: int, ts: int, rest: str) -> str:
+        ids = f'"ph": "{ph}", "cat": "{cat}", "name": "{name}", "pid": {pid}, "tid": {tid}'
+        return f'  {{\n    {ids},\n    "ts": {ts // 1000}.{ts % 1000:03},{rest}\n  }},\n'
+
+    def complete(cat: str, name: str, pid: int, tid: int, ts: int, dur: int, args: str) -> str:
+        rest = f' "dur": {dur // 1000}.{dur % 1000:03},\n    "args": {{\n      {args}\n    }}'
+        return event("X", cat, name, pid, tid, ts, rest)
+
+    with path.open("w") as out:
+        out.write('{\n  "schemaVersion": 1,\n  "baseTimeNanoseconds": 1725984384000000000,\n  "traceEvents": [\n')
+        now, n, free = 6148914691236517, 0, {7: 0, 20: 0}
+        while out.tell() < nbytes:
+            n, begin, stream = n + 1, now, 20 if rng.random() < 0.1 else 7
+            inner, now = begin + rng.randrange(500, 1500), begin + rng.randrange(9000, 19000)
+            at = max(now + 2000, free[stream])
+            free[stream] = at + rng.randrange(2000, 9000)
+            grid = f'"stream": {stream}, "correlation": {n}, "grid": [64, 1, 1], "block": [128, 1, 1]'
+            name = f"torch/nn/modules/module.py({rng.randrange(1500, 1620)}): forward"
+            out.write(complete("cuda_runtime", "cudaLaunchKernel", 1, 1, inner + 300, 3000, f'"correlation": {n}'))
+            out.write(event("s", "ac2g", "ac2g", 1, 1, inner + 300, f' "id": {n}'))
+            out.write(complete("cpu_op", f"aten::op{rng.randrange(60)}", 1, 1, inner, 6000, f'"Ev Idx": {n}, {shapes}'))
+            out.write(complete("python_function", name, 1, 1, begin, now - begin, f'"Python id": {n}, "Ev Idx": {n}'))
+            out.write(complete("kernel", rng.choice(kernels), 0, stream, at, free[stream] - at, grid))
+            out.write(event("f", "ac2g", "ac2g", 0, stream, at, f' "id": {n}, "bp": "e"'))
+            now += 500
+        out.write(event("i", "", "Record Window End", 1, 1, now, ' "s": "g"')[:-2] + "\n  ]\n}\n")
+
+
+def spans(path: Path, nbytes: int) -> None:
+    """A trace of asynchronous calls alone: up to 64 open at once, each with its own id."""
+    rng, ids, now = random.Random(7), 0, 0
+    open_: list[tuple[int, int]] = []
+    with path.open("w") as out:
+        out.write("[")
+        while out.tell() < nbytes:
+            now += rng.randrange(1, 2000)
+            if len(open_) < 64 and (not open_ or rng.random() < 0.5):
+                ph, ids = "b", ids + 1
+                open_.append((ids, rng.randrange(1000)))
+                id_, name = open_[-1]
+            else:
+                ph, (id_, name) = "e", open_.pop(rng.randrange(len(open_)))
+            out.write(
+                f'{{"cat":"request","name":"handler_{name}","ph":"{ph}","id":"0x{id_:x}","pid":1,"tid":1,'
+                f'"ts":{now // 1000}.{now % 1000:03}}},\n'
+            )
+        out.write(f'{{"ph":"i","name":"end","pid":1,"tid":1,"ts":{now // 1000 + 1}}}]')
+
+
 def recorded_xray(folder: Path, mb: int) -> Recording:
     """A log of `mb` MB or more by clang's runtime, of a small interpreter that computes Fibonacci numbers."""
     n = 24 + math.ceil(math.log(mb / 71, 1.618))  # fib(24) makes 72 MB

@@ -183,9 +183,10 @@ static int stack_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const 
     return node == FP_NO_ID || APPEND(s, FP_FIREFOX_STACKS, s->stacks, node) ? fp_no_memory(err) : 0;
 }
 
-enum { AHEAD = 16 }; /* rows */
+enum { AHEAD = 16, FAR_AHEAD = 64 }; /* rows */
 
-/* Loads the entry of the model's stacks for a row further on, if its prefix is known already. */
+/* Loads the entry of the model's stacks for a row further on, if its prefix is known already, whose number another row
+ * has loaded before. */
 static void prefetch_stack(struct fp_firefox_read *r, uint64_t i) {
     const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS), *frames = set_of(r, FP_FIREFOX_FRAMES);
     const int64_t *prefixes = r->windows[STACK_PREFIX].p, *numbers = r->windows[STACK_FRAME].p;
@@ -195,6 +196,13 @@ static void prefetch_stack(struct fp_firefox_read *r, uint64_t i) {
     const uint32_t row[FP_STACK_WIDTH] = {
         [FP_STACK_PARENT] = s->stacks[prefixes[i]], [FP_STACK_FRAME] = frames->frames[numbers[i]]};
     fp_table_prefetch(&r->model->stacks, fp_table_hash(row, FP_STACK_WIDTH));
+}
+
+static void prefetch_prefix(const struct fp_firefox_read *r, uint64_t i) {
+    const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
+    const int64_t *prefixes = r->windows[STACK_PREFIX].p;
+    if (r->windows[STACK_PREFIX].n && (uint64_t)prefixes[i] < s->n[FP_FIREFOX_STACKS])
+        __builtin_prefetch(&s->stacks[prefixes[i]]);
 }
 
 static int table_row(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err) {
@@ -272,8 +280,8 @@ static int sample_stacks(struct fp_firefox_read *r, uint32_t n, uint32_t *to, st
     const int64_t *stacks = next_of(r, FP_FIREFOX_IN_STACK);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t stack = FP_NO_ID, node = 0;
-        if (stacks && i + AHEAD < n && (uint64_t)stacks[i + AHEAD] < s->n[FP_FIREFOX_STACKS])
-            __builtin_prefetch(&s->stacks[stacks[i + AHEAD]]);
+        if (stacks && i + FAR_AHEAD < n && (uint64_t)stacks[i + FAR_AHEAD] < s->n[FP_FIREFOX_STACKS])
+            __builtin_prefetch(&s->stacks[stacks[i + FAR_AHEAD]]);
         if (stacks && look_up(r, stacks[i], FP_FIREFOX_STACKS, "the stack of a sample", &stack, err))
             return FP_E_MALFORMED;
         if (stack != FP_NO_ID && (node = leaf(r, stack)) == FP_NO_ID) return fp_no_memory(err);
@@ -435,6 +443,7 @@ static int table_rows(struct fp_firefox_read *r, uint64_t n, struct fp_err *err)
     for (uint64_t i = 0; i < n; i++) {
         for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++)
             if (r->windows[c].n) v[c] = r->windows[c].p[i];
+        if (is_stacks && i + FAR_AHEAD < n) prefetch_prefix(r, i + FAR_AHEAD);
         if (is_stacks && i + AHEAD < n) prefetch_stack(r, i + AHEAD);
         const int status = table_row(r, v, err);
         if (status) return status;
