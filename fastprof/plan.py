@@ -13,6 +13,7 @@ value types (bridges/sums/agree.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, product
 
 from fastprof import bridges, formats
@@ -444,14 +445,15 @@ def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None
 # ---- options ------------------------------------------------------------
 
 
-def known_options() -> list[Option[Any]]:
+@cache
+def known_options() -> tuple[Option[Any], ...]:
     """All options, each once, in the order of their owners."""
     found: dict[Option[Any], None] = {LENIENT: None, CORES: None}
     for operator in bridges.OPERATORS:
         found |= dict.fromkeys(operator.options)
     for f in formats.formats():
         found |= dict.fromkeys((*f.reads, *f.selects, *f.writes))
-    return [*found]
+    return (*found,)
 
 
 def reading_options() -> list[Option[Any]]:

@@ -145,7 +145,7 @@ static uint32_t id_of(const struct fp_groups *g, uint32_t pair) {
 static int way(struct fp_groups *g, uint32_t group, uint32_t kind, uint32_t id, struct fp_groups_way *to,
                uint32_t *known) {
     const struct fp_table *table = kind == STACKS ? &g->model->stacks : &g->model->lines;
-    const uint32_t outwards = kind == STACKS ? FP_STACK_PARENT : FP_LINE_OUTER;
+    const uint32_t outwards = kind == STACKS ? (uint32_t)FP_STACK_PARENT : (uint32_t)FP_LINE_OUTER;
     to->n = *known = 0;
     while (id) {
         const uint32_t pair = pair_of(g, group, kind, id);

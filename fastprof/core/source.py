@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fastprof.core.remote import Ranges
 
 WINDOW = 256 * 1024
+_LEAST = 16 * 1024
 _SHRUNK = "shrank while it was read"
 _FEW = 1 << 20  # decompressed bytes below which a thread does not pay
 _SEARCHED = 1 << 20  # bytes searched at a time
@@ -132,7 +133,8 @@ class Source:
             self.close()
             raise
 
-        self._window = bytearray(WINDOW)
+        # a small file gets a small window; files of /proc have size 0
+        self._window = bytearray(WINDOW if self.size is None else min(WINDOW, max(self.size + 1, _LEAST)))
         self.in_ = ffi.new("struct fp_in *")
         self._attach()
 

@@ -17,7 +17,7 @@ _MAPS_LINE = _RANGE + rb"\s++([-rwxps]{3,5}+)\s++([0-9a-fA-F]++)\s++[^\s:]++:\S+
 # the same as written by the kernel, which is most lines of most files
 _KERNELS_LINE = (
     rb"([0-9a-f]{1,16})-([0-9a-f]{1,16}) [r-][w-]([x-])[ps] ([0-9a-f]{1,16}) "
-    rb"[0-9a-f]++:[0-9a-f]++ \d++(?= |\n?$) *+([^$\r\n]*+)\n?$"
+    rb"[0-9a-f]++:[0-9a-f]++ \d++(?= |\n) *+([^$\r\n]*+)\n"
 )
 # 0x8048000-0x8049000: r-xp /path (@1000) 1a2b3c
 _BRIEF_LINE = _RANGE + rb"(?:\s++([-rwxps]{3,5}+)(?=\s)|(?!\s++[-rwxps]{3,5}+\s))\s++(\S.*+)$"
@@ -32,32 +32,40 @@ _LIMIT = 1 << 64
 
 
 class MappedObject(NamedTuple):
-    """The addresses [start, limit) hold `path` from byte `offset` on; `executable` from the line's flags."""
+    """The addresses [start, limit) hold `path` from byte `offset` on."""
 
     start: int
     limit: int
     offset: int
     path: bytes
     build_id: bytes = b""
-    executable: bool = True
 
 
 class MapsText:
-    """Reads the list of mapped objects line by line.  `unknown` counts lines that are not understood."""
+    """Reads the list of mapped objects; keeps those with code.  `unknown` counts lines that are not understood."""
 
     def __init__(self) -> None:
         self.objects: list[MappedObject] = []
         self.unknown = 0
         self._variables: dict[bytes, bytes] = {}
-        self._match: Callable[[bytes], re.Match[bytes] | None] = re.compile(_KERNELS_LINE).match
+        self._match: Callable[[bytes, int], re.Match[bytes] | None] = re.compile(_KERNELS_LINE).match
+
+    def lines(self, text: bytes) -> int:
+        """Read lines as the kernel writes them, up to the first other one; returns their length."""
+        at = 0
+        while m := self._match(text, at):
+            start, limit, executable, offset, path = m.groups()
+            if start >= limit or len(start) != len(limit):
+                break  # to compare numbers
+            if executable == b"x":
+                path = path.strip().removesuffix(b" (deleted)")
+                self.objects.append(MappedObject(int(start, 16), int(limit, 16), int(offset, 16), path))
+            at = m.end()
+        return at
 
     def line(self, line: bytes) -> None:
-        if m := self._match(line):
-            start, limit, offset = int(m[1], 16), int(m[2], 16), int(m[4], 16)
-            if start < limit:
-                path = m[5].strip().removesuffix(b" (deleted)")
-                self.objects.append(MappedObject(start, limit, offset, path, b"", m[3] == b"x"))
-                return
+        if self.lines(line):
+            return
         line = line.rstrip(b"\r\n")
         if not line.strip():
             return
@@ -71,16 +79,12 @@ class MapsText:
             return
         if values:
             line = re.sub(_VARIABLE, lambda m: self._variables.get(m[1], m[0]), line)
-        found = self._parse(line)
-        if found is None and (prefix := re.search(_LOG_PREFIX, line)):
-            found = self._parse(line[prefix.end() :])
-        if found is None:
-            self.unknown += 1
-        else:
-            self.objects.append(found)
+        if not self._add(line):
+            prefix = re.search(_LOG_PREFIX, line)
+            self.unknown += not (prefix and self._add(line[prefix.end() :]))
 
-    @staticmethod
-    def _parse(line: bytes) -> MappedObject | None:
+    def _add(self, line: bytes) -> bool:
+        """Whether the line is understood."""
         build_id = b""
         if m := re.match(_MAPS_LINE, line):
             start, limit, permissions, offset, path = m.groups()
@@ -88,14 +92,16 @@ class MapsText:
             start, limit, permissions, path = m.groups()
             path, offset, build_id = _split_brief(path)
         else:
-            return None
+            return False
         if max(map(len, (start, limit, offset or b""))) > 64:
-            return None
+            return False
         numbers = int(start, 16), int(limit, 16), int(offset or b"0", 16)
         if max(numbers) >= _LIMIT or numbers[0] >= numbers[1]:
-            return None
-        path = (path or b"").strip().removesuffix(b" (deleted)")
-        return MappedObject(*numbers, path, build_id, permissions is None or b"x" in permissions)
+            return False
+        if permissions is None or b"x" in permissions:
+            path = (path or b"").strip().removesuffix(b" (deleted)")
+            self.objects.append(MappedObject(*numbers, path, build_id))
+        return True
 
 
 def _split_brief(text: bytes) -> tuple[bytes, bytes, bytes]:
@@ -111,12 +117,12 @@ def _split_brief(text: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:
-    """The executable objects in pprof's form: neighbours joined, the program itself first.
+    """The objects in pprof's form: neighbours joined, the program itself first.
 
     A program linked to 0x400000 whose headers lie in a segment before its code
     is widened to begin there, so that run-time and link-time addresses agree.
     """
-    joined = _join(m for m in objects if m.executable)
+    joined = _join(objects)
     for i, m in enumerate(joined):
         if m.path and not m.path.startswith(b"[") and not re.search(_SHARED_OBJECT, m.path):
             joined[0], joined[i] = joined[i], joined[0]

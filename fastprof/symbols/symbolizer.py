@@ -115,18 +115,22 @@ class Mappings:
 
     def find(self, address: int) -> int | None:
         """The index of the mapping an address belongs to, or None."""
+        return self.around(address)[0]
+
+    def around(self, address: int) -> tuple[int | None, int, int]:
+        """The same, and a range of addresses around this one that all belong to it."""
         at = bisect.bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._reach[at]:
-            return None
+            return None, address, address + 1
         nearest = self._order[at]
-        if address < self._limit[nearest]:
-            return nearest
+        if address < (limit := self._limit[nearest]):
+            return nearest, self._starts[at], min([limit, *self._starts[at + 1 : at + 2]])
         # not in the nearest range, but perhaps in a wider one that starts earlier (a catch-all 0..2**64-1)
         if self._covers is None:
             self._covers = self._cover()
         bounds, first = self._covers
         found = first[bisect.bisect_right(bounds, address) - 1]
-        return None if found < 0 else found
+        return None if found < 0 else found, address, address + 1
 
     def _cover(self) -> tuple[list[int], list[int]]:
         """Addresses, sorted, and the first mapping between each and the next, -1 if none."""
@@ -163,6 +167,18 @@ def link_address(names: Names, address: int, mapping: Mapping) -> int | None:
     if mapping.from_base:
         return names.relative_to_link(address - mapping.start + mapping.offset)
     return names.link_address(address, mapping.start, mapping.offset)
+
+
+def _links(
+    names: Names | None, mapping: Mapping, positions: Sequence[int], addresses: Sequence[int]
+) -> dict[int, int | None]:
+    """By position: the link-time address of the address there."""
+    if names is None:
+        return dict.fromkeys(positions)
+    if mapping.from_base:
+        return {at: link_address(names, addresses[at], mapping) for at in positions}
+    to_link, start, offset = names.link_address, mapping.start, mapping.offset
+    return {at: to_link(addresses[at], start, offset) for at in positions}
 
 
 def _is_padding(chain: Sequence[Symbol]) -> bool:
@@ -211,8 +227,12 @@ class Symbolizer:
         pairs = zip(addresses, returns, strict=True)
         wanted = [address - 1 if flag and address else address for address, flag in pairs]
         places: dict[int | None, list[int]] = {}
+        first = last = 0
         for at, address in enumerate(wanted):
-            places.setdefault(self.mappings.find(address), []).append(at)
+            if not first <= address < last:  # neighbours mostly belong to the same mapping
+                index, first, last = self.mappings.around(address)
+                positions = places.setdefault(index, [])
+            positions.append(at)
         for index, positions in places.items():
             if index is None:
                 for at in positions:
@@ -220,7 +240,7 @@ class Symbolizer:
                 continue
             mapping = self.mappings[index]
             names, reason = self.object_of(index)
-            links = {at: link_address(names, wanted[at], mapping) if names else None for at in positions}
+            links = _links(names, mapping, positions, wanted)
             inside = {at: link for at, link in links.items() if link is not None}
             for at in links.keys() - inside if len(inside) < len(links) else ():
                 self._fail(wanted[at], mapping.path, reason or "address outside of the object's segments")

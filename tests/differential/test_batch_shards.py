@@ -1,4 +1,5 @@
-"""The recipes of docs/batch.md for many machines: on a Slurm of one node, with GNU parallel and xargs.
+"""The recipes of docs/batch.md for many machines: on a Slurm of one node, with GNU parallel and xargs; the commands of
+those for Kubernetes and Ray, without them.
 
 Each file is converted once.
 """
@@ -6,19 +7,23 @@ Each file is converted once.
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import fastprof
+from fastprof.cli import main
 from fastprof.verbs.batch.manifest import FOLDER
 from tests.differential.peers import need
 from tests.support.paths import CORPUS, REPO
@@ -144,6 +149,41 @@ def test_slurm(slurm: dict[str, str], tmp_path: Path) -> None:
     )
     assert again.returncode == 0
     assert_each_was_done_once(tmp_path / "out", 8)
+
+
+def test_kubernetes(tmp_path: Path) -> None:
+    """The command of each pod, of two instead of eight."""
+    dumps(tmp_path / "dumps")
+    fastprof.batch_plan(tmp_path / "dumps", tmp_path / "plan")
+    command = " ".join(recipe("kind: Job").partition("- exec ")[2].split())
+    command = command.replace("s3://profiles/dumps.plan", "dumps.plan").replace("s3://profiles/out/", "/data/out")
+    assert command.endswith('--shard "$((JOB_COMPLETION_INDEX + 1))/8"')
+    for index, code in (("0", 1), ("1", 0)):
+        command_of_two = adapted(command.replace("/8", "/2"), tmp_path)
+        environment = os.environ | {"JOB_COMPLETION_INDEX": index}
+        subprocess.run(["sh", "-c", command_of_two], cwd=REPO, env=environment, check=True, capture_output=True)
+        assert main(["batch", "status", str(tmp_path / "out")]) == code
+    assert_each_was_done_once(tmp_path / "out", 2)
+
+
+def test_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for Ray, which only sends arguments and results through pickle."""
+
+    class Task:
+        def __init__(self, function: Callable[..., Any]) -> None:
+            self.function = function
+
+        def remote(self, *arguments: Any) -> bytes:
+            return pickle.dumps(self.function(*pickle.loads(pickle.dumps(arguments))))
+
+    ray = SimpleNamespace(remote=lambda **_: Task, get=lambda done: [*map(pickle.loads, done)])
+    monkeypatch.setitem(sys.modules, "ray", ray)  # type: ignore[arg-type]
+    monkeypatch.chdir(dumps(tmp_path / "dumps").parent)
+    blocks = re.findall(r"^```python\n(.*?)^```$", (REPO / "docs/batch.md").read_text(), re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    exec(next(block for block in blocks if "import ray" in block), names)
+    assert [record["status"] for record in names["records"]] == ["ok"] * 60
+    assert len([*(tmp_path / "out").glob("*.prof.callgrind")]) == 60
 
 
 def test_parallel(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.chains import Chains
 
 _WIDTH = lib.FP_FRAME_WIDTH
+_MAPPING = lib.FP_MAPPING_WIDTH
 _LATEST = 4096
 _AT_ONCE = 1 << 16  # mappings passed to a symbolizer at a time: they become Python objects
 
@@ -161,8 +162,11 @@ class _Names:
         """Assign each new mapping to the last process, or to a new process if it overlaps a mapping there."""
         model, taken = self._model, self._taken
         new: list[Mapping] = []
-        for i in range(len(self._process_of), model.count("mappings")):
-            object_id, start_low, start_high, limit_low, limit_high, low, high, flags = model.row("mappings", i)
+        known, mappings = len(self._process_of), model.c.mappings
+        words = ffi.buffer(mappings.words + known * _MAPPING, (mappings.n - known) * _MAPPING * 4)[:]
+        for object_id, start_low, start_high, limit_low, limit_high, low, high, flags in struct.iter_unpack(
+            "=8I", words
+        ):
             start, limit = start_low | start_high << 32, limit_low | limit_high << 32
             if taken.overlap(start, limit) or not self._symbolizers:
                 self._add(new)

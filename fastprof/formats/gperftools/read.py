@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SIGNAL_FUNCTIONS = (
     b"ProfileData::Add|ProfileData::prof_handler|CpuProfiler::prof_handler|__pthread_sighandler|__restore"
 )
+_LINES = 16 << 10  # bytes of lines to read at once
 _VALUE_TYPES = [ValueType("samples", "count"), ValueType("cpu", "nanoseconds")]
 
 
@@ -117,6 +118,13 @@ class GperftoolsReader(Reader):
     def _records(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         g = self._g
         while (status := int(lib.fp_gperftools_feed(g, in_, err))) == lib.FP_ASK and g.line_n:
+            if not g.java:
+                # no header of a forked process looks like these lines; a limit, because other lines may alternate
+                text = ffi.buffer(in_.p + in_.pos, min(in_.n - in_.pos, _LINES))[:]
+                if n := self._maps.lines(text):
+                    in_.pos += n
+                    self._cut_text = False
+                    continue
             line = ffi.buffer(in_.p + in_.pos, g.line_n)[:]
             in_.pos += g.line_n
             text = line.rstrip(b"\0")  # zeros may follow it
