@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "archive/time.h"
+#include "core/array.h"
 
 enum { N_FIXED = FP_TIME_POOLS + FP_TIME_PHASES };
 
@@ -37,13 +38,18 @@ struct bit_out {
     unsigned n;
 };
 
-static void bits_put(struct bit_out *o, uint64_t v, unsigned n) {
+/* Writes whole bytes. */
+static void bits_flush(struct bit_out *o) {
+    for (; o->n >= 8; o->n -= 8, o->acc >>= 8) fp_archive_byte(o->b, (uint8_t)o->acc);
+}
+
+static inline void bits_put(struct bit_out *o, uint64_t v, unsigned n) {
     while (n) {
+        if (o->n > 32) bits_flush(o);
         unsigned take = n < 32 ? n : 32;
         o->acc |= (v & (((uint64_t)1 << take) - 1)) << o->n;
         o->n += take;
-        for (; o->n >= 8; o->n -= 8, o->acc >>= 8) fp_archive_byte(o->b, (uint8_t)o->acc);
-        v = take < 64 ? v >> take : 0;
+        v >>= take;
         n -= take;
     }
 }
@@ -160,24 +166,26 @@ static void accumulate(struct model *m) {
 
 enum { HAS_JITTER = 1 << 15, N_HASHED = 1 << FP_TIME_HASH_BITS };
 enum { LEAST_ROWS = 32 }; /* minimum of a key with a separate table */
+enum { AHEAD = 16 };      /* rows by which places are prefetched */
 
-/* The encoder's state for a chunk's rows. */
-struct work {
+/* The encoder's state for a chunk's rows.  Its arrays stay for later chunks. */
+struct fp_archive_time_enc {
     uint16_t *symbols;  /* per row: the step's symbol */
     uint16_t *jitters;  /* per row: jitter symbol, its context << 2, and HAS_JITTER; 0 = none */
     uint32_t *hashed;   /* per row: key and history hashed, or N_HASHED for a row without a function */
     uint16_t *table_of; /* per row: the table of the step's symbol */
-    uint32_t *sorted;   /* rows by key */
-    uint32_t *start;    /* per key: its first row in `sorted`; one more at the end */
+    uint32_t *sorted;   /* rows by key, as table << 16 | symbol, so that keys are visited without looking up rows */
+    uint32_t *start;    /* per key: its first row in `sorted`; one more at the end.  Then its new table, or 0 */
     uint32_t *hist;     /* FP_TIME_SYMBOLS counts for each table */
     struct model *models;
     uint32_t n_models;
+    uint32_t cap_rows, cap_keys, cap_tables, cap_models;
     uint32_t jitter_hist[FP_TIME_PHASES][4];
 };
 
 /* The steps of all rows, their jitter, and the raw bits of both. */
-static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
-                      struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits,
+static void symbolize(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread,
+                      uint32_t n, struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits,
                       struct bit_out *bits) {
     const double steps = 4294967296.0 / (double)q; /* steps per tick */
     uint64_t whole = q >> 32;
@@ -260,13 +268,16 @@ static int by_key(const void *a, const void *b) {
 }
 
 /* Sorts rows by key; keys of n_keys and more are left out. */
-static void sort_rows(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys) {
+static void sort_rows(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n, uint32_t n_keys) {
     memset(w->start, 0, ((size_t)n_keys + 2) * sizeof *w->start);
     for (uint32_t i = 0; i < n; i++)
         if (key[i] < n_keys) w->start[key[i] + 2]++;
     for (uint32_t k = 2; k < n_keys + 2; k++) w->start[k] += w->start[k - 1];
-    for (uint32_t i = 0; i < n; i++) /* moves start[k + 1] from the beginning of key k to its end */
-        if (key[i] < n_keys) w->sorted[w->start[key[i] + 1]++] = i;
+    for (uint32_t i = 0; i < n; i++) { /* moves start[k + 1] from the beginning of key k to its end */
+        const uint32_t soon = key[i + AHEAD < n ? i + AHEAD : i]; /* its place is in no near cache yet */
+        if (soon < n_keys) __builtin_prefetch(&w->sorted[w->start[soon + 1]], 1);
+        if (key[i] < n_keys) w->sorted[w->start[key[i] + 1]++] = (uint32_t)w->table_of[i] << 16 | w->symbols[i];
+    }
 }
 
 /* The bits, in sixteenths, that each symbol takes with a table's counts as frequencies. */
@@ -277,9 +288,21 @@ static void costs_of(const uint32_t *hist, uint16_t *cost) {
         cost[s] = (uint16_t)(hist[s] ? log2_16(total) - log2_16(hist[s]) : 0);
 }
 
+/* Moves rows to the tables of their keys, which `start` has. */
+static void use_tables(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n, uint32_t n_keys) {
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t table = key[i] < n_keys ? w->start[key[i]] : 0;
+        if (!table) continue;
+        w->hist[(size_t)w->table_of[i] * FP_TIME_SYMBOLS + w->symbols[i]]--;
+        w->hist[(size_t)table * FP_TIME_SYMBOLS + w->symbols[i]]++;
+        w->table_of[i] = (uint16_t)table;
+    }
+}
+
 /* Gives a key a separate table if that takes fewer bits than the tables that its rows use now; at most `most` keys,
  * those that save most.  Appends their list to `out`. */
-static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most, struct fp_buf *out) {
+static int choose(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most,
+                  struct fp_buf *out) {
     if (n < LEAST_ROWS) { /* the arrays below are large, chunks may be small */
         fp_archive_varint(out, 0);
         return 0;
@@ -298,8 +321,8 @@ static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_ke
         if (rows < LEAST_ROWS) continue;
         int64_t gain = 0;
         for (uint32_t j = from; j < to; j++) {
-            uint32_t i = w->sorted[j], s = w->symbols[i];
-            gain += cost[(size_t)w->table_of[i] * FP_TIME_SYMBOLS + s];
+            uint32_t table = w->sorted[j] >> 16, s = w->sorted[j] & 0xffff;
+            gain += cost[(size_t)table * FP_TIME_SYMBOLS + s];
             if (!hist[s]++) used[n_used++] = (uint16_t)s;
         }
         gain -= 16 * (24 + 18 * (int64_t)n_used);
@@ -315,24 +338,19 @@ static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_ke
         n_choices = most;
         qsort(choices, n_choices, sizeof *choices, by_key);
     }
-    uint32_t *grown = realloc(w->hist, (size_t)(w->n_models + n_choices) * FP_TIME_SYMBOLS * sizeof *grown);
-    if (!grown) goto out;
-    w->hist = grown;
-    memset(w->hist + (size_t)w->n_models * FP_TIME_SYMBOLS, 0, (size_t)n_choices * FP_TIME_SYMBOLS * sizeof *grown);
+    if (fp_array_room(&w->hist, &w->cap_tables, (uint64_t)w->n_models + n_choices, FP_TIME_SYMBOLS * sizeof *w->hist))
+        goto out;
+    memset(w->hist + (size_t)w->n_models * FP_TIME_SYMBOLS, 0, (size_t)n_choices * FP_TIME_SYMBOLS * sizeof *w->hist);
     fp_archive_varint(out, n_choices);
     uint32_t next = 0;
+    memset(w->start, 0, (size_t)n_keys * sizeof *w->start);
     for (uint32_t c = 0; c < n_choices; c++) {
         uint32_t k = choices[c].key;
-        for (uint32_t j = w->start[k]; j < w->start[k + 1]; j++) {
-            uint32_t i = w->sorted[j], s = w->symbols[i];
-            w->hist[(size_t)w->table_of[i] * FP_TIME_SYMBOLS + s]--;
-            w->table_of[i] = (uint16_t)w->n_models;
-            w->hist[(size_t)w->n_models * FP_TIME_SYMBOLS + s]++;
-        }
+        w->start[k] = w->n_models++;
         fp_archive_varint(out, k - next);
         next = k + 1;
-        w->n_models++;
     }
+    if (n_choices) use_tables(w, key, n, n_keys);
     status = 0;
 out:
     free(choices);
@@ -356,7 +374,7 @@ static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symb
 
 /* Codes all rows.  Two coders, one of steps and one of jitters, write to the same words.  They go backwards through the
  * rows, so that the reader can go forwards. */
-static int emit(const struct work *w, uint32_t n, struct fp_buf *words) {
+static int emit(const struct fp_archive_time_enc *w, uint32_t n, struct fp_buf *words) {
     size_t most = (size_t)n * 4 + 8; /* at most 2 symbols a row and 16 bits a symbol */
     if (fp_buf_reserve(words, most)) return FP_E_NOMEM;
     uint8_t *end = words->p + words->n + most, *to = end;
@@ -377,9 +395,9 @@ static int emit(const struct work *w, uint32_t n, struct fp_buf *words) {
     return 0;
 }
 
-static int encode(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
-                  uint32_t n_keys, struct fp_archive_time_at *at, struct fp_buf *tables, struct fp_buf *words,
-                  struct fp_buf *bits) {
+static int encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread,
+                  uint32_t n, uint32_t n_keys, struct fp_archive_time_at *at, struct fp_buf *tables,
+                  struct fp_buf *words, struct fp_buf *bits) {
     int jitter;
     uint64_t q = find_step(time, thread, n, &jitter), limits[2];
     find_limits(time, thread, n, q, limits);
@@ -390,6 +408,7 @@ static int encode(struct work *w, const uint64_t *time, const uint32_t *key, con
     fp_archive_varint(tables, limits[1]);
     struct bit_out raw = {bits, 0, 0};
     symbolize(w, time, key, thread, n, at, q, jitter, limits, &raw);
+    bits_flush(&raw);
     if (raw.n) fp_archive_byte(bits, (uint8_t)raw.acc);
 
     w->n_models = N_FIXED;
@@ -400,8 +419,7 @@ static int encode(struct work *w, const uint64_t *time, const uint32_t *key, con
     if (choose(w, key, n, n_keys, FP_TIME_TABLES / 2, tables) ||
         choose(w, w->hashed, n, N_HASHED, FP_TIME_TABLES / 2, tables))
         return FP_E_NOMEM;
-    w->models = calloc(w->n_models, sizeof *w->models);
-    if (!w->models) return FP_E_NOMEM;
+    if (fp_array_room(&w->models, &w->cap_models, w->n_models, sizeof *w->models)) return FP_E_NOMEM;
     for (uint32_t p = 0; p < FP_TIME_PHASES; p++)
         memcpy(w->hist + (size_t)(FP_TIME_POOLS + p) * FP_TIME_SYMBOLS, w->jitter_hist[p], sizeof w->jitter_hist[p]);
     for (uint32_t t = 0; t < w->n_models; t++) {
@@ -413,37 +431,50 @@ static int encode(struct work *w, const uint64_t *time, const uint32_t *key, con
     return emit(w, n, words);
 }
 
-int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
-                           uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
-                           struct fp_buf *bits) {
-    if (!n) return 0;
-    int status = FP_E_NOMEM;
-    uint32_t most_keys = n_keys > N_HASHED ? n_keys : N_HASHED;
-    struct fp_archive_time_at *at = calloc((size_t)n_threads + 1, sizeof *at);
-    struct work *w = calloc(1, sizeof *w);
-    if (!at || !w) goto out;
-    w->symbols = malloc(n * sizeof *w->symbols);
-    w->jitters = malloc(n * sizeof *w->jitters);
-    w->hashed = malloc(n * sizeof *w->hashed);
-    w->table_of = malloc(n * sizeof *w->table_of);
-    w->sorted = malloc(n * sizeof *w->sorted);
-    w->start = malloc(((size_t)most_keys + 2) * sizeof *w->start);
-    w->hist = calloc((size_t)N_FIXED * FP_TIME_SYMBOLS, sizeof *w->hist);
-    if (!w->symbols || !w->jitters || !w->hashed || !w->table_of || !w->sorted || !w->start || !w->hist) goto out;
-    status = encode(w, time, key, thread, n, n_keys, at, tables, words, bits);
-    if (tables->failed || words->failed || bits->failed) status = FP_E_NOMEM;
-out:
-    if (w) {
-        free(w->symbols);
-        free(w->jitters);
-        free(w->hashed);
-        free(w->table_of);
-        free(w->sorted);
-        free(w->start);
-        free(w->hist);
-        free(w->models);
-    }
+struct fp_archive_time_enc *fp_archive_time_enc_new(void) {
+    return calloc(1, sizeof(struct fp_archive_time_enc));
+}
+
+void fp_archive_time_enc_free(struct fp_archive_time_enc *w) {
+    if (!w) return;
+    free(w->symbols);
+    free(w->jitters);
+    free(w->hashed);
+    free(w->table_of);
+    free(w->sorted);
+    free(w->start);
+    free(w->hist);
+    free(w->models);
     free(w);
+}
+
+/* Makes room for n rows and their keys, and clears all counts.  0 or FP_E_NOMEM. */
+static int begin(struct fp_archive_time_enc *w, uint32_t n, uint32_t n_keys) {
+    uint32_t cap = w->cap_rows, same[4] = {cap, cap, cap, cap};
+    if (fp_array_room(&w->symbols, &cap, n, sizeof *w->symbols) ||
+        fp_array_room(&w->jitters, &same[0], cap, sizeof *w->jitters) ||
+        fp_array_room(&w->hashed, &same[1], cap, sizeof *w->hashed) ||
+        fp_array_room(&w->table_of, &same[2], cap, sizeof *w->table_of) ||
+        fp_array_room(&w->sorted, &same[3], cap, sizeof *w->sorted))
+        return FP_E_NOMEM;
+    w->cap_rows = cap;
+    const uint32_t most = n_keys > N_HASHED ? n_keys : N_HASHED;
+    if (fp_array_room(&w->start, &w->cap_keys, (uint64_t)most + 2, sizeof *w->start) ||
+        fp_array_room(&w->hist, &w->cap_tables, N_FIXED, FP_TIME_SYMBOLS * sizeof *w->hist))
+        return FP_E_NOMEM;
+    memset(w->hist, 0, (size_t)N_FIXED * FP_TIME_SYMBOLS * sizeof *w->hist);
+    memset(w->jitter_hist, 0, sizeof w->jitter_hist);
+    return 0;
+}
+
+int fp_archive_time_encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key,
+                           const uint32_t *thread, uint32_t n, uint32_t n_keys, uint32_t n_threads,
+                           struct fp_buf *tables, struct fp_buf *words, struct fp_buf *bits) {
+    if (!n) return 0;
+    struct fp_archive_time_at *at = calloc((size_t)n_threads + 1, sizeof *at);
+    int status = FP_E_NOMEM;
+    if (at && !begin(w, n, n_keys)) status = encode(w, time, key, thread, n, n_keys, at, tables, words, bits);
+    if (tables->failed || words->failed || bits->failed) status = FP_E_NOMEM;
     free(at);
     return status;
 }

@@ -64,6 +64,7 @@ struct fp_archive_timeline {
     uint32_t n_functions, n_threads; /* ids seen are below these */
     uint32_t *key; /* for each row the context of its time.  decoder: rows of the batch, encoder: of the chunk */
     /* encoder: for each row of the chunk its time and thread */
+    struct fp_archive_time_enc *written;
     uint64_t *time;
     uint32_t *row_thread;
     uint32_t keys_cap, rows_cap;
@@ -87,6 +88,7 @@ void fp_archive_timeline_free(struct fp_archive_timeline *s) {
     free(s->time);
     free(s->key);
     free(s->row_thread);
+    fp_archive_time_enc_free(s->written);
     fp_archive_time_dec_free(s->times);
     free(s);
 }
@@ -308,8 +310,9 @@ int fp_archive_timeline_put(struct fp_archive_encoder *e, const struct fp_batch 
 int fp_archive_timeline_flush(struct fp_archive_encoder *e) {
     struct fp_archive_timeline *s = e->timeline;
     end_run(e);
-    int status = fp_archive_time_encode(s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4, s->n_threads,
-                                        &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
+    if (!s->written && !(s->written = fp_archive_time_enc_new())) return FP_E_NOMEM;
+    int status = fp_archive_time_encode(s->written, s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4,
+                                        s->n_threads, &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
     restart(s);
     return status;
 }
