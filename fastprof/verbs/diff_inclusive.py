@@ -34,7 +34,7 @@ class Inclusive:
         ]
         self._sums: list[memoryview] = []  # by run, then by function
         self._pairs: Pairs | None = None
-        self._weights: list[Fraction] = []
+        self._weights: Sequence[Fraction | int] = []
 
     def rows(self, pipeline: plan.Pipeline, compared: Callable[[Iterator[Batch]], Iterator[Batch]]) -> Iterator[Batch]:
         """The rows of a pipeline as a graph, with at least one row for each function.  `compared`: as for Costs."""
@@ -45,7 +45,7 @@ class Inclusive:
         """Count functions of the old side as their counterparts."""
         self._pairs = pairs
 
-    def end(self, value: str, weights: Sequence[Fraction]) -> Inclusive | None:
+    def end(self, value: str, weights: Sequence[Fraction | int]) -> Inclusive | None:
         """Compute the costs of both sides from the `weights` of the runs, after the last row.
 
         None: inclusive costs are unknown in the value type of this name.
@@ -56,7 +56,7 @@ class Inclusive:
             return None
         for costs in self._costs:
             costs.end()
-        self._weights = [*weights]
+        self._weights = weights
         for run, costs in enumerate(self._costs):
             functions = by_function(costs.seen, self._model)
             if self._pairs is not None and run < self._n_old:

@@ -9,7 +9,6 @@ A side is one profile, or several runs.  Each run has its own columns, from whic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fractions import Fraction
 from functools import partial
 from itertools import chain
 
@@ -22,7 +21,7 @@ from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.agree import Agreement
 from fastprof.bridges.sums.heaps import Heaps
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.log import Log
@@ -40,6 +39,9 @@ from fastprof.verbs.groups import Groups, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.scaling import Side, Weights, in_integers
 from fastprof.verbs.significance import welch
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # Rows grouped by these have no position, so they are in the file of their function.
 _IN_OWN_FILE = ("function", "file", "object")
@@ -284,9 +286,7 @@ class Both(Input):
             costs = [one.get(e, 0) for one in sums]
             of = weights.of(e)
             sides = [
-                _rounded(
-                    sum((costs[run] * of[run] for run in range(self._n_runs) if self._side(run) == side), Fraction())
-                )
+                _rounded(sum(costs[run] * of[run] for run in range(self._n_runs) if self._side(run) == side))
                 for side in (0, 1)
             ]
             values.append(Value(event.name, event.unit, sides[0], sides[1]))
@@ -416,9 +416,9 @@ def _named(model: Model, batch: Batch, names: set[int]) -> list[int]:
     return [i for i, function in enumerate(batch["function"]) if model.row("functions", function)[2] in names]
 
 
-def _rounded(cost: Fraction) -> int:
+def _rounded(cost: Fraction | int) -> int:
     """Round to the nearest integer, halves away from 0."""
-    size = int(abs(cost) + Fraction(1, 2))
+    size = (2 * abs(cost.numerator) + cost.denominator) // (2 * cost.denominator)
     return size if cost >= 0 else -size
 
 

@@ -8,16 +8,18 @@ diff week.prof day.prof --base-of 7       week / 7 against day
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from math import lcm
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.log import Log
 from fastprof.core.model import Part, ValueType
 from fastprof.core.options import Option, Options, Text, Whole
 from fastprof.core.words import Message
 from fastprof.verbs.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 NORMALIZE: Option[str | None] = Option(
     "normalize",
@@ -65,7 +67,7 @@ class Weights:
 
     def __init__(self, runs: Sequence[Side], n_old: int, events: Sequence[ValueType], options: Options) -> None:
         self._runs, self._n_old, self._events = runs, n_old, events
-        self._how, self._base_of = options[NORMALIZE], options[BASE_OF]
+        self._options, self._how, self._base_of = options, options[NORMALIZE], options[BASE_OF]
         self._measured: dict[int, list[Fraction]] = {}
 
     @staticmethod
@@ -73,8 +75,10 @@ class Weights:
         """Whether any weight may be other than 1."""
         return n_runs > 2 or options[NORMALIZE] is not None or options[BASE_OF] != 1
 
-    def of(self, event: int) -> list[Fraction]:
+    def of(self, event: int) -> Sequence[Fraction | int]:
         """The weight of each run; weighted costs of a side add up to its mean."""
+        if not self.needed(len(self._runs), self._options):
+            return [1] * len(self._runs)
         n_old, n_new = self._n_old, len(self._runs) - self._n_old
         return [
             factor / (n_old * self._base_of if run < n_old else n_new) for run, factor in enumerate(self.scale(event))
@@ -82,6 +86,8 @@ class Weights:
 
     def scale(self, event: int) -> list[Fraction]:
         """The scale of each run, without dividing by the number of runs."""
+        from fractions import Fraction
+
         if self._how is None:
             return [Fraction(1)] * len(self._runs)
         key = event if self._how == "total" else -1
@@ -127,7 +133,7 @@ class Weights:
             log.warn(REPORTED["other-number"], old=f"{inputs[0]:,g}", new=f"{inputs[1]:,g}")
 
 
-def in_integers(weights: Sequence[Fraction]) -> tuple[list[int], int]:
+def in_integers(weights: Sequence[Fraction | int]) -> tuple[list[int], int]:
     """Weights as integers and their common divisor, below 2^62; rounded if they do not fit."""
     divisor = lcm(*(weight.denominator for weight in weights))
     factors = [int(weight * divisor) for weight in weights]
