@@ -27,7 +27,16 @@ from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import is_url, shown
 from fastprof.core.words import Message
 from fastprof.formats.archive import cbor as archive_cbor
-from fastprof.formats.archive.index import Archive, Key, codec_of, load_at, read_bases, read_header, read_stored
+from fastprof.formats.archive.index import (
+    Archive,
+    Key,
+    codec_of,
+    load_at,
+    read_base_header,
+    read_bases,
+    read_header,
+    read_stored,
+)
 from fastprof.formats.archive.sections import (
     BASED,
     BASES,
@@ -183,6 +192,9 @@ class Adding:
         """
         known = {(view, type_, rank) for view, type_, rank, _ in base["added"]}
 
+        def base_here(offset: int) -> int:  # the bases of a piece are sections of this store
+            return read_base_header(self._source, offset).offset
+
         def is_late(key: Key) -> bool:
             return key in self._bases.added and key not in known and self._bases.before(key) is None
 
@@ -191,16 +203,9 @@ class Adding:
                 piece = archive.member(archive.chosen(source)[0])
             self._check_name(piece.name, replace)
             with located(path), self._whole_or_not():
-                # the bases of a piece are sections of this store
-                copied = self._copied(source, codec_of(self._source), piece, self._checked_base, is_late)
+                copied = self._copied(source, codec_of(self._source), piece, base_here, is_late)
                 shared = self._shared(copied)
             self._take(copied, shared)
-
-    def _checked_base(self, offset: int) -> int:
-        """Check that a section of this store may be a base; returns its offset.  Errors: SectionError."""
-        if read_header(self._source, offset).flags & BASED:
-            raise SectionError(offset, "a base section refers to another base")
-        return offset
 
     def copy(self, source: Source, member: Member, moved: dict[int, int]) -> None:
         """Add a member of another store.  `moved` maps offsets in that store to offsets in this one, and is updated.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import Key, payload, read_header
+from fastprof.formats.archive.index import Key, payload, read_base_header, read_header
 from fastprof.formats.archive.sections import BASED, DIFFERENCE, ROWS, SHARED, TABLES, Codec, Member, SectionError
 from fastprof.formats.archive.shared import united
 from fastprof.formats.archive.write import BaseOf
@@ -66,17 +66,15 @@ class Bases:
 
     def _is_usable(self, offset: int) -> bool:
         try:
-            if read_header(self._source, offset).flags & BASED:
-                return False
             self._payload(offset)
         except SectionError:
-            return False  # damaged: no new section may depend on it
+            return False  # damaged, or it has a base: no new section may depend on it
         return True
 
     def _payload(self, offset: int) -> bytes:
         found = self._last.get(offset)
         if found is None:
-            found = payload(self._source, self._codec, read_header(self._source, offset))
+            found = payload(self._source, self._codec, read_base_header(self._source, offset))
             if len(found) <= _KEPT:
                 if len(self._last) == _KEPT_COUNT:
                     del self._last[next(iter(self._last))]

@@ -218,13 +218,15 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
     struct fp_top_functions *f = fp_top_functions_new(m);
     int top = status == FP_DONE ? top_of_stacks(s, options % 4, &stacks, err) : status;
     for (uint32_t group = 0; status == FP_DONE && group < (options & 1 ? m->threads.n : 1); group++) {
-        int64_t totals[VALUES];
+        int64_t totals[VALUES], of_self[VALUES];
         struct totals rows = {{0}, 0};
+        const int64_t n_self = fp_project_select_self(s, group, of_self, err);
         int64_t n = fp_project_select(s, group, options & 4 ? 1 : -1, totals, err);
         if (n < 0) {
             status = (int)n;
             break;
         }
+        if (n_self >= 0 && (n_self > n || memcmp(of_self, totals, sizeof totals))) abort();
         for (int pulled = FP_FULL; pulled == FP_FULL && status == FP_DONE;) {
             pulled = fp_project_pull(s, out);
             if (pulled < 0) abort();

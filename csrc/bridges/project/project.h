@@ -9,8 +9,8 @@
  * call count and no cost.
  *
  * Order of calls: fp_project_new, fp_project_set_values, fp_project_put for each batch, which sums values by distinct
- * (stack, group); fp_project_end; for each group fp_project_select, which walks the tree of its stacks once, and
- * fp_project_pull until FP_DONE.
+ * (stack, group); fp_project_end; for each group fp_project_select, which walks the tree of its stacks once, or
+ * fp_project_select_self, and fp_project_pull until FP_DONE.
  *
  * Memory: linear in distinct (stack, group) pairs, and in the positions and arcs of a graph.  Beyond its limit,
  * the caller pulls the graph so far, adds it to the previous ones, and continues after fp_project_empty.
@@ -86,6 +86,9 @@ int fp_project_end(struct fp_project *s, struct fp_err *err);
  * there are none.  `totals` (n_values) gets the sums over its samples.  Returns the number of rows, or a negative
  * status. */
 int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err);
+
+/* The same for one group with only self costs, without a walk. */
+int64_t fp_project_select_self(struct fp_project *s, uint32_t group, int64_t *totals, struct fp_err *err);
 
 /* Pulls graph rows, each place and arc once.  FP_FULL or FP_DONE. */
 int fp_project_pull(struct fp_project *s, struct fp_batch *out);

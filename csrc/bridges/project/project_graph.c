@@ -2,6 +2,8 @@
 
 #include "bridges/project/project_private.h"
 
+static const char SELF_COST[] = "the self cost of a position", SAMPLES[] = "the sum of samples";
+
 struct chain_walk {
     struct fp_project_tree tree;
     int64_t *inclusive; /* by depth: the sum of the nodes below so far */
@@ -54,7 +56,7 @@ static int enter(struct fp_project *s, struct chain_walk *w, uint32_t at, uint32
     uint32_t row = find_row(s, chain[n - 1], 0);
     if (!row) return FP_E_NOMEM;
     memcpy(inclusive, self, s->n_values * sizeof *inclusive);
-    return add_values(w, "the self cost of a position", s->costs + (size_t)row * s->n_values, self, s->n_values);
+    return add_values(w, SELF_COST, s->costs + (size_t)row * s->n_values, self, s->n_values);
 }
 
 /* Adds a node's complete inclusive cost to the arcs into it. */
@@ -105,26 +107,49 @@ static int walk_tree(struct fp_project *s, struct chain_walk *w) {
     return status;
 }
 
-int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err) {
-    struct chain_walk w = {.calls = calls, .err = err};
-    int status = 0;
+/* Drops the rows of the last graph.  0 or FP_E_NOMEM. */
+static int begin(struct fp_project *s, int64_t *totals) {
     fp_table_clear(&s->rows);
     if (s->costs) memset(s->costs, 0, (size_t)s->cap_rows * s->n_values * sizeof *s->costs);
     if (s->counts) memset(s->counts, 0, s->cap_rows * sizeof *s->counts);
     memset(totals, 0, s->n_values * sizeof *totals);
     s->at = 1;
-    if (fp_table_init(&s->rows, 2)) return fp_project_no_memory(err);
+    return fp_table_init(&s->rows, 2);
+}
+
+int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err) {
+    struct chain_walk w = {.calls = calls, .err = err};
+    int status = 0;
+    if (begin(s, totals)) return fp_project_no_memory(err);
     const uint32_t first = group == FP_NO_ID ? 0 : group, end = group < s->n_groups ? group + 1 : s->n_groups;
     for (uint32_t g = first; g < end && !status; g++) {
         if (s->group_start[g] == s->group_start[g + 1]) continue;
         status = fp_project_grow(s, &w.tree, g);
         if (!status) status = walk_tree(s, &w);
-        if (!status) status = add_values(&w, "the sum of samples", totals, w.inclusive, s->n_values);
+        if (!status) status = add_values(&w, SAMPLES, totals, w.inclusive, s->n_values);
         fp_project_fell(s, &w.tree);
     }
     free(w.inclusive);
     if (status == FP_E_OVERFLOW) return status;
     if (status) return fp_project_no_memory(err);
+    return s->rows.n - 1;
+}
+
+int64_t fp_project_select_self(struct fp_project *s, uint32_t group, int64_t *totals, struct fp_err *err) {
+    struct chain_walk w = {.err = err};
+    if (begin(s, totals)) return fp_project_no_memory(err);
+    const uint32_t first = group < s->n_groups ? s->group_start[group] : 0;
+    const uint32_t end = group < s->n_groups ? s->group_start[group + 1] : 0;
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t key = s->by_group[i], stack = fp_table_row(&s->keys, key)[0];
+        const uint32_t *chain = s->chain + s->chain_of[fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME]];
+        const int64_t *self = s->sums + (size_t)key * s->n_values;
+        const uint32_t row = find_row(s, chain[chain[0]], 0);
+        if (!row) return fp_project_no_memory(err);
+        int status = add_values(&w, SELF_COST, s->costs + (size_t)row * s->n_values, self, s->n_values);
+        if (!status) status = add_values(&w, SAMPLES, totals, self, s->n_values);
+        if (status) return status;
+    }
     return s->rows.n - 1;
 }
 

@@ -49,17 +49,18 @@ def to_graph(
     log: Log,
     holds: Holds = EVERYTHING,
     seen: Callable[[fp_project, list[ValueType]], None] = lambda project, events: None,
-    kept: Callable[[Iterator[Batch]], Iterator[Batch]] = lambda rows: rows,
+    self_costs: Callable[[Iterator[Batch]], Iterator[Batch]] | None = None,
 ) -> Iterator[Batch]:
     """The call graph of stacks in one part, or one per thread with `per_thread`.  Rows are sorted by object, file and
     name.
 
     The graph's events are the distinct value types (name, unit) of all parts.
     `seen` gets the stacks whenever they are added up, before they are dropped: arcs do not determine the inclusive
-    costs of functions that are the root of some stacks.  `kept` reduces rows before they are added up.
+    costs of functions that are the root of some stacks.  With `self_costs`, which reduces rows
+    before they are added up, the graph has only self costs.
     Errors: FastprofError for a sum beyond 2^63 - 1 or an unknown id.
     """
-    graph = _Graph(model, options, holds, seen, kept)
+    graph = _Graph(model, options, holds, seen, self_costs)
     for batch in batches:
         graph.put(batch)
     yield from graph.rows(log)
@@ -112,9 +113,9 @@ class _Graph:
         options: Options,
         holds: Holds,
         seen: Callable[[fp_project, list[ValueType]], None],
-        kept: Callable[[Iterator[Batch]], Iterator[Batch]],
+        self_costs: Callable[[Iterator[Batch]], Iterator[Batch]] | None,
     ) -> None:
-        self._model, self._keeps_stacks, self._seen, self._kept = model, holds.keeps_stacks, seen, kept
+        self._model, self._keeps_stacks, self._seen, self._self_costs = model, holds.keeps_stacks, seen, self_costs
         self._of_one = holds.of_one
         self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
@@ -159,8 +160,12 @@ class _Graph:
         for group in range(c.n_groups):
             if c.group_start[group] == c.group_start[group + 1]:
                 continue
-            self._check(lib.fp_project_select(c, group, calls_of(self._events), totals, self._err))
-            for batch in self._kept(batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c))):
+            if self._self_costs:
+                self._check(lib.fp_project_select_self(c, group, totals, self._err))
+            else:
+                self._check(lib.fp_project_select(c, group, calls_of(self._events), totals, self._err))
+            rows = batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c))
+            for batch in self._self_costs(rows) if self._self_costs else rows:
                 self._table(group).put(batch)
             before = self._totals.get(group, [])
             self._totals[group] = [a + b for a, b in zip_longest(before, totals[0:n], fillvalue=0)]

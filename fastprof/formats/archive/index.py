@@ -351,14 +351,15 @@ def payload(source: Source, codec: Codec, section: Section) -> bytes:
 def codec_of(source: Source) -> Codec:
     """Decompresses the payloads of `source`, and finds their bases there."""
     alone = Codec()
+    return Codec(base_of=lambda offset: payload(source, alone, read_base_header(source, offset)))
 
-    def base_of(offset: int) -> bytes:
-        section = read_header(source, offset)
-        if section.flags & BASED:
-            raise SectionError(offset, "a base section refers to another base")
-        return payload(source, alone, section)
 
-    return Codec(base_of=base_of)
+def read_base_header(source: Source, offset: int) -> Section:
+    """The header of a section that others are stored against, so it has no base itself.  Errors: SectionError."""
+    section = read_header(source, offset)
+    if section.flags & BASED:
+        raise SectionError(offset, "a base section refers to another base")
+    return section
 
 
 def read_stored(source: Source, section: Section) -> bytes:
