@@ -11,7 +11,7 @@
  * meaning.
  *
  * A table is stored column by column, and may come after the samples that refer to it.  So reading has two steps: the
- * scan keeps each known column as numbers, which the caller spills; then the tables are read row by row:
+ * scan keeps the numbers of each known column, which the caller spills; then the tables are read row by row:
  *
  *   strings, sources, resources, functions, frames, stacks     of `shared`
  *   these tables, then samples, allocations or markers         of each thread
@@ -45,8 +45,9 @@ enum fp_firefox_kind {
 };
 
 enum {
-    FP_FIREFOX_COLUMNS = 6,   /* maximum per table */
-    FP_FIREFOX_KEPT = 1 << 20 /* bytes of columns kept in memory before a spill */
+    FP_FIREFOX_COLUMNS = 6,    /* maximum per table */
+    FP_FIREFOX_BLOCK = 512,    /* numbers of a column that are encoded together */
+    FP_FIREFOX_KEPT = 1 << 20, /* bytes of columns kept in memory before a spill */
 };
 
 /* Columns of samples and allocations.  Times, CPU times and weights are fixed-point numbers with this many decimals. */
@@ -78,7 +79,8 @@ struct fp_firefox_table {
     int64_t length;                         /* as stated in the file; -1: not stated */
     uint32_t has;                           /* columns found, one bit each */
     uint32_t weight_type;                   /* string of the model; 0: none */
-    struct fp_buf kept[FP_FIREFOX_COLUMNS]; /* numbers of 8 bytes, not yet spilled */
+    struct fp_buf kept[FP_FIREFOX_COLUMNS]; /* numbers that are not spilled yet (columns.c) */
+    size_t blocks[FP_FIREFOX_COLUMNS];      /* bytes of `kept` that are blocks; numbers of 8 bytes follow */
     uint64_t numbers[FP_FIREFOX_COLUMNS];   /* by column: how many, spilled ones included */
     /* set by the caller before the rows: value columns, or -1 */
     int32_t value_column;  /* weights; native allocations: bytes above 0 only */
@@ -155,7 +157,11 @@ struct fp_firefox_read {
     struct fp_firefox_window {
         const int64_t *p;
         uint64_t n;
-    } windows[FP_FIREFOX_COLUMNS];
+    } windows[FP_FIREFOX_COLUMNS]; /* of decoded numbers */
+    struct fp_firefox_blocks {
+        const uint8_t *p, *end;
+    } blocks[FP_FIREFOX_COLUMNS];
+    int64_t decoded[FP_FIREFOX_COLUMNS][FP_FIREFOX_BLOCK];
     uint64_t row_at, n_rows, taken[FP_FIREFOX_COLUMNS];
     int64_t clock;
     struct fp_firefox_set *sets; /* [0]: shared tables; [1]: the current thread's */
@@ -184,7 +190,8 @@ void fp_firefox_use_thread(struct fp_firefox_read *r, uint32_t thread);
 /* Starts reading the rows of a table.  0 or an error. */
 int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *err);
 
-/* Sets the next numbers of column `requested_column`; they must stay valid until the next FP_ASK for it. */
+/* Sets the next bytes of column `requested_column`, as one `kept` had them; they must stay valid until the next FP_ASK
+ * for it. */
 void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbytes);
 
 /* Reads the rows of the table.  FP_FULL, FP_ASK, FP_DONE or an error. */

@@ -104,6 +104,13 @@ static inline int fp_firefox_broken(struct fp_firefox_read *r, uint64_t at, cons
     return FP_E_MALFORMED;
 }
 
+/* columns.c.  Appends n numbers to a column of the current table.  0 or FP_E_NOMEM. */
+int fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *v, size_t n);
+/* Ends the blocks of all columns in `dirty`. */
+void fp_firefox_end_blocks(struct fp_firefox_read *r);
+/* Decodes the next block of a column into its window.  0: there is none. */
+int fp_firefox_next_block(struct fp_firefox_read *r, uint32_t column);
+
 void fp_firefox_free_sets(struct fp_firefox_read *r);
 
 /* firefox/read_frames.c: the frame of a location of a raw profile ("0x7f12", "f (http://x/app.js:3:4)", "label"), or

@@ -384,6 +384,7 @@ int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *e
     r->row_at = 0;
     r->clock = 0;
     memset(r->windows, 0, sizeof r->windows);
+    memset(r->blocks, 0, sizeof r->blocks);
     memset(r->taken, 0, sizeof r->taken);
     r->n_rows = t->length >= 0 ? (uint64_t)t->length : shortest;
     if (t->kind == FP_FIREFOX_RESOURCES) { /* libraries are optional, and in version 70 frames have them */
@@ -403,18 +404,13 @@ int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *e
     return 0;
 }
 
-void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbytes) {
-    r->windows[r->requested_column] =
-        (struct fp_firefox_window){(const int64_t *)(const void *)p, nbytes / sizeof(int64_t)};
-}
-
 /* Asks for windows that are empty.  *n becomes the number of rows that all windows have.  0 or FP_ASK. */
 static int next_rows(struct fp_firefox_read *r, uint64_t *n) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     *n = r->n_rows - r->row_at;
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) {
         if (!(t->has >> c & 1) || r->taken[c] >= t->numbers[c]) continue;
-        if (!r->windows[c].n) {
+        if (!r->windows[c].n && !fp_firefox_next_block(r, c)) {
             r->requested_column = c;
             r->request = FP_FIREFOX_WINDOW;
             return FP_ASK;

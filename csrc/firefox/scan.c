@@ -41,38 +41,9 @@ static struct fp_firefox_level *top(struct fp_firefox_read *r) {
     return &r->levels[r->depth - 1];
 }
 
-/* Room for n more numbers of a column of the current table.  NULL when memory ran out. */
-static int64_t *more_room(struct fp_firefox_read *r, uint32_t column, size_t n) {
-    struct fp_buf *b = &r->tables[r->table].kept[column];
-    if (!b->n) {
-        if (fp_array_room(&r->dirty, &r->cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty)) return NULL;
-        r->dirty[r->n_dirty++] = (uint64_t)r->table * FP_FIREFOX_COLUMNS + column;
-    }
-    return fp_buf_reserve(b, n * sizeof(int64_t)) ? NULL : (int64_t *)(void *)(b->p + b->n);
-}
-
-/* n numbers were stored there. */
-static void more_kept(struct fp_firefox_read *r, uint32_t column, size_t n) {
-    struct fp_firefox_table *t = &r->tables[r->table];
-    t->numbers[column] += n;
-    t->kept[column].n += n * sizeof(int64_t);
-    r->kept += n * sizeof(int64_t);
-}
-
 /* Appends a number to a column of the current table. */
 static int keep(struct fp_firefox_read *r, uint32_t column, int64_t v) {
-    int64_t *to = more_room(r, column, 1);
-    if (!to) return FP_E_NOMEM;
-    *to = v;
-    more_kept(r, column, 1);
-    return 0;
-}
-
-void fp_firefox_kept(struct fp_firefox_read *r) {
-    for (uint32_t i = 0; i < r->n_dirty; i++)
-        r->tables[r->dirty[i] / FP_FIREFOX_COLUMNS].kept[r->dirty[i] % FP_FIREFOX_COLUMNS].n = 0;
-    r->n_dirty = 0;
-    r->kept = 0;
+    return fp_firefox_keep(r, column, &v, 1);
 }
 
 static int decimals_of(uint32_t kind, uint32_t column) {
@@ -128,33 +99,21 @@ static int64_t whole_of(int64_t fine) {
 
 /* Appends elements of a column as long as they are plain numbers, whose order needs no tokens.  0 or FP_E_NOMEM. */
 static int column_values(struct fp_firefox_read *r, struct fp_in *in) {
-    enum { FEW = 512, RUN = 4096 };
     const uint32_t kind = r->tables[r->table].kind, column = top(r)->column;
     const int is_weight = fp_firefox_is_samples(kind) && column == FP_FIREFOX_IN_WEIGHT;
     const uint32_t into = is_weight ? FP_FIREFOX_IN_WEIGHT_MS : column;
-    int64_t few[FEW], *to = few; /* a column that is not kept has no room */
-    size_t room = FEW;
-    if (is_kept(r)) {
-        const struct fp_buf *b = &r->tables[r->table].kept[into];
-        const size_t left = (b->cap - b->n) / sizeof(int64_t); /* small columns stay small; a full one doubles */
-        room = !left ? FEW : left < RUN ? left : RUN;
-        to = more_room(r, into, room);
-        if (!to) return FP_E_NOMEM;
-    }
-    const size_t n = fp_json_numbers(&r->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, to, room);
+    int64_t v[FP_FIREFOX_BLOCK];
+    const size_t n =
+        fp_json_numbers(&r->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, v, sizeof v / sizeof *v);
     if (kind == FP_FIREFOX_MARKERS) {
         r->markers += column == MARKER_NAME ? n : 0;
-        for (size_t i = 0; i < n && column == MARKER_PHASE; i++) r->intervals += to[i] == 1 || to[i] == 2;
+        for (size_t i = 0; i < n && column == MARKER_PHASE; i++) r->intervals += v[i] == 1 || v[i] == 2;
         if (!is_kept(r)) return 0;
     }
-    if (is_weight && n) {
-        int64_t *whole = more_room(r, column, n);
-        if (!whole) return FP_E_NOMEM;
-        for (size_t i = 0; i < n; i++) whole[i] = to[i] == FP_FIREFOX_NONE ? to[i] : whole_of(to[i]);
-        more_kept(r, column, n);
-    }
-    more_kept(r, into, n);
-    return 0;
+    if (fp_firefox_keep(r, into, v, n)) return FP_E_NOMEM;
+    if (!is_weight) return 0;
+    for (size_t i = 0; i < n; i++) v[i] = v[i] == FP_FIREFOX_NONE ? v[i] : whole_of(v[i]);
+    return fp_firefox_keep(r, column, v, n);
 }
 
 static int row_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
@@ -540,6 +499,7 @@ int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *
     struct fp_json *j = &r->json;
     while (!r->over) {
         if (r->kept >= FP_FIREFOX_KEPT) {
+            fp_firefox_end_blocks(r);
             r->request = FP_FIREFOX_SPILL;
             return FP_ASK;
         }
@@ -565,5 +525,7 @@ int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *
         fp_json_take(j, in);
     }
     in->pos = in->n;
-    return in->eof ? FP_DONE : FP_MORE;
+    if (!in->eof) return FP_MORE;
+    fp_firefox_end_blocks(r);
+    return FP_DONE;
 }

@@ -29,15 +29,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
 /* ---- the caller ---- */
 
 /* Serves a request.  The temporary file of markers is in memory. */
-static void answer(struct fp_firefox_read *r, uint32_t table, struct fp_buf *file, size_t step) {
+static void answer(struct fp_firefox_read *r, uint32_t table, struct fp_buf *file) {
     struct fp_rounds *rounds = &r->rounds;
     if (r->request == FP_FIREFOX_WINDOW) {
         const uint32_t column = r->requested_column;
         const struct fp_buf *kept = &r->tables[table].kept[column];
-        const size_t at = r->taken[column] * sizeof(int64_t);
-        if (at >= kept->n) abort();
-        const size_t n = kept->n - at < step * sizeof(int64_t) ? kept->n - at : step * sizeof(int64_t);
-        fp_firefox_window(r, kept->p + at, n);
+        if (!kept->n || r->taken[column]) abort();
+        fp_firefox_window(r, kept->p, kept->n);
     } else if (r->request == FP_FIREFOX_SPILL) {
         abort(); /* there are fewer numbers */
     } else if (rounds->asks == FP_ROUNDS_WRITE) {
@@ -92,8 +90,7 @@ static int is_wanted(const struct fp_firefox_read *r, const struct fp_firefox_ta
     return t->kind != FP_FIREFOX_MARKERS;
 }
 
-static int rows(struct fp_firefox_read *r, struct fp_model *m, struct fp_batch *batch, size_t step,
-                struct fp_err *err) {
+static int rows(struct fp_firefox_read *r, struct fp_model *m, struct fp_batch *batch, struct fp_err *err) {
     struct fp_buf file = {0};
     int status = FP_DONE;
     for (uint32_t thread = 0; thread <= r->n_threads && status >= 0; thread++) {
@@ -104,7 +101,7 @@ static int rows(struct fp_firefox_read *r, struct fp_model *m, struct fp_batch *
                 if (t->thread != thread || t->kind != kind || !is_wanted(r, t)) continue;
                 for (status = fp_firefox_begin(r, i, err); status >= 0;) {
                     status = fp_firefox_rows(r, batch, err);
-                    if (status == FP_ASK) answer(r, i, &file, step);
+                    if (status == FP_ASK) answer(r, i, &file);
                     if (status == FP_FULL || status == FP_DONE) drain(m, batch);
                     if (status == FP_DONE) break;
                 }
@@ -127,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fp_batch_new(r->timeline ? FP_TIMELINE : FP_STACKS, 1 + (options >> 4), r->timeline ? 0 : 2);
     if (scan(r, &window, &err) == FP_DONE) {
         prepare(r, m);
-        const int status = rows(r, m, batch, 1 + (options & 7), &err);
+        const int status = rows(r, m, batch, &err);
         if (status < 0 && err.offset > size) abort();
         if (status < 0 && r->lenient && status != FP_E_OVERFLOW) abort();
     }

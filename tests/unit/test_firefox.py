@@ -195,6 +195,22 @@ def test_a_damaged_weight_is_that_of_its_sample_alone() -> None:
     }
 
 
+@pytest.mark.parametrize("step", [0, 1, 200, 60_000, 1 << 20, 1 << 40])
+@pytest.mark.parametrize("odd", [None, 0, -1, 255, 65_535, (1 << 32) - 1, 1 << 32, -(1 << 40)])
+def test_columns_of_numbers_of_any_size(step: int, odd: int | None) -> None:
+    """They are packed in blocks of 512, by what their numbers need; null is not the number with all bits set."""
+    made = json.loads(convert_bytes(proto([("b", "bytes")], [([1], [1])]), "pprof", "firefox").data)
+    samples = made["threads"][0]["samples"]
+    weights = [7 + step * (i % 250) for i in range(1100)]
+    weights[600] = weights[1050] = odd
+    weights[601], weights[1051] = 7 + 255, 7 + 254
+    samples |= {"length": 1100, "stack": samples["stack"] * 1100, "weight": weights, "weightType": "bytes"}
+    samples["time"] = [i / 1000 for i in range(1100)]
+    with fastprof.open(json.dumps(made).encode(), from_="firefox") as profile:
+        found = [value for batch in profile for value in batch.values(0).tolist()]
+    assert found == [1 if weight is None else weight for weight in weights]
+
+
 def in_texts(process: dict[str, Any]) -> dict[str, Any]:
     """Libraries and child processes as texts, as Gecko wrote them before version 4."""
     children = [json.dumps(in_texts(one)) for one in process.pop("processes", [])]
