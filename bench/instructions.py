@@ -33,7 +33,7 @@ COMMANDS = {
     **{f"xray to {to}": f"convert -q trace.xray -o {{}}.{to}" for to in ("callgrind", "pb.gz", "folded")},
     **{
         f"xray to {to}": f"convert -q trace.xray -t {to} -o {{}}"
-        for to in ("perfetto", "firefox", "speedscope", "chrome", "parquet")
+        for to in ("perfetto", "firefox", "speedscope", "parquet")
     },
     "xray to archive": "archive add -q {}.fpz trace.xray",
     **{f"gperftools to {to}": f"convert -q cpu.prof -t {to} -o {{}}" for to in ("pprof", "firefox", "speedscope")},
@@ -72,7 +72,7 @@ COMMANDS = {
         )
     },
     "annotate of cachegrind": "annotate -q seed1.cachegrind",
-    "sql of pprof": "sql -q 'select count(*) from samples' cpu.pb.gz",
+    "sql of pprof": "sql -q cpu.pb.gz 'select count(*) from samples'",
     **{
         f"{verb} of {of}": f"{verb} -q {old} {new}" + (f" -t {to} -o {{}}" if verb == "merge" else "")
         for verb in ("merge", "diff")

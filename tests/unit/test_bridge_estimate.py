@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fastprof import convert
 from fastprof.bridges.estimate import estimate as bridge
 from fastprof.bridges.estimate.estimate import to_stacks
 from fastprof.core._c import lib
@@ -135,6 +137,12 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     assert estimate(rows, prune=0.1) == {"b>c": (99, 99), "[pruned]>c": (1, 1)}
     rows = [call("a", "c", 10, 50), call("b", "c", 90, 50), cost("c", 100, 100)]
     assert estimate(rows, prune=0.1) == {"a>c": (10, 10), "b>c": (90, 90)}
+
+
+def test_a_loss_names_the_process_where_a_part_has_no_thread(tmp_path: Path) -> None:
+    (tmp_path / "in.callgrind").write_text("pid: 7\nevents: Ir\nfn=main\n1 100\ncfn=f\ncalls=1 1\n1 1\nfn=f\n1 1\n")
+    log = convert(tmp_path / "in.callgrind", tmp_path / "out.pb", to="pprof", prune=0.5, labels=["process"])
+    assert log.warnings[0].startswith("process 7: 1.0 % of the cost is under [pruned]")
 
 
 def test_rounding_leaves_nothing_over() -> None:

@@ -95,7 +95,9 @@ def to_stacks(
         log.count(REPORTED["call-counts"], c.calls)
         log.count(REPORTED["jumps"], c.jumps)
         log.count(REPORTED["part-addresses"], group.n_addressed(by))
-        _log_shares(group, by, prune, f"thread {model.row('threads', thread)[2]}: " if thread else "", log)
+        _, pid, tid = model.row("threads", thread) if thread else (0, 0, 0)
+        where = f"thread {tid}: " if tid else f"process {pid}: " if pid else ""
+        _log_shares(group, by, prune, where, log)
 
 
 def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> None:
