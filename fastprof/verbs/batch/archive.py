@@ -41,7 +41,7 @@ from fastprof.verbs.batch.convert import (
     workers_for,
 )
 from fastprof.verbs.batch.engines import ENGINE
-from fastprof.verbs.batch.files import File, by_size, refreshed, refuse_same_names
+from fastprof.verbs.batch.files import File, Jobs, by_size, refreshed, refuse_same_names
 from fastprof.verbs.batch.jobs import (
     LOSSY,
     OK,
@@ -139,18 +139,24 @@ def _add(
     key = options_key("", from_, {name: value for name, value in reading.items() if name != CORES.name})
     common = {"from": from_, "options": {CORES.name: cores_of_each(workers), **reading}}
     key_of = keys_by_input(key, chosen)
-    jobs = [_job(file, store, {**common, "key": key_of(file.path)}) for file in files]
+
+    def job_of(file: File) -> Job:
+        return _job(file, store, {**common, "key": key_of(file.path)})
+
+    def left(there: Callable[[str], bool]) -> Jobs:
+        return Jobs([file for file in files if not _is_done(job_of(file), before, there, chosen, log)], job_of)
+
     before = records_by_output(manifest_of(store))
     if chosen[DRY_RUN]:
         there = {*names(store)} if os.path.exists(store) else set()
-        log.todo = [job for job in jobs if not _is_done(job, before, there.__contains__, chosen, log)]
+        log.todo = left(there.__contains__)
         return
     with adding(store) as session:
-        log.todo = [job for job in jobs if not _is_done(job, before, session.__contains__, chosen, log)]
+        log.todo = todo = left(session.__contains__)
         with Manifest(*os.path.split(store), run_of(log)) as manifest, _Filling(session, manifest, place) as filling:
             if progress is not None:
                 progress(log, None)
-            for record in filling.run(log.todo, before, chosen, workers):
+            for record in filling.run(todo, before, chosen, workers):
                 log.add(record)
                 if progress is not None:
                     progress(log, record)
@@ -199,12 +205,12 @@ class _Filling:
                 os.unlink(os.path.join(self._pieces, name))
             os.rmdir(self._pieces)
 
-    def run(self, todo: list[Job], before: dict[str, Record], chosen: Options, workers: int) -> Iterator[Record]:
+    def run(self, todo: Jobs, before: dict[str, Record], chosen: Options, workers: int) -> Iterator[Record]:
         """The record of each job as it is done."""
         free = []
-        for job in todo:
+        for file, job in zip(todo.files, todo, strict=True):
             if self._is_free(job, before):
-                free.append(job)
+                free.append(file)
             else:
                 why = f"{job['input']}: {self._store} already has a profile {job['name']!r} from another file"
                 yield self._noted(failed(job, why))
@@ -214,7 +220,7 @@ class _Filling:
             timeout=chosen[TIMEOUT],
             function=f"{archive_one.__module__}:{archive_one.__name__}",
         ) as pool:
-            for record in pool.run(map(self._given, free, count())):
+            for record in pool.run(map(self._given, Jobs(free, todo.job_of), count())):
                 yield self._noted(self._appended(record))
 
     def _is_free(self, job: Job, before: dict[str, Record]) -> bool:

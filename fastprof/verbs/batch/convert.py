@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 
 from fastprof import plan
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
     File,
     Found,
+    Jobs,
     by_size,
     refreshed,
     with_good_names,
@@ -165,7 +167,7 @@ class BatchLog:
         self.warn = self._warned.warn
         self.n_warnings = 0  # of files; the manifest has them
         self.idle_flags: list[str] = []
-        self.todo: list[Job] = []
+        self.todo = Jobs((), File._asdict)
         self.bytes_read = 0
         self.bytes_written = 0
         self.cpu_seconds = 0.0
@@ -262,8 +264,9 @@ def batch_convert(
         refuse_other_shards(outdir, manifests(there), shard)
         files, plan_digest, known = _files_of(shard, paths, outdir, target, chosen, log)
         files = partition.placed(files, log.warn) if partition else files
-        outputs = {file.name + suffix for file in files}
-        before = records_by_output(manifests_for(there, shard, plan_digest), None if target.holds.table else outputs)
+        written = manifests_for(there, shard, plan_digest)
+        outputs = {file.name + suffix for file in files} if written else set[str]()
+        before = records_by_output(written, None if target.holds.table else outputs)
     workers = chosen[JOBS] or workers_for(files, outdir)
     common = _common(to, from_, reading_options(chosen), workers, partition.keys if partition else [])
     size_of, key_of = _size_in(outdir, before), keys_by_input(common["key"], chosen)
@@ -273,14 +276,13 @@ def batch_convert(
         dataset = Dataset(outdir, partition.keys if partition else None, before, size_of, suffix)
         dataset.refuse_moved(outputs, files)
         dataset.refuse_others(known.missing, paths, append=chosen[APPEND])
-    for file in refreshed(files) if chosen[PLAN] else files:
-        job = _job(file, os.path.join(outdir, file.name + suffix), common, key_of(file.path))
-        record = before.get(file.name + suffix)
-        if record and _is_done(job, record, size_of, chosen[RETRY_ERRORS]):
-            log.earlier += 1
-            log.take(record)
-        else:
-            log.todo.append(job)
+
+    def job_of(file: File) -> Job:
+        return _job(file, os.path.join(outdir, file.name + suffix), common, key_of(file.path))
+
+    files = refreshed(files) if chosen[PLAN] else files
+    earlier = ((file, before.get(file.name + suffix)) for file in files)
+    log.todo = _left(earlier, job_of, partial(_is_done, size_of=size_of, retry_errors=chosen[RETRY_ERRORS]), log)
     log.files += len(files)
     if not chosen[DRY_RUN]:
         run = run_of(log) | ({"plan": plan_digest} if plan_digest else {})
@@ -288,6 +290,23 @@ def batch_convert(
         if partition:
             log.idle_flags = [flag for flag in log.idle_flags if flag not in partition.flags]
     return log
+
+
+def _left(
+    earlier: Iterable[tuple[File, Record | None]],
+    job_of: Callable[[File], Job],
+    is_done: Callable[[Job, Record], bool],
+    log: BatchLog,
+) -> Jobs:
+    """The jobs that are left, of files and their records; the log counts the others."""
+    todo = []
+    for file, record in earlier:
+        if record and is_done(job_of(file), record):
+            log.earlier += 1
+            log.take(record)
+        else:
+            todo.append(file)
+    return Jobs(todo, job_of)
 
 
 def _common(to: str, from_: str | None, reading: dict[str, Any], workers: int, columns: list[str]) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from fastprof import formats
 from fastprof.core import remote
-from fastprof.core._typing import NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Warn
@@ -18,6 +18,9 @@ from fastprof.inputs.expand import Failed, expand, files_below, objects_below, w
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.hashes import Hashes
 from fastprof.verbs.paths import clash, folded, invalid_because
+
+if TYPE_CHECKING:
+    from fastprof.verbs.batch.jobs import Job
 
 
 class File(NamedTuple):
@@ -116,6 +119,23 @@ class Found:
             return fnmatchcase(name if "/" in pattern else os.path.basename(name), pattern)
 
         return (not self._include or any(map(matches, self._include))) and not any(map(matches, self._exclude))
+
+
+class Jobs:
+    """A job for each file, made when it is needed: it takes more memory than the file."""
+
+    def __init__(self, files: Sequence[File], job_of: Callable[[File], Job]) -> None:
+        self.files, self.job_of = files, job_of
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __iter__(self) -> Iterator[Job]:
+        return map(self.job_of, self.files)
+
+    def __getitem__(self, at: int | slice) -> Any:
+        """A job, or a list of them."""
+        return self.job_of(self.files[at]) if isinstance(at, int) else [*map(self.job_of, self.files[at])]
 
 
 def by_size(files: Iterable[File]) -> list[File]:
