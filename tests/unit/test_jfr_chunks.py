@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def changed_chunk(noise: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("options", [{}, {"kinds": True}])
-def test_stacks_of_earlier_chunks_have_the_methods_of_their_own_chunk(options: dict[str, bool]) -> None:
+def test_stacks_of_earlier_chunks_have_the_methods_of_their_own_chunk(options: Any) -> None:
     def counted(data: bytes) -> tuple[Counter[str], int]:
         summary = fastprof.convert(io.BytesIO(data), out := io.BytesIO(), to="folded", jfr=options)
         lines = (line.rpartition(" ") for line in out.getvalue().decode().splitlines())
@@ -51,3 +52,43 @@ def test_stacks_of_earlier_chunks_have_the_methods_of_their_own_chunk(options: d
     stacks = sum((found for found, _ in alone), Counter[str]())
     assert len(stacks) > 20
     assert counted(b"".join(chunks)) == (stacks, sum(missing for _, missing in alone))
+
+
+# ---- damaged streams
+
+
+class Pipe(io.RawIOBase):
+    """Bytes that can be read once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._rest = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        return self._rest.readinto(into)
+
+
+def test_of_a_damaged_stream_the_same_is_read_and_lost_as_of_the_file() -> None:
+    def read(source: Any) -> tuple[list[str], str]:
+        log = fastprof.convert(source, out := io.BytesIO(), to="folded", lenient=True)
+        return sorted(out.getvalue().decode().splitlines()), str(log.losses)
+
+    noise, lost = random.Random(2), set[str]()
+    chunks = [changed_chunk(noise) for _ in range(4)]
+    starts = [sum(map(len, chunks[:i])) for i in range(4)]
+    for i in range(24):
+        changed = bytearray(b"".join(chunks))
+        at = noise.choice(starts) + noise.randrange(32) if i % 2 else noise.randrange(len(changed))
+        changed[at] ^= 1 << noise.randrange(8)
+        data = bytes(changed)
+        try:
+            expected = read(io.BytesIO(data))
+        except fastprof.FastprofError as error:
+            with pytest.raises(type(error)):
+                read(Pipe(data))
+            continue
+        assert read(Pipe(data)) == expected
+        lost.add(expected[1])
+    assert len(lost) > 5

@@ -72,6 +72,7 @@ class JfrReader(Reader):
         r.input, r.virtual_input = model.input(), model.input()
         self._phase = _WALK
         self._failed = False  # lenient: the range is damaged
+        self._is_stream = False  # the input is read chunk by chunk
         self._chunk: Chunk | None = None
         self._chunks: list[Chunk] = []
         self._counts: Counter[str] = Counter()  # events by type
@@ -97,10 +98,8 @@ class JfrReader(Reader):
 
     def _all(self) -> Iterator[tuple[int, int | None]]:
         is_timeline = self.view == "timeline"
-        if self.source.seekable or self._lenient or not (self.summed or is_timeline):
-            end = yield from self._file()
-        else:
-            end = yield from self._stream()
+        self._is_stream = not self.source.seekable and (self.summed or is_timeline)
+        end = yield from self._stream() if self._is_stream else self._file()
         if is_timeline:
             self._part = self.model.add_part(Part(extra={"ticks_per_second": 1_000_000_000, **self._times()}))
         elif self._part < 0:
@@ -223,6 +222,8 @@ class JfrReader(Reader):
                 chunk.following = end
                 self._chunks.append(chunk)
                 return
+        if self._is_stream:
+            size = self.source.spool_part(chunk.at, None)  # lenient: the size of a damaged chunk is not known
         yield self._range(_WALK_OPEN, chunk.records, size)
         self._end_walk(chunk, size)
         if chunk.metadata is None:
