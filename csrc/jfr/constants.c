@@ -14,7 +14,7 @@ static void forget(struct fp_jfr_pool *pool) {
     pool->n = pool->n_constants = pool->n_dense = 0;
 }
 
-/* Stacks and methods of earlier chunks that are kept: bytes of the former. */
+/* Stacks and methods of earlier chunks that are kept: bytes of both, and methods. */
 enum { MOST_KNOWN = 16 << 20, MOST_METHODS = 1 << 18 };
 
 void fp_jfr_forget(struct fp_jfr_reader *r) {
@@ -26,7 +26,8 @@ void fp_jfr_forget(struct fp_jfr_reader *r) {
     r->sure_ticks = 0; /* rows of this chunk are not found again */
     r->next_stack = 1;
     r->n_sure = 0;
-    const uint64_t n_bytes = r->stacks.start[r->stacks.n] + 4 * (uint64_t)r->n_known_methods;
+    const uint64_t n_texts = r->described_methods.start[r->described_methods.n];
+    const uint64_t n_bytes = r->stacks.start[r->stacks.n] + n_texts + 4 * (uint64_t)r->n_known_methods;
     if (n_bytes > MOST_KNOWN || r->methods.n > MOST_METHODS) fp_jfr_forget_known(r);
 }
 
