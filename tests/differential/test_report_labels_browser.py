@@ -128,3 +128,22 @@ def test_a_page_without_labels_has_no_chooser(tmp_path: Path) -> None:
     report(tmp_path / "a.folded", tmp_path / "page.html")
     hidden = drive(tmp_path / "page.html", value("['labels', 'split'].map(id => document.getElementById(id).hidden)"))
     assert hidden == [[True, True]]
+
+
+def test_categories_of_a_trace_are_those_of_top(tmp_path: Path) -> None:
+    trace = CORPUS / "trace-event/good/kineto-cpu-stack.json.gz"
+    report(trace, tmp_path / "page.html", prune=0)
+    k = "fastprof.view.tree.total[fastprof.state.event.old][0]"
+    *found, rest, address = drive(
+        tmp_path / "page.html",
+        choose("#key", "category"), value(VALUES), value(k),
+        choose("#label", "cpu_op"), value(k), value(FIGURES),
+        value("location.hash"),
+    )  # fmt: skip
+    values, whole, part, rows = (one for one in [*found, rest] if one is not None)
+    expected = {row.object: row.self for row in top(trace, by="category", n=0).rows}
+    assert {name for *_, name in values} == expected.keys()
+    assert whole == sum(expected.values()) and part == expected["cpu_op"]
+    of_functions = [row for row in top(trace, n=0, cycles=False).rows if row.object == "cpu_op" and row.self]
+    assert sorted((name, own) for name, own, _ in rows if own) == sorted((row.name, row.self) for row in of_functions)
+    assert "label=category%3Dcpu_op" in address

@@ -1,5 +1,5 @@
-// Labels of samples: their keys and values, and what contexts cost in samples that have the chosen ones.  Threads and
-// processes are keys, too, of which a context has one value.
+// Labels of samples: their keys and values, and what contexts cost in samples that have the chosen ones.  Threads,
+// processes and objects (of traces: categories) of functions are keys, too, of which a context has one value.
 //
 //   keys      [{name, values: [{text, title, key}], merged}]; a value's text is null if it stands for several
 //   chosen    by key: its value; NO_VALUE: samples without the key
@@ -25,6 +25,7 @@ class Labels {
     this.sets = Array.from(column("set size"), size => Array.from(flat.subarray(at, at += size), v => values[v]));
     if (!this.sets.length) this.sets = [[]];
     this.addThreads(head.threads);
+    if (!head.estimated) this.addObjects(objectTitle(data));
     for (const key of this.keys) key.values.sort(byText);
   }
   // The process of each thread is in its name: "process 7, thread 8".
@@ -41,10 +42,27 @@ class Labels {
         return known.get(id);
       });
       key.values = [...known.values()];
-      if (known.size > 1 && !this.keys.some(other => other.name === name)) this.keys.push(key);
+      key.valueOf = i => key.ofThread[this.threadOf[i]];
+      this.addKey(key, known.size);
     };
     add("process", processes, true);
     add("thread", threads, false);
+  }
+  addObjects(name) {
+    const {head: {texts}, column} = this.data, functions = column("context function"), objects = column("function object");
+    const known = new Map(), key = {name, merged: 0, ofSets: false}, isThere = new Set(functions);
+    const ofFunction = Array.from(objects, (object, fn) => {
+      const text = texts[object];
+      if (!text || text === "???" || !isThere.has(fn)) return NO_VALUE;
+      if (!known.has(text)) known.set(text, {text, key, title: text});
+      return known.get(text);
+    });
+    key.values = [...known.values()];
+    key.valueOf = i => ofFunction[functions[i]] || NO_VALUE;  // roots and [pruned] have no function
+    this.addKey(key, known.size + ofFunction.includes(NO_VALUE));
+  }
+  addKey(key, nValues) {
+    if (nValues > 1 && !this.keys.some(other => other.name === key.name)) this.keys.push(key);
   }
   get id() { return [...this.chosen].map(([key, value]) => `${key.name}=${value.title}`).join("\n"); }
   get isChosen() { return this.chosen.size > 0; }
@@ -56,13 +74,13 @@ class Labels {
   has(values, key, value) {
     return value === NO_VALUE ? !values.some(one => one.key === key) : values.includes(value);
   }
-  // Which label sets and threads have what is chosen, not counting `except`.
+  // Which label sets, threads and contexts have what is chosen, not counting `except`.
   kept(except) {
     const chosen = [...this.chosen].filter(([key]) => key !== except);
-    const ofSets = chosen.filter(([key]) => key.ofSets), ofThreads = chosen.filter(([key]) => !key.ofSets);
+    const ofSets = chosen.filter(([key]) => key.ofSets), ofContexts = chosen.filter(([key]) => !key.ofSets);
     const sets = this.sets.map(values => ofSets.every(([key, value]) => this.has(values, key, value)));
-    const threads = this.data.head.threads.map((_, t) => ofThreads.every(([key, value]) => key.ofThread[t] === value));
-    return {sets, threads};
+    const threads = this.data.head.threads.map((_, t) => ofContexts.every(([key, value]) => !key.ofThread || key.ofThread[t] === value));
+    return {sets, threads, isKept: i => ofContexts.every(([key, value]) => key.valueOf(i) === value)};
   }
   // Calls take(context, set, cost) for all of the cost in value column k.
   each(k, take) {
@@ -83,20 +101,19 @@ class Labels {
   self(k) {
     const all = this.data.column(`context self ${k}`);
     if (!this.isChosen) return all;
-    const {sets, threads} = this.kept(), found = new Float64Array(all.length), {threadOf} = this;
-    this.each(k, (i, set, cost) => { if (sets[set] && threads[threadOf[i]]) found[i] += cost; });
+    const {sets, isKept} = this.kept(), found = new Float64Array(all.length);
+    this.each(k, (i, set, cost) => { if (sets[set] && isKept(i)) found[i] += cost; });
     return found;
   }
   // The costs of each value of a key in value column k, of samples that have what is chosen of other keys, and of
   // those without the key; and the sum: a sample may have several values of a key.
   split(key, k, thread) {
-    const {sets, threads} = this.kept(key), {threadOf} = this, costs = new Map();
+    const {sets, isKept} = this.kept(key), {threadOf} = this, costs = new Map();
     const ofSet = this.sets.map(values => values.filter(value => value.key === key));
     let sum = 0;
     this.each(k, (i, set, cost) => {
-      const t = threadOf[i];
-      if (!sets[set] || !threads[t] || (thread >= 0 && t !== thread)) return;
-      const mine = key.ofSets ? ofSet[set] : [key.ofThread[t]];
+      if (!sets[set] || !isKept(i) || (thread >= 0 && threadOf[i] !== thread)) return;
+      const mine = key.ofSets ? ofSet[set] : [key.valueOf(i)];
       for (const value of mine.length ? mine : [NO_VALUE]) costs.set(value, (costs.get(value) || 0) + cost);
       sum += cost;
     });

@@ -476,7 +476,7 @@ const begin = async () => {
   };
   byId("flip").addEventListener("click", flip);
   const kinds = byId("colours");
-  const kindTitles = {name: "name", change: "change", package: "package", object: "object", file: "file"};
+  const kindTitles = {name: "name", change: "change", package: "package", object: objectTitle(data), file: "file"};
   kinds.replaceChildren(...colours.kinds.map(kind => element("option", {value: kind}, kindTitles[kind])));
   kinds.parentElement.hidden = colours.kinds.length < 2;
   kinds.addEventListener("change", () => {

@@ -106,3 +106,7 @@ const pattern = text => {
     return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
   }
 };
+
+// Traces have categories in place of objects, which are files.
+const objectTitle = ({head, column}) =>
+  head.durations && !column("function object").some(object => /[/\\]/.test(head.texts[object])) ? "category" : "object";
