@@ -309,7 +309,9 @@ def _fit(left: dict[int, int], narrow: Sequence[int], optional: Sequence[int], s
             break
         del left[column]
     fitted = _shrunk(left, least, screen)
-    return fitted if _missing(fitted, screen) <= 0 else _shrunk(left, dict.fromkeys(narrow, _NARROWEST), screen)
+    if _missing(fitted, screen) <= 0:
+        return fitted
+    return _shrunk(left, least | dict.fromkeys(narrow[-1:], _NARROWEST), screen)
 
 
 def _shrunk(widths: dict[int, int], least: dict[int, int], screen: int) -> dict[int, int]:

@@ -140,8 +140,6 @@ class Answer:
         try:
             return self._db.execute(query)
         except BinderException:
-            if self._together is not None:
-                raise
             self._offer(query, whole=True)  # the error lists similar columns
             return self._db.execute(query)
 
@@ -150,10 +148,10 @@ class Answer:
         of each registered table.  Of a table only what the query reads, or the `whole`."""
         from fastprof.verbs.conditions import Conditions
 
-        conditions = Conditions(self._db, "" if whole else query)
         if self._together is not None:
-            self._offer_together(conditions, self._together)
+            self._offer_together(Conditions(self._db, query), self._together, whole=whole)
             return
+        conditions = Conditions(self._db, "" if whole else query)
         words = set(re.findall(r"\w+", query.casefold()))
         named = words & {name for profile in self._profiles.values() for name in profile.tables}
         for number, profile in self._profiles.items():
@@ -165,17 +163,18 @@ class Answer:
                     scan = conditions.scan(name)
                     self._add(Table(profile, name, scan), name, scan, schema)
 
-    def _offer_together(self, conditions: Conditions, together: Together) -> None:
+    def _offer_together(self, conditions: Conditions, together: Together, *, whole: bool) -> None:
         keys = together.keys
         columns = ", ".join(f"unnest(?::varchar[]) as c{i}" for i in range(len(keys)))
         values = [together.values(key) for key in keys]
         self._db.execute(
-            f"create schema known; create table known.profiles as select unnest(?::bigint[]) as number, {columns}",
+            "create schema if not exists known; "
+            f"create or replace table known.profiles as select unnest(?::bigint[]) as number, {columns}",
             [[*range(len(together.names))], *values],
         )
         shown = together.constants("profiles")
         columns = ", ".join(f"c{keys.index(key)} as {_quoted(name)}" for name, key in shown.items())
-        self._db.execute(f"create view profiles as select {columns} from known.profiles order by number")
+        self._db.execute(f"create or replace view profiles as select {columns} from known.profiles order by number")
         names = [name for name in _TABLES if conditions.uses(name)]
         if not names and not conditions.uses("profiles"):
             names = [*_TABLES]  # the query is about tables, or wrong: then the error lists them
@@ -188,6 +187,8 @@ class Answer:
             for name in names
         }
         scans = {name: conditions.scan(name)._replace(all_values=True) for name in names}
+        if whole:
+            scans = {name: scan._replace(columns=None) for name, scan in scans.items()}
         for name, table in together.look(chosen, scans).items():
             self._add(table, name, scans[name])
 

@@ -75,8 +75,8 @@ TREE: Option[str | None] = Option(
     None,
     group="rows",
     help="list callers (caller), callees (calling) or both",
-    details="They are listed for each function, with the costs and calls of each arc; by label:KEY, for each "
-    "group: the outermost functions, or, with the key `function`, those of the same group.",
+    details="For each function, with the costs and calls of each arc.  With --by label:KEY, the callees of a "
+    "group are its outermost functions; with the key `function`, arcs stay within the group.",
 )
 CYCLES = Option(
     "cycles",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fastprof import convert
+from fastprof import convert, merge
 from fastprof.bridges.estimate import estimate as bridge
 from fastprof.bridges.estimate.estimate import to_stacks
 from fastprof.core._c import lib
@@ -143,6 +143,12 @@ def test_a_loss_names_the_process_where_a_part_has_no_thread(tmp_path: Path) -> 
     (tmp_path / "in.callgrind").write_text("pid: 7\nevents: Ir\nfn=main\n1 100\ncfn=f\ncalls=1 1\n1 1\nfn=f\n1 1\n")
     log = convert(tmp_path / "in.callgrind", tmp_path / "out.pb", to="pprof", prune=0.5, labels=["process"])
     assert log.warnings[0].startswith("process 7: 1.0 % of the cost is under [pruned]")
+    part = "thread: 2\nevents: Ir\nfn=main\n1 100\ncfn=f\ncalls=1 1\n1 1\nfn=f\n1 1\n"
+    for pid in (7, 8):
+        (tmp_path / f"{pid}.callgrind").write_text(f"pid: {pid}\n{part}")
+    inputs = [tmp_path / "7.callgrind", tmp_path / "8.callgrind"]
+    log = merge(inputs, tmp_path / "out.pb", to="pprof", prune=0.5, labels=["process", "thread"])
+    assert [text.partition(": ")[0] for text in log.warnings] == ["process 7, thread 2", "process 8, thread 2"]
 
 
 def test_rounding_leaves_nothing_over() -> None:

@@ -280,3 +280,8 @@ def test_what_cannot_be_queried_together(dumps: Path) -> None:
         asked(["dumps", "-"], "select 1 from samples")
     with pytest.raises(UsageError, match=r"tables: .*graph, profiles\)"):
         Answer("from nothing", ["dumps"], None, {})
+
+
+def test_an_error_lists_similar_columns(dumps: Path) -> None:
+    with pytest.raises(UsageError, match='"functio" not found.*"function"'):
+        asked("dumps", "select functio from samples")

@@ -96,7 +96,8 @@ def to_stacks(
         log.count(REPORTED["jumps"], c.jumps)
         log.count(REPORTED["part-addresses"], group.n_addressed(by))
         _, pid, tid = model.row("threads", thread) if thread else (0, 0, 0)
-        where = f"thread {tid}: " if tid else f"process {pid}: " if pid else ""
+        ids = [f"{kind} {i}" for kind, i in (("process", pid), ("thread", tid)) if i]
+        where = f"{', '.join(ids)}: " if ids else ""
         _log_shares(group, by, prune, where, log)
 
 
