@@ -71,7 +71,7 @@ static int keep_stack(struct fp_jfr_reader *r, uint32_t type, uint64_t key, cons
     const uint32_t before = r->stacks.n, id = fp_strings_intern(&r->stacks, p, n);
     if (id == FP_NO_ID || fp_array_room(&r->known, &r->cap_known, (uint64_t)id + 1, sizeof *r->known))
         return FP_E_NOMEM;
-    if (id >= before || !id) r->known[id] = (struct fp_jfr_known){0};
+    if (id >= before || !id) r->known[id] = (struct fp_jfr_known){.type = type};
     r->next_stack = id + 1;
     return keep(r, type, key, (uint64_t)id + 1);
 }
@@ -79,7 +79,7 @@ static int keep_stack(struct fp_jfr_reader *r, uint32_t type, uint64_t key, cons
 /* The end of a stack at p if it is the one that followed the last one in an earlier chunk, as most do; else NULL. */
 static const uint8_t *next_stack(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end) {
     size_t n;
-    if (r->next_stack >= r->stacks.n) return NULL;
+    if (r->next_stack >= r->stacks.n || r->known[r->next_stack].type != r->at_type) return NULL;
     const uint8_t *bytes = fp_string(&r->stacks, r->next_stack, &n);
     return n <= (size_t)(end - p) && !memcmp(bytes, p, n) ? p + n : NULL;
 }

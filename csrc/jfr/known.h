@@ -9,7 +9,7 @@ struct fp_jfr_method {
     uint32_t function, text; /* `text`: its description, in r->described_methods */
     uint32_t epoch;          /* of the last chunk in which it was this one */
     uint32_t changed;        /* of the last chunk in which the key had another method than before; 0: none; UINT32_MAX:
-                                parts of its name are missing, so it is looked up in each chunk */
+                                parts of its name are missing, or it is long, so it is looked up in each chunk */
 };
 
 /* The model's function of a method; `kind`: how it was compiled.  FP_NO_ID when memory ran out.  *row: its row in
@@ -21,6 +21,7 @@ void fp_jfr_check_methods(struct fp_jfr_reader *r);
 
 /* A stack by its bytes. */
 struct fp_jfr_known {
+    uint32_t type;  /* of the first constant with these bytes; those of another type are another stack */
     uint32_t epoch; /* of the last chunk in which it was this node; 0: none */
     uint32_t node, is_cut;
     uint32_t first, n; /* its methods, in r->known_methods */

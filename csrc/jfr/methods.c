@@ -99,7 +99,7 @@ static uint32_t new_function(struct fp_jfr_reader *r, const struct fp_jfr_parts 
     return function & NATIVE ? FP_NO_ID : function | (native ? NATIVE : 0);
 }
 
-enum { NEVER = 0xffffffffu };
+enum { NEVER = 0xffffffffu, MOST_TEXT = 4096 }; /* bytes of a description that is kept: names may be long and shared */
 
 /* Looks up a method in this chunk: an earlier one may have had another of this key.  0 or FP_E_NOMEM. */
 static int resolve(struct fp_jfr_reader *r, struct fp_jfr_method *one, const struct fp_jfr_slot *method,
@@ -107,18 +107,16 @@ static int resolve(struct fp_jfr_reader *r, struct fp_jfr_method *one, const str
     const uint64_t before = r->counts.dangling;
     struct fp_jfr_parts parts;
     if (describe(r, method, kind, end, &parts)) return FP_E_NOMEM;
-    const uint32_t text = fp_strings_intern(&r->described_methods, r->name.p, r->name.n);
+    const int is_kept = r->counts.dangling == before && r->name.n <= MOST_TEXT;
+    const uint32_t text = is_kept ? fp_strings_intern(&r->described_methods, r->name.p, r->name.n) : 0;
     if (text == FP_NO_ID) return FP_E_NOMEM;
-    const int is_other = one->text && (text != one->text || one->changed == NEVER);
-    if (text != one->text && (one->function = new_function(r, &parts)) == FP_NO_ID) return FP_E_NOMEM;
+    const int is_other = one->epoch && (text != one->text || one->changed == NEVER);
+    if ((!text || text != one->text) && (one->function = new_function(r, &parts)) == FP_NO_ID) return FP_E_NOMEM;
     one->text = text;
     one->epoch = r->epoch;
-    if (r->counts.dangling != before) {
-        one->changed = NEVER;
-        return 0;
-    }
     if (is_other) one->changed = r->changed = r->epoch;
-    r->n_sure++;
+    if (!text) one->changed = NEVER;
+    r->n_sure += text != 0;
     return 0;
 }
 
@@ -163,7 +161,9 @@ void fp_jfr_check_methods(struct fp_jfr_reader *r) {
         if (one->epoch == r->epoch || one->changed == NEVER || !fp_jfr_find(r, &method)) continue;
         const int is_whole = !describe(r, &method, &kind, NULL, &parts) && r->counts.dangling == before;
         r->counts.dangling = before; /* counted when a sample refers to it */
-        if (!is_whole || fp_strings_intern(&r->described_methods, r->name.p, r->name.n) != one->text) continue;
+        if (!is_whole || r->name.n > MOST_TEXT ||
+            fp_strings_intern(&r->described_methods, r->name.p, r->name.n) != one->text)
+            continue;
         one->epoch = r->epoch;
         r->n_sure++;
     }

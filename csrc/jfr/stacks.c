@@ -282,25 +282,23 @@ static int keep_methods(struct fp_jfr_reader *r, struct fp_jfr_known *one, uint3
     return 0;
 }
 
-/* The stack of a constant.  NULL when memory ran out. */
-static const struct fp_jfr_known *known_stack(struct fp_jfr_reader *r, uint32_t type,
-                                              const struct fp_jfr_constant *constant) {
+/* Finds the stack of a constant.  0 or FP_E_NOMEM. */
+static int find_stack(struct fp_jfr_reader *r, uint32_t type, struct fp_jfr_constant *constant) {
     const uint32_t id = (uint32_t)constant->at - 1;
-    struct fp_jfr_known *one = &r->known[id];
-    if (one->epoch == r->epoch) return one;
-    if (one->epoch && has_same_methods(r, one)) {
+    struct fp_jfr_known other = {0}, *one = r->known[id].type == type ? &r->known[id] : &other;
+    if (one->epoch != r->epoch && (!one->epoch || !has_same_methods(r, one))) {
+        const uint8_t *bytes = r->stacks.bytes;
+        uint32_t n;
+        int cut = 0;
+        one->node = new_stack(r, type, bytes + r->stacks.start[id], bytes + r->stacks.start[r->stacks.n], &cut, &n);
+        one->is_cut = (uint32_t)cut;
+        if (one->node == FP_NO_ID || (one != &other && keep_methods(r, one, n))) return FP_E_NOMEM;
+    } else {
         one->epoch = r->epoch;
-        return one;
     }
-    const uint8_t *bytes = r->stacks.bytes;
-    uint32_t n;
-    int cut = 0;
-    const uint32_t node =
-        new_stack(r, type, bytes + r->stacks.start[id], bytes + r->stacks.start[r->stacks.n], &cut, &n);
-    if (node == FP_NO_ID || keep_methods(r, one, n)) return NULL;
-    one->node = node;
-    one->is_cut = (uint32_t)cut;
-    return one;
+    constant->known = one->node + 1;
+    constant->also = one->is_cut;
+    return 0;
 }
 
 /* Forgets stacks after the model was emptied. */
@@ -325,12 +323,7 @@ uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, c
         return 0;
     }
     if (FP_UNLIKELY(r->types[slot->type].role != FP_JFR_STACK)) return 0; /* `known` is something else */
-    if (FP_UNLIKELY(!constant->known)) {
-        const struct fp_jfr_known *one = known_stack(r, slot->type, constant);
-        if (!one) return FP_NO_ID;
-        constant->known = one->node + 1;
-        constant->also = one->is_cut;
-    }
+    if (FP_UNLIKELY(!constant->known) && find_stack(r, slot->type, constant)) return FP_NO_ID;
     *cut = (int)constant->also;
     return constant->known - 1;
 }

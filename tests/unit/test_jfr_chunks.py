@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fastprof
 from tests.support.jfrfile import Chunk, Field
+from tests.support.peak import DRIVER, peak
 
 
 def changed_chunk(noise: random.Random) -> bytes:
@@ -52,6 +54,53 @@ def test_stacks_of_earlier_chunks_have_the_methods_of_their_own_chunk(options: A
     stacks = sum((found for found, _ in alone), Counter[str]())
     assert len(stacks) > 20
     assert counted(b"".join(chunks)) == (stacks, sum(missing for _, missing in alone))
+
+
+def two_stacks(tail: int) -> bytes:
+    """The stack of a sample and that of a delay, of other types: the bytes of both are equal, but not their order."""
+    chunk = Chunk(
+        {
+            "a.Frame": (
+                Field("lineNumber", "int"), Field("method", "jdk.types.Method", pool=True),
+                Field("bytecodeIndex", "int"), Field("type", "jdk.types.FrameType", pool=True),
+            ),
+            "a.Stack": (Field("truncated", "boolean"), Field("frames", "a.Frame", array=True)),
+            "jdk.JavaMonitorEnter": (
+                Field("startTime", "long", unit="@TICKS"), Field("duration", "long", unit="TICKS"),
+                Field("eventThread", "java.lang.Thread", pool=True), Field("stackTrace", "a.Stack", pool=True),
+                Field("monitorClass", "java.lang.Class", pool=True),
+            ),
+        }
+    )  # fmt: skip
+    kind, none = chunk.constant("jdk.types.FrameType", "Inlined"), chunk.symbol("()V")
+    for key, class_, name in ((1, "a/A", "one"), (3, "b/B", "three")):
+        chunk.constant("jdk.types.Method", chunk.class_(class_), chunk.symbol(name), none, 1, 0, key=key)
+    of_sample, of_delay = (
+        chunk.constant(f"{of}", False, [(1, 3, 4, kind)]) for of in ("jdk.types.StackTrace", "a.Stack")
+    )
+    thread = chunk.thread("main", 1, 4711)
+    chunk.event("jdk.ExecutionSample", 5, thread, of_sample, chunk.state("STATE_RUNNABLE"))
+    chunk.event("jdk.JavaMonitorEnter", 6, 7 + tail, thread, of_delay, chunk.class_("a/Lock"))
+    return chunk.bytes()
+
+
+def test_equal_bytes_of_several_types_are_several_stacks() -> None:
+    data = io.BytesIO(two_stacks(0) + two_stacks(1))
+    for value, name in (("samples", "a/A.one"), ("delay", "b/B.three")):
+        data.seek(0)
+        assert [row.name for row in fastprof.top(data, value=value).rows if row.self] == [name]
+
+
+def test_long_names_are_kept_once(tmp_path: Path) -> None:
+    chunk = Chunk()
+    kind, class_ = chunk.constant("jdk.types.FrameType", "Inlined"), chunk.class_("a" * 3_000_000)
+    for i in range(60):
+        method = chunk.constant("jdk.types.Method", class_, chunk.symbol(f"m{i}"), chunk.symbol("()V"), 1, 0)
+        stack = chunk.constant("jdk.types.StackTrace", False, [(method, 3, 4, kind)])
+        chunk.event("jdk.ExecutionSample", 5, chunk.thread("t", 1, 2), stack, chunk.state("S"))
+    (tmp_path / "long.jfr").write_bytes(chunk.bytes())
+    ignored = DRIVER.replace("sys.exit(code)", "")  # the names are too long for the model
+    assert peak("info", "-q", "--lenient", str(tmp_path / "long.jfr"), driver=ignored) < 120 << 20
 
 
 # ---- damaged streams
