@@ -283,5 +283,5 @@ def test_what_cannot_be_queried_together(dumps: Path) -> None:
 
 
 def test_an_error_lists_similar_columns(dumps: Path) -> None:
-    with pytest.raises(UsageError, match='"functio" not found.*"function"'):
+    with pytest.raises(UsageError, match=r'"functio" not found.*"function"'):
         asked("dumps", "select functio from samples")
