@@ -13,6 +13,7 @@ import pytest
 import fastprof
 from tests.support.jfrfile import Chunk, Field
 from tests.support.peak import DRIVER, peak
+from tests.unit.test_jfr import Pipe
 
 
 def changed_chunk(noise: random.Random) -> bytes:
@@ -104,19 +105,6 @@ def test_long_names_are_kept_once(tmp_path: Path) -> None:
 
 
 # ---- damaged streams
-
-
-class Pipe(io.RawIOBase):
-    """Bytes that can be read once."""
-
-    def __init__(self, data: bytes) -> None:
-        self._rest = io.BytesIO(data)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, into: Any) -> int:
-        return self._rest.readinto(into)
 
 
 def test_of_a_damaged_stream_the_same_is_read_and_lost_as_of_the_file() -> None:
