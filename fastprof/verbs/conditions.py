@@ -21,11 +21,10 @@ from fastprof.core.options import INT64, UINT64
 _FUNCTIONS = {"~~", "!~~", "~~*", "!~~*", "~~~", "like_escape", "ilike_escape", "not_like_escape", "not_ilike_escape"}
 _FUNCTIONS |= {"regexp_matches", "regexp_full_match", "starts_with", "prefix", "suffix", "ends_with", "contains"}
 _FUNCTIONS |= {"lower", "upper", "||", "split_part", "regexp_extract", "length", "strlen", "substring", "substr"}
-_EXPRESSIONS = {"COLUMN_REF", "CONSTANT", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "CAST"}
-_EXPRESSIONS |= {"CASE", "WINDOW", "SUBQUERY", "LAMBDA", "COLLATE"}
 _WORDS = {"class", "type", "kind", "function_name", "qualified_name", "aggregate_handling"}  # keys; name no columns
 _ANY_TIME = (0, UINT64)
 _CLASSES = {"COLUMN_REF", "CONSTANT", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "CAST"}
+_EXPRESSIONS = _CLASSES | {"CASE", "WINDOW", "SUBQUERY", "LAMBDA", "COLLATE"}
 # Functions of FROM that read no table.  Others may name one in a text: query('from samples').
 _ROWS_WITHOUT_TABLES = {"range", "generate_series", "unnest", "repeat", "json_each", "json_tree"}
 # Items of FROM that read the columns that the query names, and no others

@@ -18,10 +18,10 @@ from fastprof.bridges.project.project import Room, calls_of
 from fastprof.bridges.project.project import to_graph as projected
 from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import CAPACITY, Holds, batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
-from fastprof.core.labels import GROUP_END, label_text
+from fastprof.core.labels import GROUP_END, label_text, thread_name
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -580,11 +580,3 @@ def durations_of(found: fp_top_durations, function: int) -> Durations | None:
 
 def _arcs(arcs: fp_top_arc, n: int) -> list[Arc]:
     return [*map(Arc._make, iter_unpack("=IIqq", ffi.buffer(arcs, 24 * n)))]
-
-
-def thread_name(pid: Any, tid: Any) -> str:
-    def text(value: Any) -> str:
-        return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-    named = [f"{what} {text(number)}" for what, number in (("process", pid), ("thread", tid)) if number]
-    return ", ".join(named) or "(unknown)"

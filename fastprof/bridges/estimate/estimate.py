@@ -25,6 +25,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
+from fastprof.core.labels import thread_name
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -96,8 +97,7 @@ def to_stacks(
         log.count(REPORTED["jumps"], c.jumps)
         log.count(REPORTED["part-addresses"], group.n_addressed(by))
         _, pid, tid = model.row("threads", thread) if thread else (0, 0, 0)
-        ids = [f"{kind} {i}" for kind, i in (("process", pid), ("thread", tid)) if i]
-        where = f"{', '.join(ids)}: " if ids else ""
+        where = f"{thread_name(pid, tid)}: " if pid or tid else ""
         _log_shares(group, by, prune, where, log)
 
 

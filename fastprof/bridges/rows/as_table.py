@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache
 
 from fastprof.bridges import TABLE, TABLES
-from fastprof.bridges.rows.filter import Mask
+from fastprof.bridges.rows.filter import Mask, mask_of_threads
 from fastprof.bridges.rows.nest import Clocks, nest
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
@@ -217,7 +217,7 @@ class _Table:
         model, masks = self._model, []
         self.c.first_time, self.c.last_time = first, last
         if threads is not None:
-            masks.append((self.c.only_threads, _of_threads(model, threads)))
+            masks.append((self.c.only_threads, mask_of_threads(model, threads)))
         if functions is not None and self.name in ("events", "spans", "graph"):
 
             def is_read(function: int) -> bool:
@@ -341,10 +341,6 @@ def utf8(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
-def _of_threads(model: Model, threads: frozenset[int]) -> Mask:
-    return Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)
-
-
 def _label_text(model: Model, label: int) -> str:
     """A label set as JSON: {"bytes": 512, "size [kilobytes]": 4, "thread": "7"}.  A repeated key has a list.
     Keys and lists are sorted, so equal sets have equal texts, independent of the order of recording."""
@@ -383,7 +379,7 @@ def _needed(batches: Iterable[Batch], model: Model, scan: Scan, *, numbered: boo
     if scan.threads is None or (numbered and (scan.reads("id") or scan.reads("parent"))):
         yield from batches
         return
-    chosen, mask = ffi.new("struct fp_select *"), _of_threads(model, scan.threads)
+    chosen, mask = ffi.new("struct fp_select *"), mask_of_threads(model, scan.threads)
     chosen.last_time = UINT64
     for batch in batches:
         mask.show(chosen.threads)

@@ -51,7 +51,7 @@ def select(
     chosen.first_time, chosen.last_time = time_range or (0, UINT64)
     seen, clock = Summary(), 10**9
     masks = [
-        (chosen.threads, Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)) if threads else None,
+        (chosen.threads, mask_of_threads(model, threads)) if threads else None,
         (chosen.labels, Mask(model, "labels", labels.matches)) if labels.requested else None,
     ]
     numbers: dict[int, int] = {}  # by part of the model: its number in this input
@@ -97,6 +97,10 @@ class Mask:
             self._mask.extend(self._decide(i) for i in range(len(self._mask), n))
         self._shown = ffi.from_buffer("uint8_t[]", self._mask)
         c.keep, c.n = self._shown, n
+
+
+def mask_of_threads(model: Model, threads: frozenset[int]) -> Mask:
+    return Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)
 
 
 class _Labels:

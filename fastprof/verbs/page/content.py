@@ -22,11 +22,12 @@ from operator import sub
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.labels import thread_name
 from fastprof.core.model import Model
 from fastprof.verbs.page import NONE, Columns
 from fastprof.verbs.page.contexts import Shown, Times
 from fastprof.verbs.page.figures import Arcs, Cost, Figures, Place, Places
-from fastprof.verbs.top_costs import Durations, thread_name
+from fastprof.verbs.top_costs import Durations
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
