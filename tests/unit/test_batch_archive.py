@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import signal
 import subprocess
@@ -22,7 +21,7 @@ from fastprof.formats.archive.sections import BASED, ROWS
 from fastprof.store import adding, compact
 from fastprof.store.listing import members
 from fastprof.verbs.batch import archive as batch
-from fastprof.verbs.batch.manifest import FOLDER
+from fastprof.verbs.batch.manifest import FOLDER, lines, manifest_of
 from tests.support.archives import graph, stacks, write_archive
 from tests.unit.test_archive import read_dump, sections
 
@@ -42,8 +41,8 @@ def totals(store: Path) -> dict[str, int]:
 
 
 def records(store: Path) -> list[dict[str, Any]]:
-    lines = (store.parent / FOLDER / f"{store.name}.jsonl").read_text().splitlines()
-    return [line for line in map(json.loads, lines) if "run" not in line]
+    """The records of a store's manifest; the line that a killed process was writing does not count."""
+    return [line for path in manifest_of(str(store)) for line in lines(path) if "run" not in line]
 
 
 def test_alike_dumps_share_storage(tmp_path: Path) -> None:
