@@ -101,7 +101,8 @@ static uint32_t new_function(struct fp_jfr_reader *r, const struct fp_jfr_parts 
 
 enum { NEVER = 0xffffffffu, MOST_TEXT = 4096 }; /* bytes of a description that is kept: names may be long and shared */
 
-/* Looks up a method in this chunk: an earlier one may have had another of this key.  0 or FP_E_NOMEM. */
+/* Looks up a method in this chunk: an earlier one may have had another of this key.  One that is missing has a row,
+ * too, so it is counted once.  0 or FP_E_NOMEM. */
 static int resolve(struct fp_jfr_reader *r, struct fp_jfr_method *one, const struct fp_jfr_slot *method,
                    const struct fp_jfr_slot *kind, const uint8_t *end) {
     const uint64_t before = r->counts.dangling;
@@ -128,7 +129,7 @@ uint32_t fp_jfr_function(struct fp_jfr_reader *r, const struct fp_jfr_slot *meth
     const int is_simple = !r->kinds || (kind->kind == FP_JFR_IS_KEY && kind->n < UINT32_MAX);
     uint32_t function;
     *row = 0;
-    if (!fp_jfr_find(r, method) || !is_simple) {
+    if (method->kind != FP_JFR_IS_KEY || !is_simple) {
         struct fp_jfr_parts parts;
         function = describe(r, method, kind, end, &parts) ? FP_NO_ID : new_function(r, &parts);
     } else {

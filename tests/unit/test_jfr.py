@@ -168,6 +168,16 @@ def test_a_constant_that_is_nowhere_is_counted_and_the_sample_kept() -> None:
     assert log.repairs["samples-without-stack"] == 1
 
 
+def test_a_missing_method_counts_once_wherever_frames_refer_to_it() -> None:
+    """Frames with the same bytes, frames of other lines, and one within the last bytes of all stacks."""
+    chunk = Chunk()
+    stacks = [chunk.stack([(*WORK[:3], line, *WORK[4:]), MAIN, WORK]) for line in (7, 7, 300)]
+    chunk.pools["jdk.types.Method"].clear()
+    for stack in stacks:
+        chunk.event("jdk.ExecutionSample", 1, 0, stack, chunk.state("S"))
+    assert fastprof.info(io.BytesIO(chunk.bytes() * 2)).repairs["missing-constants"] == 2 * 2
+
+
 def test_a_truncated_stack_gets_a_root_on_request() -> None:
     chunk = Chunk()
     chunk.event("jdk.ExecutionSample", 1, 0, chunk.stack([WORK], truncated=True), chunk.state("S"))
