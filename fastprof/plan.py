@@ -525,7 +525,9 @@ def idle(options: Options, plan: Plan) -> list[Option[Any]]:
     for name, several in met.items():
         if len(several) > 1:
             raise ambiguous(name, sorted(several, key=lambda option: option.key))
-    return [one for one in known_options() if one in options and one.key not in used and one.name not in met]
+    given = options.given
+    found = [one for one in known_options() if one.key in given or one.name in given]
+    return [one for one in found if one.key not in used and one.name not in met]
 
 
 def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]], None] | None = None) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Mapping
+from functools import lru_cache
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
 from fastprof.core.errors import UsageError
@@ -446,8 +447,8 @@ def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
 
     Errors: UsageError for an unknown name and for a value that the option does not take.
     """
-    known = [*known]
-    formats = {option.format.replace("-", "_"): option.format for option in known if option.format}
+    known = (*known,)
+    formats = _formats_of(known)
     found = {}
     for name, value in given.items():
         within = isinstance(value, Mapping) and name in formats
@@ -460,10 +461,21 @@ def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
     return Options(**found)
 
 
+@lru_cache(16)  # a batch checks the options of each file
+def _formats_of(known: tuple[Option[Any], ...]) -> dict[str, str]:
+    """By their names in Python: the formats with options of their own."""
+    return {option.format.replace("-", "_"): option.format for option in known if option.format}
+
+
+@lru_cache(256)
+def _named(name: str, known: tuple[Option[Any], ...]) -> list[Option[Any]]:
+    return [option for option in known if option.key == name] or [option for option in known if option.name == name]
+
+
 def named(name: str, known: Iterable[Option[Any]]) -> list[Option[Any]]:
     """The options with this key or name; several formats may have one.  Errors: UsageError for an unknown name."""
-    known = [*known]
-    if found := [option for option in known if option.key == name] or [o for o in known if o.name == name]:
+    known = (*known,)
+    if found := _named(name, known):
         return found
     format_, dot, _ = name.partition(".")
     names = [option.key for option in known if option.format == format_] if dot else [option.name for option in known]

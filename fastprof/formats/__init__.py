@@ -107,9 +107,10 @@ def detect(source: Source) -> Format:
             f"{source.name}: a directory that is not a profile of a known format; "
             "`fastprof merge` and `top` read the files in it"
         )
-    claims = [(f.sniff(source.head), f.name) for f in formats() if f.sniff]
-    surest = max(sure for sure, _ in claims)
-    names = [name for sure, name in claims if sure == surest and sure != NO]
+    head = source.head
+    claims = [(sure, f.name) for f in _by_name().values() if f.sniff and (sure := f.sniff(head)) != NO]
+    surest = max(claims)[0] if claims else NO
+    names = [name for sure, name in claims if sure == surest]
     if len(names) == 1:
         return get(names[0])
     if names:

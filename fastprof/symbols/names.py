@@ -48,6 +48,10 @@ class NameTable:
         """As ElfObject.link_address."""
         return address
 
+    def link_move(self, first: int, last: int, start: int, offset: int) -> int | None:
+        """As ElfObject.link_move."""
+        return None
+
     def relative_to_link(self, relative: int) -> int | None:
         """As ElfObject.relative_to_link."""
         return relative

@@ -135,6 +135,19 @@ class ElfObject(ElfFile):
             return address if self.is_loaded(address) else None
         return self.file_to_link(address - start + offset)
 
+    def link_move(self, first: int, last: int, start: int, offset: int) -> int | None:
+        """The difference between the `link_address` of each address from `first` to `last` and the address itself; None
+        if it may not be the same for all."""
+        if self.is_kernel or self.is_module or self.kind == ET_EXEC:
+            return None
+        first, last = first - start + offset, last - start + offset
+        for segment in self.segments:
+            end = segment.offset + segment.file_size
+            if segment.offset <= last and first < end:
+                inside = segment.offset <= first and last < end
+                return segment.address - segment.offset - start + offset if inside else None
+        return None
+
     def relative_to_link(self, relative: int) -> int | None:
         """The link-time address of an address relative to the lowest one.  None outside of the segments."""
         if self.is_module:

@@ -12,7 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, count, pairwise
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.symbols.chains import EMPTY, chains_of
@@ -80,21 +80,21 @@ class Mappings:
     def add(self, mappings: Iterable[Mapping]) -> None:
         """Add mappings of the same process.  Known mappings take little time."""
         n = len(self)
-        for start, limit, offset, path, build_id, from_base in mappings:
-            if from_base:
-                self._from_base.add(len(self))
-            self._start.append(start)
-            self._limit.append(limit)
-            self._offset.append(offset)
-            self._path.append(path.removesuffix(_DELETED))
-            self._build_id.append(build_id)
-        new = sorted(range(len(self) - 1, n - 1, -1), key=self._start.__getitem__)
-        if not new:
+        mappings = [*mappings]
+        if not mappings:
             return
+        starts, limits, offsets, paths, build_ids, from_base = zip(*mappings, strict=True)
+        self._start.extend(starts)
+        self._limit.extend(limits)
+        self._offset.extend(offsets)
+        self._path += [path.removesuffix(_DELETED) for path in paths]
+        self._build_id += build_ids
+        self._from_base.update(compress(count(n), from_base))
+        new = sorted(range(len(self) - 1, n - 1, -1), key=self._start.__getitem__)
         first = bisect.bisect_left(self._starts, self._start[new[0]])
         following = sorted([*new, *self._order[first:]], key=self._start.__getitem__)
         self._order[first:] = array("q", following)
-        self._starts[first:] = array("Q", (self._start[i] for i in following))
+        self._starts[first:] = array("Q", map(self._start.__getitem__, following))
         if self._copies or any(self._path[i].startswith(_HUGE_PAGE) for i in new):
             for before, at in pairwise(self._order):
                 self._adopt(at, before)
@@ -102,8 +102,10 @@ class Mappings:
                 self._adopt(at, after)
             self._copies = any(path.startswith(_HUGE_PAGE) for path in self._path)
         del self._reach[first:]
-        limits = (self._limit[i] for i in following)
-        self._reach.extend(accumulate(limits, max, initial=self._reach.pop() if self._reach else None))
+        reaches = accumulate(
+            map(self._limit.__getitem__, following), max, initial=self._reach.pop() if self._reach else None
+        )
+        self._reach.extend(reaches)
         self._covers = self._main = None
 
     def _adopt(self, at: int, neighbour: int) -> None:
@@ -177,8 +179,10 @@ def _links(
         return dict.fromkeys(positions)
     if mapping.from_base:
         return {at: link_address(names, addresses[at], mapping) for at in positions}
-    to_link, start, offset = names.link_address, mapping.start, mapping.offset
-    return {at: to_link(addresses[at], start, offset) for at in positions}
+    wanted, start, offset = [addresses[at] for at in positions], mapping.start, mapping.offset
+    if (move := names.link_move(min(wanted), max(wanted), start, offset)) is not None:
+        return {at: address + move for at, address in zip(positions, wanted, strict=True)}
+    return {at: names.link_address(address, start, offset) for at, address in zip(positions, wanted, strict=True)}
 
 
 def _is_padding(chain: Sequence[Symbol]) -> bool:
@@ -254,7 +258,7 @@ class Symbolizer:
                 if entered:
                     inside |= entered
                     chains, found = chains_of(names, list(inside.values()))
-            for at, chain in zip(inside, found, strict=True):
+            for at, chain in zip(inside, found, strict=True) if EMPTY in found else ():
                 if chain == EMPTY:
                     self._fail(wanted[at], mapping.path, names.reason or "no symbol at the address")
             yield chains, list(inside), found

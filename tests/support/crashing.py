@@ -7,6 +7,7 @@ import signal
 from typing import Any
 
 from fastprof.verbs.batch.jobs import convert_one
+from fastprof.verbs.batch.merge import merge_one
 
 FUNCTION = f"{__name__}:convert_or_die"
 
@@ -29,3 +30,14 @@ def convert_or_die(job: dict[str, Any]) -> dict[str, Any]:
     if name.startswith("hang"):
         signal.pause()
     return convert_one(job)
+
+
+MERGING = f"{__name__}:merge_or_die"
+
+
+def merge_or_die(job: dict[str, Any]) -> dict[str, Any]:
+    """Dies at a file with "segfault" in its name when it looks at views, "killed" when it merges."""
+    dying = "segfault" if job.get("look") else "killed"
+    if any(dying in os.path.basename(path) for path in job["inputs"]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return merge_one(job)

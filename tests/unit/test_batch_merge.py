@@ -21,6 +21,7 @@ from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs.batch import engines, merge
 from fastprof.verbs.batch.jobs import Job, Record
+from tests.support.crashing import MERGING
 from tests.support.paths import CORPUS
 
 # Files of all views; timelines of several clocks.
@@ -312,3 +313,27 @@ def test_a_folder_of_partial_sums_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "out.callgrind.partials").touch()
     with pytest.raises(FastprofError, match=f"^{output}.partials: File exists$"):
         fastprof.batch_merge([CORPUS / file for file in FILES[:2]], output, jobs=2, union=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("e-segfault", "{}: the process that read it was killed by SIGKILL, perhaps for lack of memory"),
+        (
+            "e-killed",
+            "{a} or one of 2 other files: the process that read it was killed by SIGKILL, perhaps for lack of memory",
+        ),
+    ],
+)
+def test_a_crash_names_its_file(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When workers look at many files together, and when they merge them."""
+    for each in ("a", name, "f"):
+        shutil.copy(CORPUS / "folded/good/plain.folded", tmp_path / each)
+
+    def dying(*given: Any, **how: Any) -> Any:
+        return engines.begun(*given, **how | {"function": MERGING, "retries": 0})
+
+    monkeypatch.setattr(merge, "begun", dying)
+    with pytest.raises(FastprofError) as raised:
+        fastprof.batch_merge(tmp_path, tmp_path.parent / "all.folded", jobs=2, fan_in=4)
+    assert str(raised.value) == message.format(tmp_path / name, a=tmp_path / "a")

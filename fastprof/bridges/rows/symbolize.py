@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.chains import Chains
 
 _WIDTH = lib.FP_FRAME_WIDTH
+_FRAMES = struct.Struct(f"={_WIDTH}I")
 _MAPPING = lib.FP_MAPPING_WIDTH
 _LATEST = 4096
 _AT_ONCE = 1 << 16  # mappings passed to a symbolizer at a time: they become Python objects
@@ -69,17 +70,19 @@ class _Ranges:
         self._lists = [(array("Q"), array("Q"))]
         self._latest = (array("Q"), array("Q"))
 
-    def overlap(self, start: int, limit: int) -> bool:
-        """Whether a range overlaps one of these."""
-        for starts, limits in (*self._lists, self._latest):
+    def add(self, start: int, limit: int) -> bool:
+        """Add a range, unless it is empty; False if it overlaps one of these."""
+        lists, (first, limits) = self._lists, self._lists[0]
+        if len(lists) == 1 and not self._latest[0] and (not first or start >= limits[-1]) and start < limit:
+            first.append(start)  # the usual order
+            limits.append(limit)
+            return True
+        for starts, limits in (*lists, self._latest):
             at = bisect.bisect_left(starts, start)
             if (at and start < limits[at - 1]) or (at < len(starts) and starts[at] < limit):
-                return True
-        return False
-
-    def add(self, start: int, limit: int) -> None:
-        """Add a range that overlaps none and is not empty."""
-        first, lists = self._lists[0][0], self._lists
+                return False
+        if start >= limit:
+            return True
         into = self._latest if first and start < first[-1] else lists[0]
         at = bisect.bisect_left(into[0], start)
         into[0].insert(at, start)
@@ -91,6 +94,7 @@ class _Ranges:
                 both = zip(lists.pop(), lists.pop(), strict=True)
                 starts, limits = (array("Q", sorted([*some, *more])) for some, more in both)
                 lists.append((starts, limits))
+        return True
 
 
 class _Names:
@@ -122,22 +126,26 @@ class _Names:
         if not self._is_asked and 0 not in array("I", words)[lib.FP_FRAME_LINES :: _WIDTH]:
             self._seen = n  # all have lines, as in profiles with names
             return
-        rows = enumerate(struct.iter_unpack(f"={_WIDTH}I", words), self._seen)
-        # by mapping: frames, addresses and whether these are return addresses
+        # by mapping: frames, addresses and flags
         pending: dict[int, tuple[list[int], list[int], list[int]]] = {}
-        for frame, (mapping, low, high, flags, lines) in rows:
-            if not lines:
-                new = pending.get(mapping) or pending.setdefault(mapping, ([], [], []))
-                new[0].append(frame)
-                new[1].append(low | high << 32)
-                new[2].append(flags & lib.FP_FRAME_RETURN_ADDRESS)
+        before = -1
+        for frame, (mapping, low, high, flags, lines) in enumerate(_FRAMES.iter_unpack(words), self._seen):
+            if lines:
+                continue
+            if mapping != before:  # neighbours mostly belong to the same one
+                frames_of, addresses_of, flags_of = pending.setdefault(mapping, ([], [], []))
+                before = mapping
+            frames_of.append(frame)
+            addresses_of.append(low | high << 32)
+            flags_of.append(flags)
         self._map()
-        for mapping, (new_frames, addresses, returns) in pending.items():
+        for mapping, (new_frames, addresses, new_flags) in pending.items():
             if not mapping:
                 self._failures["", "address outside all mappings"] += len(new_frames)
                 continue
             object_id = self._model.row("mappings", mapping)[0]
             symbolizer = self._symbolizers[self._process_of[mapping]]
+            returns = [flags & lib.FP_FRAME_RETURN_ADDRESS for flags in new_flags]
             for chains, positions, found in symbolizer.look_up(addresses, returns):
                 with chains.lock:
                     self._replace(restack, [new_frames[at] for at in positions], chains, found, object_id)
@@ -168,15 +176,14 @@ class _Names:
             "=8I", words
         ):
             start, limit = start_low | start_high << 32, limit_low | limit_high << 32
-            if taken.overlap(start, limit) or not self._symbolizers:
+            if not taken.add(start, limit) or not self._symbolizers:
                 self._add(new)
                 self._symbolizers.append(self._symbolizer())
                 taken = self._taken = _Ranges()
-                new = []
-            from_base = bool(flags & lib.FP_MAPPING_FROM_BASE)
-            new.append(Mapping(start, limit, low | high << 32, *self._texts_of(object_id), from_base))
-            if start < limit:
                 taken.add(start, limit)
+                new = []
+            from_base = flags & lib.FP_MAPPING_FROM_BASE != 0
+            new.append(Mapping(start, limit, low | high << 32, *self._texts_of(object_id), from_base))
             self._process_of.append(len(self._symbolizers) - 1)
             if len(new) == _AT_ONCE:
                 self._add(new)

@@ -33,7 +33,7 @@ from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, 
 from fastprof.core.log import Log
 from fastprof.core.options import Option, Options
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import Message, packed, unpacked
+from fastprof.core.words import Message, counted, packed, unpacked
 from fastprof.verbs.convert import converted
 
 Job = dict[str, Any]
@@ -111,7 +111,9 @@ def failed(job: Job, message: str) -> Record:
 
 def crashed(job: Job, why: str, tries: int) -> Record:
     """The record of a job whose process died."""
-    return {**identity(job), "status": CRASHED, "error": {"message": f"{job['input']}: {why}"}, "try": tries}
+    others = len(job.get("inputs", ())) - 1
+    name = f"{job['input']} or one of {counted(others, 'other file')}" if others > 0 else job["input"]
+    return {**identity(job), "status": CRASHED, "error": {"message": f"{name}: {why}"}, "try": tries}
 
 
 def outputs_of(record: Record) -> list[str]:

@@ -64,7 +64,7 @@ from fastprof.verbs.batch.convert import (
 )
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, Found, by_size
-from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, keys_by_input, message_of, of_error
+from fastprof.verbs.batch.jobs import CRASHED, ERROR, OK, Job, Record, identity, keys_by_input, message_of, of_error
 from fastprof.verbs.batch.proof import absolute
 from fastprof.verbs.batch.remote_folder import contents, remove_below
 from fastprof.verbs.convert import converted, target_of
@@ -202,7 +202,7 @@ class _Tree:
         }
         function = f"{merge_one.__module__}:{merge_one.__name__}"
         with begun(self._chosen[ENGINE], n, **how, function=function) as engine:
-            level, jobs = self._jobs(self._views(engine))
+            level, jobs = self._jobs(self._views(engine, [file.path for file in self._files]))
             if not is_url(self._folder):
                 _make(self._folder)
             self._run(engine, jobs)
@@ -269,23 +269,20 @@ class _Tree:
                     )
                 )
 
-    def _views(self, engine: Any) -> list[str]:
+    def _views(self, engine: Any, paths: list[str], at_once: int = _LOOKS) -> list[str]:
         """The view of each file, found by workers.  Errors: FastprofError for the first file that cannot be read."""
-        paths = [file.path for file in self._files]
         common = {"size": 0, "mtime_ns": 0, "key": "", "from": self._from, "options": self._options, "durable": False}
+        groups = [paths[i : i + at_once] for i in range(0, len(paths), at_once)]
         jobs = [
-            {
-                "input": paths[i],
-                "inputs": paths[i : i + _LOOKS],
-                "output": f"{self._folder}/{i}",
-                "look": True,
-                **common,
-            }
-            for i in range(0, len(paths), _LOOKS)
+            {"input": group[0], "inputs": group, "output": f"{self._folder}/{i}", "look": True, **common}
+            for i, group in enumerate(groups)
         ]
         found = {record["input"]: record for record in engine.run(jobs)}
         views: list[str] = []
-        for record in (found[job["input"]] for job in jobs):
+        for group, record in ((group, found[group[0]]) for group in groups):
+            if record["status"] == CRASHED and len(group) > 1:
+                views += self._views(engine, group, 1)  # to name the file that crashes the worker
+                continue
             if "error" in record:
                 raise FastprofError(message_of(record["error"]))
             views += record["views"]
