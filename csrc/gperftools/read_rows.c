@@ -203,12 +203,17 @@ static void count_ticks(struct fp_gperftools_reader *g) {
     }
 }
 
+/* So few chains that the table of their stacks fits the caches: looking them up together gains nothing.  One after the
+ * other, the order of stacks depends on no other chains, so that a store finds the order of one dump in the next. */
+enum { FEW_CHAINS = 4096 };
+
 /* Adds the stack of each chain to the model. */
 static int enter_stacks(struct fp_gperftools_reader *g) {
+    const uint32_t together = g->chains.n <= FEW_CHAINS ? 1 : FP_MODEL_STACKS;
     for (uint32_t id = 1, n; id < g->chains.n; id += n) {
         uint32_t depths[FP_MODEL_STACKS];
         g->frames.n = 0;
-        for (n = 0; n < FP_MODEL_STACKS && id + n < g->chains.n; n++) {
+        for (n = 0; n < together && id + n < g->chains.n; n++) {
             depths[n] = decode(g, id + n, 1);
             for (uint32_t i = 0; i < depths[n]; i++) {
                 uint32_t frame = frame_of(g, g->pc[i], i == 0);

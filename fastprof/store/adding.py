@@ -207,14 +207,15 @@ class Adding:
                 shared = self._shared(copied)
             self._take(copied, shared)
 
-    def copy(self, source: Source, member: Member, moved: dict[int, int]) -> None:
-        """Add a member of another store.  `moved` maps offsets in that store to offsets in this one, and is updated.
+    def copy(self, source: Source, base_of: Callable[[int], bytes], member: Member, moved: dict[int, int]) -> None:
+        """Add a member of another store.  `moved` maps offsets in that store to offsets in this one, and is updated;
+        `base_of` returns the payloads of bases in that store.
 
         Sections whose base is not in this store are compressed again.
         """
         again = self._has_lost(source, member, moved)
         with self._whole_or_not():
-            copied = self._copied(source, codec_of(source), member, moved.get, lambda _: False)
+            copied = self._copied(source, Codec(base_of=base_of), member, moved.get, lambda _: False)
             shared = self._shared(copied) if again else None
         moved.update((old, new) for (old, _, _), (new, _, _) in zip(member.sections, copied.sections, strict=True))
         self._take(copied, shared)

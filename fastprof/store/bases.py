@@ -36,7 +36,7 @@ class Bases:
     def find(self, key: Key) -> tuple[int, bytes] | None:
         """The offset and the payload of the base for a section."""
         offset = self.added.get(key, self.before(key))
-        return None if offset is None else (offset, self._payload(offset))
+        return None if offset is None else (offset, self.payload(offset))
 
     def before(self, key: Key) -> int | None:
         """The offset of the base among the profiles present at first."""
@@ -66,12 +66,13 @@ class Bases:
 
     def _is_usable(self, offset: int) -> bool:
         try:
-            self._payload(offset)
+            self.payload(offset)
         except SectionError:
             return False  # damaged, or it has a base: no new section may depend on it
         return True
 
-    def _payload(self, offset: int) -> bytes:
+    def payload(self, offset: int) -> bytes:
+        """The payload of a base; the latest small ones are kept.  Errors: SectionError."""
         found = self._last.get(offset)
         if found is None:
             found = payload(self._source, self._codec, read_base_header(self._source, offset))
@@ -96,13 +97,13 @@ class Bases:
         noted = [key[2] for key in self.all() if key[:2] == (view, SHARED)]
         if section.flags & DIFFERENCE and section.stored > limit // _WASTE:
             noted.append(offset)
-        codec = Codec(base_of=self._payload)
+        codec = Codec(base_of=self.payload)
         try:
             sections = [read_header(self._source, offset) for offset in noted]
             if sum(section.stored for section in sections) < limit:
                 self.added.update({(view, SHARED, offset): offset for offset in noted})
                 return None
-            found = united(self._payload(base), (payload(self._source, codec, one) for one in sections), 1 + 1 / _WASTE)
+            found = united(self.payload(base), (payload(self._source, codec, one) for one in sections), 1 + 1 / _WASTE)
         except SectionError:  # damaged: nothing is shared
             found = None
         self._drop(view)

@@ -20,6 +20,7 @@ from fastprof.formats.archive.write import empty
 from fastprof.inputs import open_reader
 from fastprof.inputs.state import State, located, open_store
 from fastprof.store.adding import Adding, adding, locked
+from fastprof.store.bases import Bases
 
 Done = Callable[[str, int, int], None]  # called after each profile: name, its number, total
 
@@ -85,9 +86,11 @@ def _copy(path: str, source: Source, archive: Archive, new: str, mode: int, done
         with open_store(new) as (written, nothing), located(path):
             session = Adding(path, file, written, nothing)
             at: dict[int, int] = {}
+            # one for all profiles: many may have the same lost base
+            base_of = Bases(source, {}).payload
             found = archive.chosen(source)
             for n, listed in enumerate(found, 1):
-                session.copy(source, archive.member(listed), at)
+                session.copy(source, base_of, archive.member(listed), at)
                 done(listed.name, n, len(found))
             session.commit()
         os.fsync(file.fileno())  # without profiles there is nothing to commit

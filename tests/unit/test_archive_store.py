@@ -16,11 +16,13 @@ from fastprof.core._c import lib
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.source import Source
+from fastprof.formats.archive import index
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import BASED, DIFFERENCE, INDEX, PAGE, ROWS, Codec, SectionError, parse_header
 from fastprof.formats.archive.write import empty
-from fastprof.store import adding
+from fastprof.store import adding, bases
+from fastprof.store import compact as compacting
 from fastprof.store import listing as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import graph, stacks, timeline, write_archive
@@ -225,7 +227,7 @@ def names(store: Path) -> list[str]:
 
 # Adds argv[2] to argv[1] under the name argv[3].
 DYING = dying("""
-from fastprof.store import adding
+from fastprof.store import adding, bases
 adding.add(sys.argv[1], [sys.argv[2]], name=sys.argv[3])
 """)
 
@@ -261,7 +263,7 @@ def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> No
 
 ADDING = """
 import sys
-from fastprof.store import adding
+from fastprof.store import adding, bases
 for i in range(5):
     adding.add(sys.argv[1], [sys.argv[2]], name=f"{sys.argv[3]}.{i}")
 """
@@ -376,7 +378,7 @@ def test_an_error_in_the_middle_keeps_what_was_added_before(tmp_path: Path) -> N
 
 # Like DYING, but adds the profile under several names at once.
 DYING_AMONG_SEVERAL = dying("""
-from fastprof.store import adding
+from fastprof.store import adding, bases
 with adding.adding(sys.argv[1]) as session:
     for name in sys.argv[3].split():
         session.add(sys.argv[2], name)
@@ -428,3 +430,23 @@ def test_an_index_that_cannot_be_written_leaves_the_old_contents(
         _add(store, "two", data)
     assert (store.read_bytes() if store.exists() else b"") == before
     assert os.listdir(tmp_path) == ([] if first else ["s.fpa"])
+
+
+def test_compact_decompresses_a_lost_base_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = tmp_path / "s.fpa"
+    data, want = write_archive(graph, rows=900)
+    with adding.adding(str(store)) as session:
+        for name in "abcd":
+            session.add(data, name)
+    compacting.remove(str(store), ["a"])
+    found: list[int] = []
+
+    def payload(source: Source, codec: Codec, section: archive_sections.Section) -> bytes:
+        if source.name == str(store):
+            found.append(section.offset)
+        return index.payload(source, codec, section)
+
+    monkeypatch.setattr(bases, "payload", payload)
+    compacting.compact(str(store))
+    assert found and len(found) == len({*found})
+    assert read_dump(store.read_bytes(), member="d")[0] == want
