@@ -9,7 +9,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from fastprof.core.errors import FastprofError, FormatError, check, check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
-from fastprof.core.options import LENIENT, Option, Options
+from fastprof.core.options import LENIENT, UINT64, Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import REPORTED, Entry
 from fastprof.core.source import Source
@@ -245,6 +245,19 @@ class Writer:
 NO, MAYBE, SURE = 0, 1, 2
 
 
+class Scan(NamedTuple):
+    """The columns and rows of a table that a query reads.  DuckDB filters again, so more may be built."""
+
+    columns: frozenset[str] | None = None  # case-folded; None: all
+    threads: frozenset[int] | None = None  # thread ids; None: all
+    times: tuple[int, int] = (0, UINT64)  # the first and the last `ts`
+    functions: Callable[[str], bool] | None = None  # whether rows of a function are read; not of stacks
+    all_values: bool = False  # value types are read whatever their names
+
+    def reads(self, name: str) -> bool:
+        return self.columns is None or name.casefold() in self.columns
+
+
 class Holds(NamedTuple):
     """What a format can hold.  The plan drops and counts everything else, and adds up rows that become equal."""
 
@@ -268,7 +281,7 @@ class Holds(NamedTuple):
     model_order: bool = False  # writes entries of the model in the model's order
     table: bool = False  # accepts rows of a table (bridges/rows/as_table.py), not batches
     columns: frozenset[str] = frozenset()  # of a table: names of columns that the path of the file gives
-    scan: Any = None  # of a table: the rows and columns that a query reads (Scan of bridges/rows/as_table.py)
+    scan: Scan = Scan()  # of a table
     unmerged: bool = False  # accepts the rows of several inputs without merging them into one part
     # With values=False, how well a value type fits the single column: 0 is best, None: it does not fit.
     rank: Callable[[ValueType], int | None] = lambda value_type: 0

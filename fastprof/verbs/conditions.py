@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import ceil, floor, isfinite
 
-from fastprof.bridges.rows.as_table import Scan
 from fastprof.core._typing import Any
+from fastprof.core.engine import Scan
 from fastprof.core.options import INT64, UINT64
 
 # Functions whose value is the same each time: a condition on other ones is left to DuckDB alone.

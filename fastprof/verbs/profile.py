@@ -12,7 +12,7 @@ from fastprof import plan
 from fastprof.bridges import TABLE, TABLES
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.column import Column, Decoder
-from fastprof.core.engine import Holds
+from fastprof.core.engine import EVERYTHING, Holds, Scan
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -24,14 +24,14 @@ from fastprof.verbs.run import result_of
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.bridges.rows.as_table import Rows, Scan
+    from fastprof.bridges.rows.as_table import Rows
     from fastprof.verbs.keywords import OpenOptions
 
 # Addresses get names only with `symbols`.
 _BATCHES = plan.End("open", holds=Holds(verbatim=True), single=True, code="verbs.profile:pulled")
 
 
-def table_end(name: str | None, scan: Scan | None = None) -> plan.End:
+def table_end(name: str | None, scan: Scan = EVERYTHING.scan) -> plan.End:
     """A table of this name, or the default of a view; of its columns and rows those of `scan`."""
     holds = Holds(table=True, unmerged=True, scan=scan)
     return plan.End("table", holds=holds, fixes={TABLE: name}, single=True, code="verbs.profile:pulled")
@@ -281,7 +281,7 @@ class Table:
     Each stream is a pass over the profile from its beginning.
     """
 
-    def __init__(self, profile: Profile, name: str, scan: Scan | None = None) -> None:
+    def __init__(self, profile: Profile, name: str, scan: Scan = EVERYTHING.scan) -> None:
         self._profile, self.name, self._scan = profile, name, scan
         self.error: BaseException | None = None  # of the last stream, since consumers of streams get only its text
         # DuckDB asks for the schema several times, and the first batch of a small file has all of its rows

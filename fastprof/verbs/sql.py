@@ -28,7 +28,7 @@ from fastprof.verbs.run import listed, none_can_be_read
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.bridges.rows.as_table import Scan
+    from fastprof.core.engine import Scan
     from fastprof.verbs.conditions import Conditions
     from fastprof.verbs.keywords import OpenOptions
     from fastprof.verbs.together import JoinedTable, Together

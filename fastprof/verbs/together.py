@@ -31,7 +31,8 @@ from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import none_can_be_read
 
 if TYPE_CHECKING:
-    from fastprof.bridges.rows.as_table import Rows, Scan
+    from fastprof.bridges.rows.as_table import Rows
+    from fastprof.core.engine import Scan
 
 PROFILE = "profile"
 _KEPT = 64 << 20  # bytes of rows that are kept from the first reading

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.bridges.rows.as_table import LAYOUTS, Scan
+from fastprof.bridges.rows.as_table import LAYOUTS
+from fastprof.core.engine import Scan
 from fastprof.core.errors import UsageError
 from fastprof.core.options import INT64, UINT64
 from fastprof.verbs import conditions

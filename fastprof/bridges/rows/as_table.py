@@ -20,7 +20,7 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.column import Column, Texts
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Holds, Scan
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Batch, Model, ValueType
@@ -87,19 +87,6 @@ LAYOUTS = {
         _Kind("calls", b"l", True),
     ),
 }
-
-
-class Scan(NamedTuple):
-    """The columns and rows of a table that a query reads.  DuckDB filters again, so more may be built."""
-
-    columns: frozenset[str] | None = None  # case-folded; None: all
-    threads: frozenset[int] | None = None  # thread ids; None: all
-    times: tuple[int, int] = (0, UINT64)  # the first and the last `ts`
-    functions: Callable[[str], bool] | None = None  # whether rows of a function are read; not of stacks
-    all_values: bool = False  # value types are read whatever their names
-
-    def reads(self, name: str) -> bool:
-        return self.columns is None or name.casefold() in self.columns
 
 
 class Rows:
@@ -173,7 +160,7 @@ class _Table:
 
     def __init__(self, name: str, model: Model, log: Log, holds: Holds) -> None:
         self.name = name
-        self.scan: Scan = holds.scan or Scan()
+        self.scan = holds.scan
         self._elsewhere = {column.casefold() for column in holds.columns}
         self._model, self._log = model, log
         self.time_unit = b"ns"
