@@ -227,7 +227,7 @@ def names(store: Path) -> list[str]:
 
 # Adds argv[2] to argv[1] under the name argv[3].
 DYING = dying("""
-from fastprof.store import adding, bases
+from fastprof.store import adding
 adding.add(sys.argv[1], [sys.argv[2]], name=sys.argv[3])
 """)
 
@@ -263,7 +263,7 @@ def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> No
 
 ADDING = """
 import sys
-from fastprof.store import adding, bases
+from fastprof.store import adding
 for i in range(5):
     adding.add(sys.argv[1], [sys.argv[2]], name=f"{sys.argv[3]}.{i}")
 """
@@ -378,7 +378,7 @@ def test_an_error_in_the_middle_keeps_what_was_added_before(tmp_path: Path) -> N
 
 # Like DYING, but adds the profile under several names at once.
 DYING_AMONG_SEVERAL = dying("""
-from fastprof.store import adding, bases
+from fastprof.store import adding
 with adding.adding(sys.argv[1]) as session:
     for name in sys.argv[3].split():
         session.add(sys.argv[2], name)
