@@ -258,7 +258,7 @@ class Symbolizer:
                 if entered:
                     inside |= entered
                     chains, found = chains_of(names, list(inside.values()))
-            for at, chain in zip(inside, found, strict=True) if EMPTY in found else ():
+            for at, chain in zip(inside, found, strict=True):
                 if chain == EMPTY:
                     self._fail(wanted[at], mapping.path, names.reason or "no symbol at the address")
             yield chains, list(inside), found
