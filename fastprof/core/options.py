@@ -468,11 +468,12 @@ def _formats_of(known: tuple[Option[Any], ...]) -> dict[str, str]:
 
 
 @lru_cache(256)
-def _named(name: str, known: tuple[Option[Any], ...]) -> list[Option[Any]]:
-    return [option for option in known if option.key == name] or [option for option in known if option.name == name]
+def _named(name: str, known: tuple[Option[Any], ...]) -> tuple[Option[Any], ...]:
+    by_key = tuple(option for option in known if option.key == name)
+    return by_key or tuple(option for option in known if option.name == name)
 
 
-def named(name: str, known: Iterable[Option[Any]]) -> list[Option[Any]]:
+def named(name: str, known: Iterable[Option[Any]]) -> tuple[Option[Any], ...]:
     """The options with this key or name; several formats may have one.  Errors: UsageError for an unknown name."""
     known = (*known,)
     if found := _named(name, known):
