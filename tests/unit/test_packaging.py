@@ -74,7 +74,7 @@ def imported(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("folder", "extras", "ours"),
-    [("fastprof", ("parquet", "remote", "sql"), set()), ("tests", ("test",), {"tests", "bench", "docs"})],
+    [("fastprof", ("remote", "sql"), set()), ("tests", ("test",), {"tests", "bench", "docs"})],
 )
 def test_what_is_imported_is_installed_with_it(folder: str, extras: tuple[str, ...], ours: set[str]) -> None:
     """A package left over from an earlier installation is missing in a fresh one."""
@@ -210,4 +210,4 @@ def test_no_text_installs_another_project() -> None:
     assert [text for text in said if re.search(r"\bfastprof\b(?!-tools)", text)] == []
     extras = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     named = {name for path in files for name in re.findall(r"install\('(\w+)'\)|'\.\[(\w+)\]'", path.read_text())}
-    assert {"sql", "dask", "parquet", "remote"} <= {a or b for a, b in named} <= extras.keys()
+    assert {"sql", "dask", "remote"} <= {a or b for a, b in named} <= extras.keys()

@@ -29,7 +29,7 @@ FORMATS = (
         view="any",
         title="Apache Parquet: a table, for data frames and databases",
         suffixes=(".parquet",),
-        writer="write:ParquetWriter",
+        writer="parquet:ParquetWriter",
         holds=_TABLE,
     ),
     Format(
@@ -38,7 +38,7 @@ FORMATS = (
         view="any",
         title="Apache Arrow IPC stream: a table, for data frames",
         suffixes=(".arrows",),
-        writer="write:ArrowWriter",
+        writer="ipc:ArrowWriter",
         holds=_TABLE,
     ),
 )
