@@ -19,7 +19,7 @@ from fastprof.bridges.rows.nest import Clocks, nest
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.column import Column, Texts
+from fastprof.core.column import WIDTHS, Column, Texts
 from fastprof.core.engine import EVERYTHING, Holds, Scan
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 CAPACITY = 128 * 1024  # rows
 _FIRST = 1024  # rows; a table grows from this to CAPACITY, because most profiles of a folder are small
-
-_WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1}
 
 
 class _Kind(NamedTuple):
@@ -103,7 +101,7 @@ class Rows:
         """A copy without the room for more rows."""
         owned, columns, n_bits = [], [], (self._n + 7) // 8
         for column in self.columns:
-            width = _WIDTHS[column.format]
+            width = WIDTHS[column.format]
             data = ffi.new("uint8_t[]", self._n * width + n_bits or 1)
             ffi.memmove(data, ffi.cast("void *", column.items), self._n * width)
             valid = address_of(data) + self._n * width
@@ -166,7 +164,7 @@ class _Table:
         self.time_unit = b"ns"
         self._layout = [*LAYOUTS[name]]
         # a table has at least one column, so that its rows can be counted
-        shortest = min((kind for kind in self._layout if not kind.nullable), key=lambda kind: _WIDTHS[kind.format])
+        shortest = min((kind for kind in self._layout if not kind.nullable), key=lambda kind: WIDTHS[kind.format])
         self._built = [self.scan.reads(kind.name) for kind in self._layout]
         if not any(self._built):
             self._built[self._layout.index(shortest)] = True
@@ -195,7 +193,7 @@ class _Table:
             self._add(kind, is_built)
 
     def _add(self, kind: _Kind, is_built: bool) -> None:
-        if lib.fp_ends_columns_add(self._rows, _WIDTHS[kind.format] if is_built else 0, kind.nullable):
+        if lib.fp_ends_columns_add(self._rows, WIDTHS[kind.format] if is_built else 0, kind.nullable):
             raise MemoryError("no memory for a table")
 
     def _filtered(self) -> list[tuple[fp_mask, Mask]]:

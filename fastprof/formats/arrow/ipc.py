@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.formats.arrow.schema import DICTIONARY, ROWS, WIDTHS, Flat, schema
+from fastprof.core.column import WIDTHS
+from fastprof.formats.arrow.schema import DICTIONARY, ROWS, Flat, schema
 from fastprof.formats.arrow.write import TableWriter
 
 if TYPE_CHECKING:

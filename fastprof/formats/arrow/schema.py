@@ -1,6 +1,7 @@
 """Arrow's metadata of columns, for IPC streams and for the key ARROW:schema of Parquet, which keeps units and types.
 
-It is a message of FlatBuffers.  Objects are written from the last one to the first, because references lead forward:
+It is a message of FlatBuffers.  Objects are written from the last one to the first, because references lead forward.
+Equal vtables are written once:
 
     table    distance back to its vtable i32 | fields, each aligned to its size; a reference is a distance u32
     vtable   its size u16 | size of the table u16 | for each field its position in the table u16, or 0 if it is missing
@@ -13,6 +14,7 @@ Sources: flatbuffers.dev/internals; github.com/apache/arrow, format/Schema.fbs a
 from __future__ import annotations
 
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.column import WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 _VERSION = 4  # V5
 SCHEMA, DICTIONARY, ROWS = 1, 2, 3  # kinds of messages
 _INT, _LARGE_TEXT = 2, 20  # types of columns
-WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1}  # bytes of an item by Arrow's letter
 _CONTINUES = b"\xff\xff\xff\xff"
 
 
@@ -31,6 +32,7 @@ class Flat:
 
     def __init__(self) -> None:
         self._bytes = b""
+        self._vtables: dict[bytes, int] = {}  # their positions
 
     def _put(self, data: bytes, align: int) -> int:
         """Prepends `data`, so that it begins at a multiple of `align`."""
@@ -64,18 +66,20 @@ class Flat:
             at += size if field else 0
         at += -at % 8
         end = len(self._bytes) + -len(self._bytes) % 8 + at
-        vtable_size = 4 + 2 * len(fields)
+        vtable = b"".join(n.to_bytes(2, "little") for n in (4 + 2 * len(fields), at, *places))
+        is_new = vtable not in self._vtables
+        to_vtable = self._vtables.setdefault(vtable, end + len(vtable)) - end
         table = bytearray(at)
-        table[:4] = vtable_size.to_bytes(4, "little")
+        table[:4] = to_vtable.to_bytes(4, "little", signed=True)
         for field, place in zip(fields, places, strict=True):
             if field:
                 size, number = field
                 data = number.to_bytes(size, "little") if size else (end - place - number).to_bytes(4, "little")
                 table[place : place + len(data)] = data
-        found = self._put(bytes(table), 8)
-        vtable = b"".join(n.to_bytes(2, "little") for n in (vtable_size, at, *places))
-        self._bytes = vtable + self._bytes
-        return found
+        self._put(bytes(table), 8)
+        if is_new:
+            self._bytes = vtable + self._bytes
+        return end
 
     def pairs(self, pairs: dict[bytes, bytes]) -> int:
         return self.vector([self.table((0, self.text(key)), (0, self.text(text))) for key, text in pairs.items()])
@@ -91,13 +95,13 @@ class Flat:
 
 def _field(flat: Flat, number: int, column: Column) -> int:
     name = flat.text(column.name)
-    metadata = flat.pairs(column.metadata or {})
+    metadata = (0, flat.pairs(column.metadata)) if column.metadata else None
     children = flat.vector([])
     integer = flat.table((4, 8 * WIDTHS[column.format]), (1, column.format.islower()))
     kind, type_, dictionary = _INT, integer, None
     if column.texts is not None:
         kind, type_, dictionary = _LARGE_TEXT, flat.table(), (0, flat.table((8, number), (0, integer)))
-    return flat.table((0, name), (1, column.nullable), (1, kind), (0, type_), dictionary, (0, children), (0, metadata))
+    return flat.table((0, name), (1, column.nullable), (1, kind), (0, type_), dictionary, (0, children), metadata)
 
 
 def schema(columns: list[Column], metadata: dict[bytes, bytes]) -> bytes:
