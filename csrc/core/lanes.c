@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/counter.h"
 #include "core/model.h"
 #include "core/rows.h"
 
@@ -28,10 +29,11 @@ void fp_lanes_clear(struct fp_lanes *l) {
     free(l->lanes);
     free(l->lane_of);
     free(l->ties);
+    fp_buf_free(&l->payload);
 }
 
 int fp_lanes_put(struct fp_lanes *l, struct fp_span span) {
-    if (span.end < span.begin) span.end = span.begin;
+    if (span.end < span.begin && !span.is_counter) span.end = span.begin;
     return fp_rounds_put(l->rounds, span.begin, 0, (const uint8_t *)&span, sizeof span);
 }
 
@@ -69,8 +71,17 @@ static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t th
     size_t n;
     const uint8_t *p = fp_string(&l->model->strings, span->what, &n);
     uint64_t slice;
+    if (span->is_counter) {
+        double value;
+        memcpy(&value, &span->end, sizeof value);
+        if (fp_counter_payload(&l->payload, value, p, n)) return FP_E_NOMEM;
+        p = l->payload.p;
+        n = l->payload.n;
+    }
     if (fp_batch_payload(out, p, n, &slice)) return out->n ? FP_FULL : FP_E_NOMEM;
-    out->aux[fp_add_row(out, FP_OP_CUSTOM, span->begin, thread, 0)] = slice;
+    const uint32_t row = span->is_counter ? fp_add_row(out, FP_OP_TYPED, span->begin, thread, FP_COUNTER_TYPE)
+                                          : fp_add_row(out, FP_OP_CUSTOM, span->begin, thread, 0);
+    out->aux[row] = slice;
     ++*l->rows;
     return 0;
 }
@@ -107,10 +118,12 @@ static int enter(struct fp_lanes *l, struct fp_span *span, struct fp_batch *out)
     }
 }
 
-/* Longest first: it encloses the others. */
+/* Longest first: it encloses the others.  Values of counters have no length. */
 static int by_end(const void *a, const void *b) {
     const struct fp_span *one = a, *other = b;
-    return one->end < other->end ? 1 : -(one->end > other->end);
+    const uint64_t end = one->is_counter ? one->begin : one->end;
+    const uint64_t other_end = other->is_counter ? other->begin : other->end;
+    return end < other_end ? 1 : -(end > other_end);
 }
 
 /* Fetches the next spans that begin at the same time into l->ties; none at the end.  0, FP_ASK or FP_E_NOMEM. */

@@ -17,13 +17,15 @@
 #define FP_LANES_H
 
 #include "core/batch.h"
+#include "core/buf.h"
 #include "core/rounds.h"
 
 struct fp_span {
     uint64_t begin, end;
     uint32_t what;   /* call: its function, or the argument of fp_lanes' `function`; event: its text, a string */
     uint32_t thread; /* of the model */
-    uint32_t is_event, unused;
+    uint32_t is_event;
+    uint32_t is_counter; /* with is_event: a value of the counter named `what`; `end` has the bits of the double */
 };
 
 /* Created, filled and freed by the reader. */
@@ -40,14 +42,15 @@ struct fp_lanes {
     uint32_t n_lanes, cap_lanes, cap_lane_of;
     uint32_t inputs[64], n_inputs; /* by lane - 1: the input of its threads */
     struct fp_span *ties;          /* spans that begin at the same time */
+    struct fp_buf payload;
     uint32_t n_ties, cap_ties, at_tie;
     int has_record, is_pulling, taking;
 };
 
 void fp_lanes_clear(struct fp_lanes *l);
 
-/* Adds a call or an event.  An end before the begin is raised to it.  0, FP_ASK (serve the rounds and call again) or
- * FP_E_NOMEM. */
+/* Adds a call, an event or a value of a counter.  An end before the begin is raised to it.  0, FP_ASK (serve the rounds
+ * and call again) or FP_E_NOMEM. */
 int fp_lanes_put(struct fp_lanes *l, struct fp_span span);
 
 /* Appends the rows of all spans added.  FP_FULL; FP_ASK: serve the rounds and call again; FP_DONE: more spans can be

@@ -14,7 +14,7 @@
  * scan keeps the numbers of each known column, which the caller spills; then the tables are read row by row:
  *
  *   strings, sources, resources, functions, frames, stacks     of `shared`
- *   these tables, then samples, allocations or markers         of each thread
+ *   these tables, then samples, allocations or markers         of each thread; values of counters with its markers
  *
  * Memory: the model, and 4 to 20 bytes for each row of a table other than samples and markers.
  * Source: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/profile-logic/process-profile.ts.
@@ -41,6 +41,7 @@ enum fp_firefox_kind {
     FP_FIREFOX_JS,      /* allocations */
     FP_FIREFOX_NATIVE,
     FP_FIREFOX_MARKERS,
+    FP_FIREFOX_COUNTERS,
     FP_FIREFOX_KINDS
 };
 
@@ -74,7 +75,8 @@ enum fp_firefox_request {
 /* A table of a thread, or one that all threads share. */
 struct fp_firefox_table {
     uint32_t kind;                          /* enum fp_firefox_kind */
-    uint32_t thread;                        /* the thread that has it + 1; 0: shared */
+    uint32_t thread;                        /* the thread that has it + 1; 0: shared.  Of FP_FIREFOX_COUNTERS: the
+                                               counter + 1 */
     uint64_t at;                            /* where it begins */
     int64_t length;                         /* as stated in the file; -1: not stated */
     uint32_t has;                           /* columns found, one bit each */
@@ -118,23 +120,36 @@ struct fp_firefox_thread_in {
     int64_t start_ns; /* the origin of its times; set by the caller; INT64_MIN: stacks rows get no times */
 };
 
+struct fp_firefox_counter {
+    uint32_t process;
+    uint32_t name, category, pid; /* strings of the model */
+    uint32_t has_table;
+    int64_t main_thread; /* its number in the file; INT64_MIN: not stated */
+    /* set by the caller before the rows */
+    uint32_t thread;  /* of the model */
+    int64_t start_ns; /* the origin of its times */
+};
+
 struct fp_firefox_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
-    int32_t timeline; /* 1: markers become rows; 0: they are only counted */
+    int32_t timeline; /* 1: markers and values of counters become rows; 0: they are only counted */
     struct fp_firefox_process *processes;
     struct fp_firefox_thread_in *threads;
     struct fp_firefox_lib *libs;
     struct fp_firefox_table *tables;
-    uint32_t n_processes, n_threads, n_libs, n_tables;
+    struct fp_firefox_counter *of_counters;
+    uint32_t n_processes, n_threads, n_libs, n_tables, n_of_counters;
     uint32_t request; /* after FP_ASK: enum fp_firefox_request */
     uint64_t *dirty;  /* columns to spill: table * FP_FIREFOX_COLUMNS + column */
     uint32_t n_dirty, requested_column;
     struct fp_rounds rounds; /* of markers */
     /* counts */
-    uint64_t markers, intervals, counters;
+    uint64_t markers, intervals;
+    uint64_t counters;       /* not read */
+    uint64_t counter_values; /* without a time */
     uint64_t bad_end, bad_values, short_columns, bad_stacks, rounded;
-    uint64_t rows;     /* samples, or markers */
+    uint64_t rows;     /* samples, or markers and values of counters */
     uint64_t unpaired; /* begin markers without an end, ends without a begin, and markers without a time */
     uint64_t lanes;    /* threads added for overlapping markers */
     uint64_t cut;      /* markers cut because they overlap too many others */
@@ -144,7 +159,7 @@ struct fp_firefox_read {
     struct fp_firefox_level *levels;
     uint32_t depth, skipped, process, thread;
     uint32_t texts, text_depth; /* JSON in texts: their number, and the depth around the innermost one */
-    uint32_t cap_processes, cap_threads, cap_libs, cap_tables, cap_dirty;
+    uint32_t cap_processes, cap_threads, cap_libs, cap_tables, cap_dirty, cap_counters;
     uint64_t kept;                                                  /* bytes */
     uint32_t shared_of[FP_FIREFOX_KINDS], own_of[FP_FIREFOX_KINDS]; /* table + 1 */
     uint8_t key, key_at;                                            /* of the next value */
@@ -164,6 +179,8 @@ struct fp_firefox_read {
     int64_t decoded[FP_FIREFOX_COLUMNS][FP_FIREFOX_BLOCK];
     uint64_t row_at, n_rows, taken[FP_FIREFOX_COLUMNS];
     int64_t clock;
+    double sum; /* of the current counter */
+    int32_t pulls;
     struct fp_firefox_set *sets; /* [0]: shared tables; [1]: the current thread's */
     uint32_t set_thread;
     uint32_t first_lib, n_own_libs;
@@ -187,8 +204,9 @@ void fp_firefox_sort_libs(struct fp_firefox_read *r);
 /* Selects a thread; call it before fp_firefox_begin for its tables. */
 void fp_firefox_use_thread(struct fp_firefox_read *r, uint32_t thread);
 
-/* Starts reading the rows of a table.  0 or an error. */
-int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *err);
+/* Starts reading the rows of a table.  `pulls`: it is the last one of its thread's markers and counters, after which
+ * they become rows, in order of time.  0 or an error. */
+int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, int pulls, struct fp_err *err);
 
 /* Sets the next bytes of column `requested_column`, as one `kept` had them; they must stay valid until the next FP_ASK
  * for it. */

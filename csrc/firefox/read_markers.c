@@ -1,7 +1,10 @@
-/* Markers as a timeline: markers with a duration become calls, the others events (core/lanes.h).
+/* Markers as a timeline: markers with a duration become calls, the others events (core/lanes.h); and values of
+ * counters.
  *
  * Gecko writes a marker when it ends, and markers of a thread need not nest.
  */
+#include <math.h>
+
 #include "firefox/read_private.h"
 
 #include "core/lanes.h"
@@ -49,14 +52,18 @@ void fp_firefox_free_marks(struct fp_firefox_read *r) {
 
 /* ---- reading ---- */
 
-/* Nanoseconds since the start of the profile.  Returns 0 if the marker has no time. */
-static int time_of(struct fp_firefox_read *r, int64_t v, uint64_t *time) {
-    const int64_t start = r->threads[r->tables[r->table].thread - 1].start_ns;
+/* Nanoseconds since the start of the profile, of a thread or counter that began at `start`.  Returns 0 if it has no
+ * time. */
+static int time_since(int64_t start, int64_t v, uint64_t *time) {
     int64_t there;
     if (v == FP_FIREFOX_NONE) return 0;
     if (__builtin_add_overflow(v, start == FP_FIREFOX_NONE ? 0 : start, &there)) there = INT64_MAX;
     *time = there > 0 ? (uint64_t)there : 0;
     return 1;
+}
+
+static int time_of(const struct fp_firefox_read *r, int64_t v, uint64_t *time) {
+    return time_since(r->threads[r->tables[r->table].thread - 1].start_ns, v, time);
 }
 
 static int put(struct fp_firefox_read *r, uint64_t begin, uint64_t end, uint32_t name, int is_call) {
@@ -110,6 +117,36 @@ int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err
     else
         r->unpaired++;
     return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+}
+
+/* Counts are differences to the value before.  0, FP_ASK or an error. */
+int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err) {
+    const struct fp_firefox_table *t = &r->tables[r->table];
+    const struct fp_firefox_counter *c = &r->of_counters[t->thread - 1];
+    const int is_absolute = (int)(t->has >> COUNTER_TIME & 1);
+    struct fp_span span = {
+        .what = c->name ? c->name : c->category, .thread = c->thread, .is_event = 1, .is_counter = 1};
+    int64_t clock = r->clock, time = v[COUNTER_TIME];
+    double count = 0, sum = r->sum;
+    if (!is_absolute) {
+        if (v[COUNTER_DELTA] != FP_FIREFOX_NONE && __builtin_add_overflow(clock, v[COUNTER_DELTA], &clock))
+            clock = INT64_MAX;
+        time = clock;
+    }
+    if (v[COUNTER_COUNT] != FP_FIREFOX_NONE) memcpy(&count, &v[COUNTER_COUNT], sizeof count);
+    sum += count;
+    if (!isfinite(sum) || !time_since(c->start_ns, time, &span.begin)) {
+        r->counter_values++;
+    } else if (v[COUNTER_COUNT] != FP_FIREFOX_NONE) {
+        if (!r->marks && begin_marks(r)) return fp_no_memory(err);
+        memcpy(&span.end, &sum, sizeof sum);
+        const int status = fp_lanes_put(&r->marks->lanes, span);
+        if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
+        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+    }
+    r->clock = clock; /* not before, because after FP_ASK the same value is put again */
+    r->sum = isfinite(sum) ? sum : r->sum;
+    return 0;
 }
 
 /* ---- rows ---- */

@@ -15,6 +15,11 @@ enum fp_firefox_func_column { FUNC_NAME = 0, FUNC_RESOURCE, FUNC_SOURCE, FUNC_FI
 enum fp_firefox_frame_column { FRAME_FUNC = 0, FRAME_LINE, FRAME_COLUMN, FRAME_ADDRESS, FRAME_LIB, FRAME_LOCATION };
 enum fp_firefox_stack_column { STACK_FRAME = 0, STACK_PREFIX, STACK_OFFSET };
 enum fp_firefox_marker_column { MARKER_NAME = 0, MARKER_START, MARKER_END, MARKER_PHASE, MARKER_TIME };
+enum fp_firefox_counter_column {
+    COUNTER_COUNT = 0, /* the bits of a double */
+    COUNTER_TIME,
+    COUNTER_DELTA
+};
 
 /* A function of the file: strings, and a library + 1. */
 struct fp_firefox_func {
@@ -40,6 +45,9 @@ enum level_kind {
     STRINGS,
     PROCESSES,
     COUNTERS,
+    COUNTER,
+    GROUPS,
+    GROUP,
     WRAPPED
 };
 
@@ -67,13 +75,15 @@ enum scalar_key {
     K_VERSION,
     K_PREPROCESSED,
     K_PRODUCT,
-    K_CPU_UNIT
+    K_CPU_UNIT,
+    K_CATEGORY,
+    K_MAIN_THREAD
 };
 
 struct fp_firefox_level {
     uint8_t kind;   /* enum level_kind */
     uint8_t column; /* of a COLUMN */
-    uint32_t at;    /* of a ROW: position; of a PROCESS: its parent process */
+    uint32_t at;    /* of a ROW: position; of a PROCESS: its parent process; of LIBS, GROUPS: how many there were */
 };
 
 /* scan_keys.c: looks up the key of the token in the innermost object.  Sets r->key to the kind of the container that
@@ -125,6 +135,7 @@ uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_fun
 /* firefox/read_markers.c */
 void fp_firefox_free_marks(struct fp_firefox_read *r);
 int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err);
+int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err);
 int fp_firefox_marker_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_err *err);
 
 #endif

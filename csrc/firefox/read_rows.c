@@ -220,7 +220,8 @@ static int table_row(struct fp_firefox_read *r, const int64_t *v, struct fp_err 
         case FP_FIREFOX_FUNCS: return func_row(r, s, v, err);
         case FP_FIREFOX_FRAMES: return frame_row(r, s, v, err);
         case FP_FIREFOX_STACKS: return stack_row(r, s, v, err);
-        default: return fp_firefox_marker(r, v, err);
+        case FP_FIREFOX_MARKERS: return fp_firefox_marker(r, v, err);
+        default: return fp_firefox_counter_value(r, v, err);
     }
 }
 
@@ -360,7 +361,8 @@ static int has_needed(const struct fp_firefox_table *t) {
         [FP_FIREFOX_SAMPLES] = {1 << FP_FIREFOX_IN_STACK, ~0u},
         [FP_FIREFOX_JS] = {1 << FP_FIREFOX_IN_STACK, ~0u},
         [FP_FIREFOX_NATIVE] = {1 << FP_FIREFOX_IN_STACK, ~0u},
-        [FP_FIREFOX_MARKERS] = {1 << MARKER_NAME, 1 << MARKER_START | 1 << MARKER_TIME}};
+        [FP_FIREFOX_MARKERS] = {1 << MARKER_NAME, 1 << MARKER_START | 1 << MARKER_TIME},
+        [FP_FIREFOX_COUNTERS] = {1 << COUNTER_COUNT, 1 << COUNTER_TIME | 1 << COUNTER_DELTA}};
     return (t->has & needed[t->kind][0]) && (t->has & needed[t->kind][1]);
 }
 
@@ -376,13 +378,15 @@ static void lengths_of(const struct fp_firefox_table *t, uint64_t *shortest, uin
     if (*shortest == UINT64_MAX) *shortest = 0;
 }
 
-int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, struct fp_err *err) {
+int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, int pulls, struct fp_err *err) {
     const struct fp_firefox_table *t = &r->tables[table];
     uint64_t shortest, longest;
     lengths_of(t, &shortest, &longest);
     r->table = table;
+    r->pulls = pulls;
     r->row_at = 0;
     r->clock = 0;
+    r->sum = 0;
     memset(r->windows, 0, sizeof r->windows);
     memset(r->blocks, 0, sizeof r->blocks);
     memset(r->taken, 0, sizeof r->taken);
@@ -431,7 +435,7 @@ static void take_rows(struct fp_firefox_read *r, uint64_t n) {
     r->row_at += n;
 }
 
-/* Reads up to n rows of a table that becomes part of the model, or of markers. */
+/* Reads up to n rows of a table that becomes part of the model, of markers or of a counter. */
 static int table_rows(struct fp_firefox_read *r, uint64_t n, struct fp_err *err) {
     const int is_stacks = r->tables[r->table].kind == FP_FIREFOX_STACKS;
     int64_t v[FP_FIREFOX_COLUMNS];
@@ -442,7 +446,10 @@ static int table_rows(struct fp_firefox_read *r, uint64_t n, struct fp_err *err)
         if (is_stacks && i + FAR_AHEAD < n) prefetch_prefix(r, i + FAR_AHEAD);
         if (is_stacks && i + AHEAD < n) prefetch_stack(r, i + AHEAD);
         const int status = table_row(r, v, err);
-        if (status) return status;
+        if (status) {
+            take_rows(r, i); /* after FP_ASK it continues with the same row */
+            return status;
+        }
     }
     take_rows(r, n);
     return 0;
@@ -460,5 +467,5 @@ int fp_firefox_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_e
         if (status) return status;
         if (is_sample) take_rows(r, n);
     }
-    return kind == FP_FIREFOX_MARKERS ? fp_firefox_marker_rows(r, out, err) : FP_DONE;
+    return r->pulls ? fp_firefox_marker_rows(r, out, err) : FP_DONE;
 }

@@ -1,4 +1,7 @@
 /* Scans a profile for its processes, threads, libraries, strings and the columns of its tables. */
+#include <math.h>
+
+#include "core/counter.h"
 #include "firefox/read_private.h"
 
 enum { MOST_LEVELS = 200 };
@@ -28,6 +31,7 @@ void fp_firefox_read_free(struct fp_firefox_read *r) {
     free(r->threads);
     free(r->processes);
     free(r->libs);
+    free(r->of_counters);
     free(r->dirty);
     free(r->levels);
     free(r->sets);
@@ -48,8 +52,14 @@ static int keep(struct fp_firefox_read *r, uint32_t column, int64_t v) {
 
 static int decimals_of(uint32_t kind, uint32_t column) {
     static const uint8_t samples[FP_FIREFOX_COLUMNS] = {0, 6, 6, 0, 3, 6},
-                         markers[FP_FIREFOX_COLUMNS] = {0, 6, 6, 0, 6};
+                         markers[FP_FIREFOX_COLUMNS] = {0, 6, 6, 0, 6}, counters[FP_FIREFOX_COLUMNS] = {0, 6, 6};
+    if (kind == FP_FIREFOX_COUNTERS) return counters[column];
     return fp_firefox_is_samples(kind) ? samples[column] : kind == FP_FIREFOX_MARKERS ? markers[column] : 0;
+}
+
+/* Whether the numbers of a column are doubles. */
+static int is_real(uint32_t kind, uint32_t column) {
+    return kind == FP_FIREFOX_COUNTERS && column == COUNTER_COUNT;
 }
 
 /* The token as a fixed-point number with this many decimals; FP_FIREFOX_NONE for null.  0 or FP_E_MALFORMED. */
@@ -70,21 +80,33 @@ static int number_of(struct fp_firefox_read *r, uint64_t at, int decimals, int64
                : fp_firefox_broken(r, at, "an entry of a table is not a number", "a number or null", err);
 }
 
-/* Whether columns of the current table are kept: those of markers only if markers become rows. */
+/* The token as an entry of a column: a fixed-point number, or the bits of a double.  0 or FP_E_MALFORMED. */
+static int entry_of(struct fp_firefox_read *r, uint64_t at, uint32_t column, int64_t *v, struct fp_err *err) {
+    const uint32_t kind = r->tables[r->table].kind;
+    if (!is_real(kind, column) || r->json.token != FP_JSON_NUMBER)
+        return number_of(r, at, decimals_of(kind, column), v, err);
+    const double value = fp_real_of(r->json.text, r->json.text_n) + 0.0; /* -0 has the bits of FP_FIREFOX_NONE */
+    *v = FP_FIREFOX_NONE;
+    if (!isfinite(value)) return fp_firefox_broken(r, at, "the value of a counter is too large", "a double", err);
+    memcpy(v, &value, sizeof value);
+    return 0;
+}
+
+/* Whether columns of the current table are kept: those of markers and counters only if these become rows. */
 static int is_kept(const struct fp_firefox_read *r) {
-    return r->timeline || r->tables[r->table].kind != FP_FIREFOX_MARKERS;
+    return r->timeline || r->tables[r->table].kind < FP_FIREFOX_MARKERS;
 }
 
 /* Appends the token to a column. */
 static int column_value(struct fp_firefox_read *r, uint64_t at, uint32_t column, struct fp_err *err) {
     const uint32_t kind = r->tables[r->table].kind;
     int64_t v, fine;
-    if (number_of(r, at, decimals_of(kind, column), &v, err)) return FP_E_MALFORMED;
+    if (entry_of(r, at, column, &v, err)) return FP_E_MALFORMED;
     if (kind == FP_FIREFOX_MARKERS) {
         r->markers += column == MARKER_NAME;
         r->intervals += column == MARKER_PHASE && (v == 1 || v == 2);
-        if (!is_kept(r)) return 0;
     }
+    if (!is_kept(r)) return 0;
     if (keep(r, column, v)) return fp_no_memory(err);
     if (!fp_firefox_is_samples(kind) || column != FP_FIREFOX_IN_WEIGHT) return 0;
     if (r->json.token != FP_JSON_NUMBER || fp_json_number(r->json.text, r->json.text_n, 6, &fine, NULL))
@@ -103,13 +125,14 @@ static int column_values(struct fp_firefox_read *r, struct fp_in *in) {
     const int is_weight = fp_firefox_is_samples(kind) && column == FP_FIREFOX_IN_WEIGHT;
     const uint32_t into = is_weight ? FP_FIREFOX_IN_WEIGHT_MS : column;
     int64_t v[FP_FIREFOX_BLOCK];
+    if (is_real(kind, column)) return 0;
     const size_t n =
         fp_json_numbers(&r->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, v, sizeof v / sizeof *v);
     if (kind == FP_FIREFOX_MARKERS) {
         r->markers += column == MARKER_NAME ? n : 0;
         for (size_t i = 0; i < n && column == MARKER_PHASE; i++) r->intervals += v[i] == 1 || v[i] == 2;
-        if (!is_kept(r)) return 0;
     }
+    if (!is_kept(r)) return 0;
     if (fp_firefox_keep(r, into, v, n)) return FP_E_NOMEM;
     if (!is_weight) return 0;
     for (size_t i = 0; i < n; i++) v[i] = v[i] == FP_FIREFOX_NONE ? v[i] : whole_of(v[i]);
@@ -121,7 +144,7 @@ static int row_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err)
     const uint32_t column = level->at < sizeof r->schema ? r->schema[level->at] : 0;
     level->at++;
     if (!column) return 0;
-    return number_of(r, at, decimals_of(r->tables[r->table].kind, column - 1), &r->row[column - 1], err);
+    return entry_of(r, at, column - 1, &r->row[column - 1], err);
 }
 
 /* Ends a row: appends its numbers to the columns of the schema. */
@@ -130,8 +153,8 @@ static int end_row(struct fp_firefox_read *r, struct fp_err *err) {
     if (t->kind == FP_FIREFOX_MARKERS) {
         r->markers++;
         r->intervals += r->row[MARKER_PHASE] == 1 || r->row[MARKER_PHASE] == 2;
-        if (!is_kept(r)) return 0;
     }
+    if (!is_kept(r)) return 0;
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++)
         if ((t->has >> c & 1) && keep(r, c, r->row[c])) return fp_no_memory(err);
     return 0;
@@ -167,9 +190,21 @@ static int new_lib(struct fp_firefox_read *r) {
     return 0;
 }
 
+static int new_counter(struct fp_firefox_read *r) {
+    if (fp_array_room(&r->of_counters, &r->cap_counters, (uint64_t)r->n_of_counters + 1, sizeof *r->of_counters))
+        return FP_E_NOMEM;
+    r->of_counters[r->n_of_counters++] =
+        (struct fp_firefox_counter){.process = r->process, .main_thread = FP_FIREFOX_NONE};
+    r->counters += !r->timeline;
+    return 0;
+}
+
 /* Starts a table.  1: skip it, because it is the second of its kind. */
 static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
-    uint32_t *known = r->thread ? &r->own_of[kind] : &r->shared_of[kind];
+    const int is_counter = kind == FP_FIREFOX_COUNTERS;
+    uint32_t *known = is_counter  ? &r->of_counters[r->n_of_counters - 1].has_table
+                      : r->thread ? &r->own_of[kind]
+                                  : &r->shared_of[kind];
     if (*known) {
         const int status = fp_firefox_broken(r, at, "a table occurs twice", NULL, err);
         return status ? status : 1;
@@ -178,6 +213,7 @@ static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, stru
         return fp_no_memory(err);
     r->tables[r->n_tables++] =
         (struct fp_firefox_table){.kind = kind, .thread = r->thread, .at = at, .length = -1, .has = kind == 0};
+    if (is_counter) r->tables[r->n_tables - 1].thread = r->n_of_counters;
     *known = r->n_tables;
     r->table = r->n_tables - 1;
     r->has_schema = r->early_rows = 0;
@@ -193,15 +229,20 @@ static uint32_t kind_here(struct fp_firefox_read *r, int is_object) {
         case THREADS: /* in a text, a child process */
             return !is_object ? SKIP : r->text_depth == r->depth ? PROCESS : THREAD;
         case PROCESSES: return is_object ? PROCESS : SKIP;
+        case COUNTERS: return is_object ? COUNTER : SKIP;
+        case GROUPS: return is_object ? GROUP : SKIP;
         case DATA: return is_object ? SKIP : ROW;
         case PROCESS:
         case META:
         case THREAD:
         case SHARED:
+        case COUNTER:
+        case GROUP:
         case TABLE: {
             const uint32_t kind = r->key < K_NAME ? r->key : SKIP;
+            if (kind == GROUPS && is_object) return GROUP;
             const int is_list = kind == LIBS || kind == THREADS || kind == PROCESSES || kind == COUNTERS ||
-                                kind == COLUMN || kind == DATA || kind == STRINGS;
+                                kind == GROUPS || kind == COLUMN || kind == DATA || kind == STRINGS;
             return is_list != is_object ? kind : SKIP;
         }
         default: return SKIP;
@@ -253,6 +294,11 @@ static int begin(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct f
         case THREADS: r->seen_threads = 1; return 0;
         case THREAD: return new_thread(r, at) ? fp_no_memory(err) : 0;
         case LIB: return new_lib(r) ? fp_no_memory(err) : 0;
+        case COUNTER: return new_counter(r) ? fp_no_memory(err) : 0;
+        case GROUP: /* the profiler uses the first one */
+            if (top(r)->kind != GROUPS || !top(r)->at++) return 0;
+            r->counters++;
+            return 1;
         case TABLE:
         case STRINGS: return new_table(r, r->key_at, at, err);
         case SCHEMA:
@@ -331,6 +377,18 @@ static void thread_value(struct fp_firefox_read *r, uint32_t text) {
             break;
         case K_VALUE_UNIT: t->value_unit = text; break;
         default: break;
+    }
+}
+
+/* 0 or FP_E_MALFORMED. */
+static int counter_value(struct fp_firefox_read *r, uint64_t at, uint32_t text, struct fp_err *err) {
+    struct fp_firefox_counter *c = &r->of_counters[r->n_of_counters - 1];
+    switch (r->key) {
+        case K_NAME: c->name = text; return 0;
+        case K_CATEGORY: c->category = text; return 0;
+        case K_PID: c->pid = text; return 0;
+        case K_MAIN_THREAD: return number_of(r, at, 0, &c->main_thread, err);
+        default: return 0;
     }
 }
 
@@ -461,6 +519,7 @@ static int scalar(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
         return FP_E_MALFORMED;
     if (kind == LIB) lib_value(r, text, number);
     if (kind == THREAD) thread_value(r, text);
+    if (kind == COUNTER) return counter_value(r, at, text, err);
     if (kind == META || kind == UNITS) return meta_value(r, at, text, err);
     return kind == TABLE ? table_value(r, at, text, err) : 0;
 }

@@ -77,6 +77,7 @@ static void prepare(struct fp_firefox_read *r, struct fp_model *m) {
         r->threads[i].thread = fp_model_thread(m, 0, 1, i + 1);
         r->threads[i].start_ns = r->timeline ? 0 : r->processes[r->threads[i].process].start_ns;
     }
+    for (uint32_t i = 0; i < r->n_of_counters; i++) r->of_counters[i].thread = fp_model_thread(m, 0, 2, i + 1);
     for (uint32_t i = 0; i < r->n_tables; i++) {
         r->tables[i].second_column = r->tables[i].kind == FP_FIREFOX_NATIVE ? 1 : -(int32_t)(i & 1);
         r->tables[i].weights = (int32_t)(i >> 1 & 1);
@@ -86,20 +87,21 @@ static void prepare(struct fp_firefox_read *r, struct fp_model *m) {
 
 static int is_wanted(const struct fp_firefox_read *r, const struct fp_firefox_table *t) {
     if (t->thread && r->shared_of[t->kind]) return 0;
-    if (r->timeline) return t->kind == FP_FIREFOX_STRING_TABLE || t->kind == FP_FIREFOX_MARKERS;
-    return t->kind != FP_FIREFOX_MARKERS;
+    if (r->timeline) return t->kind == FP_FIREFOX_STRING_TABLE || t->kind >= FP_FIREFOX_MARKERS;
+    return t->kind < FP_FIREFOX_MARKERS;
 }
 
 static int rows(struct fp_firefox_read *r, struct fp_model *m, struct fp_batch *batch, struct fp_err *err) {
     struct fp_buf file = {0};
     int status = FP_DONE;
-    for (uint32_t thread = 0; thread <= r->n_threads && status >= 0; thread++) {
-        fp_firefox_use_thread(r, thread);
+    const uint32_t n = r->n_threads > r->n_of_counters ? r->n_threads : r->n_of_counters;
+    for (uint32_t thread = 0; thread <= n && status >= 0; thread++) {
+        if (thread <= r->n_threads) fp_firefox_use_thread(r, thread);
         for (uint32_t kind = 0; kind < FP_FIREFOX_KINDS; kind++)
             for (uint32_t i = 0; i < r->n_tables && status >= 0; i++) {
                 const struct fp_firefox_table *t = &r->tables[i];
                 if (t->thread != thread || t->kind != kind || !is_wanted(r, t)) continue;
-                for (status = fp_firefox_begin(r, i, err); status >= 0;) {
+                for (status = fp_firefox_begin(r, i, kind >= FP_FIREFOX_MARKERS, err); status >= 0;) {
                     status = fp_firefox_rows(r, batch, err);
                     if (status == FP_ASK) answer(r, i, &file);
                     if (status == FP_FULL || status == FP_DONE) drain(m, batch);

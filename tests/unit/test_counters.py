@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from typing import Any
 
 import pytest
 
@@ -153,3 +154,35 @@ def test_names_of_values_and_what_is_no_value() -> None:
         (5000, "7 mem "),
     ]
     assert fastprof.info(data, from_="trace-event").not_representable == {"counter-values": 4, "event-arguments": 3}
+
+
+def firefox_counters() -> bytes:
+    """Counters of the second thread, and of a process without threads."""
+    memory = {"name": "malloc", "category": "Memory", "pid": "7", "mainThreadIndex": 1}
+    memory["samples"] = {"time": [1, 2, 3], "number": [1, 1, 1], "count": [100, -20.5, None], "length": 3}
+    power: dict[str, Any] = {"name": "", "category": "power", "pid": "9", "mainThreadIndex": -1}
+    power["sampleGroups"] = [{"id": 0, "samples": {"timeDeltas": [1, 1], "count": [5, 6], "length": 2}}, {"id": 1}]
+    names = ("a", "b")
+    markers = {"name": [0], "startTime": [1.5], "endTime": [2.5], "phase": [1], "length": 1}
+    threads = [
+        {"name": name, "pid": "7", "tid": 7 + i, "markers": markers, "stringArray": [f"m{i}"]}
+        for i, name in enumerate(names)
+    ]
+    meta = {"preprocessedProfileVersion": 46, "startTime": 1000.0, "interval": 1}
+    return json.dumps({"meta": meta, "libs": [], "counters": [memory, power], "threads": threads}).encode()
+
+
+def test_counters_of_firefox_are_values_of_a_timeline() -> None:
+    done = convert_bytes(firefox_counters(), "firefox", "trace-event")
+    events = json.loads(done.data)["traceEvents"]
+    values = [(e["pid"], e["name"], e["ts"], *e["args"].values()) for e in events if e["ph"] == "C"]
+    assert sorted(values) == [
+        (7, "malloc", 1000, 100),
+        (7, "malloc", 2000, 79.5),
+        (9, "power", 1000, 5),
+        (9, "power", 2000, 11),
+    ]
+    of_b = [(e["ph"], e["ts"]) for e in events if e["tid"] == 8 and e["ph"] != "M"]
+    assert of_b == [("C", 1000), ("B", 1500), ("C", 2000), ("E", 2500)]
+    assert done.log.not_representable["counters"] == 1
+    assert "counter-values" not in done.log.not_representable

@@ -10,7 +10,7 @@ MARKERS = Option(
     Switch(),
     False,
     format="firefox",
-    help="read markers as a timeline instead of samples",
+    help="read markers and counters as a timeline instead of samples",
     details="Timeline formats get them anyway.",
 )
 

@@ -76,8 +76,9 @@ class FirefoxReader(Reader):
         self._columns, self._spilled = Groups(), Spilled()
         self._windows: dict[int, Iterator[fp_in]] = {}  # by column of the current table
         self._window: dict[int, fp_in] = {}
-        self._tables: Iterator[int] | None = None  # to be read; None during the scan
+        self._tables: Iterator[tuple[int, bool]] | None = None  # to be read; None during the scan
         self._types: list[ValueType] = []
+        self._thread_of: dict[int, int] = {}  # by counter: its thread + 1
         self._part = -1
         self._unread_cpu = 0
 
@@ -110,29 +111,36 @@ class FirefoxReader(Reader):
 
     # ---- tables
 
-    def _order(self) -> Iterator[int]:
-        """The tables in reading order: the shared ones, then those of each thread."""
+    def _order(self) -> Iterator[tuple[int, bool]]:
+        """The tables in reading order: the shared ones, then those of each thread with its counters.  True: markers
+        and values of counters become rows after this one."""
         r = self._r
         of_threads: dict[int, list[tuple[int, int]]] = {}
         for i in range(r.n_tables):
-            of_threads.setdefault(r.tables[i].thread, []).append((r.tables[i].kind, i))
+            kind, thread = r.tables[i].kind, r.tables[i].thread
+            if kind == lib.FP_FIREFOX_COUNTERS:
+                thread = self._thread_of.get(thread - 1, r.n_threads + thread)
+            of_threads.setdefault(thread, []).append((kind, i))
         shared = {kind for kind, _ in of_threads.get(0, ())}
         for thread, tables in sorted(of_threads.items()):
             wanted = [(kind, i) for kind, i in tables if self._is_wanted(kind) and not (thread and kind in shared)]
-            lib.fp_firefox_use_thread(r, thread)
-            yield from (i for _, i in sorted(wanted))
+            if thread <= r.n_threads:
+                lib.fp_firefox_use_thread(r, thread)
+            wanted.sort()
+            last = len(wanted) - 1
+            yield from ((i, k == last and kind >= lib.FP_FIREFOX_MARKERS) for k, (kind, i) in enumerate(wanted))
 
     def _is_wanted(self, kind: int) -> bool:
         if self.view == "timeline":
-            return kind in (lib.FP_FIREFOX_STRING_TABLE, lib.FP_FIREFOX_MARKERS)
-        return kind != lib.FP_FIREFOX_MARKERS
+            return kind == lib.FP_FIREFOX_STRING_TABLE or kind >= lib.FP_FIREFOX_MARKERS
+        return kind < lib.FP_FIREFOX_MARKERS
 
     def _begin_next(self, err: fp_err) -> bool:
         """Start the next table.  False: an error."""
         assert self._tables is not None
         self._windows, self._window = {}, {}
-        self._table = next(self._tables, -1)
-        return self._table < 0 or lib.fp_firefox_begin(self._r, self._table, err) >= 0
+        self._table, pulls = next(self._tables, (-1, False))
+        return self._table < 0 or lib.fp_firefox_begin(self._r, self._table, pulls, err) >= 0
 
     def _spill(self) -> None:
         r, n = self._r, lib.FP_FIREFOX_COLUMNS
@@ -213,12 +221,35 @@ class FirefoxReader(Reader):
                 tid, free = free, free - 1
             used[pid, tid] = mine
             thread.thread = model.thread(pid, tid, input_)
-            thread.start_ns = self._times_from(thread, start)
+            thread.start_ns = self._times_from(thread.process, start)
             self._add_name(part, thread, pid, tid, name)
             if thread.process_name:
                 process_names.setdefault(pid, model.string(thread.process_name))
         if process_names:
             part.extra["process_names"] = list(process_names.items())
+        self._place_counters(part, start, free)
+
+    def _place_counters(self, part: Part, start: int, free: int) -> None:
+        """Give each counter the thread that its process begins with, or one named `counters` if it has none."""
+        r, model = self._r, self.model
+        first: dict[tuple[int, int], int] = {}  # by process and the text of its id
+        for i in reversed(range(r.n_threads)):
+            first[r.threads[i].process, r.threads[i].pid] = first[r.threads[i].process, 0] = i
+        lanes: dict[int, int] = {}
+        for i in range(r.n_of_counters if self.view == "timeline" else 0):
+            counter = r.of_counters[i]
+            counter.start_ns = self._times_from(counter.process, start)
+            thread = counter.main_thread if 0 <= counter.main_thread < r.n_threads else -1
+            thread = first.get((counter.process, counter.pid), thread) if thread < 0 else thread
+            if thread >= 0:
+                self._thread_of[i], counter.thread = thread + 1, r.threads[thread].thread
+                continue
+            pid = max(0, self._number(self._text(counter.pid)))
+            if pid not in lanes:
+                lanes[pid] = model.thread(pid, free, model.input())
+                part.extra.setdefault("thread_names", []).append((pid, free, b"counters"))
+                free -= 1
+            counter.thread = lanes[pid]
 
     def _add_name(self, part: Part, thread: fp_firefox_thread_in, pid: int, tid: int, name: str) -> None:
         if thread.has_value:  # "cpu, main"
@@ -238,9 +269,9 @@ class FirefoxReader(Reader):
         r = self._r
         return int(r.processes[process].start_ns) if process < r.n_processes else _NONE
 
-    def _times_from(self, thread: fp_firefox_thread_in, start: int) -> int:
-        """The origin of a thread's times: the start of the profile for a timeline, otherwise 1970."""
-        own = self._start_of(thread.process)
+    def _times_from(self, process: int, start: int) -> int:
+        """The origin of a process's times: the start of the profile for a timeline, otherwise 1970."""
+        own = self._start_of(process)
         if self.view == "timeline":
             return own - start if _NONE not in (own, start) else 0
         return _NONE if self._ours else own
@@ -283,7 +314,9 @@ class FirefoxReader(Reader):
         def column(value_type: ValueType) -> int:
             return types.setdefault(value_type, len(types))
 
-        samples = [r.tables[i] for i in range(r.n_tables) if r.tables[i].thread]
+        samples = [
+            r.tables[i] for i in range(r.n_tables) if r.tables[i].thread and r.tables[i].kind < lib.FP_FIREFOX_MARKERS
+        ]
         for table in samples:
             table.value_column = table.second_column = -1
             thread = r.threads[table.thread - 1]
@@ -337,6 +370,7 @@ class FirefoxReader(Reader):
                 if is_timeline
                 else 0,
                 "counters": r.counters,
+                "counter-values": r.counter_values,
                 "cpu-units": self._unread_cpu,
                 "rounded-weights": r.rounded,
                 "overlapping-markers": r.lanes,

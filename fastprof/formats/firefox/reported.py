@@ -37,7 +37,10 @@ REPORTED = reported(
         "unreadable-values": ("unreadable value of a table", "unreadable values of tables"),
     },
     not_representable={
-        "counters": ("counter of memory, power and the like", "counters of memory, power and the like"),
+        "counters": (
+            "counter ({-O firefox.markers} reads these, too)",
+            "counters ({-O firefox.markers} reads these, too)",
+        ),
         "cpu-units": (
             "thread with CPU times of an unknown unit",
             "threads with CPU times of an unknown unit",
