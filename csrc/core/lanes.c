@@ -151,7 +151,7 @@ int fp_lanes_pull(struct fp_lanes *l, struct fp_batch *out) {
     if (!l->is_pulling) fp_rounds_end(l->rounds);
     l->is_pulling = 1;
     for (;;) {
-        if (l->at_tie == l->n_ties) {
+        if (l->taking || l->at_tie == l->n_ties) {
             if (!l->taking) l->n_ties = l->at_tie = 0;
             l->taking = 1;
             const int status = next_ties(l);

@@ -186,3 +186,40 @@ def test_counters_of_firefox_are_values_of_a_timeline() -> None:
     assert of_b == [("C", 1000), ("B", 1500), ("C", 2000), ("E", 2500)]
     assert done.log.not_representable["counters"] == 1
     assert "counter-values" not in done.log.not_representable
+
+
+def test_counters_of_raw_firefox_profiles() -> None:
+    """Columns by the schema; a short row has no count; of several groups the first."""
+    rows = {"schema": {"number": 0, "time": 1, "count": 2}, "data": [[1, 1, 5], [1, 2, -2], [0, 3]]}
+    counter = {"name": "malloc", "category": "Memory", "sample_groups": [{"id": 0, "samples": rows}, {"id": 1}]}
+    table = {"schema": {"name": 0, "startTime": 1, "endTime": 2, "phase": 3}, "data": [[0, 4, 5, 1]]}
+    thread = {"name": "GeckoMain", "pid": 7, "tid": 8, "markers": table, "stringTable": ["m"]}
+    meta = {"version": 24, "startTime": 1000, "interval": 1}
+    data = json.dumps({"meta": meta, "libs": [], "counters": [counter], "threads": [thread], "processes": []}).encode()
+    done = convert_bytes(data, "firefox", "trace-event")
+    events = [e for e in json.loads(done.data)["traceEvents"] if e["ph"] != "M"]
+    assert [(e["ph"], e["pid"], e["tid"], e["ts"]) for e in events] == [
+        ("C", 7, 8, 1000),
+        ("C", 7, 8, 2000),
+        ("B", 7, 8, 4000),
+        ("E", 7, 8, 5000),
+    ]
+    assert [e["args"]["value"] for e in events if e["ph"] == "C"] == [5, 3]
+    assert done.log.not_representable["counters"] == 1
+
+
+def test_markers_and_values_are_read_once_when_memory_runs_out() -> None:
+    """30,000 markers and 10,000 values, which go to a temporary file within blocks of them."""
+    n, of_values = 30_000, 10_000
+    starts = [i * 7919 % n for i in range(n)]
+    markers = {"name": [0] * n, "startTime": starts, "endTime": [at + 0.5 for at in starts], "phase": [1] * n}
+    samples = {"timeDeltas": [1] * of_values, "count": [1] * of_values, "length": of_values}
+    counter = {"name": "n", "category": "", "pid": "7", "mainThreadIndex": 0, "samples": samples}
+    thread = {"name": "t", "pid": "7", "tid": 7, "markers": {**markers, "length": n}, "stringArray": ["m"]}
+    meta = {"preprocessedProfileVersion": 46, "startTime": 1000.0, "interval": 1}
+    data = json.dumps({"meta": meta, "libs": [], "counters": [counter], "threads": [thread]}).encode()
+    done = convert_bytes(data, "firefox", "trace-event", Options(max_memory=1 << 20))
+    events = json.loads(done.data)["traceEvents"]
+    assert sum(e["ph"] == "B" for e in events) == n
+    assert [e["args"]["value"] for e in events if e["ph"] == "C"] == list(range(1, of_values + 1))
+    assert done.data == convert_bytes(data, "firefox", "trace-event").data
