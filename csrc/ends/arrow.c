@@ -62,6 +62,19 @@ static inline void has_value(struct fp_ends_column *c, uint32_t row) {
     if (c->valid) c->valid[row >> 3] = (uint8_t)(c->valid[row >> 3] | 1u << (row & 7));
 }
 
+static inline void has_no_value(struct fp_ends_column *c, uint32_t row) {
+    if (c->valid) c->valid[row >> 3] = (uint8_t)(c->valid[row >> 3] & ~(1u << (row & 7)));
+}
+
+/* Whether the rows from `row` up to `end` have a value. */
+static void have_values(struct fp_ends_column *c, uint32_t row, uint32_t end, int have) {
+    if (!c->valid) return;
+    for (; row < end && row & 7; row++) have ? has_value(c, row) : has_no_value(c, row);
+    const uint32_t bytes = (end - row) / 8;
+    memset(c->valid + row / 8, have ? 255 : 0, bytes);
+    for (row += 8 * bytes; row < end; row++) have ? has_value(c, row) : has_no_value(c, row);
+}
+
 /* Nothing is written to columns that are not built. */
 static inline void put_u8(struct fp_ends_column *c, uint32_t row, uint8_t v) {
     if (c->items) ((uint8_t *)c->items)[row] = v;
@@ -247,59 +260,129 @@ int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, u
     return FP_DONE;
 }
 
-static void put_span(const struct fp_ends_tables *t, const struct fp_ends_open_spans *open, uint32_t thread,
-                     uint64_t end, struct fp_ends_columns *out) {
-    enum { ID, TS, DUR, SELF, FUNCTION, THREAD, PROCESS, DEPTH, PARENT };
+enum { ID, TS, DUR, SELF, FUNCTION, THREAD, PROCESS, DEPTH, PARENT, N_SPAN_COLUMNS };
+
+/* The innermost open call of a thread, which has just been removed, as row `row`, all of whose columns have a value
+ * before. */
+static inline void put_span(const struct fp_model *m, const struct fp_ends_open_spans *open, uint32_t thread,
+                            uint64_t end, struct fp_ends_column *c, uint32_t row) {
     const struct open_span *call = &open->calls[open->n];
-    const uint32_t row = out->n++;
-    struct fp_ends_column *c = out->all;
     put_u64(&c[ID], row, call->id);
     put_u64(&c[TS], row, call->start);
     put_u64(&c[DUR], row, end - call->start);
     put_u64(&c[SELF], row, end - call->start - call->children);
     put_u32(&c[FUNCTION], row, call->name);
-    if (call->name) has_value(&c[FUNCTION], row);
-    put_thread(t->model, &c[THREAD], row, thread);
-    put_u32(&c[DEPTH], row, open->n);
-    if (open->n) {
-        put_u64(&c[PARENT], row, call[-1].id);
-        has_value(&c[PARENT], row);
+    if (!call->name) has_no_value(&c[FUNCTION], row);
+    if (thread) {
+        const uint32_t *words = fp_table_row(&m->threads, thread);
+        put_u32(&c[THREAD], row, words[FP_THREAD_TID]);
+        put_u32(&c[PROCESS], row, words[FP_THREAD_PID]);
+    } else {
+        has_no_value(&c[THREAD], row);
+        has_no_value(&c[PROCESS], row);
     }
+    put_u32(&c[DEPTH], row, open->n);
+    if (open->n)
+        put_u64(&c[PARENT], row, call[-1].id);
+    else
+        has_no_value(&c[PARENT], row);
+}
+
+/* The open calls of a thread.  NULL: see `err`. */
+static struct fp_ends_open_spans *calls_of(struct fp_ends_tables *t, uint32_t thread, struct fp_err *err) {
+    if (check_ids(&t->model->threads, "the thread of a call", thread, err)) return NULL;
+    if (!fp_array_zeroed(&t->threads, &t->cap_threads, (uint64_t)thread + 1, sizeof *t->threads))
+        return &t->threads[thread];
+    no_memory(err);
+    return NULL;
+}
+
+static int begin_span(struct fp_ends_tables *t, struct fp_ends_open_spans *open, uint32_t function, uint64_t time,
+                      int has_name, struct fp_err *err) {
+    const struct fp_model *m = t->model;
+    if (check_ids(&m->functions, "the function of a call", function, err)) return err->code;
+    if (fp_array_room(&open->calls, &open->cap, (uint64_t)open->n + 1, sizeof *open->calls)) return no_memory(err);
+    const uint32_t name = has_name ? text_of(t, &t->functions, name_of(m, function)) : 0;
+    if (name == FP_NO_ID) return no_memory(err);
+    open->calls[open->n++] = (struct open_span){t->n_calls++, time, 0, function, name};
+    return 0;
+}
+
+/* A call is counted where it ends. */
+static int count_spans(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_ends_columns *out,
+                       struct fp_err *err) {
+    const struct fp_model *m = t->model;
+    uint32_t thread = 0, function = 0; /* the highest ones */
+    for (uint32_t i = *from; i < in->n; i++) {
+        const uint32_t calls = in->op[i] <= FP_OP_ENTER_ARGS ? UINT32_MAX : 0;
+        thread = (in->thread[i] & calls) > thread ? in->thread[i] : thread;
+        function = (in->function[i] & calls) > function ? in->function[i] : function;
+    }
+    if (check_ids(&m->threads, "the thread of a call", thread, err)) return err->code;
+    if (check_ids(&m->functions, "the function of a call", function, err)) return err->code;
+    while (*from < in->n && out->n < out->cap) {
+        const uint32_t rows = in->n - *from < out->cap - out->n ? in->n - *from : out->cap - out->n;
+        const uint8_t *const ops = in->op + *from;
+        uint32_t ends = 0, arguments = 0, events = 0;
+        for (uint32_t i = 0; i < rows; i++) {
+            ends += ops[i] == FP_OP_EXIT || ops[i] == FP_OP_TAIL_EXIT;
+            arguments += ops[i] == FP_OP_ARGUMENT;
+            events += ops[i] == FP_OP_CUSTOM || ops[i] == FP_OP_TYPED;
+        }
+        *from += rows;
+        out->n += ends;
+        t->arguments += arguments;
+        t->events += events;
+    }
+    return *from < in->n ? FP_FULL : FP_DONE;
 }
 
 int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
                          struct fp_ends_columns *out, struct fp_err *err) {
-    enum { FUNCTION = 4 };
-    const struct fp_model *m = t->model;
-    const int has_names = out->all[FUNCTION].items != NULL;
-    for (; *from < in->n; ++*from) {
-        const uint32_t i = *from, thread = in->thread[i], function = in->function[i];
+    if (t->only_counted) return count_spans(t, in, from, out, err);
+    struct fp_ends_column c[N_SPAN_COLUMNS]; /* a copy, which items written do not change */
+    memcpy(c, out->all, sizeof c);
+    struct fp_ends_open_spans *open = NULL; /* of the thread `its` */
+    uint32_t i = *from, row = out->n, its = 0;
+    const uint32_t last = in->n - i < out->cap - row ? row + in->n - i : out->cap;
+    int status = FP_DONE;
+    for (int k = 0; k < N_SPAN_COLUMNS; k++) have_values(&c[k], row, last, 1);
+    for (; i < in->n; i++) {
+        const uint32_t thread = in->thread[i];
         const uint8_t op = in->op[i];
+        const uint64_t time = in->time[i];
         if (op > FP_OP_ENTER_ARGS) {
             count_other(t, op);
             continue;
         }
-        if (check_ids(&m->threads, "the thread of a call", thread, err)) return err->code;
-        if (check_ids(&m->functions, "the function of a call", function, err)) return err->code;
-        if (fp_array_zeroed(&t->threads, &t->cap_threads, (uint64_t)thread + 1, sizeof *t->threads))
-            return no_memory(err);
-        struct fp_ends_open_spans *open = &t->threads[thread];
+        if (!open || thread != its) {
+            if (!(open = calls_of(t, thread, err))) {
+                status = err->code;
+                break;
+            }
+            its = thread;
+        }
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            if (fp_array_room(&open->calls, &open->cap, (uint64_t)open->n + 1, sizeof *open->calls))
-                return no_memory(err);
-            const uint32_t name = has_names ? text_of(t, &t->functions, name_of(m, function)) : 0;
-            if (name == FP_NO_ID) return no_memory(err);
-            open->calls[open->n++] = (struct open_span){t->n_calls++, in->time[i], 0, function, name};
+            if ((status = begin_span(t, open, in->function[i], time, c[FUNCTION].items != NULL, err))) break;
             continue;
         }
-        if (out->n == out->cap) return FP_FULL;
-        if (!open->n) return fp_fail(err, FP_E_MALFORMED, 0, "a call ends before it begins");
+        if (row == out->cap) {
+            status = FP_FULL;
+            break;
+        }
+        if (!open->n) {
+            status = fp_fail(err, FP_E_MALFORMED, 0, "a call ends before it begins");
+            break;
+        }
         open->n--;
         const struct open_span *call = &open->calls[open->n];
-        if (open->n) open->calls[open->n - 1].children += in->time[i] - call->start;
-        if (is_built(t, thread, call->function, call->start)) put_span(t, open, thread, in->time[i], out);
+        if (open->n) open->calls[open->n - 1].children += time - call->start;
+        if (is_built(t, thread, call->function, call->start)) put_span(t->model, open, thread, time, c, row++);
     }
-    return FP_DONE;
+    for (int k = 0; k < N_SPAN_COLUMNS; k++) have_values(&c[k], row, last, 0);
+    *from = i;
+    out->n = row;
+    return status;
 }
 
 /* ---- stacks ---- */

@@ -79,6 +79,7 @@ struct fp_ends_tables {
      * are ids of the model (a sample is kept whatever its function); a row without a time is in no range of times. */
     struct fp_mask only_threads, only_functions;
     uint64_t first_time, last_time; /* both included; 0 and UINT64_MAX: any time */
+    uint32_t only_counted;          /* spans: all are built, but no column is read, so nothing is written */
     /* private from here on */
     struct fp_model *model;
     struct fp_unique unique; /* texts of strings that are not UTF-8 */

@@ -1,6 +1,6 @@
 /* Fuzz target: tables.  The input is a program that fills a model and a batch of each view, with ids that are mostly
  * valid.  Checked besides memory: no row and no value is lost, texts are UTF-8 and independent of the room in the
- * output.
+ * output, and calls that are only counted are as many.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -157,6 +157,7 @@ static int spans_of(struct fp_ends_tables *t, const struct fp_batch *in, uint32_
         }
     }
     if (status == FP_DONE && *rows != calls) abort();
+    if (status != FP_DONE) *rows = 0; /* counted ones are of whole batches */
     fp_batch_free(out);
     fp_nest_free(nest);
     return status;
@@ -183,6 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
             t[i]->value_columns = i == 4 ? &GRAPH_VALUE : &SAMPLE_VALUE;
             t[i]->has_addresses = t[i]->has_lines = 1;
         }
+        t[1]->only_counted = k == 1;
         statuses[k][0] = all(fp_ends_tables_events, t[0], timeline, &EVENTS, rooms[k], &rows[k][0], &sums[k][0]);
         statuses[k][1] = spans_of(t[1], timeline, rooms[k], &rows[k][1]);
         statuses[k][2] = all(fp_ends_tables_samples, t[2], stacks, &SAMPLES, rooms[k], &rows[k][2], &sums[k][2]);

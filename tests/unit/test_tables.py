@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import duckdb
@@ -18,9 +19,16 @@ import pytest
 from hypothesis import given, settings
 
 import fastprof
+from fastprof import plan
 from fastprof.bridges import TABLES
-from fastprof.bridges.rows.as_table import CAPACITY
+from fastprof.bridges.rows.as_table import CAPACITY, of_timeline
+from fastprof.core._c import lib
+from fastprof.core.column import Decoder
+from fastprof.core.engine import Scan
 from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model, Part
+from fastprof.core.options import INT64, UINT64, checked
 from fastprof.verbs.profile import Table
 from tests.contract.dump import CORPUS, files
 from tests.reference import tables
@@ -132,6 +140,40 @@ def test_the_corpus_has_tables_of_each_view() -> None:
 def test_any_log(case: Case) -> None:
     with fastprof.open(case.data) as profile:
         check(profile)
+
+
+@pytest.mark.parametrize("name", ["interp-args-clang14", "events-clang19", "rotated", "busy", ""])
+def test_calls_are_counted_without_columns(name: str) -> None:
+    """As for `select count(*)`: with arguments, events, repairs, and several batches of rows."""
+    with fastprof.open(CORPUS / f"xray/good/fdr5-{name}.xray" if name else growing_log()) as profile:
+
+        def read(scan: Scan) -> tuple[list[int], dict[str, int]]:
+            lengths = [len(batch) for batch in Table(profile, "spans", scan)._rows()]
+            return lengths, profile.log.repairs.texts() | profile.log.not_representable.texts()
+
+        whole = read(Scan())
+        assert read(Scan(frozenset())) == whole
+        assert sum(read(Scan(frozenset(), times=(0, 0)))[0]) < sum(whole[0])
+
+
+@pytest.mark.parametrize("hz", [1, 2, 3, 10**9 - 1, 10**9, 10**9 + 1, 2_600_000_000, 2**32, INT64, 2**63, UINT64])
+def test_times_are_exact(hz: int) -> None:
+    """Each close to the one before, or far from it."""
+    most = min(UINT64, (2**63 * hz - 1) // 10**9)
+    chance = Random(hz)
+    ticks = sorted(chance.randrange(most) for _ in range(50))
+    ticks += [t + d for t in ticks[::7] for d in (1, hz - 1, hz, hz + 1, 2**32 - 1, 2**32)]
+    ticks = [t for t in ticks if t <= most] + [0, most, most - 1]
+    model, batch = Model(), Batch("timeline", len(ticks))
+    batch.c.part = model.add_part(Part(extra={"ticks_per_second": hz}))
+    thread = lib.fp_model_thread(model.c, 0, 1, 7)
+    batch.c.n = len(ticks)
+    for i, time in enumerate(ticks):
+        batch["time"][i], batch["op"][i], batch["function"][i] = time, lib.FP_OP_ENTER, 0
+        batch["thread"][i], batch["cpu"][i] = thread, 0
+    options = checked({"table": "events"}, plan.known_options())
+    (found,) = of_timeline([batch], model, options, Log())
+    assert [row["ts"] for row in Decoder().rows(len(found), found.columns)] == [t * 10**9 // hz for t in ticks]
 
 
 # ---- names that come late

@@ -1,6 +1,7 @@
 #include "bridges/rows/nest.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "bridges/rows/open_calls.h"
 #include "core/array.h"
@@ -64,9 +65,56 @@ static void append_exit(struct fp_batch *out, uint32_t thread, uint32_t function
     out->op[to] = FP_OP_EXIT;
 }
 
+/* Appends the rows from `from` on, up to one that changes more than its time or needs memory.  Returns how many. */
+static uint32_t put_nested(struct fp_nest *n, const struct fp_batch *in, uint32_t from, struct fp_batch *out) {
+    const uint32_t to = out->n, most = in->n - from < out->cap - to ? in->n - from : out->cap - to;
+    const uint64_t *const times = in->time + from, *const arguments = in->aux + from;
+    const uint32_t *const functions = in->function + from, *const threads = in->thread + from;
+    const uint8_t *const ops = in->op + from;
+    uint64_t *const to_time = out->time + to, *const to_argument = out->aux + to;
+    struct fp_clock clock = n->clock;
+    struct fp_nest_thread *t = NULL;
+    uint64_t entered = 0;
+    uint32_t i = 0;
+    for (; i < most; i++) {
+        const uint8_t op = ops[i];
+        if (op > FP_OP_ARGUMENT) break;
+        if (!i || threads[i] != threads[i - 1]) {
+            if (threads[i] >= n->cap_threads) break;
+            t = &n->threads[threads[i]];
+            t->part = in->part;
+        }
+        struct fp_open_calls *const calls = &t->calls;
+        const uint64_t now = fp_clock_ns(&clock, times[i]);
+        if (now > INT64_MAX || now < t->last || calls->counted) break;
+        if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
+            if (calls->n == calls->cap) break;
+            calls->functions[calls->n++] = functions[i];
+            entered++;
+        } else if (op == FP_OP_ARGUMENT) {
+            to_argument[i] = arguments[i];
+        } else if (calls->n && calls->functions[calls->n - 1] == functions[i]) {
+            calls->n--;
+        } else {
+            break;
+        }
+        to_time[i] = t->last = now;
+    }
+    n->clock = clock;
+    n->open->calls += entered;
+    memcpy(out->function + to, functions, i * sizeof *functions);
+    memcpy(out->thread + to, threads, i * sizeof *threads);
+    memcpy(out->cpu + to, in->cpu + from, i * sizeof *in->cpu);
+    memcpy(out->op + to, ops, i);
+    out->n += i;
+    return i;
+}
+
 int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, struct fp_batch *out,
                 struct fp_err *err) {
     for (; *from < in->n; ++*from) {
+        *from += put_nested(n, in, *from, out);
+        if (*from == in->n) break;
         const uint32_t i = *from, thread = in->thread[i], op = in->op[i], function = in->function[i];
         if (op == FP_OP_BUFFER) continue;
         if (out->n == out->cap) return FP_FULL;

@@ -166,7 +166,8 @@ class _Table:
         # a table has at least one column, so that its rows can be counted
         shortest = min((kind for kind in self._layout if not kind.nullable), key=lambda kind: WIDTHS[kind.format])
         self._built = [self.scan.reads(kind.name) for kind in self._layout]
-        if not any(self._built):
+        is_counted = not any(self._built)
+        if is_counted:
             self._built[self._layout.index(shortest)] = True
         self._put = getattr(lib, f"fp_ends_tables_{name}")
         self.c = owned(lib.fp_ends_tables_new(model.c), lib.fp_ends_tables_free, "a table")
@@ -179,6 +180,7 @@ class _Table:
                 self._texts[kind.texts] = _Texts(getattr(self.c, kind.texts))
         self._events: list[ValueType] = []
         self._masks = self._filtered()
+        self.c.only_counted = is_counted and not self._masks and self.scan.times == EVERYTHING.scan.times
         self._part = -1
         self._given = 0  # batches of rows
         self._samples = 0
