@@ -5,6 +5,7 @@ It shares no code with fastprof; only zstandard frames are decoded by a library.
 
 from __future__ import annotations
 
+import ast
 import re
 import struct
 import zlib
@@ -32,15 +33,34 @@ REFERENCES: dict[str, tuple[str, ...]] = {
 ORDER = ("stacks", "labels", "threads", "frames", "lines", "functions", "mappings", "objects", "strings")
 
 
+def encoded(value: Any) -> bytes:
+    """CBOR of a value of the dictionary."""
+    rest = b""
+    if isinstance(value, bool):
+        return b"\xf5" if value else b"\xf4"
+    if isinstance(value, int):
+        major, n = 0, value
+    elif isinstance(value, (str, bytes)):
+        rest = value.encode() if isinstance(value, str) else value
+        major, n = 3 if isinstance(value, str) else 2, len(rest)
+    elif isinstance(value, dict):
+        major, n, rest = 5, len(value), b"".join(encoded(one) for pair in value.items() for one in pair)
+    elif isinstance(value, tuple):
+        is_type = value[:1] == ("<",)
+        major, n, rest = 6, 60501 if is_type else 60500, encoded([*value[is_type:]])
+    else:
+        major, n, rest = 4, len(value), b"".join(map(encoded, value))
+    sizes = [(24, ""), (1 << 8, ">B"), (1 << 16, ">H"), (1 << 32, ">I"), (1 << 64, ">Q")]
+    i, format_ = next((i, format_) for i, (limit, format_) in enumerate(sizes) if n < limit)
+    return bytes([major << 5 | (23 + i if i else n)]) + (struct.pack(format_, n) if i else b"") + rest
+
+
 def metadata_dictionary() -> bytes:
-    block = DOCUMENT.read_text().rpartition("byte strings, the others text):\n```\n")[2].partition("```")[0]
-    out = b""
-    for is_bytes, text in re.findall(r'(b?)"(.*?)"', block):
-        assert len(text) < 256
-        major = 2 if is_bytes else 3
-        head = bytes([major << 5 | len(text)]) if len(text) < 24 else bytes([major << 5 | 24, len(text)])
-        out += head + text.encode()
-    return out
+    text = DOCUMENT.read_text().rpartition("## The metadata dictionary")[2]
+    sections, words = re.findall(r"```\n(.*?)```", text, re.DOTALL)
+    sections = re.sub("<(.*?)>", r'("<", \1)', sections, flags=re.DOTALL).replace("true", "True")
+    words = re.sub(r'" *\n? *(b?)"', r'", \1"', words)
+    return b"".join(map(encoded, ast.literal_eval(f"[{sections}{words}]")))
 
 
 @dataclass

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 import fastprof
 from fastprof import formats
@@ -25,6 +26,7 @@ from fastprof.core.source import Source
 from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive import write as archive_write
+from fastprof.formats.archive.dictionary import DICTIONARY
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
 from fastprof.formats.archive.write import ArchiveWriter
@@ -568,3 +570,21 @@ def test_processes_are_not_called_as_the_archive(target: str, tmp_path: Path) ->
         out = io.BytesIO()
         fastprof.convert(path, out, to=target)
         assert name in out.getvalue() and b".fpa" not in out.getvalue()
+
+
+def test_the_dictionary_is_the_documented_one() -> None:
+    assert reference.metadata_dictionary() == DICTIONARY
+
+
+def test_metadata_with_a_former_dictionary_is_read() -> None:
+    """A former dictionary is the end of today's."""
+    former = DICTIONARY[-754:]
+    assert zlib.crc32(former) == 0x869290DF
+    raw = archive_cbor.dumps({"view": "stacks", "name": "a", "creator": "fastprof 0.1.0"})
+    dictionary = zstandard.ZstdCompressionDict(former, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    stored = zstandard.ZstdCompressor(dict_data=dictionary).compress(raw)
+    how = archive_sections.ZSTD | archive_sections.METADATA
+    head = archive_sections.Section(0, archive_sections.MEMBER, how, 0, len(stored), len(raw), 0)
+    section = archive_sections.with_header(head, 0, stored)
+    assert len(stored) < len(raw)
+    assert Codec().unpack(archive_sections.parse_header(section, 0), stored) == raw

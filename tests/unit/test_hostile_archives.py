@@ -24,6 +24,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.sink import Sink
 from fastprof.formats.archive import cbor
+from fastprof.formats.archive.dictionary import DICTIONARY
 from fastprof.formats.archive.sections import (
     BASED,
     END,
@@ -31,7 +32,6 @@ from fastprof.formats.archive.sections import (
     INDEX,
     MEMBER,
     METADATA,
-    METADATA_DICTIONARY,
     PARTS,
     ROWS,
     SYNC,
@@ -72,7 +72,7 @@ def zstd(raw: bytes, dictionary: bytes = b"") -> bytes:
 def compressed(type_: int, member: int, raw: bytes) -> bytes:
     if type_ in (TABLES, ROWS):
         return section(type_, member, raw, ZSTD, zstd(raw))
-    return section(type_, member, raw, ZSTD | METADATA, zstd(raw, METADATA_DICTIONARY))
+    return section(type_, member, raw, ZSTD | METADATA, zstd(raw, DICTIONARY))
 
 
 class Store:

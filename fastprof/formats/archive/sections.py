@@ -15,6 +15,7 @@ from fastprof.core.shapes import fits
 from fastprof.core.words import Message
 from fastprof.formats.archive import MAGIC
 from fastprof.formats.archive import cbor as archive_cbor
+from fastprof.formats.archive.dictionary import DICTIONARY
 
 VERSION = 1
 FILE_HEADER_NBYTES = 16
@@ -40,23 +41,6 @@ NAMES = {
 OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
 MAX_NUMBER = 0xFFFFFFFF  # of a member
 MAX_RAW = 256 << 20  # maximum bytes of a decompressed payload
-# Text common in metadata, used as a raw-content dictionary of zstandard.
-METADATA_DICTIONARY = b"".join(
-    archive_cbor.dumps(text)
-    for text in (
-        *("losses", "repairs", "distinct chains", "addresses in no mapped object", "samples cut at 254 frames"),
-        *("records in file", "word size", "period microseconds", "byte order", "big-endian", "little-endian"),
-        *("buffer size", "buffers", "constant TSC", "nonstop TSC", "ticks per second", "mode", "basic", "fdr"),
-        *("version", "formula", "trigger", "summary", "command", "number", "thread", "pid", "instr", "bb", "line"),
-        *("positions", "inherited", "comments", b"Trigger", b"Timerange", b"Program termination", b"Source"),
-        *(b"XRay fdr version ", "drop_frames", "keep_frames", "doc_url", "default_sample_type", "duration", "time"),
-        *("ticks_per_second", "period", "period_type", "Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr"),
-        *("DLmw", "Bc", "Bcm", "Bi", "Bim", "inuse_space", "bytes", "alloc_objects", "samples", "cpu", "nanoseconds"),
-        *("count", "extra", "descriptions", "value_types", "threads", "facts", "totals", "counts", "kinds", "rows"),
-        *("creator", "name", "view", "stacks", "graph", "timeline", "fastprof 0.1.0"),
-    )
-)
-
 # (maximum bytes, minimum compression level) of a payload that is compressed with a base.  Level 19 takes twice the time
 # of 16 and is not smaller here.
 BASED_LEVELS = ((4 << 20, 16), (MAX_RAW, 9))
@@ -195,6 +179,10 @@ def parse_index_offset(trailer: bytes) -> int | None:
     return offset if magic == TRAILER_MAGIC and crc == zlib.crc32(trailer[:8]) else None
 
 
+def _dictionary(base: bytes) -> zstandard.ZstdCompressionDict:
+    return zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+
 class Codec:
     """Compresses and decompresses payloads.
 
@@ -219,7 +207,7 @@ class Codec:
             write_content_size=0,
             enable_ldm=1 if base or level >= LONG_DISTANCE_LEVEL else 0,
         )
-        dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT) if base else None
+        dictionary = _dictionary(base) if base else None
         packed: bytes = zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters).compress(raw)
         return packed
 
@@ -234,7 +222,7 @@ class Codec:
             return min(len(data) for data, _, _ in found) <= len(raw) // share
 
         if type_ not in (TABLES, ROWS, SHARED):
-            packed = self._compress(raw, METADATA_DICTIONARY, 19)
+            packed = self._compress(raw, DICTIONARY, 19)
             if _plausible(type_, len(raw), len(packed)):
                 found.append((packed, len(raw), ZSTD | METADATA))
         else:
@@ -274,10 +262,9 @@ class Codec:
             base = self._base_of(struct.unpack_from("<Q", stored)[0])
             stored = stored[8:]
         elif section.flags & METADATA:
-            base = METADATA_DICTIONARY
+            base = DICTIONARY
         if base and not section.flags & DIFFERENCE:
-            dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-            decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31)
+            decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary(base), max_window_size=1 << 31)
         try:
             stated = zstandard.frame_content_size(stored)
             if stated not in (-1, section.raw):
