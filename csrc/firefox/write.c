@@ -17,7 +17,7 @@ struct fp_firefox *fp_firefox_new(struct fp_model *model) {
     if (!w) return NULL;
     w->model = model;
     w->max_paths = 1 << 19;
-    if (fp_table_init(&w->funcs, 3) || fp_table_init(&w->paths, 2) ||
+    if (fp_table_init(&w->funcs, 3) || fp_table_init(&w->paths, 2) || fp_table_init(&w->counted, 2) ||
         fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED, sizeof *w->columns)) {
         fp_firefox_free(w);
         return NULL;
@@ -47,6 +47,8 @@ void fp_firefox_free(struct fp_firefox *w) {
     free(w->stack_of);
     fp_table_clear(&w->funcs);
     fp_table_clear(&w->paths);
+    fp_table_clear(&w->counted);
+    free(w->counter_of);
     free(w->above);
     free(w->nodes);
     fp_buf_free(&w->text);
@@ -133,24 +135,62 @@ static uint32_t column_of(const struct fp_firefox *w, const struct fp_firefox_th
     return FP_FIREFOX_SHARED + (uint32_t)(t - w->threads) * w->stride + column;
 }
 
+/* Adds a thread or a counter; row i is its first one.  NULL when memory ran out. */
+static struct fp_firefox_thread *add(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
+    const uint64_t n = (uint64_t)w->n_threads + 1;
+    if (fp_array_zeroed(&w->threads, &w->cap_threads, n, sizeof *w->threads) ||
+        fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED + n * w->stride, sizeof *w->columns))
+        return NULL;
+    struct fp_firefox_thread *t = &w->threads[w->n_threads++];
+    t->thread = b->thread[i];
+    t->part = b->part;
+    if (b->view == FP_TIMELINE) t->first = t->last = b->time[i];
+    return t;
+}
+
 /* NULL when memory ran out. */
 static struct fp_firefox_thread *thread_of(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
     const uint32_t thread = b->thread[i];
     if (FP_LIKELY(w->n_threads && w->threads[w->current].thread == thread)) return &w->threads[w->current];
     if (fp_array_zeroed(&w->thread_of, &w->cap_thread_of, (uint64_t)thread + 1, sizeof *w->thread_of)) return NULL;
     if (!w->thread_of[thread]) {
-        const uint64_t n = (uint64_t)w->n_threads + 1;
-        if (fp_array_zeroed(&w->threads, &w->cap_threads, n, sizeof *w->threads) ||
-            fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED + n * w->stride, sizeof *w->columns))
-            return NULL;
-        struct fp_firefox_thread *t = &w->threads[w->n_threads++];
-        t->thread = thread;
-        t->part = b->part;
-        if (b->view == FP_TIMELINE) t->first = t->last = b->time[i];
+        if (!add(w, b, i)) return NULL;
         w->thread_of[thread] = w->n_threads;
     }
     w->current = w->thread_of[thread] - 1;
     return &w->threads[w->current];
+}
+
+/* Appends the time of row i to a column. */
+static int put_time_of(struct fp_firefox *w, uint32_t column, const struct fp_batch *b, uint32_t i) {
+    uint8_t *to = fp_firefox_room(w, column, 8);
+    if (!to) return FP_E_NOMEM;
+    memcpy(to, &b->time[i], 8);
+    fp_firefox_grown(w, column, to + 8);
+    return 0;
+}
+
+/* The counter with this name of a row's thread, which is added first.  NULL when memory ran out. */
+static struct fp_firefox_thread *counter_of(struct fp_firefox *w, const struct fp_batch *b, uint32_t i,
+                                            const uint8_t *name, size_t n) {
+    if (!thread_of(w, b, i)) return NULL;
+    const uint32_t key[2] = {b->thread[i], fp_strings_intern(&w->model->strings, name, n)};
+    const uint32_t row = key[1] == FP_NO_ID ? FP_NO_ID : fp_table_intern(&w->counted, key);
+    if (row == FP_NO_ID ||
+        fp_array_zeroed(&w->counter_of, &w->cap_counter_of, (uint64_t)row + 1, sizeof *w->counter_of))
+        return NULL;
+    if (!w->counter_of[row]) {
+        struct fp_firefox_thread *t = add(w, b, i);
+        /* the viewer replaces the first count by 0, so it is none */
+        if (!t || fp_firefox_item(w, column_of(w, t, FP_FIREFOX_COUNT), -1, "null") ||
+            put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i))
+            return NULL;
+        t->is_counter = 1;
+        t->name = key[1];
+        t->samples = 1;
+        w->counter_of[row] = w->n_threads;
+    }
+    return &w->threads[w->counter_of[row] - 1];
 }
 
 /* ---- stacks ---- */
@@ -209,24 +249,41 @@ static int put_marker(struct fp_firefox *w, struct fp_firefox_thread *t, const s
         return FP_E_NOMEM;
     if (typed) w->text.n = (size_t)(fp_put_decimal(w->text.p + w->text.n, b->function[i]) - w->text.p);
     if (fp_buf_put(&w->text, "},", 2)) return FP_E_NOMEM;
-    const uint32_t data = column_of(w, t, FP_FIREFOX_MARKER_DATA), time = column_of(w, t, FP_FIREFOX_MARKER_TIME);
+    const uint32_t data = column_of(w, t, FP_FIREFOX_MARKER_DATA);
     uint8_t *to = fp_firefox_room(w, data, w->text.n);
     if (!to) return FP_E_NOMEM;
     memcpy(to, w->text.p, w->text.n);
     fp_firefox_grown(w, data, to + w->text.n);
-    if (!(to = fp_firefox_room(w, time, 8))) return FP_E_NOMEM;
-    memcpy(to, &b->time[i], 8);
-    fp_firefox_grown(w, time, to + 8);
     t->markers++;
     w->events++;
-    return 0;
+    return put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i);
 }
 
-static int put_row(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
-    if (FP_UNLIKELY(fp_counter_of(b, i) > 0)) {
+/* Writes the value of a counter, of `length` bytes; its name follows a blank. */
+static int put_counter(struct fp_firefox *w, const struct fp_batch *b, uint32_t i, size_t length) {
+    const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
+    struct fp_firefox_thread *t = counter_of(w, b, i, p + length + 1, (uint32_t)b->aux[i] - length - 1);
+    if (!t) return FP_E_NOMEM;
+    const uint32_t count = column_of(w, t, FP_FIREFOX_COUNT);
+    const double difference = fp_real_of(p, length) - t->value;
+    uint8_t *to = fp_firefox_room(w, count, FP_REAL_ROOM + 1);
+    if (!to) return FP_E_NOMEM;
+    const size_t n = fp_put_real(to, difference);
+    if (!n) {
         w->counters++;
         return 0;
     }
+    to[n] = ',';
+    fp_firefox_grown(w, count, to + n + 1);
+    t->value += difference; /* not the value: what a reader adds up, so that roundings do not */
+    t->samples++;
+    w->values++;
+    return put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i);
+}
+
+static int put_row(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
+    const size_t length = fp_counter_of(b, i);
+    if (FP_UNLIKELY(length > 0)) return put_counter(w, b, i, length);
     struct fp_firefox_thread *t = thread_of(w, b, i);
     const uint32_t op = b->op[i];
     const uint64_t now = b->time[i];
@@ -255,10 +312,12 @@ int fp_firefox_put(struct fp_firefox *w, const struct fp_batch *b, const int32_t
 }
 
 int fp_firefox_end(struct fp_firefox *w) {
-    for (uint32_t i = 0; i < w->n_threads; i++, w->samples++) {
+    for (uint32_t i = 0; i < w->n_threads; i++) {
         struct fp_firefox_thread *t = &w->threads[i];
+        if (t->is_counter) continue;
         if (fp_firefox_item(w, column_of(w, t, FP_FIREFOX_STACK), -1, "null")) return FP_E_NOMEM;
         t->samples++;
+        w->samples++;
     }
     return FP_DONE;
 }

@@ -52,7 +52,8 @@ enum fp_firefox_timeline {
     FP_FIREFOX_MARKER_DATA = 2,
     FP_FIREFOX_MARKER_NAME = 3,
     FP_FIREFOX_MARKER_TIME = 4, /* 8 bytes each, for fp_firefox_times */
-    FP_FIREFOX_TIMELINE = 5
+    FP_FIREFOX_TIMELINE = 5,
+    FP_FIREFOX_COUNT = FP_FIREFOX_WEIGHT /* of a counter: differences to the value before */
 };
 
 /* Number of categories, which have colours: 1 to 11 are the first 11 objects, 0 all others. */
@@ -66,9 +67,11 @@ enum fp_firefox_unit {
     FP_FIREFOX_NANOSECONDS = 3
 };
 
+/* A thread, or a counter of one: its times are in FP_FIREFOX_MARKER_TIME, its values in FP_FIREFOX_COUNT. */
 struct fp_firefox_thread {
     uint32_t thread, part; /* thread: its id in the model; part: that of its first row */
-    uint64_t first;        /* timeline: time of the first sample */
+    uint32_t is_counter, name;
+    uint64_t first; /* timeline: time of the first sample or value */
     uint64_t samples, markers;
 
     /* private from here on */
@@ -76,6 +79,7 @@ struct fp_firefox_thread {
     uint64_t last;
     struct fp_firefox_call *calls;
     uint32_t n, cap;
+    double value; /* counter: the sum of what was written */
 };
 
 struct fp_firefox {
@@ -99,7 +103,8 @@ struct fp_firefox {
     uint64_t samples, events, calls;
     uint64_t empty;     /* calls without a sample because their length is 0 */
     uint64_t arguments; /* not written */
-    uint64_t counters;  /* values, not written */
+    uint64_t values;    /* of counters */
+    uint64_t counters;  /* values that are not written, because a difference exceeds a double */
     uint64_t without_stack;
     uint64_t unplaced; /* frames whose address is dropped because its object is unknown */
     uint64_t replaced; /* bytes of names that are not UTF-8 */
@@ -111,6 +116,9 @@ struct fp_firefox {
     uint32_t cap_base_of, cap_last_base, n_mappings;
     uint32_t empty_stack;
     struct fp_firefox_recent *recent;
+    struct fp_table counted; /* (thread, name of a counter) */
+    uint32_t *counter_of;    /* by row of `counted`: of `threads`, + 1 */
+    uint32_t cap_counter_of;
     struct fp_table funcs;   /* (function, name, library) */
     struct fp_table paths;   /* (prefix, function) */
     uint64_t first_path;     /* the stack that is row 1 of `paths` */

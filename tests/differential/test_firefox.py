@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,18 @@ def test_deep_stacks(tmp_path: Path) -> None:
     for i in range(3000, 0, -1):
         buffer.exit(i, 1)
     compare(convert_bytes(log.bytes(), "xray", "firefox", Options()).data, tmp_path / "deep.profile.json")
+
+
+def test_counters_are_drawn_with_their_values(tmp_path: Path) -> None:
+    """Also the first one: of Firefox's own counters the viewer replaces it by 0."""
+    values = [100, 103.5, 90, 90]
+    events = [
+        {"ph": "C", "pid": 7, "tid": 8, "name": "heap", "ts": 10 * i, "args": {"value": value}}
+        for i, value in enumerate(values)
+    ]
+    calls = [{"ph": "X", "pid": 7, "tid": 8, "name": "f", "ts": 0, "dur": 50}]
+    path = tmp_path / "out.profile.json"
+    path.write_bytes(convert_bytes(json.dumps(events + calls).encode(), "trace-event", "firefox").data)
+    (found,) = viewer("firefox", path, "counters")
+    assert (found["name"], found["pid"], found["thread"]) == ("heap", "7", "thread 8")
+    assert [value for value, _ in groupby(found["values"])] == [100, 103.5, 90]

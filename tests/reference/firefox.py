@@ -79,3 +79,15 @@ def _thread(thread: dict[str, Any], strings: list[str], paths: list[tuple[str, .
     for time, name, data in zip(markers["startTime"], markers["name"], markers["data"], strict=True):
         found.markers.append((time, strings[int(name)], data))
     return found
+
+
+def counters(data: bytes) -> list[tuple[str, str, Decimal, Decimal]]:
+    """Values: process, name, time, and the sum of the counts so far.  The profiler replaces the first count by 0."""
+    found = []
+    for counter in json.loads(data, parse_float=Decimal, parse_int=Decimal).get("counters", ()):
+        samples, value = counter["samples"], Decimal(0)
+        assert samples["length"] == len(samples["time"]) == len(samples["count"]) and samples["count"][0] is None
+        for time, count in zip(samples["time"][1:], samples["count"][1:], strict=True):
+            value += count
+            found.append((counter["pid"], counter["name"], time, value))
+    return found

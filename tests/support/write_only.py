@@ -80,6 +80,9 @@ def of_firefox(data: bytes) -> Attributes:
     timeline = profile["meta"]["interval"] < 1
     for thread in firefox.read(data):
         _firefox_thread(said, thread, timeline)
+    for _, name, time, value in firefox.counters(data):
+        said.once("times", int(time * 1_000_000))
+        said.all["events"][(1 << 32) - 1, f"{value} {name}"] += 1
     if timeline:
         said.all["value types"].clear()
     _firefox_tables(said, profile)

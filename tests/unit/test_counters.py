@@ -115,10 +115,9 @@ def test_values_are_written(to: str) -> None:
     assert values(convert_bytes(once, to, to).data, to) == VALUES
 
 
-@pytest.mark.parametrize("to", ["xray", "firefox"])
-def test_formats_without_counters_report_them(to: str) -> None:
+def test_a_format_without_counters_reports_them() -> None:
     call = t.packet(time=10, event=t.event(1, name="f", track=2)) + t.packet(time=20, event=t.event(2, track=2))
-    done = convert_bytes(TRACE + call, "perfetto", to)
+    done = convert_bytes(TRACE + call, "perfetto", "xray")
     assert done.log.not_representable["counter-values"] == len(VALUES) + 1
 
 
@@ -206,6 +205,36 @@ def test_counters_of_raw_firefox_profiles() -> None:
     ]
     assert [e["args"]["value"] for e in events if e["ph"] == "C"] == [5, 3]
     assert done.log.not_representable["counters"] == 1
+
+
+def test_counters_through_firefox_and_back() -> None:
+    """Values are written as differences, whose roundings must not add up."""
+    values = [0.1 * i if i % 7 else 1e9 / (i + 1) for i in range(300)]
+    events = [
+        {"ph": "C", "pid": 7, "tid": 8 + i % 2, "name": "n", "ts": i, "args": {f"series {i % 3}": value}}
+        for i, value in enumerate(values)
+    ]
+    made = convert_bytes(json.dumps(events).encode(), "trace-event", "firefox")
+    assert made.log.rows["counter_values_written"] == 300
+    assert "counter-values" not in made.log.not_representable
+    found = json.loads(convert_bytes(made.data, "firefox", "trace-event").data)["traceEvents"]
+    back = {(e["ts"], e["tid"], e["name"]): e["args"]["value"] for e in found if e["ph"] == "C"}
+    assert len(back) == 300
+    for i, value in enumerate(values):
+        assert back[i, 8 + i % 2, f"n series {i % 3}"] == pytest.approx(value, rel=1e-12, abs=1e-6)
+
+
+def test_a_value_whose_difference_exceeds_a_double() -> None:
+    events = [
+        {"ph": "C", "pid": 7, "tid": 8, "name": "n", "ts": i, "args": {"v": (-1) ** i * 1.7e308}} for i in range(3)
+    ]
+    made = convert_bytes(json.dumps(events).encode(), "trace-event", "firefox")
+    assert made.log.not_representable["counter-values"] == 1
+    assert json.loads(made.data)["counters"][0]["samples"] == {
+        "time": [0, 0, 0.002],
+        "count": [None, 1.7e308, 0],
+        "length": 3,
+    }
 
 
 def test_markers_and_values_are_read_once_when_memory_runs_out() -> None:

@@ -1,6 +1,7 @@
 // Firefox Profiler's own importer and call tree, through its command line.
 //
-//   node firefox.mjs FILE        prints JSON: a list of threads, {process, name, weightType, functions: [[name, self, total], ...]}
+//   node firefox.mjs FILE            prints JSON: a list of threads, {process, name, weightType, functions: [[name, self, total], ...]}
+//   node firefox.mjs FILE counters   a list of counters, {name, pid, thread, values: [...]}
 //
 // The command line uses a server that it starts itself; its state is in our temporary folder, and it ends with us.
 import {spawnSync} from 'node:child_process';
@@ -18,7 +19,7 @@ function run(...words) {
   return done.stdout;
 }
 
-const json = (...words) => JSON.parse(run(...words, '--limit', '0', '--json'));
+const json = (...words) => JSON.parse(run(...words, '--json'));
 
 function load(file) {
   let said;
@@ -52,12 +53,14 @@ function end() {
 
 try {
   load(process.argv[2]);
-  const threads = json('thread', 'list').threads.map(thread => {
-    const found = json('thread', 'functions', '--thread', thread.threadHandle, '--include-idle');
+  const counters = () => json('counter', 'list').counters.map(counter =>
+    ({name: counter.label, pid: counter.pid, thread: counter.mainThreadName, values: counter.graph}));
+  const threads = () => json('thread', 'list', '--limit', '0').threads.map(thread => {
+    const found = json('thread', 'functions', '--thread', thread.threadHandle, '--include-idle', '--limit', '0');
     const functions = found.functions.map(f => [f.name, f.selfSamples, f.totalSamples]);
     return {process: thread.processName, name: thread.name, weightType: found.weightType, functions};
   });
-  process.stdout.write(JSON.stringify(threads));
+  process.stdout.write(JSON.stringify(process.argv[3] === 'counters' ? counters() : threads()));
 } catch (error) {
   console.error(error.message.slice(0, 1000));
   process.exitCode = 1;

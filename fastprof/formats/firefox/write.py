@@ -51,6 +51,14 @@ _COLOURS = (
     "yellow",
     "darkgrey",
 )
+# How a counter is drawn: its value, on its own track.
+_COUNTER = {
+    "graphType": "line-accumulated",
+    "unit": "",
+    "color": "grey",
+    "markerSchemaLocation": None,
+    "sortWeight": 50,
+}
 _EVENT = {
     "name": "event",
     "display": ["marker-chart", "marker-table"],
@@ -136,14 +144,25 @@ class FirefoxWriter(Writer):
         part = merge_parts([model.parts[i] for i in self._columns], self._types or [])
         threads = Threads(model, _MOST_NUMBER, _MOST_NUMBER)
         self.text(b'{"threads":[')
+        counters: list[int] = []
+        placed: dict[int, tuple[int, int]] = {}  # by thread of the model: its index in the array, its process
         for k in range(w.n_threads):
-            self._thread(k, threads)
+            if w.threads[k].is_counter:
+                counters.append(k)
+                continue
+            self.text(b"," if placed else b"")
+            placed[w.threads[k].thread] = len(placed), self._thread(k, threads)
         self.text(b'],"shared":{')
         self._shared()
-        self.text(b'},"libs":' + self._libs() + b',"meta":' + _text(self._meta(part)) + b"}\n")
-        self.written = int(w.samples + w.events)
+        self.text(b"}")
+        if counters:
+            self._counters(counters, placed)
+        self.text(b',"libs":' + self._libs() + b',"meta":' + _text(self._meta(part)) + b"}\n")
+        self.written = int(w.samples + w.events + w.values)
         log.rows["samples_written"] += int(w.samples)
         log.rows["markers_written"] += int(w.events)
+        if w.values:
+            log.rows["counter_values_written"] += int(w.values)
         log.count(REPORTED["samples-without-stack"], w.without_stack)
         log.count_all(
             REPORTED,
@@ -160,8 +179,8 @@ class FirefoxWriter(Writer):
             },
         )
 
-    def _thread(self, k: int, threads: Threads) -> None:
-        """Write a thread; for stacks, one per value type."""
+    def _thread(self, k: int, threads: Threads) -> int:
+        """Write a thread; for stacks, one per value type.  Returns its process."""
         w, t = self._w, self._w.threads[k]
         part = self.model.parts[t.part]
         ids = threads.ids_of(t.thread, part)
@@ -174,7 +193,7 @@ class FirefoxWriter(Writer):
             name = thread_name if value_type is None or known else value_type.name
             if known and value_type is not None and len(types) > 1:
                 name = f"{value_type.name}, {thread_name}"
-            self.text(b"," if k or i else b"")
+            self.text(b"," if i else b"")
             self._object(
                 {
                     "name": name,
@@ -209,6 +228,7 @@ class FirefoxWriter(Writer):
             self.text(b'"weightType":"%b","length":%d},"markers":{' % (weight_type.encode(), t.samples))
             self._markers(first, t.markers)
             self.text(b"}}")
+        return ids.pid
 
     def _markers(self, first: int, n: int) -> None:
         timeline = self.view == "timeline"
@@ -219,6 +239,32 @@ class FirefoxWriter(Writer):
         self._array("phase", self._repeated(b"0,", n))
         self._array("category", self._repeated(b"0,", n))
         self.text(b'"length":%d' % n)
+
+    def _counters(self, counters: list[int], placed: dict[int, tuple[int, int]]) -> None:
+        w = self._w
+        self.text(b',"counters":[')
+        for place, k in enumerate(counters):
+            t = w.threads[k]
+            name = self.model.string(t.name).decode("utf-8", "replace")
+            thread, pid = placed[t.thread]
+            value = {"type": "value", "source": "accumulated", "format": {"unit": "number"}, "label": name}
+            self.text(b"," if place else b"")
+            self._object(
+                {
+                    "name": name,
+                    "category": "",
+                    "description": "",
+                    "pid": str(pid),
+                    "mainThreadIndex": thread,
+                    "display": {**_COUNTER, "label": name, "tooltipRows": [value]},
+                }
+            )
+            first = lib.FP_FIREFOX_SHARED + k * w.stride
+            self.text(b',"samples":{')
+            self._array("time", self._times(first + lib.FP_FIREFOX_MARKER_TIME))
+            self._array("count", self._spilled(first + lib.FP_FIREFOX_COUNT))
+            self.text(b'"length":%d}}' % t.samples)
+        self.text(b"]")
 
     def _shared(self) -> None:
         w = self._w
