@@ -48,8 +48,9 @@ FP_INLINE unsigned take_wide(const struct fp_arrow_rows *rows, uint32_t *at, uin
     uint32_t i = *at;
     unsigned n = 0;
     if (!rows->valid) {
+        const uint8_t *const from = (const uint8_t *)rows->items + (size_t)i * width;
         n = rows->n - i < most ? rows->n - i : most;
-        for (unsigned k = 0; k < n; k++) to[k] = item(rows->items, i + k, width);
+        for (unsigned k = 0; k < n; k++) to[k] = item(from, k, width);
         *at = i + n;
         return n;
     }
@@ -96,8 +97,13 @@ FP_INLINE uint8_t *pack(uint8_t *to, const void *values, unsigned width, unsigne
 
 uint32_t fp_arrow_count(const struct fp_arrow_rows *rows) {
     if (!rows->valid) return rows->n;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < rows->n / 8; i++) n += (uint32_t)__builtin_popcount(rows->valid[i]);
+    uint32_t n = 0, i = 0;
+    for (; i + 8 <= rows->n / 8; i += 8) {
+        uint64_t bits;
+        memcpy(&bits, rows->valid + i, sizeof bits);
+        n += (uint32_t)__builtin_popcountll(bits);
+    }
+    for (; i < rows->n / 8; i++) n += (uint32_t)__builtin_popcount(rows->valid[i]);
     const unsigned rest = rows->n % 8;
     if (rest) n += (uint32_t)__builtin_popcount(rows->valid[rows->n / 8] & ((1u << rest) - 1));
     return n;

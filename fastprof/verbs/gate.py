@@ -1,7 +1,7 @@
 """The gate of a difference: limits for the growth of costs.
 
 --fail-over 2               the total of any value type by 2 %
---fail-over Ir=2,main=5     the total of Ir by 2 %, the cost of main in the shown value type by 5 %
+--fail-over Ir=2,main=5     the total of Ir by 2 %, the self cost of main in the shown value type by 5 %
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ FAIL_OVER: Option[Any] = Option(
     None,
     group="output",
     help="exit with 4 if a total grew by more: 2 or Ir=2,main=5",
-    details="PERCENT: any total.  NAME=PERCENT: the total of a value type, else the cost of a function (line, file, "
-    "object), in the shown value type.  Of several profiles a side, growth within the noise passes.",
+    details="PERCENT: any total.  NAME=PERCENT: the total of a value type, else the self cost of a function (line, "
+    "file, object), or with --sort=inclusive its inclusive one, in the shown value type.  Of several profiles a side, "
+    "growth within the noise passes.",
 )
 
 

@@ -77,6 +77,17 @@ def test_stores_keep_labels(dumps: Path) -> None:
     assert groups("many.fpa:*", "label:env") == {"prod": 92}
 
 
+def test_a_store_is_labelled_like_a_folder(dumps: Path) -> None:
+    assert main(["archive", "add", "-q", "one.fpa", "dumps"]) == 0
+    pattern = PATTERN.removeprefix("dumps/")
+    want = groups("dumps", "label:day,host", label_path=pattern)
+    for given in (pattern, f"one.fpa:{pattern}"):
+        assert groups("one.fpa:*", "label:day,host", label_path=given) == want
+    assert main(["archive", "add", "-q", "flat.fpa", "dumps/web1"]) == 0
+    Path("days.csv").write_text("input,day\napi-1.folded,first\napi-2.folded,second\n")
+    assert groups("flat.fpa:*", "label:day", labels_from="days.csv") == {"first": 12, "second": 13}
+
+
 def test_batches_merge_the_same(dumps: Path) -> None:
     fastprof.merge("dumps", "one.pb", label_path=PATTERN)
     fastprof.batch_merge("dumps", "many.pb", label_path=PATTERN, fan_in=2, jobs=2)

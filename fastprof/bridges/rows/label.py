@@ -52,19 +52,25 @@ class InputLabels:
     def of(self, name: str, log: Log) -> dict[str, str]:
         """The labels of an input, sorted by key.  Warns if the pattern does not match or the table lacks the name."""
         found = dict(self._set)
+        path = _in_folder(name)
         if self._pattern:
-            match = self._pattern.fullmatch(name)
+            match = self._pattern.fullmatch(path) or self._pattern.fullmatch(name)
             if match is None:
                 log.warn(REPORTED["no-path-labels"], file=printable(name), pattern=self._path)
             found |= match.groupdict() if match else {}
         if self._input:
             found[INPUT] = name
         if self._table is not None:
-            row = self._table.get(name, self._table.get(name.rpartition("/")[2]))
+            row = self._table.get(name, self._table.get(path.rpartition("/")[2]))
             if row is None:
                 log.warn(REPORTED["no-table-labels"], file=printable(name), table=self._file)
             found |= row or {}
         return dict(sorted(found.items()))
+
+
+def _in_folder(name: str) -> str:
+    """nightly.fpa:host1/web.prof as nightly.fpa/host1/web.prof, so that a store is labelled like a folder."""
+    return name.replace(".fpa:", ".fpa/", 1)
 
 
 def _read(path: str) -> dict[str, dict[str, str]]:
