@@ -163,12 +163,14 @@ def _relative(path: str) -> str:
 def state(path: str) -> tuple[int, int]:
     """Size and time of a file, of all files in a folder together, or of the store of a profile.
 
-    (0, 0) if it is gone; reading it reports that.
+    (0, 0) if it is gone, which reading it reports, and for a profile that each request takes anew: it is never done.
     """
     path, _ = in_store(path) or (path, "")
     if is_url(path):
+        from fastprof.core.live import is_taken_anew
+
         try:
-            return remote.state(path)
+            return (0, 0) if is_taken_anew(path) else remote.state(path)
         except FastprofError:
             return 0, 0
     try:
@@ -244,15 +246,11 @@ def refuse_same_names(files: Iterable[File]) -> None:
 
 
 def refreshed(files: Iterable[File]) -> list[File]:
-    """The files of a plan in their current state.  URLs are requested side by side.  Errors: UsageError."""
+    """The files of a plan in their current state.  URLs are requested side by side."""
     files = [*files]
     if any(is_url(file.path) for file in files):
-        from fastprof.core.live import is_taken_anew
         from fastprof.core.workers import side_by_side
 
-        for file in files:
-            if is_taken_anew(file.path):
-                raise UsageError(f"{shown(file.path)}: each request takes another profile; convert or merge it")
         states = [*side_by_side(state, (file.path for file in files), AT_ONCE)]
     else:
         states = [state(file.path) for file in files]
