@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/cpu.h"
 #include "core/model.h"
 
 enum {
@@ -173,7 +174,7 @@ static uint64_t bias_of(const struct fp_arrow_rows *rows) {
     return rows->is_signed ? (uint64_t)1 << (rows->width * 8 - 1) : 0;
 }
 
-static inline void widen_range(struct fp_arrow_pages *p, const uint64_t *v, unsigned n, uint64_t bias) {
+FP_INLINE void widen_range(struct fp_arrow_pages *p, const uint64_t *v, unsigned n, uint64_t bias) {
     uint64_t least = p->least ^ bias, greatest = p->greatest ^ bias;
     for (unsigned k = 0; k < n; k++) {
         const uint64_t x = v[k] ^ bias;
@@ -185,7 +186,7 @@ static inline void widen_range(struct fp_arrow_pages *p, const uint64_t *v, unsi
 }
 
 /* Writes a block of n >= 1 differences; room for the rest of it is in `d`. */
-static uint8_t *put_block(uint8_t *to, uint64_t *d, unsigned n) {
+FP_INLINE uint8_t *put_block(uint8_t *to, uint64_t *d, unsigned n) {
     int64_t least = (int64_t)d[0];
     for (unsigned k = 1; k < n; k++) least = (int64_t)d[k] < least ? (int64_t)d[k] : least;
     for (unsigned k = 0; k < n; k++) d[k] -= (uint64_t)least;
@@ -204,8 +205,7 @@ static uint8_t *put_block(uint8_t *to, uint64_t *d, unsigned n) {
     return to;
 }
 
-/* Appends the values of a chunk, of which there is at least one. */
-static int put_differences(struct fp_arrow_pages *p, struct fp_buf *to, const struct fp_arrow_rows *rows) {
+FP_INLINE int put_values(struct fp_arrow_pages *p, struct fp_buf *to, const struct fp_arrow_rows *rows) {
     const int is_wide = rows->width == 8;
     const uint64_t bias = bias_of(rows);
     uint64_t v[BLOCK], d[BLOCK], last;
@@ -228,6 +228,23 @@ static int put_differences(struct fp_arrow_pages *p, struct fp_buf *to, const st
         to->n = (size_t)(put_block(to->p + to->n, d, n) - to->p);
     }
     return 0;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+/* The same, four values at a time. */
+__attribute__((target("avx2,bmi,bmi2,popcnt"))) static int put_values_avx2(struct fp_arrow_pages *p, struct fp_buf *to,
+                                                                           const struct fp_arrow_rows *rows) {
+    return put_values(p, to, rows);
+}
+#define HAVE_AVX2() (!(~fp_cpu() & (FP_CPU_AVX2 | FP_CPU_BMI)))
+#else
+#define put_values_avx2 put_values
+#define HAVE_AVX2() 0
+#endif
+
+/* Appends the values of a chunk, of which there is at least one. */
+static int put_differences(struct fp_arrow_pages *p, struct fp_buf *to, const struct fp_arrow_rows *rows) {
+    return !p->is_portable && HAVE_AVX2() ? put_values_avx2(p, to, rows) : put_values(p, to, rows);
 }
 
 /* ---- dictionaries ---- */

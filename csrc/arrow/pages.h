@@ -50,6 +50,7 @@ struct fp_arrow_pages {
     uint32_t n_values;              /* rows that have one */
     uint32_t n_entries;             /* of the dictionary */
     uint64_t least, greatest;       /* numbers, or ids of texts; if there are values */
+    int32_t is_portable;            /* for tests: use no instructions that only some processors have */
 
     /* private from here on */
     uint32_t *indices, *entries, *of;

@@ -91,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (n < 6) return 0;
     struct fp_arrow_rows rows = {.width = 1u << (data[0] & 3), .is_signed = data[0] >> 2 & 1};
     const unsigned is_nullable = data[0] >> 3 & 1, distinct = data[0] >> 4 & 1, repeats = 1u << (data[1] & 7);
+    const int is_portable = data[0] >> 5 & 1;
     data += 2;
     n -= 2;
     const size_t distinct_items = n / rows.width;
@@ -105,6 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     rows.valid = is_nullable ? valid : NULL;
     struct fp_arrow_pages *p = fp_arrow_pages_new();
     if (!p) abort();
+    p->is_portable = is_portable;
     if (fp_arrow_pages_numbers(p, &rows, distinct)) abort();
     check_chunk(p, &rows);
     static const int64_t offsets[] = {0, 0, 3, 7};

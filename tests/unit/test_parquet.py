@@ -52,6 +52,13 @@ def written(writer: Any, batches: list[Rows]) -> io.BytesIO:
     return out
 
 
+def portable(*given: Any) -> ParquetWriter:
+    """A writer that uses no vector instructions."""
+    made = ParquetWriter(*given)
+    made._pages.is_portable = 1
+    return made
+
+
 def signed(cell: int | None, format_: bytes) -> int | None:
     """The number whose bytes are those of `cell`, in the type of a column."""
     if cell is None or format_.islower():
@@ -77,6 +84,7 @@ def test_any_numbers(made: tuple[bytes, list[int | None]], name: str) -> None:
     format_, cells = made
     one, memory = column(name, format_, cells)
     out = written(ParquetWriter, [Rows(len(cells), [one])])
+    assert written(portable, [Rows(len(cells), [one])]).getvalue() == out.getvalue()
     want = [signed(cell, format_) for cell in cells]
     found = pyarrow.parquet.read_table(out)
     assert found.schema.field(name).type == _TYPES[format_]
