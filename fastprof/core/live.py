@@ -12,17 +12,11 @@ from itertools import count
 from fastprof.core.errors import FastprofError
 from fastprof.core.remote import Download, Unsized, authorization
 from fastprof.core.streams import temporary_failed, temporary_file
-from fastprof.core.urls import CLOUDS, bare, shown
+from fastprof.core.urls import bare, is_taken_anew, shown
 
 _WAITING = 3600  # seconds without a byte; a profile may take long
 _CHUNK = 256 * 1024
-_GO = "/debug/pprof/"  # requested once: asking for a length would take a profile
 _numbers = count()
-
-
-def is_taken_anew(url: str) -> bool:
-    """Whether each request takes another profile."""
-    return url.partition("://")[0] not in CLOUDS and _GO in url
 
 
 def opened(url: str) -> Download:

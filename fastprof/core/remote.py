@@ -11,7 +11,7 @@ from threading import Lock
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, FileError, UsageError
-from fastprof.core.urls import CLOUDS, Remote, bare, shown
+from fastprof.core.urls import CLOUDS, Remote, bare, is_taken_anew, shown
 from fastprof.core.words import install
 
 _CHUNK = 256 * 1024  # bytes read from a download at a time
@@ -131,7 +131,12 @@ def remove(url: str) -> None:
 
 
 def state(url: str) -> tuple[int, int]:
-    """Size and time of an object.  Errors: FastprofError."""
+    """Size and time of an object; (0, 0), without a request, if each request takes another profile.
+
+    Errors: FastprofError.
+    """
+    if is_taken_anew(url):
+        return 0, 0
     size, mtime_ns = _Remote(url).identity()[-2:]
     return size, mtime_ns
 

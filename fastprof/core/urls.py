@@ -6,6 +6,8 @@ from fastprof.core._typing import Any
 
 CLOUDS = ("s3", "gs", "az")
 _SCHEMES = (*CLOUDS, "https", "http")
+_GO = "/debug/pprof/"  # a profile that Go's net/http/pprof takes when it is requested
+_GO_PARAMETERS = {"seconds", "debug", "gc"}
 
 
 class Remote:
@@ -32,6 +34,19 @@ def shown(path: str) -> str:
         rest = rest.partition("#")[0].partition("?")[0]
     host, slash, name = rest.partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
+
+
+def is_taken_anew(url: str) -> bool:
+    """Whether each request takes another profile, also one that asks for its length alone."""
+    return is_url(url) and url.partition("://")[0] not in CLOUDS and _GO in url
+
+
+def is_recordable(url: str) -> bool:
+    """Whether a URL may be written into files: it has neither a password nor a query that might be a signature."""
+    address, _, query = url.partition("?")
+    parameters = [one.partition("=") for one in query.split("&")]
+    is_go = is_taken_anew(address) and all(key in _GO_PARAMETERS and value.isdecimal() for key, _, value in parameters)
+    return shown(url) == (address if is_go else url)
 
 
 def has_listings(url: str) -> bool:

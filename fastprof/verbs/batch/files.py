@@ -12,7 +12,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Warn
-from fastprof.core.urls import has_listings, is_url, shown
+from fastprof.core.urls import has_listings, is_recordable, is_url, shown
 from fastprof.core.words import Message
 from fastprof.inputs.expand import Failed, expand, files_below, objects_below, without_emptied
 from fastprof.inputs.stored import in_store
@@ -41,6 +41,7 @@ class Found:
         s.fpa:host1/*   s.fpa:host1/a.prof ->  host1/a.prof
         s3://b/runs/    s3://b/runs/h/a    ->  h/a
         s3://b/h/a      s3://b/h/a         ->  b/h/a
+        http://h/a?s=5  http://h/a?s=5     ->  h/a
 
     `include` and `exclude` are patterns for these names, or for their last part if they have no "/".  A folder that
     cannot be read is given to `failed`, once.
@@ -69,7 +70,7 @@ class Found:
         if "-" in given:
             raise UsageError("standard input has no name to name its output after; use `fastprof convert`")
         for url in filter(is_url, given):
-            if shown(url) != url:
+            if not is_recordable(url):
                 raise UsageError(
                     f"{shown(url)}: a batch records its inputs, so their URLs cannot have a password or a query"
                 )
@@ -151,7 +152,7 @@ def _placed(path: str) -> tuple[str, str]:
     """The absolute path of an input, and its name.  A profile of a store has its own name."""
     store, name = in_store(path) or ("", path)
     if is_url(path):
-        return path, _relative(name.partition("://")[2] or name)
+        return path, _relative(shown(name).partition("://")[2] or name)
     return (f"{os.path.abspath(store)}:{name}" if store else os.path.abspath(path)), _relative(name)
 
 

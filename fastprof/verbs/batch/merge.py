@@ -46,7 +46,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
 from fastprof.core.sink import Sink
-from fastprof.core.urls import has_listings, is_url, shown
+from fastprof.core.urls import has_listings, is_taken_anew, is_url, shown
 from fastprof.core.version import __version__
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import is_object, open_reader
@@ -172,6 +172,11 @@ class _Tree:
                         option=spelled(option.flag),
                     )
                 )
+        if live := next((file.path for file in files if is_taken_anew(file.path)), None):
+            raise UsageError(
+                f"{shown(live)}: each request takes another profile, and a merge tree reads its inputs twice: use "
+                "`fastprof merge`"
+            )
         if output == "-":
             raise UsageError("a merge tree needs a file as output: its partial merges are kept next to it")
         if is_url(output) and not has_listings(output + "/"):
