@@ -60,6 +60,13 @@ def test_a_dropped_connection_is_an_error_without_output(server: Server, tmp_pat
     assert [*outputs(tmp_path)] == ["debug/pprof/live/0.folded"] and len(server.seen) == 3
 
 
+def test_other_answers_without_a_length(server: Server, tmp_path: Path) -> None:
+    for _ in range(2):
+        log = fastprof.batch_convert(f"{server.url}/live/3", tmp_path, to="folded", from_="folded", jobs=1)
+        assert log.statuses == {"ok": 1} and not log.earlier
+    assert outputs(tmp_path) == {"live/3.folded": server.body("/live/3")}
+
+
 def test_profiles_are_merged_and_added_to_stores(server: Server, tmp_path: Path) -> None:
     urls = live(server, 3)
     fastprof.batch_merge(urls, tmp_path / "all.folded", from_="folded")

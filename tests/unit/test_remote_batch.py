@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,17 +29,9 @@ from fastprof.verbs.batch.merge import batch_merge
 from fastprof.verbs.batch.status import batch_status
 from tests.support.signals import heard
 from tests.unit import test_remote
-from tests.unit.test_ahead import Server
 from tests.unit.test_remote import CPU, GRAPH, Bucket
 
 bucket, server = test_remote.bucket, test_remote.server  # fixtures
-
-
-@pytest.fixture
-def live() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.close()
 
 
 def keys(bucket: Bucket) -> list[str]:
@@ -77,30 +68,6 @@ def test_a_batch_reads_objects(bucket: Bucket, tmp_path: Path) -> None:
     assert run() == {"ok": 3, "error": 1, "earlier": 3}
     bucket.put("in/a.callgrind", GRAPH.read_bytes() + b"\n")
     assert run(exclude=["bad"]) == {"ok": 3, "earlier": 2}
-
-
-def test_a_batch_takes_profiles_of_live_servers(live: Server, tmp_path: Path) -> None:
-    """One request for each, and another profile in each run; one that is cut off leaves no output."""
-    paths = ["/debug/pprof/live-1", "/debug/pprof/live-2", "/live/3"]
-    out = tmp_path / "out"
-    for run in (1, 2):
-        log = batch_convert([live.url + path for path in paths], out, from_="folded", to="folded")
-        assert (log.statuses, log.earlier) == ({"ok": 3}, 0)
-        assert [live.seen.count(path) for path in paths[:2]] == [run, run]
-    host = live.url.removeprefix("http://")
-    assert {str(path.relative_to(out)) for path in out.rglob("*.folded")} == {f"{host}{path}.folded" for path in paths}
-    assert (out / host / "debug/pprof/live-2.folded").read_bytes() == live.body(paths[1])
-    log = batch_convert(f"{live.url}/debug/pprof/live-cut", tmp_path / "cut", from_="folded", to="folded")
-    assert log.statuses == {"error": 1} and not [*(tmp_path / "cut").rglob("*.folded")]
-
-
-def test_a_batch_merges_and_stores_profiles_of_live_servers(live: Server, tmp_path: Path) -> None:
-    urls = [f"{live.url}/debug/pprof/live-{i}" for i in range(3)]
-    batch_merge([*urls], tmp_path / "merged.folded", from_="folded", to="folded")
-    assert fastprof.top(tmp_path / "merged.folded").total == 1 + 2 + 3
-    batch_archive([*urls], tmp_path / "st.fpa", from_="folded")
-    assert fastprof.top(f"{tmp_path / 'st.fpa'}:*").total == 1 + 2 + 3
-    assert max(map(live.seen.count, live.seen)) == 2
 
 
 def test_a_damaged_manifest_is_named_by_its_url(bucket: Bucket) -> None:

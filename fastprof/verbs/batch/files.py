@@ -168,10 +168,8 @@ def state(path: str) -> tuple[int, int]:
     """
     path, _ = in_store(path) or (path, "")
     if is_url(path):
-        from fastprof.core.live import is_taken_anew
-
         try:
-            return (0, 0) if is_taken_anew(path) else remote.state(path)
+            return remote.state(path)
         except FastprofError:
             return 0, 0
     try:
