@@ -7,7 +7,9 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -202,21 +204,38 @@ def test_the_core_knows_neither_python_nor_files() -> None:
         assert not re.search(r"Python\.h|<stdio\.h>|\bf?printf\(|\bfopen\(|<unistd\.h>|<fcntl\.h>", text), path.name
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """fastprof modules that a file imports, without the leading `fastprof.`, and whether it does so at its top."""
-    if path.suffix != ".py":
-        for a, b in re.findall(r"^\s*from fastprof(?:\.([\w.]+))? c?import (\w+)", path.read_text(), re.MULTILINE):
-            yield (f"{a}.{b}" if a else b), True
-        return
+class Names(NamedTuple):
+    """What a file of Python names."""
+
+    imports: list[tuple[str, bool]]  # as `imports`
+    texts: list[tuple[str, int]]  # constants, and their lines
+    attributes: list[tuple[str, int]]
+
+
+@cache
+def names_in(path: Path) -> Names:
     tree = ast.parse(path.read_text())
     top = {id(node) for node in tree.body}
+    found = Names([], [], [])
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((a.name[9:], id(node) in top) for a in node.names if a.name.startswith("fastprof."))
+            found.imports.extend((a.name[9:], id(node) in top) for a in node.names if a.name.startswith("fastprof."))
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "fastprof":
             module = node.module.removeprefix("fastprof").lstrip(".")
-            for alias in node.names:
-                yield (f"{module}.{alias.name}" if module else alias.name), id(node) in top
+            found.imports.extend((f"{module}.{a.name}" if module else a.name, id(node) in top) for a in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.texts.append((node.value, node.lineno))
+        elif isinstance(node, ast.Attribute):
+            found.attributes.append((node.attr, node.lineno))
+    return found
+
+
+def imports(path: Path) -> list[tuple[str, bool]]:
+    """fastprof modules that a file imports, without the leading `fastprof.`, and whether it does so at its top."""
+    if path.suffix == ".py":
+        return names_in(path).imports
+    found = re.findall(r"^\s*from fastprof(?:\.([\w.]+))? c?import (\w+)", path.read_text(), re.MULTILINE)
+    return [(f"{module}.{name}" if module else name, True) for module, name in found]
 
 
 def floor(path: Path) -> str:
@@ -332,11 +351,9 @@ def test_only_the_registry_knows_a_format(room: str) -> None:
         module = module_of(path)
         if module == "formats" or module.startswith(f"formats.{room}") or path.suffix != ".py":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Constant) and node.value in names:
-                wrong.append(f"{module}:{node.lineno}")
-            if isinstance(node, ast.Attribute) and node.attr.startswith(f"fp_{PREFIXES.get(room, room)}_"):
-                wrong.append(f"{module}:{node.lineno}")
+        prefix = f"fp_{PREFIXES.get(room, room)}_"
+        wrong += [f"{module}:{line}" for text, line in names_in(path).texts if text in names]
+        wrong += [f"{module}:{line}" for name, line in names_in(path).attributes if name.startswith(prefix)]
     verbs = (f"cli.{room}", "cli.batch")  # a verb may have the name of a format
     assert [w for w in wrong if w.split(":")[0] not in verbs and not w.startswith("cli:")] == []
 
