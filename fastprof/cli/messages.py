@@ -141,6 +141,7 @@ _NOUNS = {
     "calls": ("call", "calls"),
     "calls_written": ("call", "calls"),
     "contexts": ("context", "contexts"),
+    "counter_values_written": ("value of a counter", "values of counters"),
     "events_written": ("event", "events"),
     "functions": ("function", "functions"),
     "markers_written": ("marker", "markers"),
