@@ -29,17 +29,25 @@ class Reading:
         made = plan.make([[opened.reader]], plan.End("test", holds=Holds(verbatim=True)), options)
         numbers: dict[int, int] = {}
         self.rows: list[Row] = []
-        self._functions: dict[int, reference.Function] = {}
+        self._functions: dict[tuple[int, int], reference.Function] = {}
+        self._frames: dict[int, tuple[reference.Function, ...]] = {}
         for batch in made.rows(opened.model, opened.log, capacity):
             self.rows += self._plain(batch, numbers.setdefault(batch.part, len(numbers) + 1))
         self.parts = [opened.model.parts[i] for i in numbers]
 
     def function(self, index: int, object_: int = 0) -> reference.Function:
-        found = self.model.get_function(index)
-        in_mapping = text(self.model.string(self.model.row("objects", object_)[0]))
-        return text(found.name), text(found.object) or in_mapping
+        if (index, object_) not in self._functions:
+            found = self.model.get_function(index)
+            in_mapping = text(self.model.string(self.model.row("objects", object_)[0]))
+            self._functions[index, object_] = text(found.name), text(found.object) or in_mapping
+        return self._functions[index, object_]
 
     def frame(self, index: int) -> tuple[reference.Function, ...]:
+        if index not in self._frames:
+            self._frames[index] = self._frame(index)
+        return self._frames[index]
+
+    def _frame(self, index: int) -> tuple[reference.Function, ...]:
         mapping, low, high, flags, line = self.model.row("frames", index)
         object_, start, start_high, _, _, offset, offset_high, _ = self.model.row("mappings", mapping)
         path = text(self.model.string(self.model.row("objects", object_)[0]))
