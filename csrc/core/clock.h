@@ -31,7 +31,7 @@ static inline uint64_t fp_clock_ns(struct fp_clock *c, uint64_t ticks) {
     __extension__ typedef unsigned __int128 u128;
     const uint64_t hz = c->ticks_per_second, since = ticks - c->ticks;
     if (!hz) return ticks;
-    if (FP_UNLIKELY(since > UINT32_MAX || hz > INT64_MAX)) { /* also if ticks < c->ticks */
+    if (FP_UNLIKELY(ticks < c->ticks || since > UINT32_MAX || hz > INT64_MAX)) {
         const u128 v = (u128)ticks * FP_NANOSECONDS;
         if (v / hz > UINT64_MAX) return UINT64_MAX;
         c->ns = (uint64_t)(v / hz);

@@ -237,6 +237,18 @@ def test_a_value_whose_difference_exceeds_a_double() -> None:
     }
 
 
+def test_counters_of_a_process_without_threads_are_in_order_of_time() -> None:
+    counters = [
+        {"name": name, "category": "", "pid": "9", "samples": {"time": [1, 2, 3], "count": [1, 1, 1], "length": 3}}
+        for name in "ab"
+    ]
+    meta = {"preprocessedProfileVersion": 46, "startTime": 1000.0, "interval": 1}
+    data = json.dumps({"meta": meta, "libs": [], "counters": counters, "threads": []}).encode()
+    events = json.loads(convert_bytes(data, "firefox", "trace-event").data)["traceEvents"]
+    values = sorted((e["name"], e["ts"], e["args"]["value"]) for e in events if e["ph"] == "C")
+    assert values == [(name, 1000 * i, i) for name in "ab" for i in (1, 2, 3)]
+
+
 def test_markers_and_values_are_read_once_when_memory_runs_out() -> None:
     """30,000 markers and 10,000 values, which go to a temporary file within blocks of them."""
     n, of_values = 30_000, 10_000

@@ -163,7 +163,7 @@ def test_times_are_exact(hz: int) -> None:
     chance = Random(hz)
     ticks = sorted(chance.randrange(most) for _ in range(50))
     ticks += [t + d for t in ticks[::7] for d in (1, hz - 1, hz, hz + 1, 2**32 - 1, 2**32)]
-    ticks = [t for t in ticks if t <= most] + [0, most, most - 1]
+    ticks = [t for t in ticks if t <= most] + [most, 0, 5, most - 1]
     model, batch = Model(), Batch("timeline", len(ticks))
     batch.c.part = model.add_part(Part(extra={"ticks_per_second": hz}))
     thread = lib.fp_model_thread(model.c, 0, 1, 7)

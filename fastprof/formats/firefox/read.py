@@ -78,7 +78,7 @@ class FirefoxReader(Reader):
         self._window: dict[int, fp_in] = {}
         self._tables: Iterator[tuple[int, bool]] | None = None  # to be read; None during the scan
         self._types: list[ValueType] = []
-        self._thread_of: dict[int, int] = {}  # by counter: its thread + 1
+        self._thread_of: dict[int, int] = {}  # by counter: its thread + 1, beyond those of the file for `counters`
         self._part = -1
         self._unread_cpu = 0
 
@@ -119,7 +119,7 @@ class FirefoxReader(Reader):
         for i in range(r.n_tables):
             kind, thread = r.tables[i].kind, r.tables[i].thread
             if kind == lib.FP_FIREFOX_COUNTERS:
-                thread = self._thread_of.get(thread - 1, r.n_threads + thread)
+                thread = self._thread_of.get(thread - 1, 0)
             of_threads.setdefault(thread, []).append((kind, i))
         shared = {kind for kind, _ in of_threads.get(0, ())}
         for thread, tables in sorted(of_threads.items()):
@@ -235,7 +235,7 @@ class FirefoxReader(Reader):
         first: dict[tuple[int, int], int] = {}  # by process and the text of its id
         for i in reversed(range(r.n_threads)):
             first[r.threads[i].process, r.threads[i].pid] = first[r.threads[i].process, 0] = i
-        lanes: dict[int, int] = {}
+        lanes: dict[int, tuple[int, int]] = {}  # by process: its place after the threads of the file, its thread
         for i in range(r.n_of_counters if self.view == "timeline" else 0):
             counter = r.of_counters[i]
             counter.start_ns = self._times_from(counter.process, start)
@@ -246,10 +246,10 @@ class FirefoxReader(Reader):
                 continue
             pid = max(0, self._number(self._text(counter.pid)))
             if pid not in lanes:
-                lanes[pid] = model.thread(pid, free, model.input())
+                lanes[pid] = r.n_threads + 1 + len(lanes), model.thread(pid, free, model.input())
                 part.extra.setdefault("thread_names", []).append((pid, free, b"counters"))
                 free -= 1
-            counter.thread = lanes[pid]
+            self._thread_of[i], counter.thread = lanes[pid]
 
     def _add_name(self, part: Part, thread: fp_firefox_thread_in, pid: int, tid: int, name: str) -> None:
         if thread.has_value:  # "cpu, main"
