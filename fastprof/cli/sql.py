@@ -18,7 +18,7 @@ from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_csv, print_table
 from fastprof.core import workers
-from fastprof.core._typing import Any
+from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import FastprofError
 from fastprof.core.urls import shown
 from fastprof.verbs.batch.worker import begin
@@ -57,40 +57,39 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Query in a separate process that can be killed: an interrupted DuckDB may wait for its threads forever, and then
     no signal handler runs."""
-    before, parent, folder = signal.pthread_sigmask(signal.SIG_BLOCK, workers.ENDING), os.getpid(), ""
+    parent, folder, child = os.getpid(), "", -1
     try:
-        folder = private_folder()
-        child = os.fork()
-    except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if isinstance(error, OSError):
-            raise FastprofError(f"cannot start the process that runs DuckDB: {error.strerror}") from None
-        raise
-    if not child:
-        code = 1
-        try:
-            begin(parent)
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            code = ended(lambda: _ask(args, folder))
-        except BaseException:  # with FASTPROF_DEBUG=1
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    code = -signal.SIGKILL
-    try:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with workers.blocked():  # until this process knows the folder and the child
+            try:
+                folder = private_folder()
+                child = os.fork()
+            except OSError as error:
+                raise FastprofError(f"cannot start the process that runs DuckDB: {error.strerror}") from None
+            if not child:
+                _end_with_answer(args, folder, parent)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    except BaseException:
-        with suppress(ProcessLookupError, ChildProcessError):  # it may have ended just before
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-        raise
+        child = -1
     finally:
+        if child > 0:
+            with suppress(ProcessLookupError, ChildProcessError):  # it may have ended just before
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
         shutil.rmtree(folder, ignore_errors=True)
     if code < 0:
         raise FastprofError(f"the process that ran DuckDB was killed by signal {-code}")
     return code
+
+
+def _end_with_answer(args: argparse.Namespace, folder: str, parent: int) -> NoReturn:
+    """Answer in the child process and end it."""
+    code = 1
+    try:
+        begin(parent)
+        code = ended(lambda: _ask(args, folder))
+    except BaseException:  # with FASTPROF_DEBUG=1
+        traceback.print_exc()
+    finally:
+        os._exit(code)
 
 
 def _ask(args: argparse.Namespace, folder: str) -> int:

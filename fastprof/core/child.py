@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.workers import ENDING
+from fastprof.core.workers import blocked
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -23,19 +22,15 @@ def running(command: list[str], **streams: Any) -> Iterator[Popen[bytes]]:
     """
     from subprocess import Popen
 
-    # interrupts are blocked until the process is known; it inherits the blocked signals, so only SIGKILL ends it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    process = None
     try:
-        process = Popen(command, env=os.environ | {"LC_ALL": "C"}, **streams)
-    except BaseException:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        raise
-    try:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with blocked():  # until the process is known; it inherits the blocked signals, so only SIGKILL ends it
+            process = Popen(command, env=os.environ | {"LC_ALL": "C"}, **streams)
         yield process
     finally:
-        process.kill()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-        process.wait()
+        if process is not None:
+            process.kill()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+            process.wait()

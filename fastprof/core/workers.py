@@ -9,6 +9,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import takewhile
 
@@ -22,20 +23,34 @@ FEW_ROWS = 1 << 18  # of a timeline; threads do not pay for fewer
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a process to end
 
 
+@contextmanager
+def blocked() -> Iterator[None]:
+    """Block these signals.
+
+    A signal that arrives in the meantime is handled, usually by an exception, when the block ends.
+    """
+    # Python handles waiting signals within this call.  If the first call blocked signals, an exception of their
+    # handlers would leave them blocked.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
     """Start a thread.  Errors: FastprofError if the system allows no more threads."""
     # a daemon, so that a process can exit immediately without waiting for it
     thread = threading.Thread(target=work, args=arguments, name="fastprof", daemon=True)
     # Signals belong to the main thread: a signal that it blocks must not be delivered to another thread.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    try:
-        thread.start()
-    except RuntimeError:
-        raise FastprofError(
-            Message("cannot start a thread, the system's limit is reached; {--cores:=}1 needs fewer")
-        ) from None
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with blocked():
+        try:
+            thread.start()
+        except RuntimeError:
+            raise FastprofError(
+                Message("cannot start a thread, the system's limit is reached; {--cores:=}1 needs fewer")
+            ) from None
     return thread
 
 

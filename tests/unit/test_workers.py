@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gc
 import re
+import signal
 import threading
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 
 from fastprof.core.errors import FastprofError
-from fastprof.core.workers import Ahead, Background, Collected, Workers
+from fastprof.core.workers import Ahead, Background, Collected, Workers, begin
 from tests.support.paths import REPO
 from tests.unit.test_cores import ours_left
 
@@ -181,3 +183,24 @@ def test_nobody_polls() -> None:
             if lines := [line.strip() for line in path.read_text().splitlines() if waiting.search(line)]:
                 found[path.relative_to(REPO / "fastprof").as_posix()] = lines
     assert found.keys() == {"core/remote.py"}  # an upload, which must notice a failure on the server's side
+
+
+@pytest.mark.parametrize("nth", range(3))
+def test_an_interrupt_leaves_no_signals_blocked(nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python raises it at the end of any of the calls that block signals and unblock them."""
+    change, before = signal.pthread_sigmask, signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    calls = iter(range(3))
+
+    def interrupted(how: int, numbers: Iterable[int]) -> set[int]:
+        blocked_before = change(how, numbers)
+        if next(calls) == nth:
+            raise KeyboardInterrupt
+        return blocked_before
+
+    with monkeypatch.context() as patch:
+        patch.setattr(signal, "pthread_sigmask", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            begin(int)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    while ours_left():
+        time.sleep(0.001)

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from fastprof.core.errors import FastprofError
-from fastprof.core.workers import ENDING
+from fastprof.core.workers import blocked
 from fastprof.verbs.batch.jobs import CONVERT, Job, Record, crashed
 
 _BEGIN = """\
@@ -134,14 +134,11 @@ class Pool:
 
     def _begin(self) -> _Worker:
         # interrupts wait until this process has the worker's pid; the worker ignores them (worker.py)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-        try:
+        with blocked():
             with _beginning():
                 worker = _Worker(self._function, self._timeout)
             self._workers.append(worker)
             self._selector.register(worker.records, selectors.EVENT_READ, worker)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return worker
 
     def _wait(self) -> Iterator[Record]:
