@@ -118,12 +118,13 @@ static int enter(struct fp_lanes *l, struct fp_span *span, struct fp_batch *out)
     }
 }
 
-/* Longest first: it encloses the others.  Values of counters have no length. */
+/* Longest first: it encloses the others.  Values of counters have no length.  Equal ones stay in order. */
 static int by_end(const void *a, const void *b) {
     const struct fp_span *one = a, *other = b;
     const uint64_t end = one->is_counter ? one->begin : one->end;
     const uint64_t other_end = other->is_counter ? other->begin : other->end;
-    return end < other_end ? 1 : -(end > other_end);
+    if (end != other_end) return end < other_end ? 1 : -1;
+    return (one->place > other->place) - (one->place < other->place);
 }
 
 /* Fetches the next spans that begin at the same time into l->ties; none at the end.  0, FP_ASK or FP_E_NOMEM. */
@@ -139,6 +140,7 @@ static int next_ties(struct fp_lanes *l) {
         memcpy(&span, l->rounds->p, sizeof span);
         if (l->n_ties && (span.begin != l->ties[0].begin || l->n_ties == MOST_TIES)) break;
         if (fp_array_room(&l->ties, &l->cap_ties, (uint64_t)l->n_ties + 1, sizeof *l->ties)) return FP_E_NOMEM;
+        span.place = l->n_ties;
         l->ties[l->n_ties++] = span;
         l->has_record = 0;
     }

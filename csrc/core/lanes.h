@@ -24,8 +24,9 @@ struct fp_span {
     uint64_t begin, end;
     uint32_t what;   /* call: its function, or the argument of fp_lanes' `function`; event: its text, a string */
     uint32_t thread; /* of the model */
-    uint32_t is_event;
-    uint32_t is_counter; /* with is_event: a value of the counter named `what`; `end` has the bits of the double */
+    uint16_t is_event;
+    uint16_t is_counter; /* with is_event: a value of the counter named `what`; `end` has the bits of the double */
+    uint32_t place;      /* private: among the spans that begin at the same time */
 };
 
 /* Created, filled and freed by the reader. */

@@ -147,7 +147,7 @@ struct fp_firefox_read {
     /* counts */
     uint64_t markers, intervals;
     uint64_t counters;       /* not read */
-    uint64_t counter_values; /* without a time */
+    uint64_t counter_values; /* without a time, or sums beyond a double */
     uint64_t bad_end, bad_values, short_columns, bad_stacks, rounded;
     uint64_t rows;     /* samples, or markers and values of counters */
     uint64_t unpaired; /* begin markers without an end, ends without a begin, and markers without a time */

@@ -57,7 +57,7 @@ void fp_firefox_free_marks(struct fp_firefox_read *r) {
 static int time_since(int64_t start, int64_t v, uint64_t *time) {
     int64_t there;
     if (v == FP_FIREFOX_NONE) return 0;
-    if (__builtin_add_overflow(v, start == FP_FIREFOX_NONE ? 0 : start, &there)) there = INT64_MAX;
+    if (__builtin_add_overflow(v, start == FP_FIREFOX_NONE ? 0 : start, &there)) there = v > 0 ? INT64_MAX : INT64_MIN;
     *time = there > 0 ? (uint64_t)there : 0;
     return 1;
 }
@@ -130,14 +130,15 @@ int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v, struct
     double count = 0, sum = r->sum;
     if (!is_absolute) {
         if (v[COUNTER_DELTA] != FP_FIREFOX_NONE && __builtin_add_overflow(clock, v[COUNTER_DELTA], &clock))
-            clock = INT64_MAX;
+            clock = v[COUNTER_DELTA] > 0 ? INT64_MAX : INT64_MIN;
         time = clock;
     }
-    if (v[COUNTER_COUNT] != FP_FIREFOX_NONE) memcpy(&count, &v[COUNTER_COUNT], sizeof count);
+    const int has_count = v[COUNTER_COUNT] != FP_FIREFOX_NONE;
+    if (has_count) memcpy(&count, &v[COUNTER_COUNT], sizeof count);
     sum += count;
-    if (!isfinite(sum) || !time_since(c->start_ns, time, &span.begin)) {
+    if (has_count && (!isfinite(sum) || !time_since(c->start_ns, time, &span.begin))) {
         r->counter_values++;
-    } else if (v[COUNTER_COUNT] != FP_FIREFOX_NONE) {
+    } else if (has_count) {
         if (!r->marks && begin_marks(r)) return fp_no_memory(err);
         memcpy(&span.end, &sum, sizeof sum);
         const int status = fp_lanes_put(&r->marks->lanes, span);

@@ -1,5 +1,6 @@
 #include "firefox/write.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/counter.h"
@@ -181,7 +182,7 @@ static struct fp_firefox_thread *counter_of(struct fp_firefox *w, const struct f
         return NULL;
     if (!w->counter_of[row]) {
         struct fp_firefox_thread *t = add(w, b, i);
-        /* the viewer replaces the first count by 0, so it is none */
+        /* the viewer reads the first count as 0, whatever it is */
         if (!t || fp_firefox_item(w, column_of(w, t, FP_FIREFOX_COUNT), -1, "null") ||
             put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i))
             return NULL;
@@ -265,7 +266,7 @@ static int put_counter(struct fp_firefox *w, const struct fp_batch *b, uint32_t 
     struct fp_firefox_thread *t = counter_of(w, b, i, p + length + 1, (uint32_t)b->aux[i] - length - 1);
     if (!t) return FP_E_NOMEM;
     const uint32_t count = column_of(w, t, FP_FIREFOX_COUNT);
-    const double difference = fp_real_of(p, length) - t->value;
+    const double value = fp_real_of(p, length), difference = value - t->value;
     uint8_t *to = fp_firefox_room(w, count, FP_REAL_ROOM + 1);
     if (!to) return FP_E_NOMEM;
     const size_t n = fp_put_real(to, difference);
@@ -275,7 +276,8 @@ static int put_counter(struct fp_firefox *w, const struct fp_batch *b, uint32_t 
     }
     to[n] = ',';
     fp_firefox_grown(w, count, to + n + 1);
-    t->value += difference; /* not the value: what a reader adds up, so that roundings do not */
+    t->value += difference; /* what readers find: differences from it do not accumulate roundings */
+    w->rounded += fabs(t->value - value) > fabs(value) * 1e-9; /* 1e16, then 1: they find 0 */
     t->samples++;
     w->values++;
     return put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i);

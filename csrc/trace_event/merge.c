@@ -13,12 +13,17 @@ static int by_time(const void *one, const void *other) {
     return (a->order > b->order) - (a->order < b->order);
 }
 
+/* Values of counters have none: they stay in file order. */
+static uint64_t length(const struct fp_trace_record *a) {
+    return a->op == FP_OP_TYPED && a->type == FP_COUNTER_TYPE ? 0 : (uint64_t)a->duration;
+}
+
 /* By thread, time and length: callers before callees that begin at the same time.  FP_TRACE_ENDLESS is longest. */
 static int by_length(const void *one, const void *other) {
     const struct fp_trace_record *a = one, *b = other;
     if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
     if (a->time != b->time) return a->time < b->time ? -1 : 1;
-    if (a->duration != b->duration) return (uint64_t)a->duration > (uint64_t)b->duration ? -1 : 1;
+    if (length(a) != length(b)) return length(a) > length(b) ? -1 : 1;
     return (a->order > b->order) - (a->order < b->order);
 }
 

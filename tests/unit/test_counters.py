@@ -220,8 +220,47 @@ def test_counters_through_firefox_and_back() -> None:
     found = json.loads(convert_bytes(made.data, "firefox", "trace-event").data)["traceEvents"]
     back = {(e["ts"], e["tid"], e["name"]): e["args"]["value"] for e in found if e["ph"] == "C"}
     assert len(back) == 300
+    rounded = 0
     for i, value in enumerate(values):
-        assert back[i, 8 + i % 2, f"n series {i % 3}"] == pytest.approx(value, rel=1e-12, abs=1e-6)
+        there = back[i, 8 + i % 2, f"n series {i % 3}"]
+        assert there == pytest.approx(value, rel=1e-12, abs=1e-6)
+        rounded += there != pytest.approx(value, rel=1e-9, abs=0)
+    assert made.log.not_representable["rounded-counters"] == rounded > 0
+
+
+def counter_events(values: list[float], name: str = "n") -> bytes:
+    return json.dumps(
+        [{"ph": "C", "pid": 7, "tid": 8, "name": name, "ts": i, "args": {"v": v}} for i, v in enumerate(values)]
+    ).encode()
+
+
+def test_a_value_much_smaller_than_the_one_before() -> None:
+    """The difference of 1 and 1e16 is rounded to -1e16."""
+    made = convert_bytes(counter_events([1e16, 1, 2]), "trace-event", "firefox")
+    assert made.log.not_representable["rounded-counters"] == 1
+    found = json.loads(convert_bytes(made.data, "firefox", "trace-event").data)["traceEvents"]
+    assert [e["args"]["value"] for e in found if e["ph"] == "C"] == [1e16, 0, 2]
+    assert (
+        "rounded-counters"
+        not in convert_bytes(counter_events([5, 1, 2]), "trace-event", "firefox").log.not_representable
+    )
+
+
+def test_names_of_counters_that_are_not_utf8() -> None:
+    data = counter_events([1, 2], "n?").replace(b"n?", b"n\xff")
+    made = convert_bytes(data, "trace-event", "firefox")
+    assert made.log.not_representable["invalid-utf8"] == 1
+    assert [c["name"] for c in json.loads(made.data)["counters"]] == ["n\ufffd v"]
+
+
+@pytest.mark.parametrize("memory", [1 << 16, 1 << 30])
+def test_values_at_the_same_time_keep_their_order(memory: int) -> None:
+    values = [3, 1, 2, -5, 4, 0]
+    events = [{"ph": "C", "pid": 7, "tid": 8, "name": "n", "ts": 5, "args": {"v": v}} for v in values]
+    done = convert_bytes(json.dumps(events).encode(), "trace-event", "trace-event", Options(max_memory=memory))
+    assert [e["args"]["value"] for e in json.loads(done.data)["traceEvents"] if e["ph"] == "C"] == values
+    through = convert_bytes(convert_bytes(done.data, "trace-event", "firefox").data, "firefox", "trace-event")
+    assert [e["args"]["value"] for e in json.loads(through.data)["traceEvents"] if e["ph"] == "C"] == values
 
 
 def test_a_value_whose_difference_exceeds_a_double() -> None:
@@ -247,6 +286,19 @@ def test_counters_of_a_process_without_threads_are_in_order_of_time() -> None:
     events = json.loads(convert_bytes(data, "firefox", "trace-event").data)["traceEvents"]
     values = sorted((e["name"], e["ts"], e["args"]["value"]) for e in events if e["ph"] == "C")
     assert values == [(name, 1000 * i, i) for name in "ab" for i in (1, 2, 3)]
+
+
+def test_rows_of_counters_without_a_time_or_a_count() -> None:
+    """Only values that are given and have no time are lost."""
+    samples = {"time": [1, None, None, 4], "count": [None, 5, None, 2], "length": 4}
+    counters = [{"name": "n", "category": "", "pid": pid, "samples": samples} for pid in ("a", "b")]
+    meta = {"preprocessedProfileVersion": 46, "startTime": 1000.0, "interval": 1}
+    data = json.dumps({"meta": meta, "libs": [], "counters": counters, "threads": []}).encode()
+    done = convert_bytes(data, "firefox", "trace-event")
+    assert done.log.not_representable["counter-values"] == 2
+    events = [e for e in json.loads(done.data)["traceEvents"] if e["ph"] == "C"]
+    assert [e["args"]["value"] for e in events] == [7, 7]
+    assert len({e["tid"] for e in events}) == 2
 
 
 def test_markers_and_values_are_read_once_when_memory_runs_out() -> None:

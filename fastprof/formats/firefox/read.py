@@ -227,15 +227,16 @@ class FirefoxReader(Reader):
                 process_names.setdefault(pid, model.string(thread.process_name))
         if process_names:
             part.extra["process_names"] = list(process_names.items())
-        self._place_counters(part, start, free)
+        self._place_counters(part, start, free, input_)
 
-    def _place_counters(self, part: Part, start: int, free: int) -> None:
+    def _place_counters(self, part: Part, start: int, free: int, input_: int) -> None:
         """Give each counter the thread that its process begins with, or one named `counters` if it has none."""
         r, model = self._r, self.model
         first: dict[tuple[int, int], int] = {}  # by process and the text of its id
         for i in reversed(range(r.n_threads)):
             first[r.threads[i].process, r.threads[i].pid] = first[r.threads[i].process, 0] = i
-        lanes: dict[int, tuple[int, int]] = {}  # by process: its place after the threads of the file, its thread
+        # by the text of a process's id: its place after the threads of the file, its thread
+        lanes: dict[str, tuple[int, int]] = {}
         for i in range(r.n_of_counters if self.view == "timeline" else 0):
             counter = r.of_counters[i]
             counter.start_ns = self._times_from(counter.process, start)
@@ -244,12 +245,13 @@ class FirefoxReader(Reader):
             if thread >= 0:
                 self._thread_of[i], counter.thread = thread + 1, r.threads[thread].thread
                 continue
-            pid = max(0, self._number(self._text(counter.pid)))
-            if pid not in lanes:
-                lanes[pid] = r.n_threads + 1 + len(lanes), model.thread(pid, free, model.input())
+            pid_text = self._text(counter.pid)
+            if pid_text not in lanes:
+                pid = max(0, self._number(pid_text))
+                lanes[pid_text] = r.n_threads + 1 + len(lanes), model.thread(pid, free, input_)
                 part.extra.setdefault("thread_names", []).append((pid, free, b"counters"))
                 free -= 1
-            self._thread_of[i], counter.thread = lanes[pid]
+            self._thread_of[i], counter.thread = lanes[pid_text]
 
     def _add_name(self, part: Part, thread: fp_firefox_thread_in, pid: int, tid: int, name: str) -> None:
         if thread.has_value:  # "cpu, main"

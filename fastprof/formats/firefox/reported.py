@@ -54,6 +54,10 @@ REPORTED = reported(
             "marker ({-O firefox.markers} reads these)",
             "markers ({-O firefox.markers} reads these)",
         ),
+        "rounded-counters": (
+            "value of a counter, rounded by a billionth or more because the value before is much larger",
+            "values of counters, rounded by a billionth or more because the values before are much larger",
+        ),
         "samples": ("sample, left out of a timeline of markers", "samples, left out of a timeline of markers"),
         "unpaired-markers": (
             "begin marker without an end, or the reverse",

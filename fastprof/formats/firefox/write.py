@@ -174,6 +174,7 @@ class FirefoxWriter(Writer):
                 "start-time": self._start > 0,
                 "call-arguments": w.arguments,
                 "counter-values": w.counters,
+                "rounded-counters": w.rounded,
                 "invalid-utf8": w.replaced,
                 "thread-numbers": threads.renumbered,
             },
@@ -245,7 +246,7 @@ class FirefoxWriter(Writer):
         self.text(b',"counters":[')
         for place, k in enumerate(counters):
             t = w.threads[k]
-            name = self.model.string(t.name).decode("utf-8", "replace")
+            name = self._readable(self.model.string(t.name))
             thread, pid = placed[t.thread]
             value = {"type": "value", "source": "accumulated", "format": {"unit": "number"}, "label": name}
             self.text(b"," if place else b"")
@@ -265,6 +266,12 @@ class FirefoxWriter(Writer):
             self._array("count", self._spilled(first + lib.FP_FIREFOX_COUNT))
             self.text(b'"length":%d}}' % t.samples)
         self.text(b"]")
+
+    def _readable(self, name: bytes) -> str:
+        text = name.decode("utf-8", "surrogateescape")
+        bad = {c for c in text if "\udc80" <= c <= "\udcff"}
+        self._w.replaced += sum(map(text.count, bad))
+        return text.translate(dict.fromkeys(map(ord, bad), "\ufffd"))
 
     def _shared(self) -> None:
         w = self._w
