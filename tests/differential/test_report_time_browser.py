@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from fastprof import report
@@ -51,6 +52,43 @@ def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
     assert of_both.endswith("&folded=process+1,+thread+7&folded=process+1,+thread+8")
     assert counted == [None, 3]  # the sums of a range are times
     assert sorted(row[-1].split()[0] for row in all_rows) == [one, two, three]
+
+
+def test_calls_of_other_categories_are_faint_and_do_not_count(tmp_path: Path) -> None:
+    calls = [("main", "a", 0, 100), ("f", "b", 10, 40), ("g", "a", 20, 10), ("h", "b", 60, 20), ("f", "b", 65, 5)]
+    events = [
+        {"ph": "X", "pid": 7, "tid": 8, "name": name, "cat": category, "ts": ts, "dur": duration}
+        for name, category, ts, duration in calls
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(events))
+    report(tmp_path / "t.json", tmp_path / "page.html", from_="trace-event")
+    drag = """(c => [c.left, c.top + 90, c.left + 0.7 * c.width, c.top + 90])
+        (document.getElementById('canvas').getBoundingClientRect())"""
+    rows_of_functions = value(ROWS.replace("'.rows", "'#table .rows"))
+    faint = value("fastprof.flame.drawn.filter(box => fastprof.flame.boxes.isFaint(box)).length")
+    _, all_faint, _, _, rows, hint, n_faint, _, all_rows = drive(
+        tmp_path / "page.html",
+        choose("#order", "time order"),
+        faint,
+        {"drag": drag},
+        choose("#key", "category"),
+        choose("#label", "b"),
+        rows_of_functions,
+        text_of("#hover"),
+        faint,
+        choose("#label", "all 2"),
+        rows_of_functions,
+    )
+    figures = {row[-1].split()[0]: [float(cell) for cell in row[:5]] for row in rows}
+    # of 70 us: f 30 and 5, h 5, in main all of them
+    assert {name: cells[0::2] for name, cells in figures.items()} == {
+        "f": [35, 35, 2],
+        "h": [5, 10, 1],
+        "main": [0, 40, 0],
+    }
+    assert "with 3 calls, 40.0 µs in all threads shown, category b." in hint
+    assert (all_faint, n_faint) == (0, 2)
+    assert {row[-1].split()[0] for row in all_rows} == {"main", "f", "g", "h"}
 
 
 def test_keys_zoom_and_move_in_order_of_time(tmp_path: Path) -> None:

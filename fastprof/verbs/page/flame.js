@@ -89,9 +89,11 @@ class TreeBoxes {
 
 // The calls of one thread or of all, each thread below the one before.
 class TimeBoxes {
-  // isShown: of a thread's name; folded: names of those of which only the title is shown
-  constructor(data, isShown, folded) {
+  // isShown: of a thread's name; folded: names of those of which only the title is shown; isKept: of a function, others
+  // are faint and do not count
+  constructor(data, isShown, folded, isKept) {
     const {column, head} = data;
+    this.isKept = isKept;
     this.isTimed = true;
     this.time = head.time;
     this.thread = column("call thread");
@@ -154,23 +156,30 @@ class TimeBoxes {
   }
   matches(box, matches) { return box.many ? box.many.some(i => matches[this.fn[i]]) : matches[box.fn]; }
   fnOf(i) { return this.fn[i]; }
-  // Self and inclusive time and calls of the first `n` functions from one point to another, in ticks.
+  isFaint({fn, many}) { return many ? !many.some(i => this.isKept(this.fn[i])) : !this.isKept(fn); }
+  // Self and inclusive time and calls of the first `n` functions from one point to another, in ticks: the self time of
+  // kept functions, in them and in their callers.
   within([from, to], n) {
     const length = this.time.length || 1, {begin, duration, fn, parents} = this;
     const found = {own: new Float64Array(n), all: new Float64Array(n), calls: new Float64Array(n), sum: 0, n: 0};
     const share = i => Math.min(begin[i] + duration[i], to * length) - Math.max(begin[i], from * length);
-    for (let i = 0; i < fn.length; i++) {
+    const own = new Float64Array(fn.length), all = new Float64Array(fn.length);
+    for (let i = fn.length - 1; i >= 0; i--) {  // callees before callers
       const time = this.first[this.thread[i]] < 0 ? -1 : share(i), above = parents[i];
       if (time < 0) continue;
+      const isKept = this.isKept(fn[i]), self = isKept ? time + own[i] : 0;
+      all[i] += self;
+      if (above >= 0) {
+        own[above] -= time;
+        all[above] += all[i];
+      } else found.sum += all[i];
+      found.n += isKept;
+      if (fn[i] >= n) continue;
       let outer = above;
       while (outer >= 0 && fn[outer] !== fn[i]) outer = parents[outer];
-      found.n++;
-      if (above < 0) found.sum += time;
-      else if (fn[above] < n) found.own[fn[above]] -= time;
-      if (fn[i] >= n) continue;
-      found.own[fn[i]] += time;
-      found.calls[fn[i]]++;
-      if (outer < 0) found.all[fn[i]] += time;
+      found.own[fn[i]] += self;
+      found.calls[fn[i]] += isKept;
+      if (outer < 0) found.all[fn[i]] += all[i];
     }
     return found;
   }
@@ -276,7 +285,8 @@ class Flame {
       const wide = right - left, gap = wide > 3 ? 1 : 0;
       const [fill, text] = view.colour(box);
       pen.fillStyle = fill;
-      pen.globalAlpha = w > span * 1.0001 && w < 1 ? 0.55 : 1;  // a caller of what is zoomed into
+      // faint: a caller of what is zoomed into, or not of the chosen object
+      pen.globalAlpha = boxes.isTimed && boxes.isFaint(box) ? 0.3 : w > span * 1.0001 && w < 1 ? 0.55 : 1;
       pen.fillRect(left, y, wide - gap, ROW - 1);
       if (fn === view.chosen && fn !== NONE && wide >= 6) {
         pen.fillStyle = tint;

@@ -58,7 +58,8 @@ class Labels {
       return known.get(text);
     });
     key.values = [...known.values()];
-    key.valueOf = i => ofFunction[functions[i]] || NO_VALUE;  // roots and [pruned] have no function
+    key.ofFunction = fn => ofFunction[fn] || NO_VALUE;  // roots and [pruned] have no function
+    key.valueOf = i => key.ofFunction(functions[i]);
     this.addKey(key, known.size + ofFunction.includes(NO_VALUE));
   }
   addKey(key, nValues) {
@@ -81,6 +82,11 @@ class Labels {
     const sets = this.sets.map(values => ofSets.every(([key, value]) => this.has(values, key, value)));
     const threads = this.data.head.threads.map((_, t) => ofContexts.every(([key, value]) => !key.ofThread || key.ofThread[t] === value));
     return {sets, threads, isKept: i => ofContexts.every(([key, value]) => key.valueOf(i) === value)};
+  }
+  // Whether a function has the chosen object.
+  isFunctionKept(fn) {
+    for (const [key, value] of this.chosen) if (key.ofFunction && key.ofFunction(fn) !== value) return false;
+    return true;
   }
   // Calls take(context, set, cost) for all of the cost in value column k.
   each(k, take) {

@@ -106,6 +106,7 @@ const begin = async () => {
   };
   const beginText = ticks => axisText(head.time.length, (flame.to - flame.from) * head.time.length / 1e4)(ticks);
   const folded = new Set();  // names of threads
+  const timeBoxes = () => new TimeBoxes(data, isThreadShown(), folded, fn => labels.isFunctionKept(fn));
   // With a time range the table sums the time of the calls within it that are in this page.
   const timeEvent = events.find(event => event.name.toLowerCase() === "time");
   const setRange = range => {
@@ -135,7 +136,7 @@ const begin = async () => {
     fold(names) {  // collapses these threads, or expands them if all of them are collapsed
       const areFolded = names.every(name => folded.has(name));
       for (const name of names) folded[areFolded ? "delete" : "add"](name);
-      flame.show(new TimeBoxes(data, isThreadShown(), folded), true);
+      flame.show(timeBoxes(), true);
       if (state.ranged) setRange(flame.range);
       remember(true);
     },
@@ -148,7 +149,7 @@ const begin = async () => {
     view.tree.arrange(shownColumns(), state.order === "name", nameOf);
     colours.arrange(view.tree);
     if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : table.order[0] ?? (nRows ? 0 : -1);
-    flame.show(state.order === "time" ? new TimeBoxes(data, isThreadShown(), folded)
+    flame.show(state.order === "time" ? timeBoxes()
       : state.order === "inverted" || (state.order === "sandwich" && state.centre >= 0)
       ? new GroupBoxes(view.tree, state.order === "inverted" ? -1 : state.centre) : new TreeBoxes(view.tree));
     sumRange();
@@ -223,7 +224,7 @@ const begin = async () => {
     if (state.ranged) {
       const [from, to] = flame.range.map(share => beginText(share * head.time.length));
       return `${from} to ${to}: ${timeText((flame.range[1] - flame.range[0]) * head.time.length)} with ${plural(state.ranged.n, "call")}, ` +
-        `${figure(state.ranged.sum, "ns")} in all threads shown. The table covers this range; Esc clears it.`;
+        `${figure(state.ranged.sum, "ns")} in all threads shown${labels.isChosen ? `, ${labels.title()}` : ""}. The table covers this range; Esc clears it.`;
     }
     if (state.order === "graph") return `Each box is a function below its callers with its ${head.compared ? "old and new inclusive" : "self and inclusive"} ` +
       `cost; arcs are as thick as the cost of the calls. The ${exact(graph.nodes.length)} most expensive functions and calls above ${percent(LEAST_SHARE, 1)}` +
