@@ -35,15 +35,19 @@ def make(folder: Path, n: int) -> Path:
 
 
 def cost(command: str, dumps: Path, runs: int) -> tuple[float, float]:
-    """CPU seconds and peak MiB, the best of some runs."""
+    """CPU seconds and peak MiB, the best of some runs.
+
+    The outputs stay until the end: ext4 does not use the inode of a file again within five seconds of its removal, and
+    looking for others took 0.4 ms for each file of the next run.
+    """
     best = (1e9, 1e9)
     for _ in range(runs):
-        with tempfile.TemporaryDirectory() as folder:
-            words = [*command.format(dumps).split(), f"{folder}/out.fpa" if "archive" in command else f"{folder}/out"]
-            python = [sys.executable, "-I", "-S", "-c", SMALL, sys.executable, "-m", "fastprof"]
-            said = subprocess.run([*python, *words], check=True, capture_output=True, text=True).stdout
-            cpu, peak = map(float, said.split())
-            best = min(best, (cpu, peak))
+        folder = tempfile.mkdtemp(dir=dumps.parent)
+        words = [*command.format(dumps).split(), f"{folder}/out.fpa" if "archive" in command else f"{folder}/out"]
+        python = [sys.executable, "-I", "-S", "-c", SMALL, sys.executable, "-m", "fastprof"]
+        said = subprocess.run([*python, *words], check=True, capture_output=True, text=True).stdout
+        cpu, peak = map(float, said.split())
+        best = min(best, (cpu, peak))
     return best
 
 

@@ -92,15 +92,18 @@ def chains_of(names: Names, addresses: Sequence[int]) -> tuple[Chains, list[byte
     """
     chains = names.chains or Chains()
     known = chains.at
-    if new := list(dict.fromkeys(address for address in addresses if address not in known)):
-        answers, before = names.lookup_many(new), chains.nbytes
-        try:
-            with chains.lock:
-                chains.add(new, answers)
-        except OverflowError:
-            raise SymbolError(f"{names.path}: a line number beyond 32 bits") from None
-        with _lock:
-            _keep(names, chains, chains.nbytes - before)
+    try:
+        return chains, [known[address] for address in addresses]
+    except KeyError:
+        new = list(dict.fromkeys(address for address in addresses if address not in known))
+    answers, before = names.lookup_many(new), chains.nbytes
+    try:
+        with chains.lock:
+            chains.add(new, answers)
+    except OverflowError:
+        raise SymbolError(f"{names.path}: a line number beyond 32 bits") from None
+    with _lock:
+        _keep(names, chains, chains.nbytes - before)
     return chains, [known[address] for address in addresses]
 
 

@@ -98,7 +98,7 @@ class ElfFile:
                 self._bytes = content
             elif "\0" in self.path:
                 return "file name with a NUL byte"
-            elif not os.path.isdir(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
+            elif stat.S_IFMT(os.stat(self.path).st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
                 return "not a file"  # opening a pipe would block
             else:
                 with open(self.path, "rb") as file:

@@ -18,7 +18,7 @@ from fastprof.symbols.perf_map import PerfMap, is_perf_map
 
 if TYPE_CHECKING:
     from fastprof.symbols.demangle import Demangle
-    from fastprof.symbols.symbolizer import Mapping
+    from fastprof.symbols.symbolizer import Mapping, Mappings
 
     Names = ElfObject | PerfMap | JitDump | kernel.Kallsyms
     Found = tuple[Names | None, str]  # or the reason why there is none
@@ -79,15 +79,16 @@ class Finder:
             if file.reason:
                 raise SymbolError(f"{file.path}: {file.reason}")
 
-    def expect(self, mappings: Iterable[Mapping]) -> None:
-        """Call it before `find` with the mappings of the objects to be found."""
-        known = len(self._expected)
-        for mapping in mappings:
-            self._expected.add(os.path.basename(mapping.path))
-            if kernel.is_kernel(mapping.path) and not (self._kernel and self._kernel.build_id):
-                self._kernel = mapping
-        if len(self._expected) > known:
-            self._in_directories = None
+    def expect(self, mappings: Mappings, first: int) -> None:
+        """Call it before `find` with the mappings of the objects to be found, from index `first` on."""
+        for index in range(first, len(mappings)):
+            if kernel.is_kernel(mappings.paths[index]) and not (self._kernel and self._kernel.build_id):
+                self._kernel = mappings[index]
+        if self._directories:
+            known = len(self._expected)
+            self._expected.update(map(os.path.basename, mappings.paths[first:]))
+            if len(self._expected) > known:
+                self._in_directories = None
 
     def find(self, path: str, build_id: str, others: Callable[[], Iterable[str]] | None = None) -> Found:
         """The names of an object, or None and the reason.  For the program itself, `others` are the file names of all
@@ -133,7 +134,7 @@ class Finder:
         for names in by_path:
             if not names.reason and (self._force or (build_id and _same(names.build_id, build_id))):
                 return names
-        for names in map(self._open, _build_id_paths(build_id, self._caches())):
+        for names in map(self._open, _build_id_paths(build_id, self._caches()) if build_id else ()):
             if not names.reason and not _differs(names, build_id):
                 return names
         return None
@@ -153,6 +154,8 @@ class Finder:
         return None, first.reason or f"wrong build id: {first.path} has {first.build_id}, the profile {build_id}"
 
     def _named_by_user(self, path: str, build_id: str) -> Names | None:
+        if not self._files and not self._directories:
+            return None
         by_id = [self._open(place) for place in _build_id_paths(build_id, self._directories)]
         for names in (*self._files, *by_id):
             if build_id and not names.reason and _same(names.build_id, build_id):

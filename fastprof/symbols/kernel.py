@@ -42,6 +42,8 @@ def is_kernel(path: str) -> bool:
 def module_of(path: str) -> str:
     """The name of a kernel's module, `ext4` for `[ext4]` and `/lib/modules/6.1/kernel/fs/ext4.ko.xz`; "" if the path is
     none of these."""
+    if ".ko" not in path and not path.startswith("["):
+        return ""
     is_module = re.search(r"\.ko(?:\.\w+)?$", path) or re.fullmatch(r"\[[\w-]+\]", path)
     match = _MODULE.match(path) if is_module and path != "[vdso]" else None
     return match[1].replace("-", "_") if match else ""

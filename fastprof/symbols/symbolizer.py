@@ -53,7 +53,7 @@ class Mappings:
     def __init__(self, mappings: Iterable[Mapping]) -> None:
         # Columns, because profiles of many processes have a million of them.
         self._start, self._limit, self._offset = array("Q"), array("Q"), array("Q")
-        self._path: list[str] = []
+        self.paths: list[str] = []
         self._build_id: list[str] = []
         self._from_base: set[int] = set()
         self._order = array("q")  # indexes, sorted by start; for equal starts the later one first
@@ -65,14 +65,14 @@ class Mappings:
         self.add(mappings)
 
     def __len__(self) -> int:
-        return len(self._path)
+        return len(self.paths)
 
     def __getitem__(self, index: int) -> Mapping:
         return Mapping(
             self._start[index],
             self._limit[index],
             self._offset[index],
-            self._path[index],
+            self.paths[index],
             self._build_id[index],
             index in self._from_base,
         )
@@ -87,7 +87,7 @@ class Mappings:
         self._start.extend(starts)
         self._limit.extend(limits)
         self._offset.extend(offsets)
-        self._path += [path.removesuffix(_DELETED) for path in paths]
+        self.paths += [path.removesuffix(_DELETED) for path in paths]
         self._build_id += build_ids
         self._from_base.update(compress(count(n), from_base))
         new = sorted(range(len(self) - 1, n - 1, -1), key=self._start.__getitem__)
@@ -95,12 +95,12 @@ class Mappings:
         following = sorted([*new, *self._order[first:]], key=self._start.__getitem__)
         self._order[first:] = array("q", following)
         self._starts[first:] = array("Q", map(self._start.__getitem__, following))
-        if self._copies or any(self._path[i].startswith(_HUGE_PAGE) for i in new):
+        if self._copies or any(self.paths[i].startswith(_HUGE_PAGE) for i in new):
             for before, at in pairwise(self._order):
                 self._adopt(at, before)
             for after, at in pairwise(reversed(self._order)):
                 self._adopt(at, after)
-            self._copies = any(path.startswith(_HUGE_PAGE) for path in self._path)
+            self._copies = any(path.startswith(_HUGE_PAGE) for path in self.paths)
         del self._reach[first:]
         reaches = accumulate(
             map(self._limit.__getitem__, following), max, initial=self._reach.pop() if self._reach else None
@@ -113,7 +113,7 @@ class Mappings:
         touching = other.limit == mine.start or mine.limit == other.start
         offset = other.offset + mine.start - other.start
         if mine.path.startswith(_HUGE_PAGE) and touching and other.path.startswith("/") and offset >= 0:
-            self._path[at], self._offset[at], self._build_id[at] = other.path, offset, other.build_id
+            self.paths[at], self._offset[at], self._build_id[at] = other.path, offset, other.build_id
 
     def find(self, address: int) -> int | None:
         """The index of the mapping an address belongs to, or None."""
@@ -152,12 +152,12 @@ class Mappings:
     def main(self) -> int | None:
         """The index of the program itself: the first mapping of a file that is not a shared object."""
         if self._main is None:
-            self._main = next((i for i, path in enumerate(self._path) if _is_program(path)), -1)
+            self._main = next((i for i, path in enumerate(self.paths) if _is_program(path)), -1)
         return None if self._main < 0 else self._main
 
     def names(self) -> Iterator[str]:
         """The last parts of their paths."""
-        return map(os.path.basename, self._path)
+        return map(os.path.basename, self.paths)
 
 
 def _is_program(path: str) -> bool:
@@ -171,18 +171,13 @@ def link_address(names: Names, address: int, mapping: Mapping) -> int | None:
     return names.link_address(address, mapping.start, mapping.offset)
 
 
-def _links(
-    names: Names | None, mapping: Mapping, positions: Sequence[int], addresses: Sequence[int]
-) -> dict[int, int | None]:
-    """By position: the link-time address of the address there."""
-    if names is None:
-        return dict.fromkeys(positions)
-    if mapping.from_base:
-        return {at: link_address(names, addresses[at], mapping) for at in positions}
-    wanted, start, offset = [addresses[at] for at in positions], mapping.start, mapping.offset
-    if (move := names.link_move(min(wanted), max(wanted), start, offset)) is not None:
-        return {at: address + move for at, address in zip(positions, wanted, strict=True)}
-    return {at: names.link_address(address, start, offset) for at, address in zip(positions, wanted, strict=True)}
+def _links(names: Names, mapping: Mapping, addresses: Sequence[int]) -> Sequence[int | None]:
+    """The link-time addresses of run-time addresses."""
+    if not mapping.from_base:
+        move = names.link_move(min(addresses), max(addresses), mapping.start, mapping.offset)
+        if move is not None:
+            return [address + move for address in addresses]
+    return [link_address(names, address, mapping) for address in addresses]
 
 
 def _is_padding(chain: Sequence[Symbol]) -> bool:
@@ -206,62 +201,75 @@ class Symbolizer:
         """Add mappings of the same process."""
         known = len(self.mappings)
         self.mappings.add(mappings)
-        self._finder.expect(self.mappings[index] for index in range(known, len(self.mappings)))
+        self._finder.expect(self.mappings, known)
 
     def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[tuple[Symbol, ...]]:
         """The inline chains of run-time addresses, in order, innermost first; () for unknown ones.  `returns`: as for
         `look_up`, or the same for all."""
         flags = [returns] * len(addresses) if isinstance(returns, bool) else returns
+        callers = bytes(bool(flag and address) for address, flag in zip(addresses, flags, strict=True))
+        wanted = [address - caller for address, caller in zip(addresses, callers, strict=True)]
         found: list[tuple[Symbol, ...]] = [()] * len(addresses)
-        for chains, positions, answers in self.look_up(addresses, flags):
+        for chains, positions, answers in self.look_up(wanted, callers):
             for at, chain in zip(positions, answers, strict=True):
                 found[at] = chains.symbols(chain)
         return found
 
     def look_up(
-        self, addresses: Sequence[int], returns: Iterable[object]
-    ) -> Iterator[tuple[Chains, list[int], list[bytes]]]:
+        self, addresses: Sequence[int], callers: Sequence[int]
+    ) -> Iterator[tuple[Chains, Sequence[int], list[bytes]]]:
         """For each mapping with symbols: the chains of its file, positions in `addresses`, and their chains.
 
-        `returns` marks return addresses: the byte before is looked up, which is inside the call. The next instruction
-        may belong to another line or even another function.  No call is in the padding before a function of the kernel,
-        whose name is `__pfx_` and the function's.  A return address after it was interrupted at its first byte, or is
-        where a retpoline is about to jump to: it is looked up itself.
+        `callers` marks the bytes before return addresses, which are inside the call: the next instruction may belong
+        to another line or even another function.  No call is in the padding before a function of the kernel, whose
+        name is `__pfx_` and the function's.  A return address after it was interrupted at its first byte, or is where
+        a retpoline is about to jump to: it is looked up itself.
         """
-        pairs = zip(addresses, returns, strict=True)
-        wanted = [address - 1 if flag and address else address for address, flag in pairs]
+        for index, positions in self._by_mapping(addresses).items():
+            wanted = addresses if len(positions) == len(addresses) else [addresses[at] for at in positions]
+            if index is None:
+                self._fail(wanted, "", "address outside all mappings")
+                continue
+            mapping = self.mappings[index]
+            names, reason = self.object_of(index)
+            if names is None:
+                self._fail(wanted, mapping.path, reason or "address outside of the object's segments")
+                continue
+            links = _links(names, mapping, wanted)
+            inside = [link for link in links if link is not None]
+            if len(inside) < len(links):
+                outside = [address for address, link in zip(wanted, links, strict=True) if link is None]
+                self._fail(outside, mapping.path, reason or "address outside of the object's segments")
+                positions = [at for at, link in zip(positions, links, strict=True) if link is not None]
+                if not inside:
+                    continue
+            chains, found = chains_of(names, inside)
+            if is_kernel(mapping.path) or module_of(mapping.path):
+                calls = [chain if callers[at] else EMPTY for at, chain in zip(positions, found, strict=True)]
+                padding = {chain for chain in {*calls} if _is_padding(chains.symbols(chain))}
+                if padding:
+                    inside = [link + (chain in padding) for link, chain in zip(inside, calls, strict=True)]
+                    chains, found = chains_of(names, inside)
+            if EMPTY in found:
+                failed = [addresses[at] for at, chain in zip(positions, found, strict=True) if chain == EMPTY]
+                self._fail(failed, mapping.path, names.reason or "no symbol at the address")
+            yield chains, positions, found
+
+    def _by_mapping(self, addresses: Sequence[int]) -> dict[int | None, Sequence[int]]:
+        """The positions of addresses by index of their mapping, None outside all."""
+        if not addresses:
+            return {}
+        index, first, last = self.mappings.around(addresses[0])
+        if first <= min(addresses) and max(addresses) < last:
+            return {index: range(len(addresses))}
         places: dict[int | None, list[int]] = {}
         first = last = 0
-        for at, address in enumerate(wanted):
+        for at, address in enumerate(addresses):
             if not first <= address < last:  # neighbours mostly belong to the same mapping
                 index, first, last = self.mappings.around(address)
                 positions = places.setdefault(index, [])
             positions.append(at)
-        for index, positions in places.items():
-            if index is None:
-                for at in positions:
-                    self._fail(wanted[at], "", "address outside all mappings")
-                continue
-            mapping = self.mappings[index]
-            names, reason = self.object_of(index)
-            links = _links(names, mapping, positions, wanted)
-            inside = {at: link for at, link in links.items() if link is not None}
-            for at in links.keys() - inside if len(inside) < len(links) else ():
-                self._fail(wanted[at], mapping.path, reason or "address outside of the object's segments")
-            if names is None or not inside:
-                continue
-            chains, found = chains_of(names, list(inside.values()))
-            if is_kernel(mapping.path) or module_of(mapping.path):
-                callers = {at: chain for at, chain in zip(inside, found, strict=True) if wanted[at] != addresses[at]}
-                padding = {chain for chain in {*callers.values()} if _is_padding(chains.symbols(chain))}
-                entered = {at: inside[at] + 1 for at, chain in callers.items() if chain in padding}
-                if entered:
-                    inside |= entered
-                    chains, found = chains_of(names, list(inside.values()))
-            for at, chain in zip(inside, found, strict=True):
-                if chain == EMPTY:
-                    self._fail(wanted[at], mapping.path, names.reason or "no symbol at the address")
-            yield chains, list(inside), found
+        return {**places}
 
     def unresolved(self) -> list[tuple[str, str, int]]:
         """(object, reason, number of distinct unresolved addresses), most addresses first."""
@@ -271,10 +279,10 @@ class Symbolizer:
         """As Finder.notes."""
         return self._finder.notes()
 
-    def _fail(self, address: int, path: str, reason: str) -> None:
-        if address not in self._failed:
-            self._failed.add(address)
-            self._failures[path, reason] += 1
+    def _fail(self, addresses: Iterable[int], path: str, reason: str) -> None:
+        if new := {*addresses} - self._failed:
+            self._failed |= new
+            self._failures[path, reason] += len(new)
 
     def object_of(self, index: int) -> tuple[Names | None, str]:
         """The names of a mapping's object, or None and the reason."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_restack
     from fastprof.symbols.chains import Chains
 
-_WIDTH = lib.FP_FRAME_WIDTH
-_FRAMES = struct.Struct(f"={_WIDTH}I")
 _MAPPING = lib.FP_MAPPING_WIDTH
 _LATEST = 4096
 _AT_ONCE = 1 << 16  # mappings passed to a symbolizer at a time: they become Python objects
@@ -113,43 +111,35 @@ class _Names:
         self._texts: dict[int, tuple[str, str]] = {}  # by object: name and build id
         # by chains and object: ids in the model, by number
         self._functions: dict[tuple[Chains, int], array[int]] = {}
+        self._unnamed = owned(lib.fp_unnamed_new(), lib.fp_unnamed_free, "symbols")
         self._err = ffi.new("struct fp_err *")
         self._failures: Counter[tuple[str, str]] = Counter()
 
     def replace_new(self, restack: fp_restack) -> None:
         """Replace the frames added since the last call by frames with lines, where these are known."""
-        frames = self._model.c.frames
-        n = int(frames.n)
-        if n == self._seen:
+        model, unnamed = self._model, self._unnamed
+        if int(model.c.frames.n) == self._seen:
             return
-        words = ffi.buffer(frames.words + self._seen * _WIDTH, (n - self._seen) * _WIDTH * 4)[:]
-        if not self._is_asked and 0 not in array("I", words)[lib.FP_FRAME_LINES :: _WIDTH]:
-            self._seen = n  # all have lines, as in profiles with names
-            return
-        # by mapping: frames, addresses and flags
-        pending: dict[int, tuple[list[int], list[int], list[int]]] = {}
-        before = -1
-        for frame, (mapping, low, high, flags, lines) in enumerate(_FRAMES.iter_unpack(words), self._seen):
-            if lines:
-                continue
-            if mapping != before:  # neighbours mostly belong to the same one
-                frames_of, addresses_of, flags_of = pending.setdefault(mapping, ([], [], []))
-                before = mapping
-            frames_of.append(frame)
-            addresses_of.append(low | high << 32)
-            flags_of.append(flags)
+        check_sums(lib.fp_unnamed_find(unnamed, model.c, self._seen, self._err), self._err, model, "symbols")
+        self._seen = int(model.c.frames.n)
+        if not self._is_asked and not unnamed.n:
+            return  # all have lines, as in profiles with names
+        frames, addresses = ffi.unpack(unnamed.frames, unnamed.n), ffi.unpack(unnamed.addresses, unnamed.n)
+        callers, n = ffi.buffer(unnamed.callers, unnamed.n)[:], unnamed.n_mappings
         self._map()
-        for mapping, (new_frames, addresses, new_flags) in pending.items():
-            if not mapping:
-                self._failures["", "address outside all mappings"] += len(new_frames)
-                continue
-            object_id = self._model.row("mappings", mapping)[0]
-            symbolizer = self._symbolizers[self._process_of[mapping]]
-            returns = [flags & lib.FP_FRAME_RETURN_ADDRESS for flags in new_flags]
-            for chains, positions, found in symbolizer.look_up(addresses, returns):
-                with chains.lock:
-                    self._replace(restack, [new_frames[at] for at in positions], chains, found, object_id)
-        self._seen = int(self._model.c.frames.n)
+        first = 0
+        for mapping, end in zip(ffi.unpack(unnamed.mappings, n), ffi.unpack(unnamed.ends, n), strict=True):
+            if mapping:
+                object_id = model.c.mappings.words[mapping * _MAPPING + lib.FP_MAPPING_OBJECT]
+                symbolizer, its_frames = self._symbolizers[self._process_of[mapping]], frames[first:end]
+                for chains, positions, found in symbolizer.look_up(addresses[first:end], callers[first:end]):
+                    named = its_frames if len(positions) == end - first else [its_frames[at] for at in positions]
+                    with chains.lock:
+                        self._replace(restack, named, chains, found, object_id)
+            else:
+                self._failures["", "address outside all mappings"] += end - first
+            first = end
+        self._seen = int(model.c.frames.n)
 
     def _replace(
         self, restack: fp_restack, frames: list[int], chains: Chains, found: list[bytes], object_id: int
@@ -192,12 +182,12 @@ class _Names:
 
     def _texts_of(self, object_id: int) -> tuple[str, str]:
         if object_id not in self._texts:
-            name, build_id = self._model.row("objects", object_id)
-            self._texts[object_id] = (
-                self._model.string(name).decode("utf-8", "surrogateescape"),
-                self._model.string(build_id).decode("utf-8", "surrogateescape"),
-            )
+            row = ffi.unpack(self._model.c.objects.words + object_id * lib.FP_OBJECT_WIDTH, lib.FP_OBJECT_WIDTH)
+            self._texts[object_id] = self._text(row[lib.FP_OBJECT_NAME]), self._text(row[lib.FP_OBJECT_BUILD_ID])
         return self._texts[object_id]
+
+    def _text(self, string_id: int) -> str:
+        return self._model.string(string_id).decode("utf-8", "surrogateescape") if string_id else ""
 
     def _add(self, mappings: list[Mapping]) -> None:
         if mappings:

@@ -32,9 +32,9 @@ class Files:
         if not self._symbolize:
             return None
         from fastprof.symbols.finder import Finder
-        from fastprof.symbols.symbolizer import Mapping
+        from fastprof.symbols.symbolizer import Mapping, Mappings
 
         if self._finder is None:
             self._finder = Finder(**self._where)
-        self._finder.expect([Mapping(0, 0, 0, name, build)])
+        self._finder.expect(Mappings([Mapping(0, 0, 0, name, build)]), 0)
         return self._finder.find(name, build)[0]
