@@ -137,7 +137,7 @@ _OPTIONS = {
     "batch_convert": "verbs.batch.convert:options",
     "batch_merge": "verbs.batch.merge:options",
     "batch_archive": "verbs.batch.archive:options",
-    "archive_add": "store.adding:adding_options",
+    "archive_add": "store.pieces:adding_options",
     "archive_extract": "verbs.archive:extracting_options",
 }
 

@@ -254,6 +254,7 @@ def selected(
         from fastprof.bridges.rows.label import labelled
 
         rows = labelled(rows, model, labels, input_.view)
+        input_.labels = {**input_.labels, **labels}
     if not filters_here:
         return rows
     filters = Options(**{option.name: options[option] for option in filters_here})

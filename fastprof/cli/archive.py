@@ -22,7 +22,7 @@ from fastprof.cli.text import print_long_table
 from fastprof.core._typing import Any
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
-from fastprof.store import adding, listing
+from fastprof.store import listing, pieces
 from fastprof.verbs.archive import (
     archive_add,
     archive_compact,
@@ -106,7 +106,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--replace", action="store_true", help="replace members of the same name")
     group.add_argument("--keep-going", action="store_true", help="skip inputs that cannot be added; exit code 3")
     add_log_arguments(add)
-    add_options(add, adding.adding_options())
+    add_options(add, pieces.adding_options())
     list_ = action("list", "list the profiles in an archive", _LIST)
     names(list_, "only these profiles")
     list_.add_argument(
@@ -148,7 +148,7 @@ def _add(args: argparse.Namespace) -> int:
             keep_going=args.keep_going,
             progress=Progress(args.quiet) if len(args.inputs) == 1 and not os.path.isdir(args.inputs[0]) else None,
             done=steps,
-            **given_options(args, adding.adding_options()),
+            **given_options(args, pieces.adding_options()),
         )
     facts = log.facts
     added = steps.name if facts["added"] == steps.n == 1 else _profiles(facts["added"])

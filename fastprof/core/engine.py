@@ -110,6 +110,7 @@ class Input:
     summed: bool = False
     advice: Entry | None = None  # set after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
+    labels: Mapping[str, str] = {}  # of the input: those in a store, and those that options give once rows are read
     stated: Mapping[str, Any] = {}  # for `info`: facts of the file apart from its parts; set after the rows
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
     time_range: tuple[int, int] | None = None  # a relative TIME_RANGE, resolved for this input

@@ -104,7 +104,7 @@ def _all_profiles(store: str, states: dict[str, State], warn: Warn, lenient: boo
         found = _profiles(store, None, states, warn, lenient)
     except FastprofError:
         return [store]  # it is reported when it is opened
-    return found if len(found) > 1 else [store]
+    return found if len(found) > 1 else [states[store].input(None)]
 
 
 def _profiles(store: str, pattern: str | None, states: dict[str, State], warn: Warn, lenient: bool) -> list[Stored]:

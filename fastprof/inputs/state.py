@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 
@@ -111,6 +111,16 @@ class State:
         with self.source(self.path) as source:
             found = chosen(self.path, source, self.archive, patterns)
         return [*map(self.input, dict.fromkeys(one.name for one in found))]
+
+    def labels(self, names: Iterable[str]) -> Iterator[Mapping[str, str]]:
+        """The labels that each profile was added with.  If names are sorted, each page of the index is read once.
+        "" may be a name, or the only profile."""
+        with self.source(self.path) as source, located(self.path):
+            for name in names:
+                found = self.archive.find(source, name)
+                if found is None and not name and self.archive.count == 1:
+                    found = next(self.archive.listed(source))
+                yield {} if found is None else self.archive.member(found).about.get("labels", {})
 
 
 def chosen(path: str, source: Source, archive: Archive, patterns: Iterable[str]) -> list[Listed]:

@@ -1,7 +1,6 @@
 """Adds profiles to a store, safely, so that similar ones share storage.
 
-A piece is a profile compressed by another process for a store: an archive with this single member, whose sections may
-be stored against sections of the store.  The process that holds the store's lock copies the sections.
+The process that holds the store's lock copies the sections of pieces (pieces.py), which other processes write.
 """
 
 from __future__ import annotations
@@ -12,15 +11,12 @@ import stat
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 
-from fastprof import bridges, formats, plan
+from fastprof import plan
 from fastprof.core._typing import Any
-from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
-from fastprof.core.model import Model
-from fastprof.core.options import LENIENT, Option, Options, checked
+from fastprof.core.options import LENIENT, checked
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
@@ -31,7 +27,6 @@ from fastprof.formats.archive.index import (
     Archive,
     Key,
     codec_of,
-    load_at,
     read_base_header,
     read_bases,
     read_header,
@@ -54,47 +49,14 @@ from fastprof.formats.archive.sections import (
     with_header,
 )
 from fastprof.formats.archive.tree import Page
-from fastprof.formats.archive.write import ArchiveWriter, empty, packed_index
-from fastprof.inputs import Progress, open_reader
+from fastprof.formats.archive.write import empty, packed_index
+from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped
 from fastprof.inputs.state import chosen, located, open_store
 from fastprof.inputs.stored import in_store
 from fastprof.store.bases import Bases, keyed
+from fastprof.store.pieces import write_member
 from fastprof.store.reported import REPORTED
-
-
-def adding_options() -> list[Option[Any]]:
-    """The options that adding a profile may use."""
-    writes = formats.get(ArchiveWriter.format).writes
-    more = (*bridges.NAME_ADDRESSES.options, *bridges.INPUT_LABELS)
-    return [*dict.fromkeys((*plan.reading_options(), *more, *writes))]
-
-
-def _write(
-    input_: Any,
-    from_: str | None,
-    chosen: Options,
-    member: Member,
-    bases: Bases,
-    sink: Sink,
-    at: int = 0,
-    progress: Progress | None = None,
-    idle: Callable[[Option[Any]], None] | None = None,
-) -> Log:
-    """Write a profile as `member`, see ArchiveWriter."""
-    model, log = Model(), Log()
-    reader = open_reader(input_, from_, model, chosen, log, progress)
-    with reader.source as source:
-        archive = formats.get(ArchiveWriter.format)
-        made = plan.checked(plan.writing(archive), [[reader]], chosen, idle=idle)
-        member.about = {"format": reader.format}
-        if source.identity is not None:
-            _, _, member.about["nbytes"], member.about["mtime"] = source.identity
-        base_of = bases.of(reader.view)
-        writer = ArchiveWriter(model, sink, chosen, log, member=member, at=at, base_of=base_of)
-        writer.view = reader.view
-        write(made.rows(model, log), writer)
-    return log
 
 
 def _base_of(source: Source, section: Section) -> int | None:
@@ -171,7 +133,7 @@ class Adding:
         self._check_name(name, replace)
         member = Member(self._next, name)
         with self._whole_or_not():
-            log = _write(input_, from_, chosen, member, self._bases, self._sink, self._end, progress)
+            log = write_member(input_, from_, chosen, member, self._bases, self._sink, self._end, progress)
             shared = self._shared(member)
         self._take(member, shared)
         return log
@@ -564,37 +526,3 @@ def _name_of(input_: str, folders: Sequence[str]) -> str:
         return at[1]
     folder = max((f for f in folders if input_.startswith(os.path.join(f, ""))), key=len, default="")
     return os.path.relpath(input_, folder) if folder else os.path.basename(os.path.normpath(shown(input_)))
-
-
-def write_piece(
-    path: str,
-    base: dict[str, Any],
-    input_: Any,
-    name: str,
-    *,
-    from_: str | None = None,
-    idle: Callable[[Option[Any]], None] | None = None,
-    **options: Any,
-) -> Log:
-    """Write a profile to the file at `path`, for `Adding.add_piece` of the store that gave the `base`.
-
-    `idle` collects options without an effect on this profile; without it they are an error.
-    Errors: FastprofError and its subclasses; then there is no file.
-    """
-    chosen = checked(options, plan.known_options())
-    file = os.stat(base["store"])
-    bases = _bases_at(base["store"], base["index"], file.st_dev, file.st_ino)
-    bases.added = {(view, type_, rank): offset for view, type_, rank, offset in base["added"]}
-    with Sink(path, durable=False) as sink:
-        log = _write(input_, from_, chosen, Member(0, name), bases, sink, idle=idle)
-        sink.commit()
-        log.facts["output_bytes"] = sink.output_bytes
-    return log
-
-
-@lru_cache(maxsize=1)
-def _bases_at(store: str, index: int, device: int, inode: int) -> Bases:
-    """The bases in a store by its INDEX at this offset.  The file stays open, so that its inode is not reused."""
-    source = Source(store)
-    with located(store):
-        return Bases(source, read_bases(source, load_at(source, Codec(), index)))

@@ -98,7 +98,7 @@ class Answer:
             skipped(error, self._log)
 
         lenient = bool(options.get(LENIENT.name))
-        stores = MEMBER.name not in options
+        stores = not {MEMBER.key, MEMBER.name} & options.keys()
         paths = expand(given, self._log.warn, failed if keep_going else None, lenient=lenient, stores=stores)
         if not paths:
             raise none_can_be_read(unread[-1].message()) if unread else UsageError("no input given")

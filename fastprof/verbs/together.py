@@ -27,14 +27,17 @@ from fastprof.core.owner import address_of
 from fastprof.core.urls import shown
 from fastprof.core.words import Message, spelled
 from fastprof.inputs.expand import skipped
+from fastprof.inputs.stored import Stored
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import none_can_be_read
 
 if TYPE_CHECKING:
     from fastprof.bridges.rows.as_table import Rows
     from fastprof.core.engine import Scan
+    from fastprof.inputs.state import State
 
 PROFILE = "profile"
+_MOST_KEYS = 1000  # of labels: each is a column
 _KEPT = 64 << 20  # bytes of rows that are kept from the first reading
 NAME = ""  # the key of the name among the keys of labels, which are not empty
 
@@ -72,8 +75,11 @@ class Together:
         self.names = [shown(str(path)) for path in paths]
         labels = InputLabels(self._options)
         self.log = Log()
-        self._labels = [labels.of(name, self.log) for name in self.names]
-        self.keys = [NAME, *sorted({key for found in self._labels for key in found})]
+        recorded = _recorded_labels(paths)
+        self._labels = [{**recorded.get(n, {}), **labels.of(name, self.log)} for n, name in enumerate(self.names)]
+        self.keys = [NAME, *sorted({key for found in self._labels for key in found if key != NAME})]
+        if len(self.keys) > _MOST_KEYS:
+            raise UsageError(f"labels of {len(self.keys) - 1:,} keys, at most {_MOST_KEYS - 1:,} can be columns")
         self._logged: set[int] = set()
         self._tables: dict[int, tuple[str, ...]] = defaultdict(tuple)
         self._idle: Counter[Option[Any]] = Counter()
@@ -201,7 +207,7 @@ class Together:
 
     def constants_of(self, number: int) -> dict[str, str]:
         """The name and the labels of a profile."""
-        return {NAME: self.names[number]} | self._labels[number]
+        return {**self._labels[number], NAME: self.names[number]}
 
 
 class JoinedTable:
@@ -255,6 +261,19 @@ class JoinedTable:
 
 
 _NOTHING = Texts.of([])
+
+
+def _recorded_labels(paths: list[str]) -> dict[int, Mapping[str, str]]:
+    """The labels with which profiles were added to their stores, by the number of their path."""
+    by_store: dict[State, list[tuple[str, int]]] = defaultdict(list)
+    for number, path in enumerate(paths):
+        if isinstance(path, Stored):
+            by_store[path.state].append((path.name or "", number))
+    found: dict[int, Mapping[str, str]] = {}
+    for state, named in by_store.items():
+        named.sort()
+        found.update(zip((number for _, number in named), state.labels(name for name, _ in named), strict=True))
+    return found
 
 
 def _nbytes_of(texts: Texts) -> int:

@@ -11,7 +11,7 @@ import pytest
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.sections import BASED, ROWS, TABLES, Codec
-from fastprof.store import adding
+from fastprof.store import adding, pieces
 from tests.reference import archive as reference
 from tests.support.archives import graph, stacks, timeline, write_archive
 from tests.unit.test_archive import read_dump, sections
@@ -20,7 +20,7 @@ from tests.unit.test_archive_store import _add, names
 
 def _piece(tmp_path: Path, base: dict[str, Any], data: bytes, name: str) -> str:
     path = str(tmp_path / f"{name}.piece")
-    adding.write_piece(path, json.loads(json.dumps(base)), data, name)
+    pieces.write_piece(path, json.loads(json.dumps(base)), data, name)
     return path
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import fastprof
 from fastprof.cli import main
 from fastprof.core._c import lib
 from fastprof.core.errors import FastprofError, FormatError, UsageError
@@ -46,8 +47,12 @@ def test_store(tmp_path: Path) -> None:
     ]
     for name, (_, want) in profiles.items():
         assert read_dump(store.read_bytes(), member=name)[0] == want
-    with pytest.raises(UsageError, match="holds several profiles: timeline, stacks, graph"):
+    with pytest.raises(UsageError, match=r"several profiles: timeline, stacks, graph; choose one with member=$"):
         read_dump(store.read_bytes())
+    with pytest.raises(UsageError, match=r"member=, or all with '.*/s\.fpa:\*'$"):
+        fastprof.info(str(store), part=1)
+    with pytest.raises(UsageError, match=r"s\.fpa:\*: .*; choose one with member=$"):
+        fastprof.open(f"{store}:*")
     with pytest.raises(UsageError, match="has no profile 'x'"):
         read_dump(store.read_bytes(), member="x")
     with pytest.raises(adding.AlreadyStored, match="already"):

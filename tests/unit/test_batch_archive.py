@@ -18,7 +18,7 @@ import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.formats.archive.sections import BASED, ROWS
-from fastprof.store import adding, compact
+from fastprof.store import adding, compact, pieces
 from fastprof.store.listing import members
 from fastprof.verbs.batch import archive as batch
 from fastprof.verbs.batch.manifest import FOLDER, lines, manifest_of
@@ -211,7 +211,7 @@ def test_a_dry_run_and_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_options_are_those_of_archive_add() -> None:
     names = {option.name for option in batch.options()}
-    assert {option.name for option in adding.adding_options()} < names
+    assert {option.name for option in pieces.adding_options()} < names
     assert "shard" not in names and "retries" in names
 
 

@@ -13,6 +13,7 @@ import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError
 from fastprof.store.adding import add
+from fastprof.verbs.archive import archive_compact, archive_rm
 from fastprof.verbs.sql import Answer
 from fastprof.verbs.together import Together
 from tests.support.paths import CORPUS
@@ -66,7 +67,7 @@ def test_a_folder_is_one_table(dumps: Path) -> None:
     ]
 
 
-def test_a_store_is_the_same_table(dumps: Path) -> None:
+def test_a_store_is_the_same_table(dumps: Path, capfd: pytest.CaptureFixture[str]) -> None:
     add("s.fpa", ["dumps"])
     query = "select regexp_extract(profile, 'web.*'), function, labels, sum(cpu), count(*) from samples group by all"
     assert asked("s.fpa", query) == asked("dumps", query) == asked("s.fpa:web*", query)
@@ -74,6 +75,8 @@ def test_a_store_is_the_same_table(dumps: Path) -> None:
         "s.fpa:web1/a.pb.gz",
         "s.fpa:web2/a.pb.gz",
     }
+    assert main(["sql", "-q", "--csv", "s.fpa", "--member", "web1/g.callgrind", "select count(*) from graph"]) == 0
+    assert capfd.readouterr().out.splitlines()[1:] == ["3"]
     # a single profile of a store is not many
     with pytest.raises(UsageError, match='"profile" not found'):
         asked("s.fpa:web1/a.pb.gz", "select profile from samples")
@@ -103,6 +106,38 @@ def test_labels_of_inputs_are_columns(dumps: Path, opened: set[str]) -> None:
     assert asked("dumps", "select distinct host, function from graph", **options) == [("web1", "f"), ("web1", "g")]
     # the table already has this name
     assert asked("dumps", "select distinct function_2 from graph", set_label=["function=x"]) == [("x",)]
+
+
+def test_labels_in_a_store_are_columns(dumps: Path, opened: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of additions by one process and by several, of copies, and without an index."""
+    add("s.fpa", ["dumps/web1"], label_path="{host}/*", set_label=["env=prod"])
+    add("s.fpa", ["dumps/web2/a.pb.gz"], name="heap")
+    hosts = "select profile, host, env from profiles"
+    expected = [("s.fpa:a.pb.gz", "web1", "prod"), ("s.fpa:g.callgrind", "web1", "prod"), ("s.fpa:heap", None, None)]
+    assert asked("s.fpa", hosts) == asked("s.fpa:*", hosts) == expected
+    assert opened == set()
+    assert asked("s.fpa", "select distinct host, function from graph") == [("web1", "f"), ("web1", "g")]
+    assert asked("s.fpa", hosts + " where host = 'db'", set_label=["host=db"])[0] == ("s.fpa:a.pb.gz", "db", "prod")
+    with monkeypatch.context() as few:
+        few.setattr("fastprof.verbs.together._MOST_KEYS", 2)
+        with pytest.raises(UsageError, match="labels of 2 keys, at most 1 can be columns"):
+            asked("s.fpa", hosts)
+    opened.clear()
+    assert asked("s.fpa", "select count(*) > 0 from samples where host is null") == [(True,)]
+    assert opened == {"s.fpa:heap"}
+
+    fastprof.batch_archive("dumps", "b.fpa", jobs=2, label_path="{host}/*")
+    add("c.fpa", ["b.fpa:web1/*"], set_label=["env=test"])
+    found = asked(["b.fpa:web2/*", "c.fpa"], hosts)
+    assert found == [("b.fpa:web2/a.pb.gz", "web2", None)] + [
+        (f"c.fpa:web1/{name}", "web1", "test") for name in ("a.pb.gz", "g.callgrind")
+    ]
+    archive_rm("c.fpa", "*.callgrind")
+    archive_compact("c.fpa")
+    assert asked(["c.fpa", "s.fpa:heap"], hosts) == [("c.fpa", "web1", "test"), ("s.fpa:heap", None, None)]
+    Path("s.fpa").write_bytes(Path("s.fpa").read_bytes()[:-1])
+    Path("t.fpa").write_bytes(Path("s.fpa").read_bytes()[:-700])
+    assert asked("t.fpa", hosts, lenient=True)[:2] == [(f"t{name[1:]}", *more) for name, *more in expected[:2]]
 
 
 A1, G1, A2 = "dumps/web1/a.pb.gz", "dumps/web1/g.callgrind", "dumps/web2/a.pb.gz"

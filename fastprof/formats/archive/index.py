@@ -295,19 +295,24 @@ def read_end(source: Source, codec: Codec, member: Member) -> None:
 
 
 def read_summary(source: Source, codec: Codec, member: Member) -> None:
-    """Complete `member.summary`, and `member.about` if there is no index.  Errors: SectionError."""
+    """Complete `member.summary`, and `member.about` if the index has neither.  Errors: SectionError."""
     if not member.summary.get("long"):
         return
     read_end(source, codec, member)
     offset, type_, _ = member.sections[0] if member.sections else (0, 0, 0)
     if type_ == MEMBER and not member.about:
         section = _section_of(source, member, offset)
-        about = unpack_metadata(section, payload(source, codec, section), dict)
-        member.about = {name: about[name] for name in SOURCE if name in about}
-        if not fits(member.about, SOURCE):
-            raise SectionError(offset, f"head of the profile: {member.about!r:.120}")
+        member.about = _about(unpack_metadata(section, payload(source, codec, section), dict), offset)
     names = [type_.name for type_ in _value_types(source, codec, member)]
     member.summary = {"values": names, **(member.end or {})}
+
+
+def _about(begin: dict[str, Any], offset: int) -> dict[str, Any]:
+    """The origin of a profile, of the MEMBER section at `offset`.  Errors: SectionError."""
+    about = {name: begin[name] for name in SOURCE if name in begin}
+    if not fits(about, SOURCE):
+        raise SectionError(offset, f"head of the profile: {about!r:.120}")
+    return about
 
 
 def _section_of(source: Source, member: Member, offset: int) -> Section:
@@ -469,6 +474,7 @@ def _add(source: Source, codec: Codec, section: Section, members: dict[int, Memb
         if section.type == MEMBER:
             begin = unpack_metadata(section, payload(source, codec, section), dict)
             member.name, member.view = str(begin.get("name", "")), str(begin.get("view", ""))
+            member.about = _about(begin, section.offset)
         elif section.type == END:
             member.end = archive_sections.unpack_end(section, payload(source, codec, section))
         elif section.type in (TABLES, ROWS) and not member.view:

@@ -83,7 +83,7 @@ class ArchiveReader(Reader):
         except SectionError as error:
             if not options[LENIENT]:
                 raise self._error(error) from None
-        self.view = self._member.view
+        self.view, self.labels = self._member.view, self._member.about.get("labels", {})
         self.addresses, self.formulas = self.view == "stacks", self.view == "graph"
         if self.view not in VIEWS:
             raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
@@ -134,11 +134,14 @@ class ArchiveReader(Reader):
             return archive.member(found[-1])
         if found or wanted is None:
             names = in_words(found, len(found)) if found else archive.names(source)
+            pattern = f"{source.name}:{wanted or '*'}"
+            is_path = source.name == source.path  # verbs accept FILE:PATTERN
             raise UsageError(
                 Message(
-                    "{file}: the archive holds several profiles: {names}; choose one with {--member}",
-                    file=self.source.name,
+                    "{file}: the archive holds several profiles: {names}; choose one with {--member}{others}",
+                    file=source.name,
                     names=names,
+                    others=f", or all with {pattern!r}" if is_path else "",
                 )
             )
         raise UsageError(f"{source.name}: the archive has no profile {wanted!r}, only {archive.names(source, wanted)}")

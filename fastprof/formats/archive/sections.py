@@ -67,9 +67,9 @@ _END = {
     "losses": {str: int},
 }
 
-# Fields of a MEMBER section about the file that a profile was added from: format, bytes, and modification time, in
-# nanoseconds since 1970.
-SOURCE = {"format": str, "nbytes": int, "mtime": int}
+# Fields of a MEMBER section about the file that a profile was added from: format, bytes, modification time, in
+# nanoseconds since 1970, and the labels that it was given.
+SOURCE = {"format": str, "nbytes": int, "mtime": int, "labels": {str: str}}
 # What the index has of a profile in addition: names of value types, fields of END.
 _SUMMARY = {
     **SOURCE,

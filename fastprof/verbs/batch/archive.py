@@ -18,8 +18,9 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.options import CORES, Option, Options, checked
 from fastprof.core.urls import is_url
-from fastprof.store.adding import Adding, adding, adding_options, write_piece
+from fastprof.store.adding import Adding, adding
 from fastprof.store.listing import names
+from fastprof.store.pieces import adding_options, write_piece
 from fastprof.verbs.batch.convert import (
     DRY_RUN,
     FINDING,
