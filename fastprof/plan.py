@@ -279,9 +279,7 @@ def make(
     inputs = [*chain.from_iterable(sides)]
     fixed = {option.name: value for option, value in end.fixes.items() if options[option] != value}
     options = options.with_given(**fixed) if fixed else options
-    if not isinstance(end.view, str) and end.view(["stacks"]) == "timeline":  # a format that holds only timelines
-        for input_ in inputs:
-            input_.view = input_.other_view or input_.view
+    choose_views(end, inputs)
     view = end.view if isinstance(end.view, str) else end.view(input_.view for input_ in inputs)
     plan = Plan(end, inputs, [], _used_by_readers(inputs), {}, optimistic)
     remaining = Remaining(sum(1 if view else len({input_.view for input_ in side}) for side in sides))
@@ -312,6 +310,23 @@ def checked(
     made = make(sides, end, options, merge=merge, optimistic=optimistic)
     refuse_idle(options, made, idle)
     return made
+
+
+def choose_views(end: End, inputs: Sequence[Input]) -> None:
+    """Choose the other view of inputs that have one, if the end shows only timelines, or shows timelines too and no
+    input has rows in its first view.
+
+    Ends that keep every view, such as archives, keep the first one: what they hold may be merged later, and an idle
+    recording must not differ from others in its value types.
+    """
+    if isinstance(end.view, str):
+        is_only, is_shown = False, not end.view
+    else:
+        is_only = end.view(["stacks"]) == "timeline"
+        is_shown = end.view(["timeline"]) == "timeline" and end.view(["graph"]) != "graph"
+    if is_only or (is_shown and all(input_.other_view and input_.prefers_other_view() for input_ in inputs)):
+        for input_ in inputs:
+            input_.view = input_.other_view or input_.view
 
 
 def _used_by_readers(inputs: list[Input]) -> set[Option[Any]]:

@@ -237,19 +237,25 @@ static void resolve(struct fp_jfr_reader *r) {
     }
 }
 
-/* Finds the events with durations; fields of unexpected types are not read. */
+/* Finds the events with durations: a timeline reads them, else they are counted.  Fields of unexpected types are not
+ * read. */
 static void find_spans(struct fp_jfr_reader *r) {
     for (uint32_t i = 1; i < r->n_types; i++) {
         struct fp_jfr_type *t = &r->types[i];
         const char *want;
         unsigned found = 0;
+        if (t->fact || t->is_bad) continue;
         for (uint32_t k = 0; k < t->n_fields; k++) {
             const struct fp_jfr_field *f = &r->fields[t->field + k];
             const int is_time = f->name == FP_JFR_W_START_TIME || f->name == FP_JFR_W_DURATION;
             found += is_time && !unfit(r, f, FP_JFR_START);
         }
-        t->is_span = found == 2 && !t->fact;
-        if (t->is_span && event_roles(r, t, &want)) t->is_span = 0;
+        if (r->timeline) {
+            t->is_span = found == 2;
+            if (t->is_span && event_roles(r, t, &want)) t->is_span = 0;
+        } else if (t->event ? r->is_probe : found == 2) {
+            t->fact = FP_JFR_TIMED + 1;
+        }
     }
 }
 
@@ -301,7 +307,7 @@ static int read(struct fp_jfr_reader *r, const struct fp_jfr_record *record, str
         r->types[i].event = 0;
         r->types[i].is_bad = 1;
     }
-    if (r->timeline) find_spans(r);
+    find_spans(r);
     for (uint32_t i = 1; i < r->n_types; i++) r->types[i].is_row = r->types[i].event || r->types[i].is_span;
     set_role(r, r->string_type, FP_JFR_TEXT);
     if (fp_buf_put(&r->described, start, n)) return fp_no_memory(err);

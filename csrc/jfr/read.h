@@ -91,6 +91,7 @@ struct fp_jfr_counts {
     uint64_t truncated;             /* samples whose stack the JVM cut */
     uint64_t dangling;              /* references to constants that the chunk lacks */
     uint64_t unknown_types;         /* events of types that the metadata lacks */
+    uint64_t timed;                 /* events with durations that are not read, so that this view lacks them */
     uint64_t depth;                 /* frames of the deepest stack */
     uint64_t first_time, last_time; /* of samples added to rows; first > last: none */
     /* timelines */
@@ -106,6 +107,7 @@ struct fp_jfr_reader {
     struct fp_rounds rounds; /* timelines */
     int32_t lenient;
     int32_t timeline;     /* read events with durations, not samples */
+    int32_t is_probe;     /* fp_jfr_walk stops at the first sample: FP_ASK, and `has_samples` is set */
     int32_t is_summed;    /* add up samples with equal stacks and labels: single times are not needed */
     int32_t is_portable;  /* for tests: use no instructions that only some processors have */
     int32_t always_holds; /* for tests: every sample that can waits to be added up */
@@ -135,6 +137,7 @@ struct fp_jfr_reader {
     uint32_t n_places;
     uint64_t end;    /* of the last complete record */
     int32_t is_next; /* a new chunk begins there */
+    int32_t has_samples;
 
     struct fp_strings counted; /* names of types of events: see fp_jfr_counted */
 
@@ -234,7 +237,8 @@ enum fp_jfr_fact_kind {
     FP_JFR_JVM = 1,          /* name, version, pid */
     FP_JFR_OS = 2,           /* version */
     FP_JFR_LOST_SAMPLES = 3, /* number */
-    FP_JFR_DATA_LOSS = 4     /* bytes */
+    FP_JFR_DATA_LOSS = 4,    /* bytes */
+    FP_JFR_TIMED = 5         /* not passed on */
 };
 
 /* NULL when memory ran out.  Borrows the model; the caller owns the reader. */

@@ -162,6 +162,19 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
     return FP_ASK;
 }
 
+/* Counts an event with a duration that is not read.  FP_ASK if a probe finds a sample, 0, or FP_E_NOMEM. */
+static int timed(struct fp_jfr_reader *r, uint32_t index, const struct fp_jfr_record *record) {
+    struct fp_jfr_slot slots[FP_JFR_SLOTS];
+    int64_t ns;
+    if (r->types[index].event) {
+        r->has_samples = 1;
+        return FP_ASK;
+    }
+    if (!fp_jfr_decode(r, index, record->body, record->end, slots)) return r->types[index].program ? 0 : FP_E_NOMEM;
+    r->counts.timed += !fp_jfr_value(r, &slots[FP_JFR_DURATION_SLOT], 1, &ns) && ns > 0;
+    return 0;
+}
+
 /* Counts an event, once the metadata is read.  FP_MORE, FP_ASK after skipping it, 0, or an error. */
 static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_record *record, struct fp_err *err) {
     const uint32_t index = fp_jfr_find_type(r, record->type);
@@ -170,7 +183,9 @@ static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_
     if (FP_UNLIKELY(type->fact)) {
         if (record->size > in->n - in->pos) return in->eof ? fp_jfr_cut(record, err) : FP_MORE;
         type->count++;
-        return fact(r, type, index, record, err);
+        if (type->fact != FP_JFR_TIMED + 1) return fact(r, type, index, record, err);
+        const int status = timed(r, index, record);
+        return status < 0 ? fp_no_memory(err) : status;
     }
     type->count++;
     return 0;

@@ -138,11 +138,13 @@ static const struct fp_jfr_want *fact_wants(uint32_t fact, uint32_t *n) {
     static const struct fp_jfr_want os[] = {{FP_JFR_W_OS_VERSION, 0}};
     static const struct fp_jfr_want lost[] = {{FP_JFR_W_LOST_SAMPLES, 0}};
     static const struct fp_jfr_want loss[] = {{FP_JFR_W_AMOUNT, 0}};
+    static const struct fp_jfr_want duration[] = {{FP_JFR_W_DURATION, FP_JFR_DURATION_SLOT}};
     switch (fact) {
         case FP_JFR_SETTING: return SLOTS(setting);
         case FP_JFR_JVM: return SLOTS(jvm);
         case FP_JFR_OS: return SLOTS(os);
         case FP_JFR_LOST_SAMPLES: return SLOTS(lost);
+        case FP_JFR_TIMED: return SLOTS(duration);
         default: return SLOTS(loss);
     }
 }

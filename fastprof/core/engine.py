@@ -119,6 +119,10 @@ class Input:
         """Like `read`; call it once.  `encoded`: the caller also accepts Encoded batches."""
         raise NotImplementedError
 
+    def prefers_other_view(self) -> bool:
+        """Whether only `other_view` has rows.  May read up to the first row; call it before `rows`."""
+        return False
+
 
 class Encoded(Batch):
     """Timeline rows that are not decoded yet.

@@ -215,6 +215,14 @@ class Inputs:
         self._open.remove(source)
         source.close()
 
+    def prefers_other_view(self, seen: _Closed) -> bool:
+        """Whether only the other view of a file that was inspected has rows."""
+        with suppress(FastprofError):  # reading reports it
+            reader = open_reader(seen.path, seen.format, Model(), self._options, Log(), ahead=self._ahead)
+            with reader.source:
+                return reader.prefers_other_view()
+        return False
+
     def close(self) -> None:
         while self._open:
             self._open.pop().close()
@@ -248,3 +256,6 @@ class _Closed(Input):
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         return self._inputs.rows(self, capacity, encoded)
+
+    def prefers_other_view(self) -> bool:
+        return bool(self.other_view) and self._inputs.prefers_other_view(self)

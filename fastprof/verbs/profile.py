@@ -57,6 +57,7 @@ class _Pass:
         self._at: int | None = None  # its position in a file that other passes also read
         with self._turn():
             self.reader = open_reader(path, format_, self.model, profile._options, self.log)
+            plan.choose_views(table_end(None), [self.reader])
             if hasattr(path, "read") or path == "-":
                 self._at = self.reader.source.tell()
 

@@ -246,8 +246,8 @@ class Chunk:
 
     # ---- the chunk
 
-    def bytes(self, *, finished: bool = True, gap: bytes = b"") -> bytes:
-        """`gap`: bytes before the metadata."""
+    def bytes(self, *, finished: bool = True, gap: bytes = b"", flushed: int = 0) -> bytes:
+        """`gap`: bytes before the metadata.  `flushed`: of an unfinished chunk, the number of its last flush."""
         body, last = bytearray(b"".join(self.events)), 0
         entries = [(type_, key, value) for type_, pool in self.pools.items() for key, value in pool.items()]
         for at in range(0, len(entries) or 1, self.every):
@@ -260,6 +260,6 @@ class Chunk:
         body += gap
         metadata = 68 + len(body)
         body += self.metadata()
-        size, places = (68 + len(body), (last, metadata)) if finished else (0, (0, 0))
+        size, places = (68 + len(body), (last, metadata)) if finished or flushed else (0, (0, 0))
         head = struct.pack(">4sHHqqqqqqq", b"FLR\0", *self.version, size, *places, *self.clock)
-        return head + struct.pack(">I", int(self.compressed)) + bytes(body)
+        return head + struct.pack(">I", flushed << 24 | int(self.compressed)) + bytes(body)

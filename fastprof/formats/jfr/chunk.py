@@ -24,12 +24,22 @@ class Header(NamedTuple):
     duration_ns: int
     start_ticks: int
     ticks_per_second: int
-    state: int  # 0: finished
+    state: int  # 0: finished; 255: the header is being written; else the number of the last flush
     compressed: bool
 
     @property
     def finished(self) -> bool:
         return bool(self.nbytes and not self.state and self.constants and self.metadata)
+
+    @property
+    def flushed(self) -> int:
+        """Of a chunk that is not finished: bytes that the JVM had written at its last flush.  More may follow."""
+        return self.nbytes if 0 < self.state < 255 else 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the size of the chunk is known."""
+        return self.finished and self.nbytes >= HEADER_NBYTES
 
 
 def header(data: bytes) -> Header | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Reader, Summary, read
+from fastprof.core.engine import Reader, Summary, decode, read
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
@@ -58,7 +59,7 @@ class JfrReader(Reader):
     format = "jfr"
     other_view = "timeline"
     renews_stacks = True
-    remarks = frozenset({"instant-events", "side-events", "undescribed-events"})
+    remarks = frozenset({"instant-events", "side-events", "timed-events", "undescribed-events"})
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -72,7 +73,9 @@ class JfrReader(Reader):
         r.input, r.virtual_input = model.input(), model.input()
         self._phase = _WALK
         self._failed = False  # lenient: the range is damaged
+        self._is_pipe = not source.seekable
         self._is_stream = False  # the input is read chunk by chunk
+        self._has_only_spans: bool | None = None  # None: not probed
         self._chunk: Chunk | None = None
         self._chunks: list[Chunk] = []
         self._counts: Counter[str] = Counter()  # events by type
@@ -87,6 +90,40 @@ class JfrReader(Reader):
         self._metrics: list[int] = []  # metrics that have columns
         self._part = -1
 
+    def prefers_other_view(self) -> bool:
+        if self.view == "timeline":
+            return False
+        if self._has_only_spans is None:
+            self._has_only_spans = JfrReader(self.source, Model(), self.options, Log())._probe()
+        return self._has_only_spans
+
+    def _probe(self) -> bool:
+        """Whether the recording has events with durations, but no samples.  A damaged one counts as if it had some."""
+        r, batch = self._r, Batch("stacks", 1)
+        r.is_probe = True
+        with suppress(FormatError):
+            for offset, length in self._probed():
+                for _ in decode(self, batch, offset, length):
+                    pass
+                if r.has_samples:
+                    return False
+            return bool(r.counts.timed)
+        return False
+
+    def _probed(self) -> Iterator[tuple[int, int | None]]:
+        """Survey all chunks.  Of a pipe, what was read is kept."""
+        source, self._is_stream, at = self.source, self._is_pipe, 0
+        while True:
+            if self._is_pipe:
+                end = source.spool_part(0, at + HEADER_NBYTES)
+                found = header(source.read_at(at, HEADER_NBYTES)) if at < end else None
+                end = source.spool_part(0, at + found.nbytes if found and found.is_whole else None)
+            else:
+                end = source.size or 0
+            if at >= end:
+                return
+            at = yield from self._survey(at, end)
+
     # ---- the survey
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
@@ -98,7 +135,7 @@ class JfrReader(Reader):
 
     def _all(self) -> Iterator[tuple[int, int | None]]:
         is_timeline = self.view == "timeline"
-        self._is_stream = not self.source.seekable and (self.summed or is_timeline)
+        self._is_stream = self._is_pipe and (self.summed or is_timeline)
         end = yield from self._stream() if self._is_stream else self._file()
         if is_timeline:
             self._part = self.model.add_part(Part(extra={"ticks_per_second": 1_000_000_000, **self._times()}))
@@ -109,9 +146,11 @@ class JfrReader(Reader):
 
     def _file(self) -> Generator[tuple[int, int | None], None, int]:
         """Survey all chunks, then read them.  Returns the size of the input."""
-        self.source.spool()
-        size = self.source.size
-        assert size is not None
+        if self._is_pipe and self._has_only_spans is not None:
+            size = self.source.spool_part(0, None)
+        else:
+            self.source.spool()
+            size = self.source.size or 0
         at = 0
         while at < size:
             at = yield from self._survey(at, size)
@@ -123,8 +162,7 @@ class JfrReader(Reader):
         source, at = self.source, 0
         while (end := source.spool_part(at, HEADER_NBYTES)) > at:
             found = header(source.read_at(at, HEADER_NBYTES))
-            is_whole = found is not None and found.finished and found.nbytes >= HEADER_NBYTES
-            end = source.spool_part(at, found.nbytes if found and is_whole else None)
+            end = source.spool_part(at, found.nbytes if found and found.is_whole else None)
             first = len(self._chunks)
             at = yield from self._survey(at, end)
             yield from self._read_from(first)
@@ -226,6 +264,9 @@ class JfrReader(Reader):
             size = self.source.spool_part(chunk.at, None)  # lenient: the size of a damaged chunk is not known
         yield self._range(_WALK_OPEN, chunk.records, size)
         self._end_walk(chunk, size)
+        if found.flushed > chunk.end - chunk.at:
+            detail = f"a chunk has {found.flushed} bytes or more, but only {chunk.end - chunk.at} follow"
+            self._lose("damaged-chunks", detail, chunk.at + 8, lib.FP_E_TRUNCATED)
         if chunk.metadata is None:
             if chunk.end > chunk.records:
                 self._lose("damaged-chunks", "a chunk has no metadata", chunk.at)
@@ -443,6 +484,8 @@ class JfrReader(Reader):
         if phase == _CONSTANTS:
             return int(lib.fp_jfr_constants(r, in_, err))
         while (status := int(lib.fp_jfr_walk(r, phase == _WALK_OPEN, in_, err))) == lib.FP_ASK:
+            if r.has_samples:
+                return int(lib.FP_DONE)
             self._fact()
         return status
 
@@ -504,7 +547,8 @@ class JfrReader(Reader):
         log.count_all(
             REPORTED,
             {
-                "side-events": 0 if is_timeline else not_samples,
+                "side-events": 0 if is_timeline else not_samples - counts.timed,
+                "timed-events": 0 if is_timeline else counts.timed,
                 "instant-events": sum(self._counts.values()) - counts.rows if is_timeline else 0,
                 "overlapping-events": counts.lanes,
                 "shortened-events": counts.cut_spans,

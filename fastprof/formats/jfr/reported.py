@@ -30,6 +30,10 @@ REPORTED = reported(
             "samples and other events without a duration",
         ),
         "side-events": ("event that is not a sample", "events that are not samples"),
+        "timed-events": (
+            "event with a duration ({-O jfr.events} reads these)",
+            "events with durations ({-O jfr.events} reads these)",
+        ),
         "undescribed-events": (
             "event of a type that the recording does not describe",
             "events of types that the recording does not describe",
