@@ -112,7 +112,7 @@ static size_t chunk(struct run *run, size_t at, size_t size) {
         if (!r->places[i].is_checkpoint) metadata = &r->places[i];
     if (!metadata || range(run, METADATA, (size_t)metadata->at, (size_t)(metadata->at + metadata->size))) return next;
     r->n_places = 0;
-    if (range(run, WALK, at + HEADER, end)) return next;
+    if (range(run, WALK, at + HEADER, end) || r->is_probe) return next;
     for (uint32_t i = 0; i < r->n_places; i++) {
         const struct fp_jfr_place place = r->places[i];
         if (place.is_checkpoint && range(run, CONSTANTS, (size_t)place.at, (size_t)(place.at + place.size)) &&
@@ -134,6 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r->is_summed = data[size - 2] >> 1 & 1;
     r->always_holds = data[size - 2] >> 2 & 1;
     r->timeline = options >> 1 & 1;
+    r->is_probe = !r->timeline && !(data[size - 2] >> 3 & 7);
     r->kinds = r->signatures = options >> 2 & 1;
     r->join = r->class_leaf = r->cut_root = options >> 3 & 1;
     r->rounds.most = 1 << 30;
