@@ -62,6 +62,16 @@ def test_json_and_csv() -> None:
     assert json.loads(run(CFI, "from graph where false", "--json").stdout) == []
 
 
+@pytest.mark.parametrize("table", ["samples", "frames"])
+def test_rows_of_other_tables_are_not_missing(table: str, tmp_path: Path) -> None:
+    """They can be asked for: only what no table holds is reported."""
+    with fastprof.sql(LABELS, f"select count(stack_id) from {table}") as answer:
+        assert list(answer.rows()) != [(0,)]
+        assert not {"frames", "samples"} & {*answer.log.not_representable}
+    done = fastprof.convert(LABELS, tmp_path / "t.parquet", table=table)
+    assert {"frames", "samples"} & {*done.not_representable}
+
+
 def test_several_profiles() -> None:
     with fastprof.sql(
         [POOL, CFI, LABELS], "select (select count(*) from p1.spans), (select count(*) from P2.graph)"

@@ -153,6 +153,10 @@ def _room(array: Pointer[int], type_: str, used: int, need: int) -> Pointer[int]
     return larger
 
 
+# What one table lacks and another has.
+IN_OTHER_TABLES = [REPORTED["events"], REPORTED["frames"], REPORTED["samples"]]
+
+
 class _Table:
     """Makes the rows of one table."""
 
