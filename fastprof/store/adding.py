@@ -22,7 +22,7 @@ from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import is_url, shown
 from fastprof.core.words import Message
-from fastprof.formats.archive import cbor as archive_cbor
+from fastprof.formats.archive import _cbor as archive_cbor
 from fastprof.formats.archive.index import (
     Archive,
     Key,

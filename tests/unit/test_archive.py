@@ -23,7 +23,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
-from fastprof.formats.archive import cbor as archive_cbor
+from fastprof.formats.archive import _cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive import write as archive_write
 from fastprof.formats.archive.dictionary import DICTIONARY
@@ -544,7 +544,10 @@ def test_cbor(value: object) -> None:
 
 
 def test_cbor_refuses() -> None:
-    for value in (object(), 1 << 64, {1, 2}):
+    deep: list[object] = []
+    for _ in range(40):
+        deep = [deep]
+    for value in (object(), 1 << 64, {1, 2}, {(1,): 2}, deep):
         with pytest.raises(archive_cbor.CborError):
             archive_cbor.dumps(value)
     long_list, list_as_key = b"\x9b" + b"\xff" * 8, b"\xa1\x80\x00"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fastprof.core.errors import FastprofError, FormatError, UsageError
-from fastprof.formats.archive import cbor
+from fastprof.formats.archive import _cbor as cbor
 from fastprof.formats.archive.index import read_stored
 from fastprof.formats.archive.sections import (
     BASED,

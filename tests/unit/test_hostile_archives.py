@@ -23,7 +23,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.sink import Sink
-from fastprof.formats.archive import cbor
+from fastprof.formats.archive import _cbor as cbor
 from fastprof.formats.archive.dictionary import DICTIONARY
 from fastprof.formats.archive.sections import (
     BASED,

@@ -13,7 +13,7 @@ from fastprof.core import text_counts
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
-from fastprof.formats.archive import cbor
+from fastprof.formats.archive import _cbor as cbor
 from fastprof.formats.archive.parts import from_plain, to_plain
 
 IR = ValueType("Ir")

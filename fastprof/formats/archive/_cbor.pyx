@@ -1,15 +1,15 @@
-"""Decodes the archive's metadata (cbor.py), of which an index of 100,000 profiles has millions of values.
+"""The archive's metadata encoding: the part of CBOR (RFC 8949) that plain values need.
 
-Its values are Python's, so it is Cython.
+None, bool, int of any size up to 64 bits, float, str, bytes, list, dict;
+tuple (an array under tag 60500, so that it comes back as a tuple) and the
+model's ValueType (the array of its fields under tag 60501).
+An index of 100,000 profiles has millions of values, which are Python's, so it is Cython.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from fastprof.core.model import ValueType as _ValueType
-
-TUPLE_TAG = 60500
-VALUE_TYPE_TAG = 60501
 
 cdef enum:
     MAX_DEPTH = 32
@@ -136,3 +136,86 @@ cpdef object checked(object key):
     if not isinstance(key, (str, bytes, int)):
         raise CborError(f"a key is {key!r:.80}, expected a text, a byte string or a whole number")
     return key
+
+
+def dumps(value):
+    """`value` as bytes.  Errors: CborError for a type or number that has no encoding here."""
+    cdef bytearray out = bytearray()
+    encode(value, out, 0)
+    return bytes(out)
+
+
+cdef int head(int major, uint64_t n, bytearray out) except -1:
+    cdef int log = 0  # of the bytes of the number
+    if n < 24:
+        out.append(<uint8_t>(major << 5 | <int>n))
+        return 0
+    while log < 3 and n >> (8 << log):
+        log += 1
+    out.append(<uint8_t>(major << 5 | (24 + log)))
+    for i in range((1 << log) - 1, -1, -1):
+        out.append(<uint8_t>(n >> 8 * i & 0xFF))
+    return 0
+
+
+cdef int string(int major, bytes data, bytearray out) except -1:
+    head(major, len(data), out)
+    out += data
+    return 0
+
+
+cdef int whole(object value, bytearray out) except -1:
+    cdef bint is_negative = value < 0
+    try:
+        return head(is_negative, -1 - value if is_negative else value, out)
+    except OverflowError:
+        raise CborError(f"{value} does not fit in 64 bits") from None
+
+
+cdef int real(double value, bytearray out) except -1:
+    cdef uint64_t bits
+    memcpy(&bits, &value, 8)
+    out.append(0xFB)
+    for i in range(7, -1, -1):
+        out.append(<uint8_t>(bits >> 8 * i & 0xFF))
+    return 0
+
+
+cdef int items_of(object values, bytearray out, int depth) except -1:
+    head(4, len(values), out)
+    for item in values:
+        encode(item, out, depth + 1)
+    return 0
+
+
+cdef int encode(object value, bytearray out, int depth) except -1:
+    if depth > MAX_DEPTH:
+        raise CborError("nested too deeply")
+    if value is None:
+        out.append(0xF6)
+    elif isinstance(value, bool):
+        out.append(0xF5 if value else 0xF4)
+    elif isinstance(value, int):
+        whole(value, out)
+    elif isinstance(value, float):
+        real(value, out)
+    elif isinstance(value, (bytes, bytearray)):
+        string(2, bytes(value), out)
+    elif isinstance(value, str):
+        string(3, value.encode("utf-8", "surrogatepass"), out)
+    elif isinstance(value, list):
+        items_of(value, out, depth)
+    elif isinstance(value, tuple):
+        is_type = isinstance(value, _ValueType)
+        if is_type and not all([isinstance(item, str) for item in value]):
+            raise CborError(f"{value!r:.120} has a field that is not a text")
+        head(6, VALUE_TYPE if is_type else TUPLE, out)
+        items_of(value, out, depth + 1)
+    elif isinstance(value, dict):
+        head(5, len(value), out)
+        for key, item in value.items():
+            encode(checked(key), out, depth + 1)
+            encode(item, out, depth + 1)
+    else:
+        raise CborError(f"a {type(value).__name__} cannot be stored")
+    return 0

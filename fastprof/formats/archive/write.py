@@ -21,7 +21,7 @@ from fastprof.core.owner import owned
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.formats.archive import LEVEL
-from fastprof.formats.archive import cbor as archive_cbor
+from fastprof.formats.archive import _cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.parts import to_plain
 from fastprof.formats.archive.sections import (

@@ -1,6 +1,6 @@
 """Add many files to a store, several at a time.
 
-Workers compress profiles as pieces (store/adding.py); this process locks the store and appends them.
+Workers compress profiles as pieces (store/pieces.py); this process locks the store and appends them.
 """
 
 from __future__ import annotations
