@@ -447,12 +447,14 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None:
     """Check that something was written.  Errors: UsageError if rows were read but none were written."""
+    if writer.written:
+        return
     from fastprof.bridges.rows.unrepresentable import CODES
 
     no_rows = {"zero-values", "labels-and-threads", "sample-labels", "sample-times", *CODES}
     not_written = log.not_representable.counted()
     lost = [entry.message(n, values) for entry, values, n in not_written if entry.code not in no_rows]
-    if not writer.written and lost and any(input_.n_read for input_ in inputs):
+    if lost and any(input_.n_read for input_ in inputs):
         nothing = f"{inputs_of(writer.model)}no row can be written as {writer.format}: "
         what = [joined(", ", sorted(lost, key=str)), *filter(None, (writer.advice, log.zeros))]
         raise UsageError(joined("", [nothing, joined("; ", what)]))

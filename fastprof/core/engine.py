@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # Rows of a batch: few enough for its columns to fit a core's L2 cache.  With values not a power of two: value columns
 # follow each other in memory, so all values of a row would share one cache set.
 CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
+_ROW_BYTES = 4  # of most files a row takes more
+_LEAST_ROWS = 64
 _ROWS = {"timeline": "calls or events", "stacks": "samples", "graph": "costs"}
 _RECOGNIZED = 1 << 16  # bytes of the window searched for a long name
 DRAIN: int = lib.FP_DRAIN  # bytes of output
@@ -388,7 +390,10 @@ class Format(NamedTuple):
 
 def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
     """Source -> batches.  Each batch is valid until the next one is requested."""
-    batch = Batch(reader.view, capacity or CAPACITY[reader.view])
+    most, size = CAPACITY[reader.view], reader.source.size
+    if size is not None:  # allocating a batch takes as long as reading some KB
+        most = min(most, max(size // _ROW_BYTES, _LEAST_ROWS))
+    batch = Batch(reader.view, capacity or most)
     for offset, length in reader.ranges():
         yield from decode(reader, batch, offset, length)
     yield from last(reader, batch)
@@ -458,13 +463,15 @@ def last(reader: Reader, batch: Batch) -> Iterator[Batch]:
         batch.reset()
 
 
-def batches_of(view: str, n_values: int, part: int, pull: Callable[[fp_batch], int]) -> Iterator[Batch]:
+def batches_of(
+    view: str, n_values: int, part: int, pull: Callable[[fp_batch], int], n_rows: int | None = None
+) -> Iterator[Batch]:
     """Batches of `part`, each valid until the next is requested; at least one, which may be empty.
 
     `pull` appends rows to a struct fp_batch * and returns FP_FULL while there are more, then FP_DONE.  It raises other
-    statuses itself, except that a batch that cannot grow is a MemoryError here.
+    statuses itself, except that a batch that cannot grow is a MemoryError here.  `n_rows`: how many are expected.
     """
-    batch = Batch(view, CAPACITY[view], n_values)
+    batch = Batch(view, CAPACITY[view] if n_rows is None else min(CAPACITY[view], max(n_rows, 1)), n_values)
     batch.c.part = part
     status = lib.FP_FULL
     while status == lib.FP_FULL:

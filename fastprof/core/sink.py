@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from contextlib import suppress
 from operator import index
@@ -212,14 +213,16 @@ class Sink:
 
     def _open_temporary(self, path: str) -> Any:
         try:
-            if os.path.exists(path) and not os.path.isfile(path):
-                if os.path.isdir(path):
+            present = _mode(path)
+            if present and not stat.S_ISREG(present):
+                if stat.S_ISDIR(present):
                     raise FastprofError(f"{path}: is a directory")
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
-            target = os.path.realpath(path)  # keeps a symbolic link
-            if os.path.islink(target):
+            # keeps a symbolic link; os.path.realpath queries each folder of the path
+            target = os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)
+            if present is None and os.path.islink(target):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
+            mode = None if present is None else present & 0o777
             # A new file gets 0o666 less the umask; one that replaces another stays private until it is complete.
             permissions = 0o600 if mode else 0o666
             fd = _open_nameless(os.path.dirname(target), permissions)
@@ -397,6 +400,14 @@ class Sink:
             with suppress(FileNotFoundError):
                 os.unlink(self._temporary)
             self._temporary = None
+
+
+def _mode(path: str) -> int | None:
+    """The mode of a file, None if it is missing or out of reach."""
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):
+        return None
 
 
 def _temporary_name(target: str) -> str:

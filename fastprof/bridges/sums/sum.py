@@ -172,11 +172,12 @@ class StackSums:
         """
         self._widen(len(types))
         numbers = ffi.new("uint32_t[]", list(columns) or 1)
+        n_rows = None if len(self._runs) else int(self._c.keys.n)
         if not len(self._runs) and order == lib.FP_SUM_AS_SEEN:
             pull: Callable[[fp_batch], int] = partial(lib.fp_sum_rows_as_seen, self._c, numbers)
         else:
             pull = self._merged(types, numbers, order)
-        yield from batches_of("stacks", len(columns), part, pull)
+        yield from batches_of("stacks", len(columns), part, pull, n_rows)
         lib.fp_sum_empty(self._c)
         self._runs = _runs()
 

@@ -63,16 +63,21 @@ def sniff(head: bytes) -> int:
         return NO
     if len(head) >= PEEK and b"\n" not in head:
         return MAYBE if fullmatch(_CUT, head) else NO
-    stacks = [line for line in lines if fullmatch(_STACK, line)]
-    several = [line for line in stacks if b";" in line]
-    if several:
-        few_others = b";" in lines[0] and 2 * len(several) >= len(lines)
-        return MAYBE if few_others or len(stacks) == len(lines) else NO
+    if any(b";" in line for line in lines):
+        stacks = [line for line in lines if fullmatch(_STACK, line)]
+        several = sum(b";" in line for line in stacks)
+        few_others = b";" in lines[0] and 2 * several >= len(lines)
+        return MAYBE if several and (few_others or len(stacks) == len(lines)) else NO
     # Lines with a single frame look like many other texts: tables, settings, notes.
-    alone = [match[1] for line in stacks if (match := fullmatch(_ALONE, line))]
+    alone = []
+    for line in lines:
+        match = fullmatch(_ALONE, line) if fullmatch(_STACK, line) else None
+        if match is None:
+            return NO
+        alone.append(match[1])
     is_text = len(alone) == 1 and fullmatch(rb"[\w/]+(?: [\w/]+)+", alone[0])  # "Debian GNU/Linux 12"
     is_table = all(name.startswith(b"0x") for name in alone)  # of addresses
-    return MAYBE if len(alone) == len(lines) == len({*alone}) and not is_text and not is_table else NO
+    return MAYBE if len(alone) == len({*alone}) and not is_text and not is_table else NO
 
 
 def could_be(head: bytes) -> bool:

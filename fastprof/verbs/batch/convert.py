@@ -519,9 +519,10 @@ def run_of(log: BatchLog) -> dict[str, Any]:
 
 def _within(outdir: str, record: Record) -> Record:
     """A record for the manifest: outputs are relative to `outdir`, which may be moved."""
+    within = os.path.join(outdir, "")
 
     def moved(one: dict[str, Any]) -> dict[str, Any]:
-        return {**one, "output": os.path.relpath(one["output"], outdir)}
+        return {**one, "output": one["output"].removeprefix(within)}
 
     record = {**moved(record), "time": round(time.time(), 3)}
     if "files" in record:

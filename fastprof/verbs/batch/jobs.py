@@ -73,7 +73,9 @@ def convert_one(job: Job) -> Record:
 
     def convert(idle: Idle) -> Log:
         if not is_url(job["output"]):
-            os.makedirs(os.path.dirname(job["output"]) or ".", exist_ok=True)
+            folder = os.path.dirname(job["output"]) or "."
+            if not os.path.isdir(folder):
+                os.makedirs(folder, exist_ok=True)
         return converted(
             job["input"],
             job["output"],
