@@ -24,6 +24,7 @@ class Server:
         self.together = 1
         self.at_once = self.most = 0
         self.sizes: dict[str, int] = {}
+        self.cut: set[str] = set()  # paths of live profiles whose connection ends within the answer
         self._changed = threading.Condition()
         outer = self
 
@@ -50,7 +51,7 @@ class Server:
                     self.end_headers()
                     for part in (body[:3], body[3:]):
                         self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
-                    self.wfile.write(b"0\r\n\r\n" if "cut" not in self.path else b"9\r\n")
+                    self.wfile.write(b"9\r\n" if "cut" in self.path or self.path in outer.cut else b"0\r\n\r\n")
                     self.close_connection = True
                     return
                 self.send_header("Content-Length", str(len(body) + 9 * ("short" in self.path)))

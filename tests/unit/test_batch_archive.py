@@ -122,6 +122,16 @@ def test_a_file_that_cannot_be_added_stops_no_other(tmp_path: Path, capsys: pyte
     assert totals(store) == {f"host{i % 2}/{i}.callgrind": i + 1 for i in range(6)}
 
 
+def test_a_file_that_was_damaged_for_a_while_is_replaced(tmp_path: Path) -> None:
+    inputs, store = dumps(tmp_path / "in", 2), tmp_path / "s.fpa"
+    file, found = inputs / "host0" / "0.callgrind", []
+    for text in (DUMP.format(0, 1), "events: Ir\nfn=f\n1 x\n", DUMP.format(0, 70)):
+        file.write_text(text)
+        log = fastprof.batch_archive(inputs, store, jobs=1)
+        found.append((log.errors, totals(store)["host0/0.callgrind"]))
+    assert found == [(0, 1), (1, 1), (0, 70)]
+
+
 def test_what_a_killed_batch_added_but_did_not_say_is_its_own(tmp_path: Path) -> None:
     inputs, store = dumps(tmp_path / "in", 6), tmp_path / "s.fpa"
     fastprof.batch_archive(inputs, store)

@@ -60,6 +60,26 @@ def test_a_dropped_connection_is_an_error_without_output(server: Server, tmp_pat
     assert [*outputs(tmp_path)] == ["debug/pprof/live/0.folded"] and len(server.seen) == 3
 
 
+@pytest.mark.parametrize("lenient", [False, True])
+def test_a_rerun_that_fails_keeps_the_earlier_profile(server: Server, tmp_path: Path, lenient: bool) -> None:
+    urls, store = live(server, 2), tmp_path / "st.fpa"
+    options: dict[str, Any] = {"from_": "folded", "jobs": 1, "lenient": lenient}
+
+    def run() -> tuple[dict[str, int], dict[str, int]]:
+        converted = fastprof.batch_convert(urls, tmp_path / "out", to="folded", **options)
+        return dict(converted.statuses), dict(fastprof.batch_archive(urls, store, **options).statuses)
+
+    assert run() == ({"ok": 2}, {"ok": 2})
+    earlier = outputs(tmp_path / "out")
+    server.cut = {urls[1].removeprefix(server.url)}
+    assert run() == ({"ok": 1, "error": 1}, {"ok": 1, "error": 1})
+    assert outputs(tmp_path / "out") == earlier and len(earlier) == 2
+    assert fastprof.top(f"{store}:*").total == 1 + 2
+    server.cut = set()
+    assert run() == ({"ok": 2}, {"ok": 2})
+    assert outputs(tmp_path / "out") == earlier
+
+
 def test_other_answers_without_a_length(server: Server, tmp_path: Path) -> None:
     for _ in range(2):
         log = fastprof.batch_convert(f"{server.url}/live/3", tmp_path, to="folded", from_="folded", jobs=1)

@@ -226,8 +226,8 @@ class _Filling:
 
     def _is_free(self, job: Job, before: dict[str, Record]) -> bool:
         """Whether the name is free in the store, or a batch added it from this file."""
-        name = job["name"]
-        if name not in self._session or before.get(job["output"], {}).get("status") in (OK, LOSSY):
+        name, record = job["name"], before.get(job["output"], {})
+        if name not in self._session or record.get("status") in (OK, LOSSY) or record.get("kept"):
             return True
         # a batch may have been killed between adding and recording it
         return self._session.is_of(name, job["size"], job["mtime_ns"])
@@ -240,13 +240,14 @@ class _Filling:
 
     def _appended(self, record: Record) -> Record:
         job = self._jobs.pop(record["output"])
+        kept = {"kept": True} if job["name"] in self._session else {}
         if record["status"] not in (OK, LOSSY):
-            return record
+            return record | kept
         try:
             self._session.add_piece(job["path"], job["base"], replace=True)
             os.unlink(job["path"])
         except (FastprofError, OSError) as error:
-            return {**failed(job, f"{job['input']}: {error}"), "try": record["try"]}
+            return {**failed(job, f"{job['input']}: {error}"), "try": record["try"], **kept}
         self._n_done += 1
         self._idle.update(record.get("idle", ()))
         return record

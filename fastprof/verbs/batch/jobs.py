@@ -17,7 +17,8 @@ together (manifest.py).  `columns` of a job: those that its path gives (--partit
     crashed   no output: the process died at this file or exceeded --timeout; `error` states which
 
 `files` lists the outputs if there are several (--split); `idle` the flags of options without an effect on this
-file, which may affect others.
+file, which may affect others.  `kept` of a file that could not be added to a store: the store has its profile of an
+earlier run, which the next one may replace.
 """
 
 from __future__ import annotations
