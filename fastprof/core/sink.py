@@ -218,8 +218,8 @@ class Sink:
                 if stat.S_ISDIR(present):
                     raise FastprofError(f"{path}: is a directory")
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
-            # keeps a symbolic link; os.path.realpath queries each folder of the path
-            target = os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)
+            # Keeps a symbolic link; ".." after one is not the folder above it.  os.path.realpath queries each folder.
+            target = os.path.realpath(path) if ".." in path or os.path.islink(path) else os.path.abspath(path)
             if present is None and os.path.islink(target):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             mode = None if present is None else present & 0o777

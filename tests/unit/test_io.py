@@ -499,6 +499,13 @@ def test_a_symbolic_link_to_itself_is_an_error(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
+def test_the_folder_above_a_linked_one_is_that_of_its_target(tmp_path: Path) -> None:
+    (tmp_path / "there/inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("there/inner")
+    write(Path(f"{tmp_path}/link/../out"), b"new")
+    assert (tmp_path / "there/out").read_bytes() == b"new" and not (tmp_path / "out").exists()
+
+
 def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     target, link = tmp_path / "there" / "target", tmp_path / "link"
