@@ -63,7 +63,8 @@ def open_reader(
     try:
         if progress is not None:
             progress(source)
-        return _reader(source, from_, model, options, log)
+        known = MEMBER.format if isinstance(path, Stored) else None  # detection is a tenth of opening a small profile
+        return _reader(source, from_ or known, model, options, log)
     except BaseException:
         source.close()
         raise

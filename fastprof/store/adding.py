@@ -215,21 +215,23 @@ class Adding:
             base is None and key[1] in (TABLES, ROWS) and is_late(key)
             for (key, _), base in zip(sections, bases, strict=True)
         ]
-        gone = [base is not None and base_here(base) is None for base in bases]
+        here = [None if base is None else base_here(base) for base in bases]
         # All tables and rows with a base or none: a difference of rows refers to the tables before.  Those without one
         # are copied, because they may be bases themselves.
         again = any(late) or any(
-            is_gone and section.type in (TABLES, ROWS) for (_, section), is_gone in zip(sections, gone, strict=True)
+            base is not None and new_base is None and section.type in (TABLES, ROWS)
+            for (_, section), base, new_base in zip(sections, bases, here, strict=True)
         )
         at = self._end
-        for (key, section), base, is_new, is_gone in zip(sections, bases, late, gone, strict=True):
+        for (key, section), base, new_base, is_new in zip(sections, bases, here, late, strict=True):
             stored = read_stored(source, section)
+            is_gone = base is not None and new_base is None
             if is_new or is_gone or (again and base is not None and section.type in (TABLES, ROWS)):
                 raw = reading.unpack(section, stored)
                 data = writing.pack(section.type, self._next, raw, section.flags & OPTIONAL, self._bases.find(key))
             else:
-                if base is not None and (here := base_here(base)) is not None:
-                    stored = struct.pack("<Q", here) + stored[8:]
+                if new_base is not None:
+                    stored = struct.pack("<Q", new_base) + stored[8:]
                 data = with_header(section, self._next, stored)
                 if section.type == TABLES:
                     writing = Codec()  # rows after them cannot refer to earlier ones

@@ -8,12 +8,22 @@ from __future__ import annotations
 from fastprof.core._typing import Any
 from fastprof.core.model import EXTRA, FIELDS, MAX_VALUE_TYPES, Part
 from fastprof.core.shapes import mismatch
+from fastprof.formats.archive import _cbor
 
 
 def to_plain(part: Part) -> dict[str, Any]:
     """The fields of a part that differ from those of an empty part.  Errors: ValueError for an undeclared value."""
     empty = vars(Part())
     return _checked({name: value for name, value in vars(part).items() if value != empty.get(name)})
+
+
+def copied(part: Part) -> tuple[Part, dict[str, Any]]:
+    """A copy of a part, and its plain fields.  Encoding and decoding takes less time than `copy.deepcopy`.
+
+    Errors: ValueError for a value that cannot be stored.
+    """
+    plain: Any = _cbor.loads(_cbor.dumps(to_plain(part)))
+    return Part(**plain), plain
 
 
 def from_plain(plain: dict[Any, Any]) -> Part:

@@ -6,7 +6,6 @@ docs/formats/archive.md describes the bytes.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable
 
@@ -23,7 +22,7 @@ from fastprof.core.version import __version__
 from fastprof.formats.archive import LEVEL
 from fastprof.formats.archive import _cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
-from fastprof.formats.archive.parts import to_plain
+from fastprof.formats.archive.parts import copied
 from fastprof.formats.archive.sections import (
     END,
     INDEX,
@@ -156,20 +155,16 @@ class ArchiveWriter(Writer):
         """
         part = self.model.parts[index]
         number = self._numbers.setdefault(index, len(self._parts))
-        if number == len(self._parts):
-            self._parts.append(copy.deepcopy(part))
-            self._new_parts[number] = self._plain(number)
-        elif self._parts[number] != part:
-            self._parts[number] = copy.deepcopy(part)
-            late = self._new_parts if number in self._new_parts else self._changed_parts
-            late[number] = self._plain(number)
+        is_new = number == len(self._parts)
+        if is_new or self._parts[number] != part:
+            try:
+                kept, plain = copied(part)
+            except ValueError as error:
+                raise FastprofError(f"{inputs_of(self.model)}archive: part {number} of the profile: {error}") from None
+            self._parts[number : number + 1] = [kept]
+            before = is_new or number in self._new_parts
+            (self._new_parts if before else self._changed_parts)[number] = plain
         return number
-
-    def _plain(self, number: int) -> dict[str, Any]:
-        try:
-            return to_plain(self._parts[number])
-        except ValueError as error:
-            raise FastprofError(f"{inputs_of(self.model)}archive: part {number} of the profile: {error}") from None
 
     def _write_parts(self, parts: dict[int, Any]) -> None:
         if parts:
