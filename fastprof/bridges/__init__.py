@@ -8,6 +8,7 @@ docs/bridges.md shows with small examples what each operator keeps and loses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 
 from fastprof.bridges.reported import REPORTED
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
@@ -356,8 +357,6 @@ class Operator(NamedTuple):
         return not self.switches or any(options[option] not in (None, (), False) for option in self.switches)
 
     def load(self) -> Run:
-        from importlib import import_module
-
         module, _, name = self.place.partition(":")
         found: Run = getattr(import_module(f"{__name__}.{module}"), name)
         return found

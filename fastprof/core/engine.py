@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from importlib import import_module
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -382,8 +383,6 @@ class Format(NamedTuple):
         return found
 
     def _load(self, place: str) -> Any:
-        from importlib import import_module
-
         module, _, name = place.partition(":")
         return getattr(import_module(f"{self.room}.{module}"), name)
 

@@ -42,9 +42,11 @@ def sniff(head: bytes) -> int:
     Callgrind line: other texts have a line `events: push`, too."""
     if head.startswith(b"# callgrind format"):
         return SURE
+    first = head.partition(b"\n")[0]
+    if b"\0" in first[:16]:  # a binary file: most are recognized here
+        return NO
     if not any(word in head for word in (b"events:", b"creator:", b"positions:", b"version:")):
         return NO
-    first = head.partition(b"\n")[0]
     text = not any(byte < 9 for byte in first)
     return MAYBE if text and re.search(_HEADER, head) and re.search(_ALSO, head) and not is_cachegrind(head) else NO
 

@@ -101,6 +101,8 @@ class PprofWriter(Writer):
     def _program(self, part: Part) -> int:
         """The object of the main program, 0 if it is not known.  pprof's titles name the first mapping."""
         model = self.model
+        if not part.command and "program" not in part.extra:
+            return 0
         names = [model.string(model.row("objects", i)[0]) for i in range(model.count("objects"))]
         program = program_of(part, names)
         return 0 if program is None else names.index(program)
