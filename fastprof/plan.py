@@ -543,20 +543,9 @@ def idle(options: Options, plan: Plan) -> list[Option[Any]]:
     for name, several in met.items():
         if len(several) > 1:
             raise ambiguous(name, sorted(several, key=lambda option: option.key))
-    named = _by_name()
-    found = sorted({number for name in options.given for number in named.get(name, ())})
-    known = map(known_options().__getitem__, found)
-    return [one for one in known if one.key not in used and one.name not in met]
-
-
-@cache
-def _by_name() -> dict[str, list[int]]:
-    """The positions in `known_options` of those with a name or key."""
-    found: dict[str, list[int]] = {}
-    for number, option in enumerate(known_options()):
-        for name in {option.name, option.key}:
-            found.setdefault(name, []).append(number)
-    return found
+    given = options.given
+    found = [one for one in known_options() if one.key in given or one.name in given]
+    return [one for one in found if one.key not in used and one.name not in met]
 
 
 def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]], None] | None = None) -> None:

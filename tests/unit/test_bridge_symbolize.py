@@ -13,6 +13,7 @@ import pytest
 
 from fastprof.bridges.project.project import to_graph
 from fastprof.bridges.rows.symbolize import symbolize
+from fastprof.core.errors import SymbolError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
@@ -179,3 +180,11 @@ def test_what_has_no_symbol_is_said_and_left_alone(tmp_path: Path) -> None:
     assert len(log.warnings) == 3 and "some addresses have no symbols" in log.warnings[2]
     assert any("gone.so: 1 address without a symbol: " in w for w in log.warnings)
     assert "no object: 1 address without a symbol: address outside all mappings" in log.warnings
+
+
+def test_a_given_file_is_checked_though_every_frame_has_its_name(tmp_path: Path) -> None:
+    named = Frame(((profiles.Fn("f", "f.c"), 3),), START + 6, ("/gone.so", START, START + 0x1000, 0))
+    model, options = Model(), Options(symbols=(str(tmp_path / "absent"),))
+    rows = symbolize(profiles.stacks(model, [Sample((named,), (1,))]), model, options, Log())
+    with pytest.raises(SymbolError, match=r"absent: No such file"):
+        next(rows)

@@ -122,8 +122,10 @@ class _Names:
             return
         check_sums(lib.fp_unnamed_find(unnamed, model.c, self._seen, self._err), self._err, model, "symbols")
         self._seen = int(model.c.frames.n)
-        if not self._is_asked and not unnamed.n:
-            return  # all have lines, as in profiles with names
+        if not unnamed.n:  # all have lines, as in profiles with names
+            if self._is_asked:
+                self._map()
+            return
         frames, addresses = ffi.unpack(unnamed.frames, unnamed.n), ffi.unpack(unnamed.addresses, unnamed.n)
         callers, n = ffi.buffer(unnamed.callers, unnamed.n)[:], unnamed.n_mappings
         self._map()
