@@ -8,7 +8,8 @@
  *   sums    3 of 1: 4 | 7 of 1: 2                becomes      3 of 1: 4 | 3 of 2: 1 | 7 of 1: 4 | 7 of 2: 1
  *
  * A full log is sorted and merged into the sums.  All memory is used from one end to the other: a table of 300,000 sums
- * would wait for memory at each sample.  When there are too many sums, they become rows, so memory is limited.
+ * would wait for memory at each sample.  Sorting waits, too, so if all values are equal, as periods are, it moves only
+ * keys.  When there are too many sums, they become rows, so memory is limited.
  */
 #include "jfr/held.h"
 
@@ -16,21 +17,30 @@
 
 #include "core/memory.h"
 
-enum { LEAST_LOG = 1 << 12, MOST_LOG = 1 << 17, MOST_SUMS = 1 << 19, FEW = 1 << 12 };
+enum { LEAST_LOG = 1 << 12, MOST_LOG = 1 << 18, MOST_SUMS = 1 << 19, FEW = 1 << 12 };
+
+static void free_log(struct fp_jfr_log *log, uint32_t cap) {
+    fp_release(log->keys, log->keys ? cap * sizeof *log->keys : 0);
+    fp_release(log->values, log->values ? cap * sizeof *log->values : 0);
+}
+
+static int new_log(struct fp_jfr_log *log, uint32_t cap) {
+    log->keys = fp_grow(NULL, 0, cap * sizeof *log->keys);
+    log->values = fp_grow(NULL, 0, cap * sizeof *log->values);
+    return log->keys && log->values ? 0 : FP_E_NOMEM;
+}
 
 /* Replaces the log, which is empty, by one of this size.  0, or FP_E_NOMEM: there is none. */
 static int make_log(struct fp_jfr_held *h, uint32_t cap) {
-    fp_release(h->log, h->log ? h->cap_log * sizeof *h->log : 0);
-    fp_release(h->sorted, h->sorted ? h->cap_log * sizeof *h->log : 0);
-    h->log = fp_grow(NULL, 0, cap * sizeof *h->log);
-    h->sorted = fp_grow(NULL, 0, cap * sizeof *h->log);
+    free_log(&h->log, h->cap_log);
+    free_log(&h->sorted, h->cap_log);
     h->cap_log = cap;
-    return h->log && h->sorted ? 0 : FP_E_NOMEM;
+    return new_log(&h->log, cap) || new_log(&h->sorted, cap) ? FP_E_NOMEM : 0;
 }
 
 static void free_held(struct fp_jfr_held *h) {
-    fp_release(h->log, h->log ? h->cap_log * sizeof *h->log : 0);
-    fp_release(h->sorted, h->sorted ? h->cap_log * sizeof *h->log : 0);
+    free_log(&h->log, h->cap_log);
+    free_log(&h->sorted, h->cap_log);
     fp_release(h->sums, h->cap_sums * sizeof *h->sums);
     fp_release(h->other, h->cap_other * sizeof *h->other);
     fp_table_clear(&h->contexts);
@@ -72,7 +82,7 @@ int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t v
         h->time = fp_jfr_time(r, ticks);
         r->model->n_waiting++;
     }
-    h->log[h->n_log++] = (struct fp_jfr_waiting){key, value};
+    fp_jfr_enter(h, key, value);
     if (ticks < r->first_ticks) r->first_ticks = ticks;
     if (ticks > r->last_ticks) r->last_ticks = ticks;
     return 1;
@@ -80,37 +90,75 @@ int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t v
 
 /* ---- adding up ---- */
 
-/* The digits by which keys are sorted: three of 11 bits or less of contexts, then of stacks. */
-enum { DIGITS = 6, DIGIT = 11, MASK = (1 << DIGIT) - 1 };
-static const uint8_t SHIFTS[DIGITS] = {0, DIGIT, 21, 32, 32 + DIGIT, 53};
+/* Keys are sorted without the unused bits between stack and context, in 32 bits if they fit, by digits of equal width:
+ *
+ *   stacks up to 19 bits, contexts up to 7      stack << 7 | context, in three digits of 9 bits
+ */
+enum { DIGITS = 6, SHORT_DIGITS = 3, DIGIT = 11 };
 
-/* Sorts the log by a digit of its keys; equal ones keep their order. */
-static void sort_by(struct fp_jfr_held *h, unsigned shift) {
-    uint32_t starts[1 << DIGIT] = {0}, at = 0;
-    const struct fp_jfr_waiting *from = h->log, *end = from + h->n_log;
-    struct fp_jfr_waiting *to = h->sorted;
-    for (const struct fp_jfr_waiting *one = from; one < end; one++) starts[one->key >> shift & MASK]++;
-    for (uint32_t k = 0; k <= MASK; k++) {
-        const uint32_t here = starts[k];
-        starts[k] = at;
-        at += here;
+static unsigned width_of(uint32_t bits) {
+    return bits ? 32 - (unsigned)__builtin_clz(bits) : 0;
+}
+
+FP_INLINE uint64_t packed_at(const void *keys, uint32_t i, int is_short) {
+    return is_short ? ((const uint32_t *)keys)[i] : ((const uint64_t *)keys)[i];
+}
+
+FP_INLINE void set_packed(void *keys, uint32_t i, uint64_t key, int is_short) {
+    if (is_short)
+        ((uint32_t *)keys)[i] = (uint32_t)key;
+    else
+        ((uint64_t *)keys)[i] = key;
+}
+
+static uint64_t unpacked(uint64_t key, unsigned low) {
+    return key >> low << 32 | (key & ((UINT64_C(1) << low) - 1));
+}
+
+/* Sorts by a digit of the keys; equal ones keep their order.  `to`: the number of keys with each smaller digit. */
+FP_INLINE void sort_by(struct fp_jfr_held *h, unsigned shift, uint64_t mask, uint32_t *to, int is_short) {
+    const struct fp_jfr_log from = h->log, sorted = h->sorted;
+    const uint32_t n = h->n_log;
+    const int differ = h->differs != 0; /* else all have the first value */
+    sorted.values[0] = from.values[0];
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t key = packed_at(from.keys, i, is_short);
+        const uint32_t at = to[key >> shift & mask]++;
+        set_packed(sorted.keys, at, key, is_short);
+        if (differ) sorted.values[at] = from.values[i];
     }
-    for (const struct fp_jfr_waiting *one = from; one < end; one++) to[starts[one->key >> shift & MASK]++] = *one;
-    h->sorted = h->log;
-    h->log = to;
+    h->log = sorted;
+    h->sorted = from;
 }
 
-/* Sorts the log by key.  Most digits are the same in all keys. */
-static void sort(struct fp_jfr_held *h) {
-    uint64_t bits = 0;
-    for (uint32_t i = 0; i < h->n_log; i++) bits |= h->log[i].key ^ h->log[0].key;
-    for (unsigned i = 0; i < DIGITS; i++)
-        if (bits >> SHIFTS[i] & MASK) sort_by(h, SHIFTS[i]);
+/* Sorts the log by key.  `low`: bits of a context; `n`: of a key; `is_short`: packed keys have 32 bits. */
+FP_INLINE void sort(struct fp_jfr_held *h, unsigned low, unsigned n, int is_short) {
+    const unsigned digits = is_short ? SHORT_DIGITS : DIGITS, digit = (n + digits - 1) / digits;
+    uint32_t starts[DIGITS][1 << DIGIT];
+    const uint64_t mask = (UINT64_C(1) << digit) - 1;
+    uint64_t *keys = h->log.keys;
+    memset(starts, 0, digits * sizeof *starts);
+    for (uint32_t i = 0, n_log = h->n_log; i < n_log; i++) {
+        uint64_t key = keys[i] >> 32 << low | (uint32_t)keys[i];
+        set_packed(h->sorted.keys, i, key, is_short);
+        for (unsigned k = 0; k < digits; k++, key >>= digit) starts[k][key & mask]++;
+    }
+    h->log.keys = h->sorted.keys;
+    h->sorted.keys = keys;
+    for (unsigned i = 0; i < digits; i++) {
+        uint32_t at = 0;
+        for (uint32_t k = 0; k <= mask; k++) {
+            const uint32_t here = starts[i][k];
+            starts[i][k] = at;
+            at += here;
+        }
+        sort_by(h, i * digit, mask, starts[i], is_short);
+    }
 }
 
-/* Merges the log, which is sorted, into the sums, and sets `are_few`.  A sum that would overflow begins another one
+/* Merges the log, which was sorted, into the sums, and sets `are_few`.  A sum that would overflow begins another one
  * with the same key.  0 or FP_E_NOMEM. */
-static int merge(struct fp_jfr_held *h) {
+FP_INLINE int merge(struct fp_jfr_held *h, unsigned low, int is_short) {
     const size_t most = (size_t)h->n + h->n_log;
     if (most > h->cap_other) {
         fp_release(h->other, h->cap_other * sizeof *h->other);
@@ -119,19 +167,31 @@ static int merge(struct fp_jfr_held *h) {
         h->cap_other = 2 * most; /* what is not used is not resident */
     }
     const struct fp_jfr_held_sum *at = h->sums, *end = at + h->n;
-    const struct fp_jfr_waiting *one = h->log, *last = one + h->n_log;
+    const void *keys = h->log.keys;
+    const int64_t *values = h->log.values;
+    const uint32_t n = h->n_log, step = h->differs != 0;
     struct fp_jfr_held_sum *to = h->other;
-    uint32_t n_keys = 0;
-    while (one < last) {
-        struct fp_jfr_held_sum sum = {.key = one->key};
+    uint32_t n_keys = 0, next;
+    for (uint32_t i = 0; i < n; i = next) {
+        const uint64_t key = packed_at(keys, i, is_short);
+        struct fp_jfr_held_sum sum = {.key = unpacked(key, low)};
+        int64_t value;
         for (; at < end && at->key < sum.key; at++) *to++ = *at;
         if (at < end && at->key == sum.key) sum = *at++;
-        for (; one < last && one->key == sum.key; one++) {
-            int64_t value;
-            if (FP_UNLIKELY(__builtin_add_overflow(sum.value, one->value, &value))) {
+        for (next = i + 1; next < n && packed_at(keys, next, is_short) == key;) next++;
+        const uint32_t equal = next - i;
+        if (!step && !__builtin_mul_overflow(*values, equal, &value) &&
+            !__builtin_add_overflow(sum.value, value, &value)) {
+            sum.count += equal;
+            sum.value = value;
+            i = next;
+        }
+        for (; i < next; i++) {
+            const int64_t one = values[i * step];
+            if (FP_UNLIKELY(__builtin_add_overflow(sum.value, one, &value))) {
                 *to++ = sum;
                 sum.count = 0;
-                value = one->value;
+                value = one;
             }
             sum.count++;
             sum.value = value;
@@ -140,7 +200,7 @@ static int merge(struct fp_jfr_held *h) {
         n_keys++;
     }
     while (at < end) *to++ = *at++;
-    h->are_few = n_keys < h->n_log / 4 && n_keys < FEW;
+    h->are_few = n_keys < n / 4 && n_keys < FEW;
     h->n = (uint32_t)(to - h->other);
     const struct fp_jfr_held had = *h;
     h->sums = had.other;
@@ -150,18 +210,24 @@ static int merge(struct fp_jfr_held *h) {
     return 0;
 }
 
+FP_INLINE int add_up(struct fp_jfr_held *h, unsigned low, unsigned n, int is_short) {
+    sort(h, low, n, is_short);
+    return merge(h, low, is_short);
+}
+
 int fp_jfr_add_up(struct fp_jfr_held *h) {
     if (!h->n_log) return 0;
-    sort(h);
-    if (merge(h)) return FP_E_NOMEM;
-    h->n_log = 0;
+    const unsigned low = width_of((uint32_t)h->bits), n = low + width_of((uint32_t)(h->bits >> 32));
+    if (n <= 32 ? add_up(h, low, n, 1) : add_up(h, low, n, 0)) return FP_E_NOMEM;
+    fp_jfr_empty_log(h);
     h->is_due |= h->n > MOST_SUMS;
     return h->cap_log < MOST_LOG && h->n > h->cap_log / 2 ? make_log(h, 2 * h->cap_log) : 0;
 }
 
 void fp_jfr_empty_held(struct fp_jfr_reader *r) {
     struct fp_jfr_held *h = r->held;
-    h->n_log = h->n = h->next = 0;
+    h->n = h->next = 0;
+    fp_jfr_empty_log(h);
     h->is_due = 0;
     r->model->n_waiting--;
 }

@@ -4,10 +4,10 @@
 
 #include "jfr/private.h"
 
-/* A sample that waits.  Its key: stack << 32 | number of its context. */
-struct fp_jfr_waiting {
-    uint64_t key;
-    int64_t value;
+/* Samples that wait.  Their keys: stack << 32 | number of the context. */
+struct fp_jfr_log {
+    uint64_t *keys;
+    int64_t *values;
 };
 
 /* Samples with the same key. */
@@ -18,8 +18,9 @@ struct fp_jfr_held_sum {
 
 struct fp_jfr_held {
     /* samples in the order in which they were read, and as many for sorting them; core/memory.h */
-    struct fp_jfr_waiting *log, *sorted;
+    struct fp_jfr_log log, sorted;
     uint32_t n_log, cap_log;
+    uint64_t bits, differs; /* that are set in some key of the log, and in which some of its values differ */
     /* all samples before those, by key, and the memory for the next ones; core/memory.h */
     struct fp_jfr_held_sum *sums, *other;
     size_t cap_sums, cap_other;
@@ -35,6 +36,19 @@ enum { FP_JFR_HELD_ROOM = 64 }; /* samples that can wait after the log counts as
 /* Whether samples must be added up, or become rows, before others can wait. */
 static inline int fp_jfr_is_full(const struct fp_jfr_held *h) {
     return h->n_log + FP_JFR_HELD_ROOM > h->cap_log;
+}
+
+/* Enters a sample in the log, which has room. */
+static inline void fp_jfr_enter(struct fp_jfr_held *h, uint64_t key, int64_t value) {
+    h->log.keys[h->n_log] = key;
+    h->log.values[h->n_log++] = value;
+    h->bits |= key;
+    h->differs |= (uint64_t)(value ^ h->log.values[0]);
+}
+
+static inline void fp_jfr_empty_log(struct fp_jfr_held *h) {
+    h->n_log = 0;
+    h->bits = h->differs = 0;
 }
 
 /* The key of samples with a stack and a context.  0 when memory ran out. */

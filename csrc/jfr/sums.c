@@ -296,8 +296,7 @@ static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_pending *foun
         if (FP_UNLIKELY(!stack->known) && !find_stack(r, &found[i])) break;
         r->counts.no_stack += stack->known == 1;
         r->counts.truncated += stack->also;
-        h->log[h->n_log++] =
-            (struct fp_jfr_waiting){(uint64_t)(stack->known - 1) << 32 | found[i].held_as, found[i].value};
+        fp_jfr_enter(h, (uint64_t)(stack->known - 1) << 32 | found[i].held_as, found[i].value);
     }
     return i;
 }
