@@ -19,10 +19,11 @@ from tests.support.paths import CORPUS
 
 ONE = CORPUS / "gperftools/good/plain.prof"
 COMMANDS = {
-    "`batch convert -t pprof -j 1`": "batch convert {} -t pprof -j 1 -q -o",
-    "`batch merge`": "batch merge {} -t pprof -q -o",
-    "`batch merge -j 2`": "batch merge {} -t pprof -j 2 -q -o",
-    "`batch archive -j 1`": "batch archive {} -j 1 -q -o",
+    "`batch convert -t pprof -j 1`": "batch convert {dumps} -t pprof -j 1 -q -o {out}",
+    "`batch merge`": "batch merge {dumps} -t pprof -q -o {out}",
+    "`batch merge -j 2`": "batch merge {dumps} -t pprof -j 2 -q -o {out}",
+    "`batch archive -j 1`": "batch archive {dumps} -j 1 -q -o {out}.fpa",
+    "`archive add`": "archive add -q {out}.fpa {dumps}",
 }
 
 
@@ -43,7 +44,7 @@ def cost(command: str, dumps: Path, runs: int) -> tuple[float, float]:
     best = (1e9, 1e9)
     for _ in range(runs):
         folder = tempfile.mkdtemp(dir=dumps.parent)
-        words = [*command.format(dumps).split(), f"{folder}/out.fpa" if "archive" in command else f"{folder}/out"]
+        words = command.format(dumps=dumps, out=f"{folder}/out").split()
         python = [sys.executable, "-I", "-S", "-c", SMALL, sys.executable, "-m", "fastprof"]
         said = subprocess.run([*python, *words], check=True, capture_output=True, text=True).stdout
         cpu, peak = map(float, said.split())
