@@ -10,13 +10,15 @@ static inline uint64_t hash_of(const void *bytes, size_t n) {
     const uint8_t *p = n ? bytes : (const uint8_t *)"", *end = p + n; /* nothing may be NULL */
     uint64_t h = n, a = 0, b = 0;
     if (n >= 16) {
-        uint64_t g = n;
-        for (; end - p > 32; p += 32) {
-            h = fp_mix(fp_u64(p) ^ h, fp_u64(p + 8));
-            g = fp_mix(fp_u64(p + 16) ^ g, fp_u64(p + 24));
+        if (n > 32) {
+            uint64_t g = n;
+            for (; end - p > 32; p += 32) {
+                h = fp_mix(fp_u64(p) ^ h, fp_u64(p + 8));
+                g = fp_mix(fp_u64(p + 16) ^ g, fp_u64(p + 24));
+            }
+            h ^= g << 1 | g >> 63;
         }
-        h ^= g << 1 | g >> 63;
-        for (; end - p > 16; p += 16) h = fp_mix(fp_u64(p) ^ h, fp_u64(p + 8));
+        if (end - p > 16) h = fp_mix(fp_u64(p) ^ h, fp_u64(p + 8));
         a = fp_u64(end - 16);
         b = fp_u64(end - 8);
     } else if (n >= 8) {

@@ -154,8 +154,10 @@ static int climb(struct fp_remap *r, enum remap_table table, const struct fp_tab
                  struct remap_path *path, struct fp_err *err) {
     if (path->n) return 0;
     int status = 0;
-    while (!known(r, table, &id)) {
-        if (!slot(r, table, id, t->n, &status, err)) return status;
+    const uint32_t *ids = slot(r, table, 0, t->n, &status, err);
+    if (!ids) return status;
+    if (id >= t->n) return fp_unknown_id(err, what[table], id, t->n);
+    while (id && !ids[id]) {
         if (fp_array_room(&path->ids, &path->cap, (uint64_t)path->n + 1, sizeof *path->ids)) return no_memory(err);
         path->ids[path->n++] = id;
         const uint32_t above = fp_table_row(t, id)[parent];
@@ -242,17 +244,17 @@ static int stack_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     const struct fp_table *t = &r->from->stacks;
     struct remap_path *path = &r->stacks;
     int status = climb(r, STACKS, t, FP_STACK_PARENT, *id, path, err);
-    uint32_t row[FP_STACK_WIDTH], found = 0;
-    while (!status && path->n) {
-        const uint32_t node = take_node(r, STACKS, t, FP_STACK_PARENT, path, row);
-        found = row[FP_STACK_PARENT];
-        status = push_frame(r, row[FP_STACK_FRAME], &found, err);
-        if (status) return status;
-        r->ids[STACKS][node] = found;
+    if (status) return status;
+    uint32_t *ids = r->ids[STACKS], found = 0;
+    while (path->n) {
+        const uint32_t node = path->ids[path->n - 1], *row = fp_table_row(t, node);
+        found = ids[row[FP_STACK_PARENT]];
+        if ((status = push_frame(r, row[FP_STACK_FRAME], &found, err))) return status;
+        ids[node] = found;
         path->n--;
     }
-    if (!status) *id = found;
-    return status;
+    *id = found;
+    return 0;
 }
 
 static int thread_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {

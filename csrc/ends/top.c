@@ -154,3 +154,18 @@ uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t wan
         if (c->seen[i] && fp_top_magnitude(key[i]) >= least) ids[n++] = i;
     return n;
 }
+
+int fp_top_zeros(const struct fp_top *c, uint32_t *at, struct fp_batch *out) {
+    uint32_t n = 0, i = *at;
+    for (; i < c->cap && n < out->cap; i++)
+        if (c->seen[i] && !c->self[i]) out->function[n++] = i;
+    *at = i;
+    out->n = n;
+    memset(out->kind, FP_COST, n);
+    uint32_t *const words[] = {out->file, out->line, out->callee, out->target_file, out->target_line};
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) memset(words[k], 0, n * sizeof *words[k]);
+    uint64_t *const longs[] = {out->address, out->bb, out->target_address, out->target_bb, out->count, out->count2};
+    for (size_t k = 0; k < sizeof longs / sizeof *longs; k++) memset(longs[k], 0, n * sizeof *longs[k]);
+    for (uint32_t k = 0; k < out->n_values; k++) memset(out->values + (size_t)k * out->cap, 0, n * sizeof *out->values);
+    return i < c->cap ? FP_FULL : FP_DONE;
+}

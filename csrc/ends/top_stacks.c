@@ -5,8 +5,7 @@
 
 struct stack_walk {
     struct fp_project_tree tree;
-    int64_t *total; /* by depth: the sum so far of the samples that end there or below */
-    uint32_t cap_depth;
+    int64_t *total; /* by depth: the sum so far of the samples that end there or below; room for all nodes */
     uint32_t value;
     int second;
     uint32_t *item;   /* by position */
@@ -39,9 +38,8 @@ static uint32_t *items(const struct fp_project *s, int by, struct fp_table *plac
     return found;
 }
 
-/* Adds a node's self cost to its item and begins its total.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Adds a node's self cost to its item and begins its total.  0 or FP_E_OVERFLOW. */
 static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
-    if (fp_array_room(&w->total, &w->cap_depth, (uint64_t)depth + 1, sizeof *w->total)) return FP_E_NOMEM;
     uint32_t n, key = w->tree.nodes[at].key;
     const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
     for (uint32_t i = 0; i < n; i++) {
@@ -106,11 +104,12 @@ int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, stru
                   struct fp_err *err) {
     if (value >= s->n_values) return fp_unknown_id(err, "the column of a value", value, s->n_values);
     struct stack_walk w = {.value = value, .second = second, .item = items(s, by, places)};
+    w.total = malloc(((size_t)s->n_nodes + 1) * sizeof *w.total);
     uint32_t n = 1;
     for (uint32_t i = 0; w.item && i < s->positions.n; i++)
         if (w.item[i] >= n) n = w.item[i] + 1;
     w.active = calloc(n, sizeof *w.active);
-    int status = !w.item || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
+    int status = !w.total || !w.item || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
     for (uint32_t group = 0; !status && group < s->n_groups; group++) {
         if (s->group_start[group] == s->group_start[group + 1]) continue;
         status = fp_project_grow(s, &w.tree, group);

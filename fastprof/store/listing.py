@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
 from heapq import merge
 from itertools import islice
-from mmap import ACCESS_READ, mmap
-from tempfile import TemporaryFile
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import UsageError
 from fastprof.core.source import Source
 from fastprof.core.urls import shown
@@ -20,6 +16,9 @@ from fastprof.formats.archive.index import Archive, Listed, codec_of, read_summa
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import Codec
 from fastprof.inputs.state import by_name, chosen, located, open_store
+
+if TYPE_CHECKING:
+    from mmap import mmap
 
 
 def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> list[str]:
@@ -85,6 +84,10 @@ def _sorted(entries: Iterable[Any], key: Callable[[Any], Any]) -> Iterator[Any]:
     if len(run) < _RUN:
         yield from run
         return
+    import pickle
+    from mmap import ACCESS_READ, mmap
+    from tempfile import TemporaryFile
+
     with TemporaryFile() as file:
         runs = []
         while run:
@@ -100,6 +103,8 @@ def _sorted(entries: Iterable[Any], key: Callable[[Any], Any]) -> Iterator[Any]:
 
 
 def _of_run(data: mmap, at: int, end: int) -> Iterator[Any]:
+    import pickle
+
     while at < end:
         (n,) = struct.unpack_from("<I", data, at)
         yield pickle.loads(data[at + 4 : at + 4 + n])
@@ -156,6 +161,8 @@ def facts(path: str) -> dict[str, Any] | None:
 
 def date(mtime: int) -> str:
     """ "2026-11-22 09:35:00", in local time."""
+    from datetime import datetime
+
     try:
         return datetime.fromtimestamp(mtime // 10**9).isoformat(sep=" ")
     except (ValueError, OverflowError, OSError):

@@ -16,8 +16,6 @@ from fastprof.inputs.state import State
 from fastprof.inputs.stored import may_be_store
 from fastprof.plan import known_options
 from fastprof.store import adding, compact, listing
-from fastprof.verbs.convert import convert
-from fastprof.verbs.extract import extract
 from fastprof.verbs.run import listed
 
 if TYPE_CHECKING:
@@ -132,6 +130,9 @@ def archive_extract(
     >>> open("cfi.folded").read()
     'f 5\\nf;g 9\\n'
     """
+    from fastprof.verbs.convert import convert
+    from fastprof.verbs.extract import extract
+
     path: Any = os.fspath(store)
     output, found, given = os.fspath(output), listed(names), dict(options)
     if not found:

@@ -182,12 +182,15 @@ class Both(Input):
         model, by = self._model, "function" if self._groups else self._how.by
         pairs = Pairs(model) if self._how.by_name else None
         table = Table(model, self._options[bridges.MAX_MEMORY])
+        types: dict[int, list[ValueType]] = {}  # by part
         for run in range(self._n_runs):
             rows = coarse(self._read(run), model, by)
             for batch in pairs.noted(rows, self._side(run)) if pairs is not None else rows:
                 if by == "arc":
                     self._calls[run] += sum(batch.values(int(batch.c.n_values) - 1))
-                table.put(batch, self._of_run(run, batch.part))
+                if batch.part not in types:
+                    types[batch.part] = self._of_run(run, batch.part)
+                table.put(batch, types[batch.part])
         if pairs is not None:
             table = self._paired(table, pairs)
         if by == "arc":

@@ -6,20 +6,18 @@ stacks keep to --max-memory.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from struct import iter_unpack
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD
-from fastprof.bridges.fold.fold import to_functions, to_graph
 from fastprof.bridges.project.project import Room, calls_of
 from fastprof.bridges.project.project import to_graph as projected
 from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
-from fastprof.core.engine import CAPACITY, Holds, batches_of
+from fastprof.core.engine import Holds, batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
 from fastprof.core.labels import GROUP_END, label_text, thread_name
 from fastprof.core.log import Log
@@ -120,6 +118,8 @@ class Costs:
             self.graph(rows)
 
     def timeline(self, batches: Iterable[Batch], options: Options, log: Log) -> None:
+        from fastprof.bridges.fold.fold import to_functions, to_graph
+
         if self.by == "line":
             what = "{inputs}{--by:=}line: a timeline has no lines"
             raise UsageError(Message(what, inputs=inputs_of(self.model)))
@@ -161,6 +161,8 @@ class Costs:
         is_timeline = pipeline.view == "timeline"
         rows = pipeline.rows(self.model, log, encoded=is_timeline)
         if is_timeline:
+            from fastprof.bridges.fold.fold import to_functions
+
             rows = to_functions(rows, self.model, pipeline.options, log, self.inclusive_to)
             self.begin_timeline()
             rows = self._added(rows, lib.FP_FOLD_CALLS)
@@ -176,8 +178,9 @@ class Costs:
         for batch in rows:
             part, n_values = batch.part, int(batch.c.n_values)
             yield batch
-        if self.inclusive_known:
-            yield from self._zeros(part, n_values)
+        if self.inclusive_known and part >= 0:
+            zeros = partial(lib.fp_top_zeros, ffi.addressof(self._c), ffi.new("uint32_t *"))
+            yield from batches_of("graph", n_values, part, zeros)
 
     def _chosen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Pass batches on and choose the value type from their parts."""
@@ -193,25 +196,6 @@ class Costs:
 
     def _self_costs(self, rows: Iterator[Batch]) -> Iterator[Batch]:
         return coarse(rows, self.model, "function")
-
-    def _zeros(self, part: int, n_values: int) -> Iterator[Batch]:
-        if part < 0:
-            return
-        batch = Batch("graph", CAPACITY["graph"], n_values)
-        own = self.column("self")
-        functions = [function for function, seen in enumerate(self.seen) if seen and not own[function]]
-        for first in range(0, len(functions), CAPACITY["graph"]):
-            some = functions[first : first + CAPACITY["graph"]]
-            batch.reset()
-            batch.c.n, batch.c.part = len(some), part
-            for column in batch.columns:
-                view = batch[column].cast("B")
-                view[:] = bytes(len(view))
-            for k in range(n_values):
-                batch.values(k).cast("B")[:] = bytes(8 * len(some))
-            batch["kind"].cast("B")[:] = bytes([lib.FP_COST]) * len(some)
-            batch["function"][:] = memoryview(array("I", some))
-            yield batch
 
     def _graph(self, batches: Iterable[Batch], calls: int = -1, *, part_is_thread: bool = False) -> None:
         for _ in self._added(batches, calls, part_is_thread=part_is_thread):

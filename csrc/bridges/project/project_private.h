@@ -43,13 +43,14 @@ static inline int fp_project_push(struct fp_project *s, uint32_t word) {
 /* A stack of the group, or a parent of such a stack.  Node 0 is the root. */
 struct fp_project_node {
     uint32_t stack;
-    uint32_t key; /* the key of this stack's own sums; 0 = none */
+    uint32_t key;   /* the key of this stack's own sums; 0 = none */
+    uint32_t chain; /* place of its frame's positions in the project's `chain`; 0: it has none */
     uint32_t parent, child, sibling;
 };
 
 struct fp_project_tree {
-    struct fp_project_node *nodes;
-    uint32_t n, cap;
+    struct fp_project_node *nodes; /* room for s->n_nodes and the root */
+    uint32_t n;
 };
 
 /* After fp_project_end: adds the stacks of a group, which has at least one.  `t` is zero before.  0 or FP_E_NOMEM. */
@@ -58,7 +59,12 @@ int fp_project_grow(struct fp_project *s, struct fp_project_tree *t, uint32_t gr
 void fp_project_fell(struct fp_project *s, struct fp_project_tree *t);
 
 /* The positions of a node's frame, outermost first.  The root has none, unless there are samples without a stack. */
-const uint32_t *fp_project_chain(const struct fp_project *s, const struct fp_project_tree *t, uint32_t at, uint32_t *n);
+static inline const uint32_t *fp_project_chain(const struct fp_project *s, const struct fp_project_tree *t, uint32_t at,
+                                               uint32_t *n) {
+    const uint32_t *chain = s->chain + t->nodes[at].chain; /* its first word is 0 */
+    *n = chain[0];
+    return chain + 1;
+}
 
 /* Sets s->chain_of[frame]: the positions of a frame.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err);
