@@ -92,7 +92,7 @@ static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t
         double step = (double)q;
         for (int round = 0; round < 3; round++) {
             double sum = 0, steps = 0;
-            const uint32_t most = round < 2 ? sample : n; /* a rough step is enough to count steps with */
+            const uint32_t most = round < 2 ? sample : n; /* a rough step suffices to count steps */
             for (uint32_t i = 1; i < most; i++) {
                 uint64_t d = time[i] - time[i - 1];
                 if (thread[i] != thread[i - 1] || d >= 16 * q) continue;

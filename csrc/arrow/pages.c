@@ -259,7 +259,7 @@ static uint32_t run_length(const uint32_t *v, uint32_t i, uint32_t n) {
     return end - i;
 }
 
-/* Appends `indices`, with the bit width ahead of them. */
+/* Appends the bit width, then `indices`. */
 static int put_indices(struct fp_arrow_pages *p) {
     const unsigned bits = index_bits(p), n_bytes = (bits + 7) / 8;
     const uint32_t *v = p->indices, n = p->n_values;
@@ -354,7 +354,8 @@ int fp_arrow_pages_texts(struct fp_arrow_pages *p, const struct fp_arrow_rows *c
     p->encoding = FP_ARROW_DICTIONARY;
     status = put_texts(p, texts, most);
     if (!status) status = put_indices(p);
-    if (status == FP_E_OVERFLOW) fp_fail_beyond(err, "the texts of a column", FP_NO_COLUMN, "1 GiB");
+    if (status == FP_E_OVERFLOW)
+        fp_fail_beyond(err, "the size of a column's texts", FP_NO_COLUMN, "the limit of a dictionary");
     return status == FP_E_NOMEM ? fp_no_memory(err) : status;
 }
 

@@ -10,7 +10,7 @@ struct fp_clock {
     uint64_t ticks_per_second; /* 0: times are not converted */
 
     /* private from here on */
-    uint64_t inverse; /* 2^64 / ticks_per_second, rounded down */
+    uint64_t inverse; /* (2^64 - 1) / ticks_per_second, rounded down */
     /* ticks * 10^9 = ns * ticks_per_second + rest, for a time near the next one */
     uint64_t ticks, ns, rest;
 };

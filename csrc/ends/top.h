@@ -69,8 +69,7 @@ int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct 
  * out. */
 uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t want, uint32_t *ids);
 
-/* Pulls a graph row of zeros for each function from `*at` on that was seen but has no self cost.  FP_FULL or FP_DONE.
- */
+/* Pulls a graph row of zeros for each function from `*at` on that has rows but no self cost.  FP_FULL or FP_DONE. */
 int fp_top_zeros(const struct fp_top *c, uint32_t *at, struct fp_batch *out);
 
 struct fp_top_arc {

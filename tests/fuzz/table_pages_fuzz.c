@@ -1,5 +1,5 @@
 /* Fuzz target: pages of Parquet.  The input is a column's width, its validity and its items, short or repeated. Checked
- * besides memory: runs and differences, decoded again, are the values of the column.
+ * besides memory: runs and differences, decoded again, are the values of the column, and texts those of its ids.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,6 +26,7 @@ static void check_runs(const uint8_t *p, const uint8_t *end, unsigned bits, uint
             for (uint64_t k = 0; k < (head >> 1) * 8 && i < n; k++) v[i++] = bits_at(p, k * bits, bits);
             p += (head >> 1) * bits;
         } else {
+            if (head >> 1 > n - i) abort();
             for (uint64_t k = head >> 1; k--;) v[i++] = bits_at(p, 0, bits);
             p += (bits + 7) / 8;
         }
@@ -56,10 +57,26 @@ static uint64_t value_of(const struct fp_arrow_rows *rows, uint32_t i) {
     return v;
 }
 
-/* Compares the chunk with its rows. */
-static void check_chunk(const struct fp_arrow_pages *p, const struct fp_arrow_rows *rows) {
+/* Compares entry `index` of a dictionary of texts with the text of an id. */
+static void check_text(const struct fp_arrow_pages *p, uint64_t index, const struct fp_arrow_texts *texts,
+                       uint64_t id) {
+    const uint8_t *at = p->dictionary.p;
+    uint32_t n;
+    for (;; at += 4 + n) {
+        if (at + 4 > p->dictionary.p + p->dictionary.n) abort();
+        memcpy(&n, at, 4);
+        if (!index--) break;
+    }
+    if (id >= texts->n || n != texts->offsets[id + 1] - texts->offsets[id]) abort();
+    if (memcmp(at + 4, texts->bytes + texts->offsets[id], n)) abort();
+}
+
+/* Compares the chunk with its rows; `texts`: NULL for numbers. */
+static void check_chunk(const struct fp_arrow_pages *p, const struct fp_arrow_rows *rows,
+                        const struct fp_arrow_texts *texts) {
     static uint64_t levels[MOST], found[MOST];
     const uint8_t *at = p->data.p, *end = p->data.p + p->data.n;
+    if (p->n_values > MOST) abort();
     if (rows->valid) {
         uint32_t n;
         memcpy(&n, at, 4);
@@ -76,6 +93,10 @@ static void check_chunk(const struct fp_arrow_pages *p, const struct fp_arrow_ro
         if (rows->valid && levels[i] != has) abort();
         if (!has) continue;
         uint64_t v = found[k++];
+        if (texts) {
+            check_text(p, v, texts, value_of(rows, i));
+            continue;
+        }
         if (p->encoding == FP_ARROW_DICTIONARY) {
             const uint64_t index = v;
             v = 0;
@@ -108,11 +129,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (!p) abort();
     p->is_portable = is_portable;
     if (fp_arrow_pages_numbers(p, &rows, distinct)) abort();
-    check_chunk(p, &rows);
+    check_chunk(p, &rows, NULL);
     static const int64_t offsets[] = {0, 0, 3, 7};
     const struct fp_arrow_texts texts = {offsets, (const uint8_t *)"onetwo.", 3};
     struct fp_err err;
-    if (rows.width == 1 || rows.width == 4) fp_arrow_pages_texts(p, &rows, &texts, n, &err);
+    if (rows.width == 1 || rows.width == 4) {
+        if (data[0] & 1) /* half of the inputs have only ids of texts */
+            for (uint32_t i = 0; i < rows.n * rows.width; i++) items[i] = i % rows.width ? 0 : items[i] % texts.n;
+        if (!fp_arrow_pages_texts(p, &rows, &texts, n, &err)) check_chunk(p, &rows, &texts);
+    }
     fp_arrow_pages_free(p);
     free(items);
     free(valid);

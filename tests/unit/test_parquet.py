@@ -110,7 +110,8 @@ def test_any_texts(words: list[str], data: st.DataObject) -> None:
     stated = pyarrow.parquet.ParquetFile(out).metadata.row_group(0).column(0).statistics
     there = [cell.encode() for cell in want if cell is not None]
     assert stated.null_count == len(want) - len(there)
-    if there and stated.has_min_max:
+    assert stated.has_min_max == bool(there and _above(max(there)) is not None)
+    if stated.has_min_max:
         least, greatest = (text.encode() for text in (stated.min, stated.max))
         assert least <= min(there) and greatest >= max(there)
     assert memory

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from fastprof.core.sink import Sink
 
 _MAGIC = b"PAR1"
-# Columns of mostly distinct numbers, which as dictionaries would take half as much space again, and twice the time.
-_DISTINCT = ("id", "ts", "dur", "self", "depth", "parent")
+# Columns that are smaller as differences: most numbers are distinct or, of `depth`, one apart.  As dictionaries they
+# would take half as much space again; to try both would take 5 % more instructions.
+_DIFFERENCES = ("id", "ts", "dur", "self", "depth", "parent")
 _LEVEL = 1  # of zstandard
 _DICTIONARY = 16 << 20  # bytes, beyond which a row group is divided
 _LONGEST = 1 << 30  # the same for one of few rows, an error; lengths of pages have 31 bits
@@ -118,7 +119,7 @@ class ParquetWriter(TableWriter):
         rows.valid = ffi.cast("uint8_t *", column.valid + start // 8 if column.valid else 0)
         rows.width, rows.is_signed, rows.n = width, column.format.islower(), n
         if column.texts is None:
-            status = lib.fp_arrow_pages_numbers(self._pages, rows, column.name.decode() in _DISTINCT)
+            status = lib.fp_arrow_pages_numbers(self._pages, rows, column.name.decode() in _DIFFERENCES)
             if status:
                 raise MemoryError("no memory for a table")
             return True

@@ -142,7 +142,7 @@ class Jobs:
 
 
 def by_size(files: Iterable[File]) -> list[File]:
-    """The files in this `order`, each once.  Sorted thrice, because a key for each file would take 100 bytes."""
+    """The files in this `order`, each once.  Three sorts, because a key per file would take 100 bytes."""
     found = sorted(files)
     found.sort(key=itemgetter(1))
     found.sort(key=itemgetter(2), reverse=True)
