@@ -131,7 +131,7 @@ cdef class _Decoder:
         return found
 
 
-cpdef object checked(object key):
+cdef object checked(object key):
     """A key of a map.  Tuples are refused: Python's hash of them is public; colliding keys can be constructed."""
     if not isinstance(key, (str, bytes, int)):
         raise CborError(f"a key is {key!r:.80}, expected a text, a byte string or a whole number")
