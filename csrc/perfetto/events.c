@@ -343,12 +343,39 @@ static int put_event(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s
     }
 }
 
-/* The phase of an event: B, E, X, i or C; 0: only count it. */
+/* An event of a V8 profile.  Its "data" has another type than that of our own instants. */
+static int v8_event(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, const struct event *e, int has_time,
+                    int64_t time) {
+    struct fp_perfetto_v8 v = {.id_kind = e->id_kind, .id = e->id, .has_time = has_time && time >= 0, .time = time};
+    struct fp_wire all = e->all, m;
+    struct fp_wire_field f, g;
+    int status;
+    if (r->surveying || r->data != FP_PERFETTO_V8) return 0;
+    while (e->has_annotations && fp_perfetto_next(&all, &f) > 0) {
+        if (!fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) continue;
+        uint32_t code = FP_PA_OTHER;
+        struct fp_wire_field json = {0};
+        for (m = fp_wire_inside(&f); (status = fp_perfetto_next(&m, &g)) > 0;) {
+            if (fp_perfetto_is(&g, 1, FP_WIRE_VARINT)) code = fp_perfetto_id(&k->seq->ids[FP_PK_ANNOTATION], g.v);
+            if (fp_perfetto_is(&g, 10, FP_WIRE_BYTES)) code = fp_perfetto_annotation(g.p, g.n);
+            if (fp_perfetto_is(&g, 9, FP_WIRE_BYTES)) json = g;
+        }
+        if (status) return FP_E_MALFORMED;
+        if (code != FP_PA_DATA || !json.n) continue;
+        v.data = json.p;
+        v.n_data = json.n;
+    }
+    v.name = name_of(r, k->seq, e);
+    v.track = track_of(r, k->seq, e);
+    return v.name == FP_NO_ID || v.track == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_v8(r, k, &v);
+}
+
+/* The phase of an event: B, E, X, i, C or P; 0: only count it. */
 static uint64_t phase_of(struct fp_perfetto_read *r, const struct event *e, int *is_async) {
     *is_async = 0;
     if (e->phase == 'P') {
         r->counts[FP_PERFETTO_N_V8_CHUNKS]++;
-        return 0;
+        return 'P';
     }
     if (!e->phase || e->type == COUNTER || e->type == STATE) {
         switch (e->type) {
@@ -402,6 +429,7 @@ int fp_perfetto_event(struct fp_perfetto_read *r, const struct fp_perfetto_packe
     if (status < 0) return status;
     const uint64_t phase = phase_of(r, &e, &is_async);
     if (!phase) return 0;
+    if (phase == 'P') return v8_event(r, k, &e, status, time);
     if (!status || time < 0) {
         r->counts[status ? FP_PERFETTO_N_NEGATIVE : FP_PERFETTO_N_NO_TIME]++;
         return 0;

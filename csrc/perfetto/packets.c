@@ -33,6 +33,7 @@ void fp_perfetto_read_free(struct fp_perfetto_read *r) {
     fp_buf_free(&r->inner);
     fp_buf_free(&r->pending);
     fp_buf_free(&r->scratch);
+    fp_buf_free(&r->text);
     free(r->tracks);
     free(r->named);
     free(r->function_of);
@@ -63,6 +64,7 @@ int fp_perfetto_restart(struct fp_perfetto_read *r) {
     fp_table_empty(&r->place_keys);
     memset(r->counts, 0, sizeof r->counts);
     r->inner.n = r->inner_pos = r->pending.n = r->pending_pos = 0;
+    r->text.n = 0;
     r->owes = 0;
     r->in_inner = r->inner_over = r->over = r->planned = r->has_head = r->surveying = r->again = r->lost = 0;
     for (uint32_t i = 0; i < r->track_keys.n && i < r->cap_tracks; i++) r->tracks[i].lane = r->tracks[i].place = 0;
@@ -346,7 +348,7 @@ int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_in *in, struct fp_bat
         const int later = fp_perfetto_known_later(r);
         if (later < 0) return fp_no_memory(err);
         r->again = later;
-        if (later) return FP_DONE;
+        if (later || r->data == FP_PERFETTO_V8) return FP_DONE;
     }
     return fp_perfetto_rows(r, out, err);
 }

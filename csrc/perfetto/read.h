@@ -37,14 +37,16 @@ enum fp_perfetto_data {
     FP_PERFETTO_SAMPLES = 3, /* stacks: samples with call stacks */
     FP_PERFETTO_HEAP = 4,    /* stacks: dumps of heapprofd */
     FP_PERFETTO_OFF_CPU = 5, /* stacks: off-CPU time by open calls */
-    FP_PERFETTO_OBJECTS = 6  /* stacks: objects of Java heaps */
+    FP_PERFETTO_OBJECTS = 6, /* stacks: objects of Java heaps */
+    FP_PERFETTO_V8 = 7       /* no rows: `text` of V8's samples, which chrome/samples.h reads */
 };
 
 /* What the caller must do after FP_ASK, before the next call. */
 enum fp_perfetto_asks {
     FP_PERFETTO_INFLATE = 1, /* call fp_perfetto_give with the next decompressed bytes of `compressed` */
     FP_PERFETTO_SPILL = 2,   /* perform rounds.asks */
-    FP_PERFETTO_THREAD = 3   /* call fp_perfetto_set_thread for place `requested`, lane `requested_lane` */
+    FP_PERFETTO_THREAD = 3,  /* call fp_perfetto_set_thread for place `requested`, lane `requested_lane` */
+    FP_PERFETTO_TEXT = 4     /* take `text` and set its n to 0 */
 };
 
 /* Indices of `counts`. */
@@ -133,6 +135,8 @@ struct fp_perfetto_read {
     uint64_t n_rows;
     uint32_t period_name; /* the value type of samples: string of the model, 0: none */
     uint64_t period;
+    struct fp_buf text; /* events of an array in JSON, each after a line feed and before a comma; their "packet" is an
+                           offset in the trace.  The end of the trace may leave some, too */
 
     /* private from here on */
     int32_t surveying, until_call, lost, over, planned, has_head;
@@ -141,7 +145,7 @@ struct fp_perfetto_read {
     int32_t in_inner, inner_over;
     struct fp_buf pending; /* records that wait until the others are spilled: rows.c */
     size_t pending_pos;
-    int32_t owes; /* a request of `rounds`, made in the middle of a packet */
+    int32_t owes; /* a request made in the middle of a packet: enum fp_perfetto_asks */
     struct fp_table seq_ids;
     struct fp_perfetto_seq *seqs; /* by id in seq_ids */
     uint32_t cap_seqs, last_seq;  /* the one read last, + 1 */

@@ -15,6 +15,7 @@
  *   samples.c    samples with call stacks
  *   heap.c       heap dumps
  *   graph.c      objects of Java heaps
+ *   v8.c         samples of V8 -> text
  */
 #ifndef FP_PERFETTO_READ_PRIVATE_H
 #define FP_PERFETTO_READ_PRIVATE_H
@@ -217,6 +218,8 @@ enum fp_perfetto_quality { FP_PQ_NONE, FP_PQ_PRINT, FP_PQ_DESCRIPTOR, FP_PQ_TREE
 int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from);
 /* Finds the places of all tracks.  0 or FP_E_NOMEM. */
 int fp_perfetto_plan(struct fp_perfetto_read *r);
+/* The process and the thread of a track; -1: none.  0 or FP_E_NOMEM. */
+int fp_perfetto_owner(struct fp_perfetto_read *r, uint32_t track, int64_t *pid, int64_t *tid);
 /* The place of a thread.  FP_NO_ID when memory ran out. */
 uint32_t fp_perfetto_place_of(struct fp_perfetto_read *r, int64_t pid, int64_t tid, uint32_t path, int is_lanes);
 void fp_perfetto_places_free(struct fp_perfetto_read *r);
@@ -321,6 +324,21 @@ int fp_perfetto_end_graphs(struct fp_perfetto_read *r);
 /* Before the sequences are freed. */
 void fp_perfetto_graphs_free(struct fp_perfetto_read *r);
 int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out);
+
+/* ---- v8.c ---- */
+
+/* An event of a V8 profile. */
+struct fp_perfetto_v8 {
+    uint32_t track, name; /* name: a string */
+    int id_kind, has_time;
+    uint64_t id; /* of the profile; unique among those of its kind in a process */
+    int64_t time;
+    const uint8_t *data; /* JSON, or NULL */
+    size_t n_data;
+};
+
+/* Appends the event to r->text.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+int fp_perfetto_put_v8(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, const struct fp_perfetto_v8 *v);
 
 /* ---- rows.c ---- */
 

@@ -29,7 +29,7 @@ int fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t tr
     if (!r->pending.n) {
         const int status = fp_rounds_put(&r->rounds, (uint64_t)time, track, (const uint8_t *)&record, n);
         if (status != FP_ASK) return status;
-        r->owes = 1;
+        r->owes = FP_PERFETTO_SPILL;
     }
     const struct waiting head = {time, track, n};
     return fp_buf_put(&r->pending, &head, sizeof head) || fp_buf_put(&r->pending, &record, n) ? FP_E_NOMEM : 0;
@@ -37,8 +37,8 @@ int fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t tr
 
 int fp_perfetto_put_pending(struct fp_perfetto_read *r) {
     if (FP_UNLIKELY(r->owes)) {
+        r->asks = (uint32_t)r->owes;
         r->owes = 0;
-        r->asks = FP_PERFETTO_SPILL;
         return FP_ASK;
     }
     while (FP_UNLIKELY(r->pending_pos < r->pending.n)) {

@@ -266,6 +266,15 @@ static int place_described(struct fp_perfetto_read *r, uint32_t track, struct fp
     return 0;
 }
 
+int fp_perfetto_owner(struct fp_perfetto_read *r, uint32_t track, int64_t *pid, int64_t *tid) {
+    const uint32_t *key = fp_table_row(&r->track_keys, track), kind = r->tracks[track].kind;
+    struct fp_perfetto_track found = {.pid = -1, .tid = -1};
+    if (kind == FP_PT_UUID && place_described(r, track, &found, &r->scratch)) return FP_E_NOMEM;
+    *pid = kind == FP_PT_THREAD ? (int64_t)fp_words_u64(key + 1) : found.pid;
+    *tid = kind == FP_PT_THREAD ? (int64_t)fp_words_u64(key + 3) : found.tid;
+    return 0;
+}
+
 /* The place of counters: the thread that they belong to, or a lane of the process.  FP_NO_ID when memory ran out. */
 static uint32_t place_counters(struct fp_perfetto_read *r, int64_t pid, int64_t tid) {
     if (tid >= 0) return fp_perfetto_place_of(r, pid, tid, 0, 0);

@@ -255,7 +255,7 @@ static uint64_t id_of(const struct fp_trace_read *r, uint32_t *kind) {
     int64_t value;
     uint64_t number;
     *kind = r->event.id_is;
-    if (*kind == FP_TRACE_NUMBER && !fp_json_number(id->p, id->n, 0, &value, NULL)) return (uint64_t)value;
+    if (*kind == FP_CHROME_NUMBER && !fp_json_number(id->p, id->n, 0, &value, NULL)) return (uint64_t)value;
     if (!id->n) return 0;
     if (fp_is_hex(id->p, id->n, &number)) return number;
     *kind |= OTHER_TEXT;
@@ -266,7 +266,7 @@ static uint64_t id_of(const struct fp_trace_read *r, uint32_t *kind) {
 static uint32_t track_of(struct fp_trace_read *r) {
     struct fp_trace_async *a = r->async;
     const struct fp_trace_event *e = &r->event;
-    const struct fp_trace_id *pid = &r->thread_ids.pid;
+    const struct fp_chrome_id *pid = &r->thread_ids.pid;
     uint32_t key[6] = {r->thread_ids.document + 1, UINT32_MAX, 0, 0, e->category, 0};
     if (!e->is_global) {
         key[1] = pid->kind;

@@ -12,7 +12,7 @@ void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in) {
     e->at = in->base + in->pos;
     e->is_object = r->json.token == FP_JSON_OBJECT;
     e->name.n = e->data.n = e->text.n = e->id.n = e->scope.n = e->series.n = 0;
-    r->thread_ids.pid = r->thread_ids.tid = (struct fp_trace_id){0};
+    r->thread_ids.pid = r->thread_ids.tid = (struct fp_chrome_id){0};
     r->field = TRACE_OTHER;
     r->in_args = 0;
     r->thread_ids.noted = 0;
@@ -84,7 +84,7 @@ static int copy_data(struct fp_trace_read *r, int *is_hex) {
 /* The id of an asynchronous call. */
 static int take_id(struct fp_trace_read *r) {
     if (r->json.token == FP_JSON_WORD) return 0;
-    r->event.id_is = r->json.token == FP_JSON_STRING ? FP_TRACE_TEXT : FP_TRACE_NUMBER;
+    r->event.id_is = r->json.token == FP_JSON_STRING ? FP_CHROME_TEXT : FP_CHROME_NUMBER;
     return copy_text(r, &r->event.id);
 }
 
@@ -174,8 +174,8 @@ int fp_trace_take_value(struct fp_trace_read *r) {
         case TRACE_CATEGORY: return is_text ? take_category(r) : 0;
         case TRACE_TS: return time_of(j, &e->ts, &e->has_ts);
         case TRACE_DUR: return time_of(j, &e->dur, &has_dur);
-        case TRACE_PID: return fp_trace_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
-        case TRACE_TID: return fp_trace_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
+        case TRACE_PID: return fp_chrome_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
+        case TRACE_TID: return fp_chrome_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
         case TRACE_ID: return take_id(r);
         case TRACE_SCOPE: return is_text ? copy_text(r, &e->scope) : 0;
         default: return 0;

@@ -12,7 +12,7 @@ struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int
     r->by_time = by_time;
     r->json.loose = 1;
     r->async = fp_trace_async_new();
-    if (fp_trace_ids_init(&r->thread_ids) || !r->async) {
+    if (fp_chrome_ids_init(&r->thread_ids) || !r->async) {
         fp_trace_read_free(r);
         return NULL;
     }
@@ -29,7 +29,7 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     fp_buf_free(&r->event.key);
     fp_buf_free(&r->event.series);
     fp_buf_free(&r->scratch);
-    fp_trace_ids_clear(&r->thread_ids);
+    fp_chrome_ids_clear(&r->thread_ids);
     for (uint32_t i = 0; i < r->cap_stacks; i++) {
         free(r->stacks_of[i].calls);
         free(r->stacks_of[i].args);
@@ -47,7 +47,7 @@ void fp_trace_read_free(struct fp_trace_read *r) {
 /* ---- threads ---- */
 
 static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
-    const int status = fp_trace_thread_of(&r->thread_ids, thread);
+    const int status = fp_chrome_thread_of(&r->thread_ids, thread);
     if (status == FP_ASK) r->request = FP_TRACE_THREAD;
     if (status) return status;
     if (fp_trace_in_document(r, *thread, r->thread_ids.document)) return FP_E_NOMEM;
@@ -165,7 +165,7 @@ static int timed_event(struct fp_trace_read *r) {
 
 /* A name of a process or thread.  FP_DONE or FP_ASK. */
 static int end_meta(struct fp_trace_read *r) {
-    fp_trace_meta(&r->thread_ids, &r->event.name);
+    fp_chrome_meta(&r->thread_ids, &r->event.name);
     if (!r->thread_ids.meta || !r->event.text.n || r->thread_ids.noted) return FP_DONE;
     r->request = FP_TRACE_NAME;
     return FP_ASK;

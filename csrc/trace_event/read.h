@@ -31,7 +31,7 @@
 #include "core/buf.h"
 #include "core/json_lex.h"
 #include "core/model.h"
-#include "trace_event/threads.h"
+#include "chrome/threads.h"
 
 /* cffi-begin */
 
@@ -40,7 +40,7 @@ enum { FP_TRACE_RECORDS = 131072, FP_TRACE_ARGS = 16 };
 
 /* What the caller must do after FP_ASK, before the next call. */
 enum fp_trace_request {
-    FP_TRACE_THREAD = 1, /* call fp_trace_set_thread for r->thread_ids.pid, r->thread_ids.tid */
+    FP_TRACE_THREAD = 1, /* call fp_chrome_set_thread for r->thread_ids.pid, r->thread_ids.tid */
     FP_TRACE_NAME = 2,   /* record r->event.text as the name r->thread_ids.meta of r->thread_ids.pid, r->thread_ids.tid;
                             set r->thread_ids.noted */
     FP_TRACE_SPILL = 3,  /* call fp_trace_sort, spill the records and set r->n_records to 0 */
@@ -77,7 +77,7 @@ struct fp_trace_event {
     uint8_t has_ts, has_name, has_data, has_type, other_args, nested_args, has_stack, is_object;
     uint8_t is_bad;                 /* a value of it cannot be read */
     uint8_t is_moved;               /* `ts` includes what the document's times are moved by */
-    uint8_t id_is;                  /* enum fp_trace_id_kind */
+    uint8_t id_is;                  /* enum fp_chrome_id_kind */
     uint8_t is_global;              /* the id is that of all processes */
     uint32_t category;              /* a string */
     uint32_t n_args, keys;          /* keys: their number */
@@ -102,7 +102,7 @@ struct fp_trace_read {
     uint32_t request;     /* after FP_ASK: enum fp_trace_request */
     uint32_t lane, lane_of, category;
     int32_t lines; /* set by the caller before the first call: events are at the top level of the text */
-    struct fp_trace_ids thread_ids;
+    struct fp_chrome_ids thread_ids;
     struct fp_trace_event event;
     struct fp_trace_record *records;
     uint32_t n_records, run, n_runs;

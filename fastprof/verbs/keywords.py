@@ -70,7 +70,7 @@ class Firefox(TypedDict, total=False):
 
 
 class Perfetto(TypedDict, total=False):
-    data: Literal["calls", "samples", "allocations", "objects", "states", "off-cpu"] | None
+    data: Literal["calls", "samples", "v8", "allocations", "objects", "states", "off-cpu"] | None
 
 
 class Archive(TypedDict, total=False):
@@ -116,7 +116,7 @@ class InfoOptions(TypedDict, total=False):
     events: bool
     samples: bool
     markers: bool
-    data: Literal["calls", "samples", "allocations", "objects", "states", "off-cpu"] | None
+    data: Literal["calls", "samples", "v8", "allocations", "objects", "states", "off-cpu"] | None
     member: str | None
     merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
     spec: Sequence[str]
@@ -528,7 +528,7 @@ class ArchiveExtractOptions(TypedDict, total=False):
     samples: bool
     args: bool
     markers: bool
-    data: Literal["calls", "samples", "allocations", "objects", "states", "off-cpu"] | None
+    data: Literal["calls", "samples", "v8", "allocations", "objects", "states", "off-cpu"] | None
     level: int | None
     merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
     spec: Sequence[str]

@@ -51,7 +51,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
 /* Serves a request.  The temporary file is in memory. */
 static void answer(struct fp_perfetto_read *r, struct fp_model *m, struct fp_buf *file, uint32_t *n_threads) {
     struct fp_rounds *rounds = &r->rounds;
-    if (r->asks == FP_PERFETTO_THREAD) {
+    if (r->asks == FP_PERFETTO_TEXT) {
+        r->text.n = 0;
+    } else if (r->asks == FP_PERFETTO_THREAD) {
         if (r->requested >= r->place_keys.n) abort();
         const uint32_t thread = fp_model_thread(m, 0, 1, ++*n_threads);
         if (thread == FP_NO_ID || fp_perfetto_set_thread(r, thread)) abort();
@@ -97,7 +99,7 @@ static int pass(struct fp_perfetto_read *r, struct fp_model *m, struct fp_batch 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const uint32_t kinds[8] = {FP_PERFETTO_CALLS, FP_PERFETTO_CALLS,  FP_PERFETTO_SAMPLES, FP_PERFETTO_HEAP,
-                                      FP_PERFETTO_CALLS, FP_PERFETTO_STATES, FP_PERFETTO_OFF_CPU, FP_PERFETTO_OBJECTS};
+                                      FP_PERFETTO_V8,    FP_PERFETTO_STATES, FP_PERFETTO_OFF_CPU, FP_PERFETTO_OBJECTS};
     if (size < 2) return 0;
     const uint8_t options = data[--size];
     const uint32_t kind = kinds[(options & 3) | (options >> 7) << 2];

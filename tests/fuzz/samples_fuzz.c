@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "trace_event/samples.h"
+#include "chrome/samples.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t step = data[size - 2] ? data[size - 2] : size;
     const uint8_t options = data[size - 1];
     struct fp_model *m = fp_model_new();
-    struct fp_trace_samples_read *r = fp_trace_samples_read_new(m, options & 1);
+    struct fp_chrome_samples_read *r = fp_chrome_samples_read_new(m, options & 1);
     struct fp_batch *batch = fp_batch_new(FP_STACKS, 1 + (options >> 4), 1);
     struct fp_err err;
     int status = FP_DONE;
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         size_t have = 0;
         r->part = 0;
         r->named = 1;
-        if (pass && fp_trace_samples_again(r, &err) < 0) break;
+        if (pass && fp_chrome_samples_again(r, &err) < 0) break;
         for (status = FP_MORE;;) {
             if (in.eof && status == FP_MORE) abort(); /* at the end no more input can be requested */
             const size_t start = (size_t)in.base + in.pos;
@@ -37,11 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             uint8_t *window = malloc(have - start + 1); /* a separate block, so that a read beyond it is detected */
             memcpy(window, data + start, have - start);
             in = (struct fp_in){window, have - start, 0, start, have == size};
-            while ((status = fp_trace_samples_feed(r, &in, batch, &err)) == FP_ASK) {
-                if (r->request == FP_SAMPLES_THREAD)
-                    fp_trace_set_thread(&r->thread_ids, fp_model_thread(m, 0, (uint32_t)r->thread_ids.pid.number,
-                                                                        (uint32_t)r->thread_ids.tid.number));
-                else if (r->request == FP_SAMPLES_NAME)
+            while ((status = fp_chrome_samples_feed(r, &in, batch, &err)) == FP_ASK) {
+                if (r->request == FP_CHROME_THREAD)
+                    fp_chrome_set_thread(&r->thread_ids, fp_model_thread(m, 0, (uint32_t)r->thread_ids.pid.number,
+                                                                         (uint32_t)r->thread_ids.tid.number));
+                else if (r->request == FP_CHROME_NAME)
                     r->thread_ids.noted = 1;
                 else
                     abort(); /* there are fewer samples */
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
     }
     fp_batch_free(batch);
-    fp_trace_samples_read_free(r);
+    fp_chrome_samples_read_free(r);
     fp_model_free(m);
     return 0;
 }

@@ -72,8 +72,8 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
         struct fp_in *in = show(&window, status);
         while ((status = fp_trace_feed(r, in, batch, &err)) == FP_ASK) {
             if (r->request == FP_TRACE_THREAD) {
-                fp_trace_set_thread(&r->thread_ids, fp_model_thread(m, 0, (uint32_t)r->thread_ids.pid.number,
-                                                                    (uint32_t)r->thread_ids.tid.number));
+                fp_chrome_set_thread(&r->thread_ids, fp_model_thread(m, 0, (uint32_t)r->thread_ids.pid.number,
+                                                                     (uint32_t)r->thread_ids.tid.number));
             } else if (r->request == FP_TRACE_NAME) {
                 r->thread_ids.noted = 1;
             } else if (r->request == FP_TRACE_LANE) {

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import fastprof
+from fastprof.chrome.threads import ThreadNames
 from fastprof.core import source
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.model import Model, Part
-from fastprof.formats.trace_event.threads import ThreadNames
 from tests.support.peak import peak
 
 DEEP = 15_000

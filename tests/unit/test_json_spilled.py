@@ -67,13 +67,13 @@ def test_samples_far_from_their_weights(first: str, tmp_path: Path) -> None:
 def test_samples_of_a_long_cpu_profile(first: str, tmp_path: Path) -> None:
     """Each column is longer than its buffer, and lines are fewer than samples."""
     dice = random.Random(1)
-    n = 3 * lib.FP_SAMPLES_KEPT + 5
+    n = 3 * lib.FP_CHROME_KEPT + 5
     call = {"url": "a.js", "lineNumber": 4}
     nodes = [{"id": i, "parent": 1, "callFrame": {"functionName": f"g{i}", **call}} for i in range(2, 40)]
     said = {
         "samples": [dice.randrange(2, 40) for _ in range(n)],
         "timeDeltas": [dice.randrange(9) for _ in range(n)],
-        "lines": [dice.randrange(9) for _ in range(lib.FP_SAMPLES_KEPT + 7)],
+        "lines": [dice.randrange(9) for _ in range(lib.FP_CHROME_KEPT + 7)],
         "nodes": [{"id": 1, "callFrame": {"functionName": "(root)"}}, *nodes],
     }
     path = tmp_path / "p.cpuprofile"

@@ -269,7 +269,7 @@ def test_recognized_although_events_begin_far_behind(first: str) -> None:
 
 def test_time_deltas_that_are_said_twice(tmp_path: Path) -> None:
     """Those in data are used, whichever come first, even if they exceed memory."""
-    n = lib.FP_SAMPLES_KEPT + 10
+    n = lib.FP_CHROME_KEPT + 10
     profile = {"nodes": [{"id": 2, "callFrame": {"functionName": "f"}}], "samples": [2] * n, "timeDeltas": [9] * n}
     for data in ({"cpuProfile": profile, "timeDeltas": [3] * n}, {"timeDeltas": [3] * n, "cpuProfile": profile}):
         begin = {"ph": "P", "name": "Profile", "id": 1, "pid": 1, "tid": 0, "ts": 0, "args": {"data": {"startTime": 0}}}

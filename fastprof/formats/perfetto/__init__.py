@@ -9,10 +9,10 @@ from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Words
 
 DATA: Option[str | None] = Option(
     "data",
-    Words("calls", "samples", "allocations", "objects", "states", "off-cpu"),
+    Words("calls", "samples", "v8", "allocations", "objects", "states", "off-cpu"),
     None,
     format="perfetto",
-    help="read calls, samples, heap allocations, Java objects, states of threads or off-CPU time"
+    help="read calls, samples, samples of V8, heap allocations, Java objects, states of threads or off-CPU time"
     " (default: the first in the trace)",
 )
 
@@ -112,7 +112,7 @@ FORMATS = (
         suffixes=(".pftrace", ".perfetto-trace"),
         sniff=sniff,
         could_be=could_be,
-        reader="read:PerfettoReader",
+        reader="read:reader",
         writer="write:PerfettoWriter",
         holds=Holds(
             nested=True,

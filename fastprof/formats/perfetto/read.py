@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from json import dumps
 
-from fastprof.core._c import ffi, lib
+from fastprof.chrome.samples import SamplesReader
+from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
-from fastprof.core.errors import FormatError, check
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
-from fastprof.core.options import LENIENT, MAX_MEMORY, Options
-from fastprof.core.owner import owned
+from fastprof.core.options import Options
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.perfetto import DATA
-from fastprof.formats.perfetto.inflate import Inflate
 from fastprof.formats.perfetto.reported import REPORTED
 from fastprof.formats.perfetto.threads import PlaceThreads
+from fastprof.formats.perfetto.trace import FORMAT, Trace
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
 
-_MOST_ROUNDS = 1 << 34  # bytes of records in memory: the limit of the C code's counters
 _NUMBERS = {
     "calls": lib.FP_PERFETTO_CALLS,
     "samples": lib.FP_PERFETTO_SAMPLES,
@@ -68,6 +67,7 @@ _READ = {  # counts of data that become rows
     "objects": ("heap-objects",),
     "states": ("sched-switches",),
     "off-cpu": ("sched-switches", "trace-calls"),
+    "v8": ("v8-chunks",),
 }
 _LOST = {
     "dropped-packets": lib.FP_PERFETTO_N_DROPPED,
@@ -82,6 +82,7 @@ _LOST = {
     "incomplete-heap-dumps": lib.FP_PERFETTO_N_HEAP_PROBLEMS,
     "unknown-names": lib.FP_PERFETTO_N_NAMELESS,
 }
+_PACKET = b'\n{"packet":'
 _HEAP_TYPES = [
     ValueType(f"{what}_{name}", unit)
     for what in ("alloc", "freed", "inuse")
@@ -92,74 +93,29 @@ _HEAP_TYPES = [
 class PerfettoReader(Reader):
     """Reads one kind of a trace's data; other kinds, counters, flows and arguments are only counted."""
 
-    format = "perfetto"
+    format = FORMAT
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+    def __init__(self, trace: Trace, data: str, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        new = lib.fp_perfetto_read_new(model.c, options[LENIENT])
-        self._r = owned(new, lib.fp_perfetto_read_free, "the Perfetto decoder")
-        self._err = ffi.new("struct fp_err *")
-        self._inflate = Inflate()
-        self._spilled = Spilled()
-        self._r.rounds.most = min(options[MAX_MEMORY], _MOST_ROUNDS)
-        self._surveying = False
-        data = options[DATA] or self._choose()
+        self._trace, self._r = trace, trace.c
         self.view = "timeline" if data in ("calls", "states") else "stacks"
         self.addresses = data in ("samples", "allocations")
         self._data = data
         self._r.data = _NUMBERS[data]
-        self._threads = PlaceThreads(model, self._r)
+        self._threads = PlaceThreads(trace)
         self._part = -1
-
-    def _choose(self) -> str:
-        """Choose the kind of data: calls, else samples, else heap dumps, else Java heaps, else states of threads."""
-        self._survey(until_call=True)
-        counts = self._r.counts
-        found = "calls"
-        if not counts[lib.FP_PERFETTO_N_CALLS]:
-            if counts[lib.FP_PERFETTO_N_SAMPLES]:
-                found = "samples"
-            elif counts[lib.FP_PERFETTO_N_HEAP_SAMPLES]:
-                found = "allocations"
-            elif counts[lib.FP_PERFETTO_N_OBJECTS]:
-                found = "objects"
-            elif counts[lib.FP_PERFETTO_N_SWITCHES]:
-                found = "states"
-        self._restart()
-        return found
-
-    def _restart(self) -> None:
-        """Read the trace again from its beginning."""
-        self._spilled = Spilled()
-        if lib.fp_perfetto_restart(self._r):
-            raise MemoryError("no memory for the Perfetto decoder")
-
-    def _survey(self, *, until_call: bool) -> None:
-        """Read the whole trace once, without rows."""
-        source, r = self.source, self._r
-        source.spool()
-        source.select(0)
-        status = lib.FP_MORE
-        while status in (lib.FP_MORE, lib.FP_ASK):
-            if status == lib.FP_MORE:
-                source.refill()
-            else:
-                self._answer()
-            status = lib.fp_perfetto_survey(r, source.in_, until_call, self._err)
-        check(status, self._err, source.name, self.format)
-        source.select(0)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         r = self._r
         if (self.addresses or self._data == "objects") and lib.fp_perfetto_keep_stacks(r):
             raise MemoryError("no memory for stacks")
         if self.addresses:  # symbols may come last
-            self._survey(until_call=False)
-            self._restart()
+            self._trace.survey(until_call=False)
+            self._trace.restart()
         self._part = self.model.add_part(self._new_part())
         yield 0, None
         if r.again:
-            self._restart()
+            self._trace.restart()
             yield 0, None
 
     def _new_part(self) -> Part:
@@ -186,42 +142,75 @@ class PerfettoReader(Reader):
         if part.value_types and lib.fp_batch_set_values(batch, len(part.value_types)):
             raise MemoryError("no memory for a batch's values")
         while (status := int(lib.fp_perfetto_feed(r, in_, batch, err))) == lib.FP_ASK:
-            self._answer()
+            if r.asks == lib.FP_PERFETTO_THREAD:
+                self._threads.answer()
+            else:
+                self._trace.answer()
         self._threads.add_names(part)
         return status
 
-    def _answer(self) -> None:
-        r = self._r
-        if r.asks == lib.FP_PERFETTO_THREAD:
-            self._threads.answer()
-        elif r.asks == lib.FP_PERFETTO_INFLATE:
-            self._decompress()
-        else:
-            there = memoryview(ffi.buffer(r.rounds.bytes, r.rounds.n_bytes))
-            if r.rounds.asks == lib.FP_ROUNDS_WRITE:
-                self._spilled.append(there)
-            else:
-                self._spilled.read(r.rounds.offset, there)
+    def finish(self) -> None:
+        self._threads.add_names(self.model.parts[self._part], at_end=True)
+        count(self.log, self._trace, self._data)
 
-    def _decompress(self) -> None:
-        r = self._r
-        piece, last = self._inflate.next(int(r.compressed_at), ffi.buffer(r.compressed, r.n_compressed)[:])
-        if self._inflate.error:
-            if not self.options[LENIENT]:
-                detail = f"a compressed packet: {self._inflate.error}"
-                raise FormatError(
-                    self.source.name, self.format, detail, offset=int(r.compressed_at), code=lib.FP_E_MALFORMED
-                )
-            r.counts[lib.FP_PERFETTO_N_BAD_PACKETS] += 1
-        if lib.fp_perfetto_give(r, piece, len(piece), last):
-            raise MemoryError("no memory for compressed packets")
+
+class V8Reader(SamplesReader):
+    """Reads V8's samples, whose JSON is in events of the trace: a Chrome trace of them is made first."""
+
+    format = FORMAT
+
+    def __init__(self, trace: Trace, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        self._trace = trace
+        self._text = Spilled()
+
+    def ranges(self) -> Iterable[tuple[int, int | None]]:
+        trace, text, source = self._trace, self._text, self.source
+        trace.survey(until_call=False)  # tracks may be described after their events
+        trace.restart()
+        text.append(memoryview(b"["))
+        trace.extract(text)
+        text.append(memoryview(b"".join(self._names())))
+        text.append(memoryview(b"]"))
+        with Source(text.file(), source.name, temporary=True) as self.source:
+            yield from super().ranges()
+        self.source = source
+
+    def _names(self) -> Iterable[bytes]:
+        """The names of processes and threads, as events."""
+        for (pid, tid), name in self._trace.names().items():
+            kind = "process_name" if tid < 0 else "thread_name"
+            event = {"ph": "M", "pid": pid, "tid": max(tid, 0), "name": kind, "args": {"name": name}}
+            yield b"\n" + dumps(event).encode() + b","
+
+    def locate(self, err: fp_err) -> None:
+        """Set the offset to that of the packet."""
+        end = err.offset + len(_PACKET)
+        text = bytearray(min(end + 20, self._text.nbytes))  # with the digits of a number
+        self._text.read(0, memoryview(text))
+        at = text.rfind(_PACKET, 0, end)
+        err.offset = int(bytes(text[at:]).removeprefix(_PACKET).partition(b",")[0]) if at >= 0 else 0
 
     def finish(self) -> None:
-        r, log = self._r, self.log
-        self._threads.add_names(self.model.parts[self._part], at_end=True)
-        rows = _READ[self._data]
-        log.count_all(REPORTED, {code: r.counts[index] for code, index in _COUNTED.items() if code not in rows})
-        for code, index in _LOST.items():
-            if n := int(r.counts[index]):
-                log.warn(REPORTED[code], file=self.source.name, n=n)
-        log.facts["packets"] = int(r.counts[lib.FP_PERFETTO_N_PACKETS])
+        super().finish()
+        count(self.log, self._trace, "v8")
+
+
+def count(log: Log, trace: Trace, data: str) -> None:
+    """Add counts and warnings of a trace to the log."""
+    r, rows = trace.c, _READ[data]
+    log.count_all(REPORTED, {code: r.counts[index] for code, index in _COUNTED.items() if code not in rows})
+    for code, index in _LOST.items():
+        if n := int(r.counts[index]):
+            log.warn(REPORTED[code], file=trace.source.name, n=n)
+    log.facts["packets"] = int(r.counts[lib.FP_PERFETTO_N_PACKETS])
+
+
+def reader(source: Source, model: Model, options: Options, log: Log) -> Reader:
+    """The reader of a kind of the trace's data.  Names in events are not of the model if those of V8 are read."""
+    data = options[DATA]
+    trace = Trace(source, Model() if data == "v8" else model, options)
+    data = data or trace.choose()
+    if data == "v8":
+        return V8Reader(trace, source, model, options, log)
+    return PerfettoReader(trace, data, source, model, options, log)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from fastprof.chrome import reported as of_samples
 from fastprof.core.reported import reported
 
-REPORTED = reported(
+REPORTED = of_samples.REPORTED | reported(
     shared=(
         "counter-values",
         "orphan-exits",
@@ -69,7 +70,10 @@ REPORTED = reported(
         ),
         "track-states": ("state of a track", "states of tracks"),
         "unended-waits": ("thread off the CPU at the end", "threads off the CPU at the end"),
-        "v8-chunks": ("chunk of a V8 profile", "chunks of V8 profiles"),
+        "v8-chunks": (
+            "chunk of a V8 profile ({-O perfetto.data:=}v8 reads these)",
+            "chunks of V8 profiles ({-O perfetto.data:=}v8 reads these)",
+        ),
     },
     warnings={
         "dropped-packets": "{file}: packets of a sequence dropped by the recorder: {n:,}",

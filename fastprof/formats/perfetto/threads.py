@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.model import Model, Part
+from fastprof.core.model import Part
+from fastprof.formats.perfetto.trace import Trace
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_perfetto_place, fp_perfetto_read
+    from fastprof.core._c import fp_perfetto_place
 
 _NO_ID = (1 << 32) - 1
 _LANES = 1 << 31  # lanes get numbers below this, so that viewers accept them
@@ -16,9 +17,9 @@ _LANES = 1 << 31  # lanes get numbers below this, so that viewers accept them
 class PlaceThreads:
     """Assigns threads of the model to places when the decoder requests them.  A lane gets a free number."""
 
-    def __init__(self, model: Model, r: fp_perfetto_read) -> None:
-        self._model, self._r = model, r
-        self._input = model.input()
+    def __init__(self, trace: Trace) -> None:
+        self._trace, self._model, self._r = trace, trace.model, trace.c
+        self._input = self._model.input()
         self._numbers: dict[tuple[int, ...], int] = {}  # our numbers for ids beyond 32 bits
         self._free, self._lane = _NO_ID, _LANES
         self._lanes: list[tuple[int, int, str]] = []  # pid, tid, name
@@ -51,14 +52,9 @@ class PlaceThreads:
     def _lane_name(self, place: fp_perfetto_place, lane: int) -> str:
         name = self._model.string(place.path).decode("utf-8", "replace") if place.is_lanes else ""
         if not name:
-            name = self._names().get((int(place.pid), int(place.tid)), f"thread {int(place.tid)}")
+            name = self._trace.names().get((int(place.pid), int(place.tid)), f"thread {int(place.tid)}")
             name = "track" if place.is_lanes else name
         return f"{name} [{lane + 1}]" if lane else name
-
-    def _names(self) -> dict[tuple[int, int], str]:
-        r, model = self._r, self._model
-        named = [r.named[i] for i in range(1, r.n_named)]
-        return {(int(e.pid), int(e.tid)): model.string(e.name).decode("utf-8", "replace") for e in named if e.name}
 
     def add_names(self, part: Part, *, at_end: bool = False) -> None:
         """Put all names of threads and processes into the part, if many are new or the trace ends."""
@@ -67,7 +63,7 @@ class PlaceThreads:
             return
         self._n_added = n
         processes, threads = [], []
-        for (pid, tid), name in self._names().items():
+        for (pid, tid), name in self._trace.names().items():
             own = self._number(pid)
             if tid < 0:
                 processes.append((own, name.encode()))

@@ -105,6 +105,6 @@ FORMATS = (
         title="CPU profile of V8 (Chrome DevTools, Node)",
         suffixes=(".cpuprofile",),
         sniff=sniff_cpuprofile,
-        reader="samples:CpuProfileReader",
+        reader="read:CpuProfileReader",
     ),
 )

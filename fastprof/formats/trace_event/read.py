@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from fastprof.chrome.samples import SamplesReader, count_ends
+from fastprof.chrome.threads import ThreadNames
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
@@ -16,8 +18,6 @@ from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event import SAMPLES, begins_with_event
 from fastprof.formats.trace_event.reported import REPORTED
-from fastprof.formats.trace_event.samples import SamplesReader, count_ends
-from fastprof.formats.trace_event.threads import ThreadNames
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in, fp_trace_read, fp_trace_record
@@ -167,8 +167,20 @@ class TraceEventReader(Reader):
             self.stated = {"metadata": dict(zip(texts[::2], texts[1::2], strict=True))}
 
 
+class TraceSamplesReader(SamplesReader):
+    """Samples of a trace."""
+
+    format = "trace-event"
+
+
+class CpuProfileReader(SamplesReader):
+    """Samples of a file that is a single V8 profile."""
+
+    format = "cpuprofile"
+
+
 def reader(source: Source, model: Model, options: Options, log: Log) -> Reader:
     """The reader of a trace's calls, or of its samples if the options select them or it has nothing else."""
     source.spool()
     samples = options[SAMPLES] or (not source.search(_CALLS, _LONGEST) and source.search(_SAMPLED, _LONGEST))
-    return (SamplesReader if samples else TraceEventReader)(source, model, options, log)
+    return (TraceSamplesReader if samples else TraceEventReader)(source, model, options, log)

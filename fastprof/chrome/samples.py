@@ -1,9 +1,11 @@
-"""Reads samples of Chrome's traces, and V8's CPU profiles (csrc/trace_event/samples.h)."""
+"""Reads samples of Chrome's traces, and V8's CPU profiles (csrc/chrome/samples.h): rooms declare the formats."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fastprof.chrome.reported import REPORTED
+from fastprof.chrome.threads import ThreadNames
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
@@ -14,16 +16,14 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
-from fastprof.formats.trace_event.reported import REPORTED
-from fastprof.formats.trace_event.threads import ThreadNames
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_trace_read, fp_trace_samples_read
+    from fastprof.core._c import fp_batch, fp_chrome_samples_read, fp_err, fp_in, fp_trace_read
 
-_BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
+_BLOCK = 8 * lib.FP_CHROME_KEPT  # bytes of a column
 
 
-def count_ends(log: Log, r: fp_trace_read | fp_trace_samples_read) -> None:
+def count_ends(log: Log, r: fp_trace_read | fp_chrome_samples_read) -> None:
     """Count deviations from standard JSON, and warn if the text ends early.  `r` is either reader's struct."""
     if r.killed:
         log.warn(REPORTED["maybe-cut-off"])
@@ -44,7 +44,6 @@ class SamplesReader(Reader):
     """Stacks with times.  A sample of V8 counts 1 and lasts until the next one; other samples have a weight, with
     their name as its value type."""
 
-    format = "trace-event"
     view = "stacks"
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
@@ -56,11 +55,13 @@ class SamplesReader(Reader):
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         self.source.spool()  # two passes
-        new = lib.fp_trace_samples_read_new(self.model.c, self.options[LENIENT])
-        self._r = owned(new, lib.fp_trace_samples_read_free, "the reader of samples")
+        new = lib.fp_chrome_samples_read_new(self.model.c, self.options[LENIENT])
+        self._r = owned(new, lib.fp_chrome_samples_read_free, "the reader of samples")
         yield 0, None
         self._parts = [[] for _ in range(int(self._r.thread_ids.document) + 1)]
-        check(lib.fp_trace_samples_again(self._r, self._err), self._err, self.source.name, self.format)
+        if (status := lib.fp_chrome_samples_again(self._r, self._err)) < 0:
+            self.locate(self._err)
+        check(status, self._err, self.source.name, self.format)
         self._plan()
         yield 0, None
 
@@ -87,25 +88,30 @@ class SamplesReader(Reader):
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r = self._r
-        while (status := lib.fp_trace_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
-            if r.request == lib.FP_SAMPLES_THREAD:
+        while (status := lib.fp_chrome_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
+            if r.request == lib.FP_CHROME_THREAD:
                 self._threads.set_thread(r.thread_ids)
-            elif r.request == lib.FP_SAMPLES_NAME:
+            elif r.request == lib.FP_CHROME_NAME:
                 self._threads.note(r.thread_ids, r.text)
-            elif r.request == lib.FP_SAMPLES_SPILL:
+            elif r.request == lib.FP_CHROME_SPILL:
                 self._spill(r.column)
-            elif r.request == lib.FP_SAMPLES_DROP:
+            elif r.request == lib.FP_CHROME_DROP:
                 self._files[r.column] = Spilled()
             else:
                 self._refill()
+        if status < 0:
+            self.locate(err)
         if self._parts:
             self._threads.add_names(self._parts)
         return int(status)
 
+    def locate(self, err: fp_err) -> None:
+        """Set the offset of an error to one in the input, if the text is not the input."""
+
     def _spill(self, column: int) -> None:
         r = self._r
         if not r.written:
-            self._files = [Spilled() for _ in range(lib.FP_SAMPLES_COLUMNS)]
+            self._files = [Spilled() for _ in range(lib.FP_CHROME_COLUMNS)]
         self._append(column)
         r.written += 1
 
@@ -145,9 +151,3 @@ class SamplesReader(Reader):
             log.facts["documents"] = int(r.thread_ids.document) + 1
         if r.by_hits != lib.FP_NO_ID:
             log.warn(REPORTED["no-sample-times"], file=self.source.name)
-
-
-class CpuProfileReader(SamplesReader):
-    """Samples of a file that is a single V8 profile."""
-
-    format = "cpuprofile"

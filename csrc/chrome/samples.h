@@ -1,4 +1,4 @@
-/* trace_event/samples.h - samples of Chrome's traces and of V8's CPU profiles -> stacks rows.
+/* chrome/samples.h - samples of Chrome's traces and of V8's CPU profiles -> stacks rows.
  *
  *   {"traceEvents":[{"ph":"P","sf":7, ...}], "samples":[{"sf":7,"weight":2, ...}],          each with its stack
  *    "stackFrames":{"5":{"name":"main"}, "7":{"name":"f","parent":5}}}
@@ -21,42 +21,37 @@
  *
  * Memory: linear in frames, profiles and threads.
  */
-#ifndef FP_TRACE_EVENT_SAMPLES_H
-#define FP_TRACE_EVENT_SAMPLES_H
+#ifndef FP_CHROME_SAMPLES_H
+#define FP_CHROME_SAMPLES_H
 
 #include "core/batch.h"
-#include "trace_event/threads.h"
+#include "chrome/threads.h"
 
 /* cffi-begin */
 
-enum { FP_SAMPLES_KEPT = 32768 }; /* of each column, before a spill */
+enum { FP_CHROME_KEPT = 32768 }; /* of each column, before a spill */
 
 /* What the caller must do after FP_ASK, before the next call. */
-enum fp_trace_samples_request {
-    FP_SAMPLES_THREAD = 1, /* call fp_trace_set_thread for r->thread_ids.pid, r->thread_ids.tid */
-    FP_SAMPLES_NAME = 2,   /* record r->text as the name r->thread_ids.meta of r->thread_ids.pid, r->thread_ids.tid; set
+enum fp_chrome_samples_request {
+    FP_CHROME_THREAD = 1, /* call fp_chrome_set_thread for r->thread_ids.pid, r->thread_ids.tid */
+    FP_CHROME_NAME = 2,   /* record r->text as the name r->thread_ids.meta of r->thread_ids.pid, r->thread_ids.tid; set
                               r->thread_ids.noted */
-    FP_SAMPLES_SPILL = 3, /* spill columns[column] and set its n to 0; if `written` is 0, first drop the spilled part of
-                             an earlier event; add 1 to `written` */
-    FP_SAMPLES_DROP = 5,  /* drop the spilled part of columns[column] */
-    FP_SAMPLES_BLOCK = 4  /* if `block` is 0, spill the rest of all columns; then fill each with its items from block *
-                             FP_SAMPLES_KEPT on */
+    FP_CHROME_SPILL = 3,  /* spill columns[column] and set its n to 0; if `written` is 0, first drop the spilled part of
+                              an earlier event; add 1 to `written` */
+    FP_CHROME_DROP = 5,   /* drop the spilled part of columns[column] */
+    FP_CHROME_BLOCK = 4   /* if `block` is 0, spill the rest of all columns; then fill each with its items from block *
+                              FP_CHROME_KEPT on */
 };
 
-enum fp_trace_samples_column {
-    FP_SAMPLES_NODES = 0,
-    FP_SAMPLES_DELTAS = 1,
-    FP_SAMPLES_LINES = 2,
-    FP_SAMPLES_COLUMNS = 3
-};
-struct fp_trace_samples_values {
+enum fp_chrome_samples_column { FP_CHROME_NODES = 0, FP_CHROME_DELTAS = 1, FP_CHROME_LINES = 2, FP_CHROME_COLUMNS = 3 };
+struct fp_chrome_samples_values {
     int64_t *values;
     uint32_t n;     /* in memory */
     uint64_t total; /* of the event */
 };
 
 /* A frame of the dictionary, or a node of a profile. */
-struct fp_trace_samples_node {
+struct fp_chrome_samples_node {
     uint64_t at;               /* its offset in the file; 0: only referenced so far */
     uint32_t parent, function; /* parent: a node, 0 = none.  function 0: the root of a profile, not a frame */
     uint32_t stack;            /* of the model */
@@ -65,7 +60,7 @@ struct fp_trace_samples_node {
 };
 
 /* A profile of V8. */
-struct fp_trace_samples_profile {
+struct fp_chrome_samples_profile {
     uint32_t thread;           /* 0: unknown */
     uint32_t document;         /* that contains it */
     uint32_t node, line, open; /* of the current sample; open: there is one */
@@ -76,14 +71,14 @@ struct fp_trace_samples_profile {
 };
 
 /* A node whose profile is known only at the end of its event. */
-struct fp_trace_samples_child {
+struct fp_chrome_samples_child {
     uint64_t at;                   /* 0: known only as a child of `parent` */
     uint32_t id, parent, function; /* id and parent: strings of `ids`, 0 = none */
     int64_t hits;
 };
 
 /* The current event or sample, or the .cpuprofile as a whole. */
-struct fp_trace_samples_event {
+struct fp_chrome_samples_event {
     uint64_t at;
     int64_t ts, weight, start, end;             /* nanoseconds, except the weight */
     int64_t old_start, old_end;                 /* start and end of a profile with a head, in seconds */
@@ -95,7 +90,7 @@ struct fp_trace_samples_event {
 };
 
 /* The current frame or node. */
-struct fp_trace_samples_frame {
+struct fp_chrome_samples_frame {
     uint64_t at;
     uint32_t id, parent;                        /* strings of `ids` */
     uint32_t name, file, object, line, is_call; /* strings of the model; is_call: it has a callFrame */
@@ -103,13 +98,13 @@ struct fp_trace_samples_frame {
     int64_t hits;
 };
 
-struct fp_trace_samples_read {
+struct fp_chrome_samples_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient, second;
     uint32_t request, column, block, written;
-    struct fp_trace_ids thread_ids;
+    struct fp_chrome_ids thread_ids;
     struct fp_buf text; /* args.name */
-    struct fp_trace_samples_values columns[3];
+    struct fp_chrome_samples_values columns[3];
     struct fp_table types; /* names of samples outside of V8's profiles: row i is value type i - 1 of part `named` */
     /* The parts of V8's samples and of the other samples in the first document; those of further ones follow them.
      * Set by the caller between the passes. */
@@ -118,7 +113,7 @@ struct fp_trace_samples_read {
     uint64_t rows, others, broken, bad_end, open_end, killed, backwards, rounded, since_year_1;
     uint64_t no_deltas; /* samples without a timeDelta, and timeDeltas without a sample */
     uint32_t n_sampled; /* profiles of V8 that have samples */
-    uint32_t by_hits;   /* value type of hit counts, or FP_NO_ID; set by fp_trace_samples_again */
+    uint32_t by_hits;   /* value type of hit counts, or FP_NO_ID; set by fp_chrome_samples_again */
 
     struct fp_json json; /* has further counters */
     /* private from here on */
@@ -126,16 +121,16 @@ struct fp_trace_samples_read {
     int32_t after;                     /* a document has ended, and another one has not begun yet */
     uint8_t within[FP_JSON_DEPTH + 2]; /* by depth: the kind of the open level */
     uint32_t key;                      /* the last one */
-    struct fp_trace_samples_event event;
-    struct fp_trace_samples_frame frame;
-    struct fp_trace_samples_frame outer[FP_JSON_DEPTH / 2]; /* nodes that contain the current one */
-    uint32_t n_outer, zero_based;                           /* zero_based: a profile with a head counts lines from 0 */
-    struct fp_buf name;                                     /* of the event or sample */
+    struct fp_chrome_samples_event event;
+    struct fp_chrome_samples_frame frame;
+    struct fp_chrome_samples_frame outer[FP_JSON_DEPTH / 2]; /* nodes that contain the current one */
+    uint32_t n_outer, zero_based;                            /* zero_based: a profile with a head counts lines from 0 */
+    struct fp_buf name;                                      /* of the event or sample */
     struct fp_strings ids; /* of frames, nodes, processes and profiles, as in the file */
     struct fp_table node_keys, profile_keys;
-    struct fp_trace_samples_node *nodes;
-    struct fp_trace_samples_profile *profiles;
-    struct fp_trace_samples_child *children;
+    struct fp_chrome_samples_node *nodes;
+    struct fp_chrome_samples_profile *profiles;
+    struct fp_chrome_samples_child *children;
     uint32_t *chain;
     uint32_t cap_nodes, cap_profiles, n_children, cap_children, cap_chain, ending, loaded, hit;
     uint64_t pos; /* in the columns */
@@ -143,14 +138,15 @@ struct fp_trace_samples_read {
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */
-struct fp_trace_samples_read *fp_trace_samples_read_new(struct fp_model *model, int lenient);
-void fp_trace_samples_read_free(struct fp_trace_samples_read *r);
+struct fp_chrome_samples_read *fp_chrome_samples_read_new(struct fp_model *model, int lenient);
+void fp_chrome_samples_read_free(struct fp_chrome_samples_read *r);
 
 /* Makes stacks of the frames, between the two passes.  FP_DONE or an error. */
-int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err);
+int fp_chrome_samples_again(struct fp_chrome_samples_read *r, struct fp_err *err);
 
 /* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
-int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_chrome_samples_feed(struct fp_chrome_samples_read *r, struct fp_in *in, struct fp_batch *out,
+                           struct fp_err *err);
 
 /* cffi-end */
 

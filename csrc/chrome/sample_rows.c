@@ -1,7 +1,7 @@
 #include "core/array.h"
-#include "trace_event/samples_private.h"
+#include "chrome/samples_private.h"
 
-uint32_t fp_trace_samples_profile(struct fp_trace_samples_read *r) {
+uint32_t fp_chrome_samples_profile(struct fp_chrome_samples_read *r) {
     const uint32_t document = r->thread_ids.document, key[3] = {r->event.process, r->event.id, document + 1};
     const uint32_t row = fp_table_intern(&r->profile_keys, key);
     if (row == FP_NO_ID || fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)row + 1, sizeof *r->profiles))
@@ -17,7 +17,7 @@ static int room(struct fp_batch *out, uint32_t part, uint32_t n_values) {
     return out->n_values == n_values ? 0 : fp_batch_set_values(out, n_values);
 }
 
-static uint32_t add_row(struct fp_trace_samples_read *r, struct fp_batch *out, uint32_t stack, uint32_t thread,
+static uint32_t add_row(struct fp_chrome_samples_read *r, struct fp_batch *out, uint32_t stack, uint32_t thread,
                         int64_t time) {
     const uint32_t i = out->n++;
     out->stack[i] = stack;
@@ -29,15 +29,15 @@ static uint32_t add_row(struct fp_trace_samples_read *r, struct fp_batch *out, u
 }
 
 /* Ends V8's current sample at `now`.  0, FP_FULL, FP_E_NOMEM. */
-static int end_sample(struct fp_trace_samples_read *r, struct fp_trace_samples_profile *p, int64_t now,
+static int end_sample(struct fp_chrome_samples_read *r, struct fp_chrome_samples_profile *p, int64_t now,
                       struct fp_batch *out) {
     if (!p->open) return 0;
     const int status = room(out, r->part + p->document, 2);
     if (status) return status;
-    const struct fp_trace_samples_node *node = &r->nodes[p->node];
+    const struct fp_chrome_samples_node *node = &r->nodes[p->node];
     uint32_t stack = node->stack;
     if (p->line && node->function) {
-        const uint32_t frame = fp_trace_samples_frame(r->model, node->function, p->line);
+        const uint32_t frame = fp_chrome_samples_frame(r->model, node->function, p->line);
         stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
         if (stack == FP_NO_ID) return FP_E_NOMEM;
     }
@@ -50,16 +50,16 @@ static int end_sample(struct fp_trace_samples_read *r, struct fp_trace_samples_p
 
 /* The time of sample i: its timestamp or the sum of the deltas.  Old profiles have neither: their samples are spread
  * evenly.  0 or FP_E_OVERFLOW. */
-static int time_of(const struct fp_trace_samples_read *r, const struct fp_trace_samples_profile *p, uint64_t i,
+static int time_of(const struct fp_chrome_samples_read *r, const struct fp_chrome_samples_profile *p, uint64_t i,
                    int64_t *time) {
-    const struct fp_trace_samples_values *c = r->columns;
-    const uint64_t n = c[FP_SAMPLES_NODES].total;
-    if (!c[FP_SAMPLES_DELTAS].total) {
+    const struct fp_chrome_samples_values *c = r->columns;
+    const uint64_t n = c[FP_CHROME_NODES].total;
+    if (!c[FP_CHROME_DELTAS].total) {
         const uint64_t span = p->end > p->start ? (uint64_t)p->end - (uint64_t)p->start : 0;
         *time = p->start + (int64_t)(span / n * i + span % n * i / n);
         return 0;
     }
-    const int64_t delta = i < c[FP_SAMPLES_DELTAS].total ? c[FP_SAMPLES_DELTAS].values[i % FP_SAMPLES_KEPT] : 0;
+    const int64_t delta = i < c[FP_CHROME_DELTAS].total ? c[FP_CHROME_DELTAS].values[i % FP_CHROME_KEPT] : 0;
     *time = delta;
     if (r->event.is_absolute) return 0;
     return __builtin_add_overflow(p->clock, delta, time) || *time < INT64_MIN / 2 || *time > INT64_MAX / 2
@@ -67,23 +67,23 @@ static int time_of(const struct fp_trace_samples_read *r, const struct fp_trace_
                : 0;
 }
 
-int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profile, struct fp_batch *out,
-                                struct fp_err *err) {
-    const struct fp_trace_samples_values *c = r->columns;
-    struct fp_trace_samples_profile *p = &r->profiles[profile];
-    const uint64_t n = c[FP_SAMPLES_NODES].total, n_times = c[FP_SAMPLES_DELTAS].total;
+int fp_chrome_samples_of_columns(struct fp_chrome_samples_read *r, uint32_t profile, struct fp_batch *out,
+                                 struct fp_err *err) {
+    const struct fp_chrome_samples_values *c = r->columns;
+    struct fp_chrome_samples_profile *p = &r->profiles[profile];
+    const uint64_t n = c[FP_CHROME_NODES].total, n_times = c[FP_CHROME_DELTAS].total;
     const int has_end = r->event.is_absolute && n_times == n + 1; /* the last time is the end of the profile */
     const int unequal = n != n_times && !has_end && !(r->event.has_head && !n_times);
     const int is_chunk = r->event.ph != 0; /* of a trace */
     if (unequal && (!is_chunk || !n_times))
-        return fp_trace_samples_broken(r, r->event.at, "a profile has different numbers of samples and timeDeltas",
-                                       NULL, err);
+        return fp_chrome_samples_broken(r, r->event.at, "a profile has different numbers of samples and timeDeltas",
+                                        NULL, err);
     for (; r->pos < n + (uint64_t)has_end; r->pos++) {
-        const uint32_t block = (uint32_t)(r->pos / FP_SAMPLES_KEPT), i = (uint32_t)(r->pos % FP_SAMPLES_KEPT);
+        const uint32_t block = (uint32_t)(r->pos / FP_CHROME_KEPT), i = (uint32_t)(r->pos % FP_CHROME_KEPT);
         if (r->written && r->loaded != block + 1) {
             r->block = block;
             r->loaded = block + 1;
-            r->request = FP_SAMPLES_BLOCK;
+            r->request = FP_CHROME_BLOCK;
             return FP_ASK;
         }
         int64_t clock;
@@ -92,7 +92,7 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
         if (r->event.is_absolute && !r->pos) p->first = p->shown = clock;
         const int64_t now = clock > p->shown ? clock : p->shown;
         const int ends = r->pos == n;
-        const uint32_t node = ends ? 0 : fp_trace_samples_node(r, profile, (uint32_t)c[FP_SAMPLES_NODES].values[i]);
+        const uint32_t node = ends ? 0 : fp_chrome_samples_node(r, profile, (uint32_t)c[FP_CHROME_NODES].values[i]);
         if (!node && !r->lenient && !ends)
             return fp_fail(err, FP_E_MALFORMED, r->event.at, "a sample refers to a node that is not in the profile");
         const int status = end_sample(r, p, now, out);
@@ -103,7 +103,7 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
         p->clock = clock;
         p->shown = now;
         p->node = node;
-        p->line = i < c[FP_SAMPLES_LINES].n ? (uint32_t)c[FP_SAMPLES_LINES].values[i] : 0;
+        p->line = i < c[FP_CHROME_LINES].n ? (uint32_t)c[FP_CHROME_LINES].values[i] : 0;
         p->open = node > 0;
     }
     if (unequal) r->no_deltas += n > n_times ? n - n_times : n_times - n;
@@ -113,7 +113,7 @@ int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profil
 }
 
 /* The value type of the current event or sample, as an index.  FP_NO_ID when memory ran out. */
-static uint32_t type_of(struct fp_trace_samples_read *r, int is_event) {
+static uint32_t type_of(struct fp_chrome_samples_read *r, int is_event) {
     const int named = !is_event && r->name.n;
     const uint32_t string = named ? fp_strings_intern(&r->model->strings, r->name.p, r->name.n)
                                   : fp_strings_intern(&r->model->strings, "samples", 7);
@@ -122,13 +122,13 @@ static uint32_t type_of(struct fp_trace_samples_read *r, int is_event) {
 }
 
 /* The profile of a node with hits, or NULL if the profile has samples. */
-static const struct fp_trace_samples_profile *profile_of_hits(const struct fp_trace_samples_read *r, uint32_t node) {
+static const struct fp_chrome_samples_profile *profile_of_hits(const struct fp_chrome_samples_read *r, uint32_t node) {
     const uint32_t owner = r->node_keys.words[2 * (size_t)node] - 1;
     if (owner >= r->cap_profiles || r->nodes[node].hits <= 0) return NULL; /* of a dictionary; without hits */
     return r->profiles[owner].n_samples ? NULL : &r->profiles[owner];
 }
 
-int fp_trace_samples_plan_hits(struct fp_trace_samples_read *r) {
+int fp_chrome_samples_plan_hits(struct fp_chrome_samples_read *r) {
     uint32_t node = 1;
     while (node < r->node_keys.n && !profile_of_hits(r, node)) node++;
     r->hit = node;
@@ -139,10 +139,10 @@ int fp_trace_samples_plan_hits(struct fp_trace_samples_read *r) {
 }
 
 /* Adds the rows of profiles that have hits instead of samples.  FP_DONE, FP_FULL or an error. */
-static int hits_of_nodes(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+static int hits_of_nodes(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err) {
     const uint32_t n_values = r->types.n - 1;
     for (; r->hit < r->node_keys.n; r->hit++) {
-        const struct fp_trace_samples_profile *p = profile_of_hits(r, r->hit);
+        const struct fp_chrome_samples_profile *p = profile_of_hits(r, r->hit);
         if (!p) continue;
         const int status = room(out, r->named + p->document, n_values);
         if (status == FP_E_NOMEM) return fp_no_memory(err);
@@ -154,9 +154,9 @@ static int hits_of_nodes(struct fp_trace_samples_read *r, struct fp_batch *out, 
     return FP_DONE;
 }
 
-int fp_trace_samples_last(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+int fp_chrome_samples_last(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err) {
     for (; r->ending < r->profile_keys.n && r->ending < r->cap_profiles; r->ending++) {
-        struct fp_trace_samples_profile *p = &r->profiles[r->ending];
+        struct fp_chrome_samples_profile *p = &r->profiles[r->ending];
         const int status = end_sample(r, p, p->end > p->shown ? p->end : p->shown, out);
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
@@ -165,35 +165,35 @@ int fp_trace_samples_last(struct fp_trace_samples_read *r, struct fp_batch *out,
 }
 
 /* The stack of the current event or sample.  FP_DONE or an error. */
-static int stack_of(struct fp_trace_samples_read *r, uint32_t *stack, struct fp_err *err) {
-    const struct fp_trace_samples_event *e = &r->event;
+static int stack_of(struct fp_chrome_samples_read *r, uint32_t *stack, struct fp_err *err) {
+    const struct fp_chrome_samples_event *e = &r->event;
     struct fp_model *m = r->model;
     *stack = e->stack;
     if (e->has_sf) {
-        const uint32_t node = fp_trace_samples_node(r, fp_trace_samples_dictionary(r), e->sf);
+        const uint32_t node = fp_chrome_samples_node(r, fp_chrome_samples_dictionary(r), e->sf);
         if (!node)
-            return fp_trace_samples_broken(r, e->at, "a sample refers to a frame that is not in stackFrames", NULL,
-                                           err);
+            return fp_chrome_samples_broken(r, e->at, "a sample refers to a frame that is not in stackFrames", NULL,
+                                            err);
         *stack = r->nodes[node].stack;
     } else if (!*stack && e->ph && r->name.n) { /* without a stack, the name of the event is its only frame */
         const uint32_t name = fp_strings_intern(&m->strings, r->name.p, r->name.n);
         const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
-        const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_trace_samples_frame(m, function, 0);
+        const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_chrome_samples_frame(m, function, 0);
         *stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, 0, frame);
     }
     return *stack == FP_NO_ID ? fp_no_memory(err) : FP_DONE;
 }
 
-int fp_trace_samples_of_event(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_trace_samples_event *e = &r->event;
+int fp_chrome_samples_of_event(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_chrome_samples_event *e = &r->event;
     uint32_t thread = 0, stack;
     const uint32_t type = type_of(r, e->ph != 0);
     if (type == FP_NO_ID) return fp_no_memory(err);
     if (!r->second || e->bad) return FP_DONE;
-    if (!e->has_ts) return fp_trace_samples_broken(r, e->at, "a sample has no time", "\"ts\"", err);
-    if (e->weight < 0) return fp_trace_samples_broken(r, e->at, "the weight of a sample is negative", NULL, err);
-    int status = r->thread_ids.pid.kind || r->thread_ids.tid.kind ? fp_trace_thread_of(&r->thread_ids, &thread) : 0;
-    if (status == FP_ASK) r->request = FP_SAMPLES_THREAD;
+    if (!e->has_ts) return fp_chrome_samples_broken(r, e->at, "a sample has no time", "\"ts\"", err);
+    if (e->weight < 0) return fp_chrome_samples_broken(r, e->at, "the weight of a sample is negative", NULL, err);
+    int status = r->thread_ids.pid.kind || r->thread_ids.tid.kind ? fp_chrome_thread_of(&r->thread_ids, &thread) : 0;
+    if (status == FP_ASK) r->request = FP_CHROME_THREAD;
     if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (status) return status;
     const uint64_t broken = r->broken;

@@ -1,4 +1,4 @@
-"""Maps processes and threads of Chrome's JSON to those of the model (csrc/trace_event/threads.h)."""
+"""Maps processes and threads of Chrome's JSON to those of the model (csrc/chrome/threads.h)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.model import Model, Part
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_buf, fp_trace_id, fp_trace_ids
+    from fastprof.core._c import fp_buf, fp_chrome_id, fp_chrome_ids
 
 _NO_ID = (1 << 32) - 1
 _LANES = 1 << 31  # lanes get numbers below this, which viewers accept
@@ -37,7 +37,7 @@ class _Names:
 
 
 class ThreadNames:
-    """Process and thread ids of an input, looked up by struct fp_trace_ids."""
+    """Process and thread ids of an input, looked up by struct fp_chrome_ids."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -60,10 +60,10 @@ class ThreadNames:
             self._names.append(_Names())
         return self._names[document]
 
-    def _number(self, id_: fp_trace_id, *scope: int) -> int:
+    def _number(self, id_: fp_chrome_id, *scope: int) -> int:
         """An id as the model holds it.  A text, a number beyond 32 bits, and a thread's number that a lane or track got
         before get a unique number."""
-        fits = id_.kind != lib.FP_TRACE_TEXT and 0 <= id_.number < _NO_ID
+        fits = id_.kind != lib.FP_CHROME_TEXT and 0 <= id_.number < _NO_ID
         is_lane = bool(scope) and self._lane <= id_.number < _LANES and id_.number not in self._tids
         if fits and not is_lane:
             return int(id_.number)
@@ -73,36 +73,36 @@ class ThreadNames:
             self._numbers[key] = self._free
         return self._numbers[key]
 
-    def _text_of(self, id_: fp_trace_id, number: int) -> bytes | None:
+    def _text_of(self, id_: fp_chrome_id, number: int) -> bytes | None:
         """The original id, if the model has another number for it."""
-        if id_.kind == lib.FP_TRACE_TEXT:
+        if id_.kind == lib.FP_CHROME_TEXT:
             return self._model.string(id_.string)
         return None if id_.number == number else b"%d" % id_.number
 
-    def _ids(self, ids: fp_trace_ids) -> tuple[int, int]:
+    def _ids(self, ids: fp_chrome_ids) -> tuple[int, int]:
         pid = self._number(ids.pid)
         tid = self._number(ids.tid, pid)
         self._tids.add(tid)
         return pid, tid
 
-    def set_thread(self, ids: fp_trace_ids) -> None:
+    def set_thread(self, ids: fp_chrome_ids) -> None:
         """Tell the reader its thread."""
         pid, tid = self._ids(ids)
         self._name_process(ids, pid)
         named = self._of(ids.document).threads
         if (name := self._text_of(ids.tid, tid)) and (pid, tid) not in named:
             named[pid, tid] = b"thread " + name
-        lib.fp_trace_set_thread(ffi.addressof(ids), self._model.thread(pid, tid, self._input(ids)))
+        lib.fp_chrome_set_thread(ffi.addressof(ids), self._model.thread(pid, tid, self._input(ids)))
         self._n_new += 1
 
-    def _input(self, ids: fp_trace_ids) -> int:
+    def _input(self, ids: fp_chrome_ids) -> int:
         """Threads of two documents are distinct."""
         if ids.document not in self._inputs:
             self._inputs[ids.document] = input_ = self._model.input()
             self._documents[input_] = int(ids.document)
         return self._inputs[ids.document]
 
-    def _name_process(self, ids: fp_trace_ids, pid: int) -> None:
+    def _name_process(self, ids: fp_chrome_ids, pid: int) -> None:
         named = self._of(ids.document).processes
         if (name := self._text_of(ids.pid, pid)) and pid not in named:
             named[pid] = name
@@ -114,7 +114,7 @@ class ThreadNames:
             self._lane -= 1
         return self._lane
 
-    def track(self, ids: fp_trace_ids, category: bytes) -> int:
+    def track(self, ids: fp_chrome_ids, category: bytes) -> int:
         """The model's thread for asynchronous calls of a category in a process."""
         pid, tid = self._number(ids.pid), self._unused()
         self._name_process(ids, pid)
@@ -132,7 +132,7 @@ class ThreadNames:
         self._n_new += 1
         return self._model.thread(pid, added, input_)
 
-    def note(self, ids: fp_trace_ids, text: fp_buf) -> None:
+    def note(self, ids: fp_chrome_ids, text: fp_buf) -> None:
         """Record the name from a metadata event."""
         pid, tid = self._ids(ids)
         name, names = bytes(ffi.buffer(text.p, text.n)), self._of(ids.document)

@@ -1,15 +1,15 @@
 #include "core/array.h"
-#include "trace_event/samples_private.h"
+#include "chrome/samples_private.h"
 
-uint32_t fp_trace_samples_frame(struct fp_model *m, uint32_t function, uint32_t line) {
+uint32_t fp_chrome_samples_frame(struct fp_model *m, uint32_t function, uint32_t line) {
     const uint32_t place = fp_model_line(m, function, line, 0, 0);
     return place == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, place);
 }
 
 /* The function of the current frame; 0 for the root node of a profile.  FP_NO_ID when memory ran out. */
-static uint32_t function_of(struct fp_trace_samples_read *r) {
+static uint32_t function_of(struct fp_chrome_samples_read *r) {
     struct fp_model *m = r->model;
-    const struct fp_trace_samples_frame *f = &r->frame;
+    const struct fp_chrome_samples_frame *f = &r->frame;
     size_t n;
     const uint8_t *name = fp_string(&m->strings, f->name, &n);
     if (f->is_call && n == 6 && !memcmp(name, "(root)", 6)) return 0;
@@ -22,20 +22,20 @@ static uint32_t function_of(struct fp_trace_samples_read *r) {
     return fp_model_function(m, object, f->file, called, 0, f->line);
 }
 
-/* Like fp_trace_samples_node, but adds the node.  FP_NO_ID when memory ran out. */
-static uint32_t add_node(struct fp_trace_samples_read *r, uint32_t owner, uint32_t id) {
+/* Like fp_chrome_samples_node, but adds the node.  FP_NO_ID when memory ran out. */
+static uint32_t add_node(struct fp_chrome_samples_read *r, uint32_t owner, uint32_t id) {
     const uint32_t key[2] = {owner + 1, id}, node = fp_table_intern(&r->node_keys, key);
     if (node == FP_NO_ID || fp_array_zeroed(&r->nodes, &r->cap_nodes, (uint64_t)node + 1, sizeof *r->nodes))
         return FP_NO_ID;
     return node;
 }
 
-uint32_t fp_trace_samples_node(const struct fp_trace_samples_read *r, uint32_t owner, uint32_t id) {
+uint32_t fp_chrome_samples_node(const struct fp_chrome_samples_read *r, uint32_t owner, uint32_t id) {
     const uint32_t key[2] = {owner + 1, id}, node = fp_table_find(&r->node_keys, key);
     return node && r->nodes[node].at ? node : 0;
 }
 
-static int define(struct fp_trace_samples_read *r, uint32_t owner, const struct fp_trace_samples_child *child) {
+static int define(struct fp_chrome_samples_read *r, uint32_t owner, const struct fp_chrome_samples_child *child) {
     const uint32_t node = add_node(r, owner, child->id);
     const uint32_t parent = child->parent ? add_node(r, owner, child->parent) : 0;
     if (node == FP_NO_ID || parent == FP_NO_ID) return FP_E_NOMEM;
@@ -47,15 +47,15 @@ static int define(struct fp_trace_samples_read *r, uint32_t owner, const struct 
     return 0;
 }
 
-int fp_trace_samples_end_frame(struct fp_trace_samples_read *r, int in_dictionary, struct fp_err *err) {
-    const struct fp_trace_samples_frame *f = &r->frame;
+int fp_chrome_samples_end_frame(struct fp_chrome_samples_read *r, int in_dictionary, struct fp_err *err) {
+    const struct fp_chrome_samples_frame *f = &r->frame;
     if (!f->id) {
         r->n_children = f->first_child;
-        return fp_trace_samples_broken(r, f->at, "a node has no id", "\"id\"", err);
+        return fp_chrome_samples_broken(r, f->at, "a node has no id", "\"id\"", err);
     }
-    const struct fp_trace_samples_child child = {f->at, f->id, f->parent, function_of(r), f->hits};
+    const struct fp_chrome_samples_child child = {f->at, f->id, f->parent, function_of(r), f->hits};
     if (child.function == FP_NO_ID) return fp_no_memory(err);
-    if (in_dictionary) return define(r, fp_trace_samples_dictionary(r), &child) ? fp_no_memory(err) : FP_DONE;
+    if (in_dictionary) return define(r, fp_chrome_samples_dictionary(r), &child) ? fp_no_memory(err) : FP_DONE;
     /* nested nodes: its children have set the parents of their own children already */
     for (uint32_t i = f->first_child; i < r->n_children; i++)
         if (!r->children[i].parent) r->children[i].parent = f->id;
@@ -65,7 +65,7 @@ int fp_trace_samples_end_frame(struct fp_trace_samples_read *r, int in_dictionar
     return FP_DONE;
 }
 
-int fp_trace_samples_are_of(struct fp_trace_samples_read *r, uint32_t profile) {
+int fp_chrome_samples_are_of(struct fp_chrome_samples_read *r, uint32_t profile) {
     for (uint32_t i = 0; i < r->n_children; i++)
         if (define(r, profile, &r->children[i])) return FP_E_NOMEM;
     r->n_children = 0;
@@ -75,10 +75,10 @@ int fp_trace_samples_are_of(struct fp_trace_samples_read *r, uint32_t profile) {
 /* Makes the stack of a node, after those of its parents.
  *
  *   node 7, parent 5, its parent 2, which has a stack: 7 and 5 enter the chain; then 5 gets its stack, then 7. */
-static int make_stack(struct fp_trace_samples_read *r, uint32_t node, struct fp_err *err) {
+static int make_stack(struct fp_chrome_samples_read *r, uint32_t node, struct fp_err *err) {
     uint32_t n = 0;
     for (uint32_t at = node; at && r->nodes[at].state != 2; at = r->nodes[at].parent) {
-        struct fp_trace_samples_node *const one = &r->nodes[at];
+        struct fp_chrome_samples_node *const one = &r->nodes[at];
         const char *wrong = r->nodes[one->parent].state == 1           ? "a frame is its own caller"
                             : one->parent && !r->nodes[one->parent].at ? "the parent of a frame is not in the file"
                                                                        : NULL;
@@ -87,23 +87,23 @@ static int make_stack(struct fp_trace_samples_read *r, uint32_t node, struct fp_
         one->state = 1;
         if (one->parent == at) wrong = "a frame is its own caller";
         if (!wrong) continue;
-        const int status = fp_trace_samples_broken(r, one->at, wrong, NULL, err);
+        const int status = fp_chrome_samples_broken(r, one->at, wrong, NULL, err);
         if (status) return status;
         one->parent = 0;
     }
     while (n) {
-        struct fp_trace_samples_node *const one = &r->nodes[r->chain[--n]];
+        struct fp_chrome_samples_node *const one = &r->nodes[r->chain[--n]];
         one->stack = r->nodes[one->parent].stack;
         one->state = 2;
         if (!one->function) continue;
-        const uint32_t frame = fp_trace_samples_frame(r->model, one->function, 0);
+        const uint32_t frame = fp_chrome_samples_frame(r->model, one->function, 0);
         one->stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, one->stack, frame);
         if (one->stack == FP_NO_ID) return fp_no_memory(err);
     }
     return FP_DONE;
 }
 
-int fp_trace_samples_make_stacks(struct fp_trace_samples_read *r, struct fp_err *err) {
+int fp_chrome_samples_make_stacks(struct fp_chrome_samples_read *r, struct fp_err *err) {
     /* node 0 means no node; its stack is empty */
     if (fp_array_zeroed(&r->nodes, &r->cap_nodes, 1, sizeof *r->nodes)) return fp_no_memory(err);
     for (uint32_t node = 1; node < r->node_keys.n; node++) {

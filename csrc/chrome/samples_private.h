@@ -1,22 +1,22 @@
-/* trace_event/samples_private.h - shared by the files of the reader of samples.  Private.
+/* chrome/samples_private.h - shared by the files of the reader of samples.  Private.
  *
  *   samples.c       the text and its structure
  *   frames.c        frames and nodes become stacks
  *   sample_rows.c   samples become rows
  */
-#ifndef FP_TRACE_EVENT_SAMPLES_PRIVATE_H
-#define FP_TRACE_EVENT_SAMPLES_PRIVATE_H
+#ifndef FP_CHROME_SAMPLES_PRIVATE_H
+#define FP_CHROME_SAMPLES_PRIVATE_H
 
-#include "trace_event/samples.h"
+#include "chrome/samples.h"
 
 /* Owners of ids: the dictionary of frames of a document, and profiles, by their row. */
-static inline uint32_t fp_trace_samples_dictionary(const struct fp_trace_samples_read *r) {
+static inline uint32_t fp_chrome_samples_dictionary(const struct fp_chrome_samples_read *r) {
     return UINT32_MAX - 1 - r->thread_ids.document;
 }
 
 /* Damaged input: an error or, when lenient, counted. */
-static inline int fp_trace_samples_broken(struct fp_trace_samples_read *r, uint64_t at, const char *what,
-                                          const char *want, struct fp_err *err) {
+static inline int fp_chrome_samples_broken(struct fp_chrome_samples_read *r, uint64_t at, const char *what,
+                                           const char *want, struct fp_err *err) {
     if (r->lenient) {
         r->broken++;
         return FP_DONE;
@@ -28,7 +28,7 @@ static inline int fp_trace_samples_broken(struct fp_trace_samples_read *r, uint6
 
 /* The next token, as fp_json_next.  Each document gets parts of the model: `{}{}{}...` would fill the memory, so there
  * is a limit. */
-static inline int fp_trace_samples_next(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_err *err) {
+static inline int fp_chrome_samples_next(struct fp_chrome_samples_read *r, struct fp_in *in, struct fp_err *err) {
     enum { MOST_DOCUMENTS = 1 << 16 };
     const int status = fp_json_next(&r->json, in, err);
     if (status || r->thread_ids.document < MOST_DOCUMENTS) return status;
@@ -36,27 +36,27 @@ static inline int fp_trace_samples_next(struct fp_trace_samples_read *r, struct 
 }
 
 /* Records the current frame as a node of the current event; an entry of the dictionary becomes a node immediately. */
-int fp_trace_samples_end_frame(struct fp_trace_samples_read *r, int in_dictionary, struct fp_err *err);
+int fp_chrome_samples_end_frame(struct fp_chrome_samples_read *r, int in_dictionary, struct fp_err *err);
 /* Gives frames and nodes their stacks.  FP_DONE or an error. */
-int fp_trace_samples_make_stacks(struct fp_trace_samples_read *r, struct fp_err *err);
+int fp_chrome_samples_make_stacks(struct fp_chrome_samples_read *r, struct fp_err *err);
 /* Adds the nodes of the current event to this profile.  0 or FP_E_NOMEM. */
-int fp_trace_samples_are_of(struct fp_trace_samples_read *r, uint32_t profile);
+int fp_chrome_samples_are_of(struct fp_chrome_samples_read *r, uint32_t profile);
 /* The node with this id of an owner, or 0. */
-uint32_t fp_trace_samples_node(const struct fp_trace_samples_read *r, uint32_t owner, uint32_t id);
+uint32_t fp_chrome_samples_node(const struct fp_chrome_samples_read *r, uint32_t owner, uint32_t id);
 /* The model's frame of a function in a line.  FP_NO_ID when memory ran out. */
-uint32_t fp_trace_samples_frame(struct fp_model *m, uint32_t function, uint32_t line);
+uint32_t fp_chrome_samples_frame(struct fp_model *m, uint32_t function, uint32_t line);
 
 /* The row of a profile in `profiles`.  FP_NO_ID when memory ran out. */
-uint32_t fp_trace_samples_profile(struct fp_trace_samples_read *r);
+uint32_t fp_chrome_samples_profile(struct fp_chrome_samples_read *r);
 /* Adds the rows of V8's samples in the columns.  FP_DONE, FP_FULL, FP_ASK or an error. */
-int fp_trace_samples_of_columns(struct fp_trace_samples_read *r, uint32_t profile, struct fp_batch *out,
-                                struct fp_err *err);
+int fp_chrome_samples_of_columns(struct fp_chrome_samples_read *r, uint32_t profile, struct fp_batch *out,
+                                 struct fp_err *err);
 /* Gives hits of profiles without samples their value type.  0 or FP_E_NOMEM. */
-int fp_trace_samples_plan_hits(struct fp_trace_samples_read *r);
+int fp_chrome_samples_plan_hits(struct fp_chrome_samples_read *r);
 /* Adds the rows of samples still open at the end, and of those hits.  FP_DONE, FP_FULL or an error. */
-int fp_trace_samples_last(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err);
+int fp_chrome_samples_last(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err);
 /* Adds the row of the current sample, which has its own stack; the first pass only records its name.  FP_DONE, FP_FULL,
  * FP_ASK or an error. */
-int fp_trace_samples_of_event(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err);
+int fp_chrome_samples_of_event(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err);
 
 #endif

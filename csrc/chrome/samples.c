@@ -1,9 +1,9 @@
-#include "trace_event/samples.h"
+#include "chrome/samples.h"
 
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "trace_event/samples_private.h"
+#include "chrome/samples_private.h"
 
 /* The kind of a level of the text. */
 enum within {
@@ -106,30 +106,30 @@ static const struct {
     {FRAMES, ANY_KEY, 1, FRAME},
 };
 
-struct fp_trace_samples_read *fp_trace_samples_read_new(struct fp_model *model, int lenient) {
-    struct fp_trace_samples_read *r = calloc(1, sizeof *r);
+struct fp_chrome_samples_read *fp_chrome_samples_read_new(struct fp_model *model, int lenient) {
+    struct fp_chrome_samples_read *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->model = model;
     r->lenient = lenient;
     r->json.loose = 1;
-    int status = fp_trace_ids_init(&r->thread_ids) | fp_strings_init(&r->ids) | fp_table_init(&r->types, 2) |
+    int status = fp_chrome_ids_init(&r->thread_ids) | fp_strings_init(&r->ids) | fp_table_init(&r->types, 2) |
                  fp_table_init(&r->node_keys, 2) | fp_table_init(&r->profile_keys, 3);
-    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) {
-        r->columns[i].values = malloc(FP_SAMPLES_KEPT * sizeof(int64_t));
+    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) {
+        r->columns[i].values = malloc(FP_CHROME_KEPT * sizeof(int64_t));
         status |= !r->columns[i].values;
     }
     if (!status) return r;
-    fp_trace_samples_read_free(r);
+    fp_chrome_samples_read_free(r);
     return NULL;
 }
 
-void fp_trace_samples_read_free(struct fp_trace_samples_read *r) {
+void fp_chrome_samples_read_free(struct fp_chrome_samples_read *r) {
     if (!r) return;
-    fp_trace_ids_clear(&r->thread_ids);
+    fp_chrome_ids_clear(&r->thread_ids);
     fp_buf_free(&r->text);
     fp_buf_free(&r->name);
     fp_buf_free(&r->scratch);
-    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) free(r->columns[i].values);
+    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) free(r->columns[i].values);
     fp_table_clear(&r->types);
     fp_table_clear(&r->node_keys);
     fp_table_clear(&r->profile_keys);
@@ -143,7 +143,7 @@ void fp_trace_samples_read_free(struct fp_trace_samples_read *r) {
 
 /* ---- position ---- */
 
-static uint8_t becomes(const struct fp_trace_samples_read *r, uint8_t within, int is_object) {
+static uint8_t becomes(const struct fp_chrome_samples_read *r, uint8_t within, int is_object) {
     if (!r->json.depth) return is_object ? TOP : EVENTS;
     if (within == SAMPLES && r->json.depth != 2) return NOTHING; /* samples of a profile are not objects */
     for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
@@ -160,19 +160,19 @@ static uint32_t key_of(const struct fp_json *j) {
 }
 
 /* Forgets the nodes and the columns of an event. */
-static void forget(struct fp_trace_samples_read *r) {
+static void forget(struct fp_chrome_samples_read *r) {
     r->n_children = r->n_outer = r->zero_based = r->written = r->loaded = 0;
     r->pos = 0;
-    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].n = 0, r->columns[i].total = 0;
+    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) r->columns[i].n = 0, r->columns[i].total = 0;
 }
 
-static void begin(struct fp_trace_samples_read *r, const struct fp_in *in, uint8_t within) {
+static void begin(struct fp_chrome_samples_read *r, const struct fp_in *in, uint8_t within) {
     const uint64_t at = in->base + in->pos;
     switch (within) {
         case EVENT:
         case SAMPLE:
-            r->event = (struct fp_trace_samples_event){.at = at, .weight = 1};
-            r->thread_ids.pid = r->thread_ids.tid = (struct fp_trace_id){0};
+            r->event = (struct fp_chrome_samples_event){.at = at, .weight = 1};
+            r->thread_ids.pid = r->thread_ids.tid = (struct fp_chrome_id){0};
             r->thread_ids.noted = 0;
             r->name.n = r->text.n = 0;
             break;
@@ -180,7 +180,7 @@ static void begin(struct fp_trace_samples_read *r, const struct fp_in *in, uint8
         case NODE: {
             if (r->within[r->json.depth] == CHILDREN) r->outer[r->n_outer++] = r->frame;
             const uint32_t id = within == FRAME ? r->frame.id : 0; /* the key was the id */
-            r->frame = (struct fp_trace_samples_frame){.at = at, .id = id, .first_child = r->n_children};
+            r->frame = (struct fp_chrome_samples_frame){.at = at, .id = id, .first_child = r->n_children};
             break;
         }
         case CALL: r->frame.is_call = 1; break;
@@ -191,7 +191,7 @@ static void begin(struct fp_trace_samples_read *r, const struct fp_in *in, uint8
 
 /* ---- values ---- */
 
-static int take_text(struct fp_trace_samples_read *r, struct fp_buf *to) {
+static int take_text(struct fp_chrome_samples_read *r, struct fp_buf *to) {
     size_t n;
     if (r->json.token != FP_JSON_STRING) return 0;
     const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
@@ -199,7 +199,7 @@ static int take_text(struct fp_trace_samples_read *r, struct fp_buf *to) {
     return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
 }
 
-static int take_string(struct fp_trace_samples_read *r, struct fp_strings *strings, uint32_t *string) {
+static int take_string(struct fp_chrome_samples_read *r, struct fp_strings *strings, uint32_t *string) {
     size_t n;
     const uint8_t *p = r->json.token == FP_JSON_NUMBER ? r->json.text : fp_json_plain(&r->json, &r->scratch, &n);
     if (r->json.token == FP_JSON_NUMBER) n = r->json.text_n;
@@ -208,16 +208,16 @@ static int take_string(struct fp_trace_samples_read *r, struct fp_strings *strin
 }
 
 /* An id: a number or a string, which are equivalent. */
-static int take_id(struct fp_trace_samples_read *r, uint32_t *id) {
+static int take_id(struct fp_chrome_samples_read *r, uint32_t *id) {
     return r->json.token == FP_JSON_WORD ? 0 : take_string(r, &r->ids, id);
 }
 
-static int take_name(struct fp_trace_samples_read *r, uint32_t *name) {
+static int take_name(struct fp_chrome_samples_read *r, uint32_t *name) {
     return r->json.token == FP_JSON_STRING ? take_string(r, &r->model->strings, name) : 0;
 }
 
 /* Microseconds as nanoseconds, at most 146 years so that differences fit 64 bits. */
-static int take_time(struct fp_trace_samples_read *r, int64_t *ns) {
+static int take_time(struct fp_chrome_samples_read *r, int64_t *ns) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_WORD) return FP_E_MALFORMED;
     size_t n = j->text_n;
@@ -228,7 +228,7 @@ static int take_time(struct fp_trace_samples_read *r, int64_t *ns) {
 
 /* The start or end of a profile in nanoseconds, read as microseconds and as seconds; 0 beyond 146 years.
  * Business Central (AL) counts microseconds since the year 1, which do not fit 64 bits as nanoseconds. */
-static int take_bound(struct fp_trace_samples_read *r, int64_t *ns, int64_t *of_seconds) {
+static int take_bound(struct fp_chrome_samples_read *r, int64_t *ns, int64_t *of_seconds) {
     static const int64_t year_1 = INT64_C(62135596800) * 1000000;
     const struct fp_json *j = &r->json;
     int64_t us;
@@ -244,7 +244,7 @@ static int take_bound(struct fp_trace_samples_read *r, int64_t *ns, int64_t *of_
     return 0;
 }
 
-static int take_weight(struct fp_trace_samples_read *r) {
+static int take_weight(struct fp_chrome_samples_read *r) {
     const struct fp_json *j = &r->json;
     int rounded = 0;
     if (j->token == FP_JSON_WORD) return 0;
@@ -254,7 +254,7 @@ static int take_weight(struct fp_trace_samples_read *r) {
 }
 
 /* A line, counted from `first`; 0: unknown. */
-static int take_line(struct fp_trace_samples_read *r, int64_t first, int64_t *line) {
+static int take_line(struct fp_chrome_samples_read *r, int64_t first, int64_t *line) {
     const struct fp_json *j = &r->json;
     *line = 0;
     if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, line, NULL)) return 0;
@@ -263,43 +263,43 @@ static int take_line(struct fp_trace_samples_read *r, int64_t first, int64_t *li
 }
 
 /* Adds an element to its column.  0, FP_ASK, or an error code with `err` not set. */
-static int take_element(struct fp_trace_samples_read *r, enum fp_trace_samples_column which) {
-    struct fp_trace_samples_values *c = &r->columns[which];
+static int take_element(struct fp_chrome_samples_read *r, enum fp_chrome_samples_column which) {
+    struct fp_chrome_samples_values *c = &r->columns[which];
     uint32_t id = 0;
     int64_t value = 0;
     if (!r->second) {
         c->total++;
         return 0;
     }
-    if (c->n == FP_SAMPLES_KEPT) {
+    if (c->n == FP_CHROME_KEPT) {
         r->column = which;
-        r->request = FP_SAMPLES_SPILL;
+        r->request = FP_CHROME_SPILL;
         return FP_ASK;
     }
-    const int status = which == FP_SAMPLES_NODES    ? take_id(r, &id)
-                       : which == FP_SAMPLES_DELTAS ? take_time(r, &value)
-                                                    : take_line(r, 1, &value);
+    const int status = which == FP_CHROME_NODES    ? take_id(r, &id)
+                       : which == FP_CHROME_DELTAS ? take_time(r, &value)
+                                                   : take_line(r, 1, &value);
     if (status == FP_E_NOMEM || (status && !r->lenient)) return status;
-    c->values[c->n++] = which == FP_SAMPLES_NODES ? id : status ? 0 : value;
+    c->values[c->n++] = which == FP_CHROME_NODES ? id : status ? 0 : value;
     c->total++;
     return status;
 }
 
 /* Adds the next frame of a stack that is written in its event. */
-static int take_frame(struct fp_trace_samples_read *r) {
+static int take_frame(struct fp_chrome_samples_read *r) {
     uint32_t name = 0;
     if (!r->second || r->json.token != FP_JSON_STRING) return 0;
     if (take_name(r, &name)) return FP_E_NOMEM;
     const uint32_t function = fp_model_function(r->model, 0, 0, name, 0, 0);
-    const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_trace_samples_frame(r->model, function, 0);
+    const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_chrome_samples_frame(r->model, function, 0);
     const uint32_t stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, r->event.stack, frame);
     if (stack == FP_NO_ID) return FP_E_NOMEM;
     r->event.stack = stack;
     return 0;
 }
 
-static int take_of_event(struct fp_trace_samples_read *r) {
-    struct fp_trace_samples_event *e = &r->event;
+static int take_of_event(struct fp_chrome_samples_read *r) {
+    struct fp_chrome_samples_event *e = &r->event;
     const struct fp_json *j = &r->json;
     switch (r->key) {
         case K_PH:
@@ -310,8 +310,8 @@ static int take_of_event(struct fp_trace_samples_read *r) {
         case K_TS: e->has_ts = j->token != FP_JSON_WORD; return e->has_ts ? take_time(r, &e->ts) : 0;
         case K_PID:
             if (take_id(r, &e->process)) return FP_E_NOMEM;
-            return fp_trace_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
-        case K_TID: return fp_trace_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
+            return fp_chrome_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
+        case K_TID: return fp_chrome_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
         case K_ID: return take_id(r, &e->id);
         case K_SF: e->has_sf = j->token != FP_JSON_WORD; return take_id(r, &e->sf);
         case K_WEIGHT: return take_weight(r);
@@ -320,8 +320,8 @@ static int take_of_event(struct fp_trace_samples_read *r) {
 }
 
 /* The function of a node, from its own fields or its callFrame. */
-static int take_of_call(struct fp_trace_samples_read *r, int64_t first_line) {
-    struct fp_trace_samples_frame *f = &r->frame;
+static int take_of_call(struct fp_chrome_samples_read *r, int64_t first_line) {
+    struct fp_chrome_samples_frame *f = &r->frame;
     int64_t line;
     if (r->key == K_FUNCTION) {
         f->is_call = 1;
@@ -334,8 +334,8 @@ static int take_of_call(struct fp_trace_samples_read *r, int64_t first_line) {
     return status;
 }
 
-static int take_of_frame(struct fp_trace_samples_read *r, uint8_t within) {
-    struct fp_trace_samples_frame *f = &r->frame;
+static int take_of_frame(struct fp_chrome_samples_read *r, uint8_t within) {
+    struct fp_chrome_samples_frame *f = &r->frame;
     const struct fp_json *j = &r->json;
     if (within == CALL) return take_of_call(r, 0);
     if (within == NODE && r->key == K_LINE &&
@@ -350,8 +350,8 @@ static int take_of_frame(struct fp_trace_samples_read *r, uint8_t within) {
     return r->key == K_CATEGORY ? take_name(r, &f->object) : 0;
 }
 
-static int take_child(struct fp_trace_samples_read *r) {
-    struct fp_trace_samples_child child = {0};
+static int take_child(struct fp_chrome_samples_read *r) {
+    struct fp_chrome_samples_child child = {0};
     if (take_id(r, &child.id) ||
         fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children))
         return FP_E_NOMEM;
@@ -360,8 +360,8 @@ static int take_child(struct fp_trace_samples_read *r) {
 }
 
 /* Stores a text, number or word.  0, FP_ASK, or an error code with `err` not set. */
-static int take_value(struct fp_trace_samples_read *r, uint8_t within) {
-    struct fp_trace_samples_event *e = &r->event;
+static int take_value(struct fp_chrome_samples_read *r, uint8_t within) {
+    struct fp_chrome_samples_event *e = &r->event;
     switch (within) {
         case EVENT:
         case SAMPLE: return take_of_event(r);
@@ -378,10 +378,10 @@ static int take_value(struct fp_trace_samples_read *r, uint8_t within) {
         case CALL:
         case FRAME: return r->second ? 0 : take_of_frame(r, within);
         case CHILDREN: return r->second ? 0 : take_child(r);
-        case SAMPLES: return take_element(r, FP_SAMPLES_NODES);
-        case TIMES: e->is_absolute = 1; return take_element(r, FP_SAMPLES_DELTAS);
-        case DELTAS: return take_element(r, FP_SAMPLES_DELTAS);
-        case LINES: return take_element(r, FP_SAMPLES_LINES);
+        case SAMPLES: return take_element(r, FP_CHROME_NODES);
+        case TIMES: e->is_absolute = 1; return take_element(r, FP_CHROME_DELTAS);
+        case DELTAS: return take_element(r, FP_CHROME_DELTAS);
+        case LINES: return take_element(r, FP_CHROME_LINES);
         case STACK: return take_frame(r);
         default: return 0;
     }
@@ -389,23 +389,23 @@ static int take_value(struct fp_trace_samples_read *r, uint8_t within) {
 
 /* ---- ends of objects and arrays ---- */
 
-static int is_named(const struct fp_trace_samples_read *r, const char *name) {
+static int is_named(const struct fp_chrome_samples_read *r, const char *name) {
     return r->name.n == strlen(name) && !memcmp(r->name.p, name, r->name.n);
 }
 
 /* Ends an event of a V8 profile, or a whole .cpuprofile.  Chunks lack the sampled thread, because another thread
  * writes them. */
-static int end_of_profile(struct fp_trace_samples_read *r, int has_thread, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_trace_samples_event *e = &r->event;
-    const uint32_t row = fp_trace_samples_profile(r);
+static int end_of_profile(struct fp_chrome_samples_read *r, int has_thread, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_chrome_samples_event *e = &r->event;
+    const uint32_t row = fp_chrome_samples_profile(r);
     if (row == FP_NO_ID) return fp_no_memory(err);
-    if (r->second) return fp_trace_samples_of_columns(r, row, out, err);
-    struct fp_trace_samples_profile *p = &r->profiles[row];
-    r->n_sampled += !p->n_samples && r->columns[FP_SAMPLES_NODES].total;
-    p->n_samples += r->columns[FP_SAMPLES_NODES].total;
+    if (r->second) return fp_chrome_samples_of_columns(r, row, out, err);
+    struct fp_chrome_samples_profile *p = &r->profiles[row];
+    r->n_sampled += !p->n_samples && r->columns[FP_CHROME_NODES].total;
+    p->n_samples += r->columns[FP_CHROME_NODES].total;
     if (has_thread) {
-        const int status = fp_trace_thread_of(&r->thread_ids, &p->thread);
-        if (status == FP_ASK) r->request = FP_SAMPLES_THREAD;
+        const int status = fp_chrome_thread_of(&r->thread_ids, &p->thread);
+        if (status == FP_ASK) r->request = FP_CHROME_THREAD;
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
     }
@@ -414,38 +414,38 @@ static int end_of_profile(struct fp_trace_samples_read *r, int has_thread, struc
     else if (has_thread)
         p->start = e->ts;
     if (e->end > 0) p->end = e->has_head ? e->old_end : e->end;
-    return fp_trace_samples_are_of(r, row) ? fp_no_memory(err) : FP_DONE;
+    return fp_chrome_samples_are_of(r, row) ? fp_no_memory(err) : FP_DONE;
 }
 
-static int end_of_event(struct fp_trace_samples_read *r, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_trace_samples_event *e = &r->event;
+static int end_of_event(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_chrome_samples_event *e = &r->event;
     if (e->ph == 'M') {
-        fp_trace_meta(&r->thread_ids, &r->name);
+        fp_chrome_meta(&r->thread_ids, &r->name);
         if (r->second || !r->thread_ids.meta || !r->text.n || r->thread_ids.noted) return FP_DONE;
-        r->request = FP_SAMPLES_NAME;
+        r->request = FP_CHROME_NAME;
         return FP_ASK;
     }
     const int whole = is_named(r, "CpuProfile") || is_named(r, "Profile");
     if ((e->ph == 'P' || e->ph == 'I') && (whole || is_named(r, "ProfileChunk")))
         return end_of_profile(r, whole, out, err);
-    if (e->ph == 'P') return fp_trace_samples_of_event(r, out, err);
+    if (e->ph == 'P') return fp_chrome_samples_of_event(r, out, err);
     r->others += e->keys && r->second;
     return FP_DONE;
 }
 
 /* An object ends. */
-static int end(struct fp_trace_samples_read *r, uint8_t within, struct fp_batch *out, struct fp_err *err) {
+static int end(struct fp_chrome_samples_read *r, uint8_t within, struct fp_batch *out, struct fp_err *err) {
     switch (within) {
         case EVENT: return end_of_event(r, out, err);
-        case SAMPLE: return fp_trace_samples_of_event(r, out, err);
+        case SAMPLE: return fp_chrome_samples_of_event(r, out, err);
         case FRAME:
         case NODE: {
-            const int status = r->second ? FP_DONE : fp_trace_samples_end_frame(r, within == FRAME, err);
+            const int status = r->second ? FP_DONE : fp_chrome_samples_end_frame(r, within == FRAME, err);
             if (r->within[r->json.depth - 1] == CHILDREN) r->frame = r->outer[--r->n_outer];
             return status;
         }
         case TOP:
-            if (!r->n_children && !r->columns[FP_SAMPLES_NODES].total) return FP_DONE;
+            if (!r->n_children && !r->columns[FP_CHROME_NODES].total) return FP_DONE;
             return end_of_profile(r, 0, out, err);
         default: return FP_DONE;
     }
@@ -455,21 +455,21 @@ static int end(struct fp_trace_samples_read *r, uint8_t within, struct fp_batch 
 
 /* Some writers write the timeDeltas of a chunk twice, in its data and in its cpuProfile.  Those in data are used.
  * FP_ASK if deltas of the cpuProfile were spilled and must be dropped. */
-static int choose_deltas(struct fp_trace_samples_read *r, uint8_t within, uint8_t *next) {
-    struct fp_trace_samples_values *c = &r->columns[FP_SAMPLES_DELTAS];
+static int choose_deltas(struct fp_chrome_samples_read *r, uint8_t within, uint8_t *next) {
+    struct fp_chrome_samples_values *c = &r->columns[FP_CHROME_DELTAS];
     if (within == PROFILE && r->event.has_deltas) *next = NOTHING;
     if (within != DATA) return FP_DONE;
     const int written = r->second && c->total > c->n;
     r->event.has_deltas = 1;
     c->n = 0;
     c->total = 0;
-    r->column = FP_SAMPLES_DELTAS;
-    r->request = FP_SAMPLES_DROP;
+    r->column = FP_CHROME_DELTAS;
+    r->request = FP_CHROME_DROP;
     return written ? FP_ASK : FP_DONE;
 }
 
 /* Whether the text ends within its events.  Then the writer was killed; the format allows an array without its end. */
-static int ends_in_events(struct fp_trace_samples_read *r) {
+static int ends_in_events(struct fp_chrome_samples_read *r) {
     const struct fp_json *j = &r->json;
     const int in_array = j->depth && r->within[1] == EVENTS;
     if (!in_array && !(j->depth > 1 && r->within[2] == EVENTS)) return 0;
@@ -478,7 +478,7 @@ static int ends_in_events(struct fp_trace_samples_read *r) {
     return 1;
 }
 
-static int token(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+static int token(struct fp_chrome_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const uint8_t within = r->within[j->depth];
     int status = FP_DONE;
@@ -524,7 +524,7 @@ static int token(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_ba
 }
 
 /* Another value follows: a document, or only text. */
-static int continues(struct fp_trace_samples_read *r, const struct fp_in *in) {
+static int continues(struct fp_chrome_samples_read *r, const struct fp_in *in) {
     struct fp_json *j = &r->json;
     if (j->rest != 2 || !(in->p[in->pos] == '{' || in->p[in->pos] == '[')) return 0;
     r->after = 1;
@@ -534,7 +534,7 @@ static int continues(struct fp_trace_samples_read *r, const struct fp_in *in) {
 
 /* A token after a document.  Whether it is one of another document: a key in an object, an object in an array, or the
  * end of either.  Other text is skipped. */
-static int begins_document(struct fp_trace_samples_read *r, struct fp_in *in) {
+static int begins_document(struct fp_chrome_samples_read *r, struct fp_in *in) {
     struct fp_json *j = &r->json;
     if (!j->depth && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
         r->within[1] = becomes(r, NOTHING, j->token == FP_JSON_OBJECT);
@@ -548,29 +548,30 @@ static int begins_document(struct fp_trace_samples_read *r, struct fp_in *in) {
     }
     r->after = 0;
     r->thread_ids.document++;
-    r->event = (struct fp_trace_samples_event){0};
+    r->event = (struct fp_chrome_samples_event){0};
     forget(r);
     return 1;
 }
 
-int fp_trace_samples_again(struct fp_trace_samples_read *r, struct fp_err *err) {
+int fp_chrome_samples_again(struct fp_chrome_samples_read *r, struct fp_err *err) {
     r->second = 1;
     r->over = r->after = 0;
     r->json = (struct fp_json){.loose = 1};
-    r->event = (struct fp_trace_samples_event){0};
+    r->event = (struct fp_chrome_samples_event){0};
     r->thread_ids.document = 0;
     forget(r);
-    const int status = fp_trace_samples_make_stacks(r, err);
+    const int status = fp_chrome_samples_make_stacks(r, err);
     if (status) return status;
     for (uint32_t i = 0; i < r->profile_keys.n && i < r->cap_profiles; i++)
         r->profiles[i].clock = r->profiles[i].shown = r->profiles[i].start;
-    return fp_trace_samples_plan_hits(r) ? fp_no_memory(err) : FP_DONE;
+    return fp_chrome_samples_plan_hits(r) ? fp_no_memory(err) : FP_DONE;
 }
 
-int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_chrome_samples_feed(struct fp_chrome_samples_read *r, struct fp_in *in, struct fp_batch *out,
+                           struct fp_err *err) {
     struct fp_json *j = &r->json;
     while (!r->over) {
-        int status = fp_trace_samples_next(r, in, err);
+        int status = fp_chrome_samples_next(r, in, err);
         if (status == FP_MORE) return status;
         if (status < 0 && r->after) {
             r->over = 1;
@@ -595,5 +596,5 @@ int fp_trace_samples_feed(struct fp_trace_samples_read *r, struct fp_in *in, str
     }
     in->pos = in->n;
     if (!in->eof) return FP_MORE;
-    return r->second ? fp_trace_samples_last(r, out, err) : FP_DONE;
+    return r->second ? fp_chrome_samples_last(r, out, err) : FP_DONE;
 }
