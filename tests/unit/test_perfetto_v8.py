@@ -17,7 +17,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.source import Source
 from fastprof.formats.perfetto.read import reader
-from tests.support.paths import SHARED
+from tests.support.paths import needs_shared, shared_data
 from tests.support.perfettotrace import CLEARED, message, packet, thread
 
 CALL = {"scriptId": 1, "url": "a.js", "lineNumber": 4}
@@ -128,12 +128,11 @@ def view(data: bytes) -> str:
         return reader(source, Model(), Options(), Log()).view
 
 
-@pytest.mark.skipif(SHARED is None, reason="recordings of Chromium are not in the repository")
+@needs_shared
 def test_a_recording_of_chromium() -> None:
     """Sums by stack are those of an independent reader."""
-    assert SHARED is not None
     name = "real-chromium-v8-samples.pftrace.gz"
-    folder = SHARED / "data" / "perfetto" / "read"
+    folder = shared_data("perfetto", "read")
     found = Counter[tuple[str, ...]]()
     for (pid, tid, _, samples, time, *names), n in rows(gzip.decompress((folder / name).read_bytes())).items():
         found[str(pid), str(tid), "samples", ";".join(names)] += samples * n
