@@ -78,6 +78,6 @@ def near_numbers(n: int) -> list[int]:
 def near_strings(n: int) -> list[bytes]:
     """The first eight of 32 bytes make one factor 0, and the last sixteen are equal: so is the hash.
 
-    Both sums of fp_hash_bytes begin with the length, and this is too short for the second.
+    The sum of fp_hash_bytes begins with the length, and this is too short for a second one.
     """
-    return [(FIRST ^ 32 ^ 32 << 1).to_bytes(8, "little") + b"%08xsixteen bytes .." % i for i in range(n)]
+    return [(FIRST ^ 32).to_bytes(8, "little") + b"%08xsixteen bytes .." % i for i in range(n)]
