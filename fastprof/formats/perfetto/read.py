@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from json import dumps
 
@@ -82,7 +83,9 @@ _LOST = {
     "incomplete-heap-dumps": lib.FP_PERFETTO_N_HEAP_PROBLEMS,
     "unknown-names": lib.FP_PERFETTO_N_NAMELESS,
 }
-_PACKET = b'\n{"packet":'
+_PACKET = re.compile(rb'\n\{"packet":(\d{1,19}),')  # the beginning of an event in the text of V8's samples
+_LONGEST = 32  # bytes of that
+_BLOCK = 1 << 20
 _HEAP_TYPES = [
     ValueType(f"{what}_{name}", unit)
     for what in ("alloc", "freed", "inuse")
@@ -172,9 +175,11 @@ class V8Reader(SamplesReader):
         trace.extract(text)
         text.append(memoryview(b"".join(self._names())))
         text.append(memoryview(b"]"))
-        with Source(text.file(), source.name, temporary=True) as self.source:
-            yield from super().ranges()
-        self.source = source
+        try:
+            with Source(text.file(), source.name, temporary=True) as self.source:
+                yield from super().ranges()
+        finally:
+            self.source = source
 
     def _names(self) -> Iterable[bytes]:
         """The names of processes and threads, as events."""
@@ -184,12 +189,16 @@ class V8Reader(SamplesReader):
             yield b"\n" + dumps(event).encode() + b","
 
     def locate(self, err: fp_err) -> None:
-        """Set the offset to that of the packet."""
-        end = err.offset + len(_PACKET)
-        text = bytearray(min(end + 20, self._text.nbytes))  # with the digits of a number
-        self._text.read(0, memoryview(text))
-        at = text.rfind(_PACKET, 0, end)
-        err.offset = int(bytes(text[at:]).removeprefix(_PACKET).partition(b",")[0]) if at >= 0 else 0
+        """Set the offset to that of the packet: the last one before it in the text, which may be long."""
+        at, size = int(err.offset), self._trace.source.size or 0
+        err.offset, end = 0, min(at + _LONGEST, self._text.nbytes)
+        while end > 0 and not err.offset:
+            first = max(0, end - _BLOCK)
+            text = bytearray(end - first)
+            self._text.read(first, memoryview(text))
+            begun = [int(found[1]) for found in _PACKET.finditer(text) if first + found.start() <= at]
+            err.offset = next((n for n in reversed(begun) if n <= size), 0)  # JSON of the trace may imitate it
+            end = first and first + _LONGEST  # the blocks overlap
 
     def finish(self) -> None:
         super().finish()
