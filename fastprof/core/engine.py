@@ -290,6 +290,7 @@ class Holds(NamedTuple):
     table: bool = False  # accepts rows of a table (bridges/rows/as_table.py), not batches
     columns: frozenset[str] = frozenset()  # of a table: names of columns that the path of the file gives
     scan: Scan = Scan()  # of a table
+    all_tables: bool = False  # of a table: its reader can read the other tables of the profile
     unmerged: bool = False  # accepts the rows of several inputs without merging them into one part
     # With values=False, how well a value type fits the single column: 0 is best, None: it does not fit.
     rank: Callable[[ValueType], int | None] = lambda value_type: 0

@@ -41,10 +41,6 @@ class Counts(Mapping[str, int]):
         """Remove the entries with this code."""
         self._counts = Counter({key: n for key, n in self._counts.items() if key[0].code != code})
 
-    def drop_entry(self, entry: Entry) -> None:
-        """Remove an entry, but not others with its code."""
-        self._counts = Counter({key: n for key, n in self._counts.items() if key[0] != entry})
-
     def counted(self) -> Iterator[tuple[Entry, Values, int]]:
         yield from ((entry, values, n) for (entry, values), n in self._counts.items())
 

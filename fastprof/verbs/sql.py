@@ -233,10 +233,6 @@ class Answer:
             log.take(profile.log)
         if self._together is not None:
             log.take(self._together.log)
-        from fastprof.bridges.rows.as_table import IN_OTHER_TABLES
-
-        for entry in IN_OTHER_TABLES:  # a query can ask for these
-            log.not_representable.drop_entry(entry)
         return log
 
     def __enter__(self) -> Answer:

@@ -72,6 +72,14 @@ def test_rows_of_other_tables_are_not_missing(table: str, tmp_path: Path) -> Non
     assert {"frames", "samples"} & {*done.not_representable}
 
 
+def test_cpus_are_in_another_table(tmp_path: Path) -> None:
+    """The calls of a timeline lack them, its events have them."""
+    with fastprof.sql(POOL, "select sum(self) from spans") as answer:
+        assert list(answer.rows()) != [(0,)]
+        assert "cpus" not in answer.log.not_representable
+    assert "cpus" in fastprof.convert(POOL, tmp_path / "t.parquet", table="spans").not_representable
+
+
 def test_several_profiles() -> None:
     with fastprof.sql(
         [POOL, CFI, LABELS], "select (select count(*) from p1.spans), (select count(*) from P2.graph)"

@@ -153,10 +153,6 @@ def _room(array: Pointer[int], type_: str, used: int, need: int) -> Pointer[int]
     return larger
 
 
-# What one table lacks and another has.
-IN_OTHER_TABLES = [REPORTED["events"], REPORTED["frames"], REPORTED["samples"]]
-
-
 class _Table:
     """Makes the rows of one table."""
 
@@ -164,6 +160,7 @@ class _Table:
         self.name = name
         self.scan = holds.scan
         self._elsewhere = {column.casefold() for column in holds.columns}
+        self._is_alone = not holds.all_tables
         self._model, self._log = model, log
         self.time_unit = b"ns"
         self._layout = [*LAYOUTS[name]]
@@ -248,18 +245,22 @@ class _Table:
         if self._rows.n or not self._given:
             yield self._full()
         c, log = self.c, self._log
-        if self.name == "spans":
-            log.count(REPORTED["events"], c.events)
-        else:
-            log.count(REPORTED["payloads"], c.events)
         log.count(REPORTED["call-arguments"], c.arguments)
         log.count(REPORTED["replaced-bytes"], c.replaced)
         log.count(REPORTED["jumps"], c.jumps)
-        if self.name == "samples":
-            frames = self._model.count("frames") - 1
-            log.count(REPORTED["frames"], frames)
+        if self.name != "spans":
+            log.count(REPORTED["payloads"], c.events)
+        if self._is_alone:
+            self._count_other_tables()
+
+    def _count_other_tables(self) -> None:
+        """Count what this table lacks and another has."""
+        if self.name == "spans":
+            self._log.count(REPORTED["events"], self.c.events)
+        elif self.name == "samples":
+            self._log.count(REPORTED["frames"], self._model.count("frames") - 1)
         elif self.name == "frames":
-            log.count(REPORTED["samples"], self._samples)
+            self._log.count(REPORTED["samples"], self._samples)
 
     def _full(self) -> Rows:
         self._given += 1
@@ -402,7 +403,8 @@ def of_timeline(
         on_cpus += lib.fp_unrepresentable_cpus(batch.c) if spans else 0
         yield from table.put(batch)
     yield from table.end()
-    log.count(REPORTED["cpus"], on_cpus)
+    if not holds.all_tables:
+        log.count(REPORTED["cpus"], on_cpus)
     if not spans:
         clocks.log_to(log)
 
