@@ -290,10 +290,10 @@ struct fp_jfr_op {
 
 struct fp_jfr_pool;
 
-/* The varints of a field among those of an event: `from` is 1 << n for the n-th, `to` that of the next one.  If both
- * are the same, there is no such field. */
-struct fp_jfr_bits {
-    uint64_t from, to;
+/* Varints of an event, counted from 0: those of a field or of several.  If both are the same, there is no such field.
+ */
+struct fp_jfr_varints {
+    uint32_t from, to;
 };
 
 enum { FP_JFR_KEYS = 4 };
@@ -301,13 +301,13 @@ enum { FP_JFR_KEYS = 4 };
 /* The varints of a usual event with nothing else.  The first one is its time; those of its stack, thread, state and
  * class follow each other:
  *
- *   a0 8d 06 | 07 | ac 02 | 05 | 18      keys 2 to 16, value 16 to 32, end 32
+ *   a0 8d 06 | 07 | ac 02 | 05 | 18      keys 1 to 4, value 4 to 5
  */
 struct fp_jfr_shape {
-    struct fp_jfr_bits keys, value, key[FP_JFR_KEYS]; /* `key`: thread, stack, state, class */
-    uint64_t end;
-    uint32_t n;                      /* varints; 0: events are not like that */
-    uint32_t has_value, unused_bits; /* of the value, of 64 */
+    struct fp_jfr_varints keys, value, key[FP_JFR_KEYS]; /* `key`: thread, stack, state, class */
+    uint32_t n;                                          /* varints; 0: events are not like that */
+    uint32_t has_value, unused_bits;                     /* of the value, of 64 */
+    uint32_t number;                                     /* of this type in this chunk */
 };
 
 struct fp_jfr_program {

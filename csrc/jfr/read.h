@@ -207,10 +207,13 @@ struct fp_jfr_reader {
     uint32_t next_stack;     /* the string after that of the last constant */
     uint32_t *known_methods; /* of these stacks: rows */
     uint32_t n_known_methods, cap_known_methods;
-    struct fp_jfr_context *contexts;  /* the last ones */
-    struct fp_jfr_brief *briefs;      /* of samples that wait */
-    struct fp_jfr_summed *summed;     /* rows of the batch, by the bytes of their events */
-    uint32_t generation;              /* of rows that can be found there */
+    struct fp_jfr_context *contexts; /* the last ones */
+    struct fp_jfr_brief *briefs;     /* of samples that wait */
+    struct fp_jfr_layout *layouts;   /* of usual events */
+    uint32_t n_shapes;               /* so far, of types in chunks */
+    void *summed_memory;
+    struct fp_jfr_summed *summed;     /* rows of the batch, by the bytes of their events; in `summed_memory` */
+    int32_t is_summing;               /* some can be found there */
     uint32_t n_tried, n_found;        /* events looked up there */
     uint64_t sure_ticks;              /* this many ticks from the chunk's start on have times */
     uint64_t first_ticks, last_ticks; /* of samples added to rows */

@@ -265,7 +265,8 @@ int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
     if (!out->n || !r->sure_ticks) fp_jfr_begin_sums(r);
     out->is_summed = r->is_summed;
     const int status = feed(r, in, out, err);
-    fp_jfr_end_sums(r, out);
+    fp_jfr_end_sums(r);
+    if (status != FP_MORE) fp_jfr_write_sums(r, out);
     return status;
 }
 

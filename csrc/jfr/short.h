@@ -22,42 +22,53 @@ enum { FP_JFR_BRIEF = 32, FP_JFR_READ = FP_JFR_BRIEF + 16 }; /* bytes of a short
 struct fp_jfr_with {
     uint64_t (*join)(uint64_t);             /* the groups of 7 bits */
     uint32_t (*stops)(const uint8_t *);     /* bit i: byte i ends a varint */
-    uint32_t (*nth)(uint64_t, uint64_t);    /* the place of one of the bits that are set: see nth_of */
     uint64_t (*lowest)(uint64_t, uint32_t); /* the lowest n bits; all if n is 64 or more */
 };
+
+/* Where the fields of short events are that have equal lengths, so that their varints end at the same bytes. */
+struct fp_jfr_layout {
+    uint64_t of; /* the shape's number << 32 | the ends of the varints, as in fp_jfr_with */
+    /* the first byte in the body, from which a field has n bits; the time begins the body */
+    uint8_t n_time, keys, n_low, n_high, stack, n_stack, value, n_value;
+};
+enum { FP_JFR_LAYOUTS = 1 << 8 };
+
+static inline struct fp_jfr_layout *fp_jfr_layout_at(const struct fp_jfr_reader *r, uint64_t of) {
+    return &r->layouts[of * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+}
 
 /* A short event. */
 struct fp_jfr_short {
     const uint8_t *body;
-    uint64_t size, begins; /* `size`: with the head; `begins`, bit i: a varint begins in byte i of the body */
+    uint64_t size; /* with the head */
+    struct fp_jfr_layout at;
 };
 
-/* The type of the last event; most are of the same. */
+/* The type of the last event; most are of the same.  The head of an event of this type, as 8 bytes of the file:
+ *
+ *   94 80 80 00 | ce 02      the size is 20, in 4 bytes, the type 334: `mask` is ff ff 80 80 80 80, `head` 02 ce 00 80
+ * 80 80
+ */
 struct fp_jfr_last {
-    uint64_t id;
+    uint64_t mask, head, size; /* `size`: the groups of 7 bits that are its size */
+    uint64_t of;               /* of its layouts */
+    uint64_t high;             /* in struct fp_jfr_summed */
+    uint32_t n_head;           /* bytes */
     uint32_t type, stack_type;
     const struct fp_jfr_shape *shape;
     const struct fp_jfr_pool *stacks; /* NULL: none */
     uint64_t rows;                    /* the chunk and the type */
 };
 
-/* The shape of no event: there is no such bit. */
-static const struct fp_jfr_shape fp_jfr_no_shape = {.end = UINT64_C(1) << 63};
+/* No type: nothing has this head. */
+static const struct fp_jfr_last fp_jfr_no_type = {.head = 1};
 
-/* Looks up the type of an event.  0 if such events have no shape. */
-static __attribute__((noinline)) int fp_jfr_of_shape(struct fp_jfr_reader *r, uint64_t id, struct fp_jfr_last *last) {
-    const uint32_t type = id > 1 ? fp_jfr_find_type(r, id) : 0;
-    const struct fp_jfr_program *program = type && r->types[type].is_row ? fp_jfr_prepared_of(r, type) : NULL;
-    *last = (struct fp_jfr_last){.shape = &fp_jfr_no_shape};
-    if (!program || !program->shape.n) return 0;
-    *last = (struct fp_jfr_last){.id = id,
-                                 .type = type,
-                                 .stack_type = fp_jfr_slots_of(r, program)[FP_JFR_EVENT_STACK].type,
-                                 .shape = &program->shape,
-                                 .stacks = program->stacks,
-                                 .rows = (uint64_t)r->epoch << 32 | type};
-    return 1;
-}
+/* The type and the head of the event at p.  0 if such events have no shape. */
+int fp_jfr_of_shape(struct fp_jfr_reader *r, const uint8_t *p, struct fp_jfr_last *last);
+
+/* Where the fields are of events that have `left` bytes in all, and whose varints end at `stops`.  NULL: they are not
+ * short, or a varint may have 9 bytes. */
+const struct fp_jfr_layout *fp_jfr_new_layout(struct fp_jfr_reader *r, const struct fp_jfr_last *last, uint32_t stops);
 
 /* Up to here, an event can be decoded; the last one before it may end after it.  NULL: nowhere. */
 static inline const uint8_t *fp_jfr_short_end(const uint8_t *p, const uint8_t *end, const uint8_t *readable) {
@@ -67,41 +78,36 @@ static inline const uint8_t *fp_jfr_short_end(const uint8_t *p, const uint8_t *e
     return left - HEAD < there - HEAD - FP_JFR_READ ? end - HEAD : readable - HEAD - FP_JFR_READ;
 }
 
-/* Finds the varints of the event at p, up to fp_jfr_short_end.  0 if it is not short, or a varint may have 9 bytes. */
+/* Finds the fields of the event at p, up to fp_jfr_short_end.  0 if it is not short, or a varint may have 9 bytes. */
 FP_INLINE int fp_jfr_short_at(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
                               const uint8_t *end, struct fp_jfr_last *last, struct fp_jfr_short *found) {
-    uint64_t id;
-    const uint8_t *body = found->body = fp_jfr_short_of_9(fp_jfr_short_of_9(p, &found->size), &id);
-    if (FP_UNLIKELY(found->size > (uint64_t)(end - p))) return 0;
-    if (FP_UNLIKELY(id != last->id) && !fp_jfr_of_shape(r, id, last)) return 0;
-    const uint32_t stops = with.stops(body);
-    found->begins = (uint64_t)stops << 1 | 1;
-    const uint32_t n = with.nth(found->begins, last->shape->end);
-    if (FP_UNLIKELY(n >= FP_JFR_BRIEF || (int64_t)n > (int64_t)found->size - (body - p))) return 0;
-    uint32_t open = (uint32_t)with.lowest(~stops, n);
-    open &= open >> 1;
-    open &= open >> 2;
-    return !(open & open >> 4); /* 8 in a row */
+    if (FP_UNLIKELY((fp_u64(p) & last->mask) != last->head) && !fp_jfr_of_shape(r, p, last)) return 0;
+    found->size = with.join(fp_u64(p) & last->size);
+    found->body = p + last->n_head;
+    const uint64_t left = found->size - last->n_head;
+    if (FP_UNLIKELY(left >= FP_JFR_BRIEF || found->size > (uint64_t)(end - p))) return 0;
+    const uint32_t stops = with.stops(found->body) & ((UINT32_C(1) << left) - 1);
+    const uint64_t of = last->of | stops;
+    const struct fp_jfr_layout *at = fp_jfr_layout_at(r, of);
+    if (FP_UNLIKELY(at->of != of) && !(at = fp_jfr_new_layout(r, last, stops))) return 0;
+    found->at = *at;
+    return 1;
 }
 
-/* The varint from one byte to another, up to 8 bytes. */
-FP_INLINE uint64_t fp_jfr_between(const struct fp_jfr_with with, const uint8_t *body, uint32_t from, uint32_t to) {
-    return with.join(with.lowest(fp_u64(body + from), 8 * (to - from)));
-}
-
-FP_INLINE uint64_t fp_jfr_field_of(const struct fp_jfr_with with, const struct fp_jfr_short *event,
-                                   struct fp_jfr_bits field) {
-    return fp_jfr_between(with, event->body, with.nth(event->begins, field.from), with.nth(event->begins, field.to));
+/* The varint of n bits, up to 64, from a byte on. */
+FP_INLINE uint64_t fp_jfr_field_at(const struct fp_jfr_with with, const uint8_t *p, uint32_t n) {
+    return with.join(with.lowest(fp_u64(p), n));
 }
 
 FP_INLINE uint64_t fp_jfr_ticks_of(const struct fp_jfr_with with, const struct fp_jfr_short *event) {
-    return fp_jfr_between(with, event->body, 0, with.nth(event->begins, 2));
+    return fp_jfr_field_at(with, event->body, event->at.n_time);
 }
 
 /* Its second value. */
 FP_INLINE int64_t fp_jfr_value_of(const struct fp_jfr_with with, const struct fp_jfr_short *event,
                                   const struct fp_jfr_shape *shape) {
-    return (int64_t)(fp_jfr_field_of(with, event, shape->value) << shape->unused_bits) >> shape->unused_bits;
+    const uint64_t value = fp_jfr_field_at(with, event->body + event->at.value, event->at.n_value);
+    return (int64_t)(value << shape->unused_bits) >> shape->unused_bits;
 }
 
 #endif

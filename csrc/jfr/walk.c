@@ -3,6 +3,7 @@
 
 #include "core/memory.h"
 #include "jfr/held.h"
+#include "jfr/short.h"
 #include "jfr/sums.h"
 
 enum { LEAST_CHUNK_HEAD = 8 };
@@ -21,7 +22,7 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     r->sleeping = fp_strings_intern(&model->strings, "STATE_SLEEPING", 14);
     r->contexts = calloc(FP_JFR_CONTEXTS, sizeof *r->contexts);
     r->briefs = calloc(FP_JFR_BRIEFS, sizeof *r->briefs);
-    r->summed = fp_zeroed(FP_JFR_SUMMED * sizeof *r->summed);
+    r->layouts = calloc(FP_JFR_LAYOUTS, sizeof *r->layouts);
     r->counts.first_time = UINT64_MAX;
     r->cache = fp_zeroed(FP_JFR_CACHE * sizeof *r->cache);
     int failed = fp_strings_init(&r->names) | fp_strings_init(&r->counted) | fp_strings_init(&r->reported) |
@@ -30,7 +31,8 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
               fp_table_init(&r->leaves, 2);
     failed |=
         r->thread_key == FP_NO_ID || r->class_key == FP_NO_ID || r->state_key == FP_NO_ID || r->sleeping == FP_NO_ID;
-    if (failed || !r->cache || !r->contexts || !r->briefs || !r->summed) {
+    failed |= fp_jfr_new_sums(r);
+    if (failed || !r->cache || !r->contexts || !r->briefs || !r->layouts) {
         fp_jfr_reader_free(r);
         return NULL;
     }
@@ -79,7 +81,8 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     free(r->known_methods);
     free(r->contexts);
     free(r->briefs);
-    fp_release(r->summed, r->summed ? FP_JFR_SUMMED * sizeof *r->summed : 0);
+    free(r->layouts);
+    free(r->summed_memory);
     free(r->slots);
     free(r->leaf_of);
     free(r);
