@@ -71,7 +71,7 @@ def gperftools(n: int) -> Dump:
     return dump
 
 
-def callgrind(functions: int, *, missing: float = 0) -> Dump:
+def callgrind(functions: int, *, missing: float = 0, changed: bool = True) -> Dump:
     choose = random.Random(3)
     costs = [(f"fn_{i}", [(line, choose.randrange(1, 10**6)) for line in range(1, 6)]) for i in range(functions)]
 
@@ -81,7 +81,7 @@ def callgrind(functions: int, *, missing: float = 0) -> Dump:
             lines.append(f"fn={name}")
             for line, cost in rows:
                 if missing and own.random() >= missing:
-                    lines.append(f"{line} {noisy(own, cost)}")
+                    lines.append(f"{line} {noisy(own, cost) if changed else cost}")
                 elif not missing:
                     lines.append(f"{line} {cost + (own.randrange(100) if own.random() < 0.15 else 0)}")
         return ("\n".join(lines) + "\n").encode()
@@ -97,6 +97,8 @@ KINDS: dict[str, tuple[str, Dump]] = {
     "gperftools, 60 stacks": ("prof", gperftools(60)),
     "Callgrind, 9,500 lines, other values": ("cg", callgrind(1900)),
     "Callgrind, 1,500 lines, other values": ("cg", callgrind(300)),
+    "Callgrind, 9,500 lines, missing, same values": ("cg", callgrind(1900, missing=0.15, changed=False)),
+    "Callgrind, 1,500 lines, missing, same values": ("cg", callgrind(300, missing=0.15, changed=False)),
     "Callgrind, 1,500 lines, missing": ("cg", callgrind(300, missing=0.15)),
 }
 

@@ -104,9 +104,10 @@ void fp_archive_dec_filter(struct fp_archive_dec *d, struct fp_archive_filter *f
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);
 
 /* Appends to `out` the difference between the ROWS payload `p` and `base`, another one.  It compresses better than `p`
- * if most numbers of both are the same.  `stacks`: for each of the `n_stacks` stack ids of `p` the base's id of the
- * same stack, or 0, so that rows are compared with those of the same stack; NULL if unknown.  fp_archive_undiff needs
- * them, too. FP_DONE; FP_MORE: no stream resembles that of the base; FP_E_NOMEM or FP_E_MALFORMED. */
+ * if most numbers of both are the same.  `stacks`: for each of the `n_stacks` stack ids of `p` (of a graph, function
+ * ids) the base's id of the same stack, or 0, so that rows are compared with those of the same stack; NULL if unknown.
+ * fp_archive_undiff needs them, too. FP_DONE; FP_MORE: no stream resembles that of the base; FP_E_NOMEM or
+ * FP_E_MALFORMED. */
 int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
                     size_t n_stacks, struct fp_buf *out);
 
@@ -116,7 +117,7 @@ int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size
                       size_t n_stacks, struct fp_buf *out);
 
 /* The same of TABLES payloads that begin with the first entry of each table.  They append to `stacks` the argument of
- * the functions above.  FP_MORE: most entries are not in the base. */
+ * the functions above: functions if there are no stacks.  FP_MORE: most entries are not in the base. */
 int fp_archive_tables_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,
                            struct fp_buf *stacks);
 int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,

@@ -1,11 +1,7 @@
 /* A chunk as its difference to another one, the base.  See docs/formats/archive.md, "Differences". */
 #include <stdlib.h>
 
-#include "archive/private.h"
-#include "core/array.h"
-
-/* The content of a stream: unknown bytes, a byte for each row, varints, or a packed value column. */
-enum kind { OPAQUE, BYTES, NUMBERS, VALUES };
+#include "archive/diff_graph.h"
 
 /* The first byte of a stream in a difference: the stream follows unchanged, as a difference to the base's, or as one to
  * the numbers of the base's row that `rows` names. */
@@ -51,26 +47,6 @@ static int split_chunk(const uint8_t *p, size_t n, struct parts *parts) {
         at += length;
     }
     return c.bad || at != c.end ? FP_E_MALFORMED : 0;
-}
-
-/* Reads a stream of NUMBERS or VALUES, number by number. */
-struct numbers {
-    struct fp_archive_cur c;
-    struct fp_archive_value_cur v; /* NUMBERS: its divisor is 0 */
-};
-
-static struct numbers numbers_of(struct fp_archive_cur c, enum kind kind) {
-    struct numbers n = {c, {0, 0}};
-    if (kind == VALUES && c.p < c.end) n.v.divisor = fp_archive_cur_varint(&n.c);
-    return n;
-}
-
-static inline int more(const struct numbers *n) {
-    return n->c.p < n->c.end && !n->c.bad;
-}
-
-static inline uint64_t next(struct numbers *n) {
-    return n->v.divisor ? (uint64_t)fp_archive_value_next(&n->c, &n->v) : fp_archive_cur_varint(&n->c);
 }
 
 /* Appends the differences of `own` to `base` and returns 1, if both have the same number of numbers and at least half
@@ -123,36 +99,6 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
 }
 
 /* ---- rows of stacks in another order, or only some of them ---------------- */
-
-/* For each own row 1 + the base's row of the same stack, or 0. */
-struct pairing {
-    uint32_t *rows, n;
-};
-
-/* The numbers of a stream, one for each row; values are divided by the divisor. */
-struct column {
-    uint64_t *v, divisor;
-    uint32_t n, cap;
-};
-
-/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees column->v in any case. */
-static int take_column(struct fp_archive_cur c, enum kind kind, struct column *column) {
-    struct numbers numbers = numbers_of(c, kind);
-    column->divisor = numbers.v.divisor;
-    numbers.v.divisor = numbers.v.divisor != 0;
-    for (column->n = 0; more(&numbers); column->n++) {
-        if (column->n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
-        if (fp_array_room(&column->v, &column->cap, (uint64_t)column->n + 1, sizeof *column->v)) return FP_E_NOMEM;
-        column->v[column->n] = next(&numbers);
-    }
-    return numbers.c.bad || numbers.c.p != numbers.c.end ? FP_E_MALFORMED : 0;
-}
-
-/* Turns the column of differences of stack ids into the ids. */
-static void add_up(struct column *ids) {
-    uint64_t id = 0;
-    for (uint32_t i = 0; i < ids->n; i++) ids->v[i] = id += fp_zag(ids->v[i]);
-}
 
 /* Pairs own rows with the base's, given the columns of their stack ids.  Returns the number of pairs; sets *failed when
  * memory ran out. */
@@ -294,11 +240,13 @@ static int take_stacks(const struct column *base, struct fp_archive_cur diff, co
 /* A chunk, its base, and its streams in the other form: as differences, or restored. */
 struct pair {
     struct parts base, own;
-    struct fp_buf *streams; /* as many as `own` has; NULL when opening failed */
+    struct fp_buf *streams;        /* as many as `own` has; NULL when opening failed */
+    struct fp_archive_pairs graph; /* of a graph whose rows are paired */
 };
 
 /* Opens a pair.  0, FP_E_NOMEM or FP_E_MALFORMED.  The caller closes it, also after an error. */
 static int open_pair(struct pair *pair, const uint8_t *base, size_t base_n, const uint8_t *p, size_t n) {
+    memset(&pair->graph, 0, sizeof pair->graph);
     const int status = split_chunk(base, base_n, &pair->base), other = split_chunk(p, n, &pair->own);
     pair->streams = status || other ? NULL : calloc(pair->own.n + 1, sizeof *pair->streams);
     if (status || other) return status ? status : other;
@@ -326,11 +274,39 @@ static int close_pair(struct pair *pair, int status, struct fp_buf *out) {
         if (!status) failed |= stream->failed || (stream->n && fp_buf_put(out, stream->p, stream->n));
         fp_buf_free(&pair->streams[i]);
     }
+    fp_archive_pairs_close(&pair->graph);
     free(pair->streams);
     free(pair->base.streams);
     free(pair->own.streams);
     if (status) return status;
     return failed || out->failed ? FP_E_NOMEM : 0;
+}
+
+/* Whether rows of the base may be paired with those of a graph. */
+static int are_graphs(const struct pair *pair) {
+    const int same = pair->own.view == FP_GRAPH && pair->base.view == FP_GRAPH;
+    return same && pair->own.n >= FP_GRAPH_STREAMS && pair->base.n >= FP_GRAPH_STREAMS;
+}
+
+/* Appends all streams of a graph by row, if pairs of rows pay; otherwise none.  0 or FP_E_NOMEM. */
+static int put_graph(struct pair *pair, const uint32_t *functions, size_t n_functions) {
+    struct fp_archive_pairs *g = &pair->graph;
+    int status = FP_MORE;
+    if (are_graphs(pair) && functions)
+        status = fp_archive_pairs_find(g, pair->base.streams, pair->own.streams, functions, n_functions);
+    for (uint32_t i = 0; i < pair->own.n && i < pair->base.n && !status; i++) {
+        struct fp_buf *stream = &pair->streams[i];
+        if (i && pair->own.streams[i].p == pair->own.streams[i].end) continue;
+        fp_archive_byte(stream, BY_ROW);
+        if (!i) {
+            put_pairing(&g->pairing, stream);
+            fp_archive_pairs_put_codes(g, stream);
+            continue;
+        }
+        status = fp_archive_pairs_diff(g, i, pair->base.streams[i], pair->own.streams[i], stream);
+        if (status == FP_E_MALFORMED) status = 0, stream->n = 0; /* runs have several sets of positions */
+    }
+    return status == FP_MORE ? 0 : status;
 }
 
 /* Pairs the rows of two chunks of stacks.  Sets *failed when memory ran out.  No pairs: pairing->rows is NULL. */
@@ -383,11 +359,12 @@ int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t
     uint32_t against = 0;
     if (!status) find_pairs(&pair, stacks, n_stacks, &pairing, &failed);
     if (failed) status = FP_E_NOMEM;
+    if (!status) status = put_graph(&pair, stacks, n_stacks);
     for (uint32_t i = 0; !status && i < pair.own.n; i++) {
         const enum kind kind = kind_of_stream(&pair, i);
         const struct fp_archive_cur own = pair.own.streams[i];
         struct fp_buf *stream = &pair.streams[i];
-        if (put_by_row(&pair, i, &pairing, stream)) {
+        if (stream->n || put_by_row(&pair, i, &pairing, stream)) {
             against++;
             continue;
         }
@@ -405,6 +382,18 @@ int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t
     return status ? status : against ? FP_DONE : FP_MORE;
 }
 
+/* Restores a stream that put_graph wrote.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+static int restore_graph(struct pair *pair, uint32_t i, struct fp_archive_cur own, const uint32_t *functions,
+                         size_t n_functions) {
+    struct fp_archive_pairs *g = &pair->graph;
+    if (!are_graphs(pair) || !functions) return FP_E_MALFORMED;
+    if (i)
+        return g->code ? fp_archive_pairs_undiff(g, i, pair->base.streams[i], own, &pair->streams[i]) : FP_E_MALFORMED;
+    const int status = take_pairing(&own, &g->pairing);
+    if (status) return status;
+    return fp_archive_pairs_open(g, pair->base.streams, own, functions, n_functions, &pair->streams[0]);
+}
+
 /* Restores a stream that begins with `how`.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t n_stacks, struct pairing *pairing) {
     const enum kind kind = kind_of_stream(pair, i);
@@ -414,6 +403,7 @@ static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t
     if (own.bad || how > BY_ROW || (how && kind == OPAQUE)) return FP_E_MALFORMED;
     if (how == AGAINST) return apply_differences(pair->base.streams[i], own, kind, stream);
     if (how == WHOLE) return fp_buf_put(stream, own.p, (size_t)(own.end - own.p)) ? FP_E_NOMEM : 0;
+    if (pair->own.view == FP_GRAPH) return restore_graph(pair, i, own, stacks, n_stacks);
     if (i) {
         if (!pairing->rows) return FP_E_MALFORMED;
         return apply_differences_by_row(pair->base.streams[i], own, kind, pairing, stream);

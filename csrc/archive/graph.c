@@ -1,31 +1,8 @@
 /* Rows of a graph chunk.  See docs/formats/archive.md, "Graph". */
 #include <stdlib.h>
 
-#include "archive/private.h"
+#include "archive/graph.h"
 #include "core/array.h"
-
-/* Streams of a graph chunk, before those of its values. */
-enum {
-    S_KIND,     /* a byte a row: kind and the bits below */
-    S_FUNCTION, /* rows with K_FUNCTION */
-    S_FILE,     /* rows with K_FILE */
-    S_LINE,     /* difference to the previous row; so are the next two */
-    S_ADDRESS,
-    S_BB,
-    S_CALLEE,      /* calls */
-    S_TARGET_LINE, /* calls: difference to the callee's last target; so is the next one */
-    S_TARGET_ADDRESS,
-    S_TARGET_BB, /* calls and jumps, each like the line */
-    S_JUMP,      /* jumps: function and file, as differences to the row's own */
-    S_JUMP_LINE, /* jumps: difference to the row's own line; so is the next one */
-    S_JUMP_ADDRESS,
-    S_COUNT,
-    S_COUNT2
-};
-
-/* A byte of S_KIND: enum fp_kind, whether function and file differ from the previous row's, and whether a row has
- * values although its kind usually has none. */
-enum { K_KIND = 7, K_FUNCTION = 8, K_FILE = 16, K_VALUES = 32, K_END = 64 };
 
 struct target {
     uint32_t epoch;
@@ -73,11 +50,6 @@ static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
         t->epoch = s->epoch;
     }
     return t;
-}
-
-/* Whether every row of this kind has values.  Other rows with values have K_VALUES. */
-static inline int always_valued(uint32_t kind) {
-    return kind == FP_COST || kind == FP_CALL;
 }
 
 /* ---- encoding ----------------------------------------------------------- */
@@ -128,16 +100,16 @@ int fp_archive_graph_put(struct fp_archive_encoder *e, const struct fp_batch *b,
     struct fp_archive_graph *s = e->graph;
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t kind = b->kind[i], code = kind;
-        if (b->function[i] != s->function) code |= K_FUNCTION;
-        if (b->file[i] != s->file) code |= K_FILE;
+        if (b->function[i] != s->function) code |= ROW_FUNCTION;
+        if (b->file[i] != s->file) code |= ROW_FILE;
         int valued = always_valued(kind);
         if (!valued && has_values(b, i)) {
-            code |= K_VALUES;
+            code |= ROW_VALUES;
             valued = 1;
         }
         fp_archive_byte(&e->streams[S_KIND], (uint8_t)code);
-        if (code & K_FUNCTION) put_delta(e, S_FUNCTION, &s->function, b->function[i]);
-        if (code & K_FILE) put_delta(e, S_FILE, &s->file, b->file[i]);
+        if (code & ROW_FUNCTION) put_delta(e, S_FUNCTION, &s->function, b->function[i]);
+        if (code & ROW_FILE) put_delta(e, S_FILE, &s->file, b->file[i]);
         if (kind != FP_BLOCK) {
             if (positions & FP_ARCHIVE_LINE) put_delta(e, S_LINE, &s->line, b->line[i]);
             if (positions & FP_ARCHIVE_INSTR) put_delta(e, S_ADDRESS, &s->address, b->address[i]);
@@ -251,11 +223,11 @@ int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint
     uint32_t n_placed = 0, n_costs = 0, n_calls = 0, n_arcs = 0;
     *what = "kind, function or file of a row";
     for (uint32_t i = begin; i < end; i++) {
-        const uint32_t code = fp_archive_cur_byte(&streams[S_KIND]), kind = code & K_KIND;
-        if (code >= K_END || kind > FP_BLOCK) return FP_E_MALFORMED;
+        const uint32_t code = fp_archive_cur_byte(&streams[S_KIND]), kind = code & ROW_KIND;
+        if (code >= ROW_END || kind > FP_BLOCK) return FP_E_MALFORMED;
         b->kind[i] = (uint8_t)kind;
-        if (code & K_FUNCTION) s->function += pull(&streams[S_FUNCTION]);
-        if (code & K_FILE) s->file += pull(&streams[S_FILE]);
+        if (code & ROW_FUNCTION) s->function += pull(&streams[S_FUNCTION]);
+        if (code & ROW_FILE) s->file += pull(&streams[S_FILE]);
         if (s->function >= d->ids->n[T_FUNCTIONS] || s->file >= d->ids->n[T_STRINGS]) return FP_E_MALFORMED;
         b->function[i] = (uint32_t)s->function;
         b->file[i] = (uint32_t)s->file;
@@ -264,7 +236,7 @@ int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint
         n_arcs += kind != FP_COST;
         calls[n_calls] = costs[n_costs] = i;
         n_calls += kind == FP_CALL;
-        n_costs += kind == FP_COST || (code & K_VALUES && kind != FP_CALL);
+        n_costs += kind == FP_COST || (code & ROW_VALUES && kind != FP_CALL);
     }
 #define PLACES(position, stream, column, type)                                                   \
     if (positions & (position)) {                                                                \

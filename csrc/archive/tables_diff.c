@@ -170,9 +170,9 @@ static int place(struct entries *l, uint32_t i, uint32_t tag) {
     return 0;
 }
 
-/* By own stack: the base's id, or 0. */
+/* By own stack, or by own function if there are no stacks: the base's id, or 0. */
 static int put_stacks(const struct lists *d, struct fp_buf *out) {
-    const struct entries *l = &d->of[T_STACKS];
+    const struct entries *l = &d->of[d->of[T_STACKS].n > 1 ? T_STACKS : T_FUNCTIONS];
     for (uint32_t i = 0; i < l->n; i++) {
         const uint32_t id = is_new(l->tags[i]) ? 0 : l->tags[i] / 2;
         if (fp_buf_put(out, &id, sizeof id)) return FP_E_NOMEM;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,17 +33,37 @@ def jittering_clock() -> bytes:
         return path.read_bytes()
 
 
+def graphs() -> bytes:
+    """Two graphs of one program, each with other lines, and the rows of each."""
+    found = []
+    one = "1 10\n2 20\ncalls=1 5\n2 30\njcnd=1/2 4\n3\n4 40\n"
+    two = "1 11\ncalls=2 5\n2 30\nfi=b\n7 50\nfe=a\n4 40\n"
+    for calls in (one, two):
+        text = f"events: Ir\nfl=a\nfn=f\ncfn=g\n{calls}fn=g\n5 60\n6 70\n"
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "graph.fpa")
+            fastprof.convert(text.encode(), path, from_="callgrind")
+            found.append(next(raw for type_, raw in payloads(path.read_bytes()) if type_ == ROWS))
+    return len(found[0]).to_bytes(2, "little") + found[0] + found[1]
+
+
+def payloads(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Type and payload of the sections of tables and rows."""
+    codec = Codec()
+    for section in scan(lambda at, n: data[at : at + n], FILE_HEADER_NBYTES, len(data)):
+        if isinstance(section, Section) and section.type in (TABLES, ROWS):
+            yield section.type, codec.unpack(section, data[section.offset + 24 : section.offset + section.nbytes])
+
+
 def main() -> None:
     tests = Path(__file__).parents[1]
+    (tests / "fuzz" / "seeds" / "archive-graphs-difference").write_bytes(bytes([AS_DIFFERENCE]) + graphs())
     archives = {path.stem: path.read_bytes() for path in sorted((tests / "corpus" / "archive" / "good").iterdir())}
     archives["clock"] = jittering_clock()
     for stem, data in archives.items():
-        codec = Codec()
         found: dict[int, list[bytes]] = {TABLES: [], ROWS: []}
-        for section in scan(lambda at, n, data=data: data[at : at + n], FILE_HEADER_NBYTES, len(data)):
-            if isinstance(section, Section) and section.type in found:
-                raw = codec.unpack(section, data[section.offset + 24 : section.offset + section.nbytes])
-                found[section.type].append(raw)
+        for type_, raw in payloads(data):
+            found[type_].append(raw)
         rows = found[ROWS][0]
         inputs = {"tables": (AS_TABLES, found[TABLES][0])}
         inputs |= {f"rows-{i}": (AS_ROWS, raw) for i, raw in enumerate(found[ROWS])}

@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ def guesses(profile: Profile, name: str, tags: dict[str, list[int]], new: dict[s
 
 
 def tables_applied(base: Bytes, difference: Bytes) -> tuple[bytes, list[int]]:
-    """The TABLES payload from which the difference was made, and the base's id of each stack."""
+    """The TABLES payload from which the difference was made, and the base's id of each stack, or of each function."""
     profile = Profile()
     read_tables(profile, base)
     counts = {name: difference.varint() for name in ("strings", *TABLES)}
@@ -206,7 +207,7 @@ def tables_applied(base: Bytes, difference: Bytes) -> tuple[bytes, list[int]]:
                 step = (value - last + (1 << 63)) % (1 << 64) - (1 << 63)
                 out += varint(zig(step))
                 last = value
-    return out, [0, *(0 if tag % 2 else tag // 2 for tag in tags["stacks"])]
+    return out, [0, *(0 if tag % 2 else tag // 2 for tag in tags["stacks"] or tags["functions"])]
 
 
 def numbers_of(stream: Bytes, is_values: bool) -> list[int]:
@@ -256,6 +257,80 @@ def by_row(stream: Bytes, base: Bytes, i: int, pairs: list[int | None], same_sta
     return made
 
 
+def numbers_of_row(i: int, code: int) -> int:
+    """How many numbers stream i > 0 of a graph has for a row."""
+    kind = code & 7
+    if i >= 15:
+        return int(kind == 1 if i % 2 == 0 else kind == 0 or (code & 32 > 0 and kind != 1))
+    some = {1: code & 8 > 0, 2: code & 16 > 0, 9: kind in (1, 2, 3), 13: kind in (1, 2, 3), 14: kind == 3}
+    if i in some:
+        return int(some[i])
+    return int(kind != 4 if i < 6 else kind == 1) if i < 9 else (kind in (2, 3)) * (2 if i == 10 else 1)
+
+
+class GraphRows:
+    """Rows of a graph that are paired with rows of the base."""
+
+    def __init__(self, base_streams: list[Bytes], stream: Bytes, same_functions: list[int]) -> None:
+        self.base_streams, self.same = base_streams, same_functions
+        self.base_codes = base_streams[0].data
+        self.functions = self.at_rows(1, 8)
+        self.files = self.at_rows(2, 16)
+        self.pairs = take_pairs(stream)
+        codes, last = b"", (0, 0)
+        for row in self.pairs:
+            expected = 0
+            if row is not None:
+                now = self.functions[row], self.files[row]
+                expected = self.base_codes[row] & ~24 | 8 * (now[0] != last[0]) | 16 * (now[1] != last[1])
+                last = now
+            codes += bytes([(stream.u8() + expected) % 256])
+        self.codes = codes
+
+    def at_rows(self, i: int, bit: int) -> list[int]:
+        found, last, numbers = [], 0, iter(numbers_of(Bytes(self.base_streams[i].data), False))
+        for code in self.base_codes:
+            last += zag(next(numbers)) if code & bit else 0
+            found.append(last)
+        return found
+
+    def stream(self, i: int, stream: Bytes) -> bytes:
+        divisor = stream.varint() if i >= 15 else 1
+        numbers = iter(numbers_of(Bytes(self.base_streams[i].data), i >= 15))
+        theirs: list[list[int]] = []
+        last = 0
+        for code in self.base_codes:
+            theirs.append([])
+            for _ in range(numbers_of_row(i, code)):
+                last = last + zag(next(numbers)) if i <= 6 else next(numbers)
+                theirs[-1].append(last)
+        counts = [numbers_of_row(i, code) for code in self.codes]
+        unpaired = sum(n for n, row in zip(counts, self.pairs, strict=True) if row is None)
+        new = iter([stream.delta() for _ in range(unpaired)])
+        found: list[int] = []
+        shift = 0
+        for n, row in zip(counts, self.pairs, strict=True):
+            for k in range(n):
+                expected = found[-1] if i <= 6 and found else 0
+                if row is not None and i in (1, 6):
+                    base = self.functions[row] if i == 1 else theirs[row][k] if k < len(theirs[row]) else 0
+                    expected = self.same.index(base) if base and base in self.same else expected
+                elif row is not None and i == 2:
+                    expected = self.files[row] + shift
+                elif row is not None and k < len(theirs[row]):
+                    expected = theirs[row][k]
+                found.append((expected + (next(new) if row is None else stream.delta())) & MASK)
+                if row is not None and i == 2:
+                    shift = found[-1] - self.files[row]
+        assert stream.at == len(stream.data)
+        if i >= 15:
+            return packed([n * divisor for n in found])
+        if i > 6:
+            return b"".join(map(varint, found))
+        steps = ((n - before + (1 << 63)) % (1 << 64) - (1 << 63) for before, n in pairwise([0, *found]))
+        return b"".join(varint(zig(step)) for step in steps)
+
+
 def applied(base: Bytes, difference: Bytes, same_stacks: list[int]) -> bytes:
     """The ROWS payload from which the difference was made, or an equivalent one."""
     view, runs, streams = chunk_of(difference)
@@ -266,6 +341,11 @@ def applied(base: Bytes, difference: Bytes, same_stacks: list[int]) -> bytes:
         how = stream.u8()
         if not how:
             out.append(stream.data[1:])
+            continue
+        if how == 2 and view == 3:
+            if not i:
+                graph = GraphRows(base_streams, stream, same_stacks)
+            out.append(graph.stream(i, stream) if i else graph.codes)
             continue
         if how == 2:
             assert view == 2

@@ -43,6 +43,30 @@ def gperftools(seed: int) -> bytes:
     return struct.pack(f"<{len(words)}Q", *words) + maps
 
 
+def callgrind(seed: int, missing: float = 0.15) -> bytes:
+    """Most lines, calls and jumps of a program whose functions have lines of several files, and most functions."""
+    tree, own = random.Random(9), random.Random(seed)
+    lines = ["positions: instr line", "events: Ir Bc"]
+    for i in range(60):
+        has_function = own.random() >= missing / 3
+        found = [f"fl=({i % 4}) file{i % 4}.c", f"fn=({i}) function_{i}"]
+        for j in range(12):
+            costs = f"{0x4000 + 64 * i + 4 * j:#x} {10 + j} {tree.randrange(10**6)} {tree.randrange(9)}"
+            callee, file, kind = tree.randrange(60), tree.randrange(4), tree.randrange(9)
+            before = [f"fi=({file}) file{file}.c"] if kind == 0 else []
+            if kind == 1:
+                before = [
+                    f"cfn=({callee}) function_{callee}",
+                    f"calls={tree.randrange(99)} {0x4000 + 64 * callee:#x} 10",
+                ]
+            if kind == 2:
+                before = [f"jcnd={tree.randrange(5)}/{tree.randrange(5, 9)} +4 +1"]
+            if own.random() >= missing:
+                found += [*before, costs, *([f"fe=({i % 4}) file{i % 4}.c"] if kind == 0 else [])]
+        lines += found if has_function else []
+    return ("\n".join(lines) + "\n").encode()
+
+
 def holds(whole: bytes, dumps: dict[str, list[object]]) -> None:
     """Readers restore each dump, also the one written from the document."""
     profiles = {profile.name: profile for profile in reference.read(whole)}
@@ -50,8 +74,8 @@ def holds(whole: bytes, dumps: dict[str, list[object]]) -> None:
     for name, want in dumps.items():
         assert read_dump(whole, member=name)[0] == want
         columns = [row[2:] for row in want if row[0] == "row"]  # type: ignore[index]
-        for (_, found, values), (stack, expected) in zip(profiles[name].rows, columns, strict=True):
-            assert values == expected and found["stack"] == stack["stack"]
+        for (_, found, values), (want_columns, expected) in zip(profiles[name].rows, columns, strict=True):
+            assert values == expected and {column: found[column] for column in want_columns} == want_columns
 
 
 @pytest.mark.parametrize("make", [folded, gperftools])
@@ -81,6 +105,27 @@ def test_dumps_with_other_stacks(make: Callable[[int], bytes], tmp_path: Path) -
     whole = store.read_bytes()
     assert sum(s.type == SHARED for s in sections(whole)) == 1 and compact.verify(str(store)) == []
     holds(whole, dumps)
+
+
+def test_dumps_with_other_lines(tmp_path: Path) -> None:
+    """Rows of graphs are stored as differences to those of the same place."""
+    sizes = []
+    for missing in (0.0, 0.15):
+        store = tmp_path / f"{missing}.fpa"
+        dumps = {}
+        with adding.adding(str(store)) as session:
+            session.add(callgrind(0, 0), "base")
+            for i in range(3):
+                session.add(callgrind(i, missing), f"d{i}")
+                with adding.adding(str(tmp_path / f"{i}.fpa")) as alone:
+                    alone.add(callgrind(i, missing), "x", replace=True)
+                dumps[f"d{i}"] = read_dump((tmp_path / f"{i}.fpa").read_bytes())[0]
+        found = [s for s in sections(store.read_bytes()) if s.type == ROWS]
+        assert all(s.flags & DIFFERENCE for s in found[1:])
+        sizes.append(found[1].stored)
+        holds(store.read_bytes(), dumps | {"base": read_dump(store.read_bytes(), member="base")[0]})
+    # which of 720 rows are missing takes some 55 bytes
+    assert sizes[1] < sizes[0] + 250
 
 
 def test_a_damaged_difference_of_tables(tmp_path: Path) -> None:

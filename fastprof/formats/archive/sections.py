@@ -198,7 +198,7 @@ class Codec:
         self._base_of = base_of
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         # After TABLES that were stored as a difference, for the following ROWS: by stack id the base's id of the same
-        # stack, or 0; u32.
+        # stack, or 0; u32.  Of functions, if there are no stacks.
         self._stacks = b""
 
     def _compress(self, raw: bytes, base: bytes, least_level: int = 0, *, long_distance: bool = True) -> bytes:

@@ -1,0 +1,64 @@
+/* archive/diff.h - numbers of streams and pairs of rows, for differences between chunks.  Private to the archive's C
+ * files. */
+#ifndef FP_ARCHIVE_DIFF_H
+#define FP_ARCHIVE_DIFF_H
+
+#include <stdlib.h>
+
+#include "archive/private.h"
+#include "core/array.h"
+
+/* The content of a stream: unknown bytes, a byte for each row, varints, or a packed value column. */
+enum kind { OPAQUE, BYTES, NUMBERS, VALUES };
+
+/* Reads a stream of NUMBERS or VALUES, number by number. */
+struct numbers {
+    struct fp_archive_cur c;
+    struct fp_archive_value_cur v; /* NUMBERS: its divisor is 0 */
+};
+
+static inline struct numbers numbers_of(struct fp_archive_cur c, enum kind kind) {
+    struct numbers n = {c, {0, 0}};
+    if (kind == VALUES && c.p < c.end) n.v.divisor = fp_archive_cur_varint(&n.c);
+    return n;
+}
+
+static inline int more(const struct numbers *n) {
+    return n->c.p < n->c.end && !n->c.bad;
+}
+
+static inline uint64_t next(struct numbers *n) {
+    return n->v.divisor ? (uint64_t)fp_archive_value_next(&n->c, &n->v) : fp_archive_cur_varint(&n->c);
+}
+
+/* For each own row 1 + the base's row that it is compared with, or 0. */
+struct pairing {
+    uint32_t *rows, n;
+};
+
+/* The numbers of a stream, one for each row; values are divided by the divisor. */
+struct column {
+    uint64_t *v, divisor;
+    uint32_t n, cap;
+};
+
+/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees column->v in any case. */
+static inline int take_column(struct fp_archive_cur c, enum kind kind, struct column *column) {
+    struct numbers numbers = numbers_of(c, kind);
+    column->divisor = numbers.v.divisor;
+    numbers.v.divisor = numbers.v.divisor != 0;
+    for (column->n = 0; more(&numbers); column->n++) {
+        if (column->n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
+        if (fp_array_room(&column->v, &column->cap, (uint64_t)column->n + 1, sizeof *column->v)) return FP_E_NOMEM;
+        column->v[column->n] = next(&numbers);
+    }
+    return numbers.c.bad || numbers.c.p != numbers.c.end ? FP_E_MALFORMED : 0;
+}
+
+/* Turns a column of differences, of stack ids for instance, into the numbers. */
+static inline void add_up(struct column *ids) {
+    uint64_t id = 0;
+    for (uint32_t i = 0; i < ids->n; i++) ids->v[i] = id += fp_zag(ids->v[i]);
+}
+
+#endif

@@ -1,0 +1,295 @@
+/* Rows of a graph as differences to those of another one, of which each has some.  See docs/formats/archive.md,
+ * "Differences". */
+#include "archive/diff_graph.h"
+
+#include "archive/graph.h"
+
+enum { MOST_ROWS = 1 << 21, MOST_PROBES = 64, NEAR = 16 };
+
+/* ---- rows ------------------------------------------------------------------ */
+
+/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees the rows in any case. */
+static int take_rows(const struct fp_archive_cur *streams, struct fp_archive_pairs_rows *r) {
+    const size_t n = (size_t)(streams[S_KIND].end - streams[S_KIND].p);
+    struct fp_archive_cur functions = streams[S_FUNCTION], files = streams[S_FILE];
+    uint64_t function = 0, file = 0;
+    if (n > MOST_ROWS) return FP_E_MALFORMED;
+    r->n = (uint32_t)n;
+    r->code = streams[S_KIND].p;
+    r->function = malloc((n + 1) * sizeof *r->function);
+    r->file = malloc((n + 1) * sizeof *r->file);
+    if (!r->function || !r->file) return FP_E_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (r->code[i] & ROW_FUNCTION) function += fp_zag(fp_archive_cur_varint(&functions));
+        if (r->code[i] & ROW_FILE) file += fp_zag(fp_archive_cur_varint(&files));
+        if (function > UINT32_MAX || file > UINT32_MAX) return FP_E_MALFORMED;
+        r->function[i] = (uint32_t)function;
+        r->file[i] = (uint32_t)file;
+    }
+    return functions.bad || files.bad ? FP_E_MALFORMED : 0;
+}
+
+/* ---- pairs ----------------------------------------------------------------- */
+
+/* For each row a hash of its place: kind, function of the base, position and function called.  NULL when memory ran
+ * out. */
+static uint64_t *places_of(const struct fp_archive_cur *streams, const struct fp_archive_pairs_rows *rows,
+                           const uint32_t *functions, size_t n_functions) {
+    struct fp_archive_cur positions[3] = {streams[S_LINE], streams[S_ADDRESS], streams[S_BB]};
+    struct fp_archive_cur callees = streams[S_CALLEE];
+    uint64_t last[3] = {0}, callee = 0, *places = malloc(((size_t)rows->n + 1) * sizeof *places);
+    for (uint32_t i = 0; places && i < rows->n; i++) {
+        const uint32_t kind = rows->code[i] & ROW_KIND;
+        uint64_t function = rows->function[i], called = 0;
+        for (unsigned k = 0; k < 3 && kind != FP_BLOCK; k++)
+            if (positions[k].p < positions[k].end) last[k] += fp_zag(fp_archive_cur_varint(&positions[k]));
+        if (kind == FP_CALL) called = callee += fp_zag(fp_archive_cur_varint(&callees));
+        if (functions) {
+            function = function < n_functions ? functions[function] : 0;
+            called = called < n_functions ? functions[called] : 0;
+        }
+        uint64_t hash = fp_mix(function << 3 ^ kind, 0x9e3779b97f4a7c15u);
+        for (unsigned k = 0; k < 3; k++) hash = fp_mix(hash ^ last[k], 0x9e3779b97f4a7c15u);
+        places[i] = fp_mix(hash ^ called, 0x9e3779b97f4a7c15u);
+    }
+    return places;
+}
+
+/* The slot of a place in a table of 1 + rows of the base, or NULL: too many others hash alike. */
+static uint32_t *slot_of(uint32_t *table, uint32_t mask, const uint64_t *base, uint64_t place) {
+    uint32_t at = (uint32_t)place & mask;
+    for (unsigned i = 0; i < MOST_PROBES; i++, at = (at + 1) & mask)
+        if (!table[at] || base[table[at] - 1] == place) return &table[at];
+    return NULL;
+}
+
+/* Pairs each row with the base's next row of the same place, if there is none with the last one.  0, or FP_MORE if that
+ * does not pay.  `next` has room for a number for each row of the base. */
+static int pair_places(const uint64_t *base, uint32_t n, const uint64_t *own, uint32_t *table, uint32_t mask,
+                       uint32_t *next, struct pairing *pairing) {
+    uint32_t next_row = 0, found = 0, same = 0;
+    for (uint32_t row = n; row-- > 0;) {
+        uint32_t *slot = slot_of(table, mask, base, base[row]);
+        next[row] = slot ? *slot : 0;
+        if (slot) *slot = row + 1;
+    }
+    for (uint32_t i = 0; i < pairing->n; i++) {
+        uint32_t *slot = slot_of(table, mask, base, own[i]), row = slot ? *slot : 0;
+        while (row && row <= next_row && next[row - 1]) row = next[row - 1];
+        const int is_near = row > next_row && row - next_row <= NEAR;
+        if (row && !is_near && (row == n || i + 1 == pairing->n || base[row] != own[i + 1])) row = 0;
+        if (row) *slot = row;
+        pairing->rows[i] = row;
+        if (row) next_row = row;
+        found += row > 0;
+        same += row == i + 1;
+    }
+    if (found >= pairing->n / 2 + 1 && (same < n || same < pairing->n)) return 0;
+    return FP_MORE;
+}
+
+static int take_functions(struct fp_archive_pairs *g, const uint32_t *functions, size_t n) {
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++) most = functions[i] > most ? functions[i] : most;
+    g->own_of = calloc((size_t)most + 1, sizeof *g->own_of);
+    g->first = malloc(((size_t)g->base.n + 1) * sizeof *g->first);
+    if (!g->own_of || !g->first) return FP_E_NOMEM;
+    g->n_own_of = most + 1;
+    for (size_t i = 0; i < n; i++)
+        if (functions[i]) g->own_of[functions[i]] = (uint32_t)i;
+    return 0;
+}
+
+int fp_archive_pairs_find(struct fp_archive_pairs *g, const struct fp_archive_cur *base,
+                          const struct fp_archive_cur *own, const uint32_t *functions, size_t n_functions) {
+    struct fp_archive_pairs_rows mine = {0};
+    uint64_t *their_places = NULL, *places = NULL;
+    uint32_t *table = NULL, mask = 1;
+    int status = take_rows(base, &g->base);
+    if (!status) status = take_rows(own, &mine);
+    if (!status) status = take_functions(g, functions, n_functions);
+    if (!status && (!g->base.n || !mine.n)) status = FP_MORE;
+    if (!status) {
+        while (mask < 2 * g->base.n) mask = 2 * mask + 1;
+        their_places = places_of(base, &g->base, NULL, 0);
+        places = places_of(own, &mine, functions, n_functions);
+        table = calloc((size_t)mask + 1, sizeof *table);
+        g->code = mine.code;
+        g->pairing.rows = calloc(mine.n, sizeof *g->pairing.rows);
+        g->pairing.n = mine.n;
+        if (!their_places || !places || !table || !g->pairing.rows)
+            status = FP_E_NOMEM;
+        else
+            status = pair_places(their_places, g->base.n, places, table, mask, g->first, &g->pairing);
+    }
+    free(mine.function);
+    free(mine.file);
+    free(their_places);
+    free(places);
+    free(table);
+    return status == FP_E_MALFORMED ? FP_MORE : status;
+}
+
+void fp_archive_pairs_close(struct fp_archive_pairs *g) {
+    free(g->base.function);
+    free(g->base.file);
+    free(g->pairing.rows);
+    free(g->own_of);
+    free(g->first);
+}
+
+/* ---- differences ------------------------------------------------------------- */
+
+/* Function and file of the base's row in the last pair; 0 at first. */
+struct last {
+    uint32_t function, file;
+};
+
+/* The code that is expected of own row i. */
+static uint8_t expected_code(const struct fp_archive_pairs *g, uint32_t i, struct last *last) {
+    const uint32_t row = g->pairing.rows[i] - 1;
+    if (!g->pairing.rows[i]) return 0;
+    const struct last now = {g->base.function[row], g->base.file[row]};
+    uint32_t code = g->base.code[row] & ~(uint32_t)(ROW_FUNCTION | ROW_FILE);
+    if (now.function != last->function) code |= ROW_FUNCTION;
+    if (now.file != last->file) code |= ROW_FILE;
+    *last = now;
+    return (uint8_t)code;
+}
+
+void fp_archive_pairs_put_codes(const struct fp_archive_pairs *g, struct fp_buf *out) {
+    struct last last = {0};
+    for (uint32_t i = 0; i < g->pairing.n; i++) {
+        const uint8_t expected = expected_code(g, i, &last);
+        fp_archive_byte(out, (uint8_t)(g->code[i] - expected));
+    }
+}
+
+int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_archive_cur *base, struct fp_archive_cur own,
+                          const uint32_t *functions, size_t n_functions, struct fp_buf *out) {
+    struct last last = {0};
+    const uint32_t n = g->pairing.n;
+    int status = take_rows(base, &g->base);
+    if (!status) status = take_functions(g, functions, n_functions);
+    if (!status && (size_t)(own.end - own.p) != n) status = FP_E_MALFORMED;
+    if (!status && fp_buf_reserve(out, n)) status = FP_E_NOMEM;
+    for (uint32_t i = 0; i < n && !status; i++) {
+        if (g->pairing.rows[i] > g->base.n) status = FP_E_MALFORMED;
+        if (!status) fp_archive_byte(out, (uint8_t)(*own.p++ + expected_code(g, i, &last)));
+    }
+    g->code = out->p;
+    return status;
+}
+
+/* How many numbers a row has in stream `s` > 0, if its run has that position. */
+static unsigned n_numbers(uint32_t s, uint8_t code) {
+    const uint32_t kind = code & ROW_KIND;
+    const int jumps = kind == FP_JUMP || kind == FP_JCND;
+    if (s >= FP_GRAPH_STREAMS) {
+        const int calls = (s - FP_GRAPH_STREAMS) % 2;
+        return calls ? kind == FP_CALL : kind == FP_COST || (code & ROW_VALUES && kind != FP_CALL);
+    }
+    if (s <= S_FILE) return (code & (s == S_FILE ? ROW_FILE : ROW_FUNCTION)) != 0;
+    if (s <= S_BB) return kind != FP_BLOCK;
+    if (s <= S_TARGET_ADDRESS) return kind == FP_CALL;
+    if (s == S_TARGET_BB || s == S_COUNT) return kind == FP_CALL || jumps;
+    if (s == S_COUNT2) return kind == FP_JCND;
+    return s == S_JUMP ? 2 * (unsigned)jumps : (unsigned)jumps;
+}
+
+static inline int is_sum(uint32_t s) {
+    return s <= S_CALLEE;
+}
+
+/* Reads the numbers of the base's stream; those of differences become the sums.  0, FP_E_NOMEM, or FP_E_MALFORMED if
+ * they are not as many as the rows have. */
+static int take_base(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur c, struct column *column) {
+    uint64_t n = 0;
+    const int status = take_column(c, s < FP_GRAPH_STREAMS ? NUMBERS : VALUES, column);
+    for (unsigned code = 0; code <= UINT8_MAX; code++) g->numbers[code] = (uint8_t)n_numbers(s, (uint8_t)code);
+    for (uint32_t row = 0; row < g->base.n; row++) {
+        g->first[row] = (uint32_t)n;
+        n += g->numbers[g->base.code[row]];
+    }
+    if (is_sum(s)) add_up(column);
+    return status ? status : n == column->n ? 0 : FP_E_MALFORMED;
+}
+
+/* What precedes a number: the previous one, and of files how much larger the own id was than the base's. */
+struct before {
+    uint64_t number, shift;
+};
+
+/* What is expected of number k of own row i. */
+static uint64_t expected(const struct fp_archive_pairs *g, uint32_t s, const struct column *base, uint32_t i,
+                         unsigned k, const struct before *before) {
+    const uint32_t row = g->pairing.rows[i] - 1;
+    const uint64_t otherwise = is_sum(s) ? before->number : 0;
+    if (!g->pairing.rows[i]) return otherwise;
+    if (s == S_FILE) return g->base.file[row] + before->shift;
+    if (s != S_FUNCTION && k >= g->numbers[g->base.code[row]]) return otherwise;
+    const uint64_t number = s == S_FUNCTION ? g->base.function[row] : base->v[g->first[row] + k];
+    if (s != S_FUNCTION && s != S_CALLEE) return number;
+    return number < g->n_own_of && g->own_of[number] ? g->own_of[number] : otherwise;
+}
+
+static void go_on(const struct fp_archive_pairs *g, uint32_t s, uint32_t i, uint64_t number, struct before *before) {
+    before->number = number;
+    if (s == S_FILE && g->pairing.rows[i]) before->shift = number - g->base.file[g->pairing.rows[i] - 1];
+}
+
+int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base, struct fp_archive_cur own,
+                          struct fp_buf *out) {
+    struct column theirs = {0}, mine = {0};
+    struct fp_buf paired = {0};
+    struct before before = {0};
+    uint32_t n = 0;
+    int status = take_base(g, s, base, &theirs);
+    if (!status) status = take_column(own, s < FP_GRAPH_STREAMS ? NUMBERS : VALUES, &mine);
+    if (is_sum(s)) add_up(&mine);
+    if (!status && mine.divisor) fp_archive_varint(out, mine.divisor);
+    for (uint32_t i = 0; i < g->pairing.n && !status; i++) {
+        for (unsigned k = 0; k < g->numbers[g->code[i]] && !status; k++) {
+            if (n == mine.n) status = FP_E_MALFORMED;
+            if (status) break;
+            const uint64_t number = mine.v[n++], miss = number - expected(g, s, &theirs, i, k, &before);
+            fp_archive_varint(g->pairing.rows[i] ? &paired : out, fp_zig(miss));
+            go_on(g, s, i, number, &before);
+        }
+    }
+    if (!status && n < mine.n) status = FP_E_MALFORMED;
+    if (!status && (paired.failed || (paired.n && fp_buf_put(out, paired.p, paired.n)))) status = FP_E_NOMEM;
+    fp_buf_free(&paired);
+    free(theirs.v);
+    free(mine.v);
+    return status;
+}
+
+int fp_archive_pairs_undiff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base,
+                            struct fp_archive_cur own, struct fp_buf *out) {
+    struct column theirs = {0};
+    struct before before = {0};
+    const int values = s >= FP_GRAPH_STREAMS;
+    int status = take_base(g, s, base, &theirs);
+    const uint64_t divisor = values ? fp_archive_cur_varint(&own) : 1;
+    struct fp_archive_cur c[2] = {own, own}; /* of rows without and with a pair */
+    for (uint32_t i = 0; i < g->pairing.n && !status; i++)
+        for (unsigned k = 0; k < g->numbers[g->code[i]] && !g->pairing.rows[i]; k++) fp_archive_cur_varint(&c[1]);
+    for (uint32_t i = 0; i < g->pairing.n && !status; i++) {
+        for (unsigned k = 0; k < g->numbers[g->code[i]]; k++) {
+            struct fp_archive_cur *from = &c[g->pairing.rows[i] != 0];
+            const uint64_t miss = fp_zag(fp_archive_cur_varint(from));
+            const uint64_t number = expected(g, s, &theirs, i, k, &before) + miss, value = number * divisor;
+            if (values)
+                fp_buf_put(out, &value, sizeof value);
+            else
+                fp_archive_varint(out, is_sum(s) ? fp_zig(number - before.number) : number);
+            go_on(g, s, i, number, &before);
+            if (from->bad) status = FP_E_MALFORMED;
+        }
+        if (out->failed) status = FP_E_NOMEM;
+    }
+    free(theirs.v);
+    if (!status && c[1].p != c[1].end) status = FP_E_MALFORMED;
+    return status ? status : values ? fp_archive_values_pack(out) : 0;
+}
