@@ -354,7 +354,10 @@ class Operator(NamedTuple):
         return self.source in ("any", facts.source) and self.when(facts)
 
     def is_requested(self, options: Options) -> bool:
-        return not self.switches or any(options[option] not in (None, (), False) for option in self.switches)
+        for option in self.switches:
+            if options[option] not in (None, (), False):
+                return True
+        return not self.switches
 
     def load(self) -> Run:
         module, _, name = self.place.partition(":")

@@ -30,16 +30,17 @@ class Counts(Mapping[str, int]):
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[Entry, Values]] = Counter()
+        self._counts: dict[tuple[Entry, Values], int] = {}
 
     def add(self, entry: Entry, n: int = 1, **values: Any) -> None:
         """Count `n` more.  0 adds no entry."""
         if n:
-            self._counts[entry, tuple(values.items())] += int(n)
+            key = entry, tuple(values.items())
+            self._counts[key] = self._counts.get(key, 0) + int(n)
 
     def drop(self, code: str) -> None:
         """Remove the entries with this code."""
-        self._counts = Counter({key: n for key, n in self._counts.items() if key[0].code != code})
+        self._counts = {key: n for key, n in self._counts.items() if key[0].code != code}
 
     def counted(self) -> Iterator[tuple[Entry, Values, int]]:
         yield from ((entry, values, n) for (entry, values), n in self._counts.items())
@@ -63,11 +64,12 @@ class Counts(Mapping[str, int]):
         return f"Counts({dict(self)})"
 
     def total(self) -> int:
-        return self._counts.total()
+        return sum(self._counts.values())
 
     def take(self, other: Counts) -> None:
         """Add another log's counts."""
-        self._counts.update(other._counts)
+        for key, n in other._counts.items():
+            self._counts[key] = self._counts.get(key, 0) + n
 
     def lines(self, *, flags: bool = False) -> list[str]:
         """For a person: `2 orphan exits`, sorted by text."""
@@ -80,7 +82,8 @@ class Counts(Mapping[str, int]):
 
     def take_data(self, data: Iterable[Any]) -> None:
         for *entry, values, n in data:
-            self._counts[Entry(*entry), unpacked(values)] += n
+            key = Entry(*entry), unpacked(values)
+            self._counts[key] = self._counts.get(key, 0) + n
 
     def entries(self, *, flags: bool = False) -> list[dict[str, Any]]:
         """For JSON: code, text and count of each, sorted by text."""
@@ -124,13 +127,15 @@ class Log:
 
     def count(self, entry: Entry, n: int = 1, **values: Any) -> None:
         """Count `n` more of an entry, with the values of its fields."""
-        counts: Counts = getattr(self, entry.kind)
-        counts.add(entry, n, **values)
+        if n:
+            counts: Counts = getattr(self, entry.kind)
+            counts.add(entry, n, **values)
 
     def count_all(self, table: Mapping[str, Entry], counts: Mapping[str, int]) -> None:
         """Count several, by code."""
         for code, n in counts.items():
-            self.count(table[code], n)
+            if n:
+                self.count(table[code], n)
 
     def warn(self, entry: Entry, **values: Any) -> None:
         self._warnings[entry, tuple(values.items())] = None

@@ -82,6 +82,7 @@ _COLUMNS: dict[str, dict[str, str]] = {
 }
 
 
+_NO_ID = lib.FP_NO_ID  # an attribute of `lib` takes twice as long
 _STEP = 32 << 20  # bytes by which a model grows between two checks of available memory
 
 
@@ -311,17 +312,20 @@ class Model:
     def intern(self, text: str | bytes) -> int:
         """The id of a string; str is stored as UTF-8."""
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
-        return self._id(lib.fp_strings_intern(self._strings, data, len(data)))
+        value = lib.fp_strings_intern(self._strings, data, len(data))
+        return value if value != _NO_ID else self._id(value)
 
     # These methods return the id of a row, added if new.  Errors: MemoryError; IndexError for an unknown id;
     # FastprofError for a number that does not fit its column.
 
     def object(self, name: str | bytes, build_id: str | bytes = b"") -> int:
-        return self._row(lib.fp_model_object, self.intern(name), self.intern(build_id))
+        return self._row(lib.fp_model_object, self.intern(name), self.intern(build_id) if build_id else 0)
 
     def mapping(self, object_id: int, start: int, limit: int, offset: int = 0, flags: int = 0) -> int:
         """Addresses `start` to `limit` - 1, which map the object's file from `offset` on; FP_MAPPING_* flags."""
-        object_id = self._known("objects", object_id)
+        n, object_id = self.c.objects.n, index(object_id)
+        if not 0 <= object_id < n:
+            raise IndexError(f"objects {object_id} of {n}")
         return self._row(lib.fp_model_mapping, object_id, start, limit, offset, flags)
 
     def function(
@@ -465,14 +469,15 @@ class Model:
 
     def _row(self, enter: Callable[..., int], *columns: int) -> int:
         try:
-            return self._id(enter(self.c, *columns))
+            value = enter(self.c, *columns)
         except OverflowError as error:
             row = f"{enter.__name__.removeprefix('fp_model_')} {', '.join(map(str, columns))}"
             raise FastprofError(f"{inputs_of(self)}{row}: {error}") from None
+        return value if value != _NO_ID else self._id(value)
 
     @staticmethod
     def _id(value: int) -> int:
-        if value == lib.FP_NO_ID:
+        if value == _NO_ID:
             raise MemoryError("no memory for the model's tables")
         return value
 

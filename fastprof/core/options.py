@@ -428,7 +428,8 @@ class Options:
         given = self.given
         if option.key in given:
             return given[option.key]
-        return given[option.name] if option.name in given else self.default_of(option)
+        name = option.name
+        return given[name] if name in given else self._defaults.get(name, option.default)
 
     def default_of(self, option: Option[Any]) -> Any:
         """Its default here."""

@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from contextlib import suppress
+from functools import cache
 from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
@@ -213,14 +214,14 @@ class Sink:
 
     def _open_temporary(self, path: str) -> Any:
         try:
-            present = _mode(path)
+            present, is_link = _mode(path)
             if present and not stat.S_ISREG(present):
                 if stat.S_ISDIR(present):
                     raise FastprofError(f"{path}: is a directory")
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
             # Keeps a symbolic link; ".." after one is not the folder above it.  os.path.realpath queries each folder.
-            target = os.path.realpath(path) if ".." in path or os.path.islink(path) else os.path.abspath(path)
-            if present is None and os.path.islink(target):
+            target = os.path.realpath(path) if ".." in path or is_link else os.path.abspath(path)
+            if present is None and (is_link or target != path) and os.path.islink(target):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             mode = None if present is None else present & 0o777
             # A new file gets 0o666 less the umask; one that replaces another stays private until it is complete.
@@ -402,12 +403,15 @@ class Sink:
             self._temporary = None
 
 
-def _mode(path: str) -> int | None:
-    """The mode of a file, None if it is missing or out of reach."""
+def _mode(path: str) -> tuple[int | None, bool]:
+    """The mode of a file, None if it is missing or out of reach; and whether the path is that of a symbolic link."""
+    is_link = False
     try:
-        return os.stat(path).st_mode
+        mode = os.lstat(path).st_mode
+        is_link = stat.S_ISLNK(mode)
+        return os.stat(path).st_mode if is_link else mode, is_link
     except (OSError, ValueError):
-        return None
+        return None, is_link
 
 
 def _temporary_name(target: str) -> str:
@@ -418,7 +422,7 @@ def _temporary_name(target: str) -> str:
 
 def _open_nameless(folder: str, permissions: int) -> int | None:
     """An unnamed file in `folder`; None if the system or the file system does not support them."""
-    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+    if not hasattr(os, "O_TMPFILE") or not _has_descriptors():
         return None
     try:
         return os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, permissions)
@@ -428,12 +432,12 @@ def _open_nameless(folder: str, permissions: int) -> int | None:
         raise
 
 
+@cache
+def _has_descriptors() -> bool:
+    return os.path.isdir("/proc/self/fd")
+
+
 def _link(fd: int, name: str) -> None:
-    """Give an unnamed file a name."""
-    # Python follows the link in /proc, which represents the file, only with a dir_fd
-    folder = os.open(os.path.dirname(name), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.link(f"/proc/self/fd/{fd}", os.path.basename(name), dst_dir_fd=folder, follow_symlinks=True)
-    finally:
-        with suppress(OSError):  # of what is only read
-            os.close(folder)
+    """Give an unnamed file a name, an absolute path."""
+    # Python follows the link in /proc, which represents the file, only with a dir_fd; absolute paths do not use it
+    os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=fd, follow_symlinks=True)

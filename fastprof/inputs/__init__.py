@@ -160,7 +160,7 @@ class Inputs:
             for path in paths:
                 try:
                     self.all.append(
-                        self._look(path) if is_file(path) and (failed or not one) else self._keep_open(path)
+                        self._look(path) if (failed or not one) and is_file(path) else self._keep_open(path)
                     )
                 except FastprofError as error:
                     self._pass_over(error)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from fastprof.core._c import ffi, lib
 from fastprof.core._typing import NamedTuple
 
 # No piece backtracks (`*+`), so any line takes linear time.
@@ -14,11 +15,6 @@ _RANGE = rb"\s*+" + _HEX + rb"[\s-]\s*+" + _HEX + rb":?+"
 # Patterns are compiled when they are first used, because this module is imported to recognize any input.
 # 08048000-08049000 r-xp 00001000 08:01 4711   /path with blanks
 _MAPS_LINE = _RANGE + rb"\s++([-rwxps]{3,5}+)\s++([0-9a-fA-F]++)\s++[^\s:]++:\S++\s++\d++(?:\s++(.*+))?$"
-# the same as written by the kernel, which is most lines of most files
-_KERNELS_LINE = (
-    rb"([0-9a-f]{1,16})-([0-9a-f]{1,16}) [r-][w-]([x-])[ps] ([0-9a-f]{1,16}) "
-    rb"[0-9a-f]++:[0-9a-f]++ \d++(?= |\n) *+([^$\r\n]*+)\n"
-)
 # 0x8048000-0x8049000: r-xp /path (@1000) 1a2b3c
 _BRIEF_LINE = _RANGE + rb"(?:\s++([-rwxps]{3,5}+)(?=\s)|(?!\s++[-rwxps]{3,5}+\s))\s++(\S.*+)$"
 _BRIEF_OFFSET = rb"\(@([0-9a-fA-F]++)\)"
@@ -29,6 +25,7 @@ _LOG_PREFIX = rb"\S:\d++\] "
 _SHARED_OBJECT = rb"\.so$|\.so[._][0-9]+"
 _LONGEST = 1 << 16  # bytes of a line in which variables such as `$build` have been replaced
 _LIMIT = 1 << 64
+_AT_ONCE = 64  # ranges of mapped objects
 
 
 class MappedObject(NamedTuple):
@@ -48,19 +45,20 @@ class MapsText:
         self.objects: list[MappedObject] = []
         self.unknown = 0
         self._variables: dict[bytes, bytes] = {}
-        self._match: Callable[[bytes, int], re.Match[bytes] | None] = re.compile(_KERNELS_LINE).match
+        self._found = ffi.new("struct fp_maps_range[]", _AT_ONCE)
+        self._n_found = ffi.new("size_t *")
 
     def lines(self, text: bytes) -> int:
         """Read lines as the kernel writes them, up to the first other one; returns their length."""
-        at = 0
-        while m := self._match(text, at):
-            start, limit, executable, offset, path = m.groups()
-            if start >= limit or len(start) != len(limit):
-                break  # to compare numbers
-            if executable == b"x":
-                path = path.strip().removesuffix(b" (deleted)")
-                self.objects.append(MappedObject(int(start, 16), int(limit, 16), int(offset, 16), path))
-            at = m.end()
+        found, n_found, window = self._found, self._n_found, ffi.from_buffer("uint8_t[]", text)
+        at, n_found[0] = 0, _AT_ONCE
+        while n_found[0] == _AT_ONCE:
+            n = lib.fp_maps_lines(window + at, len(text) - at, found, _AT_ONCE, n_found)
+            for range_ in found[0 : n_found[0]]:
+                first = at + range_.path
+                path = text[first : first + range_.n_path].removesuffix(b" (deleted)")
+                self.objects.append(MappedObject(range_.start, range_.limit, range_.offset, path))
+            at += n
         return at
 
     def line(self, line: bytes) -> None:

@@ -92,7 +92,9 @@ class Mappings:
         self._from_base.update(compress(count(n), from_base))
         new = sorted(range(len(self) - 1, n - 1, -1), key=self._start.__getitem__)
         first = bisect.bisect_left(self._starts, self._start[new[0]])
-        following = sorted([*new, *self._order[first:]], key=self._start.__getitem__)
+        following = new
+        if first < len(self._order):
+            following = sorted([*new, *self._order[first:]], key=self._start.__getitem__)
         self._order[first:] = array("q", following)
         self._starts[first:] = array("Q", map(self._start.__getitem__, following))
         if self._copies or any(self.paths[i].startswith(_HUGE_PAGE) for i in new):

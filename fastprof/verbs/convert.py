@@ -118,7 +118,7 @@ def _repeatable(paths: list[Any], output: Any) -> bool:
     """Whether the inputs can be read twice, and the first output is not visible yet."""
     if not isinstance(output, str) or not all(isinstance(path, str) for path in paths):
         return False
-    unseen = output == os.devnull or (output != "-" and (os.path.isfile(output) or not os.path.exists(output)))
+    unseen = output == os.devnull or (output != "-" and (not os.path.exists(output) or os.path.isfile(output)))
     return unseen and all(map(os.path.isfile, paths))
 
 

@@ -22,12 +22,16 @@ Idle = Callable[[Option[Any]], None]
 
 def listed(inputs: Any) -> list[Any]:
     """One input or several as a list: paths as text, bytes and file objects unchanged."""
-    one = isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read")
+    if isinstance(inputs, str):
+        return [inputs]
+    one = isinstance(inputs, (bytes, os.PathLike)) or hasattr(inputs, "read")
     return [path_of(given) for given in ([inputs] if one else inputs)]
 
 
 def path_of(given: Any) -> Any:
     """A path as text; bytes and file objects unchanged."""
+    if isinstance(given, str):
+        return given
     is_path = isinstance(given, os.PathLike)  # some paths also have a `read`
     return given if not is_path and (hasattr(given, "read") or hasattr(given, "write")) else os.fspath(given)
 

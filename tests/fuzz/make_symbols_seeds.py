@@ -20,6 +20,7 @@ extern "C" int _start() { return S::g(S().f(3)); }
 # as in enum fp_dwarf_section
 SECTIONS = ("line", "line_str", "str", "str_offsets", "info", "abbrev", "addr", "ranges", "rnglists")
 KALLSYMS = b"ffffffff81000000 T _text\nffffffffc05c1000 t f\t[m]\nffffffff81000000 T first\n0000000000000000 A zero\n"
+MAPS = b"55d0-55d2 r-xp 1000 fe:00 17    /usr/bin/a b\n7f00-7f10 r--p 0 00:00 0\n7f10-7f20 rwxs 0 00:00 0 \n0-1 r-xp\n"
 BUILDS = {
     "gcc-2": ("g++", "-O1", "-gdwarf-2"),
     "gcc-5": ("g++", "-O2", "-g", "-ffunction-sections"),
@@ -45,7 +46,8 @@ def main() -> None:
         flags = 4 if name in ("gcc-2", "clang-5") else 0
         seed = struct.pack(f"<B{len(SECTIONS)}H", flags, *map(len, parts)) + b"".join(parts)
         (seeds / f"symbols-{name}").write_bytes(seed)
-    (seeds / "symbols-kallsyms").write_bytes(struct.pack(f"<B{len(SECTIONS)}H", *bytes(1 + len(SECTIONS))) + KALLSYMS)
+    for name, text in (("kallsyms", KALLSYMS), ("maps", MAPS)):
+        (seeds / f"symbols-{name}").write_bytes(struct.pack(f"<B{len(SECTIONS)}H", *bytes(1 + len(SECTIONS))) + text)
 
 
 main()

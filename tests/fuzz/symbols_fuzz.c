@@ -4,12 +4,13 @@
  *   lengths u16   of each section of struct fp_dwarf
  *   sections      one after the other; the last one may be longer or shorter than its length
  *
- * The same bytes are also read as a symbol table, as kallsyms, and as an unlinked file with relocations.  Every
+ * The same bytes are also read as a symbol table, as kallsyms, as maps, and as an unlinked file with relocations. Every
  * result must match the query and lie within the sections. */
 #include <stdlib.h>
 
 #include "mutate.h"
 #include "symbols/kallsyms.h"
+#include "symbols/maps.h"
 #include "symbols/lines.h"
 #include "symbols/relocate.h"
 
@@ -134,6 +135,18 @@ static void read_kallsyms(uint32_t width, const uint8_t *p, size_t n) {
     fp_kallsyms_free(all);
 }
 
+static void read_maps(const uint8_t *p, size_t n) {
+    struct fp_maps_range found[3];
+    for (size_t at = 0, n_read, n_found = 3; n_found == 3; at += n_read) {
+        n_read = fp_maps_lines(p + at, n - at, found, 3, &n_found);
+        if (n_read > n - at || (n_read && p[at + n_read - 1] != '\n') || n_found > 3) abort();
+        for (size_t i = 0; i < n_found; i++) {
+            if (found[i].start >= found[i].limit) abort();
+            if (found[i].path > n_read || found[i].n_path > n_read - found[i].path) abort();
+        }
+    }
+}
+
 /* A quarter each: symbols, relocations, the relocated section. */
 static void relocate(uint8_t flags, uint8_t *p, size_t n) {
     static const uint32_t machines[] = {3, 8, 20, 21, 22, 40, 62, 183};
@@ -213,6 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     read_lines(data, size, exact, n);
     read_symbols(data[0], exact, n);
     read_kallsyms(data[0] & 1 ? 8 : 16, exact, n);
+    read_maps(exact, n);
     relocate(data[0], exact, n);
     free(exact);
     return 0;

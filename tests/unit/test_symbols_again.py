@@ -160,13 +160,13 @@ def test_a_line_as_the_kernel_writes_it_is_read_like_any_other() -> None:
             line[choose.randrange(len(line) - 1)] = choose.choice(b" \t\r-x$:=0f/\v")
         text.append(bytes(line[: None if choose.randrange(9) else -1]))
         quick, slow = MapsText(), MapsText()
-        slow._match = lambda text, at: None
+        slow.lines = lambda text: 0  # type: ignore[method-assign]
         quick.line(text[-1])
         slow.line(text[-1])
         assert (quick.objects, quick.unknown) == (slow.objects, slow.unknown), text[-1]
     every = b"\n".join(line.rstrip(b"\n") for line in text) + b"\n"
     quick, slow = MapsText(), MapsText()
-    slow._match = lambda text, at: None
+    slow.lines = lambda text: 0  # type: ignore[method-assign]
     at = 0
     while at < len(every):
         if not (n := quick.lines(every[at : at + 300])):

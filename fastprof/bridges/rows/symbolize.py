@@ -67,13 +67,15 @@ class _Ranges:
         # starts and limits, sorted; ranges above all others are appended to the first list
         self._lists = [(array("Q"), array("Q"))]
         self._latest = (array("Q"), array("Q"))
+        self._highest = 0  # limit while all ranges came in order
 
     def add(self, start: int, limit: int) -> bool:
         """Add a range, unless it is empty; False if it overlaps one of these."""
         lists, (first, limits) = self._lists, self._lists[0]
-        if len(lists) == 1 and not self._latest[0] and (not first or start >= limits[-1]) and start < limit:
-            first.append(start)  # the usual order
+        if self._highest <= start < limit:  # the usual order
+            first.append(start)
             limits.append(limit)
+            self._highest = limit
             return True
         for starts, limits in (*lists, self._latest):
             at = bisect.bisect_left(starts, start)
@@ -82,6 +84,7 @@ class _Ranges:
         if start >= limit:
             return True
         into = self._latest if first and start < first[-1] else lists[0]
+        self._highest = 1 << 64  # the next ones may overlap any
         at = bisect.bisect_left(into[0], start)
         into[0].insert(at, start)
         into[1].insert(at, limit)
@@ -164,10 +167,7 @@ class _Names:
         new: list[Mapping] = []
         known, mappings = len(self._process_of), model.c.mappings
         words = ffi.buffer(mappings.words + known * _MAPPING, (mappings.n - known) * _MAPPING * 4)[:]
-        for object_id, start_low, start_high, limit_low, limit_high, low, high, flags in struct.iter_unpack(
-            "=8I", words
-        ):
-            start, limit = start_low | start_high << 32, limit_low | limit_high << 32
+        for object_id, start, limit, offset, flags in struct.iter_unpack("=IQQQI", words):
             if not taken.add(start, limit) or not self._symbolizers:
                 self._add(new)
                 self._symbolizers.append(self._symbolizer())
@@ -175,7 +175,7 @@ class _Names:
                 taken.add(start, limit)
                 new = []
             from_base = flags & lib.FP_MAPPING_FROM_BASE != 0
-            new.append(Mapping(start, limit, low | high << 32, *self._texts_of(object_id), from_base))
+            new.append(Mapping(start, limit, offset, *self._texts_of(object_id), from_base))
             self._process_of.append(len(self._symbolizers) - 1)
             if len(new) == _AT_ONCE:
                 self._add(new)
@@ -184,8 +184,9 @@ class _Names:
 
     def _texts_of(self, object_id: int) -> tuple[str, str]:
         if object_id not in self._texts:
-            row = ffi.unpack(self._model.c.objects.words + object_id * lib.FP_OBJECT_WIDTH, lib.FP_OBJECT_WIDTH)
-            self._texts[object_id] = self._text(row[lib.FP_OBJECT_NAME]), self._text(row[lib.FP_OBJECT_BUILD_ID])
+            words, at = self._model.c.objects.words, object_id * lib.FP_OBJECT_WIDTH
+            name, build_id = words[at + lib.FP_OBJECT_NAME], words[at + lib.FP_OBJECT_BUILD_ID]
+            self._texts[object_id] = self._text(name), self._text(build_id)
         return self._texts[object_id]
 
     def _text(self, string_id: int) -> str:

@@ -124,10 +124,12 @@ class Unrepresentable:
     def _log_header(self, sources: list[Part], written: list[Part]) -> None:
         kept = self._holds.header
         of_samples = self._holds.labels and "stacks" in self._taken.values()
+        named = {name for part in sources for name in (*vars(part), *part.extra)}
         lost = [
             title
             for name, title in HEADER.items()
-            if not (name == "number" and self._inputs > 1)  # merging renumbers parts
+            if name in named
+            and not (name == "number" and self._inputs > 1)  # merging renumbers parts
             and any(_has_field(part, name, len(sources)) for part in sources)
             and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
             and not (name in ("pid", "thread") and self._threads)
@@ -141,22 +143,21 @@ class Unrepresentable:
         types = [*dict.fromkeys(known[t.name] for part in written for t in part.value_types if t.name in known)]
         several = any(len(part.value_types) > 1 for part in written)
         defaults = {part.extra.get("default_sample_type") for part in sources} - {None}
-        for code, n in {
+        counts = {
             "value-names": sum(map(_is_named, types)),
-            "units": sum(t.unit not in ("", "count") for t in types),
-            "long-names": sum(bool(t.long_name) for t in types),
+            "units": sum([t.unit not in ("", "count") for t in types]),
+            "long-names": sum([t.long_name != "" for t in types]),
             "inherited-events": len(self._events | _inherited(sources)),
             "default-type": several * len(defaults),
-        }.items():
-            if code in lacks:
-                self._log.count(REPORTED[code], n)
+        }
+        self._log.count_all(REPORTED, {code: n for code, n in counts.items() if code in lacks})
 
     def _log_entries(self) -> None:
         lacks = self._holds.lacks
         found = self._found
         lib.fp_unrepresentable_count(self._model.c, found)
         is_timeline = "timeline" in self._given.values()
-        for code, n in {
+        counts = {
             "objects": found.objects,
             "first-lines": found.first_lines,
             "function-places": found.places * is_timeline,
@@ -166,9 +167,8 @@ class Unrepresentable:
             "columns": found.columns,
             "build-ids": found.build_ids,
             "mappings": found.mappings,
-        }.items():
-            if code in lacks:
-                self._log.count(REPORTED[code], n)
+        }
+        self._log.count_all(REPORTED, {code: n for code, n in counts.items() if code in lacks})
 
     def _log_threads(self, sources: list[Part], written: list[Part]) -> None:
         lacks, model = self._holds.lacks, self._model

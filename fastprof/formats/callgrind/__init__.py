@@ -22,7 +22,7 @@ COMPRESS_POSITIONS = Option(
 
 def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
-    if b"cmd: " not in head:
+    if head[:1] not in b"\n#dc" or b"cmd: " not in head:
         return False
     header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: (?:.*\n|.{2000,}\Z)", head)
     if not header:

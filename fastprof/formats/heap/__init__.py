@@ -19,7 +19,7 @@ _SYMBOLIZED = rb"--- symbol\r?\n(?s:.*?)\n--- (?:heap|growth|contention)\r?\n"
 
 
 def sniff(head: bytes) -> int:
-    if not any(word in head for word in _WORDS):
+    if b"\0" in head[:16] or not any(word in head for word in _WORDS):  # a binary file, or another text
         return NO
     return SURE if match(_FIRST, head) or match(_SYMBOLIZED, head) else NO
 

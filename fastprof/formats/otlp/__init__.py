@@ -20,10 +20,12 @@ def sniff(head: bytes) -> int:
 
     from fastprof.core._c import lib
 
-    if b'"resource' in head and match(rb'\s*\{\s*"(?:resourceProfiles|resource_profiles)"\s*:\s*\[', head):
-        return SURE
-    if b'"dictionary"' in head and match(rb'\s*\{\s*"dictionary"\s*:\s*\{\s*"\w+(?:Table|_table)"\s*:\s*\[', head):
-        return SURE
+    if head[:1] in b"{ \t\r\n\f\v":
+        if b'"resource' in head and match(rb'\s*\{\s*"(?:resourceProfiles|resource_profiles)"\s*:\s*\[', head):
+            return SURE
+        tables = rb'\s*\{\s*"dictionary"\s*:\s*\{\s*"\w+(?:Table|_table)"\s*:\s*\['
+        if b'"dictionary"' in head and match(tables, head):
+            return SURE
     return MAYBE if lib.fp_otlp_sniff(head, len(head)) else NO
 
 

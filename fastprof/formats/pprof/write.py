@@ -87,7 +87,9 @@ class PprofWriter(Writer):
     def end(self) -> None:
         if self._types is None and self.model.parts:
             self._begin_part(0)
-        part = merge_parts(self._used, self._types or [ValueType("samples", "count")])
+        types, used = self._types or [ValueType("samples", "count")], self._used
+        is_whole = len(used) == 1 and used[0].value_types == types and "merged" not in used[0].extra
+        part = used[0] if is_whole else merge_parts(used, types)
         status = lib.fp_pprof_mappings(self._w, self._program(part), self.out, self._err)
         check_sums(status, self._err, self.model, self.format)
         self._metadata(part)

@@ -102,8 +102,11 @@ class Found:
         for folder in self._folders:
             try:
                 for paths in files_below(folder, warn, failed):
+                    above = os.path.dirname(paths[0]) if paths else folder
+                    place, within = os.path.abspath(above), _within(above, folder)
                     for path in without_emptied(paths):
-                        one = os.path.abspath(path), os.path.relpath(path, folder)
+                        last = os.path.basename(path)
+                        one = os.path.join(place, last), within + last
                         if self._chooses(one[1]) and one not in named:
                             yield File(*one, *state(path))
             except FastprofError as error:
@@ -122,6 +125,12 @@ class Found:
             return fnmatchcase(name if "/" in pattern else os.path.basename(name), pattern)
 
         return (not self._include or any(map(matches, self._include))) and not any(map(matches, self._exclude))
+
+
+def _within(directory: str, folder: str) -> str:
+    """The start of the relative paths of the files in a directory, which is `folder` or below it."""
+    found = os.path.relpath(directory, folder)
+    return "" if found == os.curdir else os.path.join(found, "")
 
 
 class Jobs:

@@ -62,7 +62,8 @@ class Manifest:
         with self._changed:
             self._check()
             self._waiting.append(record)
-            self._changed.notify()
+            if len(self._waiting) in (1, self._to.most):  # what the thread waits for
+                self._changed.notify()
 
     def _check(self) -> None:
         if isinstance(self._error, FastprofError):
