@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from io import FileIO
 from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
@@ -387,7 +388,12 @@ class Source:
 
     def read_at(self, offset: int, n: int) -> bytes:
         """Up to `n` bytes at `offset`, without the window; call `select` before reading the window again."""
-        self._stream.seek(offset)
+        stream = self._stream
+        if type(stream) is FileIO:  # one system call, not two
+            data = self._guarded(lambda n: os.pread(stream.fileno(), n, offset), n)
+            if len(data) == n:
+                return data  # type: ignore[no-any-return]
+        stream.seek(offset)
         data = self._read_some(n)
         self._check_got(offset, n, len(data))
         return data

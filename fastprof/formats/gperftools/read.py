@@ -70,17 +70,18 @@ class GperftoolsReader(Reader):
         self._part_index = 0
         self._symbolized = source.head.startswith(SYMBOLIZED)
         g.exact_callers = self._symbolized  # google-pprof has already moved them into their calls
-        self._step = self._symbol_text if self._symbolized else self._records
+        # functions: methods would refer to this reader, which then keeps its model until the next garbage collection
+        self._step = GperftoolsReader._symbol_text if self._symbolized else GperftoolsReader._records
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         batch.part = self._part_index
-        return self._step(in_, batch, err)
+        return self._step(self, in_, batch, err)
 
     def _symbol_text(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         for line in self._text_lines(in_):
             line = line.rstrip(b"\r\n")
             if line.startswith(b"--- profile"):
-                self._step = self._records
+                self._step = GperftoolsReader._records
                 return self._records(in_, batch, err)
             if line.startswith(b"binary="):
                 self._binary = line[7:]
@@ -136,7 +137,7 @@ class GperftoolsReader(Reader):
         if status != lib.FP_ASK:
             return status
         self._describe()
-        self._step = self._rows
+        self._step = GperftoolsReader._rows
         batch.part = self._part_index
         return self._rows(in_, batch, err)
 

@@ -61,7 +61,7 @@ class HeapReader(Reader):
         self.distinct = True
         self._lexer = Lexer(address_of(model.c), options[LENIENT])
         self._maps = MapsText()
-        self._take = self._first
+        self._take = HeapReader._first  # functions, not methods, as in the reader of gperftools' CPU profiles
         self._types: list[ValueType] | None = None  # value types that the header determines
         self._sized = False  # rows are of objects and bytes
         self._java = ""  # "heap" or "contention"
@@ -87,7 +87,7 @@ class HeapReader(Reader):
                 return status
             if not lexer.line_length:
                 self._describe(batch)
-            elif self._take(lexer.text):
+            elif self._take(self, lexer.text):
                 lexer.consume(address_of(in_))
 
     def _error(self, what: str, *, code: int = lib.FP_E_MALFORMED) -> FormatError:
@@ -111,7 +111,7 @@ class HeapReader(Reader):
         if not line or line.startswith(b"#"):
             return True
         if line == b"--- symbol":
-            self._take = self._symbols
+            self._take = HeapReader._symbols
         elif m := re.match(_FIRST_OF_HEAP, line):
             self._heap_header(m)
         elif m := re.fullmatch(rb"heap_v2/(\d+)", line):
@@ -120,9 +120,9 @@ class HeapReader(Reader):
             self._extra = {"period": int(m[1]), "period_type": ("space", _BYTES)}
         elif m := re.match(rb"--- (contentionz|heapz|contention|mutex)\b", line):
             self._kind = m[1].decode()
-            self._take = self._key
+            self._take = HeapReader._key
         elif line.startswith(b"--- threadz "):
-            self._kind, self._take = "threadz", self._before_threads
+            self._kind, self._take = "threadz", HeapReader._before_threads
         elif line.startswith(b"--- Thread "):
             self._kind = "threadz"
             self._threads()
@@ -138,7 +138,7 @@ class HeapReader(Reader):
 
     def _rows_from_next(self, mode: int, **how: Any) -> None:
         """Read the lines after this one as rows."""
-        self._take = self._after_rows
+        self._take = HeapReader._after_rows
         self._lexer.use(mode, **how)
 
     def _heap_header(self, m: re.Match[bytes]) -> None:
@@ -187,7 +187,7 @@ class HeapReader(Reader):
         if "ms since reset" in keys:
             self._extra["duration_ns"] = self._number(keys["ms since reset"], "the time since the reset") * 1_000_000
         self._java = self._kind if java else ""
-        self._take = self._after_rows
+        self._take = HeapReader._after_rows
         unit = keys.get("resolution", _BYTES if heap else "microseconds") if java else "nanoseconds"
         if heap:
             self._types = [ValueType("inuse_objects", _COUNT), ValueType("inuse_space", unit)]
@@ -211,7 +211,7 @@ class HeapReader(Reader):
     def _threads(self) -> None:
         self._types = [ValueType("thread", _COUNT)]
         self._extra = {"period": 1, "period_type": ("thread", _COUNT)}
-        self._take = self._after_rows
+        self._take = HeapReader._after_rows
         self._lexer.use(_lexer.THREADS, again=True)
 
     def _symbols(self, line: bytes) -> bool:
@@ -220,7 +220,7 @@ class HeapReader(Reader):
         if line.startswith(b"binary="):
             self._binary = line[7:]
         elif line.startswith(b"--- "):
-            self._take = self._first
+            self._take = HeapReader._first
         elif m := re.match(_SYMBOL, line):
             self._name(int(m[1], 16), [(name, b"", 0) for name in _OPERATOR.split(m[2]) if name])
         return True
@@ -254,9 +254,9 @@ class HeapReader(Reader):
     def _describe(self, batch: fp_batch) -> None:
         """At the end of the input, set the value types, the mapped objects and the labels."""
         model, lexer = self.model, self._lexer
-        if self._take == self._key:
+        if self._take is HeapReader._key:
             self._pairs()
-        elif self._take == self._before_threads:
+        elif self._take is HeapReader._before_threads:
             self._threads()
         elif not self._kind:
             raise self._error("the file ends before its profile", code=lib.FP_E_TRUNCATED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -23,7 +22,6 @@ def main(function: str, parent: int) -> None:
     os.dup2(2, 1)
     module, _, name = function.partition(":")
     work = getattr(import_module(module), name)
-    gc.set_threshold(20_000)  # reference counts free nearly all objects of a file
     records.write(b"\n")  # ready
     records.flush()
     for line in jobs:
