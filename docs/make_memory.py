@@ -65,7 +65,8 @@ REASONS = {
 refer to them.  For targets with names alone (folded, speedscope), the model has stacks of names in addition to those of
 addresses.
 Two cases drop stacks early: a single timeline that becomes pprof or folded stacks, and pprof, folded, JFR and perf.data
-files that become a call graph or sums of functions.""",
+files that become a call graph or sums of functions.  For these, other formats take another 16 bytes and
+the values for each context, so that no stack is walked twice.""",
         {
             "stacks": "convert to (?!callgrind|cachegrind).*|.* to pprof|info|annotate|sql|report|archive add",
             "recording": "convert to (pprof|folded)|info",

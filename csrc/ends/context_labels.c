@@ -76,8 +76,8 @@ int fp_context_labels_put(struct fp_context_labels *l, const struct fp_project *
         if (in->label[i] >= s->model->labels.n)
             return fp_unknown_id(err, "the labels of a sample", in->label[i], s->model->labels.n);
         if (widen(l, s->n_values)) return no_memory(err);
-        const uint32_t group = s->per_thread ? in->thread[i] : 0;
-        const uint32_t key = fp_table_find(&s->keys, (uint32_t[]){in->stack[i], group});
+        const uint32_t of[2] = {in->stack[i], in->thread[i]},
+                       key = s->per_thread ? fp_table_find(&s->keys, of) : of[0] + 1;
         const uint32_t at = fp_table_intern(&l->samples, (uint32_t[]){key, in->label[i]});
         if (at == FP_NO_ID || fp_array_zeroed(&l->sums, &l->cap_sums, (uint64_t)at + 1, row_bytes(l)))
             return no_memory(err);

@@ -106,29 +106,43 @@ static uint32_t node_of_stack(struct fp_contexts *c, const struct fp_project *s,
     return node;
 }
 
-int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp_err *err) {
+/* 1 + the last key. */
+static size_t key_end(const struct fp_project *s) {
+    return s->per_thread ? s->keys.n : (size_t)s->model->stacks.n + 1;
+}
+
+/* Adds the keys of a group, from c->next on.  FP_DONE, FP_FULL or a negative status. */
+static int add_group(struct fp_contexts *c, const struct fp_project *s, struct context_walk *w, uint32_t group,
+                     uint32_t most, struct fp_err *err) {
+    for (; c->next < s->group_start[group + 1]; c->next++) {
+        if (c->nodes.n > most && !w->node_of_key) return FP_FULL;
+        const uint32_t key = s->by_group[c->next];
+        const uint32_t node = node_of_stack(c, s, w, fp_project_stack(s, key), group);
+        if (node == FP_NO_ID || fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, values_of(c))) return no_memory(err);
+        int status =
+            add_values(err, c->own + (size_t)node * c->n_values, s->sums + (size_t)key * s->n_values, s->n_values);
+        if (status) return status;
+        if (w->node_of_key) w->node_of_key[key] = node;
+    }
+    return FP_DONE;
+}
+
+int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, uint32_t most, struct fp_err *err) {
     if (fp_contexts_widen(c, s->n_values)) return no_memory(err);
     const size_t n_stacks = s->model->stacks.n;
     struct context_walk w = {calloc(n_stacks, sizeof *w.node_of), calloc(n_stacks, sizeof *w.thread_of), NULL, 0, NULL};
-    int status = w.node_of && w.thread_of ? 0 : no_memory(err);
-    if (c->labels.samples.n > 1 && !(w.node_of_key = calloc(s->keys.n, sizeof *w.node_of_key))) status = no_memory(err);
-    for (uint32_t group = 0; group < s->n_groups && !status; group++)
-        for (uint32_t at = s->group_start[group]; at < s->group_start[group + 1] && !status; at++) {
-            const uint32_t key = s->by_group[at];
-            const uint32_t node = node_of_stack(c, s, &w, fp_table_row(&s->keys, key)[0], group);
-            if (node == FP_NO_ID || fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, values_of(c)))
-                status = no_memory(err);
-            else
-                status = add_values(err, c->own + (size_t)node * c->n_values, s->sums + (size_t)key * s->n_values,
-                                    s->n_values);
-            if (w.node_of_key) w.node_of_key[key] = node;
-        }
-    if (!status && w.node_of_key) status = fp_context_labels_add(&c->labels, w.node_of_key, err);
+    int status = w.node_of && w.thread_of ? FP_DONE : no_memory(err);
+    if (c->labels.samples.n > 1 && !(w.node_of_key = calloc(key_end(s), sizeof *w.node_of_key)))
+        status = no_memory(err);
+    for (uint32_t group = 0; group < s->n_groups && status == FP_DONE; group++)
+        status = add_group(c, s, &w, group, most, err);
+    if (status != FP_FULL) c->next = 0;
+    if (status == FP_DONE && w.node_of_key) status = fp_context_labels_add(&c->labels, w.node_of_key, err);
     free(w.node_of_key);
     free(w.node_of);
     free(w.thread_of);
     free(w.path);
-    return status ? status : FP_DONE;
+    return status;
 }
 
 /* ---- selection ---- */

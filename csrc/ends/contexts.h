@@ -35,6 +35,7 @@ struct fp_contexts {
     /* private from here on */
     int64_t *own, *cut; /* of node i: [i * n_values ..] */
     uint32_t cap_own, cap_cut;
+    uint32_t next;      /* where fp_contexts_add continues, among the keys ordered by group */
     double *share;      /* by node */
     double total[2];    /* of a timeline, by enum fp_fold_column: in ticks, and calls */
     uint32_t *in_graph; /* of a timeline, by function: the same in the graph (fp_fold_in_graph), 0: not known yet */
@@ -46,8 +47,9 @@ struct fp_contexts *fp_contexts_new(void);
 void fp_contexts_free(struct fp_contexts *c);
 
 /* Adds the stacks of all groups of `s`, after fp_project_end, and the labels of their samples; its values are the first
- * ones of `c`, which gets as many.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
-int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp_err *err);
+ * ones of `c`, which gets as many.  FP_FULL: there are more than `most` contexts, and the next call continues, unless
+ * there are labels, which refer to contexts; FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, uint32_t most, struct fp_err *err);
 
 /* The same for a timeline, which must be the only input: adds the tree of the stack machine, after which the caller
  * drops it (fp_fold_drop_spilled).  Values by enum fp_fold_column; time is in ticks until fp_contexts_scale.  FP_DONE,

@@ -4,8 +4,8 @@
 #include "ends/top.h"
 
 struct stack_walk {
-    struct fp_project_tree tree;
-    int64_t *total; /* by depth: the sum so far of the samples that end there or below; room for all nodes */
+    int64_t *total; /* by depth: the sum so far of the samples that end there or below */
+    uint32_t cap_depth;
     uint32_t value;
     int second;
     uint32_t *item;   /* by position */
@@ -38,14 +38,15 @@ static uint32_t *items(const struct fp_project *s, int by, struct fp_table *plac
     return found;
 }
 
-/* Adds a node's self cost to its item and begins its total.  0 or FP_E_OVERFLOW. */
+/* Adds a node's self cost to its item and begins its total.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
 static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
-    uint32_t n, key = w->tree.nodes[at].key;
-    const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
+    uint32_t n, key = s->nodes[at].key;
+    const uint32_t *chain = fp_project_chain(s, at, &n);
     for (uint32_t i = 0; i < n; i++) {
         c->seen[w->item[chain[i]]] = 1;
         w->active[w->item[chain[i]]]++;
     }
+    if (fp_array_room(&w->total, &w->cap_depth, (uint64_t)depth + 1, sizeof *w->total)) return FP_E_NOMEM;
     const int64_t *sums = s->sums + (size_t)key * s->n_values;
     w->total[depth] = key ? sums[w->value] : 0;
     if (!key) return 0;
@@ -58,7 +59,7 @@ static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top
 /* Adds a node's complete total to its items, except those that are also further up on the stack. */
 static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
     uint32_t n;
-    const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
+    const uint32_t *chain = fp_project_chain(s, at, &n);
     int overflow = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t id = w->item[chain[i]];
@@ -70,7 +71,7 @@ static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top
 
 /* Walks the tree depth first, without recursion. */
 static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top *c) {
-    const struct fp_project_node *nodes = w->tree.nodes;
+    const struct fp_project_node *nodes = s->nodes;
     uint32_t at = 0, depth = 0;
     int status = enter(s, w, c, 0, 0);
     /* samples without a stack have a separate position, and no calls */
@@ -90,8 +91,8 @@ static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top 
             if (!at) return 0;
             status = leave(s, w, c, at, depth);
             if (status) return status;
-            if (nodes[at].sibling) break;
-            at = nodes[at].parent;
+            if (nodes[at].sibling != FP_NO_ID) break;
+            at = fp_project_parent(s, at);
             depth--;
         }
         at = nodes[at].sibling;
@@ -104,17 +105,16 @@ int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, stru
                   struct fp_err *err) {
     if (value >= s->n_values) return fp_unknown_id(err, "the column of a value", value, s->n_values);
     struct stack_walk w = {.value = value, .second = second, .item = items(s, by, places)};
-    w.total = malloc(((size_t)s->n_nodes + 1) * sizeof *w.total);
     uint32_t n = 1;
     for (uint32_t i = 0; w.item && i < s->positions.n; i++)
         if (w.item[i] >= n) n = w.item[i] + 1;
     w.active = calloc(n, sizeof *w.active);
-    int status = !w.total || !w.item || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
+    int status = !w.item || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
     for (uint32_t group = 0; !status && group < s->n_groups; group++) {
         if (s->group_start[group] == s->group_start[group + 1]) continue;
-        status = fp_project_grow(s, &w.tree, group);
-        if (!status) status = walk(s, &w, c);
-        fp_project_fell(s, &w.tree);
+        fp_project_grow(s, group);
+        status = walk(s, &w, c);
+        fp_project_fell(s, group);
     }
     free(w.total);
     free(w.item);

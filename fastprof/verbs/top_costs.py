@@ -1,7 +1,7 @@
 """Costs of functions, lines, files, objects, threads or labels: rows of any view, added up (csrc/ends/top.h).
 
 Memory grows with functions, call arcs and the model's distinct stacks, never with the number of rows.  The sums of
-stacks keep to --max-memory.
+stacks that the model need not keep stay within --max-memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from struct import iter_unpack
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD
-from fastprof.bridges.project.project import Room, calls_of
+from fastprof.bridges.project.project import Room, calls_of, selected
 from fastprof.bridges.project.project import to_graph as projected
 from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
@@ -393,17 +393,17 @@ class Costs:
     def _begin_arcs(self) -> None:
         lib.fp_top_functions_begin(self._functions, lib.FP_PART_ARCS, True)
 
-    def _select(self, project: fp_project, events: list[ValueType], calls: int) -> None:
-        totals = ffi.new("int64_t[]", len(events))
-        self._fits(min(0, lib.fp_project_select(project, lib.FP_NO_ID, calls, totals, self._err)), events)
+    def _selected(self, project: fp_project, events: list[ValueType], calls: int) -> Iterator[Batch]:
+        totals, check = ffi.new("int64_t[]", len(events)), partial(self._fits, events=events)
+        return selected(project, lib.FP_NO_ID, calls, totals, 0, check, self._err)
 
     def _name(self, owner: int, name: str, value: int, second: int) -> None:
         sums = self._named.setdefault((owner, name), [0, 0])
         sums[0] += value
         sums[1] += second
 
-    def _fits(self, status: int, events: list[ValueType] | None = None) -> None:
-        check_sums(status, self._err, self.model, "top", events or [])
+    def _fits(self, status: int, events: list[ValueType] | None = None) -> int:
+        return check_sums(status, self._err, self.model, "top", events or [])
 
     # ---- results
 
@@ -539,10 +539,9 @@ def add_projected(project: fp_project, events: list[ValueType], to: list[tuple[C
         costs._projected(project, events, value, second, counts)
     if not first._arcs:
         return
-    first._select(project, events, calls)
     for costs, _, _ in to:
         costs._begin_arcs()
-    for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
+    for batch in first._selected(project, events, calls):
         lib.fp_project_count(batch.c)
         for costs, value, _ in to:
             costs.put(batch, value)

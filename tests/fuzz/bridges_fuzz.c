@@ -220,25 +220,25 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
     for (uint32_t group = 0; status == FP_DONE && group < (options & 1 ? m->threads.n : 1); group++) {
         int64_t totals[VALUES], of_self[VALUES];
         struct totals rows = {{0}, 0};
-        const int64_t n_self = fp_project_select_self(s, group, of_self, err);
-        int64_t n = fp_project_select(s, group, options & 4 ? 1 : -1, totals, err);
-        if (n < 0) {
-            status = (int)n;
-            break;
+        const int own = fp_project_select_self(s, group, of_self, err) == FP_DONE;
+        fp_project_begin(s, group, options & 4 ? 1 : -1, totals);
+        for (int part = FP_FULL; part == FP_FULL && status == FP_DONE;) {
+            part = fp_project_select(s, options & 8 ? 1 : 1000, totals, err);
+            if (part < 0) status = part;
+            for (int pulled = FP_FULL; pulled == FP_FULL && status == FP_DONE;) {
+                pulled = fp_project_pull(s, out);
+                if (pulled < 0) abort();
+                add(&rows, out);
+                if (options & 32) e->own->limit = e->arcs->limit = 8;
+                status = fp_estimate_put(e, out, columns, s->addresses, s->lines, err);
+                if (status == FP_DONE) status = by_place(places, out, options, err);
+                fp_top_functions_begin(f, options >> 5 & 1, 1);
+                if (top == FP_DONE) top = fp_top_functions_put(f, out, 0, 1, -1, err);
+                if (status == FP_DONE) status = coarser(coarse, out, err);
+                fp_batch_reset(out);
+            }
         }
-        if (n_self >= 0 && (n_self > n || memcmp(of_self, totals, sizeof totals))) abort();
-        for (int pulled = FP_FULL; pulled == FP_FULL && status == FP_DONE;) {
-            pulled = fp_project_pull(s, out);
-            if (pulled < 0) abort();
-            add(&rows, out);
-            if (options & 32) e->own->limit = e->arcs->limit = 8;
-            status = fp_estimate_put(e, out, columns, s->addresses, s->lines, err);
-            if (status == FP_DONE) status = by_place(places, out, options, err);
-            fp_top_functions_begin(f, options >> 5 & 1, 1);
-            if (top == FP_DONE) top = fp_top_functions_put(f, out, 0, 1, -1, err);
-            if (status == FP_DONE) status = coarser(coarse, out, err);
-            fp_batch_reset(out);
-        }
+        if (status == FP_DONE && own && memcmp(of_self, totals, sizeof totals)) abort();
         if (status == FP_DONE && !rows.overflow && memcmp(rows.of, totals, sizeof totals)) abort();
         for (uint32_t k = 0; k < VALUES; k++)
             graph->overflow |= rows.overflow | __builtin_add_overflow(graph->of[k], totals[k], &graph->of[k]);

@@ -327,9 +327,13 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
     if (status == FP_DONE) status = fp_context_labels_put(&c->labels, s, b, columns, &err);
     if (status == FP_DONE) status = fp_project_end(s, &err);
     if (status == FP_DONE) must(fp_first_lines_stacks(&lines, s, &err) == FP_DONE);
-    if (status == FP_DONE) status = fp_contexts_add(c, s, &err);
+    const uint32_t most = options & 16 ? 4 : 1000;
+    for (int full = FP_FULL; full == FP_FULL && status == FP_DONE;) {
+        full = fp_contexts_add(c, s, most, &err);
+        status = full == FP_FULL ? fp_contexts_shrink(c, 2, &err) : full;
+    }
     if (status == FP_DONE && options & 4) status = fp_contexts_shrink(c, 1 + options % 9, &err);
-    if (status == FP_DONE && options & 8) status = fp_contexts_add(c, s, &err);
+    if (status == FP_DONE && options & 8) status = fp_contexts_add(c, s, 1000, &err);
     if (status == FP_DONE) status = fp_contexts_end(c, &err);
     for (uint32_t cut = 0; status == FP_DONE && cut < 2; cut++) {
         status = fp_contexts_cut(c, cut ? options / 512.0 : 0, cut ? 1 + options % 16 : 1000, &err);

@@ -172,7 +172,7 @@ def peak_tables(n_samples: int) -> tuple[int, int]:
         assert lib.fp_project_put(stacks, batch.c, columns, err) == 0
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak // 4096, stacks.keys.n
+    return peak // 4096, stacks.n_keys
 
 
 def test_fault_10_memory_is_of_distinct_stacks() -> None:

@@ -11,6 +11,8 @@ import pytest
 import fastprof
 from fastprof.bridges.project import project
 from fastprof.core.model import Model
+from fastprof.verbs.page.contexts import Shown
+from fastprof.verbs.top_costs import Costs
 from tests.reference import gperftools
 from tests.support.distinct import INPUTS
 from tests.support.paths import REPO
@@ -67,6 +69,31 @@ def test_arcs_of_samples_count_as_much_as_the_samples(tmp_path: Path, monkeypatc
     INPUTS["stacks"](tmp_path / "in", 60_000)
     fastprof.convert(tmp_path / "in", tmp_path / "out.callgrind", max_memory=4 << 20)
     assert max(arcs) < 100_000 < sum(arcs)
+
+
+def test_stacks_that_the_model_keeps_are_walked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the limit of memory: each further walk would climb to the root again, from stacks all over the tree."""
+    INPUTS["stacks"](tmp_path / "in.pb", 1_500)  # 9,000 stacks with their callers
+    fastprof.convert(tmp_path / "in.pb", path := tmp_path / "in.profile.json")
+    walks: list[str] = []
+
+    def counted(of: type, name: str) -> None:
+        walk = getattr(of, name)
+        monkeypatch.setattr(of, name, lambda *args: walks.append(of.__name__) or walk(*args))
+
+    for of, name in ((Costs, "_add_up"), (project._Graph, "_add_up"), (Shown, "_take_functions")):
+        counted(of, name)
+    found = []
+    for limit in (1, 1 << 30):
+        options = {"max_memory": limit}
+        fastprof.convert(path, tmp_path / "out.callgrind", **options)
+        fastprof.diff(path, path, tmp_path / "diff.callgrind", **options)
+        top = fastprof.top(path, tree="both", **options)
+        graphs = [(tmp_path / f"{name}.callgrind").read_bytes() for name in ("out", "diff")]
+        found.append((graphs, top.total, top.rows))
+    fastprof.report(path, tmp_path / "out.html", max_memory=1)
+    assert found[0] == found[1]
+    assert sorted(walks) == ["Costs"] * 2 + ["Shown"] + ["_Graph"] * 6
 
 
 @pytest.mark.parametrize("suffix", [".pb", ".folded"])

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "bridges/project/project_private.h"
+#include "core/memory.h"
 
 struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int inline_calls) {
     struct fp_project *s = calloc(1, sizeof *s);
@@ -8,6 +9,7 @@ struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int in
     s->model = model;
     s->per_thread = per_thread;
     s->inline_calls = inline_calls;
+    s->n_keys = 1;
     if (fp_table_init(&s->keys, 2) || fp_table_init(&s->names, 3) || fp_table_init(&s->positions, FP_POSITION_WIDTH)) {
         fp_project_free(s);
         return NULL;
@@ -22,12 +24,13 @@ void fp_project_free(struct fp_project *s) {
     fp_table_clear(&s->rows);
     fp_table_clear(&s->names);
     free(s->function_of_name);
-    free(s->sums);
+    fp_release(s->sums, s->cap_sums * fp_project_row(s));
     free(s->by_group);
     free(s->group_start);
     free(s->chain);
     free(s->chain_of);
-    free(s->local_of);
+    fp_project_free_nodes(s);
+    free(s->walk.inclusive);
     free(s->active);
     free(s->start_of);
     free(s->costs);
@@ -36,17 +39,31 @@ void fp_project_free(struct fp_project *s) {
     free(s);
 }
 
+/* Makes room for sums of `n_keys` keys.  0 or FP_E_NOMEM. */
+static int sums_room(struct fp_project *s, uint64_t n_keys) {
+    const size_t row = fp_project_row(s), had = s->cap_sums * row;
+    if (FP_LIKELY(n_keys <= s->cap_sums)) return 0;
+    const uint64_t cap = n_keys + n_keys / 8;
+    int64_t *sums = cap <= UINT32_MAX ? fp_grow(s->sums, had, cap * row) : NULL;
+    if (!sums) return FP_E_NOMEM;
+    memset((uint8_t *)sums + had, 0, cap * row - had);
+    s->sums = sums;
+    s->cap_sums = (uint32_t)cap;
+    return 0;
+}
+
 int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     if (n_values <= s->n_values) return 0;
-    int64_t *sums = NULL;
-    uint32_t cap = 0;
-    if (fp_array_zeroed(&sums, &cap, s->keys.n, n_values * sizeof *sums)) return FP_E_NOMEM;
-    if (s->n_values)
-        for (uint32_t i = 0; i < s->keys.n && i < s->cap_sums; i++)
-            memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * s->n_values, s->n_values * sizeof *sums);
-    free(s->sums);
-    s->sums = sums;
-    s->cap_sums = cap;
+    const uint32_t cap = s->cap_sums, before = s->n_values;
+    if (cap) {
+        int64_t *sums = fp_zeroed(cap * n_values * sizeof *sums);
+        if (!sums) return FP_E_NOMEM;
+        for (uint32_t i = 0; i < cap && before; i++)
+            memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * before, before * sizeof *sums);
+        fp_release(s->sums, cap * fp_project_row(s));
+        s->sums = sums;
+    }
+    s->n_values = n_values;
     /* drop the rows of the last graph, which have the old width */
     free(s->costs);
     free(s->counts);
@@ -54,7 +71,6 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     s->counts = NULL;
     s->cap_rows = 0;
     fp_table_clear(&s->rows);
-    s->n_values = n_values;
     return 0;
 }
 
@@ -64,40 +80,44 @@ static int is_deep(const struct fp_model *m, uint32_t stack) {
     return parent && parent < stack && fp_table_row(&m->stacks, parent)[FP_STACK_PARENT];
 }
 
-/* Counts a stack and its parents, each once.  FP_DONE or FP_E_MALFORMED. */
-static int count_nodes(struct fp_project *s, uint32_t stack, struct fp_err *err) {
-    const struct fp_model *m = s->model;
-    do {
-        if (s->local_of[stack]) break;
-        const uint32_t *row = fp_table_row(&m->stacks, stack);
-        uint32_t frame = row[FP_STACK_FRAME], parent = row[FP_STACK_PARENT];
-        if (stack && parent >= stack) return fp_unknown_id(err, "the parent of a stack", parent, stack);
-        if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
-        s->local_of[stack] = 1;
-        s->n_nodes++;
-        stack = parent;
-    } while (stack);
-    return FP_DONE;
+/* The key of a stack and group, added if new; 0 when memory ran out. */
+static uint32_t find_key(struct fp_project *s, uint32_t stack, uint32_t group) {
+    const uint32_t n_keys = s->n_keys;
+    uint32_t key = stack + 1;
+    if (s->per_thread) {
+        key = fp_table_intern(&s->keys, (uint32_t[]){stack, group});
+        if (key == FP_NO_ID) return 0;
+        s->n_keys = s->keys.n;
+    } else if (!s->nodes[stack].key) {
+        s->nodes[stack].key = key;
+        s->n_keys++;
+    }
+    if (s->n_keys > n_keys) s->joined += is_deep(s->model, stack);
+    return key;
+}
+
+enum { AHEAD = 12 }; /* rows; stacks are in no order, and sums of many are in no cache */
+
+static void prefetch(const struct fp_project *s, uint32_t stack) {
+    if (s->per_thread || stack >= s->cap_nodes || stack + 1 >= s->cap_sums) return;
+    __builtin_prefetch(&s->nodes[stack], 1);
+    __builtin_prefetch(s->sums + ((size_t)stack + 1) * s->n_values, 1);
 }
 
 int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {
     const uint32_t n_stacks = s->model->stacks.n, n_values = in->n_values;
     for (uint32_t k = 0; k < n_values; k++)
         if (columns[k] >= s->n_values) return fp_unknown_id(err, "the column of a value", columns[k], s->n_values);
-    if (fp_array_zeroed(&s->local_of, &s->cap_stacks, n_stacks, sizeof *s->local_of)) return fp_project_no_memory(err);
+    if (!s->per_thread && (fp_project_nodes(s) || sums_room(s, (uint64_t)n_stacks + 1)))
+        return fp_project_no_memory(err);
     for (uint32_t i = 0; i < in->n; i++) {
+        if (in->n - i > AHEAD) prefetch(s, in->stack[i + AHEAD]);
         uint32_t group = s->per_thread ? in->thread[i] : 0;
         if (in->stack[i] >= n_stacks) return fp_unknown_id(err, "the stack of a sample", in->stack[i], n_stacks);
         if (group && group >= s->model->threads.n)
             return fp_unknown_id(err, "the thread of a sample", group, s->model->threads.n);
-        const uint32_t n_keys = s->keys.n;
-        uint32_t key = fp_table_intern(&s->keys, (uint32_t[]){in->stack[i], group});
-        if (key == FP_NO_ID) return fp_project_no_memory(err);
-        if (s->keys.n > n_keys) s->joined += is_deep(s->model, in->stack[i]);
-        int status = count_nodes(s, in->stack[i], err);
-        if (status) return status;
-        if (fp_array_zeroed(&s->sums, &s->cap_sums, (uint64_t)key + 1, fp_project_row(s)))
-            return fp_project_no_memory(err);
+        const uint32_t key = find_key(s, in->stack[i], group);
+        if (!key || sums_room(s, (uint64_t)key + 1)) return fp_project_no_memory(err);
         if (group >= s->n_groups) s->n_groups = group + 1;
         int64_t *sum = s->sums + (size_t)key * s->n_values;
         for (uint32_t k = 0; k < n_values; k++) {
@@ -113,42 +133,45 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
     return FP_DONE;
 }
 
+/* Sets group_start and by_group. */
+static void order_keys(struct fp_project *s) {
+    if (!s->per_thread) {
+        uint32_t n = 0;
+        for (uint32_t stack = 0; n + 1 < s->n_keys; stack++)
+            if (s->nodes[stack].key) s->by_group[n++] = stack + 1;
+        if (s->n_groups) s->group_start[1] = n;
+        return;
+    }
+    for (uint32_t key = 1; key < s->n_keys; key++) s->group_start[fp_table_row(&s->keys, key)[1] + 2]++;
+    for (uint32_t g = 1; g <= s->n_groups; g++) s->group_start[g + 1] += s->group_start[g];
+    for (uint32_t key = 1; key < s->n_keys; key++)
+        s->by_group[s->group_start[fp_table_row(&s->keys, key)[1] + 1]++] = key;
+}
+
 int fp_project_end(struct fp_project *s, struct fp_err *err) {
     struct fp_model *m = s->model;
-    const uint32_t n_keys = s->keys.n;
     s->unknown_file = fp_strings_intern(&m->strings, "???", 3);
     if (s->unknown_file == FP_NO_ID) return fp_project_no_memory(err);
     free(s->by_group);
     free(s->group_start);
-    s->by_group = malloc(n_keys * sizeof *s->by_group);
+    s->by_group = malloc(s->n_keys * sizeof *s->by_group);
     s->group_start = calloc((size_t)s->n_groups + 2, sizeof *s->group_start);
-    if (!s->by_group || !s->group_start || (!s->n_chain && fp_project_push(s, 0)) ||
+    if (!s->by_group || !s->group_start || (!s->n_chain && fp_project_push(s, 0)) || fp_project_nodes(s) ||
         fp_array_zeroed(&s->chain_of, &s->cap_frames, m->frames.n, sizeof *s->chain_of))
         return fp_project_no_memory(err);
-
-    for (uint32_t key = 1; key < n_keys; key++) s->group_start[fp_table_row(&s->keys, key)[1] + 2]++;
-    for (uint32_t g = 1; g <= s->n_groups; g++) s->group_start[g + 1] += s->group_start[g];
-    for (uint32_t key = 1; key < n_keys; key++) s->by_group[s->group_start[fp_table_row(&s->keys, key)[1] + 1]++] = key;
-
-    for (uint32_t key = 1; key < n_keys; key++) {
-        uint32_t stack = fp_table_row(&s->keys, key)[0];
-        for (; s->local_of[stack]; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT]) {
-            s->local_of[stack] = 0;
-            uint32_t frame = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
-            if (s->chain_of[frame]) continue;
-            int status = fp_project_resolve(s, frame, err);
-            if (status) return status;
-        }
-    }
+    order_keys(s);
+    int status = fp_project_link(s, err);
+    if (s->per_thread) fp_project_clear(s);
+    if (status) return status;
     if (fp_array_zeroed(&s->active, &s->cap_active, m->functions.n, sizeof *s->active))
         return fp_project_no_memory(err);
     return FP_DONE;
 }
 
 void fp_project_empty(struct fp_project *s) {
-    const uint32_t n = s->keys.n < s->cap_sums ? s->keys.n : s->cap_sums;
-    if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
+    if (s->sums) memset(s->sums, 0, s->cap_sums * fp_project_row(s));
+    if (!s->per_thread) fp_project_clear(s);
     fp_table_empty(&s->keys);
     s->n_groups = 0;
-    s->n_nodes = 0;
+    s->n_keys = 1;
 }

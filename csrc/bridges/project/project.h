@@ -9,11 +9,14 @@
  * call count and no cost.
  *
  * Order of calls: fp_project_new, fp_project_set_values, fp_project_put for each batch, which sums values by distinct
- * (stack, group); fp_project_end; for each group fp_project_select, which walks the tree of its stacks once, or
- * fp_project_select_self, and fp_project_pull until FP_DONE.
+ * (stack, group); fp_project_end; for each group fp_project_begin and, until FP_DONE, fp_project_select, which walks
+ * the tree of its stacks once, or fp_project_select_self; after each of these fp_project_pull until FP_DONE.
  *
- * Memory: linear in distinct (stack, group) pairs, and in the positions and arcs of a graph.  Beyond its limit,
- * the caller pulls the graph so far, adds it to the previous ones, and continues after fp_project_empty.
+ * Without threads, sums are stored by the stack's id: a sample needs no lookup, and no stack is walked twice.
+ *
+ * Memory: 16 bytes and the sums of each stack of the model or, with threads, of each distinct (stack, thread) pair; and
+ * the positions and arcs of a graph.  To limit it, the caller pulls the graph so far, adds it to the previous ones, and
+ * continues after fp_project_empty.
  */
 #ifndef FP_PROJECT_H
 #define FP_PROJECT_H
@@ -23,6 +26,23 @@
 #include "core/model.h"
 
 /* cffi-begin */
+
+/* A stack of the selected group, or a parent of such a stack. */
+struct fp_project_node {
+    uint32_t key;     /* of this stack's own sums; 0 = none */
+    uint32_t child;   /* 0 = none */
+    uint32_t sibling; /* FP_NO_ID = none; 0 = the stack is not in the tree */
+};
+
+/* A walk over the tree of a group, between two calls of fp_project_select. */
+struct fp_project_walk {
+    uint32_t group, end; /* the groups that remain */
+    uint32_t at, depth;
+    int32_t is_begun;
+    int64_t calls;      /* the value that counts calls; negative: none */
+    int64_t *inclusive; /* by depth: the sum of the nodes below so far */
+    uint32_t cap_depth;
+};
 
 struct fp_project {
     struct fp_model *model;
@@ -36,8 +56,8 @@ struct fp_project {
     uint64_t labelled;    /* samples with labels, which a graph cannot hold */
     uint64_t timed;       /* samples with a time, which a graph cannot hold */
     uint64_t joined;      /* distinct stacks of more than two frames, which a graph splits into calls */
-    uint32_t n_nodes;     /* stacks of the samples and their parents: each adds at most one arc */
-    struct fp_table keys; /* (stack, group) */
+    uint32_t n_keys;      /* 1 + distinct (stack, group) */
+    struct fp_table keys; /* (stack, group), if per_thread; otherwise the key of a stack is its id + 1 */
     /* set by fp_project_end */
     uint32_t n_groups;     /* highest group + 1 */
     uint32_t *group_start; /* n_groups + 1 positions among the keys ordered by group */
@@ -53,10 +73,11 @@ struct fp_project {
     uint32_t cap_names;
     uint32_t *chain; /* per frame: length, then positions, outermost first */
     uint32_t n_chain, cap_chain;
-    uint32_t *chain_of; /* by frame: place in `chain`; 0 = not resolved yet */
-    uint32_t *local_of; /* by stack: 1 = among n_nodes, until fp_project_end; then node of the selected group + 1 */
-    uint32_t *active;   /* by function: its activations above the current node */
-    uint32_t cap_frames, cap_stacks, cap_active;
+    uint32_t *chain_of;            /* by frame: place in `chain`; 0 = not resolved yet */
+    struct fp_project_node *nodes; /* by stack */
+    struct fp_project_walk walk;
+    uint32_t *active; /* by function: its activations above the current node */
+    uint32_t cap_frames, cap_nodes, cap_active;
     uint64_t *start_of; /* by function: its address, if it is named by address */
     uint32_t cap_start;
     uint32_t unknown_file; /* the string ??? */
@@ -82,13 +103,16 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
  * Returns as fp_project_put. */
 int fp_project_end(struct fp_project *s, struct fp_err *err);
 
-/* Builds the graph of a group, or of all groups together (FP_NO_ID).  Call counts come from value `calls`; negative:
- * there are none.  `totals` (n_values) gets the sums over its samples.  Returns the number of rows, or a negative
- * status. */
-int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err);
+/* Begins the graph of a group, or of all groups together (FP_NO_ID).  Call counts come from value `calls`; negative:
+ * there are none.  `totals` (n_values) is set to 0. */
+void fp_project_begin(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals);
 
-/* The same for one group with only self costs, without a walk. */
-int64_t fp_project_select_self(struct fp_project *s, uint32_t group, int64_t *totals, struct fp_err *err);
+/* Builds the graph, or a part of it with little more than `most` rows: the graph is the sum of its parts.  FP_FULL:
+ * there are further parts; FP_DONE: `totals` got the sums over all samples; or a negative status. */
+int fp_project_select(struct fp_project *s, uint32_t most, int64_t *totals, struct fp_err *err);
+
+/* Builds the graph of one group with only self costs, without a walk. */
+int fp_project_select_self(struct fp_project *s, uint32_t group, int64_t *totals, struct fp_err *err);
 
 /* Pulls graph rows, each place and arc once.  FP_FULL or FP_DONE. */
 int fp_project_pull(struct fp_project *s, struct fp_batch *out);

@@ -40,28 +40,32 @@ static inline int fp_project_push(struct fp_project *s, uint32_t word) {
     return 0;
 }
 
-/* A stack of the group, or a parent of such a stack.  Node 0 is the root. */
-struct fp_project_node {
-    uint32_t stack;
-    uint32_t key;   /* the key of this stack's own sums; 0 = none */
-    uint32_t chain; /* place of its frame's positions in the project's `chain`; 0: it has none */
-    uint32_t parent, child, sibling;
-};
+static inline uint32_t fp_project_stack(const struct fp_project *s, uint32_t key) {
+    return s->per_thread ? fp_table_row(&s->keys, key)[0] : key - 1;
+}
 
-struct fp_project_tree {
-    struct fp_project_node *nodes; /* room for s->n_nodes and the root */
-    uint32_t n;
-};
+static inline uint32_t fp_project_parent(const struct fp_project *s, uint32_t stack) {
+    return fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT];
+}
 
-/* After fp_project_end: adds the stacks of a group, which has at least one.  `t` is zero before.  0 or FP_E_NOMEM. */
-int fp_project_grow(struct fp_project *s, struct fp_project_tree *t, uint32_t group);
-/* Frees a tree.  Only one exists at a time. */
-void fp_project_fell(struct fp_project *s, struct fp_project_tree *t);
+/* Makes room for a node of each of the model's stacks.  0 or FP_E_NOMEM. */
+int fp_project_nodes(struct fp_project *s);
+void fp_project_free_nodes(struct fp_project *s);
+/* Removes all stacks from the tree. */
+void fp_project_clear(struct fp_project *s);
+
+/* Adds all stacks with samples to the tree, and finds their frames' positions.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+int fp_project_link(struct fp_project *s, struct fp_err *err);
+
+/* After fp_project_end: the tree of a group's stacks.  Node 0 is the root.  Without threads, it is always there. */
+void fp_project_grow(struct fp_project *s, uint32_t group);
+/* Removes it.  Only one exists at a time. */
+void fp_project_fell(struct fp_project *s, uint32_t group);
 
 /* The positions of a node's frame, outermost first.  The root has none, unless there are samples without a stack. */
-static inline const uint32_t *fp_project_chain(const struct fp_project *s, const struct fp_project_tree *t, uint32_t at,
-                                               uint32_t *n) {
-    const uint32_t *chain = s->chain + t->nodes[at].chain; /* its first word is 0 */
+static inline const uint32_t *fp_project_chain(const struct fp_project *s, uint32_t at, uint32_t *n) {
+    const uint32_t frame = fp_table_row(&s->model->stacks, at)[FP_STACK_FRAME];
+    const uint32_t *chain = s->chain + (at || s->nodes[0].key ? s->chain_of[frame] : 0); /* its first word is 0 */
     *n = chain[0];
     return chain + 1;
 }

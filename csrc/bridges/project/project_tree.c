@@ -1,44 +1,71 @@
-#include <stdlib.h>
-
 #include "bridges/project/project_private.h"
+#include "core/memory.h"
 
-/* Adds a stack and its missing parents. */
-static void add_stack(struct fp_project *s, struct fp_project_tree *t, uint32_t stack, uint32_t key) {
-    uint32_t below = 0;
-    for (;;) {
-        const uint32_t *row = fp_table_row(&s->model->stacks, stack), found = s->local_of[stack];
-        if (!found) {
-            const uint32_t chain = stack ? s->chain_of[row[FP_STACK_FRAME]] : 0;
-            t->nodes[t->n] = (struct fp_project_node){.stack = stack, .chain = chain};
-            s->local_of[stack] = ++t->n;
-        }
-        const uint32_t at = s->local_of[stack] - 1;
-        if (below) {
-            t->nodes[below].parent = at;
-            t->nodes[below].sibling = t->nodes[at].child;
-            t->nodes[at].child = below;
-        } else if (key) {
-            t->nodes[at].key = key;
-            t->nodes[at].chain = s->chain_of[row[FP_STACK_FRAME]]; /* samples without a stack have a position */
-        }
-        key = 0;
-        if (found || !stack) return;
-        below = at;
-        stack = row[FP_STACK_PARENT];
-    }
-}
-
-int fp_project_grow(struct fp_project *s, struct fp_project_tree *t, uint32_t group) {
-    t->nodes = malloc(((size_t)s->n_nodes + 1) * sizeof *t->nodes);
-    if (!t->nodes) return FP_E_NOMEM;
-    add_stack(s, t, 0, 0);
-    for (uint32_t i = s->group_start[group]; i < s->group_start[group + 1]; i++)
-        add_stack(s, t, fp_table_row(&s->keys, s->by_group[i])[0], s->by_group[i]);
+int fp_project_nodes(struct fp_project *s) {
+    const uint32_t need = s->model->stacks.n, had = s->cap_nodes;
+    if (need <= had) return 0;
+    const uint64_t cap = (uint64_t)need + need / 8;
+    struct fp_project_node *nodes = NULL;
+    if (cap <= UINT32_MAX) nodes = fp_grow(s->nodes, had * sizeof *nodes, cap * sizeof *nodes);
+    if (!nodes) return FP_E_NOMEM;
+    memset(nodes + had, 0, (cap - had) * sizeof *nodes);
+    s->nodes = nodes;
+    s->cap_nodes = (uint32_t)cap;
     return 0;
 }
 
-void fp_project_fell(struct fp_project *s, struct fp_project_tree *t) {
-    for (uint32_t i = 0; i < t->n; i++) s->local_of[t->nodes[i].stack] = 0;
-    free(t->nodes);
-    *t = (struct fp_project_tree){0};
+void fp_project_free_nodes(struct fp_project *s) {
+    fp_release(s->nodes, s->cap_nodes * sizeof *s->nodes);
+}
+
+void fp_project_clear(struct fp_project *s) {
+    if (s->nodes) memset(s->nodes, 0, s->cap_nodes * sizeof *s->nodes);
+}
+
+/* Makes a stack, which is not in the tree, a child of its parent. */
+static void add_child(struct fp_project *s, uint32_t stack, uint32_t parent) {
+    struct fp_project_node *nodes = s->nodes;
+    nodes[stack].sibling = nodes[parent].child ? nodes[parent].child : FP_NO_ID;
+    nodes[parent].child = stack;
+}
+
+int fp_project_link(struct fp_project *s, struct fp_err *err) {
+    const struct fp_model *m = s->model;
+    for (uint32_t i = 0; i + 1 < s->n_keys; i++) {
+        uint32_t stack = fp_project_stack(s, s->by_group[i]);
+        do {
+            if (s->nodes[stack].sibling) break;
+            const uint32_t *row = fp_table_row(&m->stacks, stack), frame = row[FP_STACK_FRAME];
+            const uint32_t parent = row[FP_STACK_PARENT];
+            if (stack && parent >= stack) return fp_unknown_id(err, "the parent of a stack", parent, stack);
+            if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
+            int status = s->chain_of[frame] ? 0 : fp_project_resolve(s, frame, err);
+            if (status) return status;
+            if (stack) add_child(s, stack, parent);
+            stack = parent;
+        } while (stack);
+    }
+    return 0;
+}
+
+void fp_project_grow(struct fp_project *s, uint32_t group) {
+    if (!s->per_thread) return;
+    for (uint32_t i = s->group_start[group]; i < s->group_start[group + 1]; i++) {
+        uint32_t stack = fp_project_stack(s, s->by_group[i]);
+        s->nodes[stack].key = s->by_group[i];
+        for (uint32_t parent; stack && !s->nodes[stack].sibling; stack = parent) {
+            parent = fp_project_parent(s, stack);
+            add_child(s, stack, parent);
+        }
+    }
+}
+
+void fp_project_fell(struct fp_project *s, uint32_t group) {
+    if (!s->per_thread) return;
+    s->nodes[0] = (struct fp_project_node){0};
+    for (uint32_t i = s->group_start[group]; i < s->group_start[group + 1]; i++) {
+        uint32_t stack = fp_project_stack(s, s->by_group[i]);
+        for (; s->nodes[stack].sibling; stack = fp_project_parent(s, stack))
+            s->nodes[stack] = (struct fp_project_node){0};
+    }
 }

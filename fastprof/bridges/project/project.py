@@ -36,7 +36,7 @@ from fastprof.core.parts import default_value, in_any_order, match_columns, matc
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_project
+    from fastprof.core._c import Pointer, fp_err, fp_project
 
 CALLS_UNKNOWN = b"not recorded by samples; every arc counts 1"
 RETURN_ADDRESSES = b"a calling position's address is the one its call returns to"
@@ -66,37 +66,64 @@ def to_graph(
     yield from graph.rows(log)
 
 
-_KEY_BYTES = 8 + 22 + 4  # per sampled stack, without its sums
-_NODE_BYTES = 24 + 8 + 22 + 8  # per stack node: the state of the walk, and an arc without its costs
+_KEY_BYTES = 8 + 22 + 4  # per stack of a thread, without its sums
+_NODE_BYTES = 8 + 22 + 12 + 4  # per stack, without its sums: its row and index entry, its node and key
+_ARC_BYTES = 8 + 22 + 8  # per arc, without its costs
 _LEAST_NODES = 8192  # with fewer, walks would dominate the time
 _MOST_NODES = 1 << 15  # if stacks need not be kept and rarely repeat
 _REPEATED = 8  # stacks repeat if at least one row in this many has a known stack
 
 
 class Room:
-    """Limits the memory for the sums of stacks in a struct fp_project and their graph to `max_memory` bytes.
+    """Limits the memory for the sums of stacks in a struct fp_project to `max_memory` bytes.
 
     Stacks that need not be kept are added up while they are in the caches, unless they repeat: then the same stacks
-    would be walked again and again.
+    would be walked again and again.  Kept stacks are in the model anyway: unless there are sums for each thread, they
+    are added up, and walked, once.
     """
 
     def __init__(self, max_memory: int, keeps_stacks: bool = True) -> None:
-        self._max_memory = max_memory
-        self._first = self._most = _MOST_NODES if not keeps_stacks else 1 << 32
+        self._max_memory, self._keeps_stacks = max_memory, keeps_stacks
+        self._most = _MOST_NODES
         self._rows = 0  # since the project was last empty
+        self._stacks = 0  # of the model, then: a reader may need some
 
     def is_full(self, project: fp_project, n_rows: int) -> bool:
         """Whether, after a batch of `n_rows`, the stacks must be added up and the project emptied."""
         self._rows += n_rows
         sums = 8 * project.n_values
-        taken = project.keys.n * (_KEY_BYTES + sums) + project.n_nodes * (_NODE_BYTES + sums)
-        full = project.n_nodes > _LEAST_NODES and taken > self._max_memory
-        while not full and project.n_nodes > self._most:
-            full = _REPEATED * (self._rows - project.keys.n) < self._rows
+        n_stacks, n_keys = project.model.stacks.n, project.n_keys - 1
+        taken = n_keys * (_KEY_BYTES + sums) if project.per_thread else 0
+        if self._keeps_stacks:
+            return bool(taken > self._max_memory and n_keys > _LEAST_NODES)
+        self._stacks = self._stacks if n_stacks >= self._stacks else 0
+        new = n_stacks - self._stacks
+        taken += new * (_NODE_BYTES + (0 if project.per_thread else sums))
+        full = new > _LEAST_NODES and taken > self._max_memory
+        while not full and new > self._most:
+            full = _REPEATED * (self._rows - n_keys) < self._rows
             self._most *= 2
         if full:
-            self._most, self._rows = self._first, 0
+            self._most, self._rows, self._stacks = _MOST_NODES, 0, n_stacks
         return bool(full)
+
+
+def selected(
+    project: fp_project,
+    group: int,
+    calls: int,
+    totals: Pointer[int],
+    part: int,
+    check: Callable[[int], int],
+    err: fp_err,
+    most: int = 1 << 18,
+) -> Iterator[Batch]:
+    """The rows of the graph of a group, or of all (FP_NO_ID).  A place or arc has several beyond `most` rows."""
+    lib.fp_project_begin(project, group, calls, totals)
+    status = lib.FP_FULL
+    while status == lib.FP_FULL:
+        status = check(lib.fp_project_select(project, most, totals, err))
+        yield from batches_of("graph", project.n_values, part, partial(lib.fp_project_pull, project))
 
 
 def calls_of(events: list[ValueType]) -> int:
@@ -162,10 +189,11 @@ class _Graph:
                 continue
             if self._self_costs:
                 self._check(lib.fp_project_select_self(c, group, totals, self._err))
+                rows = self._self_costs(batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c)))
             else:
-                self._check(lib.fp_project_select(c, group, calls_of(self._events), totals, self._err))
-            rows = batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c))
-            for batch in self._self_costs(rows) if self._self_costs else rows:
+                calls, most = calls_of(self._events), max(_LEAST_NODES, self._max_memory // (_ARC_BYTES + 8 * n))
+                rows = selected(c, group, calls, totals, self._parts[n], self._check, self._err, most)
+            for batch in rows:
                 self._table(group).put(batch)
             before = self._totals.get(group, [])
             self._totals[group] = [a + b for a, b in zip_longest(before, totals[0:n], fillvalue=0)]

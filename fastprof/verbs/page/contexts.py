@@ -71,18 +71,18 @@ class Shown:
         self.estimated = False
         self.times: Times | None = None
         self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
-        self._project = self._new_project()
-        self._only_contexts = self._new_project()
+        self._contexts = self._new_project(per_thread=not compared)
+        self._functions = self._new_project(per_thread=False)  # costs are added up once, not for each thread
         self.durations: fp_top_durations | None = None  # of single calls
         self.listed: fp_listed | None = None  # callers and callees of a timeline, instead of those in `costs`
 
-    def _new_project(self) -> fp_project:
-        new = lib.fp_project_new(self._model.c, not self._compared, True)
+    def _new_project(self, *, per_thread: bool) -> fp_project:
+        new = lib.fp_project_new(self._model.c, per_thread, True)
         return owned(new, lib.fp_project_free, "the sums of stacks")
 
-    def _fits(self, status: int) -> None:
+    def _fits(self, status: int) -> int:
         types = [self.events[c.event] for c in self.columns] or [ValueType("time"), ValueType("calls")]
-        check_sums(status, self._err, self._model, "report", types)
+        return check_sums(status, self._err, self._model, "report", types)
 
     # ---- adding up
 
@@ -90,12 +90,12 @@ class Shown:
         if view == "timeline":
             self._timeline(side, batches if self._compared else self._timed(batches))
         elif view == "stacks":
-            self._stacks(side, view, batches, self._project)
+            self._stacks(side, view, batches, self._functions)
         else:
             self.estimated = True
             log = Log()
             rows = estimated(self._graph(side, batches), self._model, self._bridging, log)
-            self._stacks(side, view, rows, self._only_contexts)
+            self._stacks(side, view, rows)
             lost = log.not_representable
             lost.drop("call-counts")  # the table has them
             self._log.not_representable.take(lost)
@@ -121,7 +121,7 @@ class Shown:
         else:
             # the model drops stacks between batches, so they must be added at once
             rows = folded(rows, self._model, self._bridging, self._log, Holds(keeps_stacks=False))
-            self._stacks(side, "timeline", rows, self._only_contexts, at_once=True)
+            self._stacks(side, "timeline", rows, at_once=True)
         found = list[int]()
 
         def inclusive(types: list[ValueType]) -> list[tuple[fp_top, int]]:
@@ -170,40 +170,56 @@ class Shown:
         return found
 
     def _stacks(
-        self, side: int, view: str, batches: Iterable[Batch], project: fp_project, *, at_once: bool = False
+        self,
+        side: int,
+        view: str,
+        batches: Iterable[Batch],
+        functions: fp_project | None = None,
+        *,
+        at_once: bool = False,
     ) -> None:
+        """Add rows to the contexts and, with `functions`, to the costs of functions."""
         columns: dict[int, Pointer[int]] = {}
+        projects = [self._contexts, *([functions] if functions else [])]
         room = Room(self._options[MAX_MEMORY])
         for batch in batches:
             if batch.part not in columns:
                 found = self._columns_of(side, view, self._model.parts[batch.part])
                 columns[batch.part] = ffi.new("uint32_t[]", found or [0])
-                if lib.fp_project_set_values(project, len(self.columns)):
+                if any(lib.fp_project_set_values(project, len(self.columns)) for project in projects):
                     raise MemoryError("no memory for the sums of stacks")
-            self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err))
-            self._fits(lib.fp_context_labels_put(self.labels.c, project, batch.c, columns[batch.part], self._err))
-            if at_once or room.is_full(project, batch.c.n) or self._has_many_labels():
-                self._take(project, side)
-        self._take(project, side)
-        if project == self._project:
-            self._fits(lib.fp_first_lines_stacks(self._lines, project, self._err))
+            of = columns[batch.part]
+            for project in projects:
+                self._fits(lib.fp_project_put(project, batch.c, of, self._err))
+            self._fits(lib.fp_context_labels_put(self.labels.c, self._contexts, batch.c, of, self._err))
+            if at_once or room.is_full(self._contexts, batch.c.n) or self._has_many_labels():
+                self._take_contexts()
+        self._take_contexts()
+        if functions:
+            self._take_functions(functions, side)
 
-    def _take(self, project: fp_project, side: int) -> None:
-        """Add the stacks of a projection so far, and empty it."""
-        self._fits(lib.fp_project_end(project, self._err))
-        self._fits(lib.fp_contexts_add(self.contexts, project, self._err))
-        most = self._most(_CONTEXT_BYTES, len(self.columns))
-        self._shrink(most, most // 2)
+    def _take_contexts(self) -> None:
+        """Add the contexts so far, and drop their stacks."""
+        self._fits(lib.fp_project_end(self._contexts, self._err))
+        most, status = self._most(_CONTEXT_BYTES, len(self.columns)), lib.FP_FULL
+        while status == lib.FP_FULL:
+            status = self._fits(lib.fp_contexts_add(self.contexts, self._contexts, most, self._err))
+            self._shrink(most, most // 2)
         self.labels.shrink(self._most(_LABEL_BYTES, len(self.columns)))
-        if project == self._project:
-            mine = [k for k, column in enumerate(self.columns) if column.side == side]
-            events = [self.events[column.event] for column in self.columns]
-            counted = calls_of([events[k] for k in mine])
-            calls = -1 if counted < 0 else mine[counted]
-            if mine:
-                add_projected(project, events, [(self.costs[k], k, -1) for k in mine], calls)
-            for k in mine:
-                self.costs[k].calls_known &= calls >= 0
+        lib.fp_project_empty(self._contexts)
+
+    def _take_functions(self, project: fp_project, side: int) -> None:
+        """Add the costs of functions, and drop their stacks."""
+        self._fits(lib.fp_project_end(project, self._err))
+        mine = [k for k, column in enumerate(self.columns) if column.side == side]
+        events = [self.events[column.event] for column in self.columns]
+        counted = calls_of([events[k] for k in mine])
+        calls = -1 if counted < 0 else mine[counted]
+        if mine:
+            add_projected(project, events, [(self.costs[k], k, -1) for k in mine], calls)
+        for k in mine:
+            self.costs[k].calls_known &= calls >= 0
+        self._fits(lib.fp_first_lines_stacks(self._lines, project, self._err))
         lib.fp_project_empty(project)
 
     def _has_many_labels(self) -> bool:

@@ -43,7 +43,7 @@ Set = tuple[Value, ...]
 class Labels:
     """The labels of a struct fp_contexts.  After `choose`, columns have indices of `sets`."""
 
-    def __init__(self, model: Model, c: fp_context_labels, fits: Callable[[int], None], err: fp_err) -> None:
+    def __init__(self, model: Model, c: fp_context_labels, fits: Callable[[int], int], err: fp_err) -> None:
         """`fits` raises the error of a negative status of the C core; `err` has its details."""
         self._model, self.c, self._fits, self._err = model, c, fits, err
         self._most = _MOST_VALUES
