@@ -94,12 +94,10 @@ def _summarize(pipeline: plan.Pipeline, model: Model, log: Log) -> Summary:
         for _ in rows:
             pass
         return summary
-    from fastprof.bridges.fold.fold import to_stacks
+    from fastprof.bridges.fold.fold import repaired
 
     folded = Log()
-    # stacks, because a graph adds functions to the model while later parts are read
-    for _ in to_stacks(rows, model, Options(), folded, Holds(keeps_stacks=False)):
-        pass
+    repaired(rows, model, folded)
     log.repairs.take(folded.repairs)
     log.take_warnings(folded)
     return summary

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
+from fastprof.bridges.fold import accumulators
 from fastprof.cli import main
 from fastprof.cli.text import quantity, utc
 from fastprof.core.errors import UsageError
@@ -50,6 +51,15 @@ def test_differing_headers_are_listed_and_cut(tmp_path: Path, capsys: pytest.Cap
     path.write_bytes(b"".join(b"part: %d\npid: %d\nevents: Ir\nfn=f\n1 1\n\n" % (i, i) for i in range(1, 9)))
     assert shown(capsys, str(path))["process"] == "1, 2, 3, 4, 5, and 3 more"
     assert fastprof.info(path).facts["pid"] == [*range(1, 9)]
+
+
+def test_a_timeline_is_folded_without_call_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are far more than the arcs that `top` adds up, and not shown."""
+    path = CORPUS / "trace-event/good/06_x_overlap.json"
+    monkeypatch.delattr(accumulators.Paths, "merge")
+    assert fastprof.info(path).facts["records"] > 0
+    with pytest.raises(AttributeError):
+        fastprof.convert(path, "/dev/null", to="folded")
 
 
 def test_dates_units_and_exact_numbers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,6 +112,14 @@ def to_stacks(
     yield from to_sum(rows, model, options, log, holds)
 
 
+def repaired(batches: Iterable[Batch], model: Model, log: Log) -> None:
+    """Fold rows for their repairs alone.  Arcs, because there are far fewer than call paths."""
+    repairs = _Repairs(model, log)
+    _, later = _of_parts(batches, lambda: _Graph(model, Options(), log, "graph", 0, repairs), lambda graph: iter(()))
+    for _ in later:
+        pass
+
+
 if TYPE_CHECKING:
     from typing import TypeVar
 
