@@ -299,8 +299,7 @@ static int put_graph(struct pair *pair, const uint32_t *functions, size_t n_func
         if (i && pair->own.streams[i].p == pair->own.streams[i].end) continue;
         fp_archive_byte(stream, BY_ROW);
         if (!i) {
-            put_pairing(&g->pairing, stream);
-            fp_archive_pairs_put_codes(g, stream);
+            fp_archive_pairs_put(g, stream);
             continue;
         }
         status = fp_archive_pairs_diff(g, i, pair->base.streams[i], pair->own.streams[i], stream);
@@ -389,8 +388,6 @@ static int restore_graph(struct pair *pair, uint32_t i, struct fp_archive_cur ow
     if (!are_graphs(pair) || !functions) return FP_E_MALFORMED;
     if (i)
         return g->code ? fp_archive_pairs_undiff(g, i, pair->base.streams[i], own, &pair->streams[i]) : FP_E_MALFORMED;
-    const int status = take_pairing(&own, &g->pairing);
-    if (status) return status;
     return fp_archive_pairs_open(g, pair->base.streams, own, functions, n_functions, &pair->streams[0]);
 }
 

@@ -140,42 +140,89 @@ void fp_archive_pairs_close(struct fp_archive_pairs *g) {
 
 /* ---- differences ------------------------------------------------------------- */
 
-/* Function and file of the base's row in the last pair; 0 at first. */
+/* The state between rows: function and file of the base's row in the last pair, at first 0, and the codes of the rows
+ * without a pair since, which have changed them already. */
 struct last {
-    uint32_t function, file;
+    uint32_t function, file, codes;
 };
 
 /* The code that is expected of own row i. */
-static uint8_t expected_code(const struct fp_archive_pairs *g, uint32_t i, struct last *last) {
+static uint8_t expected_code(const struct fp_archive_pairs *g, uint32_t i, const struct last *last) {
     const uint32_t row = g->pairing.rows[i] - 1;
     if (!g->pairing.rows[i]) return 0;
-    const struct last now = {g->base.function[row], g->base.file[row]};
-    uint32_t code = g->base.code[row] & ~(uint32_t)(ROW_FUNCTION | ROW_FILE);
-    if (now.function != last->function) code |= ROW_FUNCTION;
-    if (now.file != last->file) code |= ROW_FILE;
-    *last = now;
-    return (uint8_t)code;
+    uint32_t changes = 0;
+    if (g->base.function[row] != last->function) changes |= ROW_FUNCTION;
+    if (g->base.file[row] != last->file) changes |= ROW_FILE;
+    return (uint8_t)((g->base.code[row] & ~(uint32_t)(ROW_FUNCTION | ROW_FILE)) | (changes & ~last->codes));
 }
 
-void fp_archive_pairs_put_codes(const struct fp_archive_pairs *g, struct fp_buf *out) {
+static void pass(const struct fp_archive_pairs *g, uint32_t i, uint8_t code, struct last *last) {
+    const uint32_t row = g->pairing.rows[i] - 1;
+    if (g->pairing.rows[i])
+        *last = (struct last){g->base.function[row], g->base.file[row], 0};
+    else
+        last->codes |= code;
+}
+
+/* The number of rows; a bit for each, 1 unless it is paired with the row after the last pair; for each such bit 0 for
+ * no pair, or 1 + zig(difference to that row); then the difference of each code to the expected one. */
+void fp_archive_pairs_put(const struct fp_archive_pairs *g, struct fp_buf *out) {
+    const uint32_t n = g->pairing.n;
+    struct fp_buf breaks = {0};
     struct last last = {0};
-    for (uint32_t i = 0; i < g->pairing.n; i++) {
-        const uint8_t expected = expected_code(g, i, &last);
-        fp_archive_byte(out, (uint8_t)(g->code[i] - expected));
+    uint64_t next_row = 0;
+    uint32_t bits = 0;
+    fp_archive_varint(out, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t row = g->pairing.rows[i];
+        if (row != next_row + 1) {
+            bits |= 1U << i % 8;
+            fp_archive_varint(&breaks, row ? 1 + fp_zig(row - 1 - next_row) : 0);
+        }
+        if (row) next_row = row;
+        if (i % 8 == 7 || i + 1 == n) {
+            fp_archive_byte(out, (uint8_t)bits);
+            bits = 0;
+        }
     }
+    if (breaks.failed || (breaks.n && fp_buf_put(out, breaks.p, breaks.n))) out->failed = 1;
+    fp_buf_free(&breaks);
+    for (uint32_t i = 0; i < n; i++) {
+        fp_archive_byte(out, (uint8_t)(g->code[i] - expected_code(g, i, &last)));
+        pass(g, i, g->code[i], &last);
+    }
+}
+
+/* Reads the pairs.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+static int take_pairs(struct fp_archive_pairs *g, struct fp_archive_cur *c) {
+    const uint32_t n = g->pairing.n = fp_archive_cur_u32(c);
+    const uint8_t *bits = c->p;
+    uint64_t next_row = 0;
+    /* each row has a byte, its code, after the pairs */
+    if (c->bad || n > (size_t)(c->end - c->p)) return FP_E_MALFORMED;
+    c->p += (n + 7) / 8;
+    g->pairing.rows = calloc((size_t)n + 1, sizeof *g->pairing.rows);
+    if (!g->pairing.rows) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t code = bits[i / 8] >> i % 8 & 1 ? fp_archive_cur_varint(c) : 1;
+        const uint64_t row = next_row + fp_zag(code - 1);
+        if (c->bad || (code && row >= g->base.n)) return FP_E_MALFORMED;
+        if (code) next_row = g->pairing.rows[i] = (uint32_t)row + 1;
+    }
+    return (size_t)(c->end - c->p) == n ? 0 : FP_E_MALFORMED;
 }
 
 int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_archive_cur *base, struct fp_archive_cur own,
                           const uint32_t *functions, size_t n_functions, struct fp_buf *out) {
     struct last last = {0};
-    const uint32_t n = g->pairing.n;
     int status = take_rows(base, &g->base);
     if (!status) status = take_functions(g, functions, n_functions);
-    if (!status && (size_t)(own.end - own.p) != n) status = FP_E_MALFORMED;
-    if (!status && fp_buf_reserve(out, n)) status = FP_E_NOMEM;
-    for (uint32_t i = 0; i < n && !status; i++) {
-        if (g->pairing.rows[i] > g->base.n) status = FP_E_MALFORMED;
-        if (!status) fp_archive_byte(out, (uint8_t)(*own.p++ + expected_code(g, i, &last)));
+    if (!status) status = take_pairs(g, &own);
+    if (!status && fp_buf_reserve(out, g->pairing.n)) status = FP_E_NOMEM;
+    for (uint32_t i = 0; i < g->pairing.n && !status; i++) {
+        const uint8_t code = (uint8_t)(*own.p++ + expected_code(g, i, &last));
+        pass(g, i, code, &last);
+        fp_archive_byte(out, code);
     }
     g->code = out->p;
     return status;

@@ -27,13 +27,13 @@ struct fp_archive_pairs {
 int fp_archive_pairs_find(struct fp_archive_pairs *g, const struct fp_archive_cur *base,
                           const struct fp_archive_cur *own, const uint32_t *functions, size_t n_functions);
 
-/* Opens the pairs that were stored, g->pairing; `own` is its difference to stream 0.  Appends that stream to `out`,
- * which the pairs borrow.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Appends the pairs and the difference of stream 0. */
+void fp_archive_pairs_put(const struct fp_archive_pairs *g, struct fp_buf *out);
+
+/* Opens the pairs of which `own` was stored.  Appends stream 0 to `out`, which they borrow.  0, FP_E_NOMEM or
+ * FP_E_MALFORMED. */
 int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_archive_cur *base, struct fp_archive_cur own,
                           const uint32_t *functions, size_t n_functions, struct fp_buf *out);
-
-/* Appends the difference of stream 0, after the pairs. */
-void fp_archive_pairs_put_codes(const struct fp_archive_pairs *g, struct fp_buf *out);
 
 /* Appends the difference of stream `s` > 0, `own`, to the base's; or restores the stream whose difference `own` is.
  * 0, FP_E_NOMEM or FP_E_MALFORMED. */

@@ -131,6 +131,7 @@ def payload(data: bytes, at: int, type_: int, member: int | None, profile: Profi
         stored = stored[8:]
     if flags & 8:
         dictionary = metadata_dictionary()
+    stored = bytes.fromhex("28b52ffd") * (flags & 32 > 0) + stored
     raw_content = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
     decompressor = zstandard.ZstdDecompressor(dict_data=raw_content if dictionary else None)
     out = decompressor.decompress(stored, max_output_size=max(raw, 1))
@@ -276,15 +277,24 @@ class GraphRows:
         self.base_codes = base_streams[0].data
         self.functions = self.at_rows(1, 8)
         self.files = self.at_rows(2, 16)
-        self.pairs = take_pairs(stream)
-        codes, last = b"", (0, 0)
+        n = stream.varint()
+        bits = stream.take((n + 7) // 8)
+        self.pairs: list[int | None] = []
+        following = 0
+        for i in range(n):
+            code = stream.varint() if bits[i // 8] >> i % 8 & 1 else 1
+            self.pairs.append(following + zag(code - 1) if code else None)
+            following = self.pairs[-1] + 1 if code else following  # type: ignore[operator]
+        codes, last, changed = b"", (0, 0), 0
         for row in self.pairs:
             expected = 0
             if row is not None:
                 now = self.functions[row], self.files[row]
-                expected = self.base_codes[row] & ~24 | 8 * (now[0] != last[0]) | 16 * (now[1] != last[1])
-                last = now
+                changes = 8 * (now[0] != last[0]) | 16 * (now[1] != last[1])
+                expected = self.base_codes[row] & ~24 | changes & ~changed
+                last, changed = now, 0
             codes += bytes([(stream.u8() + expected) % 256])
+            changed |= codes[-1] if row is None else 0
         self.codes = codes
 
     def at_rows(self, i: int, bit: int) -> list[int]:

@@ -38,7 +38,8 @@ NAMES = {
     BASES: "the bases",
     SHARED: "a section of shared tables",
 }
-OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
+OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE, WITHOUT_MAGIC = 1, 2, 4, 8, 16, 32
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 MAX_NUMBER = 0xFFFFFFFF  # of a member
 MAX_RAW = 256 << 20  # maximum bytes of a decompressed payload
 # (maximum bytes, minimum compression level) of a payload that is compressed with a base.  Level 19 takes twice the time
@@ -212,7 +213,7 @@ class Codec:
         )
         dictionary = _dictionary(base) if base else None
         packed: bytes = zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters).compress(raw)
-        return packed
+        return packed[len(ZSTD_MAGIC) :]
 
     def pack(self, type_: int, member: int, raw: bytes, flags: int = 0, base: tuple[int, bytes] | None = None) -> bytes:
         """A whole section.  `base` is the (offset, payload) of a section that may be similar."""
@@ -241,6 +242,7 @@ class Codec:
             if not enough(3 if len(found) == 2 and found[-1][2] & DIFFERENCE else 8):
                 found.append((self._compress(raw, b"", 19 if len(raw) < SMALL else 0), len(raw), ZSTD))
         stored, nbytes, how = min(found, key=lambda one: len(one[0]))
+        how |= WITHOUT_MAGIC if how & ZSTD else 0
         if type_ == TABLES and not how & DIFFERENCE:
             self._stacks = b""
         return with_header(Section(0, type_, flags | how, member, len(stored), nbytes, 0), member, stored)
@@ -268,6 +270,8 @@ class Codec:
             base = DICTIONARY
         if base and not section.flags & DIFFERENCE:
             decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary(base), max_window_size=1 << 31)
+        if section.flags & WITHOUT_MAGIC:
+            stored = ZSTD_MAGIC + stored
         try:
             stated = zstandard.frame_content_size(stored)
             if stated not in (-1, section.raw):
