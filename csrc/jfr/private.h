@@ -538,6 +538,10 @@ struct fp_jfr_brief {
 };
 enum { FP_JFR_BRIEFS = 1 << 10 };
 
+static inline struct fp_jfr_brief *fp_jfr_brief_at(const struct fp_jfr_reader *r, uint64_t key) {
+    return &r->briefs[key * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+}
+
 /* The context of events with these keys, if it is there; else another one, or an unused entry. */
 static inline struct fp_jfr_context *fp_jfr_context_at(const struct fp_jfr_reader *r, uint32_t type, uint64_t thread,
                                                        uint64_t state, uint64_t class_) {

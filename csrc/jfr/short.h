@@ -41,7 +41,7 @@ static inline struct fp_jfr_layout *fp_jfr_layout_at(const struct fp_jfr_reader 
 struct fp_jfr_short {
     const uint8_t *body;
     uint64_t size; /* with the head */
-    struct fp_jfr_layout at;
+    const struct fp_jfr_layout *at;
 };
 
 /* The type of the last event; most are of the same.  The head of an event of this type, as 8 bytes of the file:
@@ -90,7 +90,7 @@ FP_INLINE int fp_jfr_short_at(const struct fp_jfr_with with, struct fp_jfr_reade
     const uint64_t of = last->of | stops;
     const struct fp_jfr_layout *at = fp_jfr_layout_at(r, of);
     if (FP_UNLIKELY(at->of != of) && !(at = fp_jfr_new_layout(r, last, stops))) return 0;
-    found->at = *at;
+    found->at = at;
     return 1;
 }
 
@@ -100,13 +100,13 @@ FP_INLINE uint64_t fp_jfr_field_at(const struct fp_jfr_with with, const uint8_t 
 }
 
 FP_INLINE uint64_t fp_jfr_ticks_of(const struct fp_jfr_with with, const struct fp_jfr_short *event) {
-    return fp_jfr_field_at(with, event->body, event->at.n_time);
+    return fp_jfr_field_at(with, event->body, event->at->n_time);
 }
 
 /* Its second value. */
 FP_INLINE int64_t fp_jfr_value_of(const struct fp_jfr_with with, const struct fp_jfr_short *event,
                                   const struct fp_jfr_shape *shape) {
-    const uint64_t value = fp_jfr_field_at(with, event->body + event->at.value, event->at.n_value);
+    const uint64_t value = fp_jfr_field_at(with, event->body + event->at->value, event->at->n_value);
     return (int64_t)(value << shape->unused_bits) >> shape->unused_bits;
 }
 

@@ -252,9 +252,33 @@ static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t 
  *   chunk 2: stack 9 has the same bytes             0x188a and 7 have the names that they had: node 41
  */
 
+/* Whether all methods so far are in this chunk. */
+static int has_all_methods(const struct fp_jfr_reader *r) {
+    return r->n_sure == r->methods.n - 1;
+}
+
+/* Finds the stacks of this chunk whose methods are surely the same, one after the other: in the order in which samples
+ * refer to them, each would wait for memory. */
+static void find_same(struct fp_jfr_reader *r, uint32_t type) {
+    const struct fp_jfr_pool *pool = &r->pools[r->types[type].pool - 1];
+    for (uint32_t i = 0; i < pool->n_constants; i++) {
+        struct fp_jfr_constant *constant = &pool->constants[i];
+        if (!constant->at || constant->known) continue;
+        struct fp_jfr_known *one = &r->known[constant->at - 1];
+        if (one->type != type || !one->epoch || r->changed > one->epoch) continue;
+        one->epoch = r->epoch;
+        constant->known = one->node + 1;
+        constant->also = one->is_cut;
+    }
+}
+
+/* Whether a stack has the same methods as in the last chunk that had it. */
 static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_known *one) {
-    if (r->checked != r->epoch) fp_jfr_check_methods(r);
-    if (r->n_sure == r->methods.n - 1 && r->changed <= one->epoch) return 1; /* all methods so far */
+    if (r->checked != r->epoch) {
+        fp_jfr_check_methods(r);
+        if (has_all_methods(r)) find_same(r, one->type);
+    }
+    if (has_all_methods(r) && r->changed <= one->epoch) return 1;
     const uint32_t *row = r->known_methods + one->first, *end = row + one->n;
     uint32_t differ = 0;
     for (; row < end; row++) {

@@ -92,9 +92,9 @@ FP_INLINE const uint8_t *add_by(const struct fp_jfr_with with, struct fp_jfr_rea
     for (; p < stop && fp_jfr_short_at(with, r, p, end, &of, &event); p += event.size) {
         const uint64_t ticks = fp_jfr_ticks_of(with, &event);
         if (FP_UNLIKELY(ticks - start_ticks >= sure_ticks)) break;
-        const uint8_t *keys = event.body + event.at.keys;
-        const uint64_t low = with.lowest(fp_u64(keys), event.at.n_low);
-        const uint64_t high = with.lowest(fp_u64(keys + 8), event.at.n_high) | of.high;
+        const uint8_t *keys = event.body + event.at->keys;
+        const uint64_t low = with.lowest(fp_u64(keys), event.at->n_low);
+        const uint64_t high = with.lowest(fp_u64(keys + 8), event.at->n_high) | of.high;
         struct fp_jfr_summed *place = fp_jfr_summed_at(r, low, high), *one = place;
         const uint64_t is_other = differs(one, low, high);
         is_missing = (is_other != 0) & (differs(one + 1, low, high) != 0);
@@ -145,13 +145,13 @@ static const struct fp_jfr_context *context_of(const struct fp_jfr_reader *r, co
  */
 FP_INLINE struct fp_jfr_brief brief_of(const struct fp_jfr_with with, const struct fp_jfr_reader *r,
                                        const struct fp_jfr_last *of, const struct fp_jfr_short *event) {
-    const struct fp_jfr_layout *at = &event->at;
+    const struct fp_jfr_layout *at = event->at;
     struct fp_jfr_brief found = {0}, *place = &found;
     if (FP_LIKELY(at->n_low < 64)) {
         const uint64_t bytes = with.lowest(fp_u64(event->body + at->keys), at->n_low);
         const uint32_t begin = 8u * (at->stack - at->keys), end = begin + at->n_stack;
         const uint64_t rest = with.lowest(bytes, begin) | bytes >> end << begin;
-        place = &r->briefs[fp_mix(rest, of->type) % FP_JFR_BRIEFS];
+        place = fp_jfr_brief_at(r, rest ^ of->rows);
         if (FP_LIKELY(place->rest == rest && place->of == of->rows)) return *place;
         found.rest = rest;
     }
@@ -184,7 +184,7 @@ FP_INLINE uint32_t pending_by(const struct fp_jfr_with with, struct fp_jfr_reade
         const uint64_t ticks = fp_jfr_ticks_of(with, &event);
         if (FP_UNLIKELY(ticks - start_ticks >= sure_ticks)) break;
         const struct fp_jfr_brief context = brief_of(with, r, &of, &event);
-        const uint64_t key = fp_jfr_field_at(with, event.body + event.at.stack, event.at.n_stack);
+        const uint64_t key = fp_jfr_field_at(with, event.body + event.at->stack, event.at->n_stack);
         const struct fp_jfr_pool *stacks = context.held_as ? of.stacks : NULL;
         if (FP_UNLIKELY(!stacks || key - stacks->first >= stacks->n_dense)) break;
         struct fp_jfr_constant *stack = &stacks->constants[key - stacks->first];
