@@ -15,6 +15,7 @@ import pytest
 
 import fastprof
 from fastprof.core import source
+from fastprof.core._c import ffi, lib
 from fastprof.core.engine import read
 from fastprof.core.errors import FormatError, UsageError
 from fastprof.core.log import Log
@@ -338,10 +339,14 @@ def counted(text: str) -> Counter[str]:
 
 
 def totals(
-    data: bytes, *, summed: bool, portable: bool, holds: bool = False
+    data: bytes, *, summed: bool, portable: bool, holds: bool = False, n_stacks: int = 0
 ) -> tuple[Counter[Any], int, tuple[int, int]]:
-    """Values and numbers of samples by stack, labels and thread; the rows; first and last time."""
+    """Values and numbers of samples by stack, labels and thread; the rows; first and last time.
+
+    `n_stacks`: those that the model already has.
+    """
     model, log = Model(), Log()
+    lib.fp_model_stacks(model.c, ffi.new("uint32_t[]", n_stacks), [n_stacks], 1, ffi.new("uint32_t *"))
     reader = JfrReader(Source(data), model, Options(), log)
     reader.summed, reader._r.is_portable, reader._r.always_holds = summed, portable, holds
     found: Counter[Any] = Counter()
@@ -404,6 +409,22 @@ def test_many_samples_that_differ_are_sorted_before_they_are_added_up() -> None:
     found = totals(data, summed=True, portable=False)
     assert (found[0], found[2]) == (expected[0], expected[2])
     assert found[1] < 17_000
+
+
+@pytest.mark.parametrize("n_sizes", [1, 5])
+def test_samples_whose_stack_and_context_have_more_than_32_bits_are_added_up(n_sizes: int) -> None:
+    chunk, n_threads, n_stacks = Chunk(), (1 << 11) + 1, (1 << 20) - 2
+    threads = [chunk.thread(None, i, i) for i in range(1, n_threads + 1)]
+    stacks = [chunk.stack([(f"a/B{i}", "m", "()V", i, 2, "Inlined")]) for i in range(2)]
+    class_ = chunk.class_("a/C")
+    for i in range(2 * n_threads):  # two of each thread, with the same stack
+        where = threads[i % n_threads], stacks[i % n_threads % 2]
+        chunk.event("jdk.ObjectAllocationInNewTLAB", i, *where, class_, 16, 1 + i % n_sizes)
+    found, rows, _ = totals(chunk.bytes(), summed=True, portable=False, holds=True, n_stacks=n_stacks)
+    assert rows == n_threads
+    assert {n for (_, what), n in found.items() if what == "samples"} == {2}
+    assert Counter(stack - n_stacks for ((stack, _, _), what) in found if what == "samples") == {1: 1025, 2: 1024}
+    assert sum(n for (_, what), n in found.items() if what == 1) == sum(1 + i % n_sizes for i in range(2 * n_threads))
 
 
 @pytest.mark.parametrize("holds", [False, True])
