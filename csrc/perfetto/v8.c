@@ -32,6 +32,16 @@ static int put_number(struct fp_buf *to, const char *key, int64_t number) {
                                                                                                          : 0;
 }
 
+/* Appends JSON, whose line feeds become blanks: each line of the text is an event, by which errors are located.  A line
+ * feed in a string would not be JSON. */
+static int put_json(struct fp_buf *to, const uint8_t *p, size_t n) {
+    const size_t at = to->n;
+    if (fp_buf_put(to, p, n)) return FP_E_NOMEM;
+    uint8_t *feed = to->p + at;
+    while ((feed = memchr(feed, '\n', (size_t)(to->p + to->n - feed)))) *feed = ' ';
+    return 0;
+}
+
 int fp_perfetto_put_v8(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, const struct fp_perfetto_v8 *v) {
     struct fp_buf *to = &r->text;
     int64_t pid, tid;
@@ -47,7 +57,7 @@ int fp_perfetto_put_v8(struct fp_perfetto_read *r, const struct fp_perfetto_pack
     if (pid >= 0) status |= put_number(to, ",\"pid\":", pid);
     if (tid >= 0) status |= put_number(to, ",\"tid\":", tid);
     if (v->has_time) status |= put_number(to, ",\"ts\":", v->time) || put_text(to, "e-3");
-    if (n_data) status |= put_text(to, ",\"args\":{\"data\":") || fp_buf_put(to, v->data, n_data) || put_text(to, "}");
+    if (n_data) status |= put_text(to, ",\"args\":{\"data\":") || put_json(to, v->data, n_data) || put_text(to, "}");
     status |= put_text(to, "},");
     if (to->n >= ENOUGH) r->owes = FP_PERFETTO_TEXT;
     return status ? FP_E_NOMEM : 0;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import marshal
 import os
 import random
@@ -130,6 +131,19 @@ def perfetto(path: Path, times: int) -> None:
             for i in range(times * 30_000):
                 file.write(t.packet(seq=seq, flags=t.NEEDS_STATE, time=9 * i, event=begins[i % 99]))
                 file.write(t.packet(seq=seq, flags=t.NEEDS_STATE, time=9 * i + 5, event=end))
+
+
+def perfetto_v8(path: Path, times: int) -> None:
+    """Samples of V8: chunks of 500, whose frames are known at first."""
+    legacy, call = t.message((2, ord("P")), (6, 1)), {"scriptId": 1, "url": "a.js"}
+    nodes = [{"id": i + 1, "callFrame": call | {"functionName": f"f{i}"}} for i in range(500)]
+    with path.open("wb") as file:
+        file.write(t.packet(flags=t.CLEARED, track=t.thread(7, 10, 12)))
+        samples = {"timeDeltas": [9] * 500, "cpuProfile": {"samples": [*range(1, 501)]}}
+        data = [("Profile", {"startTime": 1}), ("ProfileChunk", {"cpuProfile": {"nodes": nodes}, "timeDeltas": []})]
+        for name, found in [*data, *[("ProfileChunk", samples)] * (250 * times)]:
+            args = t.message((10, "data"), (9, json.dumps(found)))
+            file.write(t.packet(event=t.message((4, args), (6, legacy), (11, 7), (23, name)), time=5))
 
 
 def firefox(path: Path, times: int) -> None:
@@ -346,6 +360,15 @@ def test_reading_needs_no_more_for_more_records(name: str, grown: Callable[[str]
 def test_top_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
     once, ten_times = (peak("top", path, "--from", name, "-q") for path in grown(name))
     assert ten_times < once + SLACK + MORE_SLACK.get(name, 0) + WAITING.get(name, 0)
+
+
+def test_samples_of_v8_in_a_trace_need_no_more_for_more_records(tmp_path: Path) -> None:
+    peaks = []
+    for times in (1, 10):
+        perfetto_v8(path := tmp_path / f"{times}.pftrace", times)
+        peaks.append(peak("top", str(path), "-q", "-O", "perfetto.data=v8"))
+    assert path.stat().st_size > SLACK
+    assert peaks[1] < peaks[0] + SLACK
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -116,10 +116,10 @@ def test_a_sample_of_a_missing_node_is_located() -> None:
     assert error.value.offset == len(packet(flags=CLEARED) + b"".join(WHOLE))
 
 
-@pytest.mark.parametrize("imitation", ['{"packet":"x"}', '{"packet":99999999999999999999}', '{"packet":999999999}'])
+@pytest.mark.parametrize("imitation", ['{"packet":"x"}', '{"packet":99999999999999999999}', '{"packet":5,"x":1}'])
 @pytest.mark.parametrize("gap", [0, 3 << 20])
 def test_json_that_resembles_an_event(imitation: str, gap: int) -> None:
-    """It is no internal error, and the event is found some blocks of the text before the error, too."""
+    """It is not taken for one, and the event is found some blocks of the text before the error, too."""
     bad = {"cpuProfile": {"nodes": [{"callFrame": CALL}]}}
     text = f'{{"x": [\n{imitation},\n{imitation}], "y": "{"z" * gap}", {json.dumps(bad)[1:]}'
     with pytest.raises(FormatError, match="a node has no id") as error:

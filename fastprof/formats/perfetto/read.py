@@ -190,14 +190,14 @@ class V8Reader(SamplesReader):
 
     def locate(self, err: fp_err) -> None:
         """Set the offset to that of the packet: the last one before it in the text, which may be long."""
-        at, size = int(err.offset), self._trace.source.size or 0
+        at = int(err.offset)
         err.offset, end = 0, min(at + _LONGEST, self._text.nbytes)
         while end > 0 and not err.offset:
             first = max(0, end - _BLOCK)
             text = bytearray(end - first)
             self._text.read(first, memoryview(text))
             begun = [int(found[1]) for found in _PACKET.finditer(text) if first + found.start() <= at]
-            err.offset = next((n for n in reversed(begun) if n <= size), 0)  # JSON of the trace may imitate it
+            err.offset = begun[-1] if begun else 0
             end = first and first + _LONGEST  # the blocks overlap
 
     def finish(self) -> None:
