@@ -12,7 +12,7 @@ import hashlib
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow
 import pyarrow.parquet
@@ -49,40 +49,55 @@ def files(kind: str) -> list[str]:
 
 
 def rows(batch: Batch, model: Model) -> Iterator[str]:
-    """One line per row: only the fields that its view and kind define."""
-    columns: dict[str, Any] = {name: batch[name] for name in batch.columns}
-    values = [batch.values(k) for k in range(batch.c.n_values)]
-    positions = model.parts[batch.part].positions if model.parts else ()
-    for i in range(len(batch)):
-        at = {name: column[i] for name, column in columns.items()} if batch.view != "graph" else {}
-        costs = " ".join(str(v[i]) for v in values)
-        if batch.view == "timeline":
-            op = _OPS[at["op"]]
-            head = f"{op} thread {at['thread']} cpu {at['cpu']} time {at['time']} function {at['function']}"
+    """One line per row: only the fields that its view and kind define.  Columns are lists here, because the tests of
+    damaged files print some ten million rows."""
+    if batch.view == "timeline":
+        names = ("op", "thread", "cpu", "time", "function", "aux")
+        columns = zip(*(batch[name].tolist() for name in names), strict=True)
+        for i, (code, thread, cpu, time, function, aux) in enumerate(columns):
+            op = _OPS[code]
+            head = f"{op} thread {thread} cpu {cpu} time {time} function {function}"
             if op in ("custom", "typed"):
                 yield f"{head} {batch.payload(i)!r}"
             else:
-                yield f"{head} {at['aux']}" if op in _WITH_AUX else head
-        elif batch.view == "stacks":
-            yield f"stack {at['stack']} thread {at['thread']} label {at['label']} time {at['time']}: {costs}"
-        else:
-            yield _graph_row(columns, i, positions, batch.part) + f": {costs}"
+                yield f"{head} {aux}" if op in _WITH_AUX else head
+        return
+    costs = _costs(batch)
+    if batch.view == "stacks":
+        columns = zip(*(batch[name].tolist() for name in ("stack", "thread", "label", "time")), costs, strict=True)
+        for stack, thread, label, time, cost in columns:
+            yield f"stack {stack} thread {thread} label {label} time {time}: {cost}"
+        return
+    positions = model.parts[batch.part].positions if model.parts else ()
+    lines = [_GraphRows(batch, kind, positions) for kind in _KINDS]
+    for i, (kind, cost) in enumerate(zip(batch["kind"].tolist(), costs, strict=True)):
+        yield f"{lines[kind].line(i)}: {cost}"
 
 
-def _graph_row(columns: Any, i: int, positions: tuple[str, ...], part: int) -> str:
-    kind = _KINDS[columns["kind"][i]]
-    words = [f"part {part} {kind} function {columns['function'][i]}"]
-    names = ["file"]
-    if kind != "block":
-        names += [{"instr": "address"}.get(p, p) for p in positions]
-    if kind in ("call", "jump", "jcnd"):
-        names += ["callee", "count"]
-        names += ["target_" + {"instr": "address"}.get(p, p) for p in positions]
-    if kind in ("jump", "jcnd"):
-        names.append("target_file")
-    if kind == "jcnd":
-        names.append("count2")
-    return " ".join(words + [f"{name} {columns[name][i]}" for name in names])
+def _costs(batch: Batch) -> list[str]:
+    values = [map(str, batch.values(k).tolist()) for k in range(batch.c.n_values)]
+    return [" ".join(row) for row in zip(*values, strict=True)] if values else [""] * len(batch)
+
+
+class _GraphRows:
+    """The rows of one kind in a batch."""
+
+    def __init__(self, batch: Batch, kind: str, positions: tuple[str, ...]) -> None:
+        names = ["function", "file"]
+        if kind != "block":
+            names += [{"instr": "address"}.get(p, p) for p in positions]
+        if kind in ("call", "jump", "jcnd"):
+            names += ["callee", "count"]
+            names += ["target_" + {"instr": "address"}.get(p, p) for p in positions]
+        if kind in ("jump", "jcnd"):
+            names.append("target_file")
+        if kind == "jcnd":
+            names.append("count2")
+        self._line = " ".join([f"part {batch.part} {kind}", *(f"{name} %d" for name in names)])
+        self._columns = [batch[name] for name in names]
+
+    def line(self, i: int) -> str:
+        return self._line % tuple([column[i] for column in self._columns])
 
 
 _TABLES = ("objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")

@@ -43,6 +43,8 @@ POOL = CORPUS / "xray/good/fdr5-pool-clang19.xray"
 LABELS = CORPUS / "pprof/good/go-cpulabels.pb.gz"
 
 
+DUCKDB = duckdb.connect()  # for all files: a database of its own takes longer than most of them
+
 # Their sums exceed 64 bits.
 BEYOND = ("callgrind/good/everything.callgrind", "folded/good/two_fractions.folded")
 
@@ -128,7 +130,7 @@ def test_everybody_reads_the_same(file: str) -> None:
             made = profile.table(name)
             want = [tuple(row.values()) for row in rows(made)]
             assert polars.DataFrame(made).rows() == want
-            assert duckdb.connect().sql("from made").fetchall() == want
+            assert DUCKDB.sql("from made").fetchall() == want
 
 
 def test_the_corpus_has_tables_of_each_view() -> None:
