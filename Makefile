@@ -11,7 +11,7 @@ C_SECONDS = $(shell awk 'BEGIN {s = 60 * $(MINUTES); printf "%d", s < 1 ? 1 : s}
 CYTHON_SECONDS = $(C_SECONDS)
 SEED = 0
 # of what is fuzzed; -O0 compiles in a third of the time and runs half as fast
-OPTIMIZE = -O1
+OPTIMIZE ?= -O1
 
 CORE := $(wildcard csrc/*/*.c csrc/*/*/*.c)
 C_TARGETS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
@@ -75,7 +75,7 @@ memory: build
 	$(PYTHON) -m docs.make_memory
 
 site: build
-	.venv/bin/pip install -q -e '.[site]'
+	.venv/bin/pip install -q --no-build-isolation -e '.[site]' # what builds is there
 	$(PYTHON) -m docs.make_site
 
 pictures: build
@@ -116,6 +116,11 @@ build/fuzz/bin/%: build/fuzz/tests/fuzz/%_fuzz.o build/fuzz/libcore.a
 	@mkdir -p $(@D)
 	@echo linking $@
 	@$(CLANG) -fsanitize=fuzzer,address,undefined $^ -o $@
+
+# What a target does with each file, without libFuzzer: tests/unit/test_fuzz_replay.py
+build/fuzz/replay/%: build/fuzz/tests/fuzz/%_fuzz.o build/fuzz/tests/fuzz/replay.o build/fuzz/libcore.a
+	@mkdir -p $(@D)
+	@$(CLANG) -fsanitize=address,undefined $^ -o $@
 
 # The corpus of each format, decompressed as a decoder would see it, and what fuzzers found
 build/fuzz/seeds: $(CORPUS) Makefile

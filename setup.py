@@ -8,7 +8,8 @@ FASTPROF_SANITIZE=1   ASan and UBSan in the C core and the extensions (run
                       =thread: TSan instead (LD_PRELOAD libtsan, setarch -R)
                       =coverage with CC=clang: no sanitizer, but llvm-cov's counters
 FASTPROF_DEBUG=1      -O1, asserts, poisoned batches, Cython bounds checks
-FASTPROF_OPTIMIZE=-O0 instead of -O1 in all of these
+FASTPROF_OPTIMIZE=-O0 instead of -O1 in all of these, and of -O3 in a normal build
+CYTHON_CACHE_DIR=...  keeps what Cython makes of a .pyx file there, for other folders, too
 """
 
 import sys
@@ -43,8 +44,9 @@ flags = ["-std=c11", "-fvisibility=hidden"]
 # No SLP vectorizer: it packs the neighbouring words of a stack frame through a vector register, and the
 # stack machine, which reads a frame right after it was written, waits for that: 10 % of an XRay conversion.
 # No frame pointers: zig keeps them unless told otherwise.
-release = ["-O3", "-fno-tree-slp-vectorize", "-fomit-frame-pointer", "-g0", "-DNDEBUG"]
-flags += [os.environ.get("FASTPROF_OPTIMIZE", "-O1"), "-g", "-DFP_DEBUG"] if DEBUG or SANITIZE else release
+optimize = os.environ.get("FASTPROF_OPTIMIZE")
+release = [optimize or "-O3", "-fno-tree-slp-vectorize", "-fomit-frame-pointer", "-g0", "-DNDEBUG"]
+flags += [optimize or "-O1", "-g", "-DFP_DEBUG"] if DEBUG or SANITIZE else release
 link = []
 if SANITIZE == "thread":
     flags += ["-fsanitize=thread"]
@@ -134,6 +136,7 @@ class BuildExtensions(build_ext):
         super().finalize_options()
         self.build_temp = str(BUILD)
         self.force = True
+        self.parallel = os.cpu_count()
 
     def build_extensions(self):
         make_incremental(self.compiler)
@@ -219,6 +222,7 @@ def without_inspect(extensions):
 made = cythonize(
     extensions,
     build_dir=str(BUILD / f"cython-{Cython.__version__}"),
+    cache="CYTHON_CACHE_DIR" in os.environ,
     language_level=3,
     compiler_directives={
         "boundscheck": DEBUG,
