@@ -62,9 +62,9 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
             same += own.p[i] == base.p[i];
         }
     } else {
-        struct numbers a = numbers_of(base, kind), b = numbers_of(own, kind);
-        for (; more(&a) && more(&b); all++) {
-            const uint64_t zig = fp_zig(next(&b) - next(&a));
+        struct fp_archive_numbers a = fp_archive_numbers_of(base, kind), b = fp_archive_numbers_of(own, kind);
+        for (; fp_archive_more(&a) && fp_archive_more(&b); all++) {
+            const uint64_t zig = fp_zig(fp_archive_next(&b) - fp_archive_next(&a));
             fp_archive_varint(out, zig);
             same += !zig;
         }
@@ -85,9 +85,9 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
         for (size_t i = 0; i < n; i++) out->p[out->n++] = (uint8_t)(diff.p[i] + base.p[i]);
         return 0;
     }
-    struct numbers a = numbers_of(base, kind), d = numbers_of(diff, NUMBERS);
-    for (size_t n = 0; more(&a) && more(&d); n++) {
-        const uint64_t value = next(&a) + fp_zag(next(&d));
+    struct fp_archive_numbers a = fp_archive_numbers_of(base, kind), d = fp_archive_numbers_of(diff, NUMBERS);
+    for (size_t n = 0; fp_archive_more(&a) && fp_archive_more(&d); n++) {
+        const uint64_t value = fp_archive_next(&a) + fp_zag(fp_archive_next(&d));
         if (n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
         if (kind == NUMBERS)
             fp_archive_varint(out, value);
@@ -102,8 +102,8 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
 
 /* Pairs own rows with the base's, given the columns of their stack ids.  Returns the number of pairs; sets *failed when
  * memory ran out. */
-static uint32_t pair_rows(const struct column *base, const struct column *own, const uint32_t *stacks, size_t n_stacks,
-                          struct pairing *pairing, int *failed) {
+static uint32_t pair_rows(const struct fp_archive_column *base, const struct fp_archive_column *own,
+                          const uint32_t *stacks, size_t n_stacks, struct fp_archive_pairing *pairing, int *failed) {
     uint64_t most = 0, next_row = 0;
     uint32_t found = 0;
     for (uint32_t i = 0; i < base->n; i++) most = base->v[i] > most ? base->v[i] : most;
@@ -128,7 +128,7 @@ static uint32_t pair_rows(const struct column *base, const struct column *own, c
 
 /* The number of rows, then for each: 0 for the base's row after the last one, 1 for none, otherwise 2 + zig(difference
  * to the row after the last one). */
-static void put_pairing(const struct pairing *pairing, struct fp_buf *out) {
+static void put_pairing(const struct fp_archive_pairing *pairing, struct fp_buf *out) {
     uint64_t next_row = 0;
     fp_archive_varint(out, pairing->n);
     for (uint32_t i = 0; i < pairing->n; i++) {
@@ -139,7 +139,7 @@ static void put_pairing(const struct pairing *pairing, struct fp_buf *out) {
 }
 
 /* 0, FP_E_NOMEM or FP_E_MALFORMED. */
-static int take_pairing(struct fp_archive_cur *c, struct pairing *pairing) {
+static int take_pairing(struct fp_archive_cur *c, struct fp_archive_pairing *pairing) {
     uint64_t next_row = 0;
     pairing->n = fp_archive_cur_u32(c);
     if (c->bad || pairing->n > (size_t)(c->end - c->p) || pairing->n > FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
@@ -160,8 +160,9 @@ static uint64_t n_bits(uint64_t v) {
 
 /* Appends the differences of the own column to the base's, and returns 1 if they have fewer bits than the stream; else
  * appends nothing and returns 0. */
-static int add_differences_by_row(const struct column *base, const struct column *own, struct fp_archive_cur stream,
-                                  const struct pairing *pairing, struct fp_buf *out) {
+static int add_differences_by_row(const struct fp_archive_column *base, const struct fp_archive_column *own,
+                                  struct fp_archive_cur stream, const struct fp_archive_pairing *pairing,
+                                  struct fp_buf *out) {
     const size_t before = out->n;
     uint64_t bits = 0, whole = 0;
     uint32_t most = 0;
@@ -181,9 +182,9 @@ static int add_differences_by_row(const struct column *base, const struct column
 }
 
 static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archive_cur diff, enum kind kind,
-                                    const struct pairing *pairing, struct fp_buf *out) {
-    struct column column = {0};
-    int status = take_column(base, kind, &column);
+                                    const struct fp_archive_pairing *pairing, struct fp_buf *out) {
+    struct fp_archive_column column = {0};
+    int status = fp_archive_take_column(base, kind, &column);
     const uint64_t divisor = kind == VALUES ? fp_archive_cur_varint(&diff) : 1;
     for (uint32_t i = 0; i < pairing->n && !status; i++) {
         const uint32_t row = pairing->rows[i];
@@ -203,7 +204,8 @@ static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archiv
 
 /* Stack ids need no differences: rows of the same stack have the id of that stack.  The other rows have zig(difference
  * to the previous row). */
-static void put_stacks(const struct column *own, const struct pairing *pairing, struct fp_buf *out) {
+static void put_stacks(const struct fp_archive_column *own, const struct fp_archive_pairing *pairing,
+                       struct fp_buf *out) {
     put_pairing(pairing, out);
     for (uint32_t i = 0; i < own->n; i++)
         if (!pairing->rows[i]) fp_archive_varint(out, fp_zig(own->v[i] - (i ? own->v[i - 1] : 0)));
@@ -211,8 +213,8 @@ static void put_stacks(const struct column *own, const struct pairing *pairing, 
 
 /* Reads what put_stacks wrote, and appends the stream.  `base`: the ids of its rows.  0, FP_E_NOMEM or
  * FP_E_MALFORMED. */
-static int take_stacks(const struct column *base, struct fp_archive_cur diff, const uint32_t *stacks, size_t n_stacks,
-                       struct pairing *pairing, struct fp_buf *out) {
+static int take_stacks(const struct fp_archive_column *base, struct fp_archive_cur diff, const uint32_t *stacks,
+                       size_t n_stacks, struct fp_archive_pairing *pairing, struct fp_buf *out) {
     uint32_t most = 0;
     uint64_t last = 0;
     int status = take_pairing(&diff, pairing);
@@ -309,15 +311,16 @@ static int put_graph(struct pair *pair, const uint32_t *functions, size_t n_func
 }
 
 /* Pairs the rows of two chunks of stacks.  Sets *failed when memory ran out.  No pairs: pairing->rows is NULL. */
-static void find_pairs(const struct pair *pair, const uint32_t *stacks, size_t n_stacks, struct pairing *pairing,
-                       int *failed) {
-    struct column base = {0}, own = {0};
+static void find_pairs(const struct pair *pair, const uint32_t *stacks, size_t n_stacks,
+                       struct fp_archive_pairing *pairing, int *failed) {
+    struct fp_archive_column base = {0}, own = {0};
     uint32_t found = 0;
     *failed = 0;
     if (pair->own.view != FP_STACKS || pair->base.view != FP_STACKS || !stacks || !pair->own.n || !pair->base.n) return;
-    if (!take_column(pair->base.streams[0], NUMBERS, &base) && !take_column(pair->own.streams[0], NUMBERS, &own)) {
-        add_up(&base);
-        add_up(&own);
+    if (!fp_archive_take_column(pair->base.streams[0], NUMBERS, &base) &&
+        !fp_archive_take_column(pair->own.streams[0], NUMBERS, &own)) {
+        fp_archive_add_up(&base);
+        fp_archive_add_up(&own);
         found = pair_rows(&base, &own, stacks, n_stacks, pairing, failed);
     }
     free(base.v);
@@ -329,17 +332,18 @@ static void find_pairs(const struct pair *pair, const uint32_t *stacks, size_t n
 }
 
 /* Appends stream i as differences to the rows of the base, and returns 1; or 0 if that does not pay. */
-static int put_by_row(const struct pair *pair, uint32_t i, const struct pairing *pairing, struct fp_buf *stream) {
+static int put_by_row(const struct pair *pair, uint32_t i, const struct fp_archive_pairing *pairing,
+                      struct fp_buf *stream) {
     const enum kind kind = kind_of_stream(pair, i);
-    struct column base = {0}, own = {0};
+    struct fp_archive_column base = {0}, own = {0};
     int done = 0;
-    if (pairing->rows && kind != OPAQUE && !take_column(pair->base.streams[i], kind, &base) &&
-        !take_column(pair->own.streams[i], kind, &own)) {
+    if (pairing->rows && kind != OPAQUE && !fp_archive_take_column(pair->base.streams[i], kind, &base) &&
+        !fp_archive_take_column(pair->own.streams[i], kind, &own)) {
         fp_archive_byte(stream, BY_ROW);
         if (i) {
             done = add_differences_by_row(&base, &own, pair->own.streams[i], pairing, stream);
         } else {
-            add_up(&own);
+            fp_archive_add_up(&own);
             put_stacks(&own, pairing, stream);
             done = 1;
         }
@@ -353,7 +357,7 @@ static int put_by_row(const struct pair *pair, uint32_t i, const struct pairing 
 int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
                     size_t n_stacks, struct fp_buf *out) {
     struct pair pair;
-    struct pairing pairing = {0};
+    struct fp_archive_pairing pairing = {0};
     int status = open_pair(&pair, base, base_n, p, n), failed = 0;
     uint32_t against = 0;
     if (!status) find_pairs(&pair, stacks, n_stacks, &pairing, &failed);
@@ -392,7 +396,8 @@ static int restore_graph(struct pair *pair, uint32_t i, struct fp_archive_cur ow
 }
 
 /* Restores a stream that begins with `how`.  0, FP_E_NOMEM or FP_E_MALFORMED. */
-static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t n_stacks, struct pairing *pairing) {
+static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t n_stacks,
+                   struct fp_archive_pairing *pairing) {
     const enum kind kind = kind_of_stream(pair, i);
     struct fp_archive_cur own = pair->own.streams[i];
     struct fp_buf *stream = &pair->streams[i];
@@ -406,9 +411,9 @@ static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t
         return apply_differences_by_row(pair->base.streams[i], own, kind, pairing, stream);
     }
     if (pair->own.view != FP_STACKS || !stacks) return FP_E_MALFORMED;
-    struct column base = {0};
-    int status = take_column(pair->base.streams[0], NUMBERS, &base);
-    add_up(&base);
+    struct fp_archive_column base = {0};
+    int status = fp_archive_take_column(pair->base.streams[0], NUMBERS, &base);
+    fp_archive_add_up(&base);
     if (!status) status = take_stacks(&base, own, stacks, n_stacks, pairing, stream);
     free(base.v);
     return status;
@@ -417,7 +422,7 @@ static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t
 int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
                       size_t n_stacks, struct fp_buf *out) {
     struct pair pair;
-    struct pairing pairing = {0};
+    struct fp_archive_pairing pairing = {0};
     int status = open_pair(&pair, base, base_n, p, n);
     size_t nbytes = 0;
     for (uint32_t i = 0; !status && i < pair.own.n; i++) {

@@ -12,51 +12,51 @@
 enum kind { OPAQUE, BYTES, NUMBERS, VALUES };
 
 /* Reads a stream of NUMBERS or VALUES, number by number. */
-struct numbers {
+struct fp_archive_numbers {
     struct fp_archive_cur c;
     struct fp_archive_value_cur v; /* NUMBERS: its divisor is 0 */
 };
 
-static inline struct numbers numbers_of(struct fp_archive_cur c, enum kind kind) {
-    struct numbers n = {c, {0, 0}};
+static inline struct fp_archive_numbers fp_archive_numbers_of(struct fp_archive_cur c, enum kind kind) {
+    struct fp_archive_numbers n = {c, {0, 0}};
     if (kind == VALUES && c.p < c.end) n.v.divisor = fp_archive_cur_varint(&n.c);
     return n;
 }
 
-static inline int more(const struct numbers *n) {
+static inline int fp_archive_more(const struct fp_archive_numbers *n) {
     return n->c.p < n->c.end && !n->c.bad;
 }
 
-static inline uint64_t next(struct numbers *n) {
+static inline uint64_t fp_archive_next(struct fp_archive_numbers *n) {
     return n->v.divisor ? (uint64_t)fp_archive_value_next(&n->c, &n->v) : fp_archive_cur_varint(&n->c);
 }
 
 /* For each own row 1 + the base's row that it is compared with, or 0. */
-struct pairing {
+struct fp_archive_pairing {
     uint32_t *rows, n;
 };
 
 /* The numbers of a stream, one for each row; values are divided by the divisor. */
-struct column {
+struct fp_archive_column {
     uint64_t *v, divisor;
     uint32_t n, cap;
 };
 
 /* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees column->v in any case. */
-static inline int take_column(struct fp_archive_cur c, enum kind kind, struct column *column) {
-    struct numbers numbers = numbers_of(c, kind);
+static inline int fp_archive_take_column(struct fp_archive_cur c, enum kind kind, struct fp_archive_column *column) {
+    struct fp_archive_numbers numbers = fp_archive_numbers_of(c, kind);
     column->divisor = numbers.v.divisor;
     numbers.v.divisor = numbers.v.divisor != 0;
-    for (column->n = 0; more(&numbers); column->n++) {
+    for (column->n = 0; fp_archive_more(&numbers); column->n++) {
         if (column->n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
         if (fp_array_room(&column->v, &column->cap, (uint64_t)column->n + 1, sizeof *column->v)) return FP_E_NOMEM;
-        column->v[column->n] = next(&numbers);
+        column->v[column->n] = fp_archive_next(&numbers);
     }
     return numbers.c.bad || numbers.c.p != numbers.c.end ? FP_E_MALFORMED : 0;
 }
 
 /* Turns a column of differences, of stack ids for instance, into the numbers. */
-static inline void add_up(struct column *ids) {
+static inline void fp_archive_add_up(struct fp_archive_column *ids) {
     uint64_t id = 0;
     for (uint32_t i = 0; i < ids->n; i++) ids->v[i] = id += fp_zag(ids->v[i]);
 }

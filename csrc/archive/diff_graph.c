@@ -66,7 +66,7 @@ static uint32_t *slot_of(uint32_t *table, uint32_t mask, const uint64_t *base, u
 /* Pairs each row with the base's next row of the same place, if there is none with the last one.  0, or FP_MORE if that
  * does not pay.  `next` has room for a number for each row of the base. */
 static int pair_places(const uint64_t *base, uint32_t n, const uint64_t *own, uint32_t *table, uint32_t mask,
-                       uint32_t *next, struct pairing *pairing) {
+                       uint32_t *next, struct fp_archive_pairing *pairing) {
     uint32_t next_row = 0, found = 0, same = 0;
     for (uint32_t row = n; row-- > 0;) {
         uint32_t *slot = slot_of(table, mask, base, base[row]);
@@ -250,15 +250,16 @@ static inline int is_sum(uint32_t s) {
 
 /* Reads the numbers of the base's stream; those of differences become the sums.  0, FP_E_NOMEM, or FP_E_MALFORMED if
  * they are not as many as the rows have. */
-static int take_base(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur c, struct column *column) {
+static int take_base(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur c,
+                     struct fp_archive_column *column) {
     uint64_t n = 0;
-    const int status = take_column(c, s < FP_GRAPH_STREAMS ? NUMBERS : VALUES, column);
+    const int status = fp_archive_take_column(c, s < FP_GRAPH_STREAMS ? NUMBERS : VALUES, column);
     for (unsigned code = 0; code <= UINT8_MAX; code++) g->numbers[code] = (uint8_t)n_numbers(s, (uint8_t)code);
     for (uint32_t row = 0; row < g->base.n; row++) {
         g->first[row] = (uint32_t)n;
         n += g->numbers[g->base.code[row]];
     }
-    if (is_sum(s)) add_up(column);
+    if (is_sum(s)) fp_archive_add_up(column);
     return status ? status : n == column->n ? 0 : FP_E_MALFORMED;
 }
 
@@ -268,7 +269,7 @@ struct before {
 };
 
 /* What is expected of number k of own row i. */
-static uint64_t expected(const struct fp_archive_pairs *g, uint32_t s, const struct column *base, uint32_t i,
+static uint64_t expected(const struct fp_archive_pairs *g, uint32_t s, const struct fp_archive_column *base, uint32_t i,
                          unsigned k, const struct before *before) {
     const uint32_t row = g->pairing.rows[i] - 1;
     const uint64_t otherwise = is_sum(s) ? before->number : 0;
@@ -287,13 +288,13 @@ static void go_on(const struct fp_archive_pairs *g, uint32_t s, uint32_t i, uint
 
 int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base, struct fp_archive_cur own,
                           struct fp_buf *out) {
-    struct column theirs = {0}, mine = {0};
+    struct fp_archive_column theirs = {0}, mine = {0};
     struct fp_buf paired = {0};
     struct before before = {0};
     uint32_t n = 0;
     int status = take_base(g, s, base, &theirs);
-    if (!status) status = take_column(own, s < FP_GRAPH_STREAMS ? NUMBERS : VALUES, &mine);
-    if (is_sum(s)) add_up(&mine);
+    if (!status) status = fp_archive_take_column(own, s < FP_GRAPH_STREAMS ? NUMBERS : VALUES, &mine);
+    if (is_sum(s)) fp_archive_add_up(&mine);
     if (!status && mine.divisor) fp_archive_varint(out, mine.divisor);
     for (uint32_t i = 0; i < g->pairing.n && !status; i++) {
         for (unsigned k = 0; k < g->numbers[g->code[i]] && !status; k++) {
@@ -314,7 +315,7 @@ int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_arch
 
 int fp_archive_pairs_undiff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base,
                             struct fp_archive_cur own, struct fp_buf *out) {
-    struct column theirs = {0};
+    struct fp_archive_column theirs = {0};
     struct before before = {0};
     const int values = s >= FP_GRAPH_STREAMS;
     int status = take_base(g, s, base, &theirs);

@@ -14,7 +14,7 @@ struct fp_archive_pairs_rows {
 struct fp_archive_pairs {
     struct fp_archive_pairs_rows base;
     const uint8_t *code; /* of the own rows */
-    struct pairing pairing;
+    struct fp_archive_pairing pairing;
     uint32_t *own_of, n_own_of; /* by function of the base: the own one, or 0 */
     /* of the stream being compared: by row of the base the index of its first number, by code how many a row has */
     uint32_t *first;

@@ -102,7 +102,7 @@ int fp_archive_graph_put(struct fp_archive_encoder *e, const struct fp_batch *b,
         uint32_t kind = b->kind[i], code = kind;
         if (b->function[i] != s->function) code |= ROW_FUNCTION;
         if (b->file[i] != s->file) code |= ROW_FILE;
-        int valued = always_valued(kind);
+        int valued = fp_archive_always_valued(kind);
         if (!valued && has_values(b, i)) {
             code |= ROW_VALUES;
             valued = 1;

@@ -28,7 +28,7 @@ enum {
 enum { ROW_KIND = 7, ROW_FUNCTION = 8, ROW_FILE = 16, ROW_VALUES = 32, ROW_END = 64 };
 
 /* Whether every row of this kind has values.  Other rows with values have ROW_VALUES. */
-static inline int always_valued(uint32_t kind) {
+static inline int fp_archive_always_valued(uint32_t kind) {
     return kind == FP_COST || kind == FP_CALL;
 }
 

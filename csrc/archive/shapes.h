@@ -31,14 +31,14 @@ static const uint8_t shapes[][7] = {
     {NUMBER, NUMBER, NUMBER, END},                 /* threads */
 };
 
-static inline struct fp_table *table_of(struct fp_model *m, unsigned i) {
+static inline struct fp_table *fp_archive_table_of(struct fp_model *m, unsigned i) {
     struct fp_table *tables[] = {&m->objects, &m->mappings, &m->functions, &m->lines,
                                  &m->frames,  &m->stacks,   &m->labels,    &m->threads};
     return tables[i];
 }
 
 /* The table that ids in a column refer to, numbered as in struct fp_archive_ids. */
-static inline unsigned target_of(uint8_t word, unsigned own) {
+static inline unsigned fp_archive_target_of(uint8_t word, unsigned own) {
     switch (word) {
         case STRING: return T_STRINGS;
         case OBJECT: return T_OBJECTS;

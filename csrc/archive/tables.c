@@ -62,7 +62,7 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
     if (fp_buf_put(out, s->bytes + s->start[from[0]], (size_t)(s->start[s->n] - s->start[from[0]]))) return FP_E_NOMEM;
     from[0] = s->n;
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES - 1; k++) {
-        const struct fp_table *t = table_of((struct fp_model *)m, k);
+        const struct fp_table *t = fp_archive_table_of((struct fp_model *)m, k);
         uint32_t first = from[k + 1];
         fp_archive_varint(out, first);
         fp_archive_varint(out, t->n - first);
@@ -122,7 +122,7 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
         for (uint32_t j = 0; j < columns; j++) {
             uint8_t word = shapes[k][j];
             uint64_t v = last[j] += fp_zag(fp_archive_cur_varint(&column[j]));
-            unsigned target = target_of(word, own);
+            unsigned target = fp_archive_target_of(word, own);
             if (word == WIDE) {
                 row[at++] = (uint32_t)v;
                 row[at++] = (uint32_t)(v >> 32);
@@ -139,9 +139,9 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
             if (row[FP_THREAD_INPUT] == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "table");
         }
         if (add_id(ids, own,
-                   ids->appends         ? fp_table_append(table_of(ids->model, k), row)
+                   ids->appends         ? fp_table_append(fp_archive_table_of(ids->model, k), row)
                    : own == T_FUNCTIONS ? fp_model_function_row(ids->model, row)
-                                        : fp_table_intern(table_of(ids->model, k), row)))
+                                        : fp_table_intern(fp_archive_table_of(ids->model, k), row)))
             return fp_fail(err, FP_E_NOMEM, 0, "table");
     }
     return 0;

@@ -85,7 +85,7 @@ static int open_lists(struct lists *d, const uint8_t *base, size_t n, int append
 static int open_list(struct lists *d, unsigned t, uint32_t n) {
     struct entries *l = &d->of[t];
     l->n = n;
-    l->base = t == T_STRINGS ? NULL : table_of(d->base, t - 1);
+    l->base = t == T_STRINGS ? NULL : fp_archive_table_of(d->base, t - 1);
     l->tags = calloc(n, sizeof *l->tags);
     l->of_base = calloc(l->base_n, sizeof *l->of_base);
     l->of_new = calloc(n, sizeof *l->of_new);
@@ -134,7 +134,7 @@ static int guess(struct lists *d, unsigned t, int leaf_first) {
     for (const uint8_t *above = order; *above != t && !status; above++) {
         uint32_t at[MOST_WIDTH], n = 0, word_at = 0;
         for (const uint8_t *word = shapes[*above - 1]; *word != END; word_at += *word++ == WIDE ? 2 : 1)
-            if (*word >= STRING && target_of(*word, *above) == t) at[n++] = word_at;
+            if (*word >= STRING && fp_archive_target_of(*word, *above) == t) at[n++] = word_at;
         uint32_t end;
         for (uint32_t i = 1; i < d->of[*above].n && n && !status; i = end) {
             end = leaf_first && *above == T_STACKS ? end_of_run(d, i) : i + 1;
@@ -192,15 +192,15 @@ static uint32_t find_row(struct lists *d, unsigned t, const uint32_t *own) {
             at++;
             row[at] = same[at] = own[at];
         } else if (*word != NUMBER) {
-            row[at] = d->of[target_of(*word, t)].tags[own[at]];
+            row[at] = d->of[fp_archive_target_of(*word, t)].tags[own[at]];
             same[at] = row[at] / 2;
             n_new += is_new(row[at]) != 0;
         }
         at++;
     }
     if (!n_new) {
-        const uint32_t id =
-            t == T_FUNCTIONS ? fp_model_function_row(d->base, same) : fp_table_intern(table_of(d->base, t - 1), same);
+        const uint32_t id = t == T_FUNCTIONS ? fp_model_function_row(d->base, same)
+                                             : fp_table_intern(fp_archive_table_of(d->base, t - 1), same);
         if (id < l->base_n || id == FP_NO_ID) return id == FP_NO_ID ? id : 2 * id;
     }
     memcpy(l->new_rows + (size_t)l->n_new * at, row, at * sizeof *row);
@@ -220,7 +220,7 @@ static int find(struct lists *d, const struct fp_model *own) {
     uint64_t same = 0, all = 0;
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) {
         struct entries *l = &d->of[t];
-        const struct fp_table *table = t == T_STRINGS ? NULL : table_of((struct fp_model *)own, t - 1);
+        const struct fp_table *table = t == T_STRINGS ? NULL : fp_archive_table_of((struct fp_model *)own, t - 1);
         if (open_list(d, t, table ? table->n : own->strings.n)) return FP_E_NOMEM;
         for (uint32_t i = 1; i < l->n; i++) {
             l->tags[i] = table ? find_row(d, t, fp_table_row(table, i)) : find_string(d, &own->strings, i);
@@ -337,7 +337,7 @@ static int take_new_rows(struct lists *d, unsigned t, struct fp_archive_cur *c) 
             else if (v > UINT32_MAX)
                 c->bad = 1;
             else if (*word != NUMBER) {
-                const struct entries *to = &d->of[target_of(*word, t)];
+                const struct entries *to = &d->of[fp_archive_target_of(*word, t)];
                 if (v / 2 >= (v & 1 ? to->n : to->base_n)) c->bad = 1;
             }
         }
@@ -375,7 +375,7 @@ static int put_strings(const struct lists *d, struct fp_buf *out) {
 }
 
 static int put_column(const struct lists *d, unsigned t, uint8_t word, uint32_t at, struct fp_buf *out) {
-    const struct entries *l = &d->of[t], *to = word < STRING ? NULL : &d->of[target_of(word, t)];
+    const struct entries *l = &d->of[t], *to = word < STRING ? NULL : &d->of[fp_archive_target_of(word, t)];
     uint64_t last = 0;
     for (uint32_t i = 1; i < l->n; i++) {
         const uint32_t *row = row_of(l, i);

@@ -147,7 +147,7 @@ PREFIXES = {"trace_event": "trace"}
 
 
 def test_names_begin_with_their_room() -> None:
-    """Exported functions and structs: the room's name, or outside of formats a header's."""
+    """Functions and structs of headers: the room's name, or outside of formats a header's."""
     wrong = []
     for path in C_FILES:
         floor, *_ = path.relative_to(REPO / "csrc").parts
@@ -159,7 +159,8 @@ def test_names_begin_with_their_room() -> None:
             allowed += [word for header in path.parent.glob("*.h") for word in (header.stem, header.stem.split("_")[0])]
         code = without_comments(path)
         names = re.findall(r"^(?!return)\w[\w *]*?\b(fp_\w+)\([^;{}]*\)(?: \{|;)", code, re.MULTILINE)
-        names += re.findall(r"\bstruct (fp_\w+) \{", code)
+        names += re.findall(r"^(?:static inline|FP_INLINE) [\w *]*?\b(?!__)(\w+)\(", code, re.MULTILINE)
+        names += re.findall(r"\bstruct (\w+) \{", code)
         wrong += [f"{path.name}: {name}" for name in names if not name.startswith(tuple(f"fp_{a}" for a in allowed))]
     assert wrong == []
 
