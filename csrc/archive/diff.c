@@ -17,7 +17,7 @@ struct parts {
     struct fp_archive_cur *streams;
 };
 
-static enum kind kind_of(uint32_t view, uint32_t stream) {
+static enum fp_archive_kind kind_of(uint32_t view, uint32_t stream) {
     if (view == FP_STACKS) return stream < FP_STACKS_STREAMS ? NUMBERS : VALUES;
     if (view == FP_GRAPH) return !stream ? BYTES : stream < FP_GRAPH_STREAMS ? NUMBERS : VALUES;
     return OPAQUE;
@@ -51,7 +51,8 @@ static int split_chunk(const uint8_t *p, size_t n, struct parts *parts) {
 
 /* Appends the differences of `own` to `base` and returns 1, if both have the same number of numbers and at least half
  * are equal; otherwise appends nothing and returns 0. */
-static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own, enum kind kind, struct fp_buf *out) {
+static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own, enum fp_archive_kind kind,
+                           struct fp_buf *out) {
     size_t same = 0, all = 0;
     const size_t before = out->n;
     if (kind == BYTES) {
@@ -76,7 +77,7 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
 }
 
 /* The reverse of add_differences.  0, FP_E_NOMEM or FP_E_MALFORMED. */
-static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur diff, enum kind kind,
+static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur diff, enum fp_archive_kind kind,
                              struct fp_buf *out) {
     if (kind == BYTES) {
         const size_t n = (size_t)(diff.end - diff.p);
@@ -181,7 +182,7 @@ static int add_differences_by_row(const struct fp_archive_column *base, const st
     return 0;
 }
 
-static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archive_cur diff, enum kind kind,
+static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archive_cur diff, enum fp_archive_kind kind,
                                     const struct fp_archive_pairing *pairing, struct fp_buf *out) {
     struct fp_archive_column column = {0};
     int status = fp_archive_take_column(base, kind, &column);
@@ -256,7 +257,7 @@ static int open_pair(struct pair *pair, const uint8_t *base, size_t base_n, cons
 }
 
 /* The content of stream i; OPAQUE if the base has no such stream. */
-static enum kind kind_of_stream(const struct pair *pair, uint32_t i) {
+static enum fp_archive_kind kind_of_stream(const struct pair *pair, uint32_t i) {
     const int alike = pair->base.view == pair->own.view && i < pair->base.n;
     return alike ? kind_of(pair->own.view, i) : OPAQUE;
 }
@@ -334,7 +335,7 @@ static void find_pairs(const struct pair *pair, const uint32_t *stacks, size_t n
 /* Appends stream i as differences to the rows of the base, and returns 1; or 0 if that does not pay. */
 static int put_by_row(const struct pair *pair, uint32_t i, const struct fp_archive_pairing *pairing,
                       struct fp_buf *stream) {
-    const enum kind kind = kind_of_stream(pair, i);
+    const enum fp_archive_kind kind = kind_of_stream(pair, i);
     struct fp_archive_column base = {0}, own = {0};
     int done = 0;
     if (pairing->rows && kind != OPAQUE && !fp_archive_take_column(pair->base.streams[i], kind, &base) &&
@@ -364,7 +365,7 @@ int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t
     if (failed) status = FP_E_NOMEM;
     if (!status) status = put_graph(&pair, stacks, n_stacks);
     for (uint32_t i = 0; !status && i < pair.own.n; i++) {
-        const enum kind kind = kind_of_stream(&pair, i);
+        const enum fp_archive_kind kind = kind_of_stream(&pair, i);
         const struct fp_archive_cur own = pair.own.streams[i];
         struct fp_buf *stream = &pair.streams[i];
         if (stream->n || put_by_row(&pair, i, &pairing, stream)) {
@@ -398,7 +399,7 @@ static int restore_graph(struct pair *pair, uint32_t i, struct fp_archive_cur ow
 /* Restores a stream that begins with `how`.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t n_stacks,
                    struct fp_archive_pairing *pairing) {
-    const enum kind kind = kind_of_stream(pair, i);
+    const enum fp_archive_kind kind = kind_of_stream(pair, i);
     struct fp_archive_cur own = pair->own.streams[i];
     struct fp_buf *stream = &pair->streams[i];
     const uint8_t how = fp_archive_cur_byte(&own);

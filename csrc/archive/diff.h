@@ -9,7 +9,7 @@
 #include "core/array.h"
 
 /* The content of a stream: unknown bytes, a byte for each row, varints, or a packed value column. */
-enum kind { OPAQUE, BYTES, NUMBERS, VALUES };
+enum fp_archive_kind { OPAQUE, BYTES, NUMBERS, VALUES };
 
 /* Reads a stream of NUMBERS or VALUES, number by number. */
 struct fp_archive_numbers {
@@ -17,7 +17,7 @@ struct fp_archive_numbers {
     struct fp_archive_value_cur v; /* NUMBERS: its divisor is 0 */
 };
 
-static inline struct fp_archive_numbers fp_archive_numbers_of(struct fp_archive_cur c, enum kind kind) {
+static inline struct fp_archive_numbers fp_archive_numbers_of(struct fp_archive_cur c, enum fp_archive_kind kind) {
     struct fp_archive_numbers n = {c, {0, 0}};
     if (kind == VALUES && c.p < c.end) n.v.divisor = fp_archive_cur_varint(&n.c);
     return n;
@@ -43,7 +43,8 @@ struct fp_archive_column {
 };
 
 /* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees column->v in any case. */
-static inline int fp_archive_take_column(struct fp_archive_cur c, enum kind kind, struct fp_archive_column *column) {
+static inline int fp_archive_take_column(struct fp_archive_cur c, enum fp_archive_kind kind,
+                                         struct fp_archive_column *column) {
     struct fp_archive_numbers numbers = fp_archive_numbers_of(c, kind);
     column->divisor = numbers.v.divisor;
     numbers.v.divisor = numbers.v.divisor != 0;

@@ -5,7 +5,7 @@
 #include "archive/private.h"
 
 /* The type of a column. */
-enum word {
+enum fp_archive_word {
     END,
     NUMBER,
     WIDE,   /* a u64: two words of a row */

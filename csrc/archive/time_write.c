@@ -71,8 +71,8 @@ static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t
     uint64_t g = 0, first = time[0], last = time[0];
     for (uint32_t i = 1; i < n && g != 1; i++) {
         /* Not modulo 2^64: 1 and 0 are one apart, whatever divides 2^64 - 1. */
-        const uint64_t apart = time[i] > time[0] ? time[i] - time[0] : time[0] - time[i];
-        if (!g || apart % g) g = gcd(apart, g);
+        const uint64_t distance = time[i] > time[0] ? time[i] - time[0] : time[0] - time[i];
+        if (!g || distance % g) g = gcd(distance, g);
         if (time[i] < first) first = time[i];
         if (time[i] > last) last = time[i];
         /* A step is taken modulo 2^64, so times that far apart may wrap: only 1 divides every step then. */

@@ -27,7 +27,7 @@ struct fp_firefox_func {
 };
 
 /* The kind of an object or array. */
-enum level_kind {
+enum fp_firefox_level_kind {
     SKIP = 0,
     PROCESS,
     META,
@@ -52,7 +52,7 @@ enum level_kind {
 };
 
 /* Keys of values that are not containers. */
-enum scalar_key {
+enum fp_firefox_scalar_key {
     NO_KEY = 0,
     K_NAME = 100,
     K_PROCESS_NAME,
@@ -81,7 +81,7 @@ enum scalar_key {
 };
 
 struct fp_firefox_level {
-    uint8_t kind;   /* enum level_kind */
+    uint8_t kind;   /* enum fp_firefox_level_kind */
     uint8_t column; /* of a COLUMN */
     uint32_t at;    /* of a ROW: position; of a PROCESS: its parent process; of LIBS, GROUPS: how many there were */
 };

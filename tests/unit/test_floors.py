@@ -162,6 +162,7 @@ def test_names_begin_with_their_room() -> None:
         names += re.findall(r"^(?:static inline|FP_INLINE) [\w *]*?\b(?!__)(\w+)\(", code, re.MULTILINE)
         names += re.findall(r"\bstruct (\w+) \{", code)
         wrong += [f"{path.name}: {name}" for name in names if not name.startswith(tuple(f"fp_{a}" for a in allowed))]
+        wrong += [f"{path.name}: enum {tag}" for tag in re.findall(r"\benum (?!fp_)(\w+) \{", code)]
     assert wrong == []
 
 
@@ -192,6 +193,16 @@ def test_wings_lead_down() -> None:
     assert {(mine, theirs) for mine, theirs in inside if mine != theirs} == {
         (mine, theirs) for mine, below in WINGS.items() for theirs in below
     }
+
+
+def test_the_page_lists_what_wings_use() -> None:
+    page = (REPO / "docs" / "architecture.md").read_text()
+    table = page.partition("| wing of `bridges/` |")[2].partition("\n\n")[0]
+    rows = [
+        [set(re.findall(r"`(\w+)`", cell)) for cell in (row.split("|")[1], row.split("|")[3])]
+        for row in table.splitlines()[2:]
+    ]
+    assert {wing: uses for [wing], uses in rows} == WINGS
 
 
 def test_every_c_file_stands_in_a_folder() -> None:
@@ -275,7 +286,7 @@ def test_imports_lead_down() -> None:
 
 
 def test_a_room_names_no_other_room() -> None:
-    """A format is a folder of `formats`; in bridges and verbs each file is a room, except `common`."""
+    """A format is a folder of `formats`."""
     wrong = []
     for path in PY_SOURCES:
         folder, *inside = path.relative_to(REPO / "fastprof").with_suffix("").parts
