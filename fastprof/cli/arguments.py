@@ -112,9 +112,9 @@ class OfFormat(argparse.Action):
         format_, dot, name = name.rpartition(".")
         name = format_.replace("_", "-") + dot + name.replace("-", "_")
         try:
-            options = named(name, self._known)
-            if not options[0].format:
-                raise UsageError(f"{name!r} is not an option of a format: use {options[0].flag}")
+            if general := [option for option in self._known if option.key == name and not option.format]:
+                raise UsageError(f"{name!r} is not an option of a format: use {general[0].flag}")
+            options = named(name, [option for option in self._known if option.format])
             found = [self._value(option, equals, value) for option in options]
         except UsageError as error:
             raise argparse.ArgumentError(None, f"-O {text}: {error}") from None

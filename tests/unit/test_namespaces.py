@@ -88,6 +88,14 @@ def test_mistakes_on_the_command_line(words: str, says: str, capsys: pytest.Capt
     assert f"fastprof: {says}" in capsys.readouterr().err or rest
 
 
+def test_what_is_expected_are_options_of_formats(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["top", STACKS, "-O", "xyzzy=1"])
+    expected = capsys.readouterr().err.partition(", expected ")[2].partition("\n")[0].split(", ")
+    assert "cpus" in expected
+    assert not {"by", "cores", "n", "sort"} & {*expected}
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
