@@ -16,6 +16,7 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.sink import Sink
 from fastprof.formats.callgrind.write import CallgrindWriter
 from tests.support import profiles
@@ -218,3 +219,17 @@ def test_ids_that_are_not_there_are_errors(column: str) -> None:
     batch[column][0] = 1000
     with pytest.raises(FastprofError, match="1000, expected less than 1"):
         list(to_graph([batch], model, Options(per_thread=True), Log()))
+
+
+def test_sums_of_too_many_values_have_no_memory() -> None:
+    """There is room for the sums of 9,217 stacks.  This many values of each are 128 TiB, but few modulo 2^32."""
+    model = Model()
+    frame = model.frame(0, 1)
+    stack = 0
+    for _ in range(8191):
+        stack = model.stack(stack, frame)
+    sums = owned(lib.fp_project_new(model.c, False, False), lib.fp_project_free, "a projection")
+    assert lib.fp_project_set_values(sums, 1) == 0
+    batch, columns, err = Batch("stacks", 1, 1), ffi.new("uint32_t[]", 1), ffi.new("struct fp_err *")
+    assert lib.fp_project_put(sums, batch.c, columns, err) == lib.FP_DONE
+    assert lib.fp_project_set_values(sums, (4096 << 32) // 9217 + 1) == lib.FP_E_NOMEM

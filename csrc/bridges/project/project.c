@@ -56,7 +56,7 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     if (n_values <= s->n_values) return 0;
     const uint32_t cap = s->cap_sums, before = s->n_values;
     if (cap) {
-        int64_t *sums = fp_zeroed(cap * n_values * sizeof *sums);
+        int64_t *sums = fp_zeroed((size_t)cap * n_values * sizeof *sums);
         if (!sums) return FP_E_NOMEM;
         for (uint32_t i = 0; i < cap && before; i++)
             memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * before, before * sizeof *sums);
