@@ -23,7 +23,7 @@ static int skip(struct cursor *c, uint8_t wanted) {
 static size_t digits(struct cursor *c, unsigned base, uint64_t *value) {
     const uint8_t *p = c->p;
     uint64_t found = 0;
-    for (unsigned d; p < c->end && (d = digit_of[*p] - 1u) < base; p++) found = found << 4 | d;
+    for (unsigned d; p < c->end && (d = digit_of[*p] - 1u) < base; p++) found = found * base + d;
     const size_t n = (size_t)(p - c->p);
     c->p = p;
     *value = found;

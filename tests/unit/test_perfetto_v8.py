@@ -119,7 +119,7 @@ def test_a_sample_of_a_missing_node_is_located() -> None:
 @pytest.mark.parametrize("imitation", ['{"packet":"x"}', '{"packet":99999999999999999999}', '{"packet":5,"x":1}'])
 @pytest.mark.parametrize("gap", [0, 3 << 20])
 def test_json_that_resembles_an_event(imitation: str, gap: int) -> None:
-    """It is not taken for one, and the event is found some blocks of the text before the error, too."""
+    """The error names the event that holds it, even if that event began some blocks of text earlier."""
     bad = {"cpuProfile": {"nodes": [{"callFrame": CALL}]}}
     text = f'{{"x": [\n{imitation},\n{imitation}], "y": "{"z" * gap}", {json.dumps(bad)[1:]}'
     with pytest.raises(FormatError, match="a node has no id") as error:
