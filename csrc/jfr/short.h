@@ -46,8 +46,8 @@ struct fp_jfr_short {
 
 /* The type of the last event; most are of the same.  The head of an event of this type, as 8 bytes of the file:
  *
- *   94 80 80 00 | ce 02      the size is 20, in 4 bytes, the type 334: `mask` is ff ff 80 80 80 80, `head` 02 ce 00 80
- * 80 80
+ *   94 80 80 00 | ce 02      the size is 20, in 4 bytes, the type 334
+ *   02 ce 00 80 80 80        `head`, the highest byte first; `mask` is ff ff 80 80 80 80
  */
 struct fp_jfr_last {
     uint64_t mask, head, size; /* `size`: the groups of 7 bits that are its size */
