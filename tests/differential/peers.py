@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +61,53 @@ def node() -> str:
 
 
 def viewer(script: str, *arguments: str | Path, timeout: float = 300) -> Any:
-    """The output (JSON) of tests/viewers/SCRIPT.mjs for a file that it loads with a viewer's own importer.
+    """What tests/viewers/SCRIPT.mjs finds in a file that it loads with a viewer's own importer.
 
     Errors: RefusedError, with the viewer's message.
     """
-    command = [node(), str(VIEWERS / f"{script}.mjs"), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
-    if done.returncode:
-        raise RefusedError(done.stderr.strip())
-    return json.loads(done.stdout)
+    command = node()
+    if not _opened:
+        _opened.append(_Viewers(command))
+    answer = _opened[0].ask([script, *map(str, arguments)], timeout)
+    if "refused" in answer:
+        raise RefusedError(answer["refused"])
+    return answer["value"]
+
+
+class _Viewers:
+    """A process that answers all requests of this one: browsers and engines start once."""
+
+    def __init__(self, command: str) -> None:
+        self.process = subprocess.Popen(
+            [command, str(VIEWERS / "viewer.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        atexit.register(self.end)
+
+    def ask(self, request: list[str], timeout: float) -> Any:
+        assert self.process.stdin and self.process.stdout
+        late = threading.Timer(timeout, self.process.kill)
+        late.start()
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        finally:
+            late.cancel()
+        if not line:
+            _opened.remove(self)
+            pytest.fail(f"no answer within {timeout:.0f} s: {request}")
+        return json.loads(line)
+
+    def end(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+_opened: list[_Viewers] = []
 
 
 class RefusedError(Exception):

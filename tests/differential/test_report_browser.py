@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from fastprof import convert, report, top
-from tests.differential.peers import VIEWERS, need, node
+from tests.differential.peers import need, viewer
 from tests.reference import profile_proto
 from tests.support.paths import CORPUS
 from tests.unit.test_report_page import timeline
@@ -40,10 +39,7 @@ class Seen(NamedTuple):
 def drive(page: Path, *steps: dict[str, Any], width: int = 1200, height: int = 900) -> list[Any]:
     """The values of the steps; see tests/viewers/report.mjs.  No page may log an error or request anything."""
     need("chromium")
-    command = [node(), str(VIEWERS / "report.mjs"), str(page), str(width), str(height), json.dumps(steps)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    seen = Seen(**json.loads(done.stdout))
+    seen = Seen(**viewer("report", page, str(width), str(height), json.dumps(steps)))
     assert seen.said == [] and seen.requests == []
     return seen.values
 
@@ -395,17 +391,9 @@ def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:
     })()"""
     script = [click(".rows .row"), text_of("#details h2"), value("document.images.length"), value(tries)]
     need("chromium")
-    command = [
-        node(),
-        str(VIEWERS / "report.mjs"),
-        str(tmp_path / "page.html"),
-        "1200",
-        "900",
-        json.dumps(script),
+    name, images, (ran, loaded, refused) = viewer("report", tmp_path / "page.html", "1200", "900", json.dumps(script))[
+        "values"
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    name, images, (ran, loaded, refused) = json.loads(done.stdout)["values"]
     assert (name, images, ran, loaded) == (HOSTILE, 0, 0, 0)
     assert refused >= 3
 

@@ -11,19 +11,58 @@ const FLAGS = ['--headless=new', '--remote-debugging-pipe', '--no-sandbox', '--n
 
 // Runs `work(page)` in a new browser, and always ends the browser.
 export async function withPage(work, ...flags) {
-  const profile = mkdtempSync(join(tmpdir(), 'chromium-'));
-  const chromium = spawn('chromium', [...FLAGS, ...flags, `--user-data-dir=${profile}`, 'about:blank'],
-    {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true});
-  const ended = new Promise(done => chromium.on('exit', done).on('error', done));
+  const browser = new Browser(flags);
   try {
-    const page = new Page(chromium);
-    return await Promise.race([page.attach().then(() => work(page)),
-      ended.then(() => { throw new Error('chromium ended'); })]);
+    return await browser.run(work);
   } finally {
-    // with the processes that it started, which otherwise may still write into its profile
-    try { process.kill(-chromium.pid, 'SIGKILL'); } catch { /* it has ended */ }
-    await ended;
-    rmSync(profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
+    await browser.end();
+  }
+}
+
+let kept;
+
+// Runs `work(page)` in a browser that stays for the next work, until this process ends.  The page is always as new; a
+// browser whose page cannot be cleared is replaced.
+export async function inKeptPage(work) {
+  kept ??= new Browser([]);
+  try {
+    return await kept.run(work);
+  } finally {
+    try {
+      await kept.run(page => page.clear());
+    } catch {
+      await kept.end();
+      kept = undefined;
+    }
+  }
+}
+
+class Browser {
+  constructor(flags) {
+    this.profile = mkdtempSync(join(tmpdir(), 'chromium-'));
+    this.chromium = spawn('chromium', [...FLAGS, ...flags, `--user-data-dir=${this.profile}`, 'about:blank'],
+      {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true});
+    this.ended = new Promise(done => this.chromium.on('exit', done).on('error', done));
+    process.on('exit', this.kill);
+    const page = new Page(this.chromium);
+    this.attached = page.attach().then(() => page);
+  }
+
+  run(work) {
+    return Promise.race([this.attached.then(work), this.ended.then(() => { throw new Error('chromium ended'); })]);
+  }
+
+  // With the processes that it started, which otherwise may still write into its profile.
+  kill = () => {
+    try { process.kill(-this.chromium.pid, 'SIGKILL'); } catch { /* it has ended */ }
+    rmSync(this.profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
+  };
+
+  async end() {
+    process.off('exit', this.kill);
+    try { process.kill(-this.chromium.pid, 'SIGKILL'); } catch { /* it has ended */ }
+    await this.ended;
+    this.kill();
   }
 }
 
@@ -32,6 +71,7 @@ class Page {
   #sent = 0;
   #answers = new Map();
   #waiting = new Map();
+  #scripts = [];
 
   constructor(chromium) {
     const [input, output] = chromium.stdio.slice(3);
@@ -86,8 +126,19 @@ class Page {
   }
 
   // JavaScript that runs in each page before its own.
-  before(script) {
-    return this.send('Page.addScriptToEvaluateOnNewDocument', {source: script});
+  async before(script) {
+    this.#scripts.push((await this.send('Page.addScriptToEvaluateOnNewDocument', {source: script})).identifier);
+  }
+
+  // As new: empty, without history, scripts, a size and a log, and the mouse is in its corner.
+  async clear() {
+    for (const identifier of this.#scripts.splice(0))
+      await this.send('Page.removeScriptToEvaluateOnNewDocument', {identifier});
+    await this.open('about:blank');
+    await this.send('Page.resetNavigationHistory');
+    await this.send('Emulation.clearDeviceMetricsOverride');
+    await this.send('Input.dispatchMouseEvent', {type: 'mouseMoved', x: 0, y: 0});
+    this.said.splice(0);
   }
 
   async open(url) {

@@ -1,12 +1,12 @@
 // A file in chrome://tracing: the importer of Catapult's trace viewer.
 //
-//   node catapult.mjs FILE
+//   node viewer.mjs catapult FILE
 //
-// prints JSON: {threads: [{name, functions: {NAME: {calls, self, total}}}, ...], samples: [{tid, at, weight, stack}, ...],
+// returns {threads: [{name, functions: {NAME: {calls, self, total}}}, ...], samples: [{tid, at, weight, stack}, ...],
 // warnings: [TEXT, ...]}, in microseconds.  `total` counts a recursive function once; a stack has the
-// outermost name first.  Refused: exit code 1, and Catapult's message.
+// outermost name first.  Refused: Catapult's message.
 import {join} from 'node:path';
-import {withPage} from './browser.mjs';
+import {inKeptPage} from './browser.mjs';
 
 const PAGE = join(import.meta.dirname, '../../.viewers/perfetto/assets/catapult_trace_viewer.html');
 
@@ -35,16 +35,10 @@ async function imported() {
   return {threads, samples, warnings: model.importWarnings.map(warning => warning.message)};
 }
 
-try {
-  const result = await withPage(async page => {
-    await page.open('file://' + PAGE);
-    await page.until(`typeof tr === 'object' && !!tr.Model`);
-    await page.value(`document.body.insertAdjacentHTML('beforeend', '<input type=file id=given>')`);
-    await page.choose('#given', process.argv[2]);
-    return page.value(`(${imported})()`);
-  });
-  console.log(JSON.stringify(result));
-} catch (error) {
-  console.error(error.message.slice(0, 1000));
-  process.exitCode = 1;
-}
+export default file => inKeptPage(async page => {
+  await page.open('file://' + PAGE);
+  await page.until(`typeof tr === 'object' && !!tr.Model`);
+  await page.value(`document.body.insertAdjacentHTML('beforeend', '<input type=file id=given>')`);
+  await page.choose('#given', file);
+  return page.value(`(${imported})()`);
+});

@@ -1,16 +1,16 @@
 // Firefox Profiler's own importer and call tree, through its command line.
 //
-//   node firefox.mjs FILE            prints JSON: a list of threads, {process, name, weightType, functions: [[name, self, total], ...]}
-//   node firefox.mjs FILE counters   a list of counters, {name, pid, thread, values: [...]}
+//   node viewer.mjs firefox FILE            a list of threads, {process, name, weightType, functions: [[name, self, total], ...]}
+//   node viewer.mjs firefox FILE counters   a list of counters, {name, pid, thread, values: [...]}
 //
-// The command line uses a server that it starts itself; its state is in our temporary folder, and it ends with us.
+// The command line uses a server that it starts itself; its state is in our temporary folder, and we end it.
 import {spawnSync} from 'node:child_process';
 import {mkdtempSync, readdirSync, readFileSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 
 const CLI = join(import.meta.dirname, '../../.viewers/node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js');
-const state = mkdtempSync(join(tmpdir(), 'profiler-cli-'));
+let state;
 
 function run(...words) {
   const env = {...process.env, PROFILER_CLI_SESSION_DIR: state};
@@ -51,19 +51,20 @@ function end() {
   rmSync(state, {recursive: true, force: true});
 }
 
-try {
-  load(process.argv[2]);
-  const counters = () => json('counter', 'list').counters.map(counter =>
-    ({name: counter.label, pid: counter.pid, thread: counter.mainThreadName, values: counter.graph}));
-  const threads = () => json('thread', 'list', '--limit', '0').threads.map(thread => {
-    const found = json('thread', 'functions', '--thread', thread.threadHandle, '--include-idle', '--limit', '0');
-    const functions = found.functions.map(f => [f.name, f.selfSamples, f.totalSamples]);
-    return {process: thread.processName, name: thread.name, weightType: found.weightType, functions};
-  });
-  process.stdout.write(JSON.stringify(process.argv[3] === 'counters' ? counters() : threads()));
-} catch (error) {
-  console.error(error.message.slice(0, 1000));
-  process.exitCode = 1;
-} finally {
-  end();
-}
+const counters = () => json('counter', 'list').counters.map(counter =>
+  ({name: counter.label, pid: counter.pid, thread: counter.mainThreadName, values: counter.graph}));
+const threads = () => json('thread', 'list', '--limit', '0').threads.map(thread => {
+  const found = json('thread', 'functions', '--thread', thread.threadHandle, '--include-idle', '--limit', '0');
+  const functions = found.functions.map(f => [f.name, f.selfSamples, f.totalSamples]);
+  return {process: thread.processName, name: thread.name, weightType: found.weightType, functions};
+});
+
+export default (file, what) => {
+  state = mkdtempSync(join(tmpdir(), 'profiler-cli-'));
+  try {
+    load(file);
+    return what === 'counters' ? counters() : threads();
+  } finally {
+    end();
+  }
+};

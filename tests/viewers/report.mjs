@@ -1,19 +1,17 @@
-// Drives a page of `fastprof report`: node report.mjs PAGE WIDTH HEIGHT STEPS.  STEPS is JSON, a list of
+// Drives a page of `fastprof report`: node viewer.mjs report PAGE WIDTH HEIGHT STEPS.  STEPS is JSON, a list of
 //   {"value": EXPRESSION}      the value is printed
 //   {"click": EXPRESSION}      the mouse, at [x, y] of the window
 //   {"drag": EXPRESSION}       from [x, y, ...] to [..., x, y]
 //   {"keys": ["/", "Enter"]}   the keyboard
 //   {"type": TEXT}             text into the focused element
 //   {"picture": FILE}
-// Prints {"values": [...], "said": [...], "requests": [...]}: also the page's log and its network requests.
+// Returns {"values": [...], "said": [...], "requests": [...]}: also the page's log and its network requests.
 import {writeFileSync} from 'node:fs';
 import {resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';
-import {withPage} from './browser.mjs';
+import {inKeptPage} from './browser.mjs';
 
-const [file, width, height, steps] = process.argv.slice(2);
-
-await withPage(async page => {
+export default (file, width, height, steps) => inKeptPage(async page => {
   const metrics = {width: Number(width), height: Number(height), deviceScaleFactor: 1, mobile: false};
   await page.send('Emulation.setDeviceMetricsOverride', metrics);
   await page.before(`window.refused = [];
@@ -50,5 +48,5 @@ await withPage(async page => {
     await painted();
   }
   const requests = await page.value('performance.getEntriesByType("resource").map(entry => entry.name)');
-  console.log(JSON.stringify({values, said: page.said, requests}));
+  return {values, said: [...page.said], requests};
 });

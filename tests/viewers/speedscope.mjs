@@ -1,12 +1,12 @@
 // A file in speedscope: its own page imports it, and its own export is summed.
 //
-//   node speedscope.mjs FILE
-//   node speedscope.mjs --time FILE        prints the milliseconds that it reports for the import
+//   node viewer.mjs speedscope FILE
+//   node viewer.mjs speedscope --time FILE       returns the milliseconds that it reports for the import
 //
-// prints JSON: [{name, unit, weight, functions: {NAME: {self, total, file, line}}}, ...], a profile each.  `total` counts
-// a recursive function once.  Refused: exit code 1, and speedscope's message.
+// returns [{name, unit, weight, functions: {NAME: {self, total, file, line}}}, ...], a profile each.  `total` counts a
+// recursive function once.  Refused: speedscope's message.
 import {join} from 'node:path';
-import {withPage} from './browser.mjs';
+import {inKeptPage} from './browser.mjs';
 
 const PAGE = join(import.meta.dirname, '../../.viewers/node_modules/speedscope/dist/release/index.html');
 
@@ -52,20 +52,15 @@ async function exported(page) {
   return JSON.parse(await page.value('window.exported.text()'));
 }
 
-try {
-  const [file, time] = process.argv.slice(2).reverse();
-  await withPage(async page => {
-    const took = await imported(page, file);
-    if (time) return console.log(parseFloat(took.slice('import: '.length)));
-    const {profiles, shared} = await exported(page);
-    console.log(JSON.stringify(profiles.map(profile => ({
-      name: profile.name,
-      unit: profile.unit,
-      weight: profile.endValue - profile.startValue,
-      functions: functions(profile, shared.frames),
-    }))));
-  });
-} catch (error) {
-  console.error(error.message.slice(0, 1000));
-  process.exitCode = 1;
-}
+export default (...args) => inKeptPage(async page => {
+  const [file, time] = args.reverse();
+  const took = await imported(page, file);
+  if (time) return parseFloat(took.slice('import: '.length));
+  const {profiles, shared} = await exported(page);
+  return profiles.map(profile => ({
+    name: profile.name,
+    unit: profile.unit,
+    weight: profile.endValue - profile.startValue,
+    functions: functions(profile, shared.frames),
+  }));
+});

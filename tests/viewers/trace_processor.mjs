@@ -1,6 +1,6 @@
 // Perfetto's own trace processor (WebAssembly), as its UI runs it in a worker, here in node.
 //
-//   node trace_processor.mjs FILE SQL...        prints the rows of each query, as JSON: [[[cell, ...], ...], ...]
+//   node viewer.mjs trace_processor FILE SQL...        returns the rows of each query: [[[cell, ...], ...], ...]
 //
 // Numbers that a double cannot hold are texts.  Requests and replies are fields 1 with a TraceProcessorRpc
 // (protos/perfetto/trace_processor/trace_processor.proto).
@@ -141,12 +141,8 @@ class TraceProcessor {
   }
 }
 
-const [file, ...queries] = process.argv.slice(2);
-try {
+export default async (file, ...queries) => {
   const processor = await TraceProcessor.start();
   processor.load(file);
-  // the engine keeps node alive; the text may take a while to go through a pipe
-  process.stdout.write(JSON.stringify(queries.map(sql => processor.query(sql))), () => process.exit());
-} catch (error) {
-  process.stderr.write(String(error.message).slice(0, 1000), () => process.exit(1));
-}
+  return queries.map(sql => processor.query(sql));
+};
