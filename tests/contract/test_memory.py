@@ -126,11 +126,15 @@ def perfetto(path: Path, times: int) -> None:
         for seq in range(1, 5):
             names = t.interned((i, f"f{i}") for i in range(1, 100))
             file.write(t.packet(seq=seq, flags=t.CLEARED, interned=names, track=t.thread(seq, 1, seq)))
-            begins = [t.event(t.BEGIN, iid=i, track=seq) for i in range(1, 100)]
-            end = t.event(t.END, track=seq)
+            events = [t.event(t.BEGIN, iid=i, track=seq) for i in range(1, 100)] + [t.event(t.END, track=seq)]
+            # a time of 2^21 to 2^28 has four bytes: packets are made once, and only those are replaced
+            heads = [
+                t.packet(seq=seq, flags=t.NEEDS_STATE, time=1 << 21, event=event).partition(t.varint(1 << 21))
+                for event in events
+            ]
             for i in range(times * 30_000):
-                file.write(t.packet(seq=seq, flags=t.NEEDS_STATE, time=9 * i, event=begins[i % 99]))
-                file.write(t.packet(seq=seq, flags=t.NEEDS_STATE, time=9 * i + 5, event=end))
+                for at, (head, _, tail) in ((9 * i, heads[i % 99]), (9 * i + 5, heads[-1])):
+                    file.write(head + t.varint(at + (1 << 21)) + tail)
 
 
 def perfetto_v8(path: Path, times: int) -> None:

@@ -152,7 +152,7 @@ def _small(kind: str) -> tuple[Path, ...]:
 
 @cache
 def _values(path: Path) -> tuple[str, ...]:
-    """Some names of value types, one that no profile has, and one that begins like an existing one."""
+    """Names of the first and the last value type, one that no profile has, and one that begins like an existing one."""
     names: dict[str, None] = {}
     with contextlib.suppress(FastprofError), fastprof.open(path, lenient=True) as profile:
         for _ in profile.batches(reuse=True):
@@ -161,7 +161,7 @@ def _values(path: Path) -> tuple[str, ...]:
             names |= dict.fromkeys(t.name for t in part.value_types)
         if profile.view == "timeline":
             names |= {"time": None, "calls": None}
-    return (*[*names][:4], "no-such", *(name[:1] for name in [*names][:1]))
+    return (*dict.fromkeys([*[*names][:1], *[*names][-1:]]), "no-such", *(name[:1] for name in [*names][:1]))
 
 
 def _calls(verb: str, seed: str) -> Iterator[tuple[str, ...]]:
