@@ -30,6 +30,19 @@ static inline int fp_is_digit(uint8_t c) {
     return (uint8_t)(c - '0') < 10;
 }
 
+/* How many of the eight bytes at p are digits, up to the first other byte. */
+static inline unsigned fp_n_digits8(const uint8_t *p) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t ones = 0x0101010101010101, w = fp_u64(p) ^ 0x30 * ones;
+    const uint64_t others = (w | (w + 0x76 * ones)) & 0x80 * ones; /* 10 + 0x76 is 0x80; the lowest bit is exact */
+    return others ? fp_lowest_bit(others) / 8 : 8;
+#else
+    unsigned n = 0;
+    while (n < 8 && fp_is_digit(p[n])) n++;
+    return n;
+#endif
+}
+
 /* Reads 1 to 18 digits (19 could overflow) and returns the byte after them; NULL for no digit or more than 18.
  * A byte other than a digit must follow. */
 static inline const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to) {
@@ -42,16 +55,10 @@ static inline const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to) {
 
 /* fp_decimal without a branch for each digit: eight bytes at p must be readable. */
 static inline const uint8_t *fp_decimal8(const uint8_t *p, uint64_t *to) {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    const uint64_t ones = 0x0101010101010101, w = fp_u64(p) ^ 0x30 * ones;
-    const uint64_t others = (w | (w + 0x76 * ones)) & 0x80 * ones; /* 10 + 0x76 is 0x80; the lowest bit is exact */
-    const unsigned n = others ? fp_lowest_bit(others) / 8 : 8;
-    if (FP_LIKELY(n - 1 < 7)) {
-        *to = fp_digits8(p, n);
-        return p + n;
-    }
-#endif
-    return fp_decimal(p, to);
+    const unsigned n = fp_n_digits8(p);
+    if (FP_UNLIKELY(n - 1 >= 7)) return fp_decimal(p, to);
+    *to = fp_digits8(p, n);
+    return p + n;
 }
 
 static const uint64_t fp_tens[19] = {1,
@@ -76,11 +83,8 @@ static const uint64_t fp_tens[19] = {1,
 
 /* Appends up to `most` digits before `end` to *v, eight at a time.  Returns their end.  More than 18 may overflow. */
 static inline const uint8_t *fp_digits(const uint8_t *p, const uint8_t *end, unsigned most, uint64_t *v) {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     while (end - p >= 8) {
-        const uint64_t ones = 0x0101010101010101, w = fp_u64(p) ^ 0x30 * ones;
-        const uint64_t others = (w | (w + 0x76 * ones)) & 0x80 * ones; /* as in fp_decimal8 */
-        unsigned n = others ? fp_lowest_bit(others) / 8 : 8;
+        unsigned n = fp_n_digits8(p);
         n = n < most ? n : most;
         if (!n) return p;
         *v = *v * fp_tens[n] + fp_digits8(p, n);
@@ -88,7 +92,6 @@ static inline const uint8_t *fp_digits(const uint8_t *p, const uint8_t *end, uns
         most -= n;
         if (n < 8) return p;
     }
-#endif
     for (; most && p < end && fp_is_digit(*p); p++, most--) *v = *v * 10 + (uint64_t)(*p - '0');
     return p;
 }

@@ -78,7 +78,8 @@ const uint8_t *fp_json_value(struct fp_json *j, const uint8_t *p, const uint8_t 
 /* p after blanks. */
 const uint8_t *fp_json_blanks(const uint8_t *p, const uint8_t *end);
 static inline const uint8_t *fp_json_after_blanks(const uint8_t *p, const uint8_t *end) {
-    return FP_LIKELY(p < end && *p > ' ') ? p : fp_json_blanks(p, end);
+    if (FP_LIKELY(p < end && *p > ' ')) return p;
+    return FP_LIKELY(end - p > 1 && *p == ' ' && p[1] > ' ') ? p + 1 : fp_json_blanks(p, end);
 }
 
 /* In an array: may an element or the end follow here? */
@@ -108,5 +109,9 @@ int fp_json_is(const struct fp_json *j, const char *text);
 /* A number of the form -12.5e3 times 10^scale, rounded to a whole one, half away from 0; *rounded (may be NULL) becomes
  * 1 if rounding changed it, else 0.  0; FP_E_MALFORMED: not such a number; FP_E_OVERFLOW: beyond 64 bits. */
 int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *rounded);
+
+/* The fast path for a number of at most 18 digits without an exponent, whose value is as above.  Returns the end of the
+ * number, which the caller must check; NULL if it is not such a number. */
+const uint8_t *fp_json_short_number(const uint8_t *p, const uint8_t *end, int scale, int64_t *value);
 
 #endif

@@ -6,6 +6,24 @@
  */
 #include "trace_event/read_private.h"
 
+/* Reads the time or id at p and returns its end; NULL if it is not a short number. */
+static inline const uint8_t *number(struct fp_trace_read *r, const uint8_t *p, const uint8_t *end) {
+    const int is_time = r->field == TRACE_TS || r->field == TRACE_DUR;
+    int64_t value;
+    if (!is_time && r->field != TRACE_PID && r->field != TRACE_TID) return NULL;
+    if (!(p = fp_json_short_number(p, end, is_time ? 3 : 0, &value))) return NULL;
+    switch (r->field) {
+        case TRACE_TS:
+            r->event.ts = value;
+            r->event.has_ts = 1;
+            break;
+        case TRACE_DUR: r->event.dur = value; break;
+        case TRACE_PID: r->thread_ids.pid = (struct fp_chrome_id){FP_CHROME_NUMBER, 0, value}; break;
+        default: r->thread_ids.tid = (struct fp_chrome_id){FP_CHROME_NUMBER, 0, value};
+    }
+    return p;
+}
+
 /* Reads the member at p into the event and returns its end; NULL: it must be read token by token. */
 static const uint8_t *member(struct fp_trace_read *r, const uint8_t *p, const uint8_t *end, int *has_args) {
     struct fp_json *j = &r->json;
@@ -16,7 +34,10 @@ static const uint8_t *member(struct fp_trace_read *r, const uint8_t *p, const ui
     e->has_stack |= r->field == TRACE_STACK;
     p = fp_json_after_blanks(p, end);
     if (p == end || *p != ':') return NULL;
-    p = fp_json_value(j, fp_json_after_blanks(p + 1, end), end);
+    p = fp_json_after_blanks(p + 1, end);
+    const uint8_t *const after = number(r, p, end);
+    if (after) return after;
+    p = fp_json_value(j, p, end);
     if (!p || r->field == TRACE_OTHER) return p;
     if (j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY)
         return (r->field == TRACE_PH && j->escaped) || fp_trace_take_value(r) ? NULL : p;
