@@ -81,6 +81,8 @@ struct fp_firefox_table {
     int64_t length;                         /* as stated in the file; -1: not stated */
     uint32_t has;                           /* columns found, one bit each */
     uint32_t weight_type;                   /* string of the model; 0: none */
+    int32_t is_early;                       /* its rows come before its schema */
+    uint8_t schema[64];                     /* by position in a row: column + 1 */
     struct fp_buf kept[FP_FIREFOX_COLUMNS]; /* numbers that are not spilled yet (columns.c) */
     size_t blocks[FP_FIREFOX_COLUMNS];      /* bytes of `kept` that are blocks; numbers of 8 bytes follow */
     uint64_t numbers[FP_FIREFOX_COLUMNS];   /* by column: how many, spilled ones included */
@@ -134,6 +136,8 @@ struct fp_firefox_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
     int32_t timeline; /* 1: markers and values of counters become rows; 0: they are only counted */
+    int32_t again;    /* the file can be scanned twice, for tables whose rows come before their schema */
+    const struct fp_firefox_read *before; /* of the second scan: the first one, borrowed; else NULL */
     struct fp_firefox_process *processes;
     struct fp_firefox_thread_in *threads;
     struct fp_firefox_lib *libs;
@@ -148,6 +152,7 @@ struct fp_firefox_read {
     uint64_t markers, intervals;
     uint64_t counters;       /* not read */
     uint64_t counter_values; /* without a time, or sums beyond a double */
+    uint64_t early;          /* tables whose rows come before their schema: need a second scan */
     uint64_t bad_end, bad_values, short_columns, bad_stacks, rounded;
     uint64_t rows;     /* samples, or markers and values of counters */
     uint64_t unpaired; /* begin markers without an end, ends without a begin, and markers without a time */
@@ -164,7 +169,6 @@ struct fp_firefox_read {
     uint32_t shared_of[FP_FIREFOX_KINDS], own_of[FP_FIREFOX_KINDS]; /* table + 1 */
     uint8_t key, key_at;                                            /* of the next value */
     uint32_t table;                                                 /* the current one */
-    uint8_t schema[64];                                             /* by position in a row: column + 1 */
     int64_t row[FP_FIREFOX_COLUMNS];
     struct fp_buf scratch;
     int32_t over, seen_threads, has_schema, early_rows;
@@ -192,7 +196,8 @@ struct fp_firefox_read {
 struct fp_firefox_read *fp_firefox_read_new(struct fp_model *model, int lenient);
 void fp_firefox_read_free(struct fp_firefox_read *r);
 
-/* Scans the file for its tables.  FP_MORE, FP_ASK, FP_DONE or an error. */
+/* Scans the file for its tables.  If `early` is not 0 afterwards, a new reader, with `before` set, must scan the file
+ * again.  FP_MORE, FP_ASK, FP_DONE or an error. */
 int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *err);
 
 /* Call it once the dirty columns are spilled. */

@@ -90,6 +90,10 @@ struct fp_firefox_level {
  * follows, or to a scalar_key. */
 void fp_firefox_key(struct fp_firefox_read *r);
 
+/* scan_keys.c: sets the field r->key of the last library or thread. */
+void fp_firefox_lib_value(struct fp_firefox_read *r, uint32_t text, int64_t number);
+void fp_firefox_thread_value(struct fp_firefox_read *r, uint32_t text);
+
 static inline int fp_firefox_is_samples(uint32_t kind) {
     return kind >= FP_FIREFOX_SAMPLES && kind <= FP_FIREFOX_NATIVE;
 }

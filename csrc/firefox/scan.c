@@ -141,7 +141,8 @@ static int column_values(struct fp_firefox_read *r, struct fp_in *in) {
 
 static int row_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     struct fp_firefox_level *level = top(r);
-    const uint32_t column = level->at < sizeof r->schema ? r->schema[level->at] : 0;
+    const struct fp_firefox_table *t = &r->tables[r->table];
+    const uint32_t column = level->at < sizeof t->schema ? t->schema[level->at] : 0;
     level->at++;
     if (!column) return 0;
     return entry_of(r, at, column - 1, &r->row[column - 1], err);
@@ -199,6 +200,17 @@ static int new_counter(struct fp_firefox_read *r) {
     return 0;
 }
 
+/* In the second scan, a table whose rows come before its schema gets the schema that the first scan found. */
+static void use_schema(struct fp_firefox_read *r) {
+    const struct fp_firefox_table *known =
+        r->before && r->table < r->before->n_tables ? &r->before->tables[r->table] : NULL;
+    struct fp_firefox_table *t = &r->tables[r->table];
+    if (!known || !known->is_early || known->kind != t->kind) return;
+    memcpy(t->schema, known->schema, sizeof t->schema);
+    t->has = known->has;
+    r->has_schema = 1;
+}
+
 /* Starts a table.  1: skip it, because it is the second of its kind. */
 static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
     const int is_counter = kind == FP_FIREFOX_COUNTERS;
@@ -217,7 +229,7 @@ static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, stru
     *known = r->n_tables;
     r->table = r->n_tables - 1;
     r->has_schema = r->early_rows = 0;
-    memset(r->schema, 0, sizeof r->schema);
+    use_schema(r);
     return 0;
 }
 
@@ -288,6 +300,18 @@ static int begin_column(struct fp_firefox_read *r, uint32_t kind, uint64_t at, s
     return status ? status : 1;
 }
 
+/* Starts the schema of the current table.  1: skip it. */
+static int begin_schema(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
+    if (r->has_schema && r->before) return 1; /* known from the first scan, or a second one of this table */
+    r->has_schema = 1;
+    if (!r->early_rows) return 0;
+    if (!r->again || r->before)
+        return fp_firefox_broken(r, at, "the rows of a table come before its schema", "a file, not a pipe", err);
+    r->tables[r->table].is_early = 1;
+    r->early++;
+    return 0;
+}
+
 static int begin(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
     switch (kind) {
         case PROCESS: return new_process(r) ? fp_no_memory(err) : 0;
@@ -301,10 +325,7 @@ static int begin(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct f
             return 1;
         case TABLE:
         case STRINGS: return new_table(r, r->key_at, at, err);
-        case SCHEMA:
-            r->has_schema = 1;
-            return r->early_rows ? fp_firefox_broken(r, at, "the rows of a table come before its schema", NULL, err)
-                                 : 0;
+        case SCHEMA: return begin_schema(r, at, err);
         case COLUMN:
         case DATA: return begin_column(r, kind, at, err);
         case ROW:
@@ -347,38 +368,6 @@ static int close_container(struct fp_firefox_read *r, struct fp_err *err) {
 }
 
 /* ---- values ---- */
-
-static void lib_value(struct fp_firefox_read *r, uint32_t text, int64_t number) {
-    struct fp_firefox_lib *l = &r->libs[r->n_libs - 1];
-    switch (r->key) {
-        case K_NAME: l->name = text; break;
-        case K_PATH: l->path = text; break;
-        case K_DEBUG_NAME: l->debug_name = text; break;
-        case K_CODE_ID: l->code_id = text; break;
-        case K_BREAKPAD_ID: l->breakpad_id = text; break;
-        case K_ADDRESSES: l->addresses = text; break;
-        case K_START: l->start = number; break;
-        case K_END: l->end = number; break;
-        case K_OFFSET: l->offset = number; break;
-        default: break;
-    }
-}
-
-static void thread_value(struct fp_firefox_read *r, uint32_t text) {
-    struct fp_firefox_thread_in *t = &r->threads[r->n_threads - 1];
-    switch (r->key) {
-        case K_NAME: t->name = text; break;
-        case K_PROCESS_NAME: t->process_name = text; break;
-        case K_PID: t->pid = text; break;
-        case K_TID: t->tid = text; break;
-        case K_VALUE:
-            t->value = text;
-            t->has_value = 1;
-            break;
-        case K_VALUE_UNIT: t->value_unit = text; break;
-        default: break;
-    }
-}
 
 /* 0 or FP_E_MALFORMED. */
 static int counter_value(struct fp_firefox_read *r, uint64_t at, uint32_t text, struct fp_err *err) {
@@ -424,10 +413,10 @@ static int schema_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *e
     int64_t v;
     if (r->key != COLUMN) return 0;
     if (number_of(r, at, 0, &v, err)) return FP_E_MALFORMED;
-    if (v < 0 || v >= (int64_t)sizeof r->schema)
-        return fp_firefox_broken(r, at, "the position of a column", "0 to 63", err);
     struct fp_firefox_table *t = &r->tables[r->table];
-    r->schema[v] = (uint8_t)(r->key_at + 1);
+    if (v < 0 || v >= (int64_t)sizeof t->schema)
+        return fp_firefox_broken(r, at, "the position of a column", "0 to 63", err);
+    t->schema[v] = (uint8_t)(r->key_at + 1);
     t->has |= 1u << r->key_at;
     return 0;
 }
@@ -517,8 +506,8 @@ static int scalar(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     int64_t number = FP_FIREFOX_NONE;
     if (kind == LIB && r->key >= K_START && r->key <= K_OFFSET && number_of(r, at, 0, &number, err))
         return FP_E_MALFORMED;
-    if (kind == LIB) lib_value(r, text, number);
-    if (kind == THREAD) thread_value(r, text);
+    if (kind == LIB) fp_firefox_lib_value(r, text, number);
+    if (kind == THREAD) fp_firefox_thread_value(r, text);
     if (kind == COUNTER) return counter_value(r, at, text, err);
     if (kind == META || kind == UNITS) return meta_value(r, at, text, err);
     return kind == TABLE ? table_value(r, at, text, err) : 0;

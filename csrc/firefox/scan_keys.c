@@ -1,4 +1,4 @@
-/* The keys of a profile, by the object that contains them. */
+/* The keys of a profile, by the object that contains them, and fields that are set by key. */
 #include "firefox/read_private.h"
 
 struct key_name {
@@ -119,4 +119,36 @@ void fp_firefox_key(struct fp_firefox_read *r) {
             r->key_at = names[i].at;
             return;
         }
+}
+
+void fp_firefox_lib_value(struct fp_firefox_read *r, uint32_t text, int64_t number) {
+    struct fp_firefox_lib *l = &r->libs[r->n_libs - 1];
+    switch (r->key) {
+        case K_NAME: l->name = text; break;
+        case K_PATH: l->path = text; break;
+        case K_DEBUG_NAME: l->debug_name = text; break;
+        case K_CODE_ID: l->code_id = text; break;
+        case K_BREAKPAD_ID: l->breakpad_id = text; break;
+        case K_ADDRESSES: l->addresses = text; break;
+        case K_START: l->start = number; break;
+        case K_END: l->end = number; break;
+        case K_OFFSET: l->offset = number; break;
+        default: break;
+    }
+}
+
+void fp_firefox_thread_value(struct fp_firefox_read *r, uint32_t text) {
+    struct fp_firefox_thread_in *t = &r->threads[r->n_threads - 1];
+    switch (r->key) {
+        case K_NAME: t->name = text; break;
+        case K_PROCESS_NAME: t->process_name = text; break;
+        case K_PID: t->pid = text; break;
+        case K_TID: t->tid = text; break;
+        case K_VALUE:
+            t->value = text;
+            t->has_value = 1;
+            break;
+        case K_VALUE_UNIT: t->value_unit = text; break;
+        default: break;
+    }
 }

@@ -118,20 +118,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint8_t options = data[size - 1];
     struct window window = {.data = data, .size = size, .step = 1 + (options >> 2) * 7};
     struct fp_model *m = fp_model_new();
-    struct fp_firefox_read *r = fp_firefox_read_new(m, options & 1);
+    struct fp_firefox_read *first = fp_firefox_read_new(m, options & 1), *r = first;
     struct fp_err err = {0};
+    r->again = 1;
     r->timeline = options >> 1 & 1;
-    r->rounds.most = 4096;
     struct fp_batch *batch =
         fp_batch_new(r->timeline ? FP_TIMELINE : FP_STACKS, 1 + (options >> 4), r->timeline ? 0 : 2);
-    if (scan(r, &window, &err) == FP_DONE) {
+    int scanned = scan(r, &window, &err);
+    if (scanned == FP_DONE && r->early) {
+        window = (struct window){.data = data, .size = size, .step = window.step};
+        r = fp_firefox_read_new(m, options & 1);
+        r->before = first;
+        r->timeline = first->timeline;
+        scanned = scan(r, &window, &err);
+    }
+    r->rounds.most = 4096;
+    if (scanned == FP_DONE) {
         prepare(r, m);
         const int status = rows(r, m, batch, &err);
         if (status < 0 && err.offset > size) abort();
         if (status < 0 && r->lenient && status != FP_E_OVERFLOW) abort();
     }
     fp_batch_free(batch);
-    fp_firefox_read_free(r);
+    if (r != first) fp_firefox_read_free(r);
+    fp_firefox_read_free(first);
     fp_model_free(m);
     return 0;
 }

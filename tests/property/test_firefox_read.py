@@ -117,7 +117,11 @@ def as_rows(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
     for row in rows:
         while row and row[-1] is None:
             row.pop()
-    return {"schema": schema, "data": rows}
+    return in_any_order(draw, {"schema": schema, "data": rows})
+
+
+def in_any_order(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
+    return dict(reversed(table.items())) if draw(st.booleans()) else table
 
 
 @st.composite
@@ -137,11 +141,16 @@ def raw(draw: st.DrawFn, depth: int = 0) -> Any:
                 "tid": 1 + i,
                 "samples": as_rows(draw, samples),
                 "stringTable": strings,
-                "frameTable": {"schema": {"location": 0, "x": 1, "line": 2, "column": 3}, "data": frames},
-                "stackTable": {
-                    "schema": {"prefix": 0, "frame": 1},
-                    "data": [[None if prefix < 0 else prefix, frame] for prefix, frame in stacks],
-                },
+                "frameTable": in_any_order(
+                    draw, {"schema": {"location": 0, "x": 1, "line": 2, "column": 3}, "data": frames}
+                ),
+                "stackTable": in_any_order(
+                    draw,
+                    {
+                        "schema": {"prefix": 0, "frame": 1},
+                        "data": [[None if prefix < 0 else prefix, frame] for prefix, frame in stacks],
+                    },
+                ),
             }
         )
     meta = {"version": 30, "processType": 0, "interval": 1, "startTime": draw(numbers(10**11, 10**12, 4))}

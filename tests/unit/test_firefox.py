@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -215,6 +217,41 @@ def in_texts(process: dict[str, Any]) -> dict[str, Any]:
     """Libraries and child processes as texts, as Gecko wrote them before version 4."""
     children = [json.dumps(in_texts(one)) for one in process.pop("processes", [])]
     return process | {"libs": json.dumps(process["libs"]), "threads": children + process["threads"]}
+
+
+def rows_first(value: Any) -> Any:
+    """The profile with the rows of each table before its schema."""
+    if isinstance(value, list):
+        return [rows_first(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: rows_first(value[key]) for key in sorted(value, key=lambda key: key == "schema")}
+
+
+def test_rows_before_their_schema() -> None:
+    data = (CORPUS / "firefox" / "good" / "gecko-24.json").read_bytes()
+    early = json.dumps(rows_first(json.loads(data))).encode()
+    assert early.index(b'"data"') < early.index(b'"schema"')
+    rows, markers = dump(data, from_="firefox"), Options(firefox_markers=True)
+    assert dump(early, from_="firefox") == dump(gzip.compress(early), from_="firefox") == rows
+    in_texts_too = json.dumps(rows_first(in_texts(json.loads(early)))).encode()
+    assert dump(in_texts_too, from_="firefox") == rows
+    one, other = (convert_bytes(text, "firefox", "trace-event", markers).data for text in (data, early))
+    assert one == other and b'"ph"' in one
+
+    # a second schema of such a table, and one that cannot be read again
+    damaged = early.replace(b'"schema": {"location"', b'"schema": {"location": 70}, "schema": {"location"')
+    with pytest.raises(FormatError, match=r"at byte \d+: the position of a column"):
+        dump(damaged, from_="firefox")
+    processed = early.replace(b'{"meta": {', b'{"meta": {"preprocessedProfileVersion": 60, ')
+    read, write = os.pipe()
+    os.write(write, processed)
+    os.close(write)
+    with (
+        os.fdopen(read, "rb") as pipe,
+        pytest.raises(FormatError, match=r"rows of a table come before its schema, expected a file, not a pipe"),
+    ):
+        fastprof.info(pipe, from_="firefox")
 
 
 def test_libraries_and_child_processes_in_texts() -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         fp_batch,
         fp_err,
         fp_firefox_lib,
+        fp_firefox_read,
         fp_firefox_table,
         fp_firefox_thread_in,
         fp_in,
@@ -68,9 +69,7 @@ class FirefoxReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        new = lib.fp_firefox_read_new(model.c, options[LENIENT])
-        self._r = r = owned(new, lib.fp_firefox_read_free, "the reader of Firefox profiles")
-        r.rounds.most = min(options[MAX_MEMORY], _MOST_ROUNDS)
+        self._r = self._new()
         self.view = "timeline" if options[MARKERS] else "stacks"
         self.addresses = self.view == "stacks"
         self._columns, self._spilled = Groups(), Spilled()
@@ -82,13 +81,30 @@ class FirefoxReader(Reader):
         self._part = -1
         self._unread_cpu = 0
 
+    def _new(self) -> fp_firefox_read:
+        new = lib.fp_firefox_read_new(self.model.c, self.options[LENIENT])
+        r = owned(new, lib.fp_firefox_read_free, "the reader of Firefox profiles")
+        r.rounds.most = min(self.options[MAX_MEMORY], _MOST_ROUNDS)
+        return r
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        if b'"preprocessedProfileVersion"' not in self.source.head:  # raw: rows may come before their schema
+            self.source.spool()
+        self._r.again = self.source.seekable
+        yield 0, None
+        if self._r.early:
+            first, self._r = self._r, self._new()
+            self._r.before = first
+            self._columns = Groups()
+            yield 0, None
+
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         r = self._r
         r.timeline = self.view == "timeline"
         if self._tables is None:
             while (status := int(lib.fp_firefox_scan(r, in_, err))) == lib.FP_ASK:
                 self._spill()
-            if status != lib.FP_DONE:
+            if status != lib.FP_DONE or r.early:
                 return status
             self._plan()
             self._tables = self._order()
