@@ -16,7 +16,7 @@ their formats are written in every format and read back.  A conversion that lose
 the codes in the last table (`--json`: `not_representable`).
 
 `+` all of it is kept, `-` some or all of it is lost, `(+)` it depends on the source.  Options keep more: `--labels`,
-`--per-thread`, `--inline-calls`, `--frames=address`, `--args`, `--table`.
+`--per-thread`, `--frames=address`, `--args`, `--table`.
 """
 VIEWS = {"timeline": "From timelines", "stacks": "From stacks", "graph": "From call graphs"}
 

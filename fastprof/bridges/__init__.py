@@ -237,13 +237,15 @@ TIME_UNIT = Option(
     details="Applies where a timeline becomes stacks, a graph or a viewer's file.  Ticks avoid rounding.",
     rare=True,
 )
-INLINE_CALLS = Option(
-    "inline_calls",
+INLINES = Option(
+    "inlines",
     Switch(),
-    False,
+    True,
     group="values",
-    help="stacks to graph: treat inlined functions as calls",
-    details="By default, their costs count as their caller's.",
+    help="stacks to graph: inlined code is its caller's",
+    details="By default, inlined functions are functions with calls.",
+    kept_unused=(True,),
+    rare=True,
 )
 STACKS = Option(
     "stacks",
@@ -449,7 +451,7 @@ PROJECT = Operator(
     "graph",
     "project.project:to_graph",
     "converting stacks to a graph",
-    (PER_THREAD, INLINE_CALLS, MAX_MEMORY),
+    (PER_THREAD, INLINES, MAX_MEMORY),
 )
 ESTIMATE = Operator(
     "graph",

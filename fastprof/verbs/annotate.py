@@ -92,9 +92,11 @@ END = plan.End(
     Holds(labels=False, times=False, unmerged=True),
     OPTIONS,
     does=(bridges.SUM_PLACES,),
-    fixes={bridges.PER_THREAD: False, bridges.AGGREGATE: True},
+    fixes={bridges.PER_THREAD: False, bridges.INLINES: True, bridges.AGGREGATE: True},
     code="verbs.annotate:annotated",
 )
+# Instructions are those of compiled functions, which contain inlined code.
+_INSTRUCTIONS = END._replace(options=(*OPTIONS, *FINDING), fixes={**END.fixes, bridges.INLINES: False})
 
 
 @cache
@@ -134,7 +136,7 @@ def annotate(
     if chosen[ASM] and INCLUDE in chosen:
         raise UsageError(Message("{--include} has no effect: {--asm} shows no source files"))
 
-    end = END._replace(options=(*OPTIONS, *FINDING)) if chosen[ASM] else END
+    end = _INSTRUCTIONS if chosen[ASM] else END
     one = os.fspath(path) if isinstance(path, os.PathLike) else path
     annotation: Annotation = run(end, [[one]], chosen, from_, progress, {"wanted": wanted}, keep_going=keep_going)
     return annotation

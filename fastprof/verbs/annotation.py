@@ -116,7 +116,7 @@ class Costs:
         many, followed by the sum of the others."""
         found = []
         for names, (times, values) in self._calls.items():
-            function, file, object_ = (name.decode("utf-8", "surrogateescape") for name in names)
+            function, file, object_ = (name.decode("utf-8", "backslashreplace") for name in names)
             found.append(Call(times, function, file, object_, values))
         found.sort(key=lambda call: (-abs(call.values[value]) if call.values else 0, call[1:4]))
         if not 0 < most < len(found):

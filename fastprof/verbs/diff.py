@@ -85,7 +85,7 @@ _FIXED: dict[Option[Any], Any] = {
     bridges.LABELS: None,
     bridges.AGGREGATE: False,
     bridges.FRAMES: bridges.FRAMES.default,
-    bridges.INLINE_CALLS: True,
+    bridges.INLINES: True,
 }
 
 

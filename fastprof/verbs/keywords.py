@@ -173,7 +173,7 @@ class ConvertOptions(InfoOptions, total=False):
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
-    inline_calls: bool
+    inlines: bool
     stacks: Literal["estimate", "arcs", "self"]
     prune: float
     frames: Literal["function", "line", "address"]
@@ -248,7 +248,6 @@ class AnnotateOptions(InfoOptions, total=False):
     tagleaf: str | None
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
-    inline_calls: bool
     union: bool
     intersect: bool
     value: str | None
@@ -360,7 +359,7 @@ class BatchConvertOptions(InfoOptions, total=False):
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
-    inline_calls: bool
+    inlines: bool
     stacks: Literal["estimate", "arcs", "self"]
     prune: float
     frames: Literal["function", "line", "address"]
@@ -411,7 +410,7 @@ class BatchMergeOptions(InfoOptions, total=False):
     time_unit: Literal["ns", "ticks"]
     per_thread: bool
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
-    inline_calls: bool
+    inlines: bool
     stacks: Literal["estimate", "arcs", "self"]
     prune: float
     frames: Literal["function", "line", "address"]
@@ -492,7 +491,7 @@ class ArchiveExtractOptions(TypedDict, total=False):
     per_thread: bool
     max_memory: int
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
-    inline_calls: bool
+    inlines: bool
     stacks: Literal["estimate", "arcs", "self"]
     prune: float
     frames: Literal["function", "line", "address"]

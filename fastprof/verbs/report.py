@@ -64,7 +64,7 @@ END = plan.End(
     fixes={
         bridges.PER_THREAD: True,
         bridges.LABELS: None,
-        bridges.INLINE_CALLS: True,
+        bridges.INLINES: True,
         bridges.AGGREGATE: True,
         bridges.FRAMES: "function",
     },

@@ -112,7 +112,7 @@ END = plan.End(
     holds=Holds(unmerged=True),
     options=OPTIONS,
     does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.ONE_VALUE),
-    fixes={bridges.PER_THREAD: False, bridges.INLINE_CALLS: True, bridges.AGGREGATE: True},
+    fixes={bridges.PER_THREAD: False, bridges.INLINES: True, bridges.AGGREGATE: True},
     code="verbs.top:ranked",
 )
 _GROUPED = tuple(one for one in END.does if one.target != "graph" or one.source == "graph")

@@ -5,9 +5,11 @@ The others are compared with `info`; its totals are those of the rows as read.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +17,9 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.verbs import annotate
+from fastprof.verbs.annotation import Annotation
+from fastprof.verbs.sources import Sources
 from tests.contract.dump import files
 from tests.support.pages import Page
 from tests.support.paths import CORPUS, needs_shared, shared_data
@@ -54,7 +59,7 @@ def without_symbols(verb: Callable[..., Any], *inputs: Any, **options: Any) -> A
         return verb(*inputs, **options)
 
 
-def nonzero(totals: dict[str, int]) -> dict[str, int]:
+def nonzero(totals: Mapping[Any, int]) -> dict[Any, int]:
     return {name: total for name, total in totals.items() if total}
 
 
@@ -62,6 +67,53 @@ def said_of(path: Path) -> Said:
     facts = fastprof.info(path).facts
     totals = facts.get("totals", {})
     return Said(facts["view"], facts.get("default_value_type", next(iter(totals), "")), totals)
+
+
+class Annotated(NamedTuple):
+    """All lines of a profile with costs, whatever its files are."""
+
+    found: Annotation | None  # None: no rows
+    files: Counter[str]  # self costs
+    callees: Counter[tuple[str, str]]  # inclusive costs of calls, by the callee's name and object
+
+
+def known(file: str) -> str:
+    return "" if file == "???" else file
+
+
+def annotated_as_a_whole(path: Path, **options: Any) -> Annotated:
+    """Of every file, also of unknown ones and of those with calls only: as if all were found, without lines."""
+    files, callees = Counter[str](), Counter[tuple[str, str]]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sources, "find", lambda self, name: os.devnull)
+        patch.setattr(annotate, "ends_alike", lambda wanted, file: True)
+        patch.setattr(annotate, "UNKNOWN", ())
+        try:
+            found = fastprof.annotate(path, "any", calls=0, **options)
+        except FastprofError as error:
+            if "no costs in a file named any" not in str(error):
+                raise
+            return Annotated(None, files, callees)
+        for listing in found.listings:
+            name = listing.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            for line in chain.from_iterable(listing.blocks()):
+                files[known(name)] += line.values[found.value] if line.values else 0
+                for call in line.calls:
+                    callees[call.function, call.object] += call.values[found.value]
+    return Annotated(found, files, callees)
+
+
+def called(path: Path, **options: Any) -> Counter[tuple[str, str]]:
+    """The inclusive costs of all calls, by the callee's name and object, as `top` has them."""
+    callees = Counter[tuple[str, str]]()
+    try:
+        rows = fastprof.top(path, n=0, tree="caller", cycles=False, **options).rows
+    except UsageError as error:
+        assert "the profile has only self costs, no calls" in str(error)
+        return callees
+    for row in rows:
+        callees[row.name, row.object] += sum(call.cost for call in row.callers)
+    return callees
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -90,11 +142,17 @@ def test_verbs_agree(file: str, tmp_path: Path) -> None:
         found[row.name, row.file, row.object] += row.old[same.shown]
     assert +found == +by_name and -found == -by_name
 
-    # annotate
-    annotated = without_symbols(fastprof.annotate, path)
-    if annotated.totals:
-        assert annotated.totals[annotated.value] == top.total
-        assert annotated.value_types[annotated.value].name == top.value.name
+    # annotate: self costs by file, calls by callee
+    annotated = without_symbols(annotated_as_a_whole, path)
+    if annotated.found:
+        value = annotated.found.value
+        assert annotated.found.totals[value] == top.total
+        assert annotated.found.value_types[value].name == top.value.name
+        by_file = Counter[str]()
+        for row in without_symbols(fastprof.top, path, n=0, by="file").rows:
+            by_file[known(row.file)] += row.self
+        assert nonzero(annotated.files) == nonzero(by_file)
+        assert nonzero(annotated.callees) == nonzero(without_symbols(called, path))
 
     # report
     without_symbols(fastprof.report, path, tmp_path / "page.html")
@@ -172,9 +230,7 @@ def of_pprof(path: Path, folder: Path, **options: Any) -> Figures:
 
 
 def of_callgrind(path: Path, folder: Path, **options: Any) -> Figures:
-    view = fastprof.info(path).facts["view"]
-    inlined = {"inline_calls": True} if view == "stacks" else {}  # by default inlined code belongs to its callers
-    fastprof.convert(path, folder / "out.callgrind", **options, **inlined)
+    fastprof.convert(path, folder / "out.callgrind", **options)
     found: Figures = without_symbols(of_top, folder / "out.callgrind", folder)
     return found
 

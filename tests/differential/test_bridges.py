@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fastprof import formats
-from fastprof.bridges import INLINE_CALLS
+from fastprof.bridges import INLINES
 from fastprof.bridges.estimate.estimate import to_stacks
 from fastprof.bridges.project.project import to_graph
 from fastprof.bridges.rows.symbolize import symbolize
@@ -74,7 +74,7 @@ def annotate(path: Path, *options: str) -> tuple[list[int], dict[str, list[int]]
 def true_inclusive(path: Path, options: Options, value: int, *bridges: Bridge) -> dict[str, int]:
     """By "file:function": the cost of its samples from its first call on, or in all if nothing calls it.
 
-    The latter only with inline_calls: callgrind_annotate counts code inlined into a function without callers as another
+    The latter only with inlines: callgrind_annotate counts code inlined into a function without callers as another
     function.
     """
     model, log = Model(), Log()
@@ -84,13 +84,13 @@ def true_inclusive(path: Path, options: Options, value: int, *bridges: Bridge) -
     called: Counter[str] = Counter()
     everywhere: Counter[str] = Counter()
     for sample in profiles.samples(model, batches):
-        path_ = [p for f in sample.frames or (None,) for p in positions(f, options[INLINE_CALLS])]
+        path_ = [p for f in sample.frames or (None,) for p in positions(f, options[INLINES])]
         names = [f"{p.function.file}:{p.function.name}" for p in path_]
         for name in set(names[1:]):
             called[name] += sample.values[value]
         for name in set(names):
             everywhere[name] += sample.values[value]
-    return {n: called.get(n, cost) for n, cost in everywhere.items() if n in called or options[INLINE_CALLS]}
+    return {n: called.get(n, cost) for n, cost in everywhere.items() if n in called or options[INLINES]}
 
 
 SYMBOLIZED = ["gperftools/recurse/recurse.pb.gz", "gperftools/host/host.pb.gz", "gperftools/threads/threads.pb.gz"]
@@ -98,12 +98,12 @@ GO = ["pprof/go-block.pb.gz", "pprof/go-cpulabels.pb.gz", "pprof/go-heap.pb.gz",
 RAW = ["gperftools/recurse/recurse.prof", "gperftools/host/host.prof", "gperftools/threads-be64/threads-be64.prof"]
 
 
-@pytest.mark.parametrize("inline_calls", [False, True])
+@pytest.mark.parametrize("inlines", [False, True])
 @pytest.mark.parametrize("name", SYMBOLIZED + GO + RAW)
-def test_callgrind_annotate_shows_true_inclusive_costs(name: str, inline_calls: bool, tmp_path: Path) -> None:
+def test_callgrind_annotate_shows_true_inclusive_costs(name: str, inlines: bool, tmp_path: Path) -> None:
     source, output = shared_data(*name.split("/")), tmp_path / "x.callgrind"
-    convert(source, output, "callgrind", symbolize, to_graph, inline_calls=inline_calls)
-    expected = true_inclusive(source, Options(inline_calls=inline_calls), 0, symbolize)
+    convert(source, output, "callgrind", symbolize, to_graph, inlines=inlines)
+    expected = true_inclusive(source, Options(inlines=inlines), 0, symbolize)
     totals, rows = annotate(output, "--inclusive=yes")
     found = {key: costs[0] for key, costs in rows.items() if key in expected}
     assert {k: v for k, v in found.items() if v} == {k: v for k, v in expected.items() if v}
@@ -114,7 +114,7 @@ def test_callgrind_annotate_shows_true_inclusive_costs(name: str, inline_calls: 
 def test_same_figures_as_pprof(name: str, tmp_path: Path) -> None:
     """Cumulative times of `pprof -top`; C, so names are unchanged."""
     source, output = shared_data("gperftools", name, f"{name}.pb.gz"), tmp_path / "x.callgrind"
-    convert(source, output, "callgrind", to_graph, inline_calls=True)
+    convert(source, output, "callgrind", to_graph)
     # a function that is also the root of stacks, cut at 254 frames, has more than its calls
     model = Model()
     samples = profiles.samples(model, batches_of(source, model, Options(), Log()))

@@ -66,8 +66,8 @@ def bridged(samples: list[Sample], capacity: int, **options: Any) -> tuple[Model
 
 @given(stacks_profiles(), st.booleans())
 @settings(deadline=None, max_examples=80)
-def test_stacks_to_graph_is_the_reference(samples: list[Sample], inline_calls: bool) -> None:
-    _, rows = bridged(samples, 1000, inline_calls=inline_calls)
+def test_stacks_to_graph_is_the_reference(samples: list[Sample], inlines: bool) -> None:
+    _, rows = bridged(samples, 1000, inlines=inlines)
     # a function may begin at several lines; it does not matter which one is kept
     found = {
         (r.at._replace(function=r.at.function._replace(line=0)), r.callee and r.callee._replace(line=0)): (
@@ -77,7 +77,7 @@ def test_stacks_to_graph_is_the_reference(samples: list[Sample], inline_calls: b
         for _, r in rows
     }
     assert len(found) == len(rows)
-    assert found == reference.graph(samples, inline_calls, calls=0)
+    assert found == reference.graph(samples, inlines, calls=0)
 
 
 @given(stacks_profiles(), CAPACITIES, st.booleans())
@@ -99,11 +99,11 @@ def test_stacks_to_graph_whatever_the_batches(samples: list[Sample], capacity: i
 @given(stacks_profiles(), CAPACITIES, st.booleans(), st.booleans())
 @settings(deadline=None, max_examples=60)
 def test_stacks_to_graph_whatever_the_limit(
-    samples: list[Sample], capacity: int, per_thread: bool, inline_calls: bool
+    samples: list[Sample], capacity: int, per_thread: bool, inlines: bool
 ) -> None:
     # a negative call count never reduces an arc's count: which ones meet positive counts depends on the limit
     samples = [s._replace(values=(abs(s.values[0]), *s.values[1:])) for s in samples]
-    options = {"per_thread": per_thread, "inline_calls": inline_calls}
+    options = {"per_thread": per_thread, "inlines": inlines}
     model, whole = bridged(samples, 1000, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(project, "_LEAST_NODES", 1)

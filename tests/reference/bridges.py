@@ -18,7 +18,7 @@ def plus(a: Values, b: Values) -> Values:
 # ---- stacks -> graph ------------------------------------------------------
 
 
-def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
+def positions(frame: Frame | None, inlines: bool) -> list[At]:
     """The places of a frame, outermost first; None is a sample without a stack."""
     if frame is None:
         return [At(Fn("[unknown]", "???"), "???", 0)]
@@ -41,14 +41,14 @@ def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
 
     if not frame.lines:
         return [At(Fn(at_address(), "???", where), "???", 0, frame.address)]
-    if inline_calls:
+    if inlines:
         return [At(named(f), f.file or "???", line, frame.address) for f, line in reversed(frame.lines)]
     innermost, line = frame.lines[0]
     return [At(named(frame.lines[-1][0]), innermost.file or "???", line, frame.address)]
 
 
 def graph(
-    samples: Iterable[Sample], inline_calls: bool = False, calls: int | None = None
+    samples: Iterable[Sample], inlines: bool = False, calls: int | None = None
 ) -> dict[tuple[At, Fn | None], tuple[int, Values]]:
     """(place, callee or None) -> (call count, values)."""
 
@@ -62,7 +62,7 @@ def graph(
     counts: dict[tuple[At, Fn], int] = defaultdict(int)
     for sample in samples:
         zero = (0,) * len(sample.values)
-        path = [p for f in sample.frames or (None,) for p in map(one, positions(f, inline_calls))]
+        path = [p for f in sample.frames or (None,) for p in map(one, positions(f, inlines))]
         selfs[path[-1]] = plus(selfs.get(path[-1], zero), sample.values)
         for i in range(1, len(path)):
             arc = path[i - 1], path[i].function
@@ -74,8 +74,8 @@ def graph(
         for frames, values in by_stack.items():
             if not frames:
                 continue
-            path = [p for f in frames for p in map(one, positions(f, inline_calls))]
-            leaf = len(positions(frames[-1], inline_calls))
+            path = [p for f in frames for p in map(one, positions(f, inlines))]
+            leaf = len(positions(frames[-1], inlines))
             for i in range(max(len(path) - leaf, 1), len(path)):
                 counts[path[i - 1], path[i].function] += max(values[calls], 0)
     rows: dict[tuple[At, Fn | None], tuple[int, Values]] = {(at, None): (0, v) for at, v in selfs.items()}

@@ -334,7 +334,7 @@ def test_a_label_that_the_input_does_not_know_is_said(tmp_path: Path) -> None:
         ("gperftools", "archive", {"comments": ("x",)}, "it applies to writing pprof"),
         ("pprof", "callgrind", {"name_addresses": True}, "name_addresses=True"),
         ("pprof", "pprof", {"period_us": 7}, "period_us= .* reading gperftools and writing gperftools"),
-        ("gperftools", "pprof", {"inline_calls": True}, "inline_calls=True .* applies to converting stacks to a graph"),
+        ("gperftools", "pprof", {"inlines": False}, "inlines=False .* applies to converting stacks to a graph"),
         ("gperftools", "callgrind", {"stacks": "self"}, "stacks= .* applies to converting a graph to stacks"),
         ("pprof", "pprof", {"prune": 0.5}, "prune="),
         ("callgrind", "pprof", {"symbols": ("/bin/true",)}, "symbols= .* reading xray, .*and addresses of stacks"),
@@ -354,7 +354,7 @@ def test_options_of_one_of_several_inputs_are_taken(tmp_path: Path) -> None:
     prof, pb = CORPUS / "gperftools" / "good" / "small.prof", CORPUS / "pprof" / "good" / "everything.pb"
     for to, options in (
         ("pprof", {"period_us": 7, "keep_signal_frames": True, "time_ns": 5}),
-        ("callgrind", {"period_us": 7, "inline_calls": True, "compress_names": False}),
+        ("callgrind", {"period_us": 7, "inlines": False, "compress_names": False}),
         ("gperftools", {"period_us": 7}),
     ):
         fastprof.convert([str(prof), str(pb)], str(tmp_path / to), to=to, **options)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import zip_longest
 
-from fastprof.bridges import INLINE_CALLS, MAX_MEMORY, PER_THREAD
+from fastprof.bridges import INLINES, MAX_MEMORY, PER_THREAD
 from fastprof.bridges.project.reported import REPORTED
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.core._c import ffi, lib
@@ -149,7 +149,7 @@ class _Graph:
         self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
         self._room = Room(self._max_memory, holds.keeps_stacks)
         self._c = owned(
-            lib.fp_project_new(model.c, self._per_thread, options[INLINE_CALLS]), lib.fp_project_free, "the call graph"
+            lib.fp_project_new(model.c, self._per_thread, options[INLINES]), lib.fp_project_free, "the call graph"
         )
         self._err = ffi.new("struct fp_err *")
         self._events: list[ValueType] = []

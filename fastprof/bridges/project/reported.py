@@ -8,8 +8,8 @@ REPORTED = reported(
     shared=("sample-labels", "sample-times"),
     not_representable={
         "inlined": (
-            "inlined function, merged into its caller ({--inline-calls} keeps it)",
-            "inlined functions, merged into their callers ({--inline-calls} keeps them)",
+            "inlined function, merged into its caller",
+            "inlined functions, merged into their callers",
         ),
         "inlined-calls": ("inlined function, written as a call", "inlined functions, written as calls"),
         "joined-stacks": ("call stack, reduced to call arcs", "call stacks, reduced to call arcs"),
