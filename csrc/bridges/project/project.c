@@ -74,10 +74,22 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     return 0;
 }
 
-/* Whether a stack has more than two frames. */
-static int is_deep(const struct fp_model *m, uint32_t stack) {
+/* The number of inlined functions in the innermost frame of a stack, at most 2. */
+static uint32_t n_inlined(const struct fp_model *m, uint32_t stack) {
+    const uint32_t frame = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
+    uint32_t n = 0, line = frame < m->frames.n ? fp_table_row(&m->frames, frame)[FP_FRAME_LINES] : 0;
+    while (line && line < m->lines.n && n < 2 && (line = fp_table_row(&m->lines, line)[FP_LINE_OUTER])) n++;
+    return n;
+}
+
+/* Whether a stack has more than two functions. */
+static int is_deep(const struct fp_project *s, uint32_t stack) {
+    const struct fp_model *m = s->model;
     const uint32_t parent = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT];
-    return parent && parent < stack && fp_table_row(&m->stacks, parent)[FP_STACK_PARENT];
+    const int has_caller = parent && parent < stack;
+    if (has_caller && fp_table_row(&m->stacks, parent)[FP_STACK_PARENT]) return 1;
+    if (!stack || !s->inline_calls) return 0;
+    return n_inlined(m, stack) + (has_caller ? 1 + n_inlined(m, parent) : 0) > 1;
 }
 
 /* The key of a stack and group, added if new; 0 when memory ran out. */
@@ -92,7 +104,7 @@ static uint32_t find_key(struct fp_project *s, uint32_t stack, uint32_t group) {
         s->nodes[stack].key = key;
         s->n_keys++;
     }
-    if (s->n_keys > n_keys) s->joined += is_deep(s->model, stack);
+    if (s->n_keys > n_keys) s->joined += is_deep(s, stack);
     return key;
 }
 

@@ -55,7 +55,7 @@ struct fp_project {
     uint64_t samples;
     uint64_t labelled;    /* samples with labels, which a graph cannot hold */
     uint64_t timed;       /* samples with a time, which a graph cannot hold */
-    uint64_t joined;      /* distinct stacks of more than two frames, which a graph splits into calls */
+    uint64_t joined;      /* distinct stacks of more than two functions, which a graph splits into calls */
     uint32_t n_keys;      /* 1 + distinct (stack, group) */
     struct fp_table keys; /* (stack, group), if per_thread; otherwise the key of a stack is its id + 1 */
     /* set by fp_project_end */
