@@ -18,9 +18,9 @@ struct parts {
 };
 
 static enum fp_archive_kind kind_of(uint32_t view, uint32_t stream) {
-    if (view == FP_STACKS) return stream < FP_STACKS_STREAMS ? NUMBERS : VALUES;
-    if (view == FP_GRAPH) return !stream ? BYTES : stream < FP_GRAPH_STREAMS ? NUMBERS : VALUES;
-    return OPAQUE;
+    if (view == FP_STACKS) return stream < FP_STACKS_STREAMS ? FP_DIFF_NUMBERS : FP_DIFF_VALUES;
+    if (view == FP_GRAPH) return !stream ? FP_DIFF_BYTES : stream < FP_GRAPH_STREAMS ? FP_DIFF_NUMBERS : FP_DIFF_VALUES;
+    return FP_DIFF_OPAQUE;
 }
 
 /* Splits a chunk.  0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees parts->streams, also after an error. */
@@ -55,7 +55,7 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
                            struct fp_buf *out) {
     size_t same = 0, all = 0;
     const size_t before = out->n;
-    if (kind == BYTES) {
+    if (kind == FP_DIFF_BYTES) {
         all = (size_t)(own.end - own.p);
         if (all != (size_t)(base.end - base.p)) return 0;
         for (size_t i = 0; i < all; i++) {
@@ -79,24 +79,24 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
 /* The reverse of add_differences.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur diff, enum fp_archive_kind kind,
                              struct fp_buf *out) {
-    if (kind == BYTES) {
+    if (kind == FP_DIFF_BYTES) {
         const size_t n = (size_t)(diff.end - diff.p);
         if (n != (size_t)(base.end - base.p)) return FP_E_MALFORMED;
         if (fp_buf_reserve(out, n)) return FP_E_NOMEM;
         for (size_t i = 0; i < n; i++) out->p[out->n++] = (uint8_t)(diff.p[i] + base.p[i]);
         return 0;
     }
-    struct fp_archive_numbers a = fp_archive_numbers_of(base, kind), d = fp_archive_numbers_of(diff, NUMBERS);
+    struct fp_archive_numbers a = fp_archive_numbers_of(base, kind), d = fp_archive_numbers_of(diff, FP_DIFF_NUMBERS);
     for (size_t n = 0; fp_archive_more(&a) && fp_archive_more(&d); n++) {
         const uint64_t value = fp_archive_next(&a) + fp_zag(fp_archive_next(&d));
         if (n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
-        if (kind == NUMBERS)
+        if (kind == FP_DIFF_NUMBERS)
             fp_archive_varint(out, value);
         else if (fp_buf_put(out, &value, sizeof value))
             return FP_E_NOMEM;
     }
     if (a.c.p != a.c.end || d.c.p != d.c.end || a.c.bad || d.c.bad) return FP_E_MALFORMED;
-    return kind == VALUES ? fp_archive_values_pack(out) : 0;
+    return kind == FP_DIFF_VALUES ? fp_archive_values_pack(out) : 0;
 }
 
 /* ---- rows of stacks in another order, or only some of them ---------------- */
@@ -186,13 +186,13 @@ static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archiv
                                     const struct fp_archive_pairing *pairing, struct fp_buf *out) {
     struct fp_archive_column column = {0};
     int status = fp_archive_take_column(base, kind, &column);
-    const uint64_t divisor = kind == VALUES ? fp_archive_cur_varint(&diff) : 1;
+    const uint64_t divisor = kind == FP_DIFF_VALUES ? fp_archive_cur_varint(&diff) : 1;
     for (uint32_t i = 0; i < pairing->n && !status; i++) {
         const uint32_t row = pairing->rows[i];
         if (row > column.n || diff.bad) status = FP_E_MALFORMED;
         if (status) break;
         const uint64_t value = (fp_zag(fp_archive_cur_varint(&diff)) + (row ? column.v[row - 1] : 0)) * divisor;
-        if (kind == NUMBERS)
+        if (kind == FP_DIFF_NUMBERS)
             fp_archive_varint(out, value);
         else if (fp_buf_put(out, &value, sizeof value))
             status = FP_E_NOMEM;
@@ -200,7 +200,7 @@ static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archiv
     free(column.v);
     if (status) return status;
     if (diff.bad || diff.p != diff.end) return FP_E_MALFORMED;
-    return kind == VALUES ? fp_archive_values_pack(out) : 0;
+    return kind == FP_DIFF_VALUES ? fp_archive_values_pack(out) : 0;
 }
 
 /* Stack ids need no differences: rows of the same stack have the id of that stack.  The other rows have zig(difference
@@ -256,10 +256,10 @@ static int open_pair(struct pair *pair, const uint8_t *base, size_t base_n, cons
     return pair->streams ? 0 : FP_E_NOMEM;
 }
 
-/* The content of stream i; OPAQUE if the base has no such stream. */
+/* The content of stream i; FP_DIFF_OPAQUE if the base has no such stream. */
 static enum fp_archive_kind kind_of_stream(const struct pair *pair, uint32_t i) {
     const int alike = pair->base.view == pair->own.view && i < pair->base.n;
-    return alike ? kind_of(pair->own.view, i) : OPAQUE;
+    return alike ? kind_of(pair->own.view, i) : FP_DIFF_OPAQUE;
 }
 
 /* Frees the pair.  Unless `status` is an error, appends the head and pair->streams (number, lengths, bytes) to `out`.
@@ -318,8 +318,8 @@ static void find_pairs(const struct pair *pair, const uint32_t *stacks, size_t n
     uint32_t found = 0;
     *failed = 0;
     if (pair->own.view != FP_STACKS || pair->base.view != FP_STACKS || !stacks || !pair->own.n || !pair->base.n) return;
-    if (!fp_archive_take_column(pair->base.streams[0], NUMBERS, &base) &&
-        !fp_archive_take_column(pair->own.streams[0], NUMBERS, &own)) {
+    if (!fp_archive_take_column(pair->base.streams[0], FP_DIFF_NUMBERS, &base) &&
+        !fp_archive_take_column(pair->own.streams[0], FP_DIFF_NUMBERS, &own)) {
         fp_archive_add_up(&base);
         fp_archive_add_up(&own);
         found = pair_rows(&base, &own, stacks, n_stacks, pairing, failed);
@@ -338,7 +338,7 @@ static int put_by_row(const struct pair *pair, uint32_t i, const struct fp_archi
     const enum fp_archive_kind kind = kind_of_stream(pair, i);
     struct fp_archive_column base = {0}, own = {0};
     int done = 0;
-    if (pairing->rows && kind != OPAQUE && !fp_archive_take_column(pair->base.streams[i], kind, &base) &&
+    if (pairing->rows && kind != FP_DIFF_OPAQUE && !fp_archive_take_column(pair->base.streams[i], kind, &base) &&
         !fp_archive_take_column(pair->own.streams[i], kind, &own)) {
         fp_archive_byte(stream, BY_ROW);
         if (i) {
@@ -373,7 +373,7 @@ int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t
             continue;
         }
         fp_archive_byte(stream, AGAINST);
-        if (kind != OPAQUE && add_differences(pair.base.streams[i], own, kind, stream)) {
+        if (kind != FP_DIFF_OPAQUE && add_differences(pair.base.streams[i], own, kind, stream)) {
             against++;
         } else {
             stream->n = 0;
@@ -403,7 +403,7 @@ static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t
     struct fp_archive_cur own = pair->own.streams[i];
     struct fp_buf *stream = &pair->streams[i];
     const uint8_t how = fp_archive_cur_byte(&own);
-    if (own.bad || how > BY_ROW || (how && kind == OPAQUE)) return FP_E_MALFORMED;
+    if (own.bad || how > BY_ROW || (how && kind == FP_DIFF_OPAQUE)) return FP_E_MALFORMED;
     if (how == AGAINST) return apply_differences(pair->base.streams[i], own, kind, stream);
     if (how == WHOLE) return fp_buf_put(stream, own.p, (size_t)(own.end - own.p)) ? FP_E_NOMEM : 0;
     if (pair->own.view == FP_GRAPH) return restore_graph(pair, i, own, stacks, n_stacks);
@@ -413,7 +413,7 @@ static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t
     }
     if (pair->own.view != FP_STACKS || !stacks) return FP_E_MALFORMED;
     struct fp_archive_column base = {0};
-    int status = fp_archive_take_column(pair->base.streams[0], NUMBERS, &base);
+    int status = fp_archive_take_column(pair->base.streams[0], FP_DIFF_NUMBERS, &base);
     fp_archive_add_up(&base);
     if (!status) status = take_stacks(&base, own, stacks, n_stacks, pairing, stream);
     free(base.v);

@@ -9,17 +9,17 @@
 #include "core/array.h"
 
 /* The content of a stream: unknown bytes, a byte for each row, varints, or a packed value column. */
-enum fp_archive_kind { OPAQUE, BYTES, NUMBERS, VALUES };
+enum fp_archive_kind { FP_DIFF_OPAQUE, FP_DIFF_BYTES, FP_DIFF_NUMBERS, FP_DIFF_VALUES };
 
-/* Reads a stream of NUMBERS or VALUES, number by number. */
+/* Reads a stream of FP_DIFF_NUMBERS or FP_DIFF_VALUES, number by number. */
 struct fp_archive_numbers {
     struct fp_archive_cur c;
-    struct fp_archive_value_cur v; /* NUMBERS: its divisor is 0 */
+    struct fp_archive_value_cur v; /* FP_DIFF_NUMBERS: its divisor is 0 */
 };
 
 static inline struct fp_archive_numbers fp_archive_numbers_of(struct fp_archive_cur c, enum fp_archive_kind kind) {
     struct fp_archive_numbers n = {c, {0, 0}};
-    if (kind == VALUES && c.p < c.end) n.v.divisor = fp_archive_cur_varint(&n.c);
+    if (kind == FP_DIFF_VALUES && c.p < c.end) n.v.divisor = fp_archive_cur_varint(&n.c);
     return n;
 }
 

@@ -10,18 +10,18 @@ enum { MOST_ROWS = 1 << 21, MOST_PROBES = 64, NEAR = 16 };
 
 /* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees the rows in any case. */
 static int take_rows(const struct fp_archive_cur *streams, struct fp_archive_pairs_rows *r) {
-    const size_t n = (size_t)(streams[S_KIND].end - streams[S_KIND].p);
-    struct fp_archive_cur functions = streams[S_FUNCTION], files = streams[S_FILE];
+    const size_t n = (size_t)(streams[FP_GRAPH_S_KIND].end - streams[FP_GRAPH_S_KIND].p);
+    struct fp_archive_cur functions = streams[FP_GRAPH_S_FUNCTION], files = streams[FP_GRAPH_S_FILE];
     uint64_t function = 0, file = 0;
     if (n > MOST_ROWS) return FP_E_MALFORMED;
     r->n = (uint32_t)n;
-    r->code = streams[S_KIND].p;
+    r->code = streams[FP_GRAPH_S_KIND].p;
     r->function = malloc((n + 1) * sizeof *r->function);
     r->file = malloc((n + 1) * sizeof *r->file);
     if (!r->function || !r->file) return FP_E_NOMEM;
     for (size_t i = 0; i < n; i++) {
-        if (r->code[i] & ROW_FUNCTION) function += fp_zag(fp_archive_cur_varint(&functions));
-        if (r->code[i] & ROW_FILE) file += fp_zag(fp_archive_cur_varint(&files));
+        if (r->code[i] & FP_GRAPH_ROW_FUNCTION) function += fp_zag(fp_archive_cur_varint(&functions));
+        if (r->code[i] & FP_GRAPH_ROW_FILE) file += fp_zag(fp_archive_cur_varint(&files));
         if (function > UINT32_MAX || file > UINT32_MAX) return FP_E_MALFORMED;
         r->function[i] = (uint32_t)function;
         r->file[i] = (uint32_t)file;
@@ -35,11 +35,12 @@ static int take_rows(const struct fp_archive_cur *streams, struct fp_archive_pai
  * out. */
 static uint64_t *places_of(const struct fp_archive_cur *streams, const struct fp_archive_pairs_rows *rows,
                            const uint32_t *functions, size_t n_functions) {
-    struct fp_archive_cur positions[3] = {streams[S_LINE], streams[S_ADDRESS], streams[S_BB]};
-    struct fp_archive_cur callees = streams[S_CALLEE];
+    struct fp_archive_cur positions[3] = {streams[FP_GRAPH_S_LINE], streams[FP_GRAPH_S_ADDRESS],
+                                          streams[FP_GRAPH_S_BB]};
+    struct fp_archive_cur callees = streams[FP_GRAPH_S_CALLEE];
     uint64_t last[3] = {0}, callee = 0, *places = malloc(((size_t)rows->n + 1) * sizeof *places);
     for (uint32_t i = 0; places && i < rows->n; i++) {
-        const uint32_t kind = rows->code[i] & ROW_KIND;
+        const uint32_t kind = rows->code[i] & FP_GRAPH_ROW_KIND;
         uint64_t function = rows->function[i], called = 0;
         for (unsigned k = 0; k < 3 && kind != FP_BLOCK; k++)
             if (positions[k].p < positions[k].end) last[k] += fp_zag(fp_archive_cur_varint(&positions[k]));
@@ -151,9 +152,10 @@ static uint8_t expected_code(const struct fp_archive_pairs *g, uint32_t i, const
     const uint32_t row = g->pairing.rows[i] - 1;
     if (!g->pairing.rows[i]) return 0;
     uint32_t changes = 0;
-    if (g->base.function[row] != last->function) changes |= ROW_FUNCTION;
-    if (g->base.file[row] != last->file) changes |= ROW_FILE;
-    return (uint8_t)((g->base.code[row] & ~(uint32_t)(ROW_FUNCTION | ROW_FILE)) | (changes & ~last->codes));
+    if (g->base.function[row] != last->function) changes |= FP_GRAPH_ROW_FUNCTION;
+    if (g->base.file[row] != last->file) changes |= FP_GRAPH_ROW_FILE;
+    return (uint8_t)((g->base.code[row] & ~(uint32_t)(FP_GRAPH_ROW_FUNCTION | FP_GRAPH_ROW_FILE)) |
+                     (changes & ~last->codes));
 }
 
 static void pass(const struct fp_archive_pairs *g, uint32_t i, uint8_t code, struct last *last) {
@@ -230,22 +232,22 @@ int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_archive_cu
 
 /* How many numbers a row has in stream `s` > 0, if its run has that position. */
 static unsigned n_numbers(uint32_t s, uint8_t code) {
-    const uint32_t kind = code & ROW_KIND;
+    const uint32_t kind = code & FP_GRAPH_ROW_KIND;
     const int jumps = kind == FP_JUMP || kind == FP_JCND;
     if (s >= FP_GRAPH_STREAMS) {
         const int calls = (s - FP_GRAPH_STREAMS) % 2;
-        return calls ? kind == FP_CALL : kind == FP_COST || (code & ROW_VALUES && kind != FP_CALL);
+        return calls ? kind == FP_CALL : kind == FP_COST || (code & FP_GRAPH_ROW_VALUES && kind != FP_CALL);
     }
-    if (s <= S_FILE) return (code & (s == S_FILE ? ROW_FILE : ROW_FUNCTION)) != 0;
-    if (s <= S_BB) return kind != FP_BLOCK;
-    if (s <= S_TARGET_ADDRESS) return kind == FP_CALL;
-    if (s == S_TARGET_BB || s == S_COUNT) return kind == FP_CALL || jumps;
-    if (s == S_COUNT2) return kind == FP_JCND;
-    return s == S_JUMP ? 2 * (unsigned)jumps : (unsigned)jumps;
+    if (s <= FP_GRAPH_S_FILE) return (code & (s == FP_GRAPH_S_FILE ? FP_GRAPH_ROW_FILE : FP_GRAPH_ROW_FUNCTION)) != 0;
+    if (s <= FP_GRAPH_S_BB) return kind != FP_BLOCK;
+    if (s <= FP_GRAPH_S_TARGET_ADDRESS) return kind == FP_CALL;
+    if (s == FP_GRAPH_S_TARGET_BB || s == FP_GRAPH_S_COUNT) return kind == FP_CALL || jumps;
+    if (s == FP_GRAPH_S_COUNT2) return kind == FP_JCND;
+    return s == FP_GRAPH_S_JUMP ? 2 * (unsigned)jumps : (unsigned)jumps;
 }
 
 static inline int is_sum(uint32_t s) {
-    return s <= S_CALLEE;
+    return s <= FP_GRAPH_S_CALLEE;
 }
 
 /* Reads the numbers of the base's stream; those of differences become the sums.  0, FP_E_NOMEM, or FP_E_MALFORMED if
@@ -253,7 +255,7 @@ static inline int is_sum(uint32_t s) {
 static int take_base(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur c,
                      struct fp_archive_column *column) {
     uint64_t n = 0;
-    const int status = fp_archive_take_column(c, s < FP_GRAPH_STREAMS ? NUMBERS : VALUES, column);
+    const int status = fp_archive_take_column(c, s < FP_GRAPH_STREAMS ? FP_DIFF_NUMBERS : FP_DIFF_VALUES, column);
     for (unsigned code = 0; code <= UINT8_MAX; code++) g->numbers[code] = (uint8_t)n_numbers(s, (uint8_t)code);
     for (uint32_t row = 0; row < g->base.n; row++) {
         g->first[row] = (uint32_t)n;
@@ -274,16 +276,16 @@ static uint64_t expected(const struct fp_archive_pairs *g, uint32_t s, const str
     const uint32_t row = g->pairing.rows[i] - 1;
     const uint64_t otherwise = is_sum(s) ? before->number : 0;
     if (!g->pairing.rows[i]) return otherwise;
-    if (s == S_FILE) return g->base.file[row] + before->shift;
-    if (s != S_FUNCTION && k >= g->numbers[g->base.code[row]]) return otherwise;
-    const uint64_t number = s == S_FUNCTION ? g->base.function[row] : base->v[g->first[row] + k];
-    if (s != S_FUNCTION && s != S_CALLEE) return number;
+    if (s == FP_GRAPH_S_FILE) return g->base.file[row] + before->shift;
+    if (s != FP_GRAPH_S_FUNCTION && k >= g->numbers[g->base.code[row]]) return otherwise;
+    const uint64_t number = s == FP_GRAPH_S_FUNCTION ? g->base.function[row] : base->v[g->first[row] + k];
+    if (s != FP_GRAPH_S_FUNCTION && s != FP_GRAPH_S_CALLEE) return number;
     return number < g->n_own_of && g->own_of[number] ? g->own_of[number] : otherwise;
 }
 
 static void go_on(const struct fp_archive_pairs *g, uint32_t s, uint32_t i, uint64_t number, struct before *before) {
     before->number = number;
-    if (s == S_FILE && g->pairing.rows[i]) before->shift = number - g->base.file[g->pairing.rows[i] - 1];
+    if (s == FP_GRAPH_S_FILE && g->pairing.rows[i]) before->shift = number - g->base.file[g->pairing.rows[i] - 1];
 }
 
 int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base, struct fp_archive_cur own,
@@ -293,7 +295,7 @@ int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_arch
     struct before before = {0};
     uint32_t n = 0;
     int status = take_base(g, s, base, &theirs);
-    if (!status) status = fp_archive_take_column(own, s < FP_GRAPH_STREAMS ? NUMBERS : VALUES, &mine);
+    if (!status) status = fp_archive_take_column(own, s < FP_GRAPH_STREAMS ? FP_DIFF_NUMBERS : FP_DIFF_VALUES, &mine);
     if (is_sum(s)) fp_archive_add_up(&mine);
     if (!status && mine.divisor) fp_archive_varint(out, mine.divisor);
     for (uint32_t i = 0; i < g->pairing.n && !status; i++) {

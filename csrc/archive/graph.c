@@ -68,26 +68,26 @@ static int put_call(struct fp_archive_encoder *e, const struct fp_batch *b, uint
     uint32_t callee = b->callee[i];
     if (fp_array_zeroed(&s->targets, &s->targets_cap, (uint64_t)callee + 1, sizeof *s->targets)) return FP_E_NOMEM;
     struct target *t = target_of(s, callee);
-    put_delta(e, S_CALLEE, &s->callee, callee);
-    put(e, S_COUNT, b->count[i]);
+    put_delta(e, FP_GRAPH_S_CALLEE, &s->callee, callee);
+    put(e, FP_GRAPH_S_COUNT, b->count[i]);
     if (positions & FP_ARCHIVE_LINE) {
-        put(e, S_TARGET_LINE, fp_zig((uint64_t)b->target_line[i] - t->line));
+        put(e, FP_GRAPH_S_TARGET_LINE, fp_zig((uint64_t)b->target_line[i] - t->line));
         t->line = b->target_line[i];
     }
-    if (positions & FP_ARCHIVE_INSTR) put_delta(e, S_TARGET_ADDRESS, &t->address, b->target_address[i]);
-    if (positions & FP_ARCHIVE_BB) put_delta(e, S_TARGET_BB, &t->bb, b->target_bb[i]);
+    if (positions & FP_ARCHIVE_INSTR) put_delta(e, FP_GRAPH_S_TARGET_ADDRESS, &t->address, b->target_address[i]);
+    if (positions & FP_ARCHIVE_BB) put_delta(e, FP_GRAPH_S_TARGET_BB, &t->bb, b->target_bb[i]);
     s->target = *t;
     return 0;
 }
 
 static void put_jump(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
-    put(e, S_JUMP, fp_zig((uint64_t)b->callee[i] - b->function[i]));
-    put(e, S_JUMP, fp_zig((uint64_t)b->target_file[i] - b->file[i]));
-    if (positions & FP_ARCHIVE_LINE) put(e, S_JUMP_LINE, fp_zig((uint64_t)b->target_line[i] - b->line[i]));
-    if (positions & FP_ARCHIVE_INSTR) put(e, S_JUMP_ADDRESS, fp_zig(b->target_address[i] - b->address[i]));
-    if (positions & FP_ARCHIVE_BB) put(e, S_TARGET_BB, fp_zig(b->target_bb[i] - b->bb[i]));
-    put(e, S_COUNT, b->count[i]);
-    if (b->kind[i] == FP_JCND) put(e, S_COUNT2, b->count2[i]);
+    put(e, FP_GRAPH_S_JUMP, fp_zig((uint64_t)b->callee[i] - b->function[i]));
+    put(e, FP_GRAPH_S_JUMP, fp_zig((uint64_t)b->target_file[i] - b->file[i]));
+    if (positions & FP_ARCHIVE_LINE) put(e, FP_GRAPH_S_JUMP_LINE, fp_zig((uint64_t)b->target_line[i] - b->line[i]));
+    if (positions & FP_ARCHIVE_INSTR) put(e, FP_GRAPH_S_JUMP_ADDRESS, fp_zig(b->target_address[i] - b->address[i]));
+    if (positions & FP_ARCHIVE_BB) put(e, FP_GRAPH_S_TARGET_BB, fp_zig(b->target_bb[i] - b->bb[i]));
+    put(e, FP_GRAPH_S_COUNT, b->count[i]);
+    if (b->kind[i] == FP_JCND) put(e, FP_GRAPH_S_COUNT2, b->count2[i]);
 }
 
 static int has_values(const struct fp_batch *b, uint32_t i) {
@@ -100,20 +100,20 @@ int fp_archive_graph_put(struct fp_archive_encoder *e, const struct fp_batch *b,
     struct fp_archive_graph *s = e->graph;
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t kind = b->kind[i], code = kind;
-        if (b->function[i] != s->function) code |= ROW_FUNCTION;
-        if (b->file[i] != s->file) code |= ROW_FILE;
+        if (b->function[i] != s->function) code |= FP_GRAPH_ROW_FUNCTION;
+        if (b->file[i] != s->file) code |= FP_GRAPH_ROW_FILE;
         int valued = fp_archive_always_valued(kind);
         if (!valued && has_values(b, i)) {
-            code |= ROW_VALUES;
+            code |= FP_GRAPH_ROW_VALUES;
             valued = 1;
         }
-        fp_archive_byte(&e->streams[S_KIND], (uint8_t)code);
-        if (code & ROW_FUNCTION) put_delta(e, S_FUNCTION, &s->function, b->function[i]);
-        if (code & ROW_FILE) put_delta(e, S_FILE, &s->file, b->file[i]);
+        fp_archive_byte(&e->streams[FP_GRAPH_S_KIND], (uint8_t)code);
+        if (code & FP_GRAPH_ROW_FUNCTION) put_delta(e, FP_GRAPH_S_FUNCTION, &s->function, b->function[i]);
+        if (code & FP_GRAPH_ROW_FILE) put_delta(e, FP_GRAPH_S_FILE, &s->file, b->file[i]);
         if (kind != FP_BLOCK) {
-            if (positions & FP_ARCHIVE_LINE) put_delta(e, S_LINE, &s->line, b->line[i]);
-            if (positions & FP_ARCHIVE_INSTR) put_delta(e, S_ADDRESS, &s->address, b->address[i]);
-            if (positions & FP_ARCHIVE_BB) put_delta(e, S_BB, &s->bb, b->bb[i]);
+            if (positions & FP_ARCHIVE_LINE) put_delta(e, FP_GRAPH_S_LINE, &s->line, b->line[i]);
+            if (positions & FP_ARCHIVE_INSTR) put_delta(e, FP_GRAPH_S_ADDRESS, &s->address, b->address[i]);
+            if (positions & FP_ARCHIVE_BB) put_delta(e, FP_GRAPH_S_BB, &s->bb, b->bb[i]);
         }
         if (kind == FP_CALL && put_call(e, b, i, positions)) return FP_E_NOMEM;
         if (kind == FP_JUMP || kind == FP_JCND) put_jump(e, b, i, positions);
@@ -139,7 +139,7 @@ int fp_archive_graph_flush(struct fp_archive_encoder *e) {
 int fp_archive_graph_open(struct fp_archive_decoder *d) {
     struct fp_archive_graph *s = d->graph;
     restart(s);
-    if (fp_array_zeroed(&s->targets, &s->targets_cap, d->ids->n[T_FUNCTIONS], sizeof *s->targets)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&s->targets, &s->targets_cap, d->ids->n[FP_T_FUNCTIONS], sizeof *s->targets)) return FP_E_NOMEM;
     return fp_archive_values_open(d->streams + FP_GRAPH_STREAMS, d->n_streams - FP_GRAPH_STREAMS, &s->values,
                                   &s->values_cap);
 }
@@ -151,30 +151,30 @@ static inline uint64_t pull(struct fp_archive_cur *c) {
 static int pull_call(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_graph *s = d->graph;
     struct fp_archive_cur *streams = d->streams;
-    s->callee += pull(&streams[S_CALLEE]);
-    if (s->callee >= d->ids->n[T_FUNCTIONS]) return FP_E_MALFORMED;
+    s->callee += pull(&streams[FP_GRAPH_S_CALLEE]);
+    if (s->callee >= d->ids->n[FP_T_FUNCTIONS]) return FP_E_MALFORMED;
     b->callee[i] = (uint32_t)s->callee;
     struct target *t = target_of(s, b->callee[i]);
-    b->count[i] = fp_archive_cur_varint(&streams[S_COUNT]);
-    if (positions & FP_ARCHIVE_LINE) b->target_line[i] = t->line += (uint32_t)pull(&streams[S_TARGET_LINE]);
-    if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = t->address += pull(&streams[S_TARGET_ADDRESS]);
-    if (positions & FP_ARCHIVE_BB) b->target_bb[i] = t->bb += pull(&streams[S_TARGET_BB]);
+    b->count[i] = fp_archive_cur_varint(&streams[FP_GRAPH_S_COUNT]);
+    if (positions & FP_ARCHIVE_LINE) b->target_line[i] = t->line += (uint32_t)pull(&streams[FP_GRAPH_S_TARGET_LINE]);
+    if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = t->address += pull(&streams[FP_GRAPH_S_TARGET_ADDRESS]);
+    if (positions & FP_ARCHIVE_BB) b->target_bb[i] = t->bb += pull(&streams[FP_GRAPH_S_TARGET_BB]);
     s->target = *t;
     return 0;
 }
 
 static int pull_jump(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_cur *streams = d->streams;
-    uint64_t callee = b->function[i] + pull(&streams[S_JUMP]);
-    uint64_t file = b->file[i] + pull(&streams[S_JUMP]);
-    if (callee >= d->ids->n[T_FUNCTIONS] || file >= d->ids->n[T_STRINGS]) return FP_E_MALFORMED;
+    uint64_t callee = b->function[i] + pull(&streams[FP_GRAPH_S_JUMP]);
+    uint64_t file = b->file[i] + pull(&streams[FP_GRAPH_S_JUMP]);
+    if (callee >= d->ids->n[FP_T_FUNCTIONS] || file >= d->ids->n[FP_T_STRINGS]) return FP_E_MALFORMED;
     b->callee[i] = (uint32_t)callee;
     b->target_file[i] = (uint32_t)file;
-    if (positions & FP_ARCHIVE_LINE) b->target_line[i] = b->line[i] + (uint32_t)pull(&streams[S_JUMP_LINE]);
-    if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = b->address[i] + pull(&streams[S_JUMP_ADDRESS]);
-    if (positions & FP_ARCHIVE_BB) b->target_bb[i] = b->bb[i] + pull(&streams[S_TARGET_BB]);
-    b->count[i] = fp_archive_cur_varint(&streams[S_COUNT]);
-    if (b->kind[i] == FP_JCND) b->count2[i] = fp_archive_cur_varint(&streams[S_COUNT2]);
+    if (positions & FP_ARCHIVE_LINE) b->target_line[i] = b->line[i] + (uint32_t)pull(&streams[FP_GRAPH_S_JUMP_LINE]);
+    if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = b->address[i] + pull(&streams[FP_GRAPH_S_JUMP_ADDRESS]);
+    if (positions & FP_ARCHIVE_BB) b->target_bb[i] = b->bb[i] + pull(&streams[FP_GRAPH_S_TARGET_BB]);
+    b->count[i] = fp_archive_cur_varint(&streams[FP_GRAPH_S_COUNT]);
+    if (b->kind[i] == FP_JCND) b->count2[i] = fp_archive_cur_varint(&streams[FP_GRAPH_S_COUNT2]);
     return 0;
 }
 
@@ -223,12 +223,12 @@ int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint
     uint32_t n_placed = 0, n_costs = 0, n_calls = 0, n_arcs = 0;
     *what = "kind, function or file of a row";
     for (uint32_t i = begin; i < end; i++) {
-        const uint32_t code = fp_archive_cur_byte(&streams[S_KIND]), kind = code & ROW_KIND;
-        if (code >= ROW_END || kind > FP_BLOCK) return FP_E_MALFORMED;
+        const uint32_t code = fp_archive_cur_byte(&streams[FP_GRAPH_S_KIND]), kind = code & FP_GRAPH_ROW_KIND;
+        if (code >= FP_GRAPH_ROW_END || kind > FP_BLOCK) return FP_E_MALFORMED;
         b->kind[i] = (uint8_t)kind;
-        if (code & ROW_FUNCTION) s->function += pull(&streams[S_FUNCTION]);
-        if (code & ROW_FILE) s->file += pull(&streams[S_FILE]);
-        if (s->function >= d->ids->n[T_FUNCTIONS] || s->file >= d->ids->n[T_STRINGS]) return FP_E_MALFORMED;
+        if (code & FP_GRAPH_ROW_FUNCTION) s->function += pull(&streams[FP_GRAPH_S_FUNCTION]);
+        if (code & FP_GRAPH_ROW_FILE) s->file += pull(&streams[FP_GRAPH_S_FILE]);
+        if (s->function >= d->ids->n[FP_T_FUNCTIONS] || s->file >= d->ids->n[FP_T_STRINGS]) return FP_E_MALFORMED;
         b->function[i] = (uint32_t)s->function;
         b->file[i] = (uint32_t)s->file;
         placed[n_placed] = i;
@@ -236,7 +236,7 @@ int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint
         n_arcs += kind != FP_COST;
         calls[n_calls] = costs[n_costs] = i;
         n_calls += kind == FP_CALL;
-        n_costs += kind == FP_COST || (code & ROW_VALUES && kind != FP_CALL);
+        n_costs += kind == FP_COST || (code & FP_GRAPH_ROW_VALUES && kind != FP_CALL);
     }
 #define PLACES(position, stream, column, type)                                                   \
     if (positions & (position)) {                                                                \
@@ -246,9 +246,9 @@ int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint
         s->column = last;                                                                        \
         streams[stream] = c;                                                                     \
     }
-    PLACES(FP_ARCHIVE_LINE, S_LINE, line, uint32_t)
-    PLACES(FP_ARCHIVE_INSTR, S_ADDRESS, address, uint64_t)
-    PLACES(FP_ARCHIVE_BB, S_BB, bb, uint64_t)
+    PLACES(FP_ARCHIVE_LINE, FP_GRAPH_S_LINE, line, uint32_t)
+    PLACES(FP_ARCHIVE_INSTR, FP_GRAPH_S_ADDRESS, address, uint64_t)
+    PLACES(FP_ARCHIVE_BB, FP_GRAPH_S_BB, bb, uint64_t)
 #undef PLACES
     *what = "target of a call or jump";
     for (uint32_t i = begin; i < end && n_arcs; i++) {

@@ -15,7 +15,17 @@ struct fp_archive_run {
 };
 
 /* The tables of struct fp_archive_ids. */
-enum { T_STRINGS, T_OBJECTS, T_MAPPINGS, T_FUNCTIONS, T_LINES, T_FRAMES, T_STACKS, T_LABELS, T_THREADS };
+enum {
+    FP_T_STRINGS,
+    FP_T_OBJECTS,
+    FP_T_MAPPINGS,
+    FP_T_FUNCTIONS,
+    FP_T_LINES,
+    FP_T_FRAMES,
+    FP_T_STACKS,
+    FP_T_LABELS,
+    FP_T_THREADS
+};
 
 /* ---- an encoder and a decoder for each view ---------------------------- */
 

@@ -72,11 +72,12 @@ static int pull_ids(struct fp_archive_cur *c, uint64_t *last, uint32_t *out, uin
 int fp_archive_stacks_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t n, const char **what) {
     struct fp_archive_stacks *s = d->stacks;
     *what = "stack of a row";
-    if (pull_ids(&d->streams[S_STACK], &s->stack, b->stack + b->n, n, d->ids->n[T_STACKS])) return FP_E_MALFORMED;
+    if (pull_ids(&d->streams[S_STACK], &s->stack, b->stack + b->n, n, d->ids->n[FP_T_STACKS])) return FP_E_MALFORMED;
     *what = "thread of a row";
-    if (pull_ids(&d->streams[S_THREAD], &s->thread, b->thread + b->n, n, d->ids->n[T_THREADS])) return FP_E_MALFORMED;
+    if (pull_ids(&d->streams[S_THREAD], &s->thread, b->thread + b->n, n, d->ids->n[FP_T_THREADS]))
+        return FP_E_MALFORMED;
     *what = "label of a row";
-    if (pull_ids(&d->streams[S_LABEL], &s->label, b->label + b->n, n, d->ids->n[T_LABELS])) return FP_E_MALFORMED;
+    if (pull_ids(&d->streams[S_LABEL], &s->label, b->label + b->n, n, d->ids->n[FP_T_LABELS])) return FP_E_MALFORMED;
     *what = "time or value of a row";
     for (uint32_t i = 0; i < n; i++) b->time[b->n + i] = s->time += fp_zag(fp_archive_cur_varint(&d->streams[S_TIME]));
     if (d->streams[S_TIME].bad) return FP_E_MALFORMED;
@@ -345,18 +346,18 @@ static void translate_column(const struct fp_archive_ids *ids, int table, uint32
 
 /* Translates the ids of the n new rows after the batch's rows from the archive's to the model's. */
 static void translate(const struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n) {
-    if (b->view != FP_GRAPH) translate_column(ids, T_THREADS, b->thread + b->n, n);
+    if (b->view != FP_GRAPH) translate_column(ids, FP_T_THREADS, b->thread + b->n, n);
     if (b->view == FP_TIMELINE) {
         for (uint32_t i = b->n; i < b->n + n; i++)
-            if (b->op[i] <= FP_OP_ENTER_ARGS) b->function[i] = ids->to[T_FUNCTIONS][b->function[i]];
+            if (b->op[i] <= FP_OP_ENTER_ARGS) b->function[i] = ids->to[FP_T_FUNCTIONS][b->function[i]];
     } else if (b->view == FP_STACKS) {
-        translate_column(ids, T_STACKS, b->stack + b->n, n);
-        translate_column(ids, T_LABELS, b->label + b->n, n);
+        translate_column(ids, FP_T_STACKS, b->stack + b->n, n);
+        translate_column(ids, FP_T_LABELS, b->label + b->n, n);
     } else {
-        translate_column(ids, T_FUNCTIONS, b->function + b->n, n);
-        translate_column(ids, T_FUNCTIONS, b->callee + b->n, n);
-        translate_column(ids, T_STRINGS, b->file + b->n, n);
-        translate_column(ids, T_STRINGS, b->target_file + b->n, n);
+        translate_column(ids, FP_T_FUNCTIONS, b->function + b->n, n);
+        translate_column(ids, FP_T_FUNCTIONS, b->callee + b->n, n);
+        translate_column(ids, FP_T_STRINGS, b->file + b->n, n);
+        translate_column(ids, FP_T_STRINGS, b->target_file + b->n, n);
     }
 }
 

@@ -6,29 +6,29 @@
 
 /* The type of a column. */
 enum fp_archive_word {
-    END,
-    NUMBER,
-    WIDE,   /* a u64: two words of a row */
-    STRING, /* from here on: an id in the named table */
-    OBJECT,
-    MAPPING,
-    FUNCTION,
-    LINE,
-    FRAME,
-    EARLIER /* an id of this table, below the row's own */
+    FP_SHAPE_END,
+    FP_SHAPE_NUMBER,
+    FP_SHAPE_WIDE,   /* a u64: two words of a row */
+    FP_SHAPE_STRING, /* from here on: an id in the named table */
+    FP_SHAPE_OBJECT,
+    FP_SHAPE_MAPPING,
+    FP_SHAPE_FUNCTION,
+    FP_SHAPE_LINE,
+    FP_SHAPE_FRAME,
+    FP_SHAPE_EARLIER /* an id of this table, below the row's own */
 };
 
 /* The columns of each table but the strings, in the order of the payload: a table
  * comes after those that it refers to. */
 static const uint8_t shapes[][7] = {
-    {STRING, STRING, END},                         /* objects */
-    {OBJECT, WIDE, WIDE, WIDE, NUMBER, END},       /* mappings */
-    {OBJECT, STRING, STRING, STRING, NUMBER, END}, /* functions */
-    {FUNCTION, NUMBER, NUMBER, EARLIER, END},      /* lines */
-    {MAPPING, WIDE, NUMBER, LINE, END},            /* frames */
-    {EARLIER, FRAME, END},                         /* stacks */
-    {EARLIER, STRING, STRING, WIDE, STRING, END},  /* labels */
-    {NUMBER, NUMBER, NUMBER, END},                 /* threads */
+    {FP_SHAPE_STRING, FP_SHAPE_STRING, FP_SHAPE_END},                                                    /* objects */
+    {FP_SHAPE_OBJECT, FP_SHAPE_WIDE, FP_SHAPE_WIDE, FP_SHAPE_WIDE, FP_SHAPE_NUMBER, FP_SHAPE_END},       /* mappings */
+    {FP_SHAPE_OBJECT, FP_SHAPE_STRING, FP_SHAPE_STRING, FP_SHAPE_STRING, FP_SHAPE_NUMBER, FP_SHAPE_END}, /* functions */
+    {FP_SHAPE_FUNCTION, FP_SHAPE_NUMBER, FP_SHAPE_NUMBER, FP_SHAPE_EARLIER, FP_SHAPE_END},               /* lines */
+    {FP_SHAPE_MAPPING, FP_SHAPE_WIDE, FP_SHAPE_NUMBER, FP_SHAPE_LINE, FP_SHAPE_END},                     /* frames */
+    {FP_SHAPE_EARLIER, FP_SHAPE_FRAME, FP_SHAPE_END},                                                    /* stacks */
+    {FP_SHAPE_EARLIER, FP_SHAPE_STRING, FP_SHAPE_STRING, FP_SHAPE_WIDE, FP_SHAPE_STRING, FP_SHAPE_END},  /* labels */
+    {FP_SHAPE_NUMBER, FP_SHAPE_NUMBER, FP_SHAPE_NUMBER, FP_SHAPE_END},                                   /* threads */
 };
 
 static inline struct fp_table *fp_archive_table_of(struct fp_model *m, unsigned i) {
@@ -40,12 +40,12 @@ static inline struct fp_table *fp_archive_table_of(struct fp_model *m, unsigned 
 /* The table that ids in a column refer to, numbered as in struct fp_archive_ids. */
 static inline unsigned fp_archive_target_of(uint8_t word, unsigned own) {
     switch (word) {
-        case STRING: return T_STRINGS;
-        case OBJECT: return T_OBJECTS;
-        case MAPPING: return T_MAPPINGS;
-        case FUNCTION: return T_FUNCTIONS;
-        case LINE: return T_LINES;
-        case FRAME: return T_FRAMES;
+        case FP_SHAPE_STRING: return FP_T_STRINGS;
+        case FP_SHAPE_OBJECT: return FP_T_OBJECTS;
+        case FP_SHAPE_MAPPING: return FP_T_MAPPINGS;
+        case FP_SHAPE_FUNCTION: return FP_T_FUNCTIONS;
+        case FP_SHAPE_LINE: return FP_T_LINES;
+        case FP_SHAPE_FRAME: return FP_T_FRAMES;
         default: return own;
     }
 }

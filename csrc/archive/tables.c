@@ -67,15 +67,15 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
         fp_archive_varint(out, first);
         fp_archive_varint(out, t->n - first);
         uint32_t at = 0;
-        for (const uint8_t *word = shapes[k]; *word != END; word++) {
+        for (const uint8_t *word = shapes[k]; *word != FP_SHAPE_END; word++) {
             uint64_t last = 0;
             for (uint32_t i = first; i < t->n; i++) {
                 const uint32_t *row = fp_table_row(t, i) + at;
-                uint64_t v = *word == WIDE ? fp_words_u64(row) : *row;
+                uint64_t v = *word == FP_SHAPE_WIDE ? fp_words_u64(row) : *row;
                 fp_archive_varint(out, fp_zig(v - last));
                 last = v;
             }
-            at += *word == WIDE ? 2 : 1;
+            at += *word == FP_SHAPE_WIDE ? 2 : 1;
         }
         from[k + 1] = t->n;
     }
@@ -88,14 +88,14 @@ static int malformed(struct fp_err *err, const uint8_t *p, const struct fp_archi
 
 static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_archive_cur *c, struct fp_err *err) {
     uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c);
-    if (c->bad || first != ids->n[T_STRINGS] || n > (size_t)(c->end - c->p))
+    if (c->bad || first != ids->n[FP_T_STRINGS] || n > (size_t)(c->end - c->p))
         return malformed(err, p, c, "range of strings");
     struct fp_archive_cur lengths = *c;
     for (uint32_t i = 0; i < n; i++) fp_archive_cur_varint(c);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t length = fp_archive_cur_varint(&lengths);
         if (c->bad || length > (size_t)(c->end - c->p)) return malformed(err, p, c, "length of a string");
-        if (add_id(ids, T_STRINGS, fp_strings_intern(&ids->model->strings, c->p, (size_t)length)))
+        if (add_id(ids, FP_T_STRINGS, fp_strings_intern(&ids->model->strings, c->p, (size_t)length)))
             return fp_fail(err, FP_E_NOMEM, 0, "strings");
         c->p += length;
     }
@@ -107,7 +107,7 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
                       struct fp_err *err) {
     const unsigned own = k + 1;
     uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c), columns = 0;
-    while (shapes[k][columns] != END) columns++;
+    while (shapes[k][columns] != FP_SHAPE_END) columns++;
     if (c->bad || first != ids->n[own] || n > (size_t)(c->end - c->p) / columns)
         return malformed(err, p, c, "range of a table");
     struct fp_archive_cur column[6];
@@ -123,10 +123,10 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
             uint8_t word = shapes[k][j];
             uint64_t v = last[j] += fp_zag(fp_archive_cur_varint(&column[j]));
             unsigned target = fp_archive_target_of(word, own);
-            if (word == WIDE) {
+            if (word == FP_SHAPE_WIDE) {
                 row[at++] = (uint32_t)v;
                 row[at++] = (uint32_t)(v >> 32);
-            } else if (word == NUMBER) {
+            } else if (word == FP_SHAPE_NUMBER) {
                 if (v > UINT32_MAX) return malformed(err, p, &column[j], "number in a table");
                 row[at++] = (uint32_t)v;
             } else {
@@ -134,14 +134,14 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
                 row[at++] = ids->to[target][v];
             }
         }
-        if (own == T_THREADS) {
+        if (own == FP_T_THREADS) {
             row[FP_THREAD_INPUT] = input_of(ids, row[FP_THREAD_INPUT]);
             if (row[FP_THREAD_INPUT] == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "table");
         }
         if (add_id(ids, own,
-                   ids->appends         ? fp_table_append(fp_archive_table_of(ids->model, k), row)
-                   : own == T_FUNCTIONS ? fp_model_function_row(ids->model, row)
-                                        : fp_table_intern(fp_archive_table_of(ids->model, k), row)))
+                   ids->appends            ? fp_table_append(fp_archive_table_of(ids->model, k), row)
+                   : own == FP_T_FUNCTIONS ? fp_model_function_row(ids->model, row)
+                                           : fp_table_intern(fp_archive_table_of(ids->model, k), row)))
             return fp_fail(err, FP_E_NOMEM, 0, "table");
     }
     return 0;

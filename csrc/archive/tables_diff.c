@@ -9,8 +9,8 @@
 enum { MOST_WIDTH = 8 };
 
 /* Each table comes before those that it refers to. */
-static const uint8_t order[FP_ARCHIVE_TABLES] = {T_STACKS,    T_LABELS,   T_THREADS, T_FRAMES, T_LINES,
-                                                 T_FUNCTIONS, T_MAPPINGS, T_OBJECTS, T_STRINGS};
+static const uint8_t order[FP_ARCHIVE_TABLES] = {FP_T_STACKS,    FP_T_LABELS,   FP_T_THREADS, FP_T_FRAMES, FP_T_LINES,
+                                                 FP_T_FUNCTIONS, FP_T_MAPPINGS, FP_T_OBJECTS, FP_T_STRINGS};
 
 /* An entry is named by a tag: 2 * id of the same entry in the base, or 2 * i + 1 for the i-th entry that the base does
  * not have.  0: none. */
@@ -85,11 +85,11 @@ static int open_lists(struct lists *d, const uint8_t *base, size_t n, int append
 static int open_list(struct lists *d, unsigned t, uint32_t n) {
     struct entries *l = &d->of[t];
     l->n = n;
-    l->base = t == T_STRINGS ? NULL : fp_archive_table_of(d->base, t - 1);
+    l->base = t == FP_T_STRINGS ? NULL : fp_archive_table_of(d->base, t - 1);
     l->tags = calloc(n, sizeof *l->tags);
     l->of_base = calloc(l->base_n, sizeof *l->of_base);
     l->of_new = calloc(n, sizeof *l->of_new);
-    if (t == T_STRINGS)
+    if (t == FP_T_STRINGS)
         l->new_text = calloc((size_t)n + 1, sizeof *l->new_text);
     else
         l->new_rows = calloc((size_t)n * width_of(l), sizeof *l->new_rows);
@@ -118,7 +118,7 @@ static int add_guess(struct lists *d, uint8_t *seen, uint32_t tag) {
 
 /* The end of the run of stacks from i on, each the caller of the next one. */
 static uint32_t end_of_run(const struct lists *d, uint32_t i) {
-    const struct entries *l = &d->of[T_STACKS];
+    const struct entries *l = &d->of[FP_T_STACKS];
     uint32_t end = i + 1;
     while (end < l->n && reference(l, end, FP_STACK_PARENT) == l->tags[end - 1]) end++;
     return end;
@@ -133,11 +133,12 @@ static int guess(struct lists *d, unsigned t, int leaf_first) {
     d->n_guesses = d->guess = 0;
     for (const uint8_t *above = order; *above != t && !status; above++) {
         uint32_t at[MOST_WIDTH], n = 0, word_at = 0;
-        for (const uint8_t *word = shapes[*above - 1]; *word != END; word_at += *word++ == WIDE ? 2 : 1)
-            if (*word >= STRING && fp_archive_target_of(*word, *above) == t) at[n++] = word_at;
+        for (const uint8_t *word = shapes[*above - 1]; *word != FP_SHAPE_END;
+             word_at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
+            if (*word >= FP_SHAPE_STRING && fp_archive_target_of(*word, *above) == t) at[n++] = word_at;
         uint32_t end;
         for (uint32_t i = 1; i < d->of[*above].n && n && !status; i = end) {
-            end = leaf_first && *above == T_STACKS ? end_of_run(d, i) : i + 1;
+            end = leaf_first && *above == FP_T_STACKS ? end_of_run(d, i) : i + 1;
             for (uint32_t j = end; j-- > i;)
                 for (uint32_t k = 0; k < n; k++) status |= add_guess(d, seen, reference(&d->of[*above], j, at[k]));
         }
@@ -172,7 +173,7 @@ static int place(struct entries *l, uint32_t i, uint32_t tag) {
 
 /* By own stack, or by own function if there are no stacks: the base's id, or 0. */
 static int put_stacks(const struct lists *d, struct fp_buf *out) {
-    const struct entries *l = &d->of[d->of[T_STACKS].n > 1 ? T_STACKS : T_FUNCTIONS];
+    const struct entries *l = &d->of[d->of[FP_T_STACKS].n > 1 ? FP_T_STACKS : FP_T_FUNCTIONS];
     for (uint32_t i = 0; i < l->n; i++) {
         const uint32_t id = is_new(l->tags[i]) ? 0 : l->tags[i] / 2;
         if (fp_buf_put(out, &id, sizeof id)) return FP_E_NOMEM;
@@ -186,12 +187,12 @@ static int put_stacks(const struct lists *d, struct fp_buf *out) {
 static uint32_t find_row(struct lists *d, unsigned t, const uint32_t *own) {
     struct entries *l = &d->of[t];
     uint32_t row[MOST_WIDTH], same[MOST_WIDTH], at = 0, n_new = 0;
-    for (const uint8_t *word = shapes[t - 1]; *word != END; word++) {
+    for (const uint8_t *word = shapes[t - 1]; *word != FP_SHAPE_END; word++) {
         row[at] = same[at] = own[at];
-        if (*word == WIDE) {
+        if (*word == FP_SHAPE_WIDE) {
             at++;
             row[at] = same[at] = own[at];
-        } else if (*word != NUMBER) {
+        } else if (*word != FP_SHAPE_NUMBER) {
             row[at] = d->of[fp_archive_target_of(*word, t)].tags[own[at]];
             same[at] = row[at] / 2;
             n_new += is_new(row[at]) != 0;
@@ -199,8 +200,8 @@ static uint32_t find_row(struct lists *d, unsigned t, const uint32_t *own) {
         at++;
     }
     if (!n_new) {
-        const uint32_t id = t == T_FUNCTIONS ? fp_model_function_row(d->base, same)
-                                             : fp_table_intern(fp_archive_table_of(d->base, t - 1), same);
+        const uint32_t id = t == FP_T_FUNCTIONS ? fp_model_function_row(d->base, same)
+                                                : fp_table_intern(fp_archive_table_of(d->base, t - 1), same);
         if (id < l->base_n || id == FP_NO_ID) return id == FP_NO_ID ? id : 2 * id;
     }
     memcpy(l->new_rows + (size_t)l->n_new * at, row, at * sizeof *row);
@@ -208,7 +209,7 @@ static uint32_t find_row(struct lists *d, unsigned t, const uint32_t *own) {
 }
 
 static uint32_t find_string(struct lists *d, const struct fp_strings *own, uint32_t i) {
-    struct entries *l = &d->of[T_STRINGS];
+    struct entries *l = &d->of[FP_T_STRINGS];
     size_t n;
     const uint8_t *p = fp_string(own, i, &n);
     const uint32_t id = fp_strings_intern(&d->base->strings, p, n);
@@ -220,7 +221,7 @@ static int find(struct lists *d, const struct fp_model *own) {
     uint64_t same = 0, all = 0;
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) {
         struct entries *l = &d->of[t];
-        const struct fp_table *table = t == T_STRINGS ? NULL : fp_archive_table_of((struct fp_model *)own, t - 1);
+        const struct fp_table *table = t == FP_T_STRINGS ? NULL : fp_archive_table_of((struct fp_model *)own, t - 1);
         if (open_list(d, t, table ? table->n : own->strings.n)) return FP_E_NOMEM;
         for (uint32_t i = 1; i < l->n; i++) {
             l->tags[i] = table ? find_row(d, t, fp_table_row(table, i)) : find_string(d, &own->strings, i);
@@ -236,7 +237,7 @@ static int find(struct lists *d, const struct fp_model *own) {
 /* The new entries of a table. */
 static void put_new(const struct lists *d, unsigned t, const struct fp_model *own, struct fp_buf *out) {
     const struct entries *l = &d->of[t];
-    if (t == T_STRINGS) {
+    if (t == FP_T_STRINGS) {
         size_t n;
         for (uint32_t i = 0; i < l->n_new; i++) {
             fp_string(&own->strings, l->of_new[i], &n);
@@ -251,8 +252,8 @@ static void put_new(const struct lists *d, unsigned t, const struct fp_model *ow
     const uint32_t *row = l->new_rows;
     for (uint32_t i = 0; i < l->n_new; i++, row += width_of(l)) {
         uint32_t at = 0;
-        for (const uint8_t *word = shapes[t - 1]; *word != END; at += *word++ == WIDE ? 2 : 1)
-            fp_archive_varint(out, *word == WIDE ? fp_words_u64(row + at) : row[at]);
+        for (const uint8_t *word = shapes[t - 1]; *word != FP_SHAPE_END; at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
+            fp_archive_varint(out, *word == FP_SHAPE_WIDE ? fp_words_u64(row + at) : row[at]);
     }
 }
 
@@ -267,7 +268,7 @@ static int put_list(struct lists *d, unsigned t, const struct fp_model *own, str
     struct entries *l = &d->of[t];
     int leaf_first = 0;
     if (guess(d, t, 0)) return FP_E_NOMEM;
-    if (t == T_FRAMES) {
+    if (t == FP_T_FRAMES) {
         const uint32_t right = n_right(d, l);
         if (guess(d, t, 1)) return FP_E_NOMEM;
         leaf_first = n_right(d, l) > right;
@@ -329,14 +330,14 @@ static int take_new_rows(struct lists *d, unsigned t, struct fp_archive_cur *c) 
     uint32_t *row = l->new_rows;
     for (uint32_t i = 0; i < l->n_new; i++, row += width_of(l)) {
         uint32_t at = 0;
-        for (const uint8_t *word = shapes[t - 1]; *word != END; word++) {
+        for (const uint8_t *word = shapes[t - 1]; *word != FP_SHAPE_END; word++) {
             const uint64_t v = fp_archive_cur_varint(c);
             row[at++] = (uint32_t)v;
-            if (*word == WIDE)
+            if (*word == FP_SHAPE_WIDE)
                 row[at++] = (uint32_t)(v >> 32);
             else if (v > UINT32_MAX)
                 c->bad = 1;
-            else if (*word != NUMBER) {
+            else if (*word != FP_SHAPE_NUMBER) {
                 const struct entries *to = &d->of[fp_archive_target_of(*word, t)];
                 if (v / 2 >= (v & 1 ? to->n : to->base_n)) c->bad = 1;
             }
@@ -347,7 +348,7 @@ static int take_new_rows(struct lists *d, unsigned t, struct fp_archive_cur *c) 
 
 static int take_list(struct lists *d, unsigned t, struct fp_archive_cur *c) {
     struct entries *l = &d->of[t];
-    const int leaf_first = t == T_FRAMES && fp_archive_cur_byte(c);
+    const int leaf_first = t == FP_T_FRAMES && fp_archive_cur_byte(c);
     int status = guess(d, t, leaf_first);
     for (uint32_t i = 1; i < l->n && !status; i++) {
         const uint64_t code = fp_archive_cur_varint(c);
@@ -356,11 +357,11 @@ static int take_list(struct lists *d, unsigned t, struct fp_archive_cur *c) {
         status = place(l, i, !code ? expected(d, l) : code == 1 ? 2 * l->n_new + 1 : 2 * (uint32_t)id);
     }
     if (status) return status;
-    return t == T_STRINGS ? take_new_strings(l, c) : take_new_rows(d, t, c);
+    return t == FP_T_STRINGS ? take_new_strings(l, c) : take_new_rows(d, t, c);
 }
 
 static int put_strings(const struct lists *d, struct fp_buf *out) {
-    const struct entries *l = &d->of[T_STRINGS];
+    const struct entries *l = &d->of[FP_T_STRINGS];
     for (int bytes = 0; bytes < 2; bytes++)
         for (uint32_t i = 1; i < l->n; i++) {
             const uint32_t tag = l->tags[i], k = tag / 2;
@@ -375,11 +376,11 @@ static int put_strings(const struct lists *d, struct fp_buf *out) {
 }
 
 static int put_column(const struct lists *d, unsigned t, uint8_t word, uint32_t at, struct fp_buf *out) {
-    const struct entries *l = &d->of[t], *to = word < STRING ? NULL : &d->of[fp_archive_target_of(word, t)];
+    const struct entries *l = &d->of[t], *to = word < FP_SHAPE_STRING ? NULL : &d->of[fp_archive_target_of(word, t)];
     uint64_t last = 0;
     for (uint32_t i = 1; i < l->n; i++) {
         const uint32_t *row = row_of(l, i);
-        uint64_t v = word == WIDE ? fp_words_u64(row + at) : row[at];
+        uint64_t v = word == FP_SHAPE_WIDE ? fp_words_u64(row + at) : row[at];
         if (to && v) {
             v = own_id(to, reference(l, i, at));
             if (!v) return FP_E_MALFORMED;
@@ -409,12 +410,13 @@ int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
         fp_archive_varint(out, 1);
         fp_archive_varint(out, d.of[t].n - 1);
-        if (t == T_STRINGS) {
+        if (t == FP_T_STRINGS) {
             status = put_strings(&d, out);
             continue;
         }
         uint32_t at = 0;
-        for (const uint8_t *word = shapes[t - 1]; *word != END && !status; at += *word++ == WIDE ? 2 : 1)
+        for (const uint8_t *word = shapes[t - 1]; *word != FP_SHAPE_END && !status;
+             at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
             status = put_column(&d, t, *word, at, out);
     }
     if (!status) status = put_stacks(&d, stacks);

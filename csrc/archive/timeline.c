@@ -322,8 +322,8 @@ int fp_archive_timeline_flush(struct fp_archive_encoder *e) {
 int fp_archive_timeline_open(struct fp_archive_decoder *d) {
     struct fp_archive_timeline *s = d->timeline;
     restart(s);
-    s->n_functions = d->ids->n[T_FUNCTIONS];
-    s->n_threads = d->ids->n[T_THREADS];
+    s->n_functions = d->ids->n[FP_T_FUNCTIONS];
+    s->n_threads = d->ids->n[FP_T_THREADS];
     if (s->n_functions > s->functions_cap && grow_functions(s, s->n_functions)) return FP_E_NOMEM;
     if (fp_array_zeroed(&s->threads, &s->threads_cap, s->n_threads, sizeof *s->threads)) return FP_E_NOMEM;
     if (!s->times && !(s->times = fp_archive_time_dec_new())) return FP_E_NOMEM;

@@ -57,14 +57,14 @@ FP_INLINE struct block block_plain(const uint8_t *p) {
 
 /* ---- AVX2 with BMI2 ------------------------------------------------------ */
 
-#if WIDE
-AVX2_TARGET FP_INLINE uint64_t equal_avx2(__m256i low, __m256i high, char c) {
+#if FP_WIDE
+FP_AVX2_TARGET FP_INLINE uint64_t equal_avx2(__m256i low, __m256i high, char c) {
     const __m256i all = _mm256_set1_epi8(c);
     return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, all)) |
            (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, all)) << 32;
 }
 
-AVX2_TARGET FP_INLINE struct block block_avx2(const uint8_t *p) {
+FP_AVX2_TARGET FP_INLINE struct block block_avx2(const uint8_t *p) {
     const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)p);
     const __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(p + 32));
     const __m256i shift = _mm256_set1_epi8((char)(0x80 - '0')), ten = _mm256_set1_epi8(-118);
@@ -81,7 +81,7 @@ AVX2_TARGET FP_INLINE struct block block_avx2(const uint8_t *p) {
 
 /* ---- AVX-512 with VBMI2 -------------------------------------------------- */
 
-WIDE_TARGET FP_INLINE struct block block_wide(const uint8_t *p) {
+FP_WIDE_TARGET FP_INLINE struct block block_wide(const uint8_t *p) {
     const __m512i text = _mm512_loadu_si512(p);
     struct block m;
     m.newline = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('\n'));
@@ -191,8 +191,8 @@ FP_INLINE unsigned take_plain(struct fp_callgrind_lines *l, const uint8_t *p, ui
     return (unsigned)(value - l->value) - n_numbers;
 }
 
-#if WIDE
-AVX2_TARGET FP_INLINE struct line_bits find_line_bits(const struct found *f, uint32_t columns) {
+#if FP_WIDE
+FP_AVX2_TARGET FP_INLINE struct line_bits find_line_bits(const struct found *f, uint32_t columns) {
     /* adding a bit within a line carries to its newline */
     const uint64_t within = ~f->newline & f->in;
     struct line_bits b = {_pext_u64(f->cost, f->line), _pext_u64(within + f->odd, f->newline), {0, 0, 0}};
@@ -204,7 +204,7 @@ AVX2_TARGET FP_INLINE struct line_bits find_line_bits(const struct found *f, uin
 /* A block's numbers; returns how many.  First right-aligns the digits of each in eight bytes, then converts four at a
  * time.
  */
-AVX2_TARGET FP_INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, const struct found *f) {
+FP_AVX2_TARGET FP_INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, const struct found *f) {
     uint64_t start = f->start, end = f->end;
     unsigned n = 0;
     for (; start; n++, start &= start - 1, end &= end - 1) {
@@ -229,8 +229,8 @@ AVX2_TARGET FP_INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, co
     return n;
 }
 
-AVX2_TARGET FP_INLINE unsigned take_avx2(struct fp_callgrind_lines *l, const uint8_t *p, uint32_t at,
-                                         uint32_t n_numbers, const struct found f, uint32_t columns) {
+FP_AVX2_TARGET FP_INLINE unsigned take_avx2(struct fp_callgrind_lines *l, const uint8_t *p, uint32_t at,
+                                            uint32_t n_numbers, const struct found f, uint32_t columns) {
     const unsigned n = numbers_avx2(l->value + n_numbers, p, &f);
     uint64_t newline = f.newline;
     append_line_bits(l, find_line_bits(&f, columns), columns);
@@ -251,7 +251,7 @@ AVX2_TARGET FP_INLINE unsigned take_avx2(struct fp_callgrind_lines *l, const uin
  *     digits          0   0       0   0   4    0       1   2
  *
  * then pairs, fours and eights of digits are put together by multiply-and-add. */
-WIDE_TARGET FP_INLINE __m512i eight_numbers(__m512i digits, __m512i starts, __m512i ends, __m512i lane) {
+FP_WIDE_TARGET FP_INLINE __m512i eight_numbers(__m512i digits, __m512i starts, __m512i ends, __m512i lane) {
     const __m512i back = _mm512_set1_epi64((long long)0xfffefdfcfbfaf9f8); /* -8 .. -1 */
     const __m512i index = _mm512_add_epi8(_mm512_permutexvar_epi8(lane, ends), back);
     const __mmask64 in = _mm512_cmpge_epi8_mask(index, _mm512_permutexvar_epi8(lane, starts));
@@ -261,13 +261,13 @@ WIDE_TARGET FP_INLINE __m512i eight_numbers(__m512i digits, __m512i starts, __m5
     return _mm512_add_epi64(_mm512_mul_epu32(v, _mm512_set1_epi64(10000)), _mm512_srli_epi64(v, 32));
 }
 
-WIDE_TARGET FP_INLINE void store_words(uint16_t *to, __m512i bytes, uint32_t more) {
+FP_WIDE_TARGET FP_INLINE void store_words(uint16_t *to, __m512i bytes, uint32_t more) {
     _mm512_storeu_si512(
         to, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(bytes)), _mm512_set1_epi16((short)more)));
 }
 
-WIDE_TARGET FP_INLINE unsigned take_wide(struct fp_callgrind_lines *l, const uint8_t *p, uint32_t at,
-                                         uint32_t n_numbers, const struct found f, uint32_t columns) {
+FP_WIDE_TARGET FP_INLINE unsigned take_wide(struct fp_callgrind_lines *l, const uint8_t *p, uint32_t at,
+                                            uint32_t n_numbers, const struct found f, uint32_t columns) {
     const __m512i iota =
         _mm512_set_epi64(0x3f3e3d3c3b3a3938, 0x3736353433323130, 0x2f2e2d2c2b2a2928, 0x2726252423222120,
                          0x1f1e1d1c1b1a1918, 0x1716151413121110, 0x0f0e0d0c0b0a0908, 0x0706050403020100);
@@ -362,20 +362,20 @@ static const uint8_t *read_plain(struct fp_callgrind_lines *l, const uint8_t *p,
     return read_any(l, p, end, readable, columns, block_plain, take_plain);
 }
 
-#if WIDE
-AVX2_TARGET static const uint8_t *read_avx2(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
-                                            const uint8_t *readable, uint32_t columns) {
+#if FP_WIDE
+FP_AVX2_TARGET static const uint8_t *read_avx2(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
+                                               const uint8_t *readable, uint32_t columns) {
     return read_any(l, p, end, readable, columns, block_avx2, take_avx2);
 }
 
-WIDE_TARGET static const uint8_t *read_wide(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
-                                            const uint8_t *readable, uint32_t columns) {
+FP_WIDE_TARGET static const uint8_t *read_wide(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
+                                               const uint8_t *readable, uint32_t columns) {
     return read_any(l, p, end, readable, columns, block_wide, take_wide);
 }
 #endif
 
 uint32_t fp_callgrind_costs_wide(void) {
-#if WIDE
+#if FP_WIDE
     const uint32_t cpu = fp_cpu();
     if (!(cpu & FP_CPU_AVX2) || !(cpu & FP_CPU_BMI)) return FP_PLAIN;
     return cpu & FP_CPU_AVX512 ? FP_AVX512 : FP_AVX2;
@@ -386,7 +386,7 @@ uint32_t fp_callgrind_costs_wide(void) {
 
 const uint8_t *fp_callgrind_lines_read(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
                                        const uint8_t *readable, uint32_t columns, uint32_t wide) {
-#if WIDE
+#if FP_WIDE
     if (wide == FP_AVX512) return read_wide(l, p, end, readable, columns);
     if (wide == FP_AVX2) return read_avx2(l, p, end, readable, columns);
 #endif

@@ -72,9 +72,9 @@ FP_INLINE uint32_t rows_plain(struct fp_callgrind_costs *s, const struct fp_call
     return row - from;
 }
 
-#if WIDE
+#if FP_WIDE
 /* Transposes 8 x 8. */
-WIDE_TARGET FP_INLINE void transpose(__m512i m[8]) {
+FP_WIDE_TARGET FP_INLINE void transpose(__m512i m[8]) {
     __m512i pairs[8], fours[8];
     for (unsigned i = 0; i < 8; i += 2) {
         pairs[i] = _mm512_unpacklo_epi64(m[i], m[i + 1]);
@@ -100,7 +100,7 @@ WIDE_TARGET FP_INLINE void transpose(__m512i m[8]) {
  *     sums s                2   2  102 103 103
  *     s before that lane    0   0    2   2   2    of the last absolute one: subtracted
  *     base                  7   7    0   0   0    added before the first one: last, so that eight more need not wait */
-WIDE_TARGET FP_INLINE __m512i eight_positions(__m512i v, __mmask8 absolute, uint64_t base) {
+FP_WIDE_TARGET FP_INLINE __m512i eight_positions(__m512i v, __mmask8 absolute, uint64_t base) {
     const __m512i zero = _mm512_setzero_si512();
     const __mmask8 to_base = (__mmask8)((absolute & (0u - absolute)) - 1);
     absolute |= 1;
@@ -115,13 +115,13 @@ WIDE_TARGET FP_INLINE __m512i eight_positions(__m512i v, __mmask8 absolute, uint
     return _mm512_mask_add_epi64(s, to_base, s, _mm512_set1_epi64((long long)base));
 }
 
-WIDE_TARGET FP_INLINE uint64_t lane_of(__m512i v, uint32_t lane) {
+FP_WIDE_TARGET FP_INLINE uint64_t lane_of(__m512i v, uint32_t lane) {
     return (uint64_t)_mm_cvtsi128_si64(
         _mm512_castsi512_si128(_mm512_permutexvar_epi64(_mm512_set1_epi64((long long)lane), v)));
 }
 
 /* Numbers 0 3 6 .., 1 4 7 .. and 2 5 8 .. of 24. */
-WIDE_TARGET FP_INLINE void every_third(const int64_t *value, __m512i m[3]) {
+FP_WIDE_TARGET FP_INLINE void every_third(const int64_t *value, __m512i m[3]) {
     const __m512i a = _mm512_loadu_si512(value), b = _mm512_loadu_si512(value + 8), c = _mm512_loadu_si512(value + 16);
     for (int k = 0; k < 3; k++) {
         /* up to 15 of the first two; lane 5 of 2 5 8 .. is beyond them */
@@ -134,9 +134,9 @@ WIDE_TARGET FP_INLINE void every_third(const int64_t *value, __m512i m[3]) {
 /* The numbers of eight lines from line i on, only lines `in`, column by column: the first eight in `low`, the others in
  * `high` if `many`.  `sums` are those of the values as fp_callgrind_costs has them, of `low` and of `high`.
  */
-WIDE_TARGET FP_INLINE void columns_of(const struct fp_callgrind_lines *l, uint32_t i, __mmask8 in, __m128i width,
-                                      const struct columns c, const int many, __m512i low[8], __m512i high[8],
-                                      __m512i sums[2]) {
+FP_WIDE_TARGET FP_INLINE void columns_of(const struct fp_callgrind_lines *l, uint32_t i, __mmask8 in, __m128i width,
+                                         const struct columns c, const int many, __m512i low[8], __m512i high[8],
+                                         __m512i sums[2]) {
     const uint32_t columns = c.instr + c.has_bb + c.lines;
     sums[0] = sums[1] = _mm512_setzero_si512();
     if (columns == 2 && c.n_values == 1 && !_mm_mask_cmpneq_epu16_mask(in, width, _mm_set1_epi16(3))) {
@@ -162,8 +162,9 @@ WIDE_TARGET FP_INLINE void columns_of(const struct fp_callgrind_lines *l, uint32
 
 /* Makes eight rows at a time, so that a column of them is one store; the last group may have fewer.  Stops at an
  * unexpected line or when the batch has no room for eight.  A line may have 8 positions and counts, or 16 if `many`. */
-WIDE_TARGET FP_INLINE uint32_t rows_wide(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
-                                         uint32_t run, struct fp_batch *b, const struct columns c, const int many) {
+FP_WIDE_TARGET FP_INLINE uint32_t rows_wide(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l,
+                                            uint32_t i, uint32_t run, struct fp_batch *b, const struct columns c,
+                                            const int many) {
     const uint32_t columns = c.instr + c.has_bb + c.lines, from = b->n;
     const uint32_t has[3] = {c.instr, c.has_bb, c.lines};
     struct fp_callgrind_position base = s->base;
@@ -233,9 +234,9 @@ FP_INLINE void run_plain(struct fp_callgrind_costs *s, const struct fp_callgrind
     rows_plain(s, l, i, run, b, c, -1);
 }
 
-#if WIDE
-WIDE_TARGET FP_INLINE void run_wide(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
-                                    uint32_t run, struct fp_batch *b, const struct columns c) {
+#if FP_WIDE
+FP_WIDE_TARGET FP_INLINE void run_wide(struct fp_callgrind_costs *s, const struct fp_callgrind_lines *l, uint32_t i,
+                                       uint32_t run, struct fp_batch *b, const struct columns c) {
     const uint32_t width = c.instr + c.has_bb + c.lines + c.n_values;
     const uint32_t n = width > 16 ? 0 : rows_wide(s, l, i, run, b, c, width > 8);
     if (n != run) rows_plain(s, l, i + n, run - n, b, c, -1);
@@ -297,16 +298,16 @@ static uint32_t take_rows_plain(struct fp_callgrind_costs *s, uint32_t kind, con
     return take_rows(s, kind, l, i, b, run_plain);
 }
 
-#if WIDE
-WIDE_TARGET static uint32_t take_rows_wide(struct fp_callgrind_costs *s, uint32_t kind,
-                                           const struct fp_callgrind_lines *l, uint32_t i, struct fp_batch *b) {
+#if FP_WIDE
+FP_WIDE_TARGET static uint32_t take_rows_wide(struct fp_callgrind_costs *s, uint32_t kind,
+                                              const struct fp_callgrind_lines *l, uint32_t i, struct fp_batch *b) {
     return take_rows(s, kind, l, i, b, run_wide);
 }
 #endif
 
 uint32_t fp_callgrind_cost_rows(struct fp_callgrind_costs *s, uint32_t kind, const struct fp_callgrind_lines *l,
                                 uint32_t i, struct fp_batch *b) {
-#if WIDE
+#if FP_WIDE
     if (s->wide == FP_AVX512) return take_rows_wide(s, kind, l, i, b);
 #endif
     return take_rows_plain(s, kind, l, i, b);

@@ -89,10 +89,10 @@ FP_INLINE uint8_t *counts_plain(struct fp_callgrind_body *w, const struct fp_bat
     return p + 1;
 }
 
-#if WIDE
+#if FP_WIDE
 /* Sixteen rows of a column, as 32-bit numbers.  A value that does not fit becomes 2^32 - 1.  0 if there is no such
  * column. */
-WIDE_TARGET FP_INLINE __m512i column(const struct fp_batch *b, uint32_t n_values, uint32_t k, uint32_t from) {
+FP_WIDE_TARGET FP_INLINE __m512i column(const struct fp_batch *b, uint32_t n_values, uint32_t k, uint32_t from) {
     if (k >= n_values) return _mm512_setzero_si512();
     const int64_t *v = b->values + (size_t)k * b->cap + from;
     const uint32_t there = b->n - from < 16 ? (1u << (b->n - from)) - 1 : 0xffff;
@@ -103,7 +103,7 @@ WIDE_TARGET FP_INLINE __m512i column(const struct fp_batch *b, uint32_t n_values
 
 /* Loads the values of sixteen rows, from row `from` on, into w->rows.  That is a transposition: first within lanes of
  * four by four values, then of the lanes. */
-WIDE_TARGET static void load_rows(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t from) {
+FP_WIDE_TARGET static void load_rows(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t from) {
     __m512i r[4][4]; /* lane i of r[q][k]: row 4 i + k, columns 4 q .. 4 q + 3 */
     for (uint32_t q = 0; q < 4; q++) {
         const __m512i c0 = column(b, w->n_values, 4 * q, from), c1 = column(b, w->n_values, 4 * q + 1, from);
@@ -134,7 +134,7 @@ WIDE_TARGET static void load_rows(struct fp_callgrind_body *w, const struct fp_b
  *     number           1234
  *     hundreds, rest   12 34     16 bits each
  *     digits           1 2 3 4   8 bits each */
-WIDE_TARGET FP_INLINE __m512i four_digits(__m512i v) {
+FP_WIDE_TARGET FP_INLINE __m512i four_digits(__m512i v) {
     __m512i q = _mm512_srli_epi16(_mm512_mulhi_epu16(v, _mm512_set1_epi32(5243)), 3);
     v = _mm512_or_si512(q, _mm512_slli_epi32(_mm512_sub_epi16(v, _mm512_mullo_epi16(q, _mm512_set1_epi32(100))), 16));
     q = _mm512_mulhi_epu16(v, _mm512_set1_epi16(6554));
@@ -147,7 +147,7 @@ WIDE_TARGET FP_INLINE __m512i four_digits(__m512i v) {
  *     as text         ?1234     ?0000     ?0077     ? = blank
  *     written         ?1234        ?0       ?77     without leading zeros
  */
-WIDE_TARGET FP_INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
+FP_WIDE_TARGET FP_INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
     /* all ones in the bytes of leading zeros; the last digit always counts as nonzero */
     const __m512i some = _mm512_or_si512(d, _mm512_set1_epi32(1 << 24));
     const __m512i before = _mm512_andnot_si512(some, _mm512_sub_epi32(some, _mm512_set1_epi32(1)));
@@ -173,7 +173,7 @@ WIDE_TARGET FP_INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
 }
 
 /* The same for eight numbers below 10^7. */
-WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
+FP_WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
     /* the steps of fp_eight_digits */
     const __m512i v = _mm512_cvtepu32_epi64(lanes);
     const __m512i high = _mm512_srli_epi64(_mm512_mul_epu32(v, _mm512_set1_epi64(3518437209)), 45);
@@ -188,8 +188,8 @@ WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
     return p + __builtin_popcountll(written);
 }
 
-WIDE_TARGET FP_INLINE uint8_t *counts_wide(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t row,
-                                           uint32_t n, uint8_t *p) {
+FP_WIDE_TARGET FP_INLINE uint8_t *counts_wide(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t row,
+                                              uint32_t n, uint8_t *p) {
     if (n - 2 > 14) return counts_plain(w, b, row, n, p); /* not 2 to 16 */
     if ((row & ~(uint32_t)15) != w->ahead) load_rows(w, b, row & ~(uint32_t)15);
     const __m512i v = _mm512_loadu_si512(w->rows[row & 15]);
@@ -521,15 +521,15 @@ FP_INLINE int put_shape(struct fp_callgrind_body *w, const struct fp_batch *b, c
     return put_rows(w, b, (struct shape){w->instr, w->bb, w->lines, w->n_values}, counts);
 }
 
-#if WIDE
-WIDE_TARGET static int put_wide(struct fp_callgrind_body *w, const struct fp_batch *b) {
+#if FP_WIDE
+FP_WIDE_TARGET static int put_wide(struct fp_callgrind_body *w, const struct fp_batch *b) {
     return put_shape(w, b, counts_wide);
 }
 #endif
 
 int fp_callgrind_body_put(struct fp_callgrind_body *w, const struct fp_batch *b) {
     w->ahead = NO_ROW;
-#if WIDE
+#if FP_WIDE
     if (w->wide == FP_AVX512 && !w->all_counts) return put_wide(w, b);
 #endif
     return put_shape(w, b, counts_plain);

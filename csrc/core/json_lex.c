@@ -133,15 +133,15 @@ static int key_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err 
 int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         size_t at = in->pos;
-        if (FP_UNLIKELY(j->expects == VALUE && !at) && is_mark(in)) {
+        if (FP_UNLIKELY(j->expects == FP_JSON_VALUE && !at) && is_mark(in)) {
             if (in->n < 3) return more(in, err);
             at = 3;
         }
         at = (size_t)(fp_json_after_blanks(in->p + at, in->p + in->n) - in->p);
         in->pos = at;
-        if (FP_UNLIKELY(j->expects == NOTHING && j->loose)) return after_value(j, in, at);
+        if (FP_UNLIKELY(j->expects == FP_JSON_NOTHING && j->loose)) return after_value(j, in, at);
         if (at == in->n) {
-            if (j->expects != NOTHING || !in->eof) return more(in, err);
+            if (j->expects != FP_JSON_NOTHING || !in->eof) return more(in, err);
             j->token = FP_JSON_END;
             j->end = at;
             return FP_DONE;
@@ -149,19 +149,19 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
         const uint8_t c = in->p[at];
         const int in_object = j->depth && is_object(j, j->depth - 1);
         switch (j->expects) {
-            case NOTHING: return fail(in, at, "the end of the text", err);
-            case COMMA:
+            case FP_JSON_NOTHING: return fail(in, at, "the end of the text", err);
+            case FP_JSON_COMMA:
                 if (c == (in_object ? '}' : ']')) break;
                 if (c != ',') return fail(in, at, in_object ? "a comma or }" : "a comma or ]", err);
                 in->pos++;
-                j->expects = in_object ? NEXT_KEY : NEXT_ELEMENT;
+                j->expects = in_object ? FP_JSON_NEXT_KEY : FP_JSON_NEXT_ELEMENT;
                 continue;
-            case FIRST_KEY:
-            case NEXT_KEY:
+            case FP_JSON_FIRST_KEY:
+            case FP_JSON_NEXT_KEY:
                 if (c == '}') break;
                 return key_at(j, in, at, err);
-            case ELEMENT:
-            case NEXT_ELEMENT:
+            case FP_JSON_ELEMENT:
+            case FP_JSON_NEXT_ELEMENT:
                 if (c == ']') break;
                 /* fall through */
             default:
@@ -198,9 +198,9 @@ void fp_json_take(struct fp_json *j, struct fp_in *in) {
         case FP_JSON_OBJECT:
         case FP_JSON_ARRAY:
             open_level(j, j->token == FP_JSON_OBJECT);
-            j->expects = j->token == FP_JSON_OBJECT ? FIRST_KEY : ELEMENT;
+            j->expects = j->token == FP_JSON_OBJECT ? FP_JSON_FIRST_KEY : FP_JSON_ELEMENT;
             return;
-        case FP_JSON_KEY: j->expects = MEMBER; break;
+        case FP_JSON_KEY: j->expects = FP_JSON_MEMBER; break;
         case FP_JSON_OBJECT_END:
         case FP_JSON_ARRAY_END: j->depth--; break;
         default: break;
@@ -211,12 +211,12 @@ void fp_json_take(struct fp_json *j, struct fp_in *in) {
         j->odd = 0;
     }
     if (j->token == FP_JSON_KEY) return;
-    j->expects = j->depth ? COMMA : NOTHING;
+    j->expects = j->depth ? FP_JSON_COMMA : FP_JSON_NOTHING;
 }
 
 int fp_json_between(const struct fp_json *j) {
     return j->depth && !is_object(j, j->depth - 1) &&
-           (j->expects == COMMA || j->expects == ELEMENT || j->expects == NEXT_ELEMENT);
+           (j->expects == FP_JSON_COMMA || j->expects == FP_JSON_ELEMENT || j->expects == FP_JSON_NEXT_ELEMENT);
 }
 
 static uint8_t *put_utf8(uint8_t *to, uint32_t c) {

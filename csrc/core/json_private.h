@@ -10,7 +10,16 @@
 #endif
 
 /* What may come next. */
-enum { VALUE = 0, ELEMENT, NEXT_ELEMENT, FIRST_KEY, NEXT_KEY, MEMBER, COMMA, NOTHING };
+enum {
+    FP_JSON_VALUE = 0,
+    FP_JSON_ELEMENT,
+    FP_JSON_NEXT_ELEMENT,
+    FP_JSON_FIRST_KEY,
+    FP_JSON_NEXT_KEY,
+    FP_JSON_MEMBER,
+    FP_JSON_COMMA,
+    FP_JSON_NOTHING
+};
 
 static inline int is_blank(uint8_t c) {
     return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r');

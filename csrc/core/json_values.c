@@ -144,7 +144,7 @@ int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *r
 /* Skips blanks from `at` on, and a comma if one must come first.  NULL if it does not. */
 static const uint8_t *next_element(const struct fp_json *j, const uint8_t *at, const uint8_t *end) {
     while (at < end && is_blank(*at)) at++;
-    if (j->expects != COMMA) return at;
+    if (j->expects != FP_JSON_COMMA) return at;
     return at < end && *at == ',' ? at + 1 : NULL;
 }
 
@@ -170,7 +170,7 @@ size_t fp_json_numbers(struct fp_json *j, struct fp_in *in, int scale, int exact
     }
     if (!n) return 0;
     in->pos = (size_t)(next - in->p);
-    j->expects = NEXT_ELEMENT;
+    j->expects = FP_JSON_NEXT_ELEMENT;
     return n;
 }
 
@@ -281,5 +281,5 @@ void fp_json_skip(struct fp_json *j, struct fp_in *in) {
     }
     if (next == first) return;
     in->pos = (size_t)(next - in->p);
-    j->expects = NEXT_ELEMENT;
+    j->expects = FP_JSON_NEXT_ELEMENT;
 }

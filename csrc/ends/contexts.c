@@ -8,7 +8,7 @@
 struct fp_contexts *fp_contexts_new(void) {
     struct fp_contexts *c = calloc(1, sizeof *c);
     if (!c) return NULL;
-    if (fp_table_init(&c->nodes, NODE_WIDTH) || fp_context_labels_init(&c->labels)) {
+    if (fp_table_init(&c->nodes, FP_CONTEXT_WIDTH) || fp_context_labels_init(&c->labels)) {
         fp_contexts_free(c);
         return NULL;
     }
@@ -152,7 +152,7 @@ static double size_of(int64_t value) {
 }
 
 static uint32_t parent_of(const struct fp_contexts *c, uint32_t node) {
-    return fp_table_row(&c->nodes, node)[NODE_PARENT];
+    return fp_table_row(&c->nodes, node)[FP_CONTEXT_PARENT];
 }
 
 /* Sets c->share, and gives each node its position in `own` and `cut`.  FP_DONE or FP_E_NOMEM. */
@@ -297,10 +297,10 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
     uint32_t at = 0, thread = 0;
     for (uint32_t i = status == FP_DONE ? child[0] : 0; i;) {
         const uint32_t *row = fp_table_row(&c->nodes, i);
-        const uint32_t parent = row[NODE_PARENT];
-        if (!parent) thread = row[NODE_THREAD] - 1;
+        const uint32_t parent = row[FP_CONTEXT_PARENT];
+        if (!parent) thread = row[FP_CONTEXT_THREAD] - 1;
         at = place[i] =
-            emit(c, at, parent ? place[parent] : 0, row[NODE_FUNCTION], thread, c->own + (size_t)i * c->n_values);
+            emit(c, at, parent ? place[parent] : 0, row[FP_CONTEXT_FUNCTION], thread, c->own + (size_t)i * c->n_values);
         if (has_cut(c, i)) at = emit(c, at, place[i], 0, thread, c->cut + (size_t)i * c->n_values);
         if (child[i]) {
             i = child[i];
@@ -351,7 +351,7 @@ int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct f
 static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     struct fp_table nodes = {0};
     uint32_t *moved = calloc(c->nodes.n, sizeof *moved);
-    if (!moved || fp_table_init(&nodes, NODE_WIDTH)) {
+    if (!moved || fp_table_init(&nodes, FP_CONTEXT_WIDTH)) {
         free(moved);
         return no_memory(err);
     }
@@ -360,11 +360,11 @@ static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *er
     for (uint32_t i = 1; i < c->nodes.n && status == FP_DONE; i++) {
         const uint32_t *row = fp_table_row(&c->nodes, i);
         if (!kept[i]) {
-            moved[i] = moved[row[NODE_PARENT]];
+            moved[i] = moved[row[FP_CONTEXT_PARENT]];
             continue;
         }
-        const uint32_t to =
-            fp_table_intern(&nodes, (uint32_t[]){moved[row[NODE_PARENT]], row[NODE_FUNCTION], row[NODE_THREAD]});
+        const uint32_t to = fp_table_intern(
+            &nodes, (uint32_t[]){moved[row[FP_CONTEXT_PARENT]], row[FP_CONTEXT_FUNCTION], row[FP_CONTEXT_THREAD]});
         if (to == FP_NO_ID) {
             status = no_memory(err);
             break;

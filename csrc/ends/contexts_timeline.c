@@ -80,8 +80,8 @@ static void prefetch(const struct taking *t, uint32_t i) {
     const struct fp_fold_arc *const arc = &t->f->arcs[i];
     const uint32_t parent = arc->caller ? t->node[arc->caller - 1] : 0, function = t->named.named[arc->callee];
     if (!parent || !function || (parent >= t->n_before && share_of(t, i) < t->least)) return;
-    const uint32_t row[NODE_WIDTH] = {[NODE_PARENT] = parent, [NODE_FUNCTION] = function};
-    fp_table_prefetch(&t->c->nodes, fp_table_hash(row, NODE_WIDTH));
+    const uint32_t row[FP_CONTEXT_WIDTH] = {[FP_CONTEXT_PARENT] = parent, [FP_CONTEXT_FUNCTION] = function};
+    fp_table_prefetch(&t->c->nodes, fp_table_hash(row, FP_CONTEXT_WIDTH));
 }
 
 /* Adds a node of the stack machine below `parent`, unless it is new and too small.  FP_DONE, FP_E_NOMEM or
@@ -92,7 +92,7 @@ static int take(struct taking *t, uint32_t i, uint32_t parent, struct fp_err *er
     const uint64_t *const all = t->all + (size_t)VALUES * i;
     const uint32_t function = fp_fold_in_graph(&t->named, arc->callee);
     if (function == FP_NO_ID) return no_memory(err);
-    const uint32_t row[NODE_WIDTH] = {[NODE_PARENT] = parent, [NODE_FUNCTION] = function};
+    const uint32_t row[FP_CONTEXT_WIDTH] = {[FP_CONTEXT_PARENT] = parent, [FP_CONTEXT_FUNCTION] = function};
     if (share_of(t, i) < t->least && (parent >= t->n_before || !fp_table_find(&c->nodes, row))) {
         c->n_all++;
         return add(t, c->cut, parent, all[FP_FOLD_TIME], all[FP_FOLD_CALLS], err);

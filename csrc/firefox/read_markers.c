@@ -95,16 +95,16 @@ static int pair(struct fp_firefox_read *r, int is_end, uint64_t time, uint32_t n
 
 int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err) {
     const struct fp_firefox_set *s = &r->sets[!r->shared_of[FP_FIREFOX_STRING_TABLE]];
-    const int64_t index = v[MARKER_NAME], phase = v[MARKER_PHASE];
+    const int64_t index = v[FP_FX_MARKER_NAME], phase = v[FP_FX_MARKER_PHASE];
     uint64_t begin, end = 0;
     if (index < 0 || index >= s->n[FP_FIREFOX_STRING_TABLE])
         return fp_firefox_broken(r, r->tables[r->table].at, "the name of a marker", "an index in the table of strings",
                                  err);
     if (!r->marks && begin_marks(r)) return fp_no_memory(err);
     const uint32_t name = s->strings[index];
-    int has_begin = time_of(r, v[MARKER_START], &begin);
-    const int has_end = time_of(r, v[MARKER_END], &end);
-    if (!has_begin) has_begin = time_of(r, v[MARKER_TIME], &begin);
+    int has_begin = time_of(r, v[FP_FX_MARKER_START], &begin);
+    const int has_end = time_of(r, v[FP_FX_MARKER_END], &end);
+    if (!has_begin) has_begin = time_of(r, v[FP_FX_MARKER_TIME], &begin);
     int status = 0;
     if (phase == BEGINS && has_begin)
         status = pair(r, 0, begin, name);
@@ -123,18 +123,18 @@ int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err
 int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     const struct fp_firefox_counter *c = &r->of_counters[t->thread - 1];
-    const int is_absolute = (int)(t->has >> COUNTER_TIME & 1);
+    const int is_absolute = (int)(t->has >> FP_FX_COUNTER_TIME & 1);
     struct fp_span span = {
         .what = c->name ? c->name : c->category, .thread = c->thread, .is_event = 1, .is_counter = 1};
-    int64_t clock = r->clock, time = v[COUNTER_TIME];
+    int64_t clock = r->clock, time = v[FP_FX_COUNTER_TIME];
     double count = 0, sum = r->sum;
     if (!is_absolute) {
-        if (v[COUNTER_DELTA] != FP_FIREFOX_NONE && __builtin_add_overflow(clock, v[COUNTER_DELTA], &clock))
-            clock = v[COUNTER_DELTA] > 0 ? INT64_MAX : INT64_MIN;
+        if (v[FP_FX_COUNTER_DELTA] != FP_FIREFOX_NONE && __builtin_add_overflow(clock, v[FP_FX_COUNTER_DELTA], &clock))
+            clock = v[FP_FX_COUNTER_DELTA] > 0 ? INT64_MAX : INT64_MIN;
         time = clock;
     }
-    const int has_count = v[COUNTER_COUNT] != FP_FIREFOX_NONE;
-    if (has_count) memcpy(&count, &v[COUNTER_COUNT], sizeof count);
+    const int has_count = v[FP_FX_COUNTER_COUNT] != FP_FIREFOX_NONE;
+    if (has_count) memcpy(&count, &v[FP_FX_COUNTER_COUNT], sizeof count);
     sum += count;
     if (has_count && (!isfinite(sum) || !time_since(c->start_ns, time, &span.begin))) {
         r->counter_values++;

@@ -11,14 +11,33 @@
 
 /* Columns of tables other than samples and allocations. */
 enum { FP_FIREFOX_FIRST = 0 }; /* of strings, sources and resources: a string, a string, a library */
-enum fp_firefox_func_column { FUNC_NAME = 0, FUNC_RESOURCE, FUNC_SOURCE, FUNC_FILE, FUNC_LINE };
-enum fp_firefox_frame_column { FRAME_FUNC = 0, FRAME_LINE, FRAME_COLUMN, FRAME_ADDRESS, FRAME_LIB, FRAME_LOCATION };
-enum fp_firefox_stack_column { STACK_FRAME = 0, STACK_PREFIX, STACK_OFFSET };
-enum fp_firefox_marker_column { MARKER_NAME = 0, MARKER_START, MARKER_END, MARKER_PHASE, MARKER_TIME };
+enum fp_firefox_func_column {
+    FP_FX_FUNC_NAME = 0,
+    FP_FX_FUNC_RESOURCE,
+    FP_FX_FUNC_SOURCE,
+    FP_FX_FUNC_FILE,
+    FP_FX_FUNC_LINE
+};
+enum fp_firefox_frame_column {
+    FP_FX_FRAME_FUNC = 0,
+    FP_FX_FRAME_LINE,
+    FP_FX_FRAME_COLUMN,
+    FP_FX_FRAME_ADDRESS,
+    FP_FX_FRAME_LIB,
+    FP_FX_FRAME_LOCATION
+};
+enum fp_firefox_stack_column { FP_FX_STACK_FRAME = 0, FP_FX_STACK_PREFIX, FP_FX_STACK_OFFSET };
+enum fp_firefox_marker_column {
+    FP_FX_MARKER_NAME = 0,
+    FP_FX_MARKER_START,
+    FP_FX_MARKER_END,
+    FP_FX_MARKER_PHASE,
+    FP_FX_MARKER_TIME
+};
 enum fp_firefox_counter_column {
-    COUNTER_COUNT = 0, /* the bits of a double */
-    COUNTER_TIME,
-    COUNTER_DELTA
+    FP_FX_COUNTER_COUNT = 0, /* the bits of a double */
+    FP_FX_COUNTER_TIME,
+    FP_FX_COUNTER_DELTA
 };
 
 /* A function of the file: strings, and a library + 1. */
@@ -28,62 +47,63 @@ struct fp_firefox_func {
 
 /* The kind of an object or array. */
 enum fp_firefox_level_kind {
-    SKIP = 0,
-    PROCESS,
-    META,
-    UNITS,
-    LIBS,
-    LIB,
-    THREADS,
-    THREAD,
-    SHARED,
-    TABLE,
-    COLUMN,
-    SCHEMA,
-    DATA,
-    ROW,
-    STRINGS,
-    PROCESSES,
-    COUNTERS,
-    COUNTER,
-    GROUPS,
-    GROUP,
-    WRAPPED
+    FP_FX_SKIP = 0,
+    FP_FX_PROCESS,
+    FP_FX_META,
+    FP_FX_UNITS,
+    FP_FX_LIBS,
+    FP_FX_LIB,
+    FP_FX_THREADS,
+    FP_FX_THREAD,
+    FP_FX_SHARED,
+    FP_FX_TABLE,
+    FP_FX_COLUMN,
+    FP_FX_SCHEMA,
+    FP_FX_DATA,
+    FP_FX_ROW,
+    FP_FX_STRINGS,
+    FP_FX_PROCESSES,
+    FP_FX_COUNTERS,
+    FP_FX_COUNTER,
+    FP_FX_GROUPS,
+    FP_FX_GROUP,
+    FP_FX_WRAPPED
 };
 
 /* Keys of values that are not containers. */
 enum fp_firefox_scalar_key {
-    NO_KEY = 0,
-    K_NAME = 100,
-    K_PROCESS_NAME,
-    K_PID,
-    K_TID,
-    K_VALUE,
-    K_VALUE_UNIT,
-    K_PATH,
-    K_DEBUG_NAME,
-    K_CODE_ID,
-    K_BREAKPAD_ID,
-    K_ADDRESSES,
-    K_START,
-    K_END,
-    K_OFFSET,
-    K_LENGTH,
-    K_WEIGHT_TYPE,
-    K_INTERVAL,
-    K_START_TIME,
-    K_VERSION,
-    K_PREPROCESSED,
-    K_PRODUCT,
-    K_CPU_UNIT,
-    K_CATEGORY,
-    K_MAIN_THREAD
+    FP_FX_NO_KEY = 0,
+    FP_FX_K_NAME = 100,
+    FP_FX_K_PROCESS_NAME,
+    FP_FX_K_PID,
+    FP_FX_K_TID,
+    FP_FX_K_VALUE,
+    FP_FX_K_VALUE_UNIT,
+    FP_FX_K_PATH,
+    FP_FX_K_DEBUG_NAME,
+    FP_FX_K_CODE_ID,
+    FP_FX_K_BREAKPAD_ID,
+    FP_FX_K_ADDRESSES,
+    FP_FX_K_START,
+    FP_FX_K_END,
+    FP_FX_K_OFFSET,
+    FP_FX_K_LENGTH,
+    FP_FX_K_WEIGHT_TYPE,
+    FP_FX_K_INTERVAL,
+    FP_FX_K_START_TIME,
+    FP_FX_K_VERSION,
+    FP_FX_K_PREPROCESSED,
+    FP_FX_K_PRODUCT,
+    FP_FX_K_CPU_UNIT,
+    FP_FX_K_CATEGORY,
+    FP_FX_K_MAIN_THREAD
 };
 
 struct fp_firefox_level {
     uint8_t kind;   /* enum fp_firefox_level_kind */
-    uint8_t column; /* of a COLUMN */
-    uint32_t at;    /* of a ROW: position; of a PROCESS: its parent process; of LIBS, GROUPS: how many there were */
+    uint8_t column; /* of a FP_FX_COLUMN */
+    uint32_t at; /* of a FP_FX_ROW: position; of a FP_FX_PROCESS: its parent process; of FP_FX_LIBS, FP_FX_GROUPS: how
+                    many there were */
 };
 
 /* scan_keys.c: looks up the key of the token in the innermost object.  Sets r->key to the kind of the container that

@@ -123,31 +123,33 @@ static uint32_t small(int64_t v) {
          : ((array)[(s)->n[kind]++] = (item), 0))
 
 static int func_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const int64_t *v, struct fp_err *err) {
-    struct fp_firefox_func f = {.line = small(v[FUNC_LINE])};
+    struct fp_firefox_func f = {.line = small(v[FP_FX_FUNC_LINE])};
     uint32_t index;
-    if (look_up_text(r, v[FUNC_NAME], "the name of a function", &f.name, err)) return FP_E_MALFORMED;
+    if (look_up_text(r, v[FP_FX_FUNC_NAME], "the name of a function", &f.name, err)) return FP_E_MALFORMED;
     const struct fp_firefox_set *resources = set_of(r, FP_FIREFOX_RESOURCES);
-    if (v[FUNC_RESOURCE] >= 0 && v[FUNC_RESOURCE] < resources->n[FP_FIREFOX_RESOURCES])
-        f.lib = resources->resources[v[FUNC_RESOURCE]];
-    if (look_up(r, v[FUNC_SOURCE], FP_FIREFOX_SOURCES, "the source of a function", &index, err)) return FP_E_MALFORMED;
+    if (v[FP_FX_FUNC_RESOURCE] >= 0 && v[FP_FX_FUNC_RESOURCE] < resources->n[FP_FIREFOX_RESOURCES])
+        f.lib = resources->resources[v[FP_FX_FUNC_RESOURCE]];
+    if (look_up(r, v[FP_FX_FUNC_SOURCE], FP_FIREFOX_SOURCES, "the source of a function", &index, err))
+        return FP_E_MALFORMED;
     if (index != FP_NO_ID) f.file = set_of(r, FP_FIREFOX_SOURCES)->sources[index];
-    if (!f.file && look_up_text(r, v[FUNC_FILE], "the file of a function", &f.file, err)) return FP_E_MALFORMED;
+    if (!f.file && look_up_text(r, v[FP_FX_FUNC_FILE], "the file of a function", &f.file, err)) return FP_E_MALFORMED;
     return APPEND(s, FP_FIREFOX_FUNCS, s->funcs, f) ? fp_no_memory(err) : 0;
 }
 
 static int frame_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const int64_t *v, struct fp_err *err) {
     uint32_t id, index, lib;
-    if (r->tables[r->table].has >> FRAME_LOCATION & 1) {
+    if (r->tables[r->table].has >> FP_FX_FRAME_LOCATION & 1) {
         uint32_t text;
-        if (look_up_text(r, v[FRAME_LOCATION], "the location of a frame", &text, err)) return FP_E_MALFORMED;
-        id = fp_firefox_location(r, text, small(v[FRAME_LINE]), small(v[FRAME_COLUMN]));
+        if (look_up_text(r, v[FP_FX_FRAME_LOCATION], "the location of a frame", &text, err)) return FP_E_MALFORMED;
+        id = fp_firefox_location(r, text, small(v[FP_FX_FRAME_LINE]), small(v[FP_FX_FRAME_COLUMN]));
     } else {
         static const struct fp_firefox_func unknown;
-        if (look_up(r, v[FRAME_FUNC], FP_FIREFOX_FUNCS, "the function of a frame", &index, err) ||
-            look_up_lib(r, v[FRAME_LIB], &lib, err))
+        if (look_up(r, v[FP_FX_FRAME_FUNC], FP_FIREFOX_FUNCS, "the function of a frame", &index, err) ||
+            look_up_lib(r, v[FP_FX_FRAME_LIB], &lib, err))
             return FP_E_MALFORMED;
         const struct fp_firefox_func *f = index == FP_NO_ID ? &unknown : &set_of(r, FP_FIREFOX_FUNCS)->funcs[index];
-        id = fp_firefox_frame(r, f, lib ? lib : f->lib, v[FRAME_ADDRESS], small(v[FRAME_LINE]), small(v[FRAME_COLUMN]));
+        id = fp_firefox_frame(r, f, lib ? lib : f->lib, v[FP_FX_FRAME_ADDRESS], small(v[FP_FX_FRAME_LINE]),
+                              small(v[FP_FX_FRAME_COLUMN]));
     }
     return id == FP_NO_ID || APPEND(s, FP_FIREFOX_FRAMES, s->frames, id) ? fp_no_memory(err) : 0;
 }
@@ -156,8 +158,8 @@ static int frame_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const 
  * cycles. */
 static int prefix_of(struct fp_firefox_read *r, uint32_t own, const int64_t *v, uint32_t *prefix, struct fp_err *err) {
     const struct fp_firefox_table *t = &r->tables[r->table];
-    const int is_offset = (int)(t->has >> STACK_OFFSET & 1);
-    const int64_t stated = v[is_offset ? STACK_OFFSET : STACK_PREFIX], none = is_offset ? 0 : -1;
+    const int is_offset = (int)(t->has >> FP_FX_STACK_OFFSET & 1);
+    const int64_t stated = v[is_offset ? FP_FX_STACK_OFFSET : FP_FX_STACK_PREFIX], none = is_offset ? 0 : -1;
     *prefix = 0;
     if (stated == FP_FIREFOX_NONE || stated == none) return 0;
     if (stated > 0 - !is_offset && stated < (int64_t)own + is_offset) {
@@ -176,7 +178,7 @@ static int prefix_of(struct fp_firefox_read *r, uint32_t own, const int64_t *v, 
 static int stack_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const int64_t *v, struct fp_err *err) {
     uint32_t prefix, frame;
     if (prefix_of(r, s->n[FP_FIREFOX_STACKS], v, &prefix, err) ||
-        look_up(r, v[STACK_FRAME], FP_FIREFOX_FRAMES, "the frame of a stack", &frame, err))
+        look_up(r, v[FP_FX_STACK_FRAME], FP_FIREFOX_FRAMES, "the frame of a stack", &frame, err))
         return FP_E_MALFORMED;
     uint32_t node = prefix ? s->stacks[prefix - 1] : 0;
     if (frame != FP_NO_ID) node = fp_model_stack(r->model, node, set_of(r, FP_FIREFOX_FRAMES)->frames[frame]);
@@ -189,8 +191,8 @@ enum { AHEAD = 16, FAR_AHEAD = 64 }; /* rows */
  * has loaded before. */
 static void prefetch_stack(struct fp_firefox_read *r, uint64_t i) {
     const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS), *frames = set_of(r, FP_FIREFOX_FRAMES);
-    const int64_t *prefixes = r->windows[STACK_PREFIX].p, *numbers = r->windows[STACK_FRAME].p;
-    if (!r->windows[STACK_PREFIX].n || !r->windows[STACK_FRAME].n) return;
+    const int64_t *prefixes = r->windows[FP_FX_STACK_PREFIX].p, *numbers = r->windows[FP_FX_STACK_FRAME].p;
+    if (!r->windows[FP_FX_STACK_PREFIX].n || !r->windows[FP_FX_STACK_FRAME].n) return;
     if ((uint64_t)numbers[i] >= frames->n[FP_FIREFOX_FRAMES] || (uint64_t)prefixes[i] >= s->n[FP_FIREFOX_STACKS])
         return;
     const uint32_t row[FP_STACK_WIDTH] = {
@@ -200,8 +202,8 @@ static void prefetch_stack(struct fp_firefox_read *r, uint64_t i) {
 
 static void prefetch_prefix(const struct fp_firefox_read *r, uint64_t i) {
     const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
-    const int64_t *prefixes = r->windows[STACK_PREFIX].p;
-    if (r->windows[STACK_PREFIX].n && (uint64_t)prefixes[i] < s->n[FP_FIREFOX_STACKS])
+    const int64_t *prefixes = r->windows[FP_FX_STACK_PREFIX].p;
+    if (r->windows[FP_FX_STACK_PREFIX].n && (uint64_t)prefixes[i] < s->n[FP_FIREFOX_STACKS])
         __builtin_prefetch(&s->stacks[prefixes[i]]);
 }
 
@@ -355,14 +357,14 @@ static int has_needed(const struct fp_firefox_table *t) {
         [FP_FIREFOX_STRING_TABLE] = {1, 1},
         [FP_FIREFOX_SOURCES] = {1, 1},
         [FP_FIREFOX_RESOURCES] = {~0u, ~0u},
-        [FP_FIREFOX_FUNCS] = {1 << FUNC_NAME, 1 << FUNC_NAME},
-        [FP_FIREFOX_FRAMES] = {1 << FRAME_FUNC | 1 << FRAME_LOCATION, ~0u},
-        [FP_FIREFOX_STACKS] = {1 << STACK_FRAME, 1 << STACK_PREFIX | 1 << STACK_OFFSET},
+        [FP_FIREFOX_FUNCS] = {1 << FP_FX_FUNC_NAME, 1 << FP_FX_FUNC_NAME},
+        [FP_FIREFOX_FRAMES] = {1 << FP_FX_FRAME_FUNC | 1 << FP_FX_FRAME_LOCATION, ~0u},
+        [FP_FIREFOX_STACKS] = {1 << FP_FX_STACK_FRAME, 1 << FP_FX_STACK_PREFIX | 1 << FP_FX_STACK_OFFSET},
         [FP_FIREFOX_SAMPLES] = {1 << FP_FIREFOX_IN_STACK, ~0u},
         [FP_FIREFOX_JS] = {1 << FP_FIREFOX_IN_STACK, ~0u},
         [FP_FIREFOX_NATIVE] = {1 << FP_FIREFOX_IN_STACK, ~0u},
-        [FP_FIREFOX_MARKERS] = {1 << MARKER_NAME, 1 << MARKER_START | 1 << MARKER_TIME},
-        [FP_FIREFOX_COUNTERS] = {1 << COUNTER_COUNT, 1 << COUNTER_TIME | 1 << COUNTER_DELTA}};
+        [FP_FIREFOX_MARKERS] = {1 << FP_FX_MARKER_NAME, 1 << FP_FX_MARKER_START | 1 << FP_FX_MARKER_TIME},
+        [FP_FIREFOX_COUNTERS] = {1 << FP_FX_COUNTER_COUNT, 1 << FP_FX_COUNTER_TIME | 1 << FP_FX_COUNTER_DELTA}};
     return (t->has & needed[t->kind][0]) && (t->has & needed[t->kind][1]);
 }
 

@@ -59,7 +59,7 @@ static int decimals_of(uint32_t kind, uint32_t column) {
 
 /* Whether the numbers of a column are doubles. */
 static int is_real(uint32_t kind, uint32_t column) {
-    return kind == FP_FIREFOX_COUNTERS && column == COUNTER_COUNT;
+    return kind == FP_FIREFOX_COUNTERS && column == FP_FX_COUNTER_COUNT;
 }
 
 /* The token as a fixed-point number with this many decimals; FP_FIREFOX_NONE for null.  0 or FP_E_MALFORMED. */
@@ -103,8 +103,8 @@ static int column_value(struct fp_firefox_read *r, uint64_t at, uint32_t column,
     int64_t v, fine;
     if (entry_of(r, at, column, &v, err)) return FP_E_MALFORMED;
     if (kind == FP_FIREFOX_MARKERS) {
-        r->markers += column == MARKER_NAME;
-        r->intervals += column == MARKER_PHASE && (v == 1 || v == 2);
+        r->markers += column == FP_FX_MARKER_NAME;
+        r->intervals += column == FP_FX_MARKER_PHASE && (v == 1 || v == 2);
     }
     if (!is_kept(r)) return 0;
     if (keep(r, column, v)) return fp_no_memory(err);
@@ -129,8 +129,8 @@ static int column_values(struct fp_firefox_read *r, struct fp_in *in) {
     const size_t n =
         fp_json_numbers(&r->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, v, sizeof v / sizeof *v);
     if (kind == FP_FIREFOX_MARKERS) {
-        r->markers += column == MARKER_NAME ? n : 0;
-        for (size_t i = 0; i < n && column == MARKER_PHASE; i++) r->intervals += v[i] == 1 || v[i] == 2;
+        r->markers += column == FP_FX_MARKER_NAME ? n : 0;
+        for (size_t i = 0; i < n && column == FP_FX_MARKER_PHASE; i++) r->intervals += v[i] == 1 || v[i] == 2;
     }
     if (!is_kept(r)) return 0;
     if (fp_firefox_keep(r, into, v, n)) return FP_E_NOMEM;
@@ -153,7 +153,7 @@ static int end_row(struct fp_firefox_read *r, struct fp_err *err) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     if (t->kind == FP_FIREFOX_MARKERS) {
         r->markers++;
-        r->intervals += r->row[MARKER_PHASE] == 1 || r->row[MARKER_PHASE] == 2;
+        r->intervals += r->row[FP_FX_MARKER_PHASE] == 1 || r->row[FP_FX_MARKER_PHASE] == 2;
     }
     if (!is_kept(r)) return 0;
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++)
@@ -235,29 +235,30 @@ static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, stru
 
 /* The kind of a container, from its key or from the list that contains it. */
 static uint32_t kind_here(struct fp_firefox_read *r, int is_object) {
-    if (!r->depth) return PROCESS;
+    if (!r->depth) return FP_FX_PROCESS;
     switch (top(r)->kind) {
-        case LIBS: return is_object ? LIB : SKIP;
-        case THREADS: /* in a text, a child process */
-            return !is_object ? SKIP : r->text_depth == r->depth ? PROCESS : THREAD;
-        case PROCESSES: return is_object ? PROCESS : SKIP;
-        case COUNTERS: return is_object ? COUNTER : SKIP;
-        case GROUPS: return is_object ? GROUP : SKIP;
-        case DATA: return is_object ? SKIP : ROW;
-        case PROCESS:
-        case META:
-        case THREAD:
-        case SHARED:
-        case COUNTER:
-        case GROUP:
-        case TABLE: {
-            const uint32_t kind = r->key < K_NAME ? r->key : SKIP;
-            if (kind == GROUPS && is_object) return GROUP;
-            const int is_list = kind == LIBS || kind == THREADS || kind == PROCESSES || kind == COUNTERS ||
-                                kind == GROUPS || kind == COLUMN || kind == DATA || kind == STRINGS;
-            return is_list != is_object ? kind : SKIP;
+        case FP_FX_LIBS: return is_object ? FP_FX_LIB : FP_FX_SKIP;
+        case FP_FX_THREADS: /* in a text, a child process */
+            return !is_object ? FP_FX_SKIP : r->text_depth == r->depth ? FP_FX_PROCESS : FP_FX_THREAD;
+        case FP_FX_PROCESSES: return is_object ? FP_FX_PROCESS : FP_FX_SKIP;
+        case FP_FX_COUNTERS: return is_object ? FP_FX_COUNTER : FP_FX_SKIP;
+        case FP_FX_GROUPS: return is_object ? FP_FX_GROUP : FP_FX_SKIP;
+        case FP_FX_DATA: return is_object ? FP_FX_SKIP : FP_FX_ROW;
+        case FP_FX_PROCESS:
+        case FP_FX_META:
+        case FP_FX_THREAD:
+        case FP_FX_SHARED:
+        case FP_FX_COUNTER:
+        case FP_FX_GROUP:
+        case FP_FX_TABLE: {
+            const uint32_t kind = r->key < FP_FX_K_NAME ? r->key : FP_FX_SKIP;
+            if (kind == FP_FX_GROUPS && is_object) return FP_FX_GROUP;
+            const int is_list = kind == FP_FX_LIBS || kind == FP_FX_THREADS || kind == FP_FX_PROCESSES ||
+                                kind == FP_FX_COUNTERS || kind == FP_FX_GROUPS || kind == FP_FX_COLUMN ||
+                                kind == FP_FX_DATA || kind == FP_FX_STRINGS;
+            return is_list != is_object ? kind : FP_FX_SKIP;
         }
-        default: return SKIP;
+        default: return FP_FX_SKIP;
     }
 }
 
@@ -266,15 +267,15 @@ static int skip(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     r->skipped = 1;
     if (!r->depth) return 0;
     switch (top(r)->kind) {
-        case ROW: top(r)->at++; return 0;
-        case COUNTERS: r->counters++; return 0;
-        case THREADS: return fp_firefox_broken(r, at, "a thread is not an object", "{", err);
-        case PROCESSES: return fp_firefox_broken(r, at, "a process is not an object", "{", err);
-        case DATA: return fp_firefox_broken(r, at, "a row of a table is not an array", "[", err);
-        case STRINGS:
+        case FP_FX_ROW: top(r)->at++; return 0;
+        case FP_FX_COUNTERS: r->counters++; return 0;
+        case FP_FX_THREADS: return fp_firefox_broken(r, at, "a thread is not an object", "{", err);
+        case FP_FX_PROCESSES: return fp_firefox_broken(r, at, "a process is not an object", "{", err);
+        case FP_FX_DATA: return fp_firefox_broken(r, at, "a row of a table is not an array", "[", err);
+        case FP_FX_STRINGS:
             if (keep(r, 0, 0)) return fp_no_memory(err);
             return fp_firefox_broken(r, at, "a string is not a text", "\"", err);
-        case COLUMN:
+        case FP_FX_COLUMN:
             if (is_kept(r) && keep(r, top(r)->column, FP_FIREFOX_NONE)) return fp_no_memory(err);
             if (fp_firefox_is_samples(r->tables[r->table].kind) && top(r)->column == FP_FIREFOX_IN_WEIGHT &&
                 keep(r, FP_FIREFOX_IN_WEIGHT_MS, FP_FIREFOX_NONE))
@@ -288,11 +289,11 @@ static int skip(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
 static int begin_column(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
     struct fp_firefox_table *t = &r->tables[r->table];
     int status = 0;
-    if (kind == DATA && !r->has_schema) /* in markers these are payloads */
+    if (kind == FP_FX_DATA && !r->has_schema) /* in markers these are payloads */
         r->early_rows = 1;
-    else if (kind == DATA || (kind == COLUMN && !(t->has >> r->key_at & 1))) {
-        if (kind == COLUMN) t->has |= 1u << r->key_at;
-        if (kind == COLUMN && fp_firefox_is_samples(t->kind) && r->key_at == FP_FIREFOX_IN_WEIGHT)
+    else if (kind == FP_FX_DATA || (kind == FP_FX_COLUMN && !(t->has >> r->key_at & 1))) {
+        if (kind == FP_FX_COLUMN) t->has |= 1u << r->key_at;
+        if (kind == FP_FX_COLUMN && fp_firefox_is_samples(t->kind) && r->key_at == FP_FIREFOX_IN_WEIGHT)
             t->has |= 1u << FP_FIREFOX_IN_WEIGHT_MS;
         return 0;
     } else
@@ -314,21 +315,21 @@ static int begin_schema(struct fp_firefox_read *r, uint64_t at, struct fp_err *e
 
 static int begin(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
     switch (kind) {
-        case PROCESS: return new_process(r) ? fp_no_memory(err) : 0;
-        case THREADS: r->seen_threads = 1; return 0;
-        case THREAD: return new_thread(r, at) ? fp_no_memory(err) : 0;
-        case LIB: return new_lib(r) ? fp_no_memory(err) : 0;
-        case COUNTER: return new_counter(r) ? fp_no_memory(err) : 0;
-        case GROUP: /* the profiler uses the first one */
-            if (top(r)->kind != GROUPS || !top(r)->at++) return 0;
+        case FP_FX_PROCESS: return new_process(r) ? fp_no_memory(err) : 0;
+        case FP_FX_THREADS: r->seen_threads = 1; return 0;
+        case FP_FX_THREAD: return new_thread(r, at) ? fp_no_memory(err) : 0;
+        case FP_FX_LIB: return new_lib(r) ? fp_no_memory(err) : 0;
+        case FP_FX_COUNTER: return new_counter(r) ? fp_no_memory(err) : 0;
+        case FP_FX_GROUP: /* the profiler uses the first one */
+            if (top(r)->kind != FP_FX_GROUPS || !top(r)->at++) return 0;
             r->counters++;
             return 1;
-        case TABLE:
-        case STRINGS: return new_table(r, r->key_at, at, err);
-        case SCHEMA: return begin_schema(r, at, err);
-        case COLUMN:
-        case DATA: return begin_column(r, kind, at, err);
-        case ROW:
+        case FP_FX_TABLE:
+        case FP_FX_STRINGS: return new_table(r, r->key_at, at, err);
+        case FP_FX_SCHEMA: return begin_schema(r, at, err);
+        case FP_FX_COLUMN:
+        case FP_FX_DATA: return begin_column(r, kind, at, err);
+        case FP_FX_ROW:
             for (int c = 0; c < FP_FIREFOX_COLUMNS; c++) r->row[c] = FP_FIREFOX_NONE;
             return 0;
         default: return 0;
@@ -337,13 +338,13 @@ static int begin(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct f
 
 static int open_container(struct fp_firefox_read *r, uint64_t at, int is_object, struct fp_err *err) {
     uint32_t kind = kind_here(r, is_object);
-    struct fp_firefox_level level = {.column = r->key_at, .at = kind == PROCESS ? r->process : 0};
-    if (kind == SKIP) return skip(r, at, err);
+    struct fp_firefox_level level = {.column = r->key_at, .at = kind == FP_FX_PROCESS ? r->process : 0};
+    if (kind == FP_FX_SKIP) return skip(r, at, err);
     if (r->depth == MOST_LEVELS) {
         r->skipped = 1;
         return fp_firefox_broken(r, at, "processes are nested too deep", NULL, err);
     }
-    if (kind == WRAPPED && r->depth > 1) {
+    if (kind == FP_FX_WRAPPED && r->depth > 1) {
         r->skipped = 1;
         return 0;
     }
@@ -353,16 +354,16 @@ static int open_container(struct fp_firefox_read *r, uint64_t at, int is_object,
         r->skipped = 1;
         return 0;
     }
-    level.kind = kind == WRAPPED ? PROCESS : (uint8_t)kind;
+    level.kind = kind == FP_FX_WRAPPED ? FP_FX_PROCESS : (uint8_t)kind;
     r->levels[r->depth++] = level;
     return 0;
 }
 
 static int close_container(struct fp_firefox_read *r, struct fp_err *err) {
     const struct fp_firefox_level *level = top(r);
-    if (level->kind == ROW && end_row(r, err)) return err->code;
-    if (level->kind == PROCESS) r->process = level->at;
-    if (level->kind == THREAD) r->thread = 0;
+    if (level->kind == FP_FX_ROW && end_row(r, err)) return err->code;
+    if (level->kind == FP_FX_PROCESS) r->process = level->at;
+    if (level->kind == FP_FX_THREAD) r->thread = 0;
     r->depth--;
     return 0;
 }
@@ -373,35 +374,36 @@ static int close_container(struct fp_firefox_read *r, struct fp_err *err) {
 static int counter_value(struct fp_firefox_read *r, uint64_t at, uint32_t text, struct fp_err *err) {
     struct fp_firefox_counter *c = &r->of_counters[r->n_of_counters - 1];
     switch (r->key) {
-        case K_NAME: c->name = text; return 0;
-        case K_CATEGORY: c->category = text; return 0;
-        case K_PID: c->pid = text; return 0;
-        case K_MAIN_THREAD: return number_of(r, at, 0, &c->main_thread, err);
+        case FP_FX_K_NAME: c->name = text; return 0;
+        case FP_FX_K_CATEGORY: c->category = text; return 0;
+        case FP_FX_K_PID: c->pid = text; return 0;
+        case FP_FX_K_MAIN_THREAD: return number_of(r, at, 0, &c->main_thread, err);
         default: return 0;
     }
 }
 
 static int meta_value(struct fp_firefox_read *r, uint64_t at, uint32_t text, struct fp_err *err) {
     struct fp_firefox_process *p = &r->processes[r->process];
-    const int is_time = r->key == K_INTERVAL || r->key == K_START_TIME;
+    const int is_time = r->key == FP_FX_K_INTERVAL || r->key == FP_FX_K_START_TIME;
     int64_t number = FP_FIREFOX_NONE;
-    if (r->key == K_PRODUCT) p->product = text;
-    if (r->key == K_CPU_UNIT) p->cpu_unit = text;
+    if (r->key == FP_FX_K_PRODUCT) p->product = text;
+    if (r->key == FP_FX_K_CPU_UNIT) p->cpu_unit = text;
     if (r->json.token != FP_JSON_NUMBER) return 0;
-    if ((is_time || r->key == K_VERSION || r->key == K_PREPROCESSED) && number_of(r, at, is_time ? 6 : 0, &number, err))
+    if ((is_time || r->key == FP_FX_K_VERSION || r->key == FP_FX_K_PREPROCESSED) &&
+        number_of(r, at, is_time ? 6 : 0, &number, err))
         return FP_E_MALFORMED;
     const int32_t small = number >= 0 && number < INT32_MAX ? (int32_t)number : -1;
-    if (r->key == K_INTERVAL) p->interval_ns = number;
-    if (r->key == K_START_TIME) p->start_ns = number;
-    if (r->key == K_VERSION) p->version = small;
-    if (r->key == K_PREPROCESSED) p->preprocessed = small;
+    if (r->key == FP_FX_K_INTERVAL) p->interval_ns = number;
+    if (r->key == FP_FX_K_START_TIME) p->start_ns = number;
+    if (r->key == FP_FX_K_VERSION) p->version = small;
+    if (r->key == FP_FX_K_PREPROCESSED) p->preprocessed = small;
     return 0;
 }
 
 static int table_value(struct fp_firefox_read *r, uint64_t at, uint32_t text, struct fp_err *err) {
     struct fp_firefox_table *t = &r->tables[r->table];
-    if (r->key == K_WEIGHT_TYPE) t->weight_type = text;
-    if (r->key != K_LENGTH || r->json.token != FP_JSON_NUMBER) return 0;
+    if (r->key == FP_FX_K_WEIGHT_TYPE) t->weight_type = text;
+    if (r->key != FP_FX_K_LENGTH || r->json.token != FP_JSON_NUMBER) return 0;
     int64_t n;
     if (number_of(r, at, 0, &n, err)) return FP_E_MALFORMED;
     t->length = n < 0 ? -1 : n;
@@ -411,7 +413,7 @@ static int table_value(struct fp_firefox_read *r, uint64_t at, uint32_t text, st
 /* A value of a schema: the position of a column in rows. */
 static int schema_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     int64_t v;
-    if (r->key != COLUMN) return 0;
+    if (r->key != FP_FX_COLUMN) return 0;
     if (number_of(r, at, 0, &v, err)) return FP_E_MALFORMED;
     struct fp_firefox_table *t = &r->tables[r->table];
     if (v < 0 || v >= (int64_t)sizeof t->schema)
@@ -426,7 +428,7 @@ static uint32_t text_of(struct fp_firefox_read *r) {
     const struct fp_json *j = &r->json;
     size_t n = j->text_n;
     const uint8_t *p = j->text;
-    if (r->key < K_NAME || (j->token != FP_JSON_STRING && j->token != FP_JSON_NUMBER)) return 0;
+    if (r->key < FP_FX_K_NAME || (j->token != FP_JSON_STRING && j->token != FP_JSON_NUMBER)) return 0;
     if (j->token == FP_JSON_STRING) p = fp_json_plain(j, &r->scratch, &n);
     return p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
 }
@@ -449,7 +451,7 @@ static int scan_json(struct fp_firefox_read *r, const uint8_t *p, size_t n, uint
     for (;;) {
         if (r->skipped)
             fp_json_skip(&r->json, &in);
-        else if (top(r)->kind == COLUMN && column_values(r, &in))
+        else if (top(r)->kind == FP_FX_COLUMN && column_values(r, &in))
             return fp_no_memory(err);
         int status = fp_json_next(&r->json, &in, err);
         if (status == FP_E_NOMEM) return status;
@@ -490,13 +492,13 @@ static int scan_text(struct fp_firefox_read *r, uint64_t at, struct fp_err *err)
 static int scalar(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     if (!r->depth) return fp_fail(err, FP_E_MALFORMED, at, "the file is not a JSON object");
     const uint32_t kind = top(r)->kind;
-    if (kind == COLUMN) return column_value(r, at, top(r)->column, err);
-    if (kind == ROW) return row_value(r, at, err);
-    if (kind == STRINGS) return string_value(r, at, err);
-    if (kind == SCHEMA) return schema_value(r, at, err);
-    if (r->json.token == FP_JSON_STRING && (kind == THREADS || (kind == PROCESS && r->key == LIBS)))
+    if (kind == FP_FX_COLUMN) return column_value(r, at, top(r)->column, err);
+    if (kind == FP_FX_ROW) return row_value(r, at, err);
+    if (kind == FP_FX_STRINGS) return string_value(r, at, err);
+    if (kind == FP_FX_SCHEMA) return schema_value(r, at, err);
+    if (r->json.token == FP_JSON_STRING && (kind == FP_FX_THREADS || (kind == FP_FX_PROCESS && r->key == FP_FX_LIBS)))
         return scan_text(r, at, err);
-    if (kind == THREADS || kind == PROCESSES || kind == DATA) {
+    if (kind == FP_FX_THREADS || kind == FP_FX_PROCESSES || kind == FP_FX_DATA) {
         const int status = skip(r, at, err);
         r->skipped = 0;
         return status;
@@ -504,13 +506,13 @@ static int scalar(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     const uint32_t text = text_of(r);
     if (text == FP_NO_ID) return fp_no_memory(err);
     int64_t number = FP_FIREFOX_NONE;
-    if (kind == LIB && r->key >= K_START && r->key <= K_OFFSET && number_of(r, at, 0, &number, err))
+    if (kind == FP_FX_LIB && r->key >= FP_FX_K_START && r->key <= FP_FX_K_OFFSET && number_of(r, at, 0, &number, err))
         return FP_E_MALFORMED;
-    if (kind == LIB) fp_firefox_lib_value(r, text, number);
-    if (kind == THREAD) fp_firefox_thread_value(r, text);
-    if (kind == COUNTER) return counter_value(r, at, text, err);
-    if (kind == META || kind == UNITS) return meta_value(r, at, text, err);
-    return kind == TABLE ? table_value(r, at, text, err) : 0;
+    if (kind == FP_FX_LIB) fp_firefox_lib_value(r, text, number);
+    if (kind == FP_FX_THREAD) fp_firefox_thread_value(r, text);
+    if (kind == FP_FX_COUNTER) return counter_value(r, at, text, err);
+    if (kind == FP_FX_META || kind == FP_FX_UNITS) return meta_value(r, at, text, err);
+    return kind == FP_FX_TABLE ? table_value(r, at, text, err) : 0;
 }
 
 static int token(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
@@ -553,7 +555,7 @@ int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *
         }
         if (r->skipped)
             fp_json_skip(j, in);
-        else if (r->depth && top(r)->kind == COLUMN && column_values(r, in))
+        else if (r->depth && top(r)->kind == FP_FX_COLUMN && column_values(r, in))
             return fp_no_memory(err);
         int status = fp_json_next(j, in, err);
         if (status == FP_MORE) return status;

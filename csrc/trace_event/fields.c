@@ -13,7 +13,7 @@ void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in) {
     e->is_object = r->json.token == FP_JSON_OBJECT;
     e->name.n = e->data.n = e->text.n = e->id.n = e->scope.n = e->series.n = 0;
     r->thread_ids.pid = r->thread_ids.tid = (struct fp_chrome_id){0};
-    r->field = TRACE_OTHER;
+    r->field = FP_TE_OTHER;
     r->in_args = 0;
     r->thread_ids.noted = 0;
 }
@@ -22,25 +22,25 @@ uint32_t fp_trace_field_of(const struct fp_json *j) {
     const uint8_t *p = j->text;
     switch (j->text_n) { /* lengths known to the compiler need no calls */
         case 2:
-            if (!memcmp(p, "ph", 2)) return TRACE_PH;
-            if (!memcmp(p, "ts", 2)) return TRACE_TS;
-            if (!memcmp(p, "id", 2)) return TRACE_ID;
-            return !memcmp(p, "sf", 2) ? TRACE_STACK : TRACE_OTHER;
+            if (!memcmp(p, "ph", 2)) return FP_TE_PH;
+            if (!memcmp(p, "ts", 2)) return FP_TE_TS;
+            if (!memcmp(p, "id", 2)) return FP_TE_ID;
+            return !memcmp(p, "sf", 2) ? FP_TE_STACK : FP_TE_OTHER;
         case 3:
-            if (!memcmp(p, "cat", 3)) return TRACE_CATEGORY;
-            if (!memcmp(p, "dur", 3)) return TRACE_DUR;
-            if (!memcmp(p, "pid", 3)) return TRACE_PID;
-            if (!memcmp(p, "tid", 3)) return TRACE_TID;
-            if (!memcmp(p, "id2", 3)) return TRACE_ID2;
-            return !memcmp(p, "esf", 3) ? TRACE_STACK : TRACE_OTHER;
+            if (!memcmp(p, "cat", 3)) return FP_TE_CATEGORY;
+            if (!memcmp(p, "dur", 3)) return FP_TE_DUR;
+            if (!memcmp(p, "pid", 3)) return FP_TE_PID;
+            if (!memcmp(p, "tid", 3)) return FP_TE_TID;
+            if (!memcmp(p, "id2", 3)) return FP_TE_ID2;
+            return !memcmp(p, "esf", 3) ? FP_TE_STACK : FP_TE_OTHER;
         case 4:
-            if (!memcmp(p, "name", 4)) return TRACE_NAME;
-            return !memcmp(p, "args", 4) ? TRACE_ARGS : TRACE_OTHER;
+            if (!memcmp(p, "name", 4)) return FP_TE_NAME;
+            return !memcmp(p, "args", 4) ? FP_TE_ARGS : FP_TE_OTHER;
         case 5:
-            if (!memcmp(p, "scope", 5)) return TRACE_SCOPE;
-            return !memcmp(p, "stack", 5) ? TRACE_STACK : TRACE_OTHER;
-        case 6: return !memcmp(p, "estack", 6) ? TRACE_STACK : TRACE_OTHER;
-        default: return TRACE_OTHER;
+            if (!memcmp(p, "scope", 5)) return FP_TE_SCOPE;
+            return !memcmp(p, "stack", 5) ? FP_TE_STACK : FP_TE_OTHER;
+        case 6: return !memcmp(p, "estack", 6) ? FP_TE_STACK : FP_TE_OTHER;
+        default: return FP_TE_OTHER;
     }
 }
 
@@ -48,15 +48,15 @@ uint32_t fp_trace_argument_of(const struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     uint64_t n;
     uint8_t digits[24] = {0};
-    if (r->in_args == TRACE_IN_ID2)
-        return fp_json_is(j, "local") ? TRACE_LOCAL : fp_json_is(j, "global") ? TRACE_GLOBAL : TRACE_OTHER;
-    if (fp_json_is(j, "name") || fp_json_is(j, "labels")) return TRACE_ARG_NAME;
-    if (fp_json_is(j, "data")) return TRACE_ARG_DATA;
-    if (fp_json_is(j, "type")) return TRACE_ARG_TYPE;
-    if (j->text_n < 4 || j->text_n > 20 || memcmp(j->text, "arg", 3)) return TRACE_OTHER;
+    if (r->in_args == FP_TE_IN_ID2)
+        return fp_json_is(j, "local") ? FP_TE_LOCAL : fp_json_is(j, "global") ? FP_TE_GLOBAL : FP_TE_OTHER;
+    if (fp_json_is(j, "name") || fp_json_is(j, "labels")) return FP_TE_ARG_NAME;
+    if (fp_json_is(j, "data")) return FP_TE_ARG_DATA;
+    if (fp_json_is(j, "type")) return FP_TE_ARG_TYPE;
+    if (j->text_n < 4 || j->text_n > 20 || memcmp(j->text, "arg", 3)) return FP_TE_OTHER;
     memcpy(digits, j->text + 3, j->text_n - 3);
     const uint8_t *end = fp_decimal(digits, &n);
-    return end && !*end && n == r->event.n_args && n < FP_TRACE_ARGS ? TRACE_ARG_NUMBER : TRACE_OTHER;
+    return end && !*end && n == r->event.n_args && n < FP_TRACE_ARGS ? FP_TE_ARG_NUMBER : FP_TE_OTHER;
 }
 
 static int copy_text(struct fp_trace_read *r, struct fp_buf *to) {
@@ -103,22 +103,22 @@ static int take_argument(struct fp_trace_read *r) {
     const int is_text = j->token == FP_JSON_STRING;
     int is_hex, status;
     switch (r->arg_field) {
-        case TRACE_ARG_NAME:
+        case FP_TE_ARG_NAME:
             if (!is_text) break;
             e->other_args |= e->ph != 'M';
             return copy_text(r, &e->text);
-        case TRACE_ARG_DATA:
+        case FP_TE_ARG_DATA:
             if (!is_text) break;
             status = copy_data(r, &is_hex);
             e->has_data = (uint8_t)is_hex;
             e->other_args |= (uint8_t)!is_hex;
             return status;
-        case TRACE_ARG_TYPE:
+        case FP_TE_ARG_TYPE:
             if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type, NULL)) break;
             e->has_type = e->type >= 0 && e->type < FP_COUNTER_TYPE;
             e->other_args |= (uint8_t)!e->has_type;
             return 0;
-        case TRACE_ARG_NUMBER:
+        case FP_TE_ARG_NUMBER:
             if (j->token != FP_JSON_NUMBER) break;
             e->args[e->n_args] = 0;
             for (size_t i = 0; i < j->text_n; i++) {
@@ -132,11 +132,11 @@ static int take_argument(struct fp_trace_read *r) {
             }
             e->n_args++;
             return 0;
-        case TRACE_LOCAL:
-        case TRACE_GLOBAL: e->is_global = r->arg_field == TRACE_GLOBAL; return take_id(r);
+        case FP_TE_LOCAL:
+        case FP_TE_GLOBAL: e->is_global = r->arg_field == FP_TE_GLOBAL; return take_id(r);
         default: break;
     }
-    e->other_args |= r->in_args == TRACE_IN_ARGS;
+    e->other_args |= r->in_args == FP_TE_IN_ARGS;
     return 0;
 }
 
@@ -163,21 +163,21 @@ int fp_trace_take_value(struct fp_trace_read *r) {
     uint8_t has_dur;
     if (r->in_args) return take_argument(r);
     switch (r->field) {
-        case TRACE_PH:
+        case FP_TE_PH:
             if (!is_text || j->text_n != 1) return FP_E_MALFORMED;
             e->ph = j->text[0];
             return 0;
-        case TRACE_NAME:
+        case FP_TE_NAME:
             if (j->token == FP_JSON_WORD) return 0;
             e->has_name = j->text_n > 0;
             return copy_text(r, &e->name);
-        case TRACE_CATEGORY: return is_text ? take_category(r) : 0;
-        case TRACE_TS: return time_of(j, &e->ts, &e->has_ts);
-        case TRACE_DUR: return time_of(j, &e->dur, &has_dur);
-        case TRACE_PID: return fp_chrome_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
-        case TRACE_TID: return fp_chrome_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
-        case TRACE_ID: return take_id(r);
-        case TRACE_SCOPE: return is_text ? copy_text(r, &e->scope) : 0;
+        case FP_TE_CATEGORY: return is_text ? take_category(r) : 0;
+        case FP_TE_TS: return time_of(j, &e->ts, &e->has_ts);
+        case FP_TE_DUR: return time_of(j, &e->dur, &has_dur);
+        case FP_TE_PID: return fp_chrome_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
+        case FP_TE_TID: return fp_chrome_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
+        case FP_TE_ID: return take_id(r);
+        case FP_TE_SCOPE: return is_text ? copy_text(r, &e->scope) : 0;
         default: return 0;
     }
 }

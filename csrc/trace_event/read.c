@@ -258,13 +258,13 @@ static int take_base(struct fp_trace_read *r) {
 static int key_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_KEY) {
-        r->field = fp_json_is(j, "traceEvents")           ? TRACE_ARGS
-                   : fp_json_is(j, "baseTimeNanoseconds") ? TRACE_BASE
+        r->field = fp_json_is(j, "traceEvents")           ? FP_TE_ARGS
+                   : fp_json_is(j, "baseTimeNanoseconds") ? FP_TE_BASE
                    : fp_json_is(j, "metadata") || fp_json_is(j, "otherData") || fp_json_is(j, "distributedInfo")
-                       ? TRACE_META
-                       : TRACE_OTHER;
+                       ? FP_TE_META
+                       : FP_TE_OTHER;
         r->samples += (uint64_t)fp_json_is(j, "samples");
-    } else if (r->field == TRACE_BASE && j->token == FP_JSON_NUMBER && take_base(r)) {
+    } else if (r->field == FP_TE_BASE && j->token == FP_JSON_NUMBER && take_base(r)) {
         r->event.at = in->base + in->pos;
         const int status = broken(r, "a further document states its base time after its events",
                                   "\"baseTimeNanoseconds\" before \"traceEvents\"", err);
@@ -277,7 +277,7 @@ static int key_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
 /* A token outside of events. */
 static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
-    const int begins_events = j->token == FP_JSON_ARRAY && (!j->depth || (j->depth == 1 && r->field == TRACE_ARGS));
+    const int begins_events = j->token == FP_JSON_ARRAY && (!j->depth || (j->depth == 1 && r->field == FP_TE_ARGS));
     if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY && j->token != FP_JSON_OBJECT_END)
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
                             "an object or an array of events");
@@ -285,7 +285,7 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
         const int status = key_token(r, in, err);
         if (status) return status;
     }
-    if (j->depth == 2 && r->field == TRACE_META && note(r)) return fp_no_memory(err);
+    if (j->depth == 2 && r->field == FP_TE_META && note(r)) return fp_no_memory(err);
     if (begins_events) {
         r->in_events = r->seen_events = 1;
         r->events_depth = j->depth + 1;
@@ -301,8 +301,8 @@ static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct f
     if (!status) return FP_DONE;
     if (!r->lenient)
         return fp_fail_text(err, status, in->base + in->pos, 0,
-                            r->field == TRACE_PH ? "the phase of an event" : "a number in an event", r->json.text,
-                            r->json.text_n, r->field == TRACE_PH ? "one letter" : "a 64-bit number");
+                            r->field == FP_TE_PH ? "the phase of an event" : "a number in an event", r->json.text,
+                            r->json.text_n, r->field == FP_TE_PH ? "one letter" : "a 64-bit number");
     r->event.is_bad = 1;
     return FP_DONE;
 }
@@ -314,11 +314,11 @@ static int field_token(struct fp_trace_read *r, const struct fp_in *in, struct f
     if (j->token == FP_JSON_KEY) {
         r->field = fp_trace_field_of(j);
         r->event.keys = 1;
-        r->event.has_stack |= r->field == TRACE_STACK;
+        r->event.has_stack |= r->field == FP_TE_STACK;
     } else if (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY) {
         r->in_args = j->token != FP_JSON_OBJECT ? 0
-                     : r->field == TRACE_ARGS   ? TRACE_IN_ARGS
-                     : r->field == TRACE_ID2    ? TRACE_IN_ID2
+                     : r->field == FP_TE_ARGS   ? FP_TE_IN_ARGS
+                     : r->field == FP_TE_ID2    ? FP_TE_IN_ID2
                                                 : 0;
     } else if (j->token >= FP_JSON_STRING) {
         return value_token(r, in, err);
@@ -335,11 +335,11 @@ static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
         r->arg_field = fp_trace_argument_of(r);
         if (fp_trace_take_series(r)) return fp_no_memory(err);
     } else if (r->in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
-        if (r->in_args == TRACE_IN_ARGS) r->event.other_args = r->event.nested_args = 1;
+        if (r->in_args == FP_TE_IN_ARGS) r->event.other_args = r->event.nested_args = 1;
         const uint8_t *end = fp_json_value(&r->json, in->p + in->pos, in->p + in->n);
         if (end) fp_json_whole(&r->json, (size_t)(end - in->p));
     } else if (r->in_args && j->token >= FP_JSON_STRING) {
-        if (r->in_args == TRACE_IN_ARGS && fp_trace_take_series(r)) return fp_no_memory(err);
+        if (r->in_args == FP_TE_IN_ARGS && fp_trace_take_series(r)) return fp_no_memory(err);
         return value_token(r, in, err);
     }
     return FP_DONE;
@@ -384,7 +384,7 @@ static int continues(struct fp_trace_read *r, struct fp_in *in) {
     }
     if (r->lines || (c != '{' && c != '[')) return 0;
     fp_json_again(j);
-    r->field = TRACE_OTHER;
+    r->field = FP_TE_OTHER;
     r->more = -r->base;
     r->in_events = r->event.is_object = 0;
     /* each number gets a part of the model: `{}{}{}...` would fill the memory */
@@ -444,7 +444,7 @@ int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *ou
         if (status < 0) return end_early(r, status, in, err);
         if (j->token == FP_JSON_END && continues(r, in)) continue;
         if (j->token == FP_JSON_END) return end_text(r, err);
-        if (j->escaped && (j->token == FP_JSON_KEY || r->field == TRACE_PH) && fp_json_unescape(j, &r->scratch))
+        if (j->escaped && (j->token == FP_JSON_KEY || r->field == FP_TE_PH) && fp_json_unescape(j, &r->scratch))
             return fp_no_memory(err);
         status = r->in_events ? event_token(r, in, err) : outer_token(r, in, err);
         if (status) return status;

@@ -70,30 +70,30 @@ int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_
 int fp_trace_close(struct fp_trace_read *r);
 
 enum fp_trace_field {
-    TRACE_OTHER = 0,
-    TRACE_PH,
-    TRACE_NAME,
-    TRACE_CATEGORY,
-    TRACE_TS,
-    TRACE_DUR,
-    TRACE_PID,
-    TRACE_TID,
-    TRACE_ID,
-    TRACE_ID2,
-    TRACE_SCOPE,
-    TRACE_STACK,
-    TRACE_ARGS, /* of the whole text: its events */
-    TRACE_ARG_NAME,
-    TRACE_ARG_DATA,
-    TRACE_ARG_TYPE,
-    TRACE_ARG_NUMBER,
-    TRACE_LOCAL, /* of id2 */
-    TRACE_GLOBAL,
-    TRACE_META, /* of the whole text */
-    TRACE_BASE
+    FP_TE_OTHER = 0,
+    FP_TE_PH,
+    FP_TE_NAME,
+    FP_TE_CATEGORY,
+    FP_TE_TS,
+    FP_TE_DUR,
+    FP_TE_PID,
+    FP_TE_TID,
+    FP_TE_ID,
+    FP_TE_ID2,
+    FP_TE_SCOPE,
+    FP_TE_STACK,
+    FP_TE_ARGS, /* of the whole text: its events */
+    FP_TE_ARG_NAME,
+    FP_TE_ARG_DATA,
+    FP_TE_ARG_TYPE,
+    FP_TE_ARG_NUMBER,
+    FP_TE_LOCAL, /* of id2 */
+    FP_TE_GLOBAL,
+    FP_TE_META, /* of the whole text */
+    FP_TE_BASE
 };
 /* What the reader is in, within an event. */
-enum { TRACE_IN_ARGS = 1, TRACE_IN_ID2 = 2 };
+enum { FP_TE_IN_ARGS = 1, FP_TE_IN_ID2 = 2 };
 
 /* Records the document of a thread.  0 or FP_E_NOMEM. */
 static inline int fp_trace_in_document(struct fp_trace_read *r, uint32_t thread, uint32_t document) {
@@ -134,9 +134,9 @@ static inline uint32_t fp_trace_name_of(const struct fp_trace_read *r, uint32_t 
 
 /* How many of the innermost calls an end of `name` ends; 0: `name` is not open.  Very deep calls are not searched. */
 static inline uint32_t fp_trace_ended_by(const struct fp_trace_read *r, const struct fp_trace_stack *s, uint32_t name) {
-    enum { MAX_SEARCHED = 4096 };
+    enum { FP_TE_MAX_SEARCHED = 4096 };
     if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;
-    for (uint32_t k = 1; k <= s->n && k <= MAX_SEARCHED; k++)
+    for (uint32_t k = 1; k <= s->n && k <= FP_TE_MAX_SEARCHED; k++)
         if (fp_trace_name_of(r, s->calls[s->n - k].function) == name) return k;
     return 0;
 }

@@ -89,7 +89,7 @@ static int put_argument(struct fp_xray *x, const uint8_t *p, uint64_t offset, st
 static int put_event(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, uint64_t offset, struct fp_batch *out,
                      struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
-    const int swap = x->swap, typed = p[0] == TYPED_EVENT, own_cpu = !typed && x->version == 4;
+    const int swap = x->swap, typed = p[0] == FP_XRAY_TYPED_EVENT, own_cpu = !typed && x->version == 4;
     const uint32_t row = out->n;
     if (typed || x->version >= 5) {
         f->now += (uint64_t)(int64_t)(int32_t)fp_u32s(p + 5, swap);
@@ -100,7 +100,8 @@ static int put_event(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, uint6
     }
     out->op[row] = typed ? FP_OP_TYPED : FP_OP_CUSTOM;
     out->function[row] = typed ? fp_u16s(p + 9, swap) : 0;
-    int status = fp_batch_payload(out, p + METADATA_NBYTES, (size_t)(nbytes - METADATA_NBYTES), &out->aux[row]);
+    int status =
+        fp_batch_payload(out, p + FP_XRAY_METADATA_NBYTES, (size_t)(nbytes - FP_XRAY_METADATA_NBYTES), &out->aux[row]);
     if (status) return fp_fail(err, status, offset, "an event's payload");
     if (own_cpu) end_run(f, out);
     out->n++;
@@ -120,7 +121,7 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
     const uint8_t kind = p[0];
     int status = 0;
     switch (kind) {
-        case NEW_BUFFER:
+        case FP_XRAY_NEW_BUFFER:
             end_run(f, out);
             f->tid = fp_u32s(p + 1, x->swap);
             f->pid = 0;
@@ -130,17 +131,17 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
             f->state = PREAMBLE;
             x->stats.buffers++;
             break;
-        case WALL_TIME:
+        case FP_XRAY_WALL_TIME:
             if (f->state != PREAMBLE)
                 return fp_fail(err, FP_E_MALFORMED, offset, "a wall-time record is outside a preamble");
             f->wall_us = fp_xray_wall_us(p, x->swap);
             break;
-        case PID:
+        case FP_XRAY_PID:
             if (f->state != PREAMBLE) return fp_fail(err, FP_E_MALFORMED, offset, "a pid record is outside a preamble");
             f->pid = fp_u32s(p + 1, x->swap);
             break;
-        case NEW_CPU: status = new_cpu(x, p, offset, out, err); break;
-        case END_OF_BUFFER:
+        case FP_XRAY_NEW_CPU: status = new_cpu(x, p, offset, out, err); break;
+        case FP_XRAY_END_OF_BUFFER:
             if (x->version != 1)
                 return fp_fail_got(err, FP_E_MALFORMED, offset, "FDR version of an end-of-buffer record",
                                    FP_GOT_UNSIGNED, x->version, "1", 0);
@@ -150,14 +151,14 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
         default: /* the caller has checked the kind */
             if (f->state != BODY)
                 return fp_fail(err, FP_E_MALFORMED, offset, "an event comes before the buffer's first CPU record");
-            if (kind == TSC_WRAP)
+            if (kind == FP_XRAY_TSC_WRAP)
                 f->now = fp_u64s(p + 1, x->swap);
-            else if (kind == CALL_ARGUMENT)
+            else if (kind == FP_XRAY_CALL_ARGUMENT)
                 status = put_argument(x, p, offset, out, err);
             else
                 status = put_event(x, p, nbytes, offset, out, err);
     }
-    f->may_have_argument = kind == CALL_ARGUMENT;
+    f->may_have_argument = kind == FP_XRAY_CALL_ARGUMENT;
     return status;
 }
 
@@ -168,9 +169,9 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
 static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, const int swap) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *const start = in->p + in->pos, *p = start;
-    const uint64_t have = in->n - in->pos, there = (f->left < have ? f->left : have) / FUNCTION_NBYTES;
+    const uint64_t have = in->n - in->pos, there = (f->left < have ? f->left : have) / FP_XRAY_FUNCTION_NBYTES;
     const uint64_t room = out->cap - out->n;
-    const uint8_t *const stop = p + FUNCTION_NBYTES * (room < there ? room : there);
+    const uint8_t *const stop = p + FP_XRAY_FUNCTION_NBYTES * (room < there ? room : there);
     const uint32_t *const dense = x->names->dense;
     const uint32_t n_dense = x->names->n_dense;
     uint64_t *const time = out->time;
@@ -198,7 +199,7 @@ static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_
         function[n] = named - 1;
         op[n] = (uint8_t)(w >> 1 & 7);
         n++;
-        p += FUNCTION_NBYTES;
+        p += FP_XRAY_FUNCTION_NBYTES;
     }
     if (p != start) f->may_have_argument = 1;
     if (f->left != UNKNOWN_END) f->left -= (uint64_t)(p - start);
@@ -221,28 +222,28 @@ static int begin_buffer(struct fp_xray *x, struct fp_in *in, struct fp_err *err)
         f->state = OPENING;
         return 0;
     }
-    if ((x->version == 2 || x->lenient) && p[0] == NEW_BUFFER) {
+    if ((x->version == 2 || x->lenient) && p[0] == FP_XRAY_NEW_BUFFER) {
         f->left = UNKNOWN_END; /* no extents were written, or they are damaged */
         f->state = OPENING;
         return 0;
     }
-    if (p[0] != BUFFER_EXTENTS)
+    if (p[0] != FP_XRAY_BUFFER_EXTENTS)
         return fp_fail_got(err, FP_E_MALFORMED, offset, "first byte of a buffer", FP_GOT_HEX, p[0],
                            "0xf, a buffer extents record", 0);
-    if (in->n - in->pos < METADATA_NBYTES) {
+    if (in->n - in->pos < FP_XRAY_METADATA_NBYTES) {
         if (!in->eof) return FP_MORE;
         return fp_fail_got(err, FP_E_TRUNCATED, offset, "length of the last record", FP_GOT_UNSIGNED, in->n - in->pos,
-                           "% bytes", METADATA_NBYTES);
+                           "% bytes", FP_XRAY_METADATA_NBYTES);
     }
     f->left = fp_u64s(p + 1, x->swap);
     f->state = f->left ? OPENING : BETWEEN;
-    in->pos += METADATA_NBYTES;
+    in->pos += FP_XRAY_METADATA_NBYTES;
     return 0;
 }
 
 /* A version 1 buffer that was never used is fresh memory from its first byte on. */
 static int is_unused(const uint8_t *p, size_t n) {
-    static const uint8_t fresh[METADATA_NBYTES];
+    static const uint8_t fresh[FP_XRAY_METADATA_NBYTES];
     return !memcmp(p, fresh, n < sizeof fresh ? n : sizeof fresh);
 }
 
@@ -250,8 +251,8 @@ static int is_unused(const uint8_t *p, size_t n) {
  * typed event from the extents, so that much may be missing: then the buffer ends here.  Otherwise it is an error. */
 static int past_the_buffer(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, uint64_t offset, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
-    const uint64_t typed = f->typed + (p[0] == TYPED_EVENT);
-    if (typed && nbytes - f->left <= METADATA_NBYTES * typed) {
+    const uint64_t typed = f->typed + (p[0] == FP_XRAY_TYPED_EVENT);
+    if (typed && nbytes - f->left <= FP_XRAY_METADATA_NBYTES * typed) {
         x->stats.short_buffers++;
         f->skip = f->left;
         end_buffer(f);
@@ -272,13 +273,14 @@ static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, stru
         return fp_fail_got(err, FP_E_MALFORMED, offset, "function record kind", FP_GOT_UNSIGNED,
                            fp_u32s(p, x->swap) >> 1 & 7, "0..3", 0);
     }
-    if (f->left == UNKNOWN_END && (p[0] == BUFFER_EXTENTS || (p[0] == NEW_BUFFER && f->state == BODY))) {
+    if (f->left == UNKNOWN_END &&
+        (p[0] == FP_XRAY_BUFFER_EXTENTS || (p[0] == FP_XRAY_NEW_BUFFER && f->state == BODY))) {
         end_buffer(f); /* the next one begins here */
         return 0;
     }
-    if (p[0] == BUFFER_EXTENTS)
+    if (p[0] == FP_XRAY_BUFFER_EXTENTS)
         return fp_fail(err, FP_E_MALFORMED, offset, "a buffer extents record is inside a buffer");
-    if ((p[0] == CUSTOM_EVENT || p[0] == TYPED_EVENT) && (int32_t)fp_u32s(p + 1, x->swap) < 0)
+    if ((p[0] == FP_XRAY_CUSTOM_EVENT || p[0] == FP_XRAY_TYPED_EVENT) && (int32_t)fp_u32s(p + 1, x->swap) < 0)
         return fp_fail_got(err, FP_E_MALFORMED, offset, "event size", FP_GOT_SIGNED,
                            (uint64_t)(int64_t)(int32_t)fp_u32s(p + 1, x->swap), "0 or more", 0);
     int status = take_metadata(x, p, nbytes, offset, out, err);
@@ -296,9 +298,9 @@ static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out
     const size_t have = in->n - in->pos;
     /* Bytes after the buffer's end must not be read as a length. */
     const uint64_t nbytes = fp_xray_record_nbytes(p, f->left > have ? have : (size_t)f->left, x->swap);
-    if (f->state == OPENING && p[0] != NEW_BUFFER) {
+    if (f->state == OPENING && p[0] != FP_XRAY_NEW_BUFFER) {
         if (x->version == 1 && f->left != UNKNOWN_END && p[0] == 0) {
-            if (have < METADATA_NBYTES && !in->eof) return FP_MORE;
+            if (have < FP_XRAY_METADATA_NBYTES && !in->eof) return FP_MORE;
             if (is_unused(p, have)) {
                 f->skip = f->left;
                 end_buffer(f);
@@ -308,14 +310,14 @@ static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out
         return fp_fail_got(err, FP_E_MALFORMED, offset, "first record of a buffer", FP_GOT_HEX, p[0],
                            "0x1, a new-buffer record", 0);
     }
-    if ((p[0] & 1) && p[0] > LAST_METADATA)
+    if ((p[0] & 1) && p[0] > FP_XRAY_LAST_METADATA)
         return fp_fail_got(err, FP_E_MALFORMED, offset, "metadata kind", FP_GOT_UNSIGNED, p[0] >> 1, "0..9", 0);
     if (nbytes ? nbytes > f->left : f->left <= have)
-        return past_the_buffer(x, p, nbytes ? nbytes : METADATA_NBYTES, offset, err);
+        return past_the_buffer(x, p, nbytes ? nbytes : FP_XRAY_METADATA_NBYTES, offset, err);
     if (!nbytes || nbytes > have) {
         if (!in->eof) return FP_MORE;
         return fp_fail_got(err, FP_E_TRUNCATED, offset, "length of the last record", FP_GOT_UNSIGNED, have, "% bytes",
-                           nbytes ? nbytes : METADATA_NBYTES);
+                           nbytes ? nbytes : FP_XRAY_METADATA_NBYTES);
     }
     return take_whole(x, in, nbytes, out, err);
 }

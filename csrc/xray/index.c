@@ -18,7 +18,7 @@
 
 /* HEAD_NBYTES: bytes that identify a buffer's beginning, its extents and looks_like_preamble.
  * PREAMBLE_NBYTES: more than the metadata records at the head of a buffer. */
-enum { HEAD_NBYTES = METADATA_NBYTES + 33, PREAMBLE_NBYTES = 128 };
+enum { HEAD_NBYTES = FP_XRAY_METADATA_NBYTES + 33, PREAMBLE_NBYTES = 128 };
 
 struct buffer {
     uint64_t offset;  /* of its extents record or, without one, of its first record */
@@ -69,12 +69,12 @@ static int add_buffer(struct fp_xray_index *index, const struct buffer *b, struc
 
 /* Reads thread and times from the metadata records at the head of a buffer. */
 static void read_preamble(const struct fp_xray *x, const uint8_t *p, size_t n, struct buffer *b) {
-    for (; n >= METADATA_NBYTES; p += METADATA_NBYTES, n -= METADATA_NBYTES) {
+    for (; n >= FP_XRAY_METADATA_NBYTES; p += FP_XRAY_METADATA_NBYTES, n -= FP_XRAY_METADATA_NBYTES) {
         switch (p[0]) {
-            case NEW_BUFFER: b->tid = fp_u32s(p + 1, x->swap); break;
-            case WALL_TIME: b->wall_us = fp_xray_wall_us(p, x->swap); break;
-            case PID: b->pid = fp_u32s(p + 1, x->swap); break;
-            case NEW_CPU: b->tsc = fp_u64s(p + 3, x->swap); return;
+            case FP_XRAY_NEW_BUFFER: b->tid = fp_u32s(p + 1, x->swap); break;
+            case FP_XRAY_WALL_TIME: b->wall_us = fp_xray_wall_us(p, x->swap); break;
+            case FP_XRAY_PID: b->pid = fp_u32s(p + 1, x->swap); break;
+            case FP_XRAY_NEW_CPU: b->tsc = fp_u64s(p + 3, x->swap); return;
             default: return;
         }
     }
@@ -100,7 +100,7 @@ static int index_end(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
     while (at < size) {
         const uint8_t *p = in->p + (at - in->base);
         const size_t have = (size_t)(window_end - at);
-        if (at != b->offset && have && (p[0] == BUFFER_EXTENTS || p[0] == NEW_BUFFER)) break;
+        if (at != b->offset && have && (p[0] == FP_XRAY_BUFFER_EXTENTS || p[0] == FP_XRAY_NEW_BUFFER)) break;
         const uint64_t nbytes = fp_xray_record_nbytes(p, have, x->swap);
         if (!nbytes && window_end < size) {
             *next = at;
@@ -127,7 +127,8 @@ static int index_end(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
 
 /* Whether 33 bytes look like the first records of a buffer, after its extents record. */
 static int looks_like_preamble(const uint8_t *p) {
-    return p[0] == NEW_BUFFER && p[16] == WALL_TIME && (p[32] == PID || p[32] == NEW_CPU);
+    return p[0] == FP_XRAY_NEW_BUFFER && p[16] == FP_XRAY_WALL_TIME &&
+           (p[32] == FP_XRAY_PID || p[32] == FP_XRAY_NEW_CPU);
 }
 
 /* The first place in p[from..n) that looks like an extents record and a preamble, or, where `bare`, like a preamble
@@ -137,12 +138,12 @@ static size_t find_buffer(const struct fp_xray *x, const uint8_t *p, size_t n, s
     size_t at = from;
     for (; at + HEAD_NBYTES <= n; at++) {
         if (!bare) {
-            const uint8_t *hit = memchr(p + at, BUFFER_EXTENTS, n - HEAD_NBYTES + 1 - at);
+            const uint8_t *hit = memchr(p + at, FP_XRAY_BUFFER_EXTENTS, n - HEAD_NBYTES + 1 - at);
             if (!hit) return n - HEAD_NBYTES + 1;
             at = (size_t)(hit - p);
         }
         if (bare && looks_like_preamble(p + at)) break;
-        if (p[at] == BUFFER_EXTENTS && looks_like_preamble(p + at + METADATA_NBYTES) &&
+        if (p[at] == FP_XRAY_BUFFER_EXTENTS && looks_like_preamble(p + at + FP_XRAY_METADATA_NBYTES) &&
             fp_u64s(p + at + 1, x->swap) <= UINT32_MAX)
             break;
     }
@@ -172,12 +173,12 @@ static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
     *next = in->base + found;
     if (found + HEAD_NBYTES > in->n && in->base + in->n == size) *next = size;
     x->stats.lost_bytes += *next - at;
-    if (found + HEAD_NBYTES > in->n || x->version == 2 || in->p[found] != NEW_BUFFER) return 0;
+    if (found + HEAD_NBYTES > in->n || x->version == 2 || in->p[found] != FP_XRAY_NEW_BUFFER) return 0;
     struct buffer b = {.offset = *next, .nbytes = size - *next};
     read_preamble(x, in->p + found, in->n - found, &b);
     x->stats.bad_buffers++;
     x->index->wanted = NEXT;
-    *next += METADATA_NBYTES;
+    *next += FP_XRAY_METADATA_NBYTES;
     return add_buffer(x->index, &b, err);
 }
 
@@ -187,7 +188,7 @@ static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
 static int no_extents(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const uint64_t at = in->base + in->pos;
-    if (x->version == 2 && p[0] == NEW_BUFFER) {
+    if (x->version == 2 && p[0] == FP_XRAY_NEW_BUFFER) {
         struct buffer b = {.offset = at};
         read_preamble(x, p, in->n - in->pos, &b);
         x->index->wanted = END;
@@ -208,38 +209,38 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
     const uint8_t *p = in->p + in->pos;
     const size_t have = in->n - in->pos;
     const uint64_t at = in->base + in->pos, left = size - at;
-    if (p[0] != BUFFER_EXTENTS) return no_extents(x, in, size, next, err);
-    if (left < METADATA_NBYTES) {
+    if (p[0] != FP_XRAY_BUFFER_EXTENTS) return no_extents(x, in, size, next, err);
+    if (left < FP_XRAY_METADATA_NBYTES) {
         if (!x->lenient)
             return fp_fail_got(err, FP_E_TRUNCATED, at, "length of the last record", FP_GOT_UNSIGNED, left, "% bytes",
-                               METADATA_NBYTES);
+                               FP_XRAY_METADATA_NBYTES);
         x->stats.lost_bytes += left;
         *next = size;
         return 0;
     }
-    if (have < METADATA_NBYTES) {
+    if (have < FP_XRAY_METADATA_NBYTES) {
         *next = at;
         return 0;
     }
     uint64_t extents = fp_u64s(p + 1, x->swap);
-    if (extents > left - METADATA_NBYTES) {
+    if (extents > left - FP_XRAY_METADATA_NBYTES) {
         if (!x->lenient)
             return fp_fail_got(err, FP_E_TRUNCATED, at, "buffer extent", FP_GOT_UNSIGNED, extents,
-                               "at most % bytes, the rest of the file", left - METADATA_NBYTES);
-        extents = left - METADATA_NBYTES;
+                               "at most % bytes, the rest of the file", left - FP_XRAY_METADATA_NBYTES);
+        extents = left - FP_XRAY_METADATA_NBYTES;
         if (!extents) { /* no range contains this buffer, so count its loss here */
             x->stats.bad_buffers++;
-            x->stats.lost_bytes += METADATA_NBYTES;
+            x->stats.lost_bytes += FP_XRAY_METADATA_NBYTES;
         }
     }
-    *next = at + METADATA_NBYTES + extents;
+    *next = at + FP_XRAY_METADATA_NBYTES + extents;
     if (!extents) return 0;
-    struct buffer b = {.offset = at, .nbytes = METADATA_NBYTES + extents};
-    const size_t rest = have - METADATA_NBYTES;
-    read_preamble(x, p + METADATA_NBYTES, rest < extents ? rest : (size_t)extents, &b);
+    struct buffer b = {.offset = at, .nbytes = FP_XRAY_METADATA_NBYTES + extents};
+    const size_t rest = have - FP_XRAY_METADATA_NBYTES;
+    read_preamble(x, p + FP_XRAY_METADATA_NBYTES, rest < extents ? rest : (size_t)extents, &b);
     if (x->lenient) {
         x->index->wanted = NEXT;
-        *next = at + METADATA_NBYTES;
+        *next = at + FP_XRAY_METADATA_NBYTES;
     }
     return add_buffer(x->index, &b, err);
 }

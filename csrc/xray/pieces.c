@@ -47,7 +47,7 @@ size_t fp_xray_run(const struct fp_xray_piece *piece, uint32_t *next) {
 
 /* The first metadata record from p on, where function records end, or `end` if there is none. */
 static const uint8_t *pass_functions(const uint8_t *p, const uint8_t *end) {
-    while ((size_t)(end - p) >= FUNCTION_NBYTES && !(p[0] & 1)) p += FUNCTION_NBYTES;
+    while ((size_t)(end - p) >= FP_XRAY_FUNCTION_NBYTES && !(p[0] & 1)) p += FP_XRAY_FUNCTION_NBYTES;
     return p;
 }
 
@@ -58,20 +58,20 @@ static int find_thread(const struct fp_xray *x, const uint8_t *p, uint32_t nbyte
     uint32_t tid = 0, pid = 0;
     int begun = 0;
     *thread = 0;
-    if (x->version > 1 && p[0] == BUFFER_EXTENTS) p += METADATA_NBYTES;
-    if (p < end && p[0] != NEW_BUFFER) return 1; /* an unused or damaged buffer */
+    if (x->version > 1 && p[0] == FP_XRAY_BUFFER_EXTENTS) p += FP_XRAY_METADATA_NBYTES;
+    if (p < end && p[0] != FP_XRAY_NEW_BUFFER) return 1; /* an unused or damaged buffer */
     while ((p = pass_functions(p, end)) < end) {
         const size_t have = (size_t)(end - p);
         const uint64_t record = fp_xray_record_nbytes(p, have, x->swap);
-        if (!record || record > have || p[0] == END_OF_BUFFER) break;
+        if (!record || record > have || p[0] == FP_XRAY_END_OF_BUFFER) break;
         switch (p[0]) {
-            case NEW_BUFFER:
+            case FP_XRAY_NEW_BUFFER:
                 if (begun) return 0;
                 begun = 1;
                 tid = fp_u32s(p + 1, x->swap);
                 break;
-            case PID: pid = fp_u32s(p + 1, x->swap); break;
-            case NEW_CPU:
+            case FP_XRAY_PID: pid = fp_u32s(p + 1, x->swap); break;
+            case FP_XRAY_NEW_CPU:
                 if (!*thread) *thread = fp_model_thread(x->model, x->input, pid, tid);
                 break;
             default: break;

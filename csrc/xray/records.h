@@ -36,30 +36,30 @@
 
 /* First byte of a metadata record: kind << 1 | 1. */
 enum {
-    NEW_BUFFER = 0x01,
-    END_OF_BUFFER = 0x03,
-    NEW_CPU = 0x05,
-    TSC_WRAP = 0x07,
-    WALL_TIME = 0x09,
-    CUSTOM_EVENT = 0x0b,
-    CALL_ARGUMENT = 0x0d,
-    BUFFER_EXTENTS = 0x0f,
-    TYPED_EVENT = 0x11,
-    PID = 0x13,
-    LAST_METADATA = PID
+    FP_XRAY_NEW_BUFFER = 0x01,
+    FP_XRAY_END_OF_BUFFER = 0x03,
+    FP_XRAY_NEW_CPU = 0x05,
+    FP_XRAY_TSC_WRAP = 0x07,
+    FP_XRAY_WALL_TIME = 0x09,
+    FP_XRAY_CUSTOM_EVENT = 0x0b,
+    FP_XRAY_CALL_ARGUMENT = 0x0d,
+    FP_XRAY_BUFFER_EXTENTS = 0x0f,
+    FP_XRAY_TYPED_EVENT = 0x11,
+    FP_XRAY_PID = 0x13,
+    FP_XRAY_LAST_METADATA = FP_XRAY_PID
 };
 
-enum { FUNCTION_NBYTES = 8, METADATA_NBYTES = 16 };
+enum { FP_XRAY_FUNCTION_NBYTES = 8, FP_XRAY_METADATA_NBYTES = 16 };
 
 /* The length of the record at `p`, with its payload.  `n` bytes are available; 0: too few.  A payload of negative size,
  * which is an error, counts as empty. */
 static inline uint64_t fp_xray_record_nbytes(const uint8_t *p, size_t n, int swap) {
     if (n < 1) return 0;
-    if (!(p[0] & 1)) return FUNCTION_NBYTES;
-    if (p[0] != CUSTOM_EVENT && p[0] != TYPED_EVENT) return METADATA_NBYTES;
+    if (!(p[0] & 1)) return FP_XRAY_FUNCTION_NBYTES;
+    if (p[0] != FP_XRAY_CUSTOM_EVENT && p[0] != FP_XRAY_TYPED_EVENT) return FP_XRAY_METADATA_NBYTES;
     if (n < 5) return 0;
     int32_t size = (int32_t)fp_u32s(p + 1, swap);
-    return METADATA_NBYTES + (uint64_t)(size > 0 ? size : 0);
+    return FP_XRAY_METADATA_NBYTES + (uint64_t)(size > 0 ? size : 0);
 }
 
 /* Microseconds of the wall-time record at `p`; UINT64_MAX on overflow. */

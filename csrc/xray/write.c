@@ -57,7 +57,7 @@ static uint8_t *metadata(struct fp_xray_write *w, uint8_t kind) {
 }
 
 static void new_cpu(struct fp_xray_write *w, uint32_t cpu, uint64_t time) {
-    put64(put16(metadata(w, NEW_CPU), cpu), time);
+    put64(put16(metadata(w, FP_XRAY_NEW_CPU), cpu), time);
     w->cpu = cpu;
     w->now = time;
 }
@@ -67,7 +67,7 @@ static int close_buffer(struct fp_xray_write *w, struct fp_buf *out) {
     if (fp_buf_reserve(out, 16 + w->body.n)) return FP_E_NOMEM;
     uint8_t *to = out->p + out->n;
     memset(to, 0, 16);
-    *to = BUFFER_EXTENTS;
+    *to = FP_XRAY_BUFFER_EXTENTS;
     put64(to + 1, w->body.n);
     memcpy(to + 16, w->body.p, w->body.n);
     out->n += 16 + w->body.n;
@@ -88,9 +88,9 @@ static uint64_t next_wall(const struct fp_xray_write *w, uint32_t thread, uint64
 static int open_buffer(struct fp_xray_write *w, uint32_t thread, uint64_t wall_us, uint32_t cpu, uint64_t time) {
     const uint32_t pid = w->numbers[2 * (size_t)thread], tid = w->numbers[2 * (size_t)thread + 1];
     if (fp_buf_reserve(&w->body, 64)) return FP_E_NOMEM;
-    put32(metadata(w, NEW_BUFFER), tid);
-    put32(put64(metadata(w, WALL_TIME), wall_us / 1000000), (uint32_t)(wall_us % 1000000));
-    if (pid) put32(metadata(w, PID), pid);
+    put32(metadata(w, FP_XRAY_NEW_BUFFER), tid);
+    put32(put64(metadata(w, FP_XRAY_WALL_TIME), wall_us / 1000000), (uint32_t)(wall_us % 1000000));
+    if (pid) put32(metadata(w, FP_XRAY_PID), pid);
     new_cpu(w, cpu, time);
     w->thread = thread + 1;
     w->wall_us[thread] = wall_us;
@@ -102,7 +102,7 @@ static int open_buffer(struct fp_xray_write *w, uint32_t thread, uint64_t wall_u
 static uint32_t delta_to(struct fp_xray_write *w, uint64_t time) {
     uint64_t delta = time - w->now;
     if (delta > INT32_MAX) {
-        put64(metadata(w, TSC_WRAP), time);
+        put64(metadata(w, FP_XRAY_TSC_WRAP), time);
         delta = 0;
     }
     w->now = time;
@@ -120,7 +120,7 @@ static int put_event(struct fp_xray_write *w, const struct fp_batch *b, uint32_t
     if (fp_buf_reserve(&w->body, 48 + (size_t)n)) return FP_E_NOMEM;
     uint32_t delta = delta_to(w, b->time[i]);
     int typed = b->op[i] == FP_OP_TYPED;
-    uint8_t *to = put32(put32(metadata(w, typed ? TYPED_EVENT : CUSTOM_EVENT), n), delta);
+    uint8_t *to = put32(put32(metadata(w, typed ? FP_XRAY_TYPED_EVENT : FP_XRAY_CUSTOM_EVENT), n), delta);
     if (typed) {
         put16(to, b->function[i] & 0xffff);
         w->wide_types += b->function[i] > 0xffff;
@@ -150,7 +150,7 @@ int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct 
             put32(put32(w->body.p + w->body.n, word), delta);
             w->body.n += 8;
         } else if (op == FP_OP_ARGUMENT) {
-            put64(metadata(w, CALL_ARGUMENT), b->aux[i]);
+            put64(metadata(w, FP_XRAY_CALL_ARGUMENT), b->aux[i]);
         } else if (put_event(w, b, i)) {
             return FP_E_NOMEM;
         }

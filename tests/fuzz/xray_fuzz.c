@@ -165,25 +165,27 @@ static size_t basic_record(struct input *in, uint8_t *p) {
 static size_t function_record(struct input *in, uint8_t *p) {
     const uint64_t id = mostly_below(in, 6), kind = mostly_below(in, 4);
     put(in, put(in, p, id << 4 | (kind & 7) << 1, 4), mostly_below(in, 1000), 4);
-    return FUNCTION_NBYTES;
+    return FP_XRAY_FUNCTION_NBYTES;
 }
 
 static size_t metadata_record(struct input *in, uint8_t *p, uint8_t kind) {
-    const uint32_t size = below(in, LONGEST - METADATA_NBYTES);
+    const uint32_t size = below(in, LONGEST - FP_XRAY_METADATA_NBYTES);
     memset(p, 0, LONGEST);
     uint8_t *body = put(in, p, kind, 1);
     switch (kind) {
-        case NEW_BUFFER:
-        case PID: put(in, body, below(in, 3), 4); break;
-        case NEW_CPU: put(in, put(in, body, below(in, 3), 2), mostly_below(in, 1000), 8); break;
-        case WALL_TIME: put(in, put(in, body, below(in, 3), 8), mostly_below(in, 1000), 4); break;
-        case CUSTOM_EVENT: put(in, put(in, body, size, 4), mostly_below(in, 1000), 8); return METADATA_NBYTES + size;
-        case TYPED_EVENT:
+        case FP_XRAY_NEW_BUFFER:
+        case FP_XRAY_PID: put(in, body, below(in, 3), 4); break;
+        case FP_XRAY_NEW_CPU: put(in, put(in, body, below(in, 3), 2), mostly_below(in, 1000), 8); break;
+        case FP_XRAY_WALL_TIME: put(in, put(in, body, below(in, 3), 8), mostly_below(in, 1000), 4); break;
+        case FP_XRAY_CUSTOM_EVENT:
+            put(in, put(in, body, size, 4), mostly_below(in, 1000), 8);
+            return FP_XRAY_METADATA_NBYTES + size;
+        case FP_XRAY_TYPED_EVENT:
             put(in, put(in, put(in, body, size, 4), mostly_below(in, 1000), 4), below(in, 3), 2);
-            return METADATA_NBYTES + size;
+            return FP_XRAY_METADATA_NBYTES + size;
         default: put(in, body, mostly_below(in, 1000), 8);
     }
-    return METADATA_NBYTES;
+    return FP_XRAY_METADATA_NBYTES;
 }
 
 /* Records of a basic log, or of FDR buffers. */
@@ -218,13 +220,13 @@ static void change_records(struct input *in, int fdr) {
             p += basic_record(in, p);
         } else if (below(in, 4)) {
             p += below(in, 2) ? function_record(in, p)
-                              : metadata_record(in, p, (uint8_t)(below(in, LAST_METADATA / 2 + 1) << 1 | 1));
+                              : metadata_record(in, p, (uint8_t)(below(in, FP_XRAY_LAST_METADATA / 2 + 1) << 1 | 1));
         } else {
-            if (version > 1) p += metadata_record(in, p, BUFFER_EXTENTS);
-            p += metadata_record(in, p, NEW_BUFFER);
-            p += metadata_record(in, p, WALL_TIME);
-            if (version > 2) p += metadata_record(in, p, PID);
-            p += metadata_record(in, p, NEW_CPU);
+            if (version > 1) p += metadata_record(in, p, FP_XRAY_BUFFER_EXTENTS);
+            p += metadata_record(in, p, FP_XRAY_NEW_BUFFER);
+            p += metadata_record(in, p, FP_XRAY_WALL_TIME);
+            if (version > 2) p += metadata_record(in, p, FP_XRAY_PID);
+            p += metadata_record(in, p, FP_XRAY_NEW_CPU);
         }
         replace(in, between_pieces(in, &q), 0, bytes, (size_t)(p - bytes));
     }
@@ -236,8 +238,8 @@ static void mend_extents(struct input *in) {
     size_t end = in->n;
     find_records(in, 1, &q);
     for (uint32_t i = q.n; i--;) {
-        if (in->p[q.at[i]] != BUFFER_EXTENTS) continue;
-        put(in, in->p + q.at[i] + 1, end - q.at[i] - METADATA_NBYTES, 8);
+        if (in->p[q.at[i]] != FP_XRAY_BUFFER_EXTENTS) continue;
+        put(in, in->p + q.at[i] + 1, end - q.at[i] - FP_XRAY_METADATA_NBYTES, 8);
         end = q.at[i];
     }
 }
@@ -252,7 +254,7 @@ static void mend_fixed(struct input *in) {
             const uint64_t nbytes = fp_xray_record_nbytes(in->p + next, in->n - next, in->big);
             if (!nbytes || nbytes > in->n - next) return;
             next += (size_t)nbytes;
-        } while (next < in->n && in->p[next] != NEW_BUFFER);
+        } while (next < in->n && in->p[next] != FP_XRAY_NEW_BUFFER);
         const size_t had = next - start;
         if (had > size)
             replace(in, start + size, had - size, NULL, 0);

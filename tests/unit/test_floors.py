@@ -166,6 +166,22 @@ def test_names_begin_with_their_room() -> None:
     assert wrong == []
 
 
+def test_constants_of_headers_begin_with_the_prefix() -> None:
+    """Enumerators and macros; those within functions are nobody else's."""
+    wrong, right = [], 0
+    for path in C_FILES:
+        if path.suffix != ".h":
+            continue
+        code = without_comments(path)
+        names = re.findall(r"^ *# *define (\w+)", code, re.MULTILINE)
+        for body in re.findall(r"^(?:typedef )?enum\b[^{};]*\{([^}]*)\}", code, re.MULTILINE):
+            names += re.findall(r"(?:^|,)\s*(\w+)", body)
+        right += len(names)
+        wrong += [f"{path.name}: {name}" for name in names if not name.startswith("FP_")]
+    assert right > 900
+    assert wrong == []
+
+
 def includes() -> Iterator[tuple[Path, str]]:
     for path in C_FILES:
         for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
