@@ -18,13 +18,16 @@ from itertools import chain, product
 
 from fastprof import bridges, formats
 from fastprof.bridges import Facts, Operator
-from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.engine import EVERYTHING, Format, Holds, Input, Writer
-from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.engine import EVERYTHING, Format, Holds, Input, OtherView
+from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import CORES, LENIENT, Option, Options, ambiguous, cores_of
-from fastprof.core.words import Message, joined
+from fastprof.core.options import CORES, LENIENT, SPLIT, Option, Options, ambiguous, cores_of
+from fastprof.core.words import Message
+
+if TYPE_CHECKING:
+    from fastprof.bridges.rows.remaining import Remaining
 
 
 class End(NamedTuple):
@@ -43,6 +46,7 @@ class End(NamedTuple):
     does: tuple[Operator, ...] = ()  # operators that it performs itself, so the plan leaves them out
     fixes: Mapping[Option[Any], Any] = {}  # options with fixed values, which users cannot set
     writes: bool = False  # a profile, in the format of its name
+    also: str = ""  # writes: a second view, whose rows it takes, too, of inputs that have both
     single: bool = False  # takes one input, which may be a directory if its format is one
     code: str = ""
 
@@ -55,7 +59,8 @@ class End(NamedTuple):
 
 
 def writing(target: Format, code: str = "") -> End:
-    return End(target.name, target.view_for, target.holds, target.writes, writes=True, code=code)
+    also = target.also if target.both else ""
+    return End(target.name, target.view_for, target.holds, target.writes, writes=True, also=also, code=code)
 
 
 class Branch(NamedTuple):
@@ -69,39 +74,6 @@ class Branch(NamedTuple):
     def renews_stacks(self) -> bool:
         """Whether the source of its stacks adds them again after the model has dropped them."""
         return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= {bridges.NAME_ADDRESSES}
-
-
-class Remaining:
-    """Records whether filters leave any row of all inputs, and whether any input has the value types to rename."""
-
-    def __init__(self, n_pipelines: int) -> None:
-        self._any = False
-        self._n_pipelines = n_pipelines  # still to be read
-        self._names: Any = None
-
-    def names(self, options: Options) -> Any:
-        """The new names of value types, or None."""
-        if self._names is None and bridges.RENAME_VALUES.is_requested(options):
-            from fastprof.bridges.rows.value_names import Names
-
-            self._names = Names(options)
-        return self._names
-
-    def seen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Pass batches on and record that there are rows; an empty part of a source also counts."""
-        for batch in batches:
-            self._any = self._any or not len(batch) or batch.has_rows
-            yield batch
-
-    def end(self, model: Model, options: Options, log: Log) -> None:
-        """End a pipeline.  Errors: UsageError if it is the last one and filters left nothing."""
-        self._n_pipelines -= 1
-        if self._names and not self._n_pipelines:
-            self._names.log_to(log)
-        if not self._n_pipelines and log.left_out and not self._any:
-            from fastprof.bridges.rows.filter import nothing_left
-
-            raise UsageError(joined("", [inputs_of(model), nothing_left(model, options)]))
 
 
 class Pipeline(NamedTuple):
@@ -177,7 +149,7 @@ class Pipeline(NamedTuple):
             rows = through(joined, self.joined, self.holds)
             yield from watch.taken(rows) if watch else rows
             if watch:
-                watch.log_counts()
+                self.remaining.log_losses(watch)
             self.remaining.end(model, options, log)
         finally:  # a query may read only some of the rows
             self._advise(log)
@@ -188,9 +160,7 @@ class Pipeline(NamedTuple):
         changed = self.joined or any(branch.operators or branch.bridge for branch in self.branches)
         if not changed and not holds.lacks and holds.header is None:
             return None
-        from fastprof.bridges.rows.unrepresentable import Unrepresentable
-
-        return Unrepresentable(model, holds, log)
+        return self.remaining.watch(model, holds, log)
 
     def _valued(self, rows: Iterator[Batch], model: Model, agreement: Any) -> Iterator[Batch]:
         """The rows with renamed value types, which must agree between inputs."""
@@ -222,15 +192,17 @@ class Pipeline(NamedTuple):
 class Plan(NamedTuple):
     end: End
     inputs: list[Input]
-    pipelines: list[Pipeline]  # by side, then by view; an end with one view has one per side
+    pipelines: list[
+        Pipeline
+    ]  # by side, then by view; an end with one view has one per side, and one if `also` has rows
     used: set[Option[Any]]  # by readers, operators and the end, or because they would add an operator
     kept: dict[Option[Any], Any]  # options that nothing uses, with values that this plan satisfies anyway
     optimistic: bool  # rows may raise OutOfOrder; then start over with a plan that is not
 
     def rows(self, model: Model, log: Log, capacity: int | None = None) -> Iterator[Batch]:
-        """The rows of the only pipeline."""
-        (pipeline,) = self.pipelines
-        return pipeline.rows(model, log, capacity)
+        """The rows of all pipelines, one after the other."""
+        for pipeline in self.pipelines:
+            yield from pipeline.rows(model, log, capacity)
 
 
 def selected(
@@ -282,11 +254,17 @@ def make(
     choose_views(end, inputs)
     view = end.view if isinstance(end.view, str) else end.view(input_.view for input_ in inputs)
     plan = Plan(end, inputs, [], _used_by_readers(inputs), {}, optimistic)
-    remaining = Remaining(sum(1 if view else len({input_.view for input_ in side}) for side in sides))
+    found: list[tuple[int, str, list[Input]]] = []
     for number, side in enumerate(sides):
         for target in [view] if view else dict.fromkeys(input_.view for input_ in side):
-            mine = [input_ for input_ in side if view or input_.view == target]
-            plan.pipelines.append(_pipeline(plan, number, mine, target, options, remaining, merge=merge))
+            found.append((number, target, [input_ for input_ in side if view or input_.view == target]))
+        if others := _others(end, view, side, options):
+            found.append((number, end.also, others))
+    from fastprof.bridges.rows.remaining import Remaining
+
+    remaining = Remaining(len(found), both=any(target == end.also for _, target, _ in found if view != target))
+    for number, target, mine in found:
+        plan.pipelines.append(_pipeline(plan, number, mine, target, options, remaining, merge=merge))
     performed = (one for one in end.does if one.source in {"any", *(input_.view for input_ in inputs)})
     plan.used.update(end.options, *(one.options for one in performed))
     plan.used.difference_update(end.fixes)
@@ -327,6 +305,18 @@ def choose_views(end: End, inputs: Sequence[Input]) -> None:
     if is_only or (is_shown and all(input_.other_view and input_.prefers_other_view() for input_ in inputs)):
         for input_ in inputs:
             input_.view = input_.other_view or input_.view
+
+
+def _others(end: End, view: str, inputs: Iterable[Input], options: Options) -> list[Input]:
+    """The rows that an end takes besides those of its view.
+
+    There are none if only one of both views can be filtered, or split among files, as the options ask.
+    """
+    if not end.also or view == end.also or options[SPLIT]:
+        return []
+    if any(one.name in options.given for one in {*bridges.SELECT[view].options} ^ {*bridges.SELECT[end.also].options}):
+        return []
+    return [OtherView(one) for one in inputs if one.view == view and one.other_view == end.also]
 
 
 def _used_by_readers(inputs: list[Input]) -> set[Option[Any]]:
@@ -443,21 +433,6 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
     they = "a graph does" if input_.view == "graph" else "stacks do"
     advice = f"; {holds.alternative}" if holds.alternative else ""
     raise UsageError(f"{input_.name}: {they} not have times, which a timeline needs{advice}")
-
-
-def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None:
-    """Check that something was written.  Errors: UsageError if rows were read but none were written."""
-    if writer.written:
-        return
-    from fastprof.bridges.rows.unrepresentable import CODES
-
-    no_rows = {"zero-values", "labels-and-threads", "sample-labels", "sample-times", *CODES}
-    not_written = log.not_representable.counted()
-    lost = [entry.message(n, values) for entry, values, n in not_written if entry.code not in no_rows]
-    if lost and any(input_.n_read for input_ in inputs):
-        nothing = f"{inputs_of(writer.model)}no row can be written as {writer.format}: "
-        what = [joined(", ", sorted(lost, key=str)), *filter(None, (writer.advice, log.zeros))]
-        raise UsageError(joined("", [nothing, joined("; ", what)]))
 
 
 # ---- options ------------------------------------------------------------

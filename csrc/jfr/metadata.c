@@ -256,6 +256,7 @@ static void find_spans(struct fp_jfr_reader *r) {
         } else if (t->event ? r->is_probe : found == 2) {
             t->fact = FP_JFR_TIMED + 1;
         }
+        t->is_lasting = t->event && found == 2;
     }
 }
 

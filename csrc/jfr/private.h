@@ -243,9 +243,10 @@ struct fp_jfr_type {
     uint32_t fact;            /* enum fp_jfr_fact_kind + 1 */
     uint32_t counted;         /* in `counted` */
     uint8_t role, primitive;
-    uint8_t is_span; /* an event with a duration, for timelines */
-    uint8_t is_row;  /* an event that becomes a row: a sample, or a span of a timeline */
-    uint8_t is_bad;  /* lenient: an event with a field of an unexpected type */
+    uint8_t is_span;    /* an event with a duration, for timelines */
+    uint8_t is_lasting; /* a sample with a duration */
+    uint8_t is_row;     /* an event that becomes a row: a sample, or a span of a timeline */
+    uint8_t is_bad;     /* lenient: an event with a field of an unexpected type */
 };
 
 struct fp_jfr_field {

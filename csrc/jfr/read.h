@@ -138,6 +138,7 @@ struct fp_jfr_reader {
     uint64_t end;    /* of the last complete record */
     int32_t is_next; /* a new chunk begins there */
     int32_t has_samples;
+    int32_t has_lasting; /* events that become samples, but that a timeline may have, too */
 
     struct fp_strings counted; /* names of types of events: see fp_jfr_counted */
 

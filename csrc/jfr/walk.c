@@ -200,6 +200,7 @@ static int add_counts(struct fp_jfr_reader *r) {
         struct fp_jfr_type *type = &r->types[i];
         size_t n;
         if (!type->count) continue;
+        r->has_lasting |= type->is_lasting;
         const uint8_t *name = fp_string(&r->names, type->name, &n);
         const uint32_t id = fp_strings_intern(&r->counted, name, n);
         if (id == FP_NO_ID || fp_array_zeroed(&r->n_counted, &r->cap_counted, (uint64_t)id + 1, sizeof *r->n_counted))

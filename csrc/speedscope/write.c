@@ -73,7 +73,7 @@ int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b) {
         const int enters = op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS;
         const uint32_t depth = enters ? g->depth++ : --g->depth;
         if (FP_UNLIKELY(depth >= FP_SPEEDSCOPE_DEPTH)) {
-            w->deep += (uint64_t)enters;
+            w->deep_calls += (uint64_t)enters;
             continue;
         }
         if (fp_buf_reserve(&g->packed, 2 * PACKED)) return FP_E_NOMEM;
@@ -139,7 +139,7 @@ int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp
         *to++ = '}';
         w->n_open -= !entered;
         out->n = (size_t)(to - out->p);
-        w->written++;
+        w->calls++;
     }
     return FP_DONE;
 }
@@ -183,7 +183,7 @@ int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t
         if (!next_sample(in, n_values, k, &stack)) return FP_DONE;
         if (open_stack(w, stack)) return FP_E_NOMEM;
         const uint32_t n = w->n_open < FP_SPEEDSCOPE_DEPTH ? w->n_open : FP_SPEEDSCOPE_DEPTH;
-        w->deep += w->n_open - n;
+        w->deep_frames += w->n_open - n;
         if (fp_buf_reserve(out, FIXED + (size_t)n * 11)) return FP_E_NOMEM;
         uint8_t *to = out->p + out->n;
         if (w->begun) *to++ = ',';
@@ -195,7 +195,7 @@ int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t
         }
         *to++ = ']';
         out->n = (size_t)(to - out->p);
-        w->written++;
+        w->samples++;
     }
     return FP_FULL;
 }

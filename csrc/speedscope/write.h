@@ -43,11 +43,11 @@ struct fp_speedscope {
     struct fp_speedscope_group *groups;
     uint32_t n_groups;
     uint64_t packed;                      /* bytes in all groups */
-    uint64_t deep;                        /* calls dropped because of FP_SPEEDSCOPE_DEPTH; frames of samples likewise */
+    uint64_t deep_calls, deep_frames;     /* dropped because of FP_SPEEDSCOPE_DEPTH */
     uint64_t events, arguments, negative; /* left out */
     uint64_t zero;                        /* samples of no value above 0 */
     uint64_t replaced;                    /* bytes of names that are not UTF-8 */
-    uint64_t written;                     /* rows, as JSON */
+    uint64_t calls, samples;              /* written: enters and exits, and samples of each value type */
     uint64_t now;                         /* of the calls being converted */
 
     /* private from here on */

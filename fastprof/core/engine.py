@@ -104,6 +104,7 @@ class Input:
     format: str
     view: str
     other_view: str = ""  # an alternative to `view`: set `view` to it before reading rows
+    both: bool = False  # the rows of `other_view` are read, too, after those of `view`: see OtherView
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
     # stacks: one part, in which no two rows have the same stack of addresses and labels, so sums need not look for them
@@ -125,6 +126,25 @@ class Input:
     def prefers_other_view(self) -> bool:
         """Whether only `other_view` has rows.  May read up to the first row; call it before `rows`."""
         return False
+
+    def other_rows(self, capacity: int | None = None) -> Iterator[Batch]:
+        """The rows of `other_view`.  Call it once, after the rows of `view`, and only if `both` was set before."""
+        raise NotImplementedError
+
+
+class OtherView(Input):
+    """The other view of an input as an input of its own, whose rows are read after those of the first."""
+
+    def __init__(self, first: Input) -> None:
+        self._first = first
+        first.both = True
+        self.name, self.format, self.view = first.name, first.format, first.other_view
+        self.selects, self.time_range = first.selects, first.time_range
+
+    def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
+        for batch in self._first.other_rows(capacity):
+            self.n_read += len(batch)
+            yield batch
 
 
 class Encoded(Batch):
@@ -161,6 +181,8 @@ class Reader(Input):
 
     # Codes that `finish` counts as not representable although they are not rows: an input with nothing else is empty.
     remarks: ClassVar[frozenset[str]] = frozenset()
+    # reads the other view of an input that another reader has read: it counts nothing that both of them find
+    is_second: bool = False
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         self.source = source
@@ -172,7 +194,17 @@ class Reader(Input):
         model.formats.append(self.format)
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
+        if self.both:
+            self.source.spool()
         return read(self, capacity)
+
+    def has_other_rows(self) -> bool:
+        """Whether `other_view` may have rows; call it after the rows of `view`."""
+        return True
+
+    def other_rows(self, capacity: int | None = None) -> Iterator[Batch]:
+        if self.has_other_rows():
+            yield from read_other(type(self)(self.source, self.model, self.options, self.log), capacity)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         """Byte ranges to read, as (offset, length), in this order.  The default is the whole input."""
@@ -365,6 +397,7 @@ class Format(NamedTuple):
     budget: Budget | None = None  # made for viewers with a size limit
     row_bytes: int = 0  # timeline: the minimum size of a row in an uncompressed file; 0: unknown
     also: str = ""  # another view that it can be written from, if all inputs have it
+    both: bool = False  # a file holds rows of both views
     docs: str = ""  # its page, if not docs/formats/NAME.md
 
     def view_for(self, of: Iterable[str]) -> str:
@@ -400,6 +433,13 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
     finish(reader)
 
 
+def read_other(second: Reader, capacity: int | None = None) -> Iterator[Batch]:
+    """The rows of the other view of an input, by a new reader."""
+    del second.model.inputs[-1], second.model.formats[-1]  # those of the first reader
+    second.view, second.both, second.is_second = second.other_view, True, True
+    return read(second, capacity)
+
+
 def finish(reader: Reader) -> None:
     """Call the reader's `finish` after its last row.
 
@@ -408,7 +448,7 @@ def finish(reader: Reader) -> None:
     """
     before = {entry.code: n for entry, _, n in reader.log.not_representable.counted()}
     reader.finish()
-    if reader.n_read:
+    if reader.n_read or reader.is_second:
         return
     content = [
         entry.message(n - before.get(entry.code, 0), values)

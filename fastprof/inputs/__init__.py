@@ -9,7 +9,7 @@ from types import TracebackType
 
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Input, Reader
+from fastprof.core.engine import Input, Reader, read_other
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -195,8 +195,10 @@ class Inputs:
                 _read_to_its_end(reader)
             return seen
 
-    def rows(self, seen: _Closed, capacity: int | None, encoded: bool) -> Iterator[Batch]:
-        """The rows of a file that was inspected."""
+    def rows(
+        self, seen: _Closed, capacity: int | None, *, encoded: bool = False, second: bool = False
+    ) -> Iterator[Batch]:
+        """The rows of a file that was inspected; with `second` those of its other view."""
         try:
             source, options = _opened(seen.path, self._options, self._log, self._ahead)
             self._open.append(source)
@@ -210,9 +212,13 @@ class Inputs:
         if seen.time_range:  # the file was already read to resolve it
             options = options.with_given(**{TIME_RANGE.name: seen.time_range})
         reader = _reader(source, seen.format, self._model, options, self._log)
-        reader.view, reader.summed = seen.view, seen.summed
-        yield from reader.rows(capacity, encoded=encoded)
-        seen.n_read, seen.advice = reader.n_read, reader.advice
+        if second:
+            yield from read_other(reader, capacity)
+        else:
+            reader.view, reader.summed, reader.both = seen.view, seen.summed, seen.both
+            yield from reader.rows(capacity, encoded=encoded)
+            seen.n_read, seen.advice = reader.n_read, reader.advice
+            seen.has_other_rows = seen.both and reader.has_other_rows()
         self._open.remove(source)
         source.close()
 
@@ -254,9 +260,13 @@ class _Closed(Input):
         self.addresses, self.formulas, self.selects = reader.addresses, reader.formulas, reader.selects
         self.renews_stacks, self.time_range = reader.renews_stacks, reader.time_range
         self.identity = reader.source.identity
+        self.has_other_rows = False
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
-        return self._inputs.rows(self, capacity, encoded)
+        return self._inputs.rows(self, capacity, encoded=encoded)
+
+    def other_rows(self, capacity: int | None = None) -> Iterator[Batch]:
+        return self._inputs.rows(self, capacity, second=True) if self.has_other_rows else iter(())
 
     def prefers_other_view(self) -> bool:
         return bool(self.other_view) and self._inputs.prefers_other_view(self)

@@ -60,6 +60,10 @@ class Jfr(TypedDict, total=False):
     events: bool
 
 
+class Speedscope(TypedDict, total=False):
+    evented: bool
+
+
 class TraceEvent(TypedDict, total=False):
     samples: bool
     args: bool
@@ -114,6 +118,7 @@ class InfoOptions(TypedDict, total=False):
     class_frames: bool
     truncated_roots: bool
     events: bool
+    evented: bool
     samples: bool
     markers: bool
     data: Literal["calls", "samples", "v8", "allocations", "objects", "states", "off-cpu"] | None
@@ -127,6 +132,7 @@ class InfoOptions(TypedDict, total=False):
     perf: Perf
     perf_script: PerfScript
     jfr: Jfr
+    speedscope: Speedscope
     trace_event: TraceEvent
     firefox: Firefox
     perfetto: Perfetto
@@ -522,6 +528,7 @@ class ArchiveExtractOptions(TypedDict, total=False):
     class_frames: bool
     truncated_roots: bool
     events: bool
+    evented: bool
     budget: int | None
     split: str | None
     samples: bool
@@ -541,6 +548,7 @@ class ArchiveExtractOptions(TypedDict, total=False):
     perf: Perf
     perf_script: PerfScript
     jfr: Jfr
+    speedscope: Speedscope
     trace_event: TraceEvent
     firefox: Firefox
     perfetto: Perfetto

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 
@@ -46,17 +46,25 @@ def written(
     `renumber`: entries of the model are written in an order that does not depend on the order of the inputs.
     `durable`: the output is on disk when it becomes visible; otherwise the caller synchronizes it.
     """
-    (pipeline,) = pipelines
-    rows = pipeline.rows(model, log)
-    if renumber and pipeline.several and target.holds.model_order:
+    first = pipelines[0]
+    rows = [pipeline.rows(model, log) for pipeline in pipelines]
+    if renumber and first.several and target.holds.model_order:
         from fastprof.bridges.sums.renumber import renumbered
 
-        rows, model = renumbered(rows, model)
-    inputs = [*pipeline.inputs]
-    most_rows = _most_rows(inputs[0]) if pipeline.optimistic and len(inputs) == 1 else None
-    with Outputs(output, target, pipeline.view, model, options, log, most_rows=most_rows, durable=durable) as outputs:
+        (one,) = rows
+        one, model = renumbered(one, model)
+        rows = [one]
+    inputs = [*first.inputs]
+    most_rows = _most_rows(inputs[0]) if first.optimistic and len(inputs) == 1 else None
+    views = [pipeline.view for pipeline in pipelines]
+    with Outputs(output, target, views, model, options, log, most_rows=most_rows, durable=durable) as outputs:
         outputs.write(rows)
         yield outputs
+
+
+def _after_each_other(rows: Iterable[Iterator[Batch]]) -> Iterator[Batch]:
+    for its in rows:
+        yield from its
 
 
 def _most_rows(input_: Input) -> int | None:
@@ -70,7 +78,8 @@ class Outputs:
     """The files of one conversion, which appear all together by `commit`, or not at all.
 
     In a format made for viewers (Format.budget) each file stays within --budget.  bridges/budget buffers the rows until
-    it is known how many fit; the output is measured and, if still too large, written again.
+    it is known how many fit; the output is measured and, if still too large, written again.  Rows of several views
+    follow each other, and all views shrink by the same factor.
     A timeline of at most `most_rows` rows is written while it is read.
     """
 
@@ -78,7 +87,7 @@ class Outputs:
         self,
         output: Any,
         target: Format,
-        view: str,
+        views: Sequence[str],
         model: Model,
         options: Options,
         log: Log,
@@ -86,19 +95,19 @@ class Outputs:
         most_rows: int | None = None,
         durable: bool = True,
     ) -> None:
-        self._output, self._target, self._view, self._durable = output, target, view, durable
+        self._output, self._target, self._views, self._durable = output, target, views, durable
         self._model, self._options, self._log = model, options, log
         self._budget = (options[BUDGET] or target.budget.nbytes) if target.budget else None
         self._split = options[SPLIT] if target.budget else None
         self._cores = cores_of(options)
         if self._split:
-            if view != "timeline" and self._split != "thread":
+            if views[0] != "timeline" and self._split != "thread":
                 raise UsageError(
                     Message(
                         "{inputs}{--split:=}time:SECONDS needs a timeline, but the input becomes {view}, which have "
                         "no times: choose {--split:=}thread",
                         inputs=inputs_of(model),
-                        view=view,
+                        view=views[0],
                     )
                 )
             if not isinstance(output, str):
@@ -134,35 +143,37 @@ class Outputs:
         cores = 1 if self._split else self._cores  # all files stay open until all are complete
         return self._stack.enter_context(Sink(path, self._budget, durable=self._durable, cores=cores))
 
-    def write(self, rows: Iterator[Batch]) -> None:
-        """Write all rows.  Errors: Outgrown, with `most_rows` alone."""
+    def write(self, rows: Sequence[Iterator[Batch]]) -> None:
+        """Write all rows, of each view.  Errors: Outgrown, with `most_rows` alone."""
         if self._budget is None or self._would_fit(self._budget):
-            sink, self.writer = self._written(self._output, rows, self._log)
+            sink, self.writer = self._written(self._output, _after_each_other(rows), self._log)
             if sink.is_over:
                 raise Outgrown
             self._sinks.append(sink)
             return
-        kept = self._kept(self._budget)
-        kept.read(rows)
-        lost: list[Any] = []
-        writers = [self._fitted(kept, group, path, self._budget, lost) for path, group in self._paths(kept)]
+        kept = [self._kept(view, self._budget) for view in self._views]
+        for one, its in zip(kept, rows, strict=True):
+            one.read(its)
+        lost: list[list[Any]] = []  # of each file, by view
+        writers = [self._fitted(kept, group, path, self._budget, lost) for path, group in self._paths(kept[0])]
         if not writers:
             raise UsageError(
                 Message("{inputs}{--split} has nothing to split: there are no rows", inputs=inputs_of(self._model))
             )
         self.writer = max(writers, key=lambda writer: writer.written)
-        kept.log_to(lost, self._log, self._budget)
+        for one, of_files in zip(kept, zip(*lost, strict=True), strict=True):
+            one.log_to(of_files, self._log, self._budget)
 
     def _would_fit(self, budget: int) -> bool:
         size = self._target.budget
-        if self._most_rows is None or self._view != "timeline" or self._split or not size:
+        if self._most_rows is None or self._views[0] != "timeline" or self._split or not size:
             return False
         return self._most_rows // 2 * (size.call + size.names * _NAME) <= budget
 
-    def _kept(self, budget: int) -> Fit | Trim:
-        """The buffer for rows of this view."""
+    def _kept(self, view: str, budget: int) -> Fit | Trim:
+        """The buffer for rows of a view."""
         assert self._target.budget
-        if self._view == "timeline":
+        if view == "timeline":
             from fastprof.bridges.budget.fit import Fit
 
             return Fit(self._model, self._target.budget, budget, self._split)
@@ -177,43 +188,48 @@ class Outputs:
         self._first = None
         sink = sink or self._new(path)
         writer = self._target.writer_class()(self._model, sink, self._options, log)
-        writer.view, writer.first_time = self._view, first_time
+        writer.view, writer.first_time = self._views[0], first_time
         write(rows, writer)
         return sink, writer
 
-    def _fitted(self, kept: Any, group: int, path: str, budget: int, lost: list[Any]) -> Writer:
+    def _fitted(self, kept: list[Any], group: int, path: str, budget: int, lost: list[list[Any]]) -> Writer:
         """Write one file within the budget."""
-        rank = kept.first_rank(group, budget)
+        ranks = [one.first_rank(group, budget) for one in kept]
         while True:
             log = Log()
-            first_time = None if self._split else kept.first_time
-            sink, writer = self._written(path, kept.rows(group, rank), log, first_time)
+            first_time = None if self._split else kept[0].first_time
+            rows = _after_each_other(one.rows(group, rank) for one, rank in zip(kept, ranks, strict=True))
+            sink, writer = self._written(path, rows, log, first_time)
             if not sink.is_over:
                 break
-            if rank >= kept.highest:
+            sizes = [one.estimated(group, rank) * (rank < one.highest) for one, rank in zip(kept, ranks, strict=True)]
+            if not any(sizes):
                 raise UsageError(
                     Message(
                         "{inputs}{name} {least} would be {written:,} bytes, but {--budget} allows {budget:,}: "
                         "{instead}",
                         inputs=inputs_of(self._model),
                         name=self._target.name,
-                        least=kept.least,
+                        least=" and ".join(one.least for one in kept),
                         written=sink.written,
                         budget=budget,
                         instead=Message(_INSTEAD),
                     )
                 )
             sink.__exit__(None, None, None)
-            goal = int(0.98 * kept.estimated(group, rank) * budget / sink.written)
-            rank = max(rank + 1, kept.rank(group, goal))
+            for k, one in enumerate(kept):
+                if sizes[k]:
+                    goal = int(0.98 * sizes[k] * budget / sink.written)
+                    ranks[k] = max(ranks[k] + 1, one.rank(group, goal))
         self._log.take(log)
         self._sinks.append(sink)
-        lost.append(kept.lost(group, rank))
-        facts = kept.facts(lost[-1])
+        lost.append([one.lost(group, rank) for one, rank in zip(kept, ranks, strict=True)])
+        facts = {view: one.facts(its) for view, one, its in zip(self._views, kept, lost[-1], strict=True)}
         if self._split:
-            self._files.append({"path": shown(path), "bytes": 0, "rows": writer.written, **facts})
-        elif facts:
-            self._log.facts["merged_calls" if self._view == "timeline" else "pruned_stacks"] = facts
+            self._files.append({"path": shown(path), "bytes": 0, "rows": writer.written, **facts[self._views[0]]})
+        for view, found in facts.items() if not self._split else ():
+            if found:
+                self._log.facts["merged_calls" if view == "timeline" else "pruned_stacks"] = found
         return writer
 
     def _paths(self, kept: Any) -> list[tuple[str, int]]:

@@ -8,12 +8,13 @@ from contextlib import ExitStack
 
 from fastprof import plan
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
+from fastprof.core.engine import Input, Writer
+from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.streams import name_of
-from fastprof.core.words import Message
+from fastprof.core.words import Message, joined
 from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import expand, skipped
 
@@ -111,6 +112,21 @@ def result_of(made: plan.Plan, model: Model, options: Options, log: Log, given: 
     if not made.end.writes:
         return code(made.pipelines, model, options, log, **(given or {}))
     with code(made.pipelines, model, options, log, **(given or {})) as outputs:
-        plan.refuse_total_loss(made.inputs, outputs.writer, log)
+        refuse_total_loss(made.inputs, outputs.writer, log)
         outputs.commit()
     return log
+
+
+def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None:
+    """Check that something was written.  Errors: UsageError if rows were read but none were written."""
+    if writer.written:
+        return
+    from fastprof.bridges.rows.unrepresentable import CODES
+
+    no_rows = {"zero-values", "labels-and-threads", "sample-labels", "sample-times", *CODES}
+    not_written = log.not_representable.counted()
+    lost = [entry.message(n, values) for entry, values, n in not_written if entry.code not in no_rows]
+    if lost and any(input_.n_read for input_ in inputs):
+        nothing = f"{inputs_of(writer.model)}no row can be written as {writer.format}: "
+        what = [joined(", ", sorted(lost, key=str)), *filter(None, (writer.advice, log.zeros))]
+        raise UsageError(joined("", [nothing, joined("; ", what)]))

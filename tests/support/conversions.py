@@ -18,6 +18,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options
 from fastprof.core.sink import Sink
 from fastprof.symbols import SYMBOLIZE
+from fastprof.verbs.run import refuse_total_loss
 from tests.support.paths import CORPUS
 from tests.support.product import open_input
 
@@ -96,7 +97,7 @@ def convert_bytes(data: bytes, from_: str, to: str, options: Options = HERE, cap
         writer.view = made.pipelines[0].view
         rows = made.rows(opened.model, opened.log, capacity)
         write(given.seen(rows, opened.model), writer)
-        plan.refuse_total_loss([opened.reader], writer, opened.log)
+        refuse_total_loss([opened.reader], writer, opened.log)
         sink.commit()
     return Conversion(out.getvalue(), given, opened.log, made.used)
 

@@ -1,9 +1,10 @@
-"""Flight recordings: samples or a timeline, if the target shows both."""
+"""Flight recordings: samples, a timeline, or both."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,27 +34,83 @@ def nothing() -> bytes:
     return chunk.bytes()
 
 
-def written(source: Any, to: str = "speedscope", **options: Any) -> tuple[bool, fastprof.Log]:
-    """Whether speedscope's file has a timeline."""
+def written(source: Any, to: str = "speedscope", **options: Any) -> tuple[list[dict[str, Any]], fastprof.Log]:
+    """The profiles in speedscope's file."""
     out = io.BytesIO()
     log = fastprof.convert(source, out, to=to, **options)
-    return b'"evented"' in out.getvalue(), log
+    return json.loads(out.getvalue())["profiles"] if to == "speedscope" else [], log
+
+
+def times(profiles: list[dict[str, Any]]) -> list[list[tuple[str, int]]]:
+    return [[(event["type"], event["at"]) for event in profile["events"]] for profile in profiles]
+
+
+def kinds(source: Any, **options: Any) -> set[str]:
+    return {profile["type"] for profile in written(source, **options)[0]}
 
 
 @pytest.mark.parametrize("source", [io.BytesIO, Stream, lambda data: Stream(gzip.compress(data))])
 def test_a_recording_without_samples_is_a_timeline(source: Any) -> None:
-    is_timeline, log = written(source(idle()))
-    assert is_timeline
-    assert log.rows["events_written"] == 6
-    # samples in any chunk come first
-    for data in (idle() + sampled(), idle() + nothing() + sampled() + idle(), sampled()):
-        is_timeline, log = written(source(data))
-        assert not is_timeline
-        assert log.rows["samples_written"] == 1
-        assert log.not_representable["timed-events"] == 3 * data.count(idle())
-    assert written(source(sampled() + idle()), jfr={"events": True})[0]
-    assert not written(source(nothing()))[0]
-    assert written(source(idle() + nothing() + idle()))[0]
+    profiles, log = written(source(idle()))
+    assert {profile["type"] for profile in profiles} == {"evented"}
+    assert log.rows == {"events_written": 6}
+    assert kinds(source(nothing())) == {"sampled"}
+    assert kinds(source(idle() + nothing() + idle())) == {"evented"}
+
+
+@pytest.mark.parametrize("source", [io.BytesIO, Stream, lambda data: Stream(gzip.compress(data))])
+def test_speedscope_shows_samples_and_the_timeline(source: Any) -> None:
+    for data in (idle() + sampled(), idle() + nothing() + sampled() + idle(), sampled() + idle(), sampled()):
+        profiles, log = written(source(data))
+        n = data.count(idle())
+        assert [profile["type"] for profile in profiles] == ["sampled"] + ["evented"] * bool(n) * 2
+        assert log.rows == ({"samples_written": 1, "events_written": 6 * n} if n else {"samples_written": 1})
+        assert "timed-events" not in log.not_representable
+        assert log.not_representable["side-events"] == n + data.count(nothing())
+        alone, events = written(source(data), jfr={"events": True})
+        assert (times(profiles[1:]) == times(alone)) == bool(n)
+        assert log.repairs == events.repairs  # once each
+
+
+def test_filters_that_only_samples_have_leave_the_timeline_out(tmp_path: Path) -> None:
+    data = sampled() + idle()
+    assert kinds(data, threads=(7,), time_range="0%:") == {"sampled", "evented"}
+    for options in ({"label": ("thread_name=t",)}, {"split": "thread"}):
+        paths = [tmp_path / "x.speedscope.json"]
+        log = fastprof.convert(data, paths[0], **options)
+        assert log.not_representable["timed-events"] == 3
+        assert not log.rows["events_written"]
+
+
+def test_both_views_come_back() -> None:
+    out, again = io.BytesIO(), io.BytesIO()
+    data = sampled() + idle()
+    log = fastprof.convert(data, out, to="speedscope")
+    assert log.not_representable["start-time"] == 1
+    assert fastprof.info(out.getvalue()).facts["totals"] == fastprof.info(sampled()).facts["totals"]
+    assert [row.name for row in fastprof.top(out.getvalue()).rows] == [row.name for row in fastprof.top(data).rows]
+    names = {f"app.Step: {name}" for name in "ABC"}
+    assert {row.name for row in fastprof.top(out.getvalue(), speedscope={"evented": True}).rows} == names
+    trace = io.BytesIO()
+    fastprof.convert(out.getvalue(), trace, to="trace-event")
+    assert {event["name"] for event in json.loads(trace.getvalue())["traceEvents"] if event["ph"] == "B"} == names
+    log = fastprof.convert(out.getvalue(), again, to="speedscope")
+    assert again.getvalue() == out.getvalue()
+    assert "other-profiles" not in log.not_representable
+    assert fastprof.convert(out.getvalue(), io.BytesIO(), to="folded").not_representable["other-profiles"] == 2
+
+
+def test_both_views_share_the_budget() -> None:
+    data = (sampled() + idle()) * 30
+    whole = io.BytesIO()
+    fastprof.convert(data, whole, to="speedscope")
+    least = io.BytesIO()
+    log = fastprof.convert(data, least, to="speedscope", budget=len(whole.getvalue()) // 2)
+    assert len(least.getvalue()) <= len(whole.getvalue()) // 2
+    assert log.not_representable["short-calls"] > 0
+    assert {profile["type"] for profile in json.loads(least.getvalue())["profiles"]} == {"sampled", "evented"}
+    with pytest.raises(fastprof.UsageError, match=r"in \[pruned\] and with all calls merged"):
+        fastprof.convert(data, io.BytesIO(), to="speedscope", budget=100)
 
 
 def test_verbs_choose_as_speedscope_does() -> None:
@@ -76,11 +133,11 @@ def test_several_inputs_are_timelines_only_together(tmp_path: Path) -> None:
     for name, data in (("a", idle()), ("b", idle()), ("c", sampled())):
         paths.append(tmp_path / f"{name}.jfr")
         paths[-1].write_bytes(data)
-    assert written(paths[:2])[0]
-    is_timeline, log = written(paths)
-    assert not is_timeline
-    assert log.not_representable["timed-events"] == 6
-    assert written([Stream(idle()), paths[0]])[0]
+    assert kinds(paths[:2]) == {"evented"}
+    profiles, log = written(paths)
+    assert [profile["type"] for profile in profiles] == ["sampled"] + 4 * ["evented"]
+    assert log.rows == {"samples_written": 1, "events_written": 12}
+    assert kinds([Stream(idle()), paths[0]]) == {"evented"}
 
 
 def test_an_idle_recording_has_the_value_types_of_others_where_it_may_be_merged(tmp_path: Path) -> None:

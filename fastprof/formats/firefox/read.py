@@ -376,6 +376,9 @@ class FirefoxReader(Reader):
 
     # ---- the end
 
+    def has_other_rows(self) -> bool:
+        return bool(self._r.markers or self._r.counters)
+
     def finish(self) -> None:
         r, log = self._r, self.log
         is_timeline = self.view == "timeline"
@@ -383,18 +386,25 @@ class FirefoxReader(Reader):
         log.count_all(
             REPORTED,
             {
-                "markers": 0 if is_timeline else r.markers,
-                "samples": sum(max(r.tables[i].numbers) for i in range(r.n_tables) if r.tables[i].kind in samples)
-                if is_timeline
-                else 0,
-                "counters": r.counters,
+                "counters": 0 if self.both and not self.is_second else r.counters,
                 "counter-values": r.counter_values,
-                "cpu-units": self._unread_cpu,
-                "rounded-weights": r.rounded,
                 "overlapping-markers": r.lanes,
                 "shortened-markers": r.cut,
                 "unpaired-markers": r.unpaired,
                 "unreadable-values": r.bad_values,
+            },
+        )
+        if self.is_second:
+            return
+        log.count_all(
+            REPORTED,
+            {
+                "markers": 0 if is_timeline or self.both else r.markers,
+                "samples": sum(max(r.tables[i].numbers) for i in range(r.n_tables) if r.tables[i].kind in samples)
+                if is_timeline
+                else 0,
+                "cpu-units": self._unread_cpu,
+                "rounded-weights": r.rounded,
                 "short-columns": r.short_columns,
                 "circular-stacks": r.bad_stacks,
                 "unreadable-rest": r.bad_end,

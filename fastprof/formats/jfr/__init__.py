@@ -50,7 +50,8 @@ EVENTS = Option(
     False,
     format="jfr",
     help="read events with durations as a timeline instead of samples",
-    details="Timeline formats get them anyway; speedscope, the Firefox Profiler and verbs do if there are no samples.",
+    details="Timeline formats get them anyway, speedscope together with the samples, the Firefox Profiler and verbs if "
+    "there are no samples.",
 )
 
 

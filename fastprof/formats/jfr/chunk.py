@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from fastprof.core._c import lib
-from fastprof.core._typing import NamedTuple
+from fastprof.core._typing import Any, NamedTuple
 
 HEADER_NBYTES = 68
 MAGIC = b"FLR\0"
@@ -207,3 +207,30 @@ PREFERRED = (
     lib.FP_JFR_ALLOC_SAMPLE,
     lib.FP_JFR_DATADOG_ALLOC,
 )
+
+
+def times(chunks: list[Chunk], samplings: list[Sampling], *, is_cpu: bool) -> dict[str, Any]:
+    """The start, duration and period of the chunks, as fields of a part.  `is_cpu`: it has CPU times."""
+    extra: dict[str, Any] = {}
+    if not chunks:
+        return extra
+    first = min(chunk.header.start_ns for chunk in chunks)
+    last = max(chunk.header.start_ns + chunk.header.duration_ns for chunk in chunks)
+    if first > 0:
+        extra["time_ns"] = first
+    if 0 < last - first < 1 << 63:
+        extra["duration_ns"] = last - first
+    periods = {how.period for how in samplings if how.period and how.is_time}
+    if len(periods) == 1 and is_cpu:
+        extra["period"], extra["period_type"] = periods.pop(), ("cpu", "nanoseconds")
+    return extra
+
+
+def settings_of(chunks: list[Chunk], counts: Mapping[str, int]) -> dict[str, str]:
+    """The settings of sample events that occur; of several values the last wins, as in the JVM."""
+    return {
+        f"{type_}.{name}": value
+        for chunk in chunks
+        for (type_, name), value in chunk.settings.items()
+        if (metric_of(type_) and type_ in counts) or (type_, name) == ("jdk.ActiveRecording", "event")
+    }

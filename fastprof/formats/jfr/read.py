@@ -32,6 +32,8 @@ from fastprof.formats.jfr.chunk import (
     header,
     metric_of,
     sampling,
+    settings_of,
+    times,
 )
 from fastprof.formats.jfr.reported import REPORTED
 
@@ -68,6 +70,7 @@ class JfrReader(Reader):
         r.rounds.most = min(options[MAX_MEMORY], _MOST_WAITING)
         self._spilled = Spilled()
         self._lenient = r.lenient = options[LENIENT]
+        self._survey_log = log
         r.kinds, r.signatures, r.join = options[KINDS], options[SIGNATURES], options[JOIN_CLASSES]
         r.class_leaf, r.cut_root = options[CLASS_FRAMES], options[TRUNCATED_ROOTS]
         r.input, r.virtual_input = model.input(), model.input()
@@ -85,6 +88,7 @@ class JfrReader(Reader):
         # The counter that ExecutionSample samples; "": time; None: not known yet.  The first chunk with a period
         # decides, so that a pipe and a file give the same.
         self._counter: str | None = None
+        self._n_bad_records = 0  # those that the survey found
         self._lost_samples = self._lost_nbytes = 0
         self._types: list[ValueType] = []
         self._metrics: list[int] = []  # metrics that have columns
@@ -128,6 +132,7 @@ class JfrReader(Reader):
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         self._r.timeline, self._r.is_summed = self.view == "timeline", self.summed
+        self._survey_log = Log() if self.is_second else self.log
         try:
             yield from self._all()
         finally:
@@ -135,10 +140,17 @@ class JfrReader(Reader):
 
     def _all(self) -> Iterator[tuple[int, int | None]]:
         is_timeline = self.view == "timeline"
-        self._is_stream = self._is_pipe and (self.summed or is_timeline)
+        self._is_stream = self._is_pipe and (self.summed or is_timeline) and not self.both
         end = yield from self._stream() if self._is_stream else self._file()
         if is_timeline:
-            self._part = self.model.add_part(Part(extra={"ticks_per_second": 1_000_000_000, **self._times()}))
+            self._part = self.model.add_part(
+                Part(
+                    extra={
+                        "ticks_per_second": 1_000_000_000,
+                        **self._times(),
+                    }
+                )
+            )
         elif self._part < 0:
             self._use_columns()
         if is_timeline or self.summed:
@@ -146,14 +158,13 @@ class JfrReader(Reader):
 
     def _file(self) -> Generator[tuple[int, int | None], None, int]:
         """Survey all chunks, then read them.  Returns the size of the input."""
-        if self._is_pipe and self._has_only_spans is not None:
-            size = self.source.spool_part(0, None)
-        else:
-            self.source.spool()
-            size = self.source.size or 0
+        source = self.source
+        source.spool()
+        size = source.size if source.size is not None else source.spool_part(0, None)  # of a pipe that was probed
         at = 0
         while at < size:
             at = yield from self._survey(at, size)
+        self._n_bad_records = int(self._r.counts.bad_records)
         yield from self._read_from(0)
         return size
 
@@ -168,7 +179,9 @@ class JfrReader(Reader):
             yield from self._read_from(first)
             if self._part >= 0:
                 part = self.model.parts[self._part]
-                part.extra = {key: value for key, value in part.extra.items() if key not in _TIMES} | self._times()
+                part.extra = {key: value for key, value in part.extra.items() if key not in _TIMES} | times(
+                    self._chunks, self._sampling, is_cpu=lib.FP_JFR_CPU in self._metrics
+                )
         return at
 
     def _read_from(self, first: int) -> Iterator[tuple[int, int | None]]:
@@ -188,7 +201,7 @@ class JfrReader(Reader):
         """Report damage.  Errors: FormatError, unless lenient."""
         if not self._lenient:
             raise self._damaged(detail, offset, kind)
-        self.log.count(REPORTED[code])
+        self._survey_log.count(REPORTED[code])
 
     def _survey(self, at: int, size: int) -> Generator[tuple[int, int | None], None, int]:
         """Survey the chunk at byte `at` of the first `size`.  Returns where the next one may begin."""
@@ -213,7 +226,7 @@ class JfrReader(Reader):
         if not self._lenient:
             raise self._damaged(detail, at, code)
         then = self._next_chunk(at + 1, size)
-        self.log.count(REPORTED["skipped-bytes"], then - at)
+        self._survey_log.count(REPORTED["skipped-bytes"], then - at)
         return then
 
     def _next_chunk(self, at: int, size: int) -> int:
@@ -247,7 +260,7 @@ class JfrReader(Reader):
         found = chunk.header
         self._chunk = chunk
         self._begin(chunk)
-        self.log.count(REPORTED["unfinished-chunks"], not found.finished)
+        self._survey_log.count(REPORTED["unfinished-chunks"], not found.finished)
         if found.finished and self._trusted(chunk, size):
             end = chunk.at + found.nbytes
             yield self._range(_METADATA, chunk.at + found.metadata, end)
@@ -298,7 +311,7 @@ class JfrReader(Reader):
         chunk.metadata = metadata[-1] if metadata else None
         if chunk.end < limit and not r.is_next:  # lenient
             chunk.following = self._next_chunk(chunk.end + 1, limit)
-            self.log.count(REPORTED["skipped-bytes"], chunk.following - chunk.end)
+            self._survey_log.count(REPORTED["skipped-bytes"], chunk.following - chunk.end)
         now = Counter({self._name(i): int(lib.fp_jfr_counted(r, i)) for i in range(1, r.counted.n)})
         chunk.counts = now - self._counts
         self._counts = now
@@ -429,20 +442,7 @@ class JfrReader(Reader):
         self._types = types
 
     def _times(self) -> dict[str, Any]:
-        """The recording's start, duration and period, as fields of a part."""
-        extra: dict[str, Any] = {}
-        if not self._chunks:
-            return extra
-        first = min(chunk.header.start_ns for chunk in self._chunks)
-        last = max(chunk.header.start_ns + chunk.header.duration_ns for chunk in self._chunks)
-        if first > 0:
-            extra["time_ns"] = first
-        if 0 < last - first < 1 << 63:
-            extra["duration_ns"] = last - first
-        periods = {how.period for how in self._sampling if how.period and how.is_time}
-        if len(periods) == 1 and lib.FP_JFR_CPU in self._metrics:
-            extra["period"], extra["period_type"] = periods.pop(), ("cpu", "nanoseconds")
-        return extra
+        return times(self._chunks, self._sampling, is_cpu=lib.FP_JFR_CPU in self._metrics)
 
     # ---- rows
 
@@ -477,7 +477,7 @@ class JfrReader(Reader):
         if phase == _METADATA:
             status = int(lib.fp_jfr_metadata(r, in_, err))
             if status < 0 and self._lenient and status != lib.FP_E_NOMEM:
-                self.log.count(REPORTED["damaged-chunks"])
+                self._survey_log.count(REPORTED["damaged-chunks"])
                 self._failed = True
                 return int(lib.FP_DONE)
             return status
@@ -524,6 +524,9 @@ class JfrReader(Reader):
             else:
                 self._spilled.read(rounds.offset, there)
 
+    def has_other_rows(self) -> bool:
+        return bool(self._r.counts.timed or self._r.has_lasting)
+
     def summary(self) -> Summary | None:
         """The totals of rows that are sums of samples."""
         if self.view != "stacks":
@@ -547,15 +550,22 @@ class JfrReader(Reader):
         log.count_all(
             REPORTED,
             {
-                "side-events": 0 if is_timeline else not_samples - counts.timed,
-                "timed-events": 0 if is_timeline else counts.timed,
-                "instant-events": sum(self._counts.values()) - counts.rows if is_timeline else 0,
                 "overlapping-events": counts.lanes,
                 "shortened-events": counts.cut_spans,
+                "missing-constants": counts.dangling,
+                "damaged-records": counts.bad_records - self._n_bad_records * self.is_second,
+            },
+        )
+        if self.is_second:
+            return
+        log.count_all(
+            REPORTED,
+            {
+                "side-events": 0 if is_timeline else not_samples - counts.timed,
+                "timed-events": 0 if is_timeline or self.both else counts.timed,
+                "instant-events": sum(self._counts.values()) - counts.rows if is_timeline else 0,
                 "undescribed-events": counts.unknown_types,
                 "samples-without-stack": counts.no_stack,
-                "missing-constants": counts.dangling,
-                "damaged-records": counts.bad_records,
                 "damaged-checkpoints": counts.bad_constants,
             },
         )
@@ -575,7 +585,7 @@ class JfrReader(Reader):
             last = self._chunks[-1].header
             facts["version"] = f"{last.major}.{last.minor}"
         facts["deepest_stack"] = int(counts.depth)
-        if settings := self._settings():
+        if settings := settings_of(self._chunks, self._counts):
             facts["settings"] = settings
         facts["events"] = dict(sorted(self._counts.items(), key=lambda one: (-one[1], one[0])))
 
@@ -588,12 +598,3 @@ class JfrReader(Reader):
             if name := lib.fp_jfr_thread_name(self._r, thread):
                 _, pid, tid = self.model.row("threads", thread)
                 names.append((pid, tid, self.model.string(name)))
-
-    def _settings(self) -> dict[str, str]:
-        """The settings of sample events; of several values the last wins, as in the JVM."""
-        return {
-            f"{type_}.{name}": value
-            for chunk in self._chunks
-            for (type_, name), value in chunk.settings.items()
-            if (metric_of(type_) and type_ in self._counts) or (type_, name) == ("jdk.ActiveRecording", "event")
-        }

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from fastprof.core.engine import MAYBE, NO, SURE, Budget, Format, Holds
-from fastprof.core.options import BUDGET, SPLIT
+from fastprof.core.options import BUDGET, SPLIT, Option, Switch
+
+EVENTED = Option(
+    "evented",
+    Switch(),
+    False,
+    format="speedscope",
+    help="read evented profiles as a timeline, if the file also has sampled ones",
+    details="Timeline formats get them anyway.",
+)
 
 
 def sniff(head: bytes) -> int:
@@ -25,6 +34,7 @@ FORMATS = (
         name="speedscope",
         view="stacks",
         also="timeline",
+        both=True,
         title="speedscope's JSON",
         suffixes=(".speedscope.json",),
         sniff=sniff,
@@ -55,6 +65,7 @@ FORMATS = (
             header=frozenset(),
         ),
         budget=Budget(100 << 20, call=82, sample=8, frame=5),
+        reads=(EVENTED,),
         row_bytes=29,  # {"type":"C","frame":0,"at":0}
         writes=(BUDGET, SPLIT),
     ),

@@ -16,19 +16,21 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
+from fastprof.formats.speedscope import EVENTED
 from fastprof.formats.speedscope.reported import REPORTED
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in, fp_speedscope_profile
 
 _TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
+_EVENTED = re.compile(rb'"type"\s{0,8}:\s{0,8}"evented"')
 _LONGEST = 48  # bytes that match, at most
 _SCALES = {b"nanoseconds": 0, b"microseconds": 3, b"milliseconds": 6, b"seconds": 9}  # to nanoseconds
 _ESTIMATED = b", estimated from a call graph"  # at the end of a name
 
 
 class SpeedscopeReader(Reader):
-    """A timeline or stacks, as the first profile is; profiles of the other kind are left out, and counted."""
+    """A timeline if the first profile is evented, else stacks, with evented profiles as the other view."""
 
     format = "speedscope"
 
@@ -37,6 +39,9 @@ class SpeedscopeReader(Reader):
         self.source.spool()  # two passes; and the first profile may be far from the beginning
         first = self.source.search(_TYPE, _LONGEST)
         self.view = "timeline" if first and first[1] == b"evented" else "stacks"
+        wanted = options[EVENTED]
+        if self.view == "stacks" and self.source.search(_EVENTED, _LONGEST):
+            self.view, self.other_view = ("timeline", "") if wanted else ("stacks", "timeline")
         new = lib.fp_speedscope_read_new(model.c, options[LENIENT])
         self._r = owned(new, lib.fp_speedscope_read_free, "the reader of speedscope's JSON")
         self._file = Spilled()
@@ -56,7 +61,7 @@ class SpeedscopeReader(Reader):
         wanted = lib.FP_SPEEDSCOPE_EVENTED if self.view == "timeline" else lib.FP_SPEEDSCOPE_SAMPLED
         profiles = [r.profiles[i] for i in range(r.n_profiles)]
         mine = [(i, p) for i, p in enumerate(profiles, 1) if p.type == wanted]
-        self._others = sum(p.type != wanted and p.has_items for p in profiles)
+        self._others = 0 if self.both else sum(p.type != wanted and p.has_items for p in profiles)
         input_ = model.input() if mine else 0
         if self.view == "stacks":
             self._plan_samples(mine, input_)
@@ -167,7 +172,7 @@ class SpeedscopeReader(Reader):
         r, log = self._r, self.log
         log.count(REPORTED["nested-frames"], r.nested)
         log.count(REPORTED["unreadable-events"], r.broken)
-        log.count(REPORTED["unreadable-rest"], r.bad_end)
+        log.count(REPORTED["unreadable-rest"], r.bad_end * (not self.is_second))
         log.count(REPORTED["other-profiles"], self._others)
         log.count(REPORTED["rounded-weights"], r.rounded)
         texts = {"name": r.title, "exporter": r.exporter}

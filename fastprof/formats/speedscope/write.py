@@ -35,7 +35,7 @@ _UNITS = {
 
 
 class SpeedscopeWriter(Writer):
-    """A profile for each thread, or for each thread and value type; frames at the end.
+    """A profile for each thread of a timeline, and for each thread and value type of stacks; frames at the end.
 
     Rows are kept, packed, until the rows of each thread are known; beyond PACKED bytes in a temporary file.
     """
@@ -47,15 +47,17 @@ class SpeedscopeWriter(Writer):
         super().__init__(model, sink, options, log)
         self._w = owned(lib.fp_speedscope_new(model.c), lib.fp_speedscope_free, "the writer of speedscope's JSON")
         self._packed = Groups()
-        self._threads = Threads(model, (1 << 32) - 1, (1 << 32) - 1)
+        self._threads = {view: Threads(model, (1 << 32) - 1, (1 << 32) - 1) for view in ("stacks", "timeline")}
         self._ids: dict[int, ThreadIds] = {}  # by thread
         self._names: dict[int, str] = {}  # by group
         self._n_parts = 0
-        self._taken: dict[str, int] = {}  # names, and how many groups would have them
+        self._taken: dict[tuple[str, str], int] = {}  # views and names, and how many groups would have them
+        self._views: dict[int, str] = {}  # by part
 
     def put(self, batch: Batch) -> None:
         w = self._w
-        keep = lib.fp_speedscope_calls if self.view == "timeline" else lib.fp_speedscope_samples
+        self._views[batch.part] = batch.view
+        keep = lib.fp_speedscope_calls if batch.view == "timeline" else lib.fp_speedscope_samples
         self._status(keep(w, batch.c))
         if w.packed > PACKED:
             for number in range(w.n_groups):
@@ -80,27 +82,14 @@ class SpeedscopeWriter(Writer):
         w, log = self._w, self.log
         self.text(f'{{"$schema":"{SCHEMA}","exporter":"fastprof-{__version__}","profiles":['.encode())
         groups = [number for number in range(w.n_groups) if w.groups[number].rows]
+        threads = [number for number in groups if self._view_of(number) == "timeline"]
+        sampled = [number for number in groups if self._view_of(number) == "stacks"]
         self._n_parts = len({w.groups[number].part for number in groups})
-        active, n = 0, 0
-        zero = min((int(w.groups[number].first) for number in groups), default=0)
-        for number in groups:
-            group = w.groups[number]
-            part = self.model.parts[group.part]
-            if self.view == "timeline":
-                self._evented(number, part, zero, n)
-                n += 1
-                continue
-            for k in range(len(part.value_types)):
-                if number == groups[0] and k == default_value(part, self.view):
-                    active = n
-                self._sampled(number, part, k, n)
-                n += 1
-        if not n and self.view == "stacks" and self.model.parts and self.model.parts[-1].value_types:
-            part = self.model.parts[-1]
-            active, n = default_value(part, self.view), len(part.value_types)
-            for k in range(n):
-                self._sample_head(part, k, "", k)
-                self.text(b',"samples":[],"weights":[],"startValue":0,"endValue":0}')
+        zero = min((int(w.groups[number].first) for number in threads), default=0)
+        active, n = self._all_sampled(sampled)
+        for number in threads:
+            self._evented(number, self.model.parts[w.groups[number].part], zero, n)
+            n += 1
         if not n:
             self._head(0, "evented" if self.view == "timeline" else "sampled", "empty", "none")
             lists = '"events":[]' if self.view == "timeline" else '"samples":[],"weights":[]'
@@ -110,10 +99,12 @@ class SpeedscopeWriter(Writer):
         while self._status(lib.fp_speedscope_put_frames(w, at, self.out)) == lib.FP_FULL:
             self.drain()
         self.text(b"\n]}}\n")
-        self.written = int(w.written)
-        log.rows["events_written" if self.view == "timeline" else "samples_written"] += self.written
-        deep = REPORTED["deep-calls" if self.view == "timeline" else "deep-frames"]
-        log.count(deep, w.deep, depth=lib.FP_SPEEDSCOPE_DEPTH)
+        self.written = int(w.samples + w.calls)
+        for view, name, n in (("stacks", "samples_written", w.samples), ("timeline", "events_written", w.calls)):
+            if n or view == self.view:
+                log.rows[name] += int(n)
+        for code, deep in (("deep-calls", w.deep_calls), ("deep-frames", w.deep_frames)):
+            log.count(REPORTED[code], deep, depth=lib.FP_SPEEDSCOPE_DEPTH)
         log.count_all(
             REPORTED,
             {
@@ -125,6 +116,28 @@ class SpeedscopeWriter(Writer):
                 "replaced-bytes": w.replaced,
             },
         )
+
+    def _view_of(self, number: int) -> str:
+        """The view of a group's rows."""
+        return self._views[self._w.groups[number].part]
+
+    def _all_sampled(self, groups: list[int]) -> tuple[int, int]:
+        """The profiles of all stacks: the number of the one to show first, and how many they are."""
+        active, n = 0, 0
+        for number in groups:
+            part = self.model.parts[self._w.groups[number].part]
+            for k in range(len(part.value_types)):
+                if number == groups[0] and k == default_value(part, "stacks"):
+                    active = n
+                self._sampled(number, part, k, n)
+                n += 1
+        empty = [part for number, part in enumerate(self.model.parts) if self._views.get(number, "stacks") == "stacks"]
+        if not n and self.view == "stacks" and empty and empty[-1].value_types:
+            active, n = default_value(empty[-1], "stacks"), len(empty[-1].value_types)
+            for k in range(n):
+                self._sample_head(empty[-1], k, "", k)
+                self.text(b',"samples":[],"weights":[],"startValue":0,"endValue":0}')
+        return active, n
 
     def _evented(self, number: int, part: Part, zero: int, n: int) -> None:
         group = self._w.groups[number]
@@ -160,21 +173,22 @@ class SpeedscopeWriter(Writer):
     def _whose(self, number: int, part: Part) -> str:
         """A unique name of the thread or part of a group's rows; "" if they have none."""
         if number not in self._names:
-            name = own = self._name(self._w.groups[number], part)
-            while own and name in self._taken:
-                self._taken[own] += 1
-                name = f"{own} [{self._taken[own]}]"
-            self._taken[name] = 1
+            view = self._view_of(number)
+            name = own = self._name(view, self._w.groups[number], part)
+            while own and (view, name) in self._taken:
+                self._taken[view, own] += 1
+                name = f"{own} [{self._taken[view, own]}]"
+            self._taken[view, name] = 1
             self._names[number] = name
         return self._names[number]
 
-    def _name(self, group: fp_speedscope_group, part: Part) -> str:
-        thread = group.thread
-        if self.view == "stacks" and not thread:
+    def _name(self, view: str, group: fp_speedscope_group, part: Part) -> str:
+        thread, threads = group.thread, self._threads[view]
+        if view == "stacks" and not thread:
             return f"part {part.number}" if part.number is not None and self._n_parts > 1 else ""
         if thread not in self._ids:
-            self._ids[thread] = self._threads.ids_of(thread, part)
-        process, name = self._threads.called(thread, self._ids[thread], part)
+            self._ids[thread] = threads.ids_of(thread, part)
+        process, name = threads.called(thread, self._ids[thread], part)
         return f"{process}, {name}" if process else name
 
     @staticmethod

@@ -1,0 +1,64 @@
+"""What the pipelines of a plan share while their rows pass through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges import RENAME_VALUES
+from fastprof.core._typing import Any
+from fastprof.core.engine import Holds
+from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.words import joined
+
+
+class Remaining:
+    """Records whether filters leave any row of all inputs, and whether any input has the value types to rename.
+
+    `both`: the pipelines are two views of the same inputs; they share what counts losses.
+    """
+
+    def __init__(self, n_pipelines: int, *, both: bool) -> None:
+        self._any = False
+        self._n_pipelines = n_pipelines  # still to be read
+        self._both = both
+        self._watch: Any = None
+        self._names: Any = None
+
+    def names(self, options: Options) -> Any:
+        """The new names of value types, or None."""
+        if self._names is None and RENAME_VALUES.is_requested(options):
+            from fastprof.bridges.rows.value_names import Names
+
+            self._names = Names(options)
+        return self._names
+
+    def watch(self, model: Model, holds: Holds, log: Log) -> Any:
+        """What counts losses on the way to the end."""
+        from fastprof.bridges.rows.unrepresentable import Unrepresentable
+
+        if self._watch is None or not self._both:
+            self._watch = Unrepresentable(model, holds, log)
+        return self._watch
+
+    def log_losses(self, watch: Any) -> None:
+        if self._n_pipelines == 1 or not self._both:
+            watch.log_counts()
+
+    def seen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Pass batches on and record that there are rows; an empty part of a source also counts."""
+        for batch in batches:
+            self._any = self._any or not len(batch) or batch.has_rows
+            yield batch
+
+    def end(self, model: Model, options: Options, log: Log) -> None:
+        """End a pipeline.  Errors: UsageError if it is the last one and filters left nothing."""
+        self._n_pipelines -= 1
+        if self._names and not self._n_pipelines:
+            self._names.log_to(log)
+        if not self._n_pipelines and log.left_out and not self._any:
+            from fastprof.bridges.rows.filter import nothing_left
+
+            raise UsageError(joined("", [inputs_of(model), nothing_left(model, options)]))
