@@ -118,14 +118,18 @@ def xray_races(mb: int) -> Iterator[Race]:
 
 
 def races(mb: int) -> list[Race]:
+    found = [*xray_races(mb)] if shutil.which("clang++-19") else []
+    found += [*pprof_races(mb), *cachegrind_races(mb)]
+    if shutil.which("valgrind"):
+        found += callgrind_races()
+    return found
+
+
+def pprof_races(mb: int) -> list[Race]:
     n = mb * 1_010_000
     gperf = made(f"{mb}.prof", lambda part: inputs.gperftools(part, n))
     pprof = made(f"{mb}w.pb", lambda part: make_pprof(part, n))
-    a = made(f"{mb}a.cachegrind", lambda part: inputs.cachegrind(part, n, 1))
-    b = made(f"{mb}b.cachegrind", lambda part: inputs.cachegrind(part, n, 2))
-    callgrind = made("real110.callgrind", inputs.callgrind) if shutil.which("valgrind") else None
-    found = [*xray_races(mb)] if shutil.which("clang++-19") else []
-    found += [
+    return [
         Race(
             "gperftools to pprof",
             gperf,
@@ -155,6 +159,14 @@ def races(mb: int) -> list[Race]:
                 ),
             ],
         ),
+    ]
+
+
+def cachegrind_races(mb: int) -> list[Race]:
+    n = mb * 1_010_000
+    a = made(f"{mb}a.cachegrind", lambda part: inputs.cachegrind(part, n, 1))
+    b = made(f"{mb}b.cachegrind", lambda part: inputs.cachegrind(part, n, 2))
+    return [
         Race(
             "Cachegrind, two files merged",
             a,
@@ -169,32 +181,32 @@ def races(mb: int) -> list[Race]:
             [ours("diff", a, b), Contestant("cg_diff", ["cg_diff", str(a), str(b)])],
         ),
     ]
-    if callgrind:
-        found.append(
-            Race(
-                "Callgrind, costliest functions",
-                callgrind,
-                [
-                    ours("top", callgrind),
-                    Contestant("callgrind_annotate", ["callgrind_annotate", "--auto=no", str(callgrind)]),
-                    Contestant("bare loop", [bare("bare_callgrind"), str(callgrind)]),
-                ],
-            )
-        )
-        found.append(
-            Race(
-                "Callgrind, archived",
-                callgrind,
-                [
-                    ours("convert", "-q", callgrind, "-o", out("o.fpa")),
-                    Contestant(
-                        "zstd -19 --long=27",
-                        ["zstd", "-q", "-f", "-19", "--long=27", str(callgrind), "-o", out("o.zst")],
-                    ),
-                ],
-            )
-        )
-    return found
+
+
+def callgrind_races() -> list[Race]:
+    callgrind = made("real110.callgrind", inputs.callgrind)
+    return [
+        Race(
+            "Callgrind, costliest functions",
+            callgrind,
+            [
+                ours("top", callgrind),
+                Contestant("callgrind_annotate", ["callgrind_annotate", "--auto=no", str(callgrind)]),
+                Contestant("bare loop", [bare("bare_callgrind"), str(callgrind)]),
+            ],
+        ),
+        Race(
+            "Callgrind, archived",
+            callgrind,
+            [
+                ours("convert", "-q", callgrind, "-o", out("o.fpa")),
+                Contestant(
+                    "zstd -19 --long=27",
+                    ["zstd", "-q", "-f", "-19", "--long=27", str(callgrind), "-o", out("o.zst")],
+                ),
+            ],
+        ),
+    ]
 
 
 def run(race: Race, rounds: int) -> None:

@@ -356,13 +356,31 @@ static void renumber(struct program *g, struct fp_model *m, struct fp_batch *sam
     fp_model_free(to);
 }
 
+/* Estimates what to_graph() has put; of the same sums. */
+static int estimate(struct fp_model *m, struct fp_estimate *e, uint32_t callers, const struct totals *graph,
+                    struct fp_batch *sums, struct fp_err *err) {
+    struct totals estimated = {{0}, 0};
+    int status = fp_estimate_end(e, callers, err);
+    fp_batch_reset(sums);
+    for (int pulled = FP_FULL; status == FP_DONE && pulled == FP_FULL;) {
+        pulled = fp_estimate_pull(e, 0, sums, err);
+        if (pulled < 0) status = pulled;
+        add(&estimated, sums);
+        fp_batch_reset(sums);
+    }
+    if (status == FP_DONE) same(graph, &estimated);
+    const uint32_t object = fp_estimate_costliest_object(e);
+    if (object && object >= m->objects.n) abort();
+    return status;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     struct program g = {data, data + (n < 4096 ? n : 4096)};
     struct fp_model *m = fp_model_new();
     struct fp_batch *samples = fp_batch_new(FP_STACKS, ROWS, VALUES),
                     *sums = fp_batch_new(FP_STACKS, 2 * ROWS + 1, VALUES);
     struct fp_restack *restack = fp_restack_new(m);
-    struct totals before = {{0}, 0}, after = {{0}, 0}, graph = {{0}, 0}, estimated = {{0}, 0};
+    struct totals before = {{0}, 0}, after = {{0}, 0}, graph = {{0}, 0};
     struct fp_err err;
     const uint32_t options = take(&g), keep = take(&g);
     struct fp_estimate *e = fp_estimate_new(m, options % 3, (options >> 4) / 64.0);
@@ -402,17 +420,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (status == FP_DONE) status = to_graph(m, samples, options, e, &graph, &err);
     if (status == FP_DONE) {
         same(&before, &graph);
-        status = fp_estimate_end(e, keep % 3, &err);
-        fp_batch_reset(sums);
-        for (int pulled = FP_FULL; status == FP_DONE && pulled == FP_FULL;) {
-            pulled = fp_estimate_pull(e, 0, sums, &err);
-            if (pulled < 0) status = pulled;
-            add(&estimated, sums);
-            fp_batch_reset(sums);
-        }
-        if (status == FP_DONE) same(&graph, &estimated);
-        const uint32_t object = fp_estimate_costliest_object(e);
-        if (object && object >= m->objects.n) abort();
+        status = estimate(m, e, keep % 3, &graph, sums, &err);
     }
     taken_off(m, samples);
     fp_estimate_free(e);

@@ -60,90 +60,105 @@ def profiles(draw: st.DrawFn) -> list[Part]:
     return parts
 
 
-@st.composite
-def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
-    """A profile and one way to write it."""
-    parts = draw(profiles())
-    numbered, relative, hexadecimal = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
-    every_line = draw(st.booleans())  # write all names before every row
-    callee_file_last, cfl = draw(st.booleans()), draw(st.booleans())
-    blank, end = draw(st.sampled_from([b" ", b"\t", b"  "])), draw(st.sampled_from([b"\n", b"\r\n"]))
-    trailing = draw(st.booleans())
-    order = draw(st.sampled_from([list, reversed]))  # of columns in their header line, not in rows
-    sums = draw(st.sampled_from([b"", b"%b: ", b"%b "]))
-    rounded = draw(st.sampled_from([b"", b"", *ROUNDED]))
-    process = draw(st.sampled_from([[], [b"pid: 7"], [b"pid: " + NO_NUMBER]]))
-    first = draw(st.sampled_from([0, 1, 7000, 2**40]))
-    numbers: dict[tuple[str, object], int] = {}
+class Dialect:
+    """One way to write a profile."""
 
-    def name(kind: str, key: object, text: bytes) -> bytes:
-        if not numbered or not text:
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.numbered, self.relative, self.hexadecimal = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+        self.every_line = draw(st.booleans())  # write all names before every row
+        self.callee_file_last, self.cfl = draw(st.booleans()), draw(st.booleans())
+        self.blank, self.end = draw(st.sampled_from([b" ", b"\t", b"  "])), draw(st.sampled_from([b"\n", b"\r\n"]))
+        self.trailing = draw(st.booleans())
+        self.order = draw(st.sampled_from([list, reversed]))  # of columns in their header line, not in rows
+        self.sums = draw(st.sampled_from([b"", b"%b: ", b"%b "]))
+        self.rounded = draw(st.sampled_from([b"", b"", *ROUNDED]))
+        self.process = draw(st.sampled_from([[], [b"pid: 7"], [b"pid: " + NO_NUMBER]]))
+        self.first = draw(st.sampled_from([0, 1, 7000, 2**40]))
+        self.numbers: dict[tuple[str, object], int] = {}
+
+    def name(self, kind: str, key: object, text: bytes) -> bytes:
+        if not self.numbered or not text:
             return text
-        new = (kind, key) not in numbers
-        n = numbers.setdefault((kind, key), first + 3 * len(numbers))
+        new = (kind, key) not in self.numbers
+        n = self.numbers.setdefault((kind, key), self.first + 3 * len(self.numbers))
         return b"(%d)" % n + (b" " + text if new else b"")
 
-    lines = [b"version: 1", b"creator: test"]
-    for index, part in enumerate(parts):
-        lines += [b"", b"part: %d" % (index + 1), *process, b"positions: " + " ".join(order(part.positions)).encode()]
+    def position(self, at: tuple[int, int, int], base: tuple[int, int, int], part: Part) -> bytes:
+        words = []
+        for k, column in enumerate(("instr", "bb", "line")):
+            if column in part.positions:
+                difference = at[k] - base[k]
+                if self.relative and difference == 0:
+                    words.append(b"*")
+                elif self.relative and abs(difference) < 2**31:
+                    words.append(b"%+d" % difference)
+                else:
+                    words.append(b"0x%x" % at[k] if self.hexadecimal or column != "line" else b"%d" % at[k])
+        return self.blank.join(words)
+
+    def counts(self, values: tuple[int, ...]) -> bytes:
+        shown = list(values)
+        while self.trailing and shown and shown[-1] == 0:
+            shown.pop()
+        how = b"0x%x" if self.hexadecimal and not self.rounded else b"%d" + self.rounded
+        return b"".join(self.blank + (how if v >= 0 else b"%d" + self.rounded) % v for v in shown)
+
+    def row(self, row: Row, file: bytes, base: tuple[int, int, int], part: Part) -> list[bytes]:
+        """The lines of a row in the function and file that precede them."""
+        lines, rounded = [], self.rounded
+        if row.kind == "call":
+            assert row.callee
+            target = [b"cfn=" + self.name("fn", row.callee, row.callee.name)]
+            key = b"cfl=" if self.cfl else b"cfi="
+            target.insert(self.callee_file_last, key + self.name("fl", row.callee.file, row.callee.file))
+            lines += [b"cob=" + self.name("ob", row.callee.object, row.callee.object), *target]
+            where = self.position(row.target, base, part)
+            lines.append(b"calls=%d%b%b%b" % (row.count, rounded, self.blank, where))
+        elif row.kind != "cost":
+            if row.target_file != file:
+                lines.append(b"jfi=" + self.name("fl", row.target_file, row.target_file))
+            jcnd = b"jcnd=%d%b/%d%b" % (row.count, rounded, row.count2, rounded)
+            count = b"jump=%d%b" % (row.count, rounded) if row.kind == "jump" else jcnd
+            lines.append(count + self.blank + self.position(row.target, base, part))
+        has_values = row.kind in ("cost", "call")
+        values = self.counts(row.values) if has_values else b""
+        behind = self.blank + BEHIND if has_values and self.draw(st.integers(0, 9)) == 0 else b""
+        return [*lines, self.position(row.position, base, part) + (values or self.blank) + behind]
+
+    def part(self, part: Part) -> list[bytes]:
+        lines = [*self.process, b"positions: " + " ".join(self.order(part.positions)).encode()]
         lines += [b"events: " + " ".join(part.events).encode(), b""]
-        if sums:
-            lines.append(sums % b"summary" + b" ".join(b"%d" % v + rounded for v in part.sums))
+        sums = b" ".join(b"%d" % v + self.rounded for v in part.sums)
+        if self.sums:
+            lines.append(self.sums % b"summary" + sums)
         base = (0, 0, 0)
         said: Function | None = None
-        object = file = b""
-
-        def position(at: tuple[int, int, int], base: tuple[int, int, int], part: Part = part) -> bytes:
-            words = []
-            for k, column in enumerate(("instr", "bb", "line")):
-                if column in part.positions:
-                    difference = at[k] - base[k]
-                    if relative and difference == 0:
-                        words.append(b"*")
-                    elif relative and abs(difference) < 2**31:
-                        words.append(b"%+d" % difference)
-                    else:
-                        words.append(b"0x%x" % at[k] if hexadecimal or column != "line" else b"%d" % at[k])
-            return blank.join(words)
-
-        def counts(values: tuple[int, ...]) -> bytes:
-            shown = list(values)
-            while trailing and shown and shown[-1] == 0:
-                shown.pop()
-            how = b"0x%x" if hexadecimal and not rounded else b"%d" + rounded
-            return b"".join(blank + (how if v >= 0 else b"%d" + rounded) % v for v in shown)
-
+        file = b""
         for row in part.rows:
-            if row.function != said or every_line:
-                said, object, file = row.function, row.function.object, row.function.file
-                lines += [b"ob=" + name("ob", object, object), b"fl=" + name("fl", file, file)]
-                lines.append(b"fn=" + name("fn", said, said.name))
+            if row.function != said or self.every_line:
+                said, file = row.function, row.function.file
+                lines += [b"ob=" + self.name("ob", said.object, said.object), b"fl=" + self.name("fl", file, file)]
+                lines.append(b"fn=" + self.name("fn", said, said.name))
             if row.file != file:
                 file = row.file
-                lines.append(draw(st.sampled_from([b"fi=", b"fe="])) + name("fl", file, file))
-            if row.kind == "call":
-                assert row.callee
-                target = [b"cfn=" + name("fn", row.callee, row.callee.name)]
-                key = b"cfl=" if cfl else b"cfi="
-                target.insert(callee_file_last, key + name("fl", row.callee.file, row.callee.file))
-                lines += [b"cob=" + name("ob", row.callee.object, row.callee.object), *target]
-                lines.append(b"calls=%d%b%b%b" % (row.count, rounded, blank, position(row.target, base)))
-            elif row.kind != "cost":
-                if row.target_file != file:
-                    lines.append(b"jfi=" + name("fl", row.target_file, row.target_file))
-                jcnd = b"jcnd=%d%b/%d%b" % (row.count, rounded, row.count2, rounded)
-                count = b"jump=%d%b" % (row.count, rounded) if row.kind == "jump" else jcnd
-                lines.append(count + blank + position(row.target, base))
-            values = counts(row.values) if row.kind in ("cost", "call") else b""
-            behind = blank + BEHIND if row.kind in ("cost", "call") and draw(st.integers(0, 9)) == 0 else b""
-            lines.append(position(row.position, base) + (values or blank) + behind)
+                lines.append(self.draw(st.sampled_from([b"fi=", b"fe="])) + self.name("fl", file, file))
+            lines += self.row(row, file, base, part)
             if row.kind == "cost":
                 base = row.position
-        if sums:
-            lines.append(sums % b"totals" + b" ".join(b"%d" % v + rounded for v in part.sums))
+        return [*lines, self.sums % b"totals" + sums] if self.sums else lines
+
+
+@st.composite
+def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
+    """A profile and its text."""
+    parts, dialect = draw(profiles()), Dialect(draw)
+    lines = [b"version: 1", b"creator: test"]
+    for index, part in enumerate(parts):
+        lines += [b"", b"part: %d" % (index + 1), *dialect.part(part)]
     for _ in range(draw(st.integers(0, 3))):
         lines.insert(draw(st.integers(0, len(lines))), draw(st.sampled_from([b"# remark", b"#", b"", b" \t"])))
-    return parts, end.join(lines) + draw(st.sampled_from([b"", end]))
+    return parts, dialect.end.join(lines) + draw(st.sampled_from([b"", dialect.end]))
 
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -271,6 +271,31 @@ def rule_of(row: Row, machine: int) -> str:
 # ---- expressions
 
 
+def operand(op: int, left: Bytes, registers: Registers) -> int | None:
+    """What an operation pushes that reads nothing from the stack; None if it is another one."""
+
+    def register(number: int) -> int:
+        if number not in registers:
+            raise DamagedError
+        return registers[number]
+
+    if 0x30 <= op <= 0x4F:
+        return op - 0x30
+    if 0x50 <= op <= 0x6F:
+        return register(op - 0x50)
+    if 0x70 <= op <= 0x8F:
+        return register(op - 0x70) + left.signed()
+    if op == 0x92:
+        return register(left.unsigned()) + left.signed()
+    if op == 0x03:
+        return left.number(8)
+    if 0x08 <= op <= 0x0F:
+        return left.number(1 << (op - 8) // 2, signed=bool(op & 1))
+    if op in (0x10, 0x11):
+        return left.unsigned() if op == 0x10 else left.signed()
+    return None
+
+
 def evaluate(block: bytes, registers: Registers, memory: Memory, pushed: int | None = None) -> int:
     """Errors: DamagedError, or OutsideError from memory."""
     left, stack, steps = Bytes(block), [] if pushed is None else [pushed], 0
@@ -284,11 +309,6 @@ def evaluate(block: bytes, registers: Registers, memory: Memory, pushed: int | N
         if depth >= len(stack):
             raise DamagedError
         return stack[-1 - depth]
-
-    def register(number: int) -> int:
-        if number not in registers:
-            raise DamagedError
-        return registers[number]
 
     def load(address: int, n: int) -> int:
         if not 1 <= n <= 8:
@@ -305,20 +325,8 @@ def evaluate(block: bytes, registers: Registers, memory: Memory, pushed: int | N
         if steps > STEPS:
             raise DamagedError
         op = left.number(1)
-        if 0x30 <= op <= 0x4F:
-            stack.append(op - 0x30)
-        elif 0x50 <= op <= 0x6F:
-            stack.append(register(op - 0x50))
-        elif 0x70 <= op <= 0x8F:
-            stack.append(register(op - 0x70) + left.signed())
-        elif op == 0x92:
-            stack.append(register(left.unsigned()) + left.signed())
-        elif op == 0x03:
-            stack.append(left.number(8))
-        elif 0x08 <= op <= 0x0F:
-            stack.append(left.number(1 << (op - 8) // 2, signed=bool(op & 1)))
-        elif op in (0x10, 0x11):
-            stack.append(left.unsigned() if op == 0x10 else left.signed())
+        if (value := operand(op, left, registers)) is not None:
+            stack.append(value)
         elif op in (0x12, 0x14):
             stack.append(pick(op == 0x14))
         elif op == 0x13:

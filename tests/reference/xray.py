@@ -410,12 +410,7 @@ class FdrRun:
             (self.buffer.pid,) = self.unpack("I")
             self.state = "pid"
         elif kind == NEW_CPU:
-            if self.state == "new":
-                raise self.fail("NewCPUId before WallTime")
-            self.cpu, self.tsc = self.unpack("HQ")
-            if self.state != "body":
-                self.buffer.first_tsc = self.tsc
-            self.state = "body"
+            self.read_cpu()
         elif kind == TSC_WRAP:
             self.need_body("TSCWrap")
             (self.tsc,) = self.unpack("Q")
@@ -443,6 +438,14 @@ class FdrRun:
             raise self.fail(f"metadata kind {kind} is not allowed here in version {self.header.version}")
         self.at += size
         return True
+
+    def read_cpu(self) -> None:
+        if self.state == "new":
+            raise self.fail("NewCPUId before WallTime")
+        self.cpu, self.tsc = self.unpack("HQ")
+        if self.state != "body":
+            self.buffer.first_tsc = self.tsc
+        self.state = "body"
 
     def expect(self, state: str, what: str) -> None:
         if self.state != state:

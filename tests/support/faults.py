@@ -310,12 +310,8 @@ _VERBS: dict[str, tuple[str, str]] = {
 }
 
 
-def streaming(faults: Faults, verb: str) -> None:
-    """Standard input and output, as files and as pipes opened by others: the output written so far is kept."""
-    file, words = _VERBS[verb]
-    path, out = faults.given(file), faults.out / "out"
-    given = shutil.copy(path, faults.inputs / "other")
-    command = words.format(given).split()
+def streams(path: Path, out: Path, command: list[str]) -> Callable[..., None]:
+    """Runs the command with standard input from `path` and output to `out`, each directly or through a pipe."""
     data = path.read_bytes()
 
     def action(piped_in: bool = False, piped_out: bool = False) -> None:
@@ -351,6 +347,16 @@ def streaming(faults: Faults, verb: str) -> None:
             return
         assert code == 1 and errors[0].startswith("fastprof: <std"), errors
         raise FastprofError(errors[0])
+
+    return action
+
+
+def streaming(faults: Faults, verb: str) -> None:
+    """Standard input and output, as files and as pipes opened by others: the output written so far is kept."""
+    file, words = _VERBS[verb]
+    path, out = faults.given(file), faults.out / "out"
+    action = streams(path, out, words.format(shutil.copy(path, faults.inputs / "other")).split())
+    data = path.read_bytes()
 
     action()
     want = out.read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import marshal
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -179,6 +180,12 @@ def _pprof() -> bytes:
         location = p.location.add(id=i + 1, mapping_id=mapping, address=address)
         for function, line, column in lines:
             location.line.add(function_id=function, line=line, column=column)
+    _pprof_samples(p, text)
+    p.string_table.extend(texts)
+    return bytes(p.SerializeToString())
+
+
+def _pprof_samples(p: Profile, text: Callable[[str], int]) -> None:
     for stack, values, labels in (
         ([2, 1], [5, 50_000_000, 100], [("tenant", "blue")]),
         ([4, 3, 1], [3, 30_000_000, 200], [("tenant", "red")]),
@@ -192,8 +199,6 @@ def _pprof() -> bytes:
                 label.str = text(value)
             else:
                 label.num, label.num_unit = value, text("bytes" if key == "bytes" else "")
-    p.string_table.extend(texts)
-    return bytes(p.SerializeToString())
 
 
 def _trace_event() -> bytes:

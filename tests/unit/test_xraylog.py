@@ -62,14 +62,16 @@ def test_worked_example() -> None:
     ]
 
 
-def accepted() -> dict[str, tuple[bytes, list[str], dict[str, int]]]:
-    """Odd logs that are read without error: bytes, ops, repairs."""
-    found: dict[str, tuple[bytes, list[str], dict[str, int]]] = {}
+# Odd logs that are read without error, by name: bytes, ops, repairs.
+ACCEPTED: dict[str, tuple[bytes, list[str], dict[str, int]]] = {}
 
-    def add(name: str, log: FdrLog | BasicLog, expected: list[str], **repairs: int) -> None:
-        counts = {key.replace("_", "-"): count for key, count in repairs.items()}
-        found[name] = (log.bytes(), expected, counts)
 
+def add(name: str, log: FdrLog | BasicLog, expected: list[str], **repairs: int) -> None:
+    counts = {key.replace("_", "-"): count for key, count in repairs.items()}
+    ACCEPTED[name] = (log.bytes(), expected, counts)
+
+
+def add_odd_buffers() -> None:
     add("header only", FdrLog(5), [])
     add("header only, basic", BasicLog(3), [])
     log, buffer = one()
@@ -100,6 +102,9 @@ def accepted() -> dict[str, tuple[bytes, list[str], dict[str, int]]]:
     log = FdrLog(5)
     log.buffer(missing=["pid"]).cpu(0, 0).enter(1)
     add("no pid", log, [xray.ENTER])
+
+
+def add_odd_records() -> None:
     log, buffer = one()
     buffer.argument(5)
     add("argument of an exit", log, CALL, arguments_of_exits=1)
@@ -126,10 +131,10 @@ def accepted() -> dict[str, tuple[bytes, list[str], dict[str, int]]]:
     add("short extents within a record", log, [*CALL, xray.TYPED, xray.ENTER], records_cut_by_typed_events=1)
     log, buffer = one(frequency=0)
     add("frequency 0", log, CALL)
-    return found
 
 
-ACCEPTED = accepted()
+add_odd_buffers()
+add_odd_records()
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
