@@ -47,6 +47,12 @@ class Bytes:
         self.at += n
         return self.data[self.at - n : self.at]
 
+    def skip(self, n: int) -> None:
+        """Also backwards."""
+        if not 0 <= self.at + n <= len(self.data):
+            raise DamagedError
+        self.at += n
+
     def number(self, n: int, signed: bool = False) -> int:
         return int.from_bytes(self.take(n), "little", signed=signed)
 
@@ -315,11 +321,6 @@ def evaluate(block: bytes, registers: Registers, memory: Memory, pushed: int | N
             raise DamagedError
         return memory(address, n)
 
-    def jump(by: int) -> None:
-        if not 0 <= left.at + by <= len(block):
-            raise DamagedError
-        left.at += by
-
     while left.at < len(block):
         steps += 1
         if steps > STEPS:
@@ -350,7 +351,7 @@ def evaluate(block: bytes, registers: Registers, memory: Memory, pushed: int | N
         elif op in (0x28, 0x2F):
             by = left.number(2, signed=True)
             if op == 0x2F or pop():
-                jump(by)
+                left.skip(by)
         elif 0x1A <= op <= 0x2E:
             b, a = pop(), pop()
             stack.append(two(op, a, b))
