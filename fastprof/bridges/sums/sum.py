@@ -24,7 +24,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import in_any_order, match_columns, match_values, merge_parts
+from fastprof.core.parts import in_any_order, match_columns, match_values, merge_parts, parts_since
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_batch
@@ -41,7 +41,7 @@ def to_sum(
     sums = StackSums(model, options, log, holds, inputs=options[PER_THREAD] or not holds.labels)
     events: list[ValueType] = []
     columns: dict[int, Pointer[int]] = {}
-    current = -1
+    current, n_before = -1, len(model.parts)
     for batch in batches:
         if batch.part not in columns:
             columns[batch.part] = match_columns(model, batch.part, batch.c.n_values, events)
@@ -49,6 +49,9 @@ def to_sum(
             current = batch.part
             sums.begin(model.parts[current])
         sums.put(batch, columns[current], events)
+    if not columns:  # an empty profile still has value types
+        for i in parts_since(model, n_before):
+            columns[i] = match_columns(model, i, len(model.parts[i].value_types), events)
     parts = model.whole_parts(columns)
     order = in_any_order(parts, events)
     part = merge_parts(parts, [events[k] for k in order])
