@@ -9,9 +9,11 @@ import pytest
 
 import fastprof
 from fastprof.core.model import Part, ValueType
+from fastprof.core.options import Options
 from fastprof.core.parts import default_value
 from fastprof.formats.callgrind.types import described_types, take_described
 from tests.contract.dump import files
+from tests.support.conversions import convert_bytes
 from tests.support.paths import CORPUS
 
 
@@ -81,3 +83,11 @@ def test_lines_that_do_not_fit_are_descriptions(line: tuple[bytes, bytes]) -> No
     part = Part([ValueType("Ir"), ValueType("Dr")], descriptions=[line])
     take_described(part, ["Ir", "Dr"])
     assert (part.descriptions, part.extra) == ([line], {}) and part.value_types == [ValueType("Ir"), ValueType("Dr")]
+
+
+@pytest.mark.parametrize("graph", ["callgrind", "cachegrind"])
+def test_a_profile_without_value_types_is_readable(graph: str) -> None:
+    empty = bytes([0x32, 0, 0x48, 5])  # pprof: only an empty string and a time
+    written = convert_bytes(empty, "pprof", graph, Options(symbolize=False)).data
+    top = fastprof.top(written, from_=graph)
+    assert (top.value.name, top.total, top.rows) == ("none", 0, [])

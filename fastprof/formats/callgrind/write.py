@@ -108,7 +108,8 @@ class CallgrindWriter(Writer):
             line = _event_line(name, event)
             if line:
                 lines.append(line)
-        lines.append(b"events: " + b" ".join(map(_text, names)))
+        # readers require an event, which a profile without samples may lack
+        lines.append(b"events: " + b" ".join(map(_text, names or ["none"])))
         if part.summary is not None and "late_summary" not in part.extra:
             lines.append(b"summary: " + _counts(part.summary, self._all_counts))
         return b"\n".join([*lines, b"", b"", b""])
