@@ -11,6 +11,7 @@ from fastprof.core.errors import UsageError
 from fastprof.core.options import Options
 from tests.reference import perfetto
 from tests.support.conversions import convert_bytes
+from tests.support.perfettotrace import BEGIN, CLEARED, END, event, lane, packet, process, thread
 from tests.support.xraylog import BasicLog, FdrLog
 
 DEPTH = 512
@@ -125,3 +126,17 @@ def test_names_of_threads_may_come_last() -> None:
     (track,) = perfetto.read(convert_bytes(NAMED_LATE, "trace-event", "perfetto").data)
     assert (track.process, track.pid, track.name, track.tid) == ("server", 4, "worker", 7)
     assert [(s.name, s.begin, s.end) for s in track.slices] == [("main", 1000, 2000)]
+
+
+def test_threads_whose_numbers_are_those_of_lanes_or_beyond_32_bits() -> None:
+    """The model's numbers differ: calls of two threads with one number would be nested in each other."""
+    most, lane_number = (1 << 32) - 1, (1 << 31) - 1
+    tracks = [thread(1, 10, most), thread(2, 10, most - 1), thread(3, 10, 1 << 40), thread(4, 10, lane_number)]
+    tracks += [process(5, 10), lane(6, "lane", 5)]
+    data = [packet(flags=CLEARED), *(packet(track=track) for track in tracks)]
+    for uuid, begin in ((1, 10), (2, 20), (3, 30), (6, 35), (4, 40)):  # calls of 100 ns that overlap
+        data += [packet(time=begin, event=event(BEGIN, name=f"f{uuid}", track=uuid))]
+        data += [packet(time=begin + 100, event=event(END, track=uuid))]
+    top = fastprof.top(b"".join(data), from_="perfetto", by="thread")
+    assert (top.total, len(top.rows)) == (500, 5)
+    assert [row.self for row in top.rows] == [100] * 5

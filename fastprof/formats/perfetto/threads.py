@@ -20,19 +20,23 @@ class PlaceThreads:
     def __init__(self, trace: Trace) -> None:
         self._trace, self._model, self._r = trace, trace.model, trace.c
         self._input = self._model.input()
-        self._numbers: dict[tuple[int, ...], int] = {}  # our numbers for ids beyond 32 bits
-        self._free, self._lane = _NO_ID, _LANES
+        self._numbers: dict[tuple[int, ...], int] = {}  # in the model, by id; of a thread, by process and id
+        self._taken: set[tuple[int, ...]] = set()  # these numbers, and those of lanes
+        self._free, self._lane = _NO_ID, _LANES - 1
         self._lanes: list[tuple[int, int, str]] = []  # pid, tid, name
         self._n_added = 0
 
     def _number(self, id_: int, *scope: int) -> int:
-        """Convert an id for the model: a missing one is 0; one beyond 32 bits gets a unique number."""
-        if -1 <= id_ < _NO_ID:
-            return max(id_, 0)
+        """Convert an id for the model: a missing one is 0; one beyond 32 bits, or whose number another one got, gets a
+        free number."""
+        id_ = max(id_, 0) if id_ >= -1 else id_
         key = (*scope, id_)
         if key not in self._numbers:
-            self._free -= 1
-            self._numbers[key] = self._free
+            number = id_ if 0 <= id_ <= _NO_ID else self._free
+            while (*scope, number) in self._taken:
+                number = self._free = self._free - 1
+            self._numbers[key] = number
+            self._taken.add((*scope, number))
         return self._numbers[key]
 
     def answer(self) -> None:
@@ -41,8 +45,10 @@ class PlaceThreads:
         place, lane = r.places[r.requested], int(r.requested_lane)
         pid = self._number(int(place.pid))
         if place.is_lanes or lane:
-            self._lane -= 1
+            while (pid, self._lane) in self._taken:
+                self._lane -= 1
             tid = self._lane
+            self._taken.add((pid, tid))
             self._lanes.append((pid, tid, self._lane_name(place, lane)))
         else:
             tid = self._number(int(place.tid), pid)
