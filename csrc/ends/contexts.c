@@ -111,11 +111,20 @@ static size_t key_end(const struct fp_project *s) {
     return s->per_thread ? s->keys.n : (size_t)s->model->stacks.n + 1;
 }
 
-/* Adds the keys of a group, from c->next on.  FP_DONE, FP_FULL or a negative status. */
-static int add_group(struct fp_contexts *c, const struct fp_project *s, struct context_walk *w, uint32_t group,
-                     uint32_t most, struct fp_err *err) {
-    for (; c->next < s->group_start[group + 1]; c->next++) {
-        if (c->nodes.n > most && !w->node_of_key) return FP_FULL;
+/* Adds the keys of a group, from c->next on.  FP_DONE, FP_FULL or a negative status.
+ *
+ * Contexts that the caller then drops are added again for later stacks that they call.  So if the contexts do not fit,
+ * stacks are added depth first: only those of the current path are needed again. */
+static int add_group(struct fp_contexts *c, struct fp_project *s, struct context_walk *w, uint32_t group, uint32_t most,
+                     struct fp_err *err) {
+    const uint32_t end = s->group_start[group + 1];
+    if (c->is_large && c->next == s->group_start[group]) fp_project_depth_first(s, c->next, end);
+    for (; c->next < end; c->next++) {
+        if (c->nodes.n > most && !w->node_of_key) {
+            if (!c->is_large) fp_project_depth_first(s, c->next, end);
+            c->is_large = 1;
+            return FP_FULL;
+        }
         const uint32_t key = s->by_group[c->next];
         const uint32_t node = node_of_stack(c, s, w, fp_project_stack(s, key), group);
         if (node == FP_NO_ID || fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, values_of(c))) return no_memory(err);
@@ -127,7 +136,7 @@ static int add_group(struct fp_contexts *c, const struct fp_project *s, struct c
     return FP_DONE;
 }
 
-int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, uint32_t most, struct fp_err *err) {
+int fp_contexts_add(struct fp_contexts *c, struct fp_project *s, uint32_t most, struct fp_err *err) {
     if (fp_contexts_widen(c, s->n_values)) return no_memory(err);
     const size_t n_stacks = s->model->stacks.n;
     struct context_walk w = {calloc(n_stacks, sizeof *w.node_of), calloc(n_stacks, sizeof *w.thread_of), NULL, 0, NULL};

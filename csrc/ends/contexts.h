@@ -36,6 +36,7 @@ struct fp_contexts {
     int64_t *own, *cut; /* of node i: [i * n_values ..] */
     uint32_t cap_own, cap_cut;
     uint32_t next;      /* where fp_contexts_add continues, among the keys ordered by group */
+    int32_t is_large;   /* it returned FP_FULL */
     double *share;      /* by node */
     double total[2];    /* of a timeline, by enum fp_fold_column: in ticks, and calls */
     uint32_t *in_graph; /* of a timeline, by function: the same in the graph (fp_fold_in_graph), 0: not known yet */
@@ -48,8 +49,9 @@ void fp_contexts_free(struct fp_contexts *c);
 
 /* Adds the stacks of all groups of `s`, after fp_project_end, and the labels of their samples; its values are the first
  * ones of `c`, which gets as many.  FP_FULL: there are more than `most` contexts, and the next call continues, unless
- * there are labels, which refer to contexts; FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
-int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, uint32_t most, struct fp_err *err);
+ * there are labels, which refer to contexts; from then on keys of threads are in depth-first order.  FP_DONE,
+ * FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_contexts_add(struct fp_contexts *c, struct fp_project *s, uint32_t most, struct fp_err *err);
 
 /* The same for a timeline, which must be the only input: adds the tree of the stack machine, after which the caller
  * drops it (fp_fold_drop_spilled).  Values by enum fp_fold_column; time is in ticks until fp_contexts_scale.  FP_DONE,

@@ -62,6 +62,10 @@ void fp_project_grow(struct fp_project *s, uint32_t group);
 /* Removes it.  Only one exists at a time. */
 void fp_project_fell(struct fp_project *s, uint32_t group);
 
+/* Puts the keys by_group[first] to by_group[end - 1], of one group, in the order of a walk over the tree of their
+ * stacks, each before those that it calls.  With threads, while no tree exists. */
+void fp_project_depth_first(struct fp_project *s, uint32_t first, uint32_t end);
+
 /* The positions of a node's frame, outermost first.  The root has none, unless there are samples without a stack. */
 static inline const uint32_t *fp_project_chain(const struct fp_project *s, uint32_t at, uint32_t *n) {
     const uint32_t frame = fp_table_row(&s->model->stacks, at)[FP_STACK_FRAME];

@@ -48,9 +48,9 @@ int fp_project_link(struct fp_project *s, struct fp_err *err) {
     return 0;
 }
 
-void fp_project_grow(struct fp_project *s, uint32_t group) {
-    if (!s->per_thread) return;
-    for (uint32_t i = s->group_start[group]; i < s->group_start[group + 1]; i++) {
+/* Adds the stacks of the keys by_group[first] to by_group[end - 1] to the tree, which is empty. */
+static void grow(struct fp_project *s, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
         uint32_t stack = fp_project_stack(s, s->by_group[i]);
         s->nodes[stack].key = s->by_group[i];
         for (uint32_t parent; stack && !s->nodes[stack].sibling; stack = parent) {
@@ -60,12 +60,36 @@ void fp_project_grow(struct fp_project *s, uint32_t group) {
     }
 }
 
-void fp_project_fell(struct fp_project *s, uint32_t group) {
-    if (!s->per_thread) return;
+static void fell(struct fp_project *s, uint32_t first, uint32_t end) {
     s->nodes[0] = (struct fp_project_node){0};
-    for (uint32_t i = s->group_start[group]; i < s->group_start[group + 1]; i++) {
+    for (uint32_t i = first; i < end; i++) {
         uint32_t stack = fp_project_stack(s, s->by_group[i]);
         for (; s->nodes[stack].sibling; stack = fp_project_parent(s, stack))
             s->nodes[stack] = (struct fp_project_node){0};
     }
+}
+
+void fp_project_grow(struct fp_project *s, uint32_t group) {
+    if (s->per_thread) grow(s, s->group_start[group], s->group_start[group + 1]);
+}
+
+void fp_project_fell(struct fp_project *s, uint32_t group) {
+    if (s->per_thread) fell(s, s->group_start[group], s->group_start[group + 1]);
+}
+
+void fp_project_depth_first(struct fp_project *s, uint32_t first, uint32_t end) {
+    if (!s->per_thread) return;
+    grow(s, first, end);
+    for (uint32_t at = 0, n = first;;) {
+        const struct fp_project_node *node = &s->nodes[at];
+        if (node->key) s->by_group[n++] = node->key;
+        if (node->child) {
+            at = node->child;
+            continue;
+        }
+        while (at && s->nodes[at].sibling == FP_NO_ID) at = fp_project_parent(s, at);
+        if (!at) break;
+        at = s->nodes[at].sibling;
+    }
+    fell(s, first, end);
 }
