@@ -1,7 +1,9 @@
-"""Writes what is made from the Python interface: fastprof/verbs/keywords.py and docs/python.md.  `make docs`."""
+"""Writes what is made from the Python interface: fastprof/verbs/keywords.py, docs/python.md and the imports of
+fastprof/__init__.py for type checkers.  `make docs`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from fastprof import plan
 from fastprof.core.options import Option
 
 REPO = Path(__file__).parents[1]
+INIT = REPO / "fastprof" / "__init__.py"
 KEYWORDS = '''\
 """Keyword options of the Python interface, for editors and type checkers: nothing imports this at run time.
 
@@ -111,6 +114,18 @@ def keywords() -> str:
     return "\n".join(made)
 
 
+def interface() -> str:
+    """fastprof/__init__.py with an import for each public name in its block for type checkers, in ruff's order."""
+    head, block, rest = re.split(
+        r"(?<=^if TYPE_CHECKING:\n)(.*?\n)(?=\n^# )", INIT.read_text(), maxsplit=1, flags=re.MULTILINE | re.DOTALL
+    )
+    found = [(f"fastprof.{module}", name, f"{name} as {name}") for name, module in fastprof._HOMES.items()]
+    # what this module needs itself
+    found += [(module, name, name) for module, name in re.findall(r"^ +from (\S+) import (\w+)$", block, re.MULTILINE)]
+    found.sort(key=lambda line: (line[0], line[1].islower(), line[1]))
+    return head + "".join(f"    from {module} import {text}\n" for module, _, text in found) + rest
+
+
 def page() -> str:
     lines = []
     for name, module in sorted(fastprof._HOMES.items(), key=lambda item: (item[1], item[0])):
@@ -122,3 +137,4 @@ def page() -> str:
 if __name__ == "__main__":
     (REPO / "fastprof" / "verbs" / "keywords.py").write_text(keywords())
     (REPO / "docs" / "python.md").write_text(page())
+    INIT.write_text(interface())

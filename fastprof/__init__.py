@@ -18,54 +18,26 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fastprof.core.errors import (
-        FastprofError as FastprofError,
-    )
-    from fastprof.core.errors import (
-        FileError as FileError,
-    )
-    from fastprof.core.errors import (
-        FormatError as FormatError,
-    )
-    from fastprof.core.errors import (
-        UnrecognizedError as UnrecognizedError,
-    )
-    from fastprof.core.errors import (
-        UsageError as UsageError,
-    )
+    from fastprof.core.errors import FastprofError as FastprofError
+    from fastprof.core.errors import FileError as FileError
+    from fastprof.core.errors import FormatError as FormatError
+    from fastprof.core.errors import UnrecognizedError as UnrecognizedError
+    from fastprof.core.errors import UsageError as UsageError
     from fastprof.core.log import Log as Log
     from fastprof.core.model import Batch as Batch
     from fastprof.core.options import Option
     from fastprof.verbs.annotate import annotate as annotate
     from fastprof.verbs.annotation import Annotation as Annotation
-    from fastprof.verbs.archive import (
-        archive_add as archive_add,
-    )
-    from fastprof.verbs.archive import (
-        archive_compact as archive_compact,
-    )
-    from fastprof.verbs.archive import (
-        archive_extract as archive_extract,
-    )
-    from fastprof.verbs.archive import (
-        archive_list as archive_list,
-    )
-    from fastprof.verbs.archive import (
-        archive_rm as archive_rm,
-    )
-    from fastprof.verbs.archive import (
-        archive_verify as archive_verify,
-    )
+    from fastprof.verbs.archive import archive_add as archive_add
+    from fastprof.verbs.archive import archive_compact as archive_compact
+    from fastprof.verbs.archive import archive_extract as archive_extract
+    from fastprof.verbs.archive import archive_list as archive_list
+    from fastprof.verbs.archive import archive_rm as archive_rm
+    from fastprof.verbs.archive import archive_verify as archive_verify
     from fastprof.verbs.batch.archive import batch_archive as batch_archive
-    from fastprof.verbs.batch.convert import (
-        BatchLog as BatchLog,
-    )
-    from fastprof.verbs.batch.convert import (
-        batch_convert as batch_convert,
-    )
-    from fastprof.verbs.batch.convert import (
-        batch_plan as batch_plan,
-    )
+    from fastprof.verbs.batch.convert import BatchLog as BatchLog
+    from fastprof.verbs.batch.convert import batch_convert as batch_convert
+    from fastprof.verbs.batch.convert import batch_plan as batch_plan
     from fastprof.verbs.batch.merge import batch_merge as batch_merge
     from fastprof.verbs.batch.status import BatchStatus as BatchStatus
     from fastprof.verbs.batch.status import batch_status as batch_status
@@ -83,7 +55,8 @@ if TYPE_CHECKING:
     from fastprof.verbs.top import Top as Top
     from fastprof.verbs.top import top as top
 
-# The public names and their modules, which are imported when first used: `fastprof --version` costs nothing.
+# The public names and their modules, which are imported when first used: `fastprof --version` costs nothing.  The
+# imports above are made from it by `make docs`.
 _HOMES = {
     "Annotation": "verbs.annotation",
     "Answer": "verbs.sql",
