@@ -7,9 +7,10 @@
  *   log     stack 7 of thread 1 | 3 of 2 | 7 of 2 | 7 of 1
  *   sums    3 of 1: 4 | 7 of 1: 2                becomes      3 of 1: 4 | 3 of 2: 1 | 7 of 1: 4 | 7 of 2: 1
  *
- * A full log is sorted and merged into the sums.  All memory is used from one end to the other: a table of 300,000 sums
- * would wait for memory at each sample.  Sorting waits, too, so if all values are equal, as periods are, it moves only
- * keys.  When there are too many sums, they become rows, so memory is limited.
+ * While all samples have the same value and there are few stacks and contexts, a full log is counted in a grid of both.
+ * Otherwise it is sorted and merged into the sums.  All memory is used from one end to the other: a table of 300,000
+ * sums would wait for memory at each sample.  Sorting waits, too, so if all values are equal, as periods are, it moves
+ * only keys.  When there are too many sums, they become rows, so memory is limited.
  */
 #include "jfr/held.h"
 
@@ -43,6 +44,7 @@ static void free_held(struct fp_jfr_held *h) {
     free_log(&h->sorted, h->cap_log);
     fp_release(h->sums, h->cap_sums * sizeof *h->sums);
     fp_release(h->other, h->cap_other * sizeof *h->other);
+    fp_jfr_empty_grid(&h->grid);
     fp_table_clear(&h->contexts);
     free(h);
 }
@@ -215,10 +217,40 @@ FP_INLINE int add_up(struct fp_jfr_held *h, unsigned low, unsigned n, int is_sho
     return merge(h, low, is_short);
 }
 
+/* Makes sums of the grid.  0 or FP_E_NOMEM. */
+static int end_grid(struct fp_jfr_held *h) {
+    const size_t n = h->grid.n_sums;
+    if (n > h->cap_sums) {
+        struct fp_jfr_held_sum *sums = fp_grow(h->sums, h->cap_sums * sizeof *h->sums, n * sizeof *h->sums);
+        if (!sums) return FP_E_NOMEM;
+        h->sums = sums;
+        h->cap_sums = n;
+    }
+    for (size_t i = 0; i < n && fp_jfr_grid_sum(&h->grid, &h->sums[i]); i++) h->grid.context++;
+    fp_jfr_empty_grid(&h->grid);
+    return 0;
+}
+
+/* Counts the samples of the log in the grid, if all samples so far are there.  1, or 0: it does not take them. */
+static int grid(struct fp_jfr_held *h) {
+    struct fp_jfr_grid *t = &h->grid;
+    if (h->differs || h->n != t->n_sums) return 0;
+    if (!fp_jfr_grid_add(t, h->log.keys, h->n_log, h->bits, h->log.values[0], (uint32_t *)h->sorted.keys)) return 0;
+    h->n = t->n_sums;
+    h->are_few = h->n < h->n_log / 4 && h->n < FEW;
+    return 1;
+}
+
+/* Adds up the log where the grid does not. */
+static int sort_up(struct fp_jfr_held *h) {
+    if (h->grid.n_sums && end_grid(h)) return FP_E_NOMEM;
+    const unsigned low = width_of((uint32_t)h->bits), n = low + width_of((uint32_t)(h->bits >> 32));
+    return n <= 32 ? add_up(h, low, n, 1) : add_up(h, low, n, 0);
+}
+
 int fp_jfr_add_up(struct fp_jfr_held *h) {
     if (!h->n_log) return 0;
-    const unsigned low = width_of((uint32_t)h->bits), n = low + width_of((uint32_t)(h->bits >> 32));
-    if (n <= 32 ? add_up(h, low, n, 1) : add_up(h, low, n, 0)) return FP_E_NOMEM;
+    if (!grid(h) && sort_up(h)) return FP_E_NOMEM;
     fp_jfr_empty_log(h);
     h->is_due |= h->n > MOST_SUMS;
     return h->cap_log < MOST_LOG && h->n > h->cap_log / 2 ? make_log(h, 2 * h->cap_log) : 0;
@@ -227,6 +259,7 @@ int fp_jfr_add_up(struct fp_jfr_held *h) {
 void fp_jfr_empty_held(struct fp_jfr_reader *r) {
     struct fp_jfr_held *h = r->held;
     h->n = h->next = 0;
+    fp_jfr_empty_grid(&h->grid);
     fp_jfr_empty_log(h);
     h->is_due = 0;
     r->model->n_waiting--;

@@ -3,6 +3,7 @@
 #define FP_JFR_HELD_H
 
 #include "jfr/private.h"
+#include "jfr/grid.h"
 
 /* Samples that wait.  Their keys: stack << 32 | number of the context. */
 struct fp_jfr_log {
@@ -10,21 +11,16 @@ struct fp_jfr_log {
     int64_t *values;
 };
 
-/* Samples with the same key. */
-struct fp_jfr_held_sum {
-    uint64_t key, count;
-    int64_t value;
-};
-
 struct fp_jfr_held {
     /* samples in the order in which they were read, and as many for sorting them; core/memory.h */
     struct fp_jfr_log log, sorted;
     uint32_t n_log, cap_log;
     uint64_t bits, differs; /* that are set in some key of the log, and in which some of its values differ */
-    /* all samples before those, by key, and the memory for the next ones; core/memory.h */
+    /* all samples before those: in the grid, or by key, with the memory for the next ones; core/memory.h */
+    struct fp_jfr_grid grid;
     struct fp_jfr_held_sum *sums, *other;
     size_t cap_sums, cap_other;
-    uint32_t n, next;         /* those from `next` on are not rows of a batch yet */
+    uint32_t n, next;         /* sums of either; of `sums` those from `next` on are not rows of a batch yet */
     int32_t is_due;           /* no more can wait: they must become rows */
     int32_t are_few;          /* the last log had few different keys */
     uint64_t time;            /* of one of the samples */
@@ -57,6 +53,21 @@ uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context
 int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value);
 /* Adds up the samples of the log.  0 or FP_E_NOMEM. */
 int fp_jfr_add_up(struct fp_jfr_held *h);
+/* The next sum that is not a row yet, by key.  1, or 0: there are no more. */
+static inline int fp_jfr_next_sum(struct fp_jfr_held *h, struct fp_jfr_held_sum *sum) {
+    if (h->grid.n_sums) return fp_jfr_grid_sum(&h->grid, sum);
+    if (h->next == h->n) return 0;
+    *sum = h->sums[h->next];
+    return 1;
+}
+
+static inline void fp_jfr_pass_sum(struct fp_jfr_held *h) {
+    if (h->grid.n_sums)
+        h->grid.context++;
+    else
+        h->next++;
+}
+
 /* Forgets the samples, which have become rows. */
 void fp_jfr_empty_held(struct fp_jfr_reader *r);
 void fp_jfr_free_held(struct fp_jfr_reader *r);

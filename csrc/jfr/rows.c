@@ -206,9 +206,8 @@ static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_er
     if (!h || (!h->n && !h->n_log)) return 0;
     if (fp_jfr_add_up(h)) return fp_no_memory(err);
     h->is_due = 1; /* until all are rows */
-    for (; h->next < h->n; h->next++) {
-        const struct fp_jfr_held_sum *one = &h->sums[h->next];
-        const uint32_t *context = fp_table_row(&h->contexts, (uint32_t)one->key);
+    for (struct fp_jfr_held_sum one; fp_jfr_next_sum(h, &one); fp_jfr_pass_sum(h)) {
+        const uint32_t *context = fp_table_row(&h->contexts, (uint32_t)one.key);
         const uint32_t label = context[0], thread = context[1], metric = context[2];
         if (out->n == out->cap) return FP_FULL;
         if (FP_UNLIKELY(!fp_jfr_has_columns(r, metric, out))) {
@@ -216,7 +215,7 @@ static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_er
             r->requested_metric = metric;
             return FP_ASK;
         }
-        put(r, h->time, label, thread, metric, (uint32_t)(one->key >> 32), (int64_t)one->count, one->value, one->count,
+        put(r, h->time, label, thread, metric, (uint32_t)(one.key >> 32), (int64_t)one.count, one.value, one.count,
             out);
     }
     fp_jfr_empty_held(r);

@@ -252,7 +252,7 @@ static void to_speedscope(struct fp_model *m, const struct fp_batch *b) {
     for (uint32_t i = 0; i < r->n_profiles; i++) r->profiles[i].wanted = 1;
     fp_speedscope_again(r);
     in.pos = 0;
-    must(fp_speedscope_feed(r, &in, rows, &err) == FP_DONE && rows->n == w->written);
+    must(fp_speedscope_feed(r, &in, rows, &err) == FP_DONE && rows->n == w->calls);
     fp_batch_free(rows);
     fp_speedscope_read_free(r);
     fp_model_free(again);
