@@ -51,6 +51,7 @@ static int starts(const uint8_t *p, size_t n, const char *with) {
  *
  *   +0x00007f6cf8007a08/728258269   an address and a hash
  *   /0x0000000084045210, .0x...     an address
+ *   /1103243338                     a hash: no part of a Java name begins with a digit
  *   $12                             of $$Lambda$12
  *   12                              of $Proxy12, GeneratedMethodAccessor12 ...
  */
@@ -60,6 +61,8 @@ static size_t number_of_class(const uint8_t *p, size_t n, size_t before) {
         if (!address) return 0;
         return i < n && p[i] == '/' && digits(p + i + 1, n - i - 1) ? i + 1 + digits(p + i + 1, n - i - 1) : i;
     }
+    const size_t hash = n && p[0] == '/' ? digits(p + 1, n - 1) : 0;
+    if (hash && (1 + hash == n || p[1 + hash] == '[')) return 1 + hash;
     static const char *const STEMS[] = {"$$Lambda", "$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor",
                                         "GeneratedSerializationConstructorAccessor"};
     for (size_t i = 0; i < sizeof STEMS / sizeof STEMS[0]; i++) {

@@ -27,8 +27,8 @@ JOIN_CLASSES = Option(
     False,
     format="jfr",
     help="drop numbers of hidden and generated classes, which differ between runs",
-    details="Work$$Lambda$88+0x00007f6c/72825 becomes Work$$Lambda, LambdaForm$MH.0x0000000084045210 LambdaForm$MH, "
-    "$Proxy8 $Proxy.",
+    details="Work$$Lambda$88+0x00007f6c/72825 and Work$$Lambda$88/72825 become Work$$Lambda, "
+    "LambdaForm$MH.0x0000000084045210 LambdaForm$MH, $Proxy8 $Proxy.",
 )
 CLASS_FRAMES = Option(
     "class_frames",
