@@ -99,6 +99,8 @@ def of_diff(path: Path, _: Path, shown: str, **options: Any) -> Figures | None:
     for row in found.rows:
         assert row.old == row.new
         by_name[row.name] += row.old[found.shown]
+    if not (timed(path) or options.keys() - {"symbolize"}):
+        assert nonzero({value.name: value.old for value in found.values}) == nonzero(said_of(path).totals)
     shown = found.values[found.shown] if found.values else None
     return Figures(shown.name, shown.old, by_name) if shown else None
 
@@ -310,6 +312,8 @@ def test_verbs_agree(file: str, tmp_path: Path) -> None:
     assert top
     if said.view != "timeline":
         assert (top.value, top.total) == (said.default or top.value, said.total)
+        written = nonzero(fastprof.info(tmp_path / "out.pb").facts.get("totals", {}))
+        assert written == nonzero({name: n for name, n in said.totals.items() if file != MIXED or name != "time"})
 
 
 # Of each format that is read, a file of each shape: several value types, parts, threads, labels, times, inlined code
