@@ -256,15 +256,17 @@ STACKS = Option(
     details="`estimate` builds whole stacks from the costs of call arcs, `arcs` keeps the direct caller only, `self` "
     "no caller.",
 )
-PRUNE = Option(
+PRUNE: Option[float | None] = Option(
     "prune",
     Share(),
-    1e-5,
+    None,
     group="values",
-    help="graph to stacks: prune below SHARE (default: 1e-5)",
-    details="SHARE is a part of the total cost, e.g. 0.1%.  Cheaper stacks are cut; their cost goes to [pruned].",
-    rare=True,
+    help="prune stacks that cost less than SHARE",
+    details="SHARE is a part of the total cost, e.g. 0.1%.  The pruned callees of a caller become one [pruned].  "
+    "Default: graph to stacks 1e-5; report the smallest share that keeps the page below 2 MB, view below 8 MB; with 0 "
+    "the page has all.",
 )
+PRUNED = 1e-5  # by default, graph to stacks
 FRAMES = Option(
     "frames",
     Words("function", "line", "address", metavar="WHAT"),

@@ -43,7 +43,7 @@ _LEAST_NAME = 12  # columns of a callee
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
+    parser.add_inputs("input", nargs=None)
     parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its path")
     add_input_arguments(parser)
     add_keep_going(parser)

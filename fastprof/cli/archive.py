@@ -97,7 +97,7 @@ def add_arguments(parser: Parser) -> None:
         to.set_defaults(more="names")
 
     add = action("add", "add profiles to an archive; created if missing", _ADD)
-    add.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
+    add.add_inputs()
     add.set_defaults(more="inputs")
     add.add_argument("--name", help="name of a single INPUT (default: its file name)")
     add_input_arguments(add)

@@ -35,7 +35,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
+    parser.add_inputs()
     add_input_arguments(parser)
     add_output_arguments(parser)
     add_log_arguments(parser)

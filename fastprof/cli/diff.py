@@ -49,8 +49,7 @@ FAILED = 4  # exit code of --fail-over
 
 
 def add_arguments(parser: Parser) -> None:
-    what = "OLD NEW (- for standard input), or OLD ... -- NEW ..."
-    parser.add_argument("inputs", nargs="+", metavar="OLD NEW", help=what)
+    parser.add_inputs(metavar="OLD NEW", help="OLD NEW (- for standard input), or OLD ... -- NEW ...")
     parser.set_defaults(more="inputs")
     add_input_arguments(parser)
     add_keep_going(parser)

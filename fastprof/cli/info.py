@@ -152,7 +152,7 @@ def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="a file, a folder, STORE:NAME, or - for stdin")
+    parser.add_inputs(help="a file, a folder, STORE:NAME, or - for stdin")
     add_input_arguments(parser)
     add_keep_going(parser)
     add_log_arguments(parser, json="print JSON")

@@ -36,7 +36,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("inputs", nargs="*", metavar="INPUT", help="a file, a directory, or - for standard input")
+    parser.add_inputs(nargs="*")
     add_input_arguments(parser)
     group = heading_of(parser, "input")
     group.add_argument(

@@ -25,7 +25,7 @@ _ELSEWHERE = {
     "--format": "--from is the format of the input, --to that of the output",
     "--threads": "--cores limits the threads of fastprof, --thread keeps one of the input",
     "--time": "-O time_ns=NANOSECONDS sets the time of a pprof profile, --time-range keeps a part of the input",
-    "--merge": "-O merge=LIST adds up samples of OProfile; `fastprof merge` merges profiles",
+    "--merge": "-O add_up=LIST adds up samples of OProfile; `fastprof merge` merges profiles",
     "--verbose": "the summary has everything; --json prints it for programs",
 }
 
@@ -43,6 +43,7 @@ class Parser(argparse.ArgumentParser):
         self._width = min(terminal_width() or 80, 80)
         self._brief = False
         self._hidden: list[Any] = []  # groups of arguments shown only by --help-all
+        self._takes_standard_input = False
         self.formatter_class = self._formatter
         self.add_argument("-h", "--help", action="help", help="show this help")
         self._positionals.title = "arguments"
@@ -54,6 +55,18 @@ class Parser(argparse.ArgumentParser):
         if not self._brief:
             self._brief = True
             self._optionals.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options, with details")
+
+    def add_inputs(
+        self,
+        name: str = "inputs",
+        *,
+        nargs: str | None = "+",
+        metavar: str = "INPUT",
+        help: str = "a file, a directory, or - for standard input",
+    ) -> None:
+        """Add the argument for profiles, of which - is standard input."""
+        self._takes_standard_input = True
+        self.add_argument(name, nargs=nargs, metavar=metavar, help=help)
 
     def hide(self, group: Any) -> None:
         """Show this group of arguments only in --help-all."""
@@ -99,8 +112,7 @@ class Parser(argparse.ArgumentParser):
         may_be_none = {action.metavar for action in self._actions if action.nargs == "*"}
         names = [name for name in names if name not in may_be_none] or names
         message = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} missing"
-        helps = [action.help or "" for action in self._actions if not action.option_strings]
-        if any("standard input" in text for text in helps) and _is_fed():
+        if self._takes_standard_input and _is_fed():
             message += "; use - to read standard input"
         return message
 

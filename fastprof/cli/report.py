@@ -37,7 +37,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or -; two are compared")
+    parser.add_inputs(help="a file, a directory, or -; two are compared")
     add_input_arguments(parser)
     add_keep_going(parser)
     group = heading_of(parser, "output")

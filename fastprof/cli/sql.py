@@ -42,7 +42,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("input", metavar="FILE", nargs="+", help="a file, a folder, STORE:NAME, or - for stdin")
+    parser.add_inputs("input", metavar="FILE", help="a file, a folder, STORE:NAME, or - for stdin")
     parser.add_argument("query", metavar="QUERY", help="the SQL query")
     add_input_arguments(parser)
     add_keep_going(parser)

@@ -47,7 +47,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
+    parser.add_inputs()
     add_input_arguments(parser)
     add_keep_going(parser)
     add_log_arguments(parser, json="print JSON")

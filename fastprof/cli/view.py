@@ -29,7 +29,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
+    parser.add_inputs("input", nargs=None)
     add_input_arguments(parser)
     group = heading_of(parser, "browser")
     group.add_argument("--serve", action="store_true", help="serve the page and the profile on 127.0.0.1")

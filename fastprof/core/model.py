@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fastprof.core.column import Column
     from fastprof.core.times import Span
 
-# The words of enum fp_op and enum fp_kind, as printed and in SQL
+# The words of enum fp_op and enum fp_kind: the values of the columns `op` and `kind`, by which `info` counts records
 OPS = {
     lib.FP_OP_ENTER: "enter",
     lib.FP_OP_EXIT: "exit",

@@ -43,8 +43,8 @@ THRESHOLD = Option(
     help="show files of functions above SHARE (default: 0.1%)",
     details="SHARE is of the total, and compared with self costs: 0.01 or 1%.",
 )
-INCLUDE: Option[tuple[str, ...]] = Option(
-    "include",
+SOURCE: Option[tuple[str, ...]] = Option(
+    "source",
     FolderPath("DIR"),
     (),
     several=True,
@@ -84,7 +84,7 @@ N = Option(
 )
 
 
-OPTIONS = (CONTEXT, N, THRESHOLD, INCLUDE, ASM, CALLS)
+OPTIONS = (CONTEXT, N, THRESHOLD, SOURCE, ASM, CALLS)
 
 END = plan.End(
     "annotate",
@@ -118,7 +118,7 @@ def annotate(
 
     Without `files` it shows each file that is found and has a function of at least `threshold` of the total.
     Name a file as in the profile, or by the end of its path: zip/inflate.c.
-    `given`: the options `context`, `threshold`, `include` and `asm`, and those for reading in docs/options.md.
+    `given`: the options `context`, `threshold`, `source` and `asm`, and those for reading in docs/options.md.
     With `keep_going` inputs that cannot be read are skipped and counted as losses.
     Errors: FastprofError and its kinds, also if the profile has none of `files`.
 
@@ -133,8 +133,8 @@ def annotate(
     wanted = [os.fspath(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
     if wanted and THRESHOLD in chosen:
         raise UsageError(Message("{--threshold} has no effect: it chooses files, and they are named"))
-    if chosen[ASM] and INCLUDE in chosen:
-        raise UsageError(Message("{--include} has no effect: {--asm} shows no source files"))
+    if chosen[ASM] and SOURCE in chosen:
+        raise UsageError(Message("{--source} has no effect: {--asm} shows no source files"))
 
     end = _INSTRUCTIONS if chosen[ASM] else END
     one = os.fspath(path) if isinstance(path, os.PathLike) else path
@@ -152,12 +152,12 @@ def annotated(
     sources: Sources | None = None,
     value: str | None = None,
 ) -> Annotation:
-    """`sources`: looks up source files; by default as `include` specifies.  `value`: the name of the value type to sort
+    """`sources`: looks up source files; by default as `source` specifies.  `value`: the name of the value type to sort
     by; by default the default value type."""
     if chosen[ASM]:
         shown: _Shown = _Functions(model, chosen, log, wanted)
     else:
-        shown = _Files(model, chosen, log, wanted, sources or Sources(chosen[INCLUDE], wanted))
+        shown = _Files(model, chosen, log, wanted, sources or Sources(chosen[SOURCE], wanted))
     (pipeline,) = pipelines
     for batch in pipeline.rows(model, log):
         shown.put(batch)

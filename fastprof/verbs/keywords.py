@@ -83,7 +83,7 @@ class Archive(TypedDict, total=False):
 
 
 class Oprofile(TypedDict, total=False):
-    merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
+    add_up: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
     spec: Sequence[str]
 
 
@@ -123,7 +123,7 @@ class InfoOptions(TypedDict, total=False):
     markers: bool
     data: Literal["calls", "samples", "v8", "allocations", "objects", "states", "off-cpu"] | None
     member: str | None
-    merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
+    add_up: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
     spec: Sequence[str]
     snapshot: int | str
     xray: Xray
@@ -181,7 +181,7 @@ class ConvertOptions(InfoOptions, total=False):
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
     inlines: bool
     stacks: Literal["estimate", "arcs", "self"]
-    prune: float
+    prune: float | None
     frames: Literal["function", "line", "address"]
     max_depth: int
     aggregate: bool
@@ -241,7 +241,7 @@ class AnnotateOptions(InfoOptions, total=False):
     context: int
     n: int
     threshold: float
-    include: Sequence[Path]
+    source: Sequence[Path]
     asm: bool
     calls: int
     rename_value: Sequence[str]
@@ -284,7 +284,7 @@ class DiffOptions(InfoOptions, total=False):
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     stacks: Literal["estimate", "arcs", "self"]
-    prune: float
+    prune: float | None
     max_depth: int
     union: bool
     intersect: bool
@@ -308,7 +308,6 @@ class DiffOptions(InfoOptions, total=False):
 
 
 class ReportOptions(InfoOptions, total=False):
-    prune: float | None
     source: Sequence[Path]
     pair: Literal["name", "exact"]
     set_label: Sequence[str]
@@ -326,6 +325,7 @@ class ReportOptions(InfoOptions, total=False):
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     stacks: Literal["estimate", "arcs", "self"]
+    prune: float | None
     union: bool
     intersect: bool
     value: str | None
@@ -367,7 +367,7 @@ class BatchConvertOptions(InfoOptions, total=False):
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
     inlines: bool
     stacks: Literal["estimate", "arcs", "self"]
-    prune: float
+    prune: float | None
     frames: Literal["function", "line", "address"]
     max_depth: int
     aggregate: bool
@@ -418,7 +418,7 @@ class BatchMergeOptions(InfoOptions, total=False):
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
     inlines: bool
     stacks: Literal["estimate", "arcs", "self"]
-    prune: float
+    prune: float | None
     frames: Literal["function", "line", "address"]
     max_depth: int
     aggregate: bool
@@ -499,7 +499,7 @@ class ArchiveExtractOptions(TypedDict, total=False):
     labels: Sequence[Literal["own", "thread", "process", "part", "cpu"]] | None
     inlines: bool
     stacks: Literal["estimate", "arcs", "self"]
-    prune: float
+    prune: float | None
     frames: Literal["function", "line", "address"]
     max_depth: int
     aggregate: bool
@@ -536,7 +536,7 @@ class ArchiveExtractOptions(TypedDict, total=False):
     markers: bool
     data: Literal["calls", "samples", "v8", "allocations", "objects", "states", "off-cpu"] | None
     level: int | None
-    merge: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
+    add_up: Sequence[Literal["cpu", "lib", "tid", "tgid", "unitmask", "all"]]
     spec: Sequence[str]
     snapshot: int | str
     xray: Xray

@@ -13,7 +13,7 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import FolderPath, Option, Options, Share, checked
+from fastprof.core.options import FolderPath, Option, Options, checked
 from fastprof.core.parts import zeros
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
@@ -36,15 +36,6 @@ if TYPE_CHECKING:
 
     from fastprof.verbs.keywords import ReportOptions
 
-PRUNE: Option[float | None] = Option(
-    "prune",
-    Share(),
-    None,
-    group="output",
-    help="prune stacks that cost less than SHARE; 0 keeps all",
-    details="SHARE is of the total.  The pruned callees of a caller become one [pruned].  Default: the smallest share "
-    "that keeps the page below 2 MB, that of view below 8 MB.",
-)
 SOURCE: Option[tuple[str, ...]] = Option(
     "source",
     FolderPath("DIR"),
@@ -59,7 +50,7 @@ SOURCE: Option[tuple[str, ...]] = Option(
 END = plan.End(
     "report",
     holds=Holds(unmerged=True),
-    options=(PRUNE, SOURCE, PAIR, bridges.MAX_MEMORY),
+    options=(SOURCE, PAIR, bridges.MAX_MEMORY),
     does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={
         bridges.PER_THREAD: True,
@@ -245,7 +236,7 @@ class _Page:
             for pipeline in pipelines
             for input_ in pipeline.inputs
         ]
-        prune = chosen[PRUNE] or bridges.PRUNE.default
+        prune = chosen[bridges.PRUNE] or bridges.PRUNED
         self._shown = shown = Shown(model, chosen, log, compared=self._compared, prune=prune, alone=len(pipelines) == 1)
         for side, view, rows in self._rows(pipelines):
             shown.add(side, view, rows)
@@ -273,7 +264,7 @@ class _Page:
 
     def text(self, command: str) -> bytes:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""
-        chosen, kept = self._chosen[PRUNE], self._kept()
+        chosen, kept = self._chosen[bridges.PRUNE], self._kept()
         places = Places(self._model, self._shown)
         table = Table(self._model, self._shown, kept, _ALL if chosen == 0 else _FUNCTIONS, places)
 
@@ -338,7 +329,7 @@ class _Page:
 
     def picture(self) -> bytes:
         """The flame graph."""
-        chosen, shown = self._chosen[PRUNE], self._shown
+        chosen, shown = self._chosen[bridges.PRUNE], self._shown
         first, title, unit = self._drawn()
         shown.cut(chosen or 0, _ALL)
         content = Content(self._model, shown, first, [], Places(self._model, shown)).with_contexts().with_calls(0)

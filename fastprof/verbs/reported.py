@@ -28,7 +28,7 @@ REPORTED = reported(
         "labels-left-out": "labels left out of the page: {n:,}, first {name:.80} with {values}",
         "mangled-names": "{path}: {names}",
         "missing-page-sources": "source files not found: {n:,}, first {first}; {--source:=}DIR adds a folder",
-        "missing-sources": "source files not found: {n:,}, first {first}; {--include:=}DIR adds a directory to search",
+        "missing-sources": "source files not found: {n:,}, first {first}; {--source:=}DIR adds a directory to search",
         "no-disassembly": "{error}",
         "no-instructions": "{reason}",
         "no-value-types": "{inputs}no value types: there is nothing to compare",

@@ -17,13 +17,13 @@ class Sources:
     """Finds source files.
 
     1. The name as it is, from the current directory if it is relative.
-    2. Below each directory of `include`: the name without `/` and `..` at its beginning, then without its first
+    2. Below each of `folders`: the name without `/` and `..` at its beginning, then without its first
        folders.  So `-I src` finds /build/demo/src/zip/inflate.c as src/zip/inflate.c.
     3. A file of `named`, the files requested by the user, if one name ends in the other.
     """
 
-    def __init__(self, include: Sequence[str], named: Sequence[str]) -> None:
-        self._include, self._named = include, named
+    def __init__(self, folders: Sequence[str], named: Sequence[str]) -> None:
+        self._folders, self._named = folders, named
         self._found: dict[str, str] = {}
 
     def find(self, name: str) -> str:
@@ -37,7 +37,7 @@ class Sources:
             return
         yield name
         folders = _folders(name)
-        for directory in self._include:
+        for directory in self._folders:
             for i in range(len(folders)):
                 yield os.path.join(directory, *folders[i:])
         for path in self._named:
@@ -48,7 +48,7 @@ class Sources:
 class Confined(Sources):
     """Finds source files only below folders, regardless of the names in a profile and the targets of links.
 
-    Names are looked up below the folders as below `include`.
+    Names are looked up below the folders in the same way.
     """
 
     def __init__(self, folders: Sequence[str]) -> None:
@@ -60,7 +60,7 @@ class Confined(Sources):
         if name in UNKNOWN or len(name) > _LONGEST_NAME or "\0" in name:
             return
         folders = _folders(name)[-_MOST_FOLDERS:]
-        for directory, first in zip(self._include, self._first, strict=True):
+        for directory, first in zip(self._folders, self._first, strict=True):
             for i in range(len(folders)):
                 # for speed: a profile may name very many files in deep folders, and almost none is in this directory
                 if folders[i] not in first or not _is_file(place := os.path.join(directory, *folders[i:])):

@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from urllib.parse import quote
 
+from fastprof import bridges
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
@@ -28,7 +29,7 @@ from fastprof.core.options import Options
 from fastprof.core.urls import shown
 from fastprof.inputs import open_reader
 from fastprof.verbs.convert import convert
-from fastprof.verbs.report import PRUNE, Path, detailed
+from fastprof.verbs.report import Path, detailed
 
 _ANSWERED = 600.0  # seconds for a browser to receive a whole answer
 PORT = 9001  # the only port from which Perfetto's page may fetch a trace
@@ -191,7 +192,7 @@ class Server:
         with self._lock:
             if not os.path.exists(target):
                 # only the page is pruned; a viewer's format reports other options that it does not use
-                rest = {name: value for name, value in self._options.items() if name != PRUNE.name}
+                rest = {name: value for name, value in self._options.items() if name != bridges.PRUNE.name}
                 convert(self._path, target, from_=self._from, **rest)
         with open(target, "rb") as file:
             return file.read()

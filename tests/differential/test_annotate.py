@@ -195,7 +195,7 @@ def test_callgrind_annotate_on_every_file(path: Path, tmp_path: Path) -> None:
         # It also reads lines relative to those of calls; Callgrind does not write them so in later parts of a dump.
         profile.write_bytes(rewrite(path, options=Options(compress_positions=False)))
     text = annotated_by(tool, tmp_path, "--threshold=100", "--auto=yes", "--context=2", "--show-percs=no", profile)
-    found = fastprof.annotate(profile, include=[str(tmp_path / "root")], threshold=0.0, context=2, n=0)
+    found = fastprof.annotate(profile, source=[str(tmp_path / "root")], threshold=0.0, context=2, n=0)
     theirs, mine = sources(text), ours(found)
     # It counts the costs of calls=0 as self costs, which they are not.
     zeros = [0] * len(found.totals)
@@ -228,7 +228,7 @@ def test_cg_annotate_on_every_file(path: Path, tmp_path: Path) -> None:
     made_sources(path, tmp_path / "root")
     profile.write_bytes(path.read_bytes())
     text = annotated_by(tool, tmp_path, "--threshold=0", "--auto=yes", "--context=2", "--show-percs=no", profile)
-    found = fastprof.annotate(profile, include=[str(tmp_path / "root")], threshold=0.0, context=2, n=0)
+    found = fastprof.annotate(profile, source=[str(tmp_path / "root")], threshold=0.0, context=2, n=0)
     theirs, mine = sources(text), ours(found)
     # it also shows files whose functions are all 0 in the first event
     assert {name for name in theirs if any(v[0] for v in costs(theirs[name]).values())} == mine.keys()

@@ -71,7 +71,7 @@ def test_symbols_as_text(name: str, file: str) -> None:
     path = expected(name, file)
     if not path.exists():
         return
-    mine = session(name, merge=("all",) if "merge" in file else ())
+    mine = session(name, add_up=("all",) if "merge" in file else ())
     assert as_symbols(mine, path, columns(mine)) == read_symbols(path)
 
 
@@ -123,10 +123,10 @@ def test_info(name: str) -> None:
 
 def test_threads_and_cpus_apart() -> None:
     path = expected("threads", "summary-merge-tid.txt")
-    mine = session("threads", merge=("tid",))
+    mine = session("threads", add_up=("tid",))
     assert as_summary(mine, 2) == read_summary(path)
     assert fastprof.info(shared_data("oprofile", "sessions", "threads")).facts["cpus_distinct"] == "0, 1"
-    mine, path = session("threads", merge=("cpu",)), expected("threads", "l-merge-cpu.txt")
+    mine, path = session("threads", add_up=("cpu",)), expected("threads", "l-merge-cpu.txt")
     threads = sorted({thread for *_, thread in mine.symbols})
     columns: dict[tuple[str, ...], Counter[int]] = {}
     for (*key, thread), sums in mine.symbols.items():
@@ -135,15 +135,15 @@ def test_threads_and_cpus_apart() -> None:
 
 
 def test_summary_of_a_part() -> None:
-    mine = session("threads", spec=("cpu:0",), merge=("cpu", "tid"))
+    mine = session("threads", spec=("cpu:0",), add_up=("cpu", "tid"))
     theirs = read_summary(expected("threads", "summary-cpu0.txt"))
     sums = {name: sum(values) for values, name in theirs if not name.startswith("\t")}
     assert sums == {"wordstat": sum(sum(s.values()) for s in mine.symbols.values())}
 
 
 def test_libraries_as_programs() -> None:
-    """-O merge=lib: opreport's list of images is ours, for any program."""
-    mine = session("deps", merge=("lib",))
+    """-O add_up=lib: opreport's list of images is ours, for any program."""
+    mine = session("deps", add_up=("lib",))
     images: dict[str, Counter[int]] = {}
     for (_, image, _, _), sums in mine.symbols.items():
         images.setdefault(base(image), Counter()).update(sums)
@@ -190,7 +190,7 @@ def test_arcs(name: str) -> None:
 def test_arcs_as_text(name: str, file: str) -> None:
     """Without programs, opreport shows calls into other images at the caller only."""
     path, merge = expected(name, file), ("lib",) if "merge" in file else ()
-    mine = session(name, merge=merge)
+    mine = session(name, add_up=merge)
     at_callers, at_callees, own = read_arcs(path)
     arcs = as_arcs(mine, path, 1)
     assert arcs == at_callers
@@ -239,7 +239,7 @@ def test_callgrind_annotate_and_pprof_read_what_is_written(name: str, tmp_path: 
         ("x.pb.gz", [need("go"), "tool", "pprof", "-top", "-sample_index=CPU_CLK_UNHALTED"]),
     ):
         # one part: callgrind_annotate uses the total of the last one as that of the program
-        fastprof.convert(data / "sessions" / name, tmp_path / file, sysroot=str(data / "root"), merge=("all",))
+        fastprof.convert(data / "sessions" / name, tmp_path / file, sysroot=str(data / "root"), add_up=("all",))
         done = subprocess.run([*command, str(tmp_path / file)], capture_output=True, text=True, check=True)
         numbers = done.stdout.replace(",", "")
         assert f"{total} (100.0%)  PROGRAM TOTALS" in numbers or f" of {total} total" in numbers, done.stdout[:2000]

@@ -114,7 +114,7 @@ def test_lines_with_what_they_cost_and_what_they_call(profile: Path) -> None:
     assert found.missing == [("lib/io.c", "no such file", [80, 0])]
     assert found.shares == {"shown": [924, 34], "not found": [80, 0], "unknown": [12, 1]}
     assert found.log.warnings == [
-        "source files not found: 1, first lib/io.c; include=DIR adds a directory to search",
+        "source files not found: 1, first lib/io.c; source=DIR adds a directory to search",
         "zip/tree.c: has 7 lines, but the profile has costs at line 9",
     ]
 
@@ -220,15 +220,15 @@ def test_the_longest_end_of_a_name_is_found(profile: Path, tmp_path: Path) -> No
     for path in ("new/build/zip/a.c", "new/zip/a.c", "new/a.c", "other/a.c", "other/b.c", "x/y/b.c"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("one\n")
-    assert source_of(profile, "/build/zip/a.c", include=["new"]) == "new/build/zip/a.c"
-    assert source_of(profile, "/src/build/zip/a.c", include=["new"]) == "new/build/zip/a.c"
-    assert source_of(profile, "/src/zip/a.c", include=["new"]) == "new/zip/a.c"
-    assert source_of(profile, "./zip/../a.c", include=["new"]) == "new/a.c"
-    assert source_of(profile, "../../a.c", include=["other", "new"]) == "other/a.c"
-    assert source_of(profile, "/src/b.c", include=["new", "other"]) == "other/b.c"
-    assert source_of(profile, "/src/c.c", include=["new", "other"]) == ""
+    assert source_of(profile, "/build/zip/a.c", source=["new"]) == "new/build/zip/a.c"
+    assert source_of(profile, "/src/build/zip/a.c", source=["new"]) == "new/build/zip/a.c"
+    assert source_of(profile, "/src/zip/a.c", source=["new"]) == "new/zip/a.c"
+    assert source_of(profile, "./zip/../a.c", source=["new"]) == "new/a.c"
+    assert source_of(profile, "../../a.c", source=["other", "new"]) == "other/a.c"
+    assert source_of(profile, "/src/b.c", source=["new", "other"]) == "other/b.c"
+    assert source_of(profile, "/src/c.c", source=["new", "other"]) == ""
     # the unchanged name comes first, and a directory is only searched if it is given
-    assert source_of(profile, str(tmp_path / "other/a.c"), include=["new"]) == str(tmp_path / "other/a.c")
+    assert source_of(profile, str(tmp_path / "other/a.c"), source=["new"]) == str(tmp_path / "other/a.c")
     assert source_of(profile, "/src/other/a.c") == ""
 
 
@@ -240,7 +240,7 @@ def test_a_source_that_is_asked_for_by_its_path(profile: Path, tmp_path: Path) -
 def test_names_in_a_profile_open_nothing_but_files(profile: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in (str(tmp_path / "pipe"), "pipe", "/dev/stdin", "/dev/zero", str(tmp_path), "zip", "a\0b", "x" * 5000):
-        assert source_of(profile, name, include=["."]) == ""
+        assert source_of(profile, name, source=["."]) == ""
 
 
 def test_sources_that_were_changed_later(profile: Path) -> None:
@@ -346,11 +346,11 @@ def test_options_that_would_do_nothing_are_refused(profile: Path) -> None:
             fastprof.annotate(profile, **{name: True})
     with pytest.raises(UsageError, match="threshold= has no effect"):
         fastprof.annotate(profile, ["tree.c"], threshold=0.1)
-    with pytest.raises(UsageError, match="include= has no effect"):
-        fastprof.annotate(profile, asm=True, include=["."])
+    with pytest.raises(UsageError, match="source= has no effect"):
+        fastprof.annotate(profile, asm=True, source=["."])
     with pytest.raises(UsageError, match="demangle= has no effect with callgrind"):
         fastprof.annotate(profile, asm=True, demangle="none")
-    for wrong in ({"context": -1}, {"threshold": 2}, {"include": "src"}, {"asm": 1}):
+    for wrong in ({"context": -1}, {"threshold": 2}, {"source": "src"}, {"asm": 1}):
         with pytest.raises(UsageError):
             fastprof.annotate(profile, **wrong)
 
@@ -510,7 +510,7 @@ def test_a_line_shows_so_many_calls_and_the_sum_of_the_others(most: int, tmp_pat
     (tmp_path / "p.callgrind").write_text(
         "events: Ir\nfl=a.c\nfn=main\n1 1\n" + "".join(f"cfn=f{k}\ncalls={k} 1\n1 {k}00\n" for k in range(1, 31))
     )
-    found = fastprof.annotate(tmp_path / "p.callgrind", include=[str(tmp_path)], calls=most)
+    found = fastprof.annotate(tmp_path / "p.callgrind", source=[str(tmp_path)], calls=most)
     ((line,),) = found.listings[0].blocks()
     calls = line.calls
     assert len(calls) == (most or 30)
@@ -527,7 +527,7 @@ def test_lines_take_memory_for_the_calls_they_show_not_for_all(tmp_path: Path) -
             f"cfn=f{k % callees}\ncalls=1 1\n{1 + k // callees} 1" for k in range(400 * callees)
         ))  # fmt: skip
         (tmp_path / "p.callgrind").write_text("events: Ir\nfl=a.c\nfn=main\n1 1\n" + rows)
-        found = fastprof.annotate(tmp_path / "p.callgrind", include=[str(tmp_path)])
+        found = fastprof.annotate(tmp_path / "p.callgrind", source=[str(tmp_path)])
         tracemalloc.start()
         try:
             for _ in found.listings[0].blocks():
@@ -544,6 +544,6 @@ def test_the_most_expensive_files_alone(tmp_path: Path) -> None:
     for name in ("a.c", "b.c", "c.c"):
         (tmp_path / name).write_text("one\ntwo\n")
     profile.write_text("events: Ir\nfl=a.c\nfn=a\n1 10\nfl=b.c\nfn=b\n1 30\nfl=c.c\nfn=c\n1 20\n")
-    found = fastprof.annotate(profile, include=[tmp_path], n=2)
+    found = fastprof.annotate(profile, source=[tmp_path], n=2)
     assert [listing.name for listing in found.listings] == ["b.c", "c.c"]
     assert found.shares == {"shown": [50], "beyond the first files": [10]}

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof import formats, plan
+from fastprof import cli, formats, plan
 from fastprof.cli import main
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Option, Text, Whole, checked
+from fastprof.verbs import annotate, diff, report, sql, top
+from fastprof.verbs.batch import convert, merge
 from tests.support.paths import CORPUS
 
 GRAPH = str(CORPUS / "callgrind/good/cfi.callgrind")
@@ -28,6 +30,19 @@ def test_every_option_of_a_format_is_in_its_namespace() -> None:
         for option in (*f.reads, *f.selects, *f.writes):
             assert option.format in ("", f.name) and (not option.format or option.name not in shared), option
     assert not {option.name for option in plan.known_options()} & keys, "folded={...} would mean two things"
+
+
+def test_a_name_means_one_thing() -> None:
+    """Options of one name have the same kind of value in all verbs, and the same default; verbs have other names."""
+    own_default, own_words = {"threshold"}, {"by", "sort"}  # rows of verbs differ in what may be hidden, and in columns
+    found: dict[str, set[tuple[Any, ...]]] = {}
+    for verb in (annotate, convert, diff, merge, report, sql, top):
+        for option in verb.options():
+            kind = () if option.name in own_words else (type(option.kind), option.kind.values)
+            default = () if option.name in own_default else (option.default,)
+            found.setdefault(option.key, set()).add((*kind, *default))
+    assert {name: several for name, several in found.items() if len(several) > 1} == {}
+    assert not {option.name for option in plan.known_options()} & cli.VERBS.keys()
 
 
 @pytest.mark.parametrize(

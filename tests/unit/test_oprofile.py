@@ -273,7 +273,7 @@ def test_no_session_is_called_current(tmp_path: Path) -> None:
     ],
 )
 def test_merging(merge: tuple[str, ...], n_parts: int, names: set[str], tmp_path: Path) -> None:
-    read = Read(write_session(tmp_path, SEVERAL), merge=merge)
+    read = Read(write_session(tmp_path, SEVERAL), add_up=merge)
     assert (len(read.parts), {*read.columns}) == (n_parts, names)
     assert sum(read.costs.values()) == 15
 
@@ -540,7 +540,7 @@ def test_a_file_that_shrinks(tmp_path: Path) -> None:
 
 def test_files_changed_while_they_were_sampled(tmp_path: Path) -> None:
     files = {path_of(X, cpu=k): sample_file(NODES, mtime=MTIME + k) for k in range(2)}
-    read = Read(write_session(tmp_path, files), merge=("cpu",))
+    read = Read(write_session(tmp_path, files), add_up=("cpu",))
     assert sum(read.costs.values()) == 24
     assert any("changed while it was sampled" in warning for warning in read.log.warnings)
 

@@ -64,7 +64,7 @@ def lines(path: Path) -> Lines:
 def test_lines_are_those_of_annotate(src: Path, tmp_path: Path) -> None:
     report(tmp_path / "a.callgrind", tmp_path / "page.html", source=[src])
     expected: Lines = {}
-    for listing in annotate(tmp_path / "a.callgrind", include=[src]).listings:
+    for listing in annotate(tmp_path / "a.callgrind", source=[src]).listings:
         for line in (line for block in listing.blocks() for line in block if line.number):
             calls = [sum(call.values[k] for call in line.calls) for k in (0, 1)]
             expected.setdefault(listing.name, {})[line.number] = line.text, list(line.values or [0, 0]), calls
@@ -83,7 +83,7 @@ def test_a_sampled_profile_has_them_too(tmp_path: Path) -> None:
     report(cpu, tmp_path / "page.html", source=[tmp_path / "src"])
     ((path, found),) = lines(tmp_path / "page.html").items()
     # annotate also opens files by their absolute names, which may exist here
-    (listing,) = (one for one in annotate(cpu, include=[tmp_path / "src"]).listings if one.name == path)
+    (listing,) = (one for one in annotate(cpu, source=[tmp_path / "src"]).listings if one.name == path)
     assert path.endswith(name)
     own = {line.number: line.values for block in listing.blocks() for line in block if line.values}
     assert {n: costs for n, (_, costs, _) in found.items() if any(costs)} == {n: v for n, v in own.items() if any(v)}

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from fastprof.bridges import FRAMES, PRUNE, STACKS, labels_wanted, separating_labels
+from fastprof.bridges import FRAMES, PRUNE, PRUNED, STACKS, labels_wanted, separating_labels
 from fastprof.bridges.estimate.reported import REPORTED
 from fastprof.bridges.rows.label import labelled_rows
 from fastprof.core._c import ffi, lib
@@ -62,6 +62,7 @@ def to_stacks(
     of_part: dict[int, tuple[_Group, Pointer[int]]] = {}
     n_parts = len(model.parts)
     by, prune, last = options[FRAMES], options[PRUNE], None
+    prune = PRUNED if prune is None else prune
     separating = separating_labels(options, holds) | (labels_wanted(options, holds) & {"own"})
     for batch in batches:
         if batch.part not in of_part:

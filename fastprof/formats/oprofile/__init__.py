@@ -19,8 +19,8 @@ SPEC: Option[tuple[str, ...]] = Option(
     details="As for opreport: 'event:LLC_MISSES tid:17,18', or the difference of two, '{ cpu:0 } { cpu:1 }'.  "
     "Repeatable.",
 )
-MERGE: Option[tuple[str, ...]] = Option(
-    "merge",
+ADD_UP: Option[tuple[str, ...]] = Option(
+    "add_up",
     WordList("cpu", "lib", "tid", "tgid", "unitmask", "all"),
     (),
     format="oprofile",
@@ -69,7 +69,7 @@ FORMATS = (
         sniff=sniff,
         claims=claims,
         reader="read:OProfileReader",
-        reads=(MERGE, SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, DEMANGLE),
+        reads=(ADD_UP, SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, DEMANGLE),
         selects=(SPEC,),
     ),
 )

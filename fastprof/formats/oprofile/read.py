@@ -17,7 +17,7 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.words import Message
-from fastprof.formats.oprofile import MERGE, SPEC
+from fastprof.formats.oprofile import ADD_UP, SPEC
 from fastprof.formats.oprofile.cpus import CPU_TYPES
 from fastprof.formats.oprofile.images import Images, Loaded
 from fastprof.formats.oprofile.members import is_tar, members
@@ -75,7 +75,7 @@ class OProfileReader(Reader):
         super().__init__(source, model, options, log)
         self._r = owned(lib.fp_oprofile_reader_new(options[LENIENT]), lib.fp_oprofile_reader_free, "sample files")
         self._files = members(source, self._lose_archive if options[LENIENT] else None)
-        self._merged = set(options[MERGE])
+        self._merged = set(options[ADD_UP])
         if "all" in self._merged:
             self._merged |= {"cpu", "lib", "tid", "tgid", "unitmask"}
         if "tgid" in self._merged:
