@@ -172,6 +172,37 @@ def perfetto(path: Path, nbytes: int, threads: int = 16) -> None:
             out.writelines(bursts)
 
 
+def v8(path: Path, nbytes: int, threads: int = 4) -> None:
+    """A Perfetto trace of Chrome with samples of JavaScript: chunks of 250 samples and 20 new nodes, as JSON texts."""
+    from tests.support import perfettotrace as t
+
+    def event(name: str, profile: int, data: object) -> bytes:
+        annotation = t.message((10, "data"), (9, json.dumps(data, separators=(",", ":"))))
+        legacy = t.message((2, ord("P")), (6, profile))
+        return t.event(t.INSTANT, (4, annotation), (6, legacy), name=name, track=profile)
+
+    rng, known = random.Random(7), [1] * threads
+    root = {"id": 1, "callFrame": {"functionName": "(root)", "scriptId": 0, "url": "", "lineNumber": 0}}
+    with path.open("wb") as out:
+        out.write(t.packet(flags=t.CLEARED))
+        for k in range(threads):
+            out.write(t.packet(track=t.thread(k + 1, 100, 200 + k, f"page {k}")))
+            out.write(t.packet(time=5, event=event("Profile", k + 1, {"startTime": 100})))
+            out.write(t.packet(time=5, event=event("ProfileChunk", k + 1, {"cpuProfile": {"nodes": [root]}})))
+        while out.tell() < nbytes:
+            k = rng.randrange(threads)
+            nodes = [
+                {"id": id_, "parent": rng.randrange(max(1, id_ - 200), id_)}
+                | {"callFrame": root["callFrame"] | {"functionName": f"f{id_ % 5000}", "url": "https://x/app.js"}}
+                for id_ in range(known[k] + 1, known[k] + 21)
+            ]
+            known[k] += 20
+            samples = [rng.randrange(max(2, known[k] - 400), known[k] + 1) for _ in range(250)]
+            deltas = [rng.randrange(90, 200) for _ in samples]
+            data = {"cpuProfile": {"nodes": nodes, "samples": samples}, "timeDeltas": deltas, "lines": [7] * 250}
+            out.write(t.packet(time=5, event=event("ProfileChunk", k + 1, data)))
+
+
 def kineto(path: Path, nbytes: int) -> None:
     """A trace of PyTorch's profiler: operators and Python functions of a thread, kernels of two streams, flows."""
     rng = random.Random(7)

@@ -49,6 +49,7 @@ enum fp_perfetto_field {
     FP_PF_TRACK,
     FP_PF_SYMBOLS,
     FP_PF_SAMPLE,
+    FP_PF_TASK,
     FP_PF_MACHINE,
     FP_PF_ZSTD,
     FP_PF_OTHER,
@@ -236,7 +237,8 @@ enum fp_perfetto_op {
     FP_PO_COUNTER,  /* extra: the bits of its value, a double; id: its name, or 0 for that of the track */
     FP_PO_SAMPLE,   /* id: stack of the model; the tag is a place; extra: its weight */
     FP_PO_SWITCH,   /* id: track that begins to run; the tag is a CPU; extra: track that ends, prev_state << 32 */
-    FP_PO_WAKE      /* id: track */
+    FP_PO_WAKE,     /* id: track */
+    FP_PO_TASK      /* id: track; the tag is a CPU; extra: its state, as in the trace */
 };
 
 /* A record as it is sorted; its tag is the track, or the CPU. */
@@ -372,9 +374,11 @@ int fp_perfetto_put_sample_row(struct fp_perfetto_read *r, uint32_t place, uint3
 /* Each reads an event.  0, FP_E_MALFORMED or FP_E_NOMEM. */
 int fp_perfetto_switch(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, int64_t time);
 int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t time);
+int fp_perfetto_task(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 /* Reads events in compact form; counts them if they are malformed, up to where they are read.  0 or FP_E_NOMEM. */
 int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock);
-/* Converts a record of a switch or of a waking to rows.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM. */
+/* Converts a record of a switch, a waking or a state to rows.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM.
+ */
 int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
 /* Counts the threads that are not on a CPU at the end. */
 void fp_perfetto_count_waits(struct fp_perfetto_read *r);

@@ -13,7 +13,7 @@
 
 #include "perfetto/read_private.h"
 
-enum run_state { NONE = 0, RUNNING, RUNNABLE, BLOCKED, STOPPED, GONE };
+enum run_state { NONE = 0, RUNNING, CREATED, RUNNABLE, BLOCKED, STOPPED, GONE }; /* from RUNNABLE on: waiting */
 
 /* What became of the thread that leaves a CPU, as in the kernel's prev_state: the state and a letter of ps. */
 struct switch_reason {
@@ -31,6 +31,12 @@ static struct switch_reason reason_of(uint64_t prev_state) {
         if (prev_state & known[i].bit) return known[i].reason;
     return prev_state ? (struct switch_reason){RUNNABLE, "R+"} : (struct switch_reason){RUNNABLE, "R"};
 }
+
+/* States of kernels other than Linux. */
+enum { TASK_RUNNING = 3 };
+static const struct switch_reason task_states[] = {{NONE, ""},     {CREATED, ""},  {RUNNABLE, "R"},
+                                                   {RUNNING, ""},  {BLOCKED, "S"}, {BLOCKED, "D"},
+                                                   {STOPPED, "T"}, {GONE, "Z"},    {GONE, "X"}};
 
 /* A thread, by its track. */
 struct sched_thread {
@@ -117,6 +123,28 @@ int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t tim
     while ((status = fp_perfetto_next(&m, &f)) > 0)
         if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) tid = f.v;
     return status ? FP_E_MALFORMED : put_wake(r, tid, time);
+}
+
+/* A state that a kernel other than Linux reports, for one thread at a time. */
+int fp_perfetto_task(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
+    struct fp_wire m = k->message[FP_PF_TASK];
+    struct fp_wire_field f, name = {0};
+    uint64_t cpu = 0, tid = 0, state = 0;
+    int status;
+    r->counts[FP_PERFETTO_N_SWITCHES]++;
+    if (!is_read(r) || !k->has_time) return 0;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) cpu = f.v;
+        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) name = f;
+        if (fp_perfetto_is(&f, 3, FP_WIRE_VARINT)) tid = f.v;
+        if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) state = f.v;
+    }
+    const uint32_t track = status ? NO_TRACK : track_of(r, (int64_t)tid, name.p, name.n);
+    if (track == FP_NO_ID) return FP_E_NOMEM;
+    if (status || cpu >= MOST_CPUS) return FP_E_MALFORMED;
+    r->counts[FP_PERFETTO_N_NEGATIVE] += k->time < 0;
+    if (k->time < 0 || (!track && state != TASK_RUNNING)) return 0;
+    return fp_perfetto_put_record(r, k->time, (uint32_t)cpu, FP_PO_TASK, track, (int64_t)(state & 255));
 }
 
 /* ---- the compact form: a list for each field ---- */
@@ -207,7 +235,7 @@ int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t c
 /* ---- rows ---- */
 
 static uint32_t function_of(struct fp_perfetto_read *r, uint32_t state, const char *letter) {
-    static const char *const names[] = {"", "running", "runnable", "blocked", "stopped"};
+    static const char *const names[] = {"", "running", "created", "runnable", "blocked", "stopped"};
     const uint32_t name = fp_strings_intern(&r->model->strings, (const uint8_t *)names[state], strlen(names[state]));
     const uint32_t category = fp_strings_intern(&r->model->strings, (const uint8_t *)letter, strlen(letter));
     return name == FP_NO_ID || category == FP_NO_ID ? FP_NO_ID : fp_perfetto_function_of(r, name, category);
@@ -238,7 +266,7 @@ static uint32_t open_calls(struct fp_perfetto_read *r, uint32_t place) {
 /* Ends a state: FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
 static int end_state(struct fp_perfetto_read *r, uint32_t place, struct sched_thread *t, struct fp_batch *out) {
     if (r->data == FP_PERFETTO_STATES) return fp_perfetto_end_call(r, place, 0, (int64_t)r->rounds.time, out);
-    if (t->state == RUNNING || r->rounds.time == t->since) return FP_DONE;
+    if (t->state < RUNNABLE || r->rounds.time == t->since) return FP_DONE;
     const uint32_t stack = called(r->model, t->stack, t->function);
     if (stack == FP_NO_ID) return FP_E_NOMEM;
     return fp_perfetto_put_sample_row(r, place, stack, (int64_t)(r->rounds.time - t->since), out);
@@ -263,7 +291,7 @@ static int set_state(struct fp_perfetto_read *r, uint32_t track, struct switch_r
     if (function == FP_NO_ID) return FP_E_NOMEM;
     if (r->data == FP_PERFETTO_STATES) {
         if ((status = fp_perfetto_begin_call(r, place, 0, FP_OP_ENTER, function, INT64_MAX, out))) return status;
-    } else if (reason.state != RUNNING) {
+    } else if (reason.state >= RUNNABLE) {
         t->stack = open_calls(r, place);
         if (t->stack == FP_NO_ID) return FP_E_NOMEM;
     }
@@ -283,7 +311,20 @@ static int wake(struct fp_perfetto_read *r, uint32_t track, struct fp_batch *out
 void fp_perfetto_count_waits(struct fp_perfetto_read *r) {
     const struct fp_perfetto_sched *s = r->sched;
     r->counts[FP_PERFETTO_N_WAITS] = 0;
-    for (uint32_t i = 0; s && i < s->cap_threads; i++) r->counts[FP_PERFETTO_N_WAITS] += s->threads[i].state > RUNNING;
+    for (uint32_t i = 0; s && i < s->cap_threads; i++)
+        r->counts[FP_PERFETTO_N_WAITS] += s->threads[i].state >= RUNNABLE;
+}
+
+/* Sets the state of a thread.  Another one that ran on the CPU has no state from now on. */
+static int put_task(struct fp_perfetto_read *r, uint32_t track, uint64_t state, uint32_t *running,
+                    struct fp_batch *out) {
+    const uint32_t ran = *running ? *running - 1 : NO_TRACK;
+    int status = FP_DONE;
+    if (state >= sizeof task_states / sizeof *task_states) state = 0;
+    if (state == TASK_RUNNING && ran && ran != track) status = set_state(r, ran, task_states[0], out);
+    if (!status && track) status = set_state(r, track, task_states[state], out);
+    if (!status && (state == TASK_RUNNING || ran == track)) *running = state == TASK_RUNNING ? track + 1 : 0;
+    return status;
 }
 
 int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out) {
@@ -294,6 +335,7 @@ int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_r
     struct fp_perfetto_sched *s = r->sched;
     if (record->op == FP_PO_WAKE) return wake(r, next, out);
     if (fp_array_zeroed(&s->running, &s->cap_running, (uint64_t)cpu + 1, sizeof *s->running)) return FP_E_NOMEM;
+    if (record->op == FP_PO_TASK) return put_task(r, next, (uint64_t)record->extra, &s->running[cpu], out);
     const uint32_t ran = s->running[cpu] ? s->running[cpu] - 1 : NO_TRACK;
     if (prev == UNKNOWN) prev = ran;
     int status = FP_DONE;

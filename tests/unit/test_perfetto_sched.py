@@ -146,3 +146,31 @@ def test_a_malformed_compact_form_leaves_the_other_events_of_its_packet(kind: st
         assert states(data) == states(whole) != []
     else:
         assert off_cpu(data) == off_cpu(whole) == {(11, "load;blocked"): 50}
+
+
+def test_states_of_other_kernels() -> None:
+    """As the trace processor shows them: a thread whose CPU runs another one has no state until its next event."""
+
+    def task(time: int, cpu: int, tid: int, state: int) -> bytes:
+        one = t.message((1, cpu), (2, f"t{tid}"), (3, tid), (4, state), (5, 100))
+        return t.packet((117, one), time=time, seq=None)
+
+    created, runnable, running, sleeps, waits, stopped, dead, destroyed = range(1, 9)
+    events = [(10, 0, 11, created), (15, 0, 11, runnable), (20, 0, 11, running), (30, 0, 11, sleeps)]
+    events += [(40, 0, 12, running), (45, 1, 11, running), (50, 0, 13, running), (60, 0, 12, waits)]
+    events += [(70, 0, 13, stopped), (80, 1, 11, dead), (85, 0, 13, destroyed), (90, 0, 14, 99), (95, 0, 0, running)]
+    data = b"".join(task(*one) for one in events)
+    assert [one[1:] for one in states(data)] == [
+        (11, "created", "", 10, 15),
+        (11, "runnable", "R", 15, 20),
+        (11, "running", "", 20, 30),
+        (11, "blocked", "S", 30, 45),
+        (11, "running", "", 45, 80),
+        (12, "running", "", 40, 50),
+        (12, "blocked", "D", 60, None),
+        (13, "running", "", 50, 70),
+        (13, "stopped", "T", 70, 85),
+    ]
+    assert off_cpu(data) == {(11, "runnable"): 5, (11, "blocked"): 15, (13, "stopped"): 15}
+    with pytest.raises(fastprof.FormatError, match="a packet is malformed"):
+        states(task(10, 1 << 20, 11, running))
