@@ -308,6 +308,7 @@ class DiffOptions(InfoOptions, total=False):
 
 
 class ReportOptions(InfoOptions, total=False):
+    prune: float | None
     source: Sequence[Path]
     pair: Literal["name", "exact"]
     set_label: Sequence[str]
@@ -325,7 +326,6 @@ class ReportOptions(InfoOptions, total=False):
     compute_events: bool
     time_unit: Literal["ns", "ticks"]
     stacks: Literal["estimate", "arcs", "self"]
-    prune: float | None
     union: bool
     intersect: bool
     value: str | None

@@ -50,7 +50,7 @@ SOURCE: Option[tuple[str, ...]] = Option(
 END = plan.End(
     "report",
     holds=Holds(unmerged=True),
-    options=(SOURCE, PAIR, bridges.MAX_MEMORY),
+    options=(bridges.PRUNE, SOURCE, PAIR, bridges.MAX_MEMORY),
     does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={
         bridges.PER_THREAD: True,
