@@ -117,13 +117,16 @@ def python_functions(path: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def test_no_function_is_longer_than_one_can_keep_in_mind() -> None:
-    functions = [(path, *found) for path in C_FILES for found in c_functions(path)]
-    functions += [(path, *found) for path in PY_SOURCES for found in python_functions(path)]
-    assert len(functions) > 3000
+    functions = [
+        (path.relative_to(REPO), *found)
+        for path in OUR_FILES
+        for found in (c_functions(path) if path.suffix in (".c", ".h") else python_functions(path))
+    ]
+    assert len(functions) > 6000
     assert [
-        f"{path.relative_to(REPO)}: {name} has {lines} lines and {branches} branches"
+        f"{path}: {name} has {lines} lines and {branches} branches"
         for path, name, lines, branches in functions
-        if lines > LONGEST_FUNCTION or branches > MOST_BRANCHES
+        if lines > LONGEST_FUNCTION or (branches > MOST_BRANCHES and path.parts[0] in ("csrc", "fastprof"))
     ] == []
 
 
