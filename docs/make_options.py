@@ -24,8 +24,8 @@ value.  `-O FORMAT.NAME=VALUE` is for a name that both formats of a conversion h
     fastprof convert callgrind.out.101 -O folded.root=main -O nanoseconds=no -o out.folded
 
 An option that nothing in a conversion looks at is refused, unless what it asks for holds anyway, so that a script may
-give the same options for every file: `--no-symbols` is fine where no addresses are looked up, `--max-memory` where nothing
-is added up, and a value that equals the default is fine everywhere.
+give the same options for every file: `--no-symbols` is fine where no addresses are looked up, `--max-memory` where
+nothing is added up, and a value that equals the default is fine everywhere.
 """
 HEAD = ("flag", "keyword", "values", "default", "what it does", "looked at by")
 

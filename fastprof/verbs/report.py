@@ -251,7 +251,7 @@ class _Page:
         if self._compared:
             heaps = Heaps(model, self._chosen, log)
             sides = [
-                (side, view, heaps.paired(rows, next(pipeline.inputs).name) if view == "stacks" else rows)
+                (side, view, heaps.paired(rows, next(pipeline.inputs).name))
                 for pipeline, (side, view, rows) in zip(pipelines, sides, strict=True)
             ]
         if not self._compared or self._chosen[PAIR] == "exact":

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fastprof import FastprofError, UsageError, report, top
+from fastprof import FastprofError, UsageError, convert, diff, report, top
 from fastprof.cli import main
 from fastprof.core._c import ffi, lib
 from fastprof.core.model import Batch, Model
@@ -388,3 +388,14 @@ def test_a_filter_may_leave_something_of_one_profile_only(tmp_path: Path) -> Non
     assert found.head["totals"] == [0, 7]
     with pytest.raises(UsageError, match="no row matches function="):
         page(tmp_path, "main;f 10\n", "main;f 12\n", function="^h$")
+
+
+def test_heaps_that_are_graphs_are_compared_as_diff_does(tmp_path: Path) -> None:
+    first, later = tmp_path / "first.callgrind", tmp_path / "later.callgrind"
+    convert(CORPUS / "heap/good/symbolized.heap", first, symbolize=False)
+    convert(CORPUS / "heap/good/go-heap.heap", later, symbolize=False)
+    report([first, later], tmp_path / "page.html", pair="exact")
+    values = diff(first, later).values
+    head = Page(tmp_path / "page.html").head
+    assert [event["name"] for event in head["events"]] == [value.name for value in values] == ["objects", "space"]
+    assert head["totals"] == [*(value.old for value in values), *(value.new for value in values)]
