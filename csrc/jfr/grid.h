@@ -2,7 +2,9 @@
  *
  * Stacks get numbers as they occur, so that the counts are dense:
  *
- *   stack 4711, context 5      number 3 << 7 | 5: counts[389]
+ *   stack 4711, context 5 of up to 72      number 3: cell 3 * 72 + 5 = 221
+ *
+ * A cell has 16 bits; one that would overflow begins again at 1, and is noted in `full`.
  */
 #ifndef FP_JFR_GRID_H
 #define FP_JFR_GRID_H
@@ -16,25 +18,30 @@ struct fp_jfr_held_sum {
 };
 
 struct fp_jfr_grid {
-    uint32_t *counts;    /* FP_JFR_GRID of them; NULL: none yet */
-    uint32_t *number_of; /* by stack: its number + 1; 0: none */
-    uint32_t cap, n;     /* of number_of; numbers */
-    uint32_t low;        /* bits of a context */
-    uint32_t n_sums;     /* counts that are not 0 */
+    uint32_t *number_of; /* by stack; 0: none */
+    uint32_t *stack_of;  /* by number, from 1 on */
+    uint32_t cap_number_of, cap_stack_of, n;
+    uint16_t *counts; /* FP_JFR_GRID_CELLS of them, by number * width + context; NULL: none yet */
+    uint32_t width;
+    uint32_t n_sums; /* counts that are not 0 */
+    uint32_t *full;  /* cells, once for each 2^16 - 1 samples that their count lacks */
+    uint32_t n_full, cap_full;
+    int32_t is_sorted; /* `full` is */
     uint64_t n_samples;
     int64_t value;           /* of each sample */
     uint32_t stack, context; /* of the next sum */
 };
 
-enum { FP_JFR_GRID = 1 << 22 };
+enum { FP_JFR_GRID_CELLS = 1 << 22 };
 
-/* Counts n samples of this value.  `bits`: those that are set in some key; `packed`: room for 2 n numbers.  1, or 0:
- * the grid does not take them, and has not changed. */
-int fp_jfr_grid_add(struct fp_jfr_grid *t, const uint64_t *keys, uint32_t n, uint64_t bits, int64_t value,
-                    uint32_t *packed);
+/* The number of a stack; 0: there are no more. */
+uint32_t fp_jfr_grid_number(struct fp_jfr_grid *g, uint32_t stack);
+/* Counts n samples of this value, by number << 32 | context.  1, or 0: the grid does not take them. */
+int fp_jfr_grid_add(struct fp_jfr_grid *g, const uint64_t *keys, uint32_t n, uint32_t n_contexts, int64_t value);
 /* The next sum, by key.  1, or 0: there are no more.  Increment `context` to pass over it. */
-int fp_jfr_grid_sum(struct fp_jfr_grid *t, struct fp_jfr_held_sum *sum);
-/* Forgets all samples. */
-void fp_jfr_empty_grid(struct fp_jfr_grid *t);
+int fp_jfr_grid_sum(struct fp_jfr_grid *g, struct fp_jfr_held_sum *sum);
+/* Forgets all samples, but not the numbers. */
+void fp_jfr_empty_grid(struct fp_jfr_grid *g);
+void fp_jfr_free_grid(struct fp_jfr_grid *g);
 
 #endif

@@ -44,7 +44,7 @@ static void free_held(struct fp_jfr_held *h) {
     free_log(&h->sorted, h->cap_log);
     fp_release(h->sums, h->cap_sums * sizeof *h->sums);
     fp_release(h->other, h->cap_other * sizeof *h->other);
-    fp_jfr_empty_grid(&h->grid);
+    fp_jfr_free_grid(&h->grid);
     fp_table_clear(&h->contexts);
     free(h);
 }
@@ -57,12 +57,31 @@ static struct fp_jfr_held *held_of(struct fp_jfr_reader *r) {
         free_held(h);
         return NULL;
     }
+    h->by_number = 1;
     return r->held = h;
 }
 
 void fp_jfr_free_held(struct fp_jfr_reader *r) {
     if (r->held) free_held(r->held);
     r->held = NULL;
+}
+
+/* Replaces numbers in the log by stacks: the grid takes no more samples. */
+static void leave_grid(struct fp_jfr_held *h) {
+    h->by_number = 0;
+    h->bits = 0;
+    for (uint32_t i = 0; i < h->n_log; i++) {
+        uint64_t *key = &h->log.keys[i];
+        *key = (uint64_t)h->grid.stack_of[*key >> 32] << 32 | (uint32_t)*key;
+        h->bits |= *key;
+    }
+}
+
+uint32_t fp_jfr_held_stack(struct fp_jfr_held *h, uint32_t stack) {
+    const uint32_t number = h->by_number ? fp_jfr_grid_number(&h->grid, stack) : 0;
+    if (number) return number;
+    if (h->by_number) leave_grid(h);
+    return stack;
 }
 
 uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack) {
@@ -74,7 +93,7 @@ uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context
         if (number == FP_NO_ID) return 0;
         context->held_as = number;
     }
-    return (uint64_t)stack << 32 | context->held_as;
+    return (uint64_t)fp_jfr_held_stack(h, stack) << 32 | context->held_as;
 }
 
 int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value) {
@@ -231,18 +250,19 @@ static int end_grid(struct fp_jfr_held *h) {
     return 0;
 }
 
-/* Counts the samples of the log in the grid, if all samples so far are there.  1, or 0: it does not take them. */
-static int grid(struct fp_jfr_held *h) {
-    struct fp_jfr_grid *t = &h->grid;
-    if (h->differs || h->n != t->n_sums) return 0;
-    if (!fp_jfr_grid_add(t, h->log.keys, h->n_log, h->bits, h->log.values[0], (uint32_t *)h->sorted.keys)) return 0;
-    h->n = t->n_sums;
+/* Counts the samples of the log in the grid.  1, or 0: it does not take them. */
+static int count_up(struct fp_jfr_held *h) {
+    if (h->differs) return 0;
+    const int64_t value = h->log.values[0];
+    if (!fp_jfr_grid_add(&h->grid, h->log.keys, h->n_log, h->contexts.n, value)) return 0;
+    h->n = h->grid.n_sums;
     h->are_few = h->n < h->n_log / 4 && h->n < FEW;
     return 1;
 }
 
-/* Adds up the log where the grid does not. */
+/* Adds up the log without the grid.  0 or FP_E_NOMEM. */
 static int sort_up(struct fp_jfr_held *h) {
+    if (h->by_number) leave_grid(h);
     if (h->grid.n_sums && end_grid(h)) return FP_E_NOMEM;
     const unsigned low = width_of((uint32_t)h->bits), n = low + width_of((uint32_t)(h->bits >> 32));
     return n <= 32 ? add_up(h, low, n, 1) : add_up(h, low, n, 0);
@@ -250,7 +270,7 @@ static int sort_up(struct fp_jfr_held *h) {
 
 int fp_jfr_add_up(struct fp_jfr_held *h) {
     if (!h->n_log) return 0;
-    if (!grid(h) && sort_up(h)) return FP_E_NOMEM;
+    if (!(h->by_number && count_up(h)) && sort_up(h)) return FP_E_NOMEM;
     fp_jfr_empty_log(h);
     h->is_due |= h->n > MOST_SUMS;
     return h->cap_log < MOST_LOG && h->n > h->cap_log / 2 ? make_log(h, 2 * h->cap_log) : 0;

@@ -5,7 +5,7 @@
 #include "jfr/private.h"
 #include "jfr/grid.h"
 
-/* Samples that wait.  Their keys: stack << 32 | number of the context. */
+/* Samples that wait.  Their keys: stack, or its number in the grid, << 32 | number of the context. */
 struct fp_jfr_log {
     uint64_t *keys;
     int64_t *values;
@@ -18,6 +18,7 @@ struct fp_jfr_held {
     uint64_t bits, differs; /* that are set in some key of the log, and in which some of its values differ */
     /* all samples before those: in the grid, or by key, with the memory for the next ones; core/memory.h */
     struct fp_jfr_grid grid;
+    int32_t by_number; /* keys of the log have numbers of stacks */
     struct fp_jfr_held_sum *sums, *other;
     size_t cap_sums, cap_other;
     uint32_t n, next;         /* sums of either; of `sums` those from `next` on are not rows of a batch yet */
@@ -47,6 +48,8 @@ static inline void fp_jfr_empty_log(struct fp_jfr_held *h) {
     h->bits = h->differs = 0;
 }
 
+/* What keys of the log have for a stack. */
+uint32_t fp_jfr_held_stack(struct fp_jfr_held *h, uint32_t stack);
 /* The key of samples with a stack and a context.  0 when memory ran out. */
 uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack);
 /* Lets a sample wait.  1, or 0 if it cannot. */

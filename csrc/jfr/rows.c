@@ -167,7 +167,7 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     const int64_t value = event->value ? (int64_t)one->slots[FP_JFR_EVENT_VALUE] : r->period[context->metric];
     if (FP_UNLIKELY(!fp_jfr_has_columns(r, context->metric, out))) return 0;
     r->counts.no_stack += stack->known == 1;
-    r->counts.truncated += stack->also;
+    r->counts.truncated += stack->also & 1;
     const uint64_t key = r->holds ? fp_jfr_held_key(r, context, stack->known - 1) : 0;
     if (key && fp_jfr_hold(r, key, one->slots[FP_JFR_START], value)) return 1;
     if (one->summed) fp_jfr_remember(r, one, context->metric, value, out);

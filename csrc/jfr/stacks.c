@@ -348,7 +348,7 @@ uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, c
     }
     if (FP_UNLIKELY(r->types[slot->type].role != FP_JFR_STACK)) return 0; /* `known` is something else */
     if (FP_UNLIKELY(!constant->known) && find_stack(r, slot->type, constant)) return FP_NO_ID;
-    *cut = (int)constant->also;
+    *cut = (int)(constant->also & 1);
     return constant->known - 1;
 }
 

@@ -124,6 +124,18 @@ def test_samples_whose_stack_and_context_have_more_than_32_bits_are_added_up(n_s
     assert sum(n for (_, what), n in found.items() if what == 1) == sum(1 + i % n_sizes for i in range(2 * n_threads))
 
 
+def test_counts_beyond_16_bits() -> None:
+    chunk, numbers = Chunk(), (140_000, 3, 65_535, 65_536)
+    state, stack = chunk.state("STATE_RUNNABLE"), chunk.stack([WORK])
+    for i, n in enumerate(numbers):
+        chunk.event("jdk.ExecutionSample", 1, chunk.thread(f"t{i}", i, 100 + i), stack, state)
+        chunk.events += chunk.events[-1:] * (n - 1)
+    found, rows, _ = totals(chunk.bytes(), summed=True, portable=False, holds=True)
+    assert rows < 100
+    assert sorted(n for (_, what), n in found.items() if what == "samples") == sorted(numbers)
+    assert sum(n for (_, what), n in found.items() if what == 0) == sum(numbers)
+
+
 @pytest.mark.parametrize("holds", [False, True])
 def test_sums_of_values_beyond_64_bits_become_several_rows(holds: bool) -> None:
     chunk = Chunk()
