@@ -78,9 +78,9 @@ def test_symbols_as_text(name: str, file: str) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "options"),
     [
-        ("threads", "l-merge-all.txt", {"merge": ("all",)}),
-        ("threads", "l-merge-tgid.txt", {"merge": ("tgid",)}),
-        ("threads", "l-merge-tid.txt", {"merge": ("tid", "cpu")}),
+        ("threads", "l-merge-all.txt", {"add_up": ("all",)}),
+        ("threads", "l-merge-tgid.txt", {"add_up": ("tgid",)}),
+        ("threads", "l-merge-tid.txt", {"add_up": ("tid", "cpu")}),
         ("deps", "l-event-clk.txt", {"spec": ("event:CPU_CLK_UNHALTED",)}),
         ("deps", "l-image-matmul.txt", {"spec": ("image:/opt/demo/bin/matmul",)}),
         ("deps", "l-lib.txt", {"spec": ("lib-image:/opt/demo/lib/libdemo.so.1",)}),
