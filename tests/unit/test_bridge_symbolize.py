@@ -92,7 +92,8 @@ def test_a_graph_has_the_names(program: Path) -> None:
     rows = [r for _, r in profiles.graph_rows(model, to_graph(named, model, Options(), log))]
     assert [(r.at.function.name, r.at.line, r.callee and r.callee.name) for r in rows] == [
         ("main", 11, "work"),
-        ("work", 3, None),
+        ("mix", 3, None),
+        ("work", 6, "mix"),
     ]
     assert {r.at.function.object for r in rows} == {str(program)}
 

@@ -22,7 +22,7 @@ class PlaceThreads:
         self._input = self._model.input()
         self._numbers: dict[tuple[int, ...], int] = {}  # in the model, by id; of a thread, by process and id
         self._taken: set[tuple[int, ...]] = set()  # these numbers, and those of lanes
-        self._free, self._lane = _NO_ID, _LANES - 1
+        self._free, self._lane = _NO_ID, _LANES
         self._lanes: list[tuple[int, int, str]] = []  # pid, tid, name
         self._n_added = 0
 
@@ -45,6 +45,7 @@ class PlaceThreads:
         place, lane = r.places[r.requested], int(r.requested_lane)
         pid = self._number(int(place.pid))
         if place.is_lanes or lane:
+            self._lane -= 1
             while (pid, self._lane) in self._taken:
                 self._lane -= 1
             tid = self._lane
