@@ -3,8 +3,8 @@
 
 struct key_name {
     const char *text;
-    uint8_t inside, key,
-        at; /* key: the kind of the container, or a scalar_key; at: enum fp_firefox_kind of a FP_FX_TABLE */
+    /* key: the kind of the container, or a scalar_key; at: enum fp_firefox_kind of a table */
+    uint8_t inside, key, at;
 };
 
 static const struct key_name names[] = {{"meta", FP_FX_PROCESS, FP_FX_META, 0},

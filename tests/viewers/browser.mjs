@@ -53,16 +53,23 @@ class Browser {
   }
 
   // With the processes that it started, which otherwise may still write into its profile.
-  kill = () => {
+  #signal() {
     try { process.kill(-this.chromium.pid, 'SIGKILL'); } catch { /* it has ended */ }
-    rmSync(this.profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
+  }
+
+  #remove() { rmSync(this.profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100}); }
+
+  // At the end of this process, which cannot wait.
+  kill = () => {
+    this.#signal();
+    this.#remove();
   };
 
   async end() {
     process.off('exit', this.kill);
-    try { process.kill(-this.chromium.pid, 'SIGKILL'); } catch { /* it has ended */ }
+    this.#signal();
     await this.ended;
-    this.kill();
+    this.#remove();
   }
 }
 
