@@ -39,6 +39,7 @@ class Otlp(TypedDict, total=False):
 class Folded(TypedDict, total=False):
     counts: int | None
     decimals: int
+    suffixes: bool
     root: str | None
     nanoseconds: bool
 
@@ -105,6 +106,7 @@ class InfoOptions(TypedDict, total=False):
     keep_signal_frames: bool
     counts: int | None
     decimals: int
+    suffixes: bool
     cpus: bool
     max_memory: int
     symbolize: bool
@@ -518,6 +520,7 @@ class ArchiveExtractOptions(TypedDict, total=False):
     encoding: Literal["binary", "json"] | None
     counts: int | None
     decimals: int
+    suffixes: bool
     root: str | None
     nanoseconds: bool
     cpus: bool

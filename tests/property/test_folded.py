@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from fastprof.core.errors import FormatError
 from fastprof.core.options import Options
 from tests.reference import folded as reference
-from tests.support.stackdump import dump, rewrite
+from tests.support.product import batches, open_input
+from tests.support.stackdump import Dribble, dump, rewrite
 
 # Text that often meets every rule of the format.
 PIECE = st.sampled_from(
@@ -51,6 +52,44 @@ def test_reading_is_that_of_the_slow_reader(
         assert 0 <= (caught.value.offset or 0) <= len(data)
         return
     assert rows(data, chunk, capacity, options) == want.rows
+
+
+KIND = st.sampled_from([b"", b"_[i]", b"_[i]", b"_[k]", b"_[j]", b"_[0]", b"_[1]", b"_[w]", b"_[]", b"_[j"])
+OF_A_KIND = st.builds(bytes.__add__, st.sampled_from([b"f", b"g", b"\xff", b"", b"h_[i]"]), KIND)
+LOCATIONS = st.lists(OF_A_KIND, min_size=1, max_size=6).map(b";".join)
+
+
+@given(st.lists(st.tuples(LOCATIONS, st.integers(0, 3)), max_size=12), CHUNK, st.sampled_from([None, 1, 3]))
+def test_kinds_of_code_are_read_as_by_the_slow_reader(
+    stacks: list[tuple[bytes, int]], chunk: int | None, capacity: int | None
+) -> None:
+    data = b"".join(b"%b %d\n" % stack for stack in stacks)
+    opened = open_input(Dribble(data, chunk), Options(suffixes=True, counts=1), from_="folded")
+    model = opened.model
+
+    def functions(line: int) -> list[tuple[bytes, bytes]]:
+        if not line:
+            return []
+        function, _, _, outer = model.row("lines", line)
+        named = model.get_function(function)
+        return [(named.name, named.object), *functions(outer)]
+
+    def locations(node: int) -> list[tuple[tuple[bytes, bytes], ...]]:
+        if not node:
+            return []
+        parent, frame = model.row("stacks", node)
+        return [*locations(parent), tuple(functions(model.row("frames", frame)[4]))]
+
+    found = [
+        (locations(batch["stack"][i]), batch.values(0)[i])
+        for batch in batches(opened, capacity)
+        for i in range(len(batch))
+    ]
+    read = reference.read(data)
+    assert found == [(reference.locations(frames), counts[0]) for frames, counts in read.rows]
+    names = {frame for frames, _ in read.rows for frame in frames}
+    dropped = sum(frame.endswith((b"_[j]", b"_[0]", b"_[1]")) and len(frame) > 4 for frame in names)
+    assert opened.log.not_representable["kinds-of-code"] == dropped
 
 
 def as_written(name: bytes) -> bytes:

@@ -52,3 +52,18 @@ def _stack(line: bytes, n_counts: int, decimals: int) -> tuple[tuple[bytes, ...]
             raise ValueError(f"{counts[0]} is too large")
     frames = line.rstrip(b";").split(b";") if line.rstrip(b";") else []
     return tuple(frame or b"[unknown]" for frame in frames), tuple(counts)
+
+
+def locations(frames: tuple[bytes, ...]) -> list[tuple[tuple[bytes, bytes], ...]]:
+    """Frames from the root, whose suffixes are read: locations from the root, each of functions (name, object) from the
+    innermost one on."""
+    found: list[tuple[tuple[bytes, bytes], ...]] = []
+    for frame in frames:
+        suffix = re.search(rb"(?s)(?<=.)_\[([01ijk])\]\Z", frame)
+        kind, name = (suffix[1], frame[:-4]) if suffix else (b"", frame)
+        function = name, b"[kernel.kallsyms]" if kind == b"k" else b""
+        if kind == b"i" and found:
+            found[-1] = (function, *found[-1])
+        else:
+            found.append((function,))
+    return found

@@ -122,6 +122,35 @@ def test_two_counts(tmp_path: Path) -> None:
     assert converted(text + "main 1\n", tmp_path)[0] == "main;f_5 7\nmain 1\n"
 
 
+def test_kinds_of_code(tmp_path: Path) -> None:
+    """Of a flight recording, as its own reader writes them: inlined functions of one location, one function whatever
+    compiled it."""
+    recording = CORPUS / "jfr" / "good" / "real-async.jfr.gz"
+    fastprof.convert(recording, tmp_path / "kinds.folded", kinds=True)
+    log = fastprof.convert(tmp_path / "kinds.folded", tmp_path / "out.pb", suffixes=True)
+    fastprof.convert(recording, tmp_path / "direct.folded")
+    fastprof.convert(tmp_path / "out.pb", tmp_path / "back.folded")
+    assert reference.read((tmp_path / "back.folded").read_bytes()).totals() == (
+        reference.read((tmp_path / "direct.folded").read_bytes()).totals()
+    )
+    written = profile_proto.Profile.FromString((tmp_path / "out.pb").read_bytes())
+    assert any(len(location.line) > 1 for location in written.location)
+    assert codes(log.not_representable)["kinds-of-code"] > 0
+
+
+def test_the_kernel_is_an_object(tmp_path: Path) -> None:
+    (tmp_path / "in.folded").write_text("java;sys_[k] 3\njava;sys 2\n")
+    fastprof.convert(tmp_path / "in.folded", tmp_path / "out.callgrind", suffixes=True)
+    text = (tmp_path / "out.callgrind").read_text()
+    assert "[kernel.kallsyms]" in text
+    rows = fastprof.top(tmp_path / "in.folded", suffixes=True).rows
+    assert [(row.name, row.object, row.self) for row in rows] == [
+        ("sys", "[kernel.kallsyms]", 3),
+        ("sys", "", 2),
+        ("java", "", 0),
+    ]
+
+
 def test_both_counts_in_other_formats(tmp_path: Path) -> None:
     fastprof.convert(GOOD / "two_values.folded", tmp_path / "out.pb")
     assert fastprof.info(tmp_path / "out.pb").facts["totals"] == {"before": 14, "after": 9}

@@ -182,7 +182,7 @@ def callgrind_lexer() -> object:
 
 
 def folded_lexer() -> object:
-    return folded.Lexer(address_of(Model().c), False, 1, 0, 0)
+    return folded.Lexer(address_of(Model().c), False, 1, 0, 0, False)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,15 @@ DECIMALS = Option(
     help="keep N decimal places of counts (default: 0, rounded)",
     details="Counts are multiplied by 10^N.",
 )
+SUFFIXES = Option(
+    "suffixes",
+    Switch(),
+    False,
+    format="folded",
+    help="read suffixes of names as kinds of code: _[k] is the kernel's, _[i] inlined",
+    details="f_[k] becomes f of [kernel.kallsyms], g_[i] is inlined into its caller.  _[j], _[1] and _[0], compiled or "
+    "interpreted code, are removed.",
+)
 ROOT: Option[str | None] = Option(
     "root", Text("NAME"), None, format="folded", flag="--root", help="add a root frame of this name to every stack"
 )
@@ -119,7 +128,7 @@ FORMATS = (
             ),
             header=frozenset(),
         ),
-        reads=(COUNTS, DECIMALS),
+        reads=(COUNTS, DECIMALS, SUFFIXES),
         writes=(ROOT, NANOSECONDS),
     ),
 )

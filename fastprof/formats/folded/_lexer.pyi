@@ -13,11 +13,14 @@ class Counts(TypedDict):
     no_frames: int
     rounded: int
     first_rounded: int
+    kinds: int
     byte_order_mark: bool
     open_end: bool
 
 class Lexer:
-    def __init__(self, model: int, lenient: bool, n_counts: int, decimals: int, unknown: int) -> None: ...
+    def __init__(
+        self, model: int, lenient: bool, n_counts: int, decimals: int, unknown: int, suffixes: bool
+    ) -> None: ...
     def feed(self, in_: int, batch: int, err: int) -> int: ...
     @property
     def counts(self) -> Counts: ...

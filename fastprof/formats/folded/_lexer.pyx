@@ -2,6 +2,7 @@
 
     main;f;g 5        frames from the root on, a blank, a count
     main;f;g 5 7      two counts: those before and after, of a comparison
+    main;f_[j];g_[i] 5    suffixes that state the kind of code, which an option reads
 
 Repairs, errors and losses: docs/formats/folded.md.
 """
@@ -52,7 +53,15 @@ cdef int64_t INT64_LIMIT = 0x7fffffffffffffff
 cdef struct Level:
     size_t end  # of its text
     uint32_t node  # the stack down to it
+    uint32_t caller  # the stack that its location is a leaf of: not that of its name, if it is inlined
+    uint32_t line  # its function, inlined into those of the location before
     uint32_t empty  # frames without a name down to it
+
+
+# A name with a suffix, as the file has it.
+cdef struct Named:
+    uint32_t function  # 0 = none yet
+    bint is_inlined
 
 
 # Counts over all lines.
@@ -68,6 +77,7 @@ cdef struct Counts:
     uint64_t no_frames  # lines that have a count alone, after a blank
     uint64_t rounded
     uint64_t first_rounded  # the line of the first
+    uint64_t kinds  # names whose kind of code is dropped
     bint byte_order_mark
     bint open_end  # no newline at the end
 
@@ -76,6 +86,7 @@ cdef class Lexer:
     """Reads lines into stacks batches.
 
     `n_counts`: the counts of a line, 1 or 2.  `decimals`: counts are taken times 10 to the power of this, 9 at most.
+    `suffixes`: read suffixes of names as kinds of code.
     Borrows the model, whose address it is given.  Memory: the model's growth, 4 bytes for each of its strings, the
     longest line, and up to 20 MiB for stacks that come again (csrc/folded/known.h).
     """
@@ -94,10 +105,15 @@ cdef class Lexer:
     cdef uint32_t *frames  # by string: the frame of that name, 0 = none yet
     cdef uint32_t cap_frames
     cdef uint32_t unknown  # the string of a frame without a name
+    cdef bint suffixes
+    cdef fp_strings names  # with suffixes
+    cdef Named *named  # by name
+    cdef uint32_t cap_named
     cdef fp_folded_known known
     cdef uint32_t n_emptied  # of the model: when this changes, earlier nodes are invalid
 
-    def __cinit__(self, size_t model, bint lenient, uint32_t n_counts, uint32_t decimals, uint32_t unknown):
+    def __cinit__(self, size_t model, bint lenient, uint32_t n_counts, uint32_t decimals, uint32_t unknown,
+                  bint suffixes):
         if not 1 <= n_counts <= N_COUNTS or decimals > 9:
             raise ValueError("a line has one or two counts, of up to nine decimals")
         self.model = <fp_model *>model
@@ -105,8 +121,14 @@ cdef class Lexer:
         self.n_counts = n_counts
         self.decimals = decimals
         self.unknown = unknown
+        self.suffixes = suffixes
+        if suffixes and fp_strings_init(&self.names):
+            raise MemoryError("no memory for names")
 
     def __dealloc__(self):
+        free(self.named)
+        if self.suffixes:
+            fp_strings_clear(&self.names)
         fp_folded_known_clear(&self.known)
         free(self.last)
         free(self.levels)
@@ -306,8 +328,9 @@ cdef class Lexer:
         """The stack of n bytes of text; FP_NO_ID when memory ran out."""
         cdef size_t same = common(p, self.last, min(n, self.last_n)), at = 0
         cdef const uint8_t *stop
-        cdef uint32_t k = self.n_levels, node = 0, empty = 0
-        cdef size_t end
+        cdef uint32_t k = self.n_levels
+        cdef Level level
+        level.node = level.caller = level.line = level.empty = 0
         if n == 0:
             return 0
         # the levels that stay: equal text that ends at the end of a frame
@@ -315,7 +338,8 @@ cdef class Lexer:
                           or self.levels[k - 1].end == same and same != n and p[same] != c';'):
             k -= 1
         if k != 0:
-            node, empty, at = self.levels[k - 1].node, self.levels[k - 1].empty, self.levels[k - 1].end + 1
+            level = self.levels[k - 1]
+            at = level.end + 1
         self.n_levels = 0
         if n > self.last_cap and fp_bytes_room(&self.last, &self.last_cap, n):
             return FP_NO_ID
@@ -324,18 +348,21 @@ cdef class Lexer:
         self.last_n = n
         while at < n:
             stop = <const uint8_t *>memchr(p + at, c';', n - at)
-            end = n if stop == NULL else stop - p
-            empty += end == at
-            node = self.child(node, p + at, end - at)
-            if node == FP_NO_ID or fp_array_room(&self.levels, &self.cap_levels, <uint64_t>k + 1, sizeof(Level)):
+            level.end = n if stop == NULL else stop - p
+            level.empty += level.end == at
+            if self.suffixes:
+                self.add_named(&level, p + at, level.end - at)
+            else:
+                level.node = self.child(level.node, p + at, level.end - at)
+            if level.node == FP_NO_ID or fp_array_room(&self.levels, &self.cap_levels, <uint64_t>k + 1, sizeof(Level)):
                 self.last_n = 0
                 return FP_NO_ID
-            self.levels[k].end, self.levels[k].node, self.levels[k].empty = end, node, empty
+            self.levels[k] = level
             k += 1
-            at = end + 1
+            at = level.end + 1
         self.n_levels = k
-        self.seen.empty_frames += empty
-        return node
+        self.seen.empty_frames += level.empty
+        return level.node
 
     cdef uint32_t child(self, uint32_t parent, const uint8_t *name, size_t n) noexcept nogil:
         """The stack of `parent` and a frame of that name."""
@@ -354,6 +381,49 @@ cdef class Lexer:
             self.frames[string] = frame
         return fp_model_stack(self.model, parent, frame)
 
+    cdef void add_named(self, Level *level, const uint8_t *name, size_t n) noexcept nogil:
+        """Moves the level to the frame of that name, whose suffix may state its kind; `node` is FP_NO_ID when memory ran
+        out.
+
+        An inlined function belongs to the location of its caller: `f;g_[i]` is one location, of g inlined into f.
+        """
+        cdef uint32_t id = fp_strings_intern(&self.names, name, n) if n != 0 else 0, frame
+        cdef uint32_t caller = level.node, outer = 0
+        level.node = FP_NO_ID
+        if id == FP_NO_ID or id >= self.cap_named and fp_array_zeroed(&self.named, &self.cap_named, <uint64_t>id + 1,
+                                                                     sizeof(Named)):
+            return
+        if self.named[id].function == 0 and not self.name(&self.named[id], name, n):
+            return
+        if self.named[id].is_inlined and level.line != 0:
+            caller, outer = level.caller, level.line
+        level.caller = caller
+        level.line = fp_model_line(self.model, self.named[id].function, 0, 0, outer)
+        frame = FP_NO_ID if level.line == FP_NO_ID else fp_model_frame(self.model, 0, 0, 0, level.line)
+        if frame != FP_NO_ID:
+            level.node = fp_model_stack(self.model, caller, frame)
+
+    cdef bint name(self, Named *its, const uint8_t *name, size_t n) noexcept nogil:
+        """Makes the function of a name without its suffix.  False when memory ran out."""
+        cdef uint8_t kind = 0
+        cdef uint32_t string, kernel, object = 0
+        if n > 4 and name[n - 4] == c'_' and name[n - 3] == c'[' and name[n - 1] == c']':
+            kind = name[n - 2]
+        if is_kind(kind):
+            n -= 4
+        string = fp_strings_intern(&self.model.strings, name, n) if n != 0 else self.unknown
+        if kind == c'k':
+            kernel = fp_strings_intern(&self.model.strings, b"[kernel.kallsyms]", 17)
+            object = FP_NO_ID if kernel == FP_NO_ID else fp_model_object(self.model, kernel, 0)
+        if string == FP_NO_ID or object == FP_NO_ID:
+            return False
+        its.is_inlined = kind == c'i'
+        self.seen.kinds += kind == c'j' or kind == c'0' or kind == c'1'
+        its.function = fp_model_function(self.model, object, 0, string, 0, 0)
+        if its.function == FP_NO_ID:
+            its.function = 0
+        return its.function != 0
+
 
 cdef inline void add_row(fp_batch *b, uint32_t node) noexcept nogil:
     """A row of that stack; its values are the caller's."""
@@ -361,6 +431,11 @@ cdef inline void add_row(fp_batch *b, uint32_t node) noexcept nogil:
     b.time[b.n] = 0
     b.thread[b.n] = b.label[b.n] = 0
     b.n += 1
+
+
+cdef inline bint is_kind(uint8_t c) noexcept nogil:
+    """Whether `_[c]` states the kind of code: kernel, inlined, compiled by one compiler or the other, interpreted."""
+    return c == c'k' or c == c'i' or c == c'j' or c == c'1' or c == c'0'
 
 
 cdef inline bint times_ten(uint64_t *v, uint64_t digit) noexcept nogil:

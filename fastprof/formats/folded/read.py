@@ -12,7 +12,7 @@ from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
 from fastprof.core.source import Source
-from fastprof.formats.folded import COUNTS, DECIMALS, first_stacks
+from fastprof.formats.folded import COUNTS, DECIMALS, SUFFIXES, first_stacks
 from fastprof.formats.folded._lexer import Lexer
 from fastprof.formats.folded.reported import REPORTED
 
@@ -44,7 +44,9 @@ class FoldedReader(Reader):
                 log.warn(REPORTED["two-counts"], file=source.name)
         self._n_counts = n_counts
         unknown = model.intern("[unknown]")
-        self._lexer = Lexer(address_of(model.c), options[LENIENT], n_counts, options[DECIMALS], unknown)
+        self._lexer = Lexer(
+            address_of(model.c), options[LENIENT], n_counts, options[DECIMALS], unknown, options[SUFFIXES]
+        )
         self._part = model.add_part(Part(value_types=list(_VALUE_TYPES[n_counts])))
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
@@ -69,6 +71,7 @@ class FoldedReader(Reader):
                 "open-end": counts["open_end"],
                 "unreadable-lines": counts["skipped"],
                 "comments": counts["comments"],
+                "kinds-of-code": counts["kinds"],
             },
         )
         if counts["rounded"]:

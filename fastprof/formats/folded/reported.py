@@ -22,6 +22,10 @@ REPORTED = reported(
     },
     not_representable={
         "comments": ("comment", "comments"),
+        "kinds-of-code": (
+            "name without its suffix _[j], _[1] or _[0]",
+            "names without their suffix _[j], _[1] or _[0]",
+        ),
         "negative-values": ("stack with a negative value", "stacks with negative values"),
         "no-stack": ("sample without a stack, written as [no stack]", "samples without a stack, written as [no stack]"),
         "renamed": (
