@@ -101,7 +101,7 @@ enum fp_perfetto_counts {
 struct fp_perfetto_named {
     int64_t pid, tid;
     uint32_t name; /* string of the model */
-    int32_t weak;  /* the name of a track; one of the thread itself replaces it */
+    uint32_t by;   /* what named it; better ones replace it */
 };
 
 /* Where rows go: a thread, or lanes of a process, of a thread or of the trace. */

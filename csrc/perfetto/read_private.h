@@ -212,8 +212,12 @@ int fp_perfetto_thread_descriptor(struct fp_perfetto_read *r, const struct fp_pe
 int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k,
                                    struct fp_wire process, int64_t *pid);
 int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+/* What names a process or a thread, best to worst.  The last name of the best source counts; of the descriptors of a
+ * process the first, as for the trace processor: Chrome's later ones may have its command line as name. */
+enum fp_perfetto_namer { FP_PN_OWN, FP_PN_PROCESS, FP_PN_COMMAND, FP_PN_TRACK };
 /* Names a process (tid -1) or a thread.  0 or FP_E_NOMEM. */
-int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n, int weak);
+int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n,
+                     enum fp_perfetto_namer by);
 /* The source of the process of a thread, worst to best. */
 enum fp_perfetto_quality { FP_PQ_NONE, FP_PQ_PRINT, FP_PQ_DESCRIPTOR, FP_PQ_TREE };
 int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from);

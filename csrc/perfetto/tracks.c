@@ -26,7 +26,8 @@ static int64_t pid_on(const struct fp_perfetto_packet *k, int64_t pid) {
 
 /* ---- names ---- */
 
-int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n, int weak) {
+int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n,
+                     enum fp_perfetto_namer by) {
     const uint64_t a = (uint64_t)pid, b = (uint64_t)tid;
     const uint32_t key[4] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)};
     const uint32_t row = fp_table_intern(&r->name_keys, key);
@@ -36,7 +37,8 @@ int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const
         return FP_E_NOMEM;
     r->n_named = r->name_keys.n;
     struct fp_perfetto_named *to = &r->named[row];
-    if (n && (!weak || !to->name || to->weak)) *to = (struct fp_perfetto_named){pid, tid, name, weak};
+    if (n && (!to->name || by < to->by || (by == to->by && by != FP_PN_PROCESS)))
+        *to = (struct fp_perfetto_named){pid, tid, name, by};
     return 0;
 }
 
@@ -68,7 +70,7 @@ int fp_perfetto_thread_descriptor(struct fp_perfetto_read *r, const struct fp_pe
         s->has_reference = !__builtin_mul_overflow((int64_t)reference, 1000, &s->reference);
     }
     if (fp_perfetto_set_process(r, *tid, *pid, FP_PQ_DESCRIPTOR)) return FP_E_NOMEM;
-    return n ? fp_perfetto_name(r, *pid, *tid, name, n, 0) : 0;
+    return n ? fp_perfetto_name(r, *pid, *tid, name, n, FP_PN_OWN) : 0;
 }
 
 int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k,
@@ -90,7 +92,7 @@ int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_p
     }
     if (status) return FP_E_MALFORMED;
     *pid = pid_on(k, int32_of(number));
-    return n ? fp_perfetto_name(r, *pid, -1, name, n, 0) : 0;
+    return n ? fp_perfetto_name(r, *pid, -1, name, n, named ? FP_PN_PROCESS : FP_PN_COMMAND) : 0;
 }
 
 /* The fields of a track's descriptor. */
@@ -156,12 +158,12 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
         if ((status = fp_perfetto_thread_descriptor(r, k, fp_wire_inside(&d.thread), &pid, &tid))) return status;
         r->tracks[track].pid = pid;
         r->tracks[track].tid = tid;
-        return d.name.n ? fp_perfetto_name(r, pid, tid, d.name.p, d.name.n, 1) : 0;
+        return d.name.n ? fp_perfetto_name(r, pid, tid, d.name.p, d.name.n, FP_PN_TRACK) : 0;
     }
     if (!d.process.at) return 0;
     if ((status = fp_perfetto_process_descriptor(r, k, fp_wire_inside(&d.process), &pid))) return status;
     r->tracks[track].pid = pid;
-    return d.name.n ? fp_perfetto_name(r, pid, -1, d.name.p, d.name.n, 1) : 0;
+    return d.name.n ? fp_perfetto_name(r, pid, -1, d.name.p, d.name.n, FP_PN_TRACK) : 0;
 }
 
 /* Reads a process or a thread of the process tree. */
@@ -182,7 +184,7 @@ static int take_process(struct fp_perfetto_read *r, const struct fp_perfetto_pac
     if (status) return FP_E_MALFORMED;
     const int64_t pid = pid_on(k, int32_of(thread ? tgid : id)), tid = thread ? int32_of(id) : -1;
     if (thread && fp_perfetto_set_process(r, tid, pid, FP_PQ_TREE)) return FP_E_NOMEM;
-    return n ? fp_perfetto_name(r, pid, tid, name, n, 0) : 0;
+    return n ? fp_perfetto_name(r, pid, tid, name, n, FP_PN_OWN) : 0;
 }
 
 int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
@@ -322,7 +324,7 @@ static int name_command(struct fp_perfetto_read *r, uint32_t track, int64_t tid)
     const struct fp_perfetto_track *t = &r->tracks[track];
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, t->name, &n);
-    return n ? fp_perfetto_name(r, t->pid, tid, p, n, 1) : 0;
+    return n ? fp_perfetto_name(r, t->pid, tid, p, n, FP_PN_TRACK) : 0;
 }
 
 int fp_perfetto_plan(struct fp_perfetto_read *r) {

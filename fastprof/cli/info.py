@@ -206,4 +206,7 @@ def _print(log: Log) -> None:
         rows.append((title, "" if counts else "none"))
         rows += [(f"  {name}", n) for name, n in sorted(counts.texts(flags=True).items())]
     print_table(rows)
+    if unread := log.not_representable.texts(flags=True):  # also data that an option reads instead
+        print("not read")
+        print_table([(" ", n, name) for name, n in sorted(unread.items())], right=(1,))
     print_warnings(log.warned(flags=True))

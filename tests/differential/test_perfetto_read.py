@@ -109,6 +109,18 @@ def test_calls_of_chromium(name: str, tmp_path: Path) -> None:
     check_totals(gzip.decompress((REAL / name).read_bytes()), tmp_path / "trace")
 
 
+@pytest.mark.skipif(REAL is None, reason="recordings of Chromium are not in the repository")
+@pytest.mark.parametrize("name", [*CHROME, "real-chromium-v8-samples.pftrace.gz"])
+def test_names_of_the_processes_of_chromium(name: str, tmp_path: Path) -> None:
+    """Several descriptors name a process, some of them after its command line."""
+    assert REAL is not None
+    (tmp_path / "trace").write_bytes(gzip.decompress((REAL / name).read_bytes()))
+    (theirs,) = viewer("trace_processor", tmp_path / "trace", "select pid, name from process where pid > 0")
+    ours = fastprof.info(tmp_path / "trace").facts["process_names"]
+    assert len(ours) > 2
+    assert ours == {str(pid): name for pid, name in theirs if str(pid) in ours}
+
+
 def test_heap_dumps(tmp_path: Path) -> None:
     path = GOOD / "mixed.pftrace"
     (theirs,) = viewer("trace_processor", path, HEAP)

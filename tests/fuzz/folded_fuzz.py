@@ -18,7 +18,8 @@ from fastprof.core.streams import compression_of_bytes
 from tests.reference import folded as reference
 from tests.support.stackdump import dump, rewrite
 
-WORDS = rb"\x20 ; \x09 # \x0d\x0a \xef\xbb\xbf 9223372036854775807 9223372036854775808 .5 1. \x201\x20 \xe2\x80\xa8 _# _[i] _[k] _[j]"
+WORDS = rb"\x20 ; \x09 # \x0d\x0a \xef\xbb\xbf 9223372036854775807 9223372036854775808 .5 1."
+WORDS += rb" \x201\x20 \xe2\x80\xa8 _# _[i] _[k] _[j]"
 CHUNKS = (1, 2, 7, 100)
 ROWS = 64  # of a batch
 source.WINDOW = 1 << 13  # one window for every input: large buffers would take half of the time

@@ -46,6 +46,15 @@ def test_header_of_callgrind(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert facts["descriptions"] == {"I1 cache": "32768 B, 64 B, 8-way associative"}
 
 
+def test_data_that_another_option_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(CORPUS / "perfetto" / "good" / "mixed.pftrace")]) == 0
+    _, unread = capsys.readouterr().out.split("\nnot read\n")
+    assert [line.split(maxsplit=1) for line in unread.splitlines()] == [
+        ["6", "samples with call stacks (-O perfetto.data=samples reads these)"],
+        ["5", "stacks in heap dumps (-O perfetto.data=allocations reads these)"],
+    ]
+
+
 def test_differing_headers_are_listed_and_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "callgrind.out"
     path.write_bytes(b"".join(b"part: %d\npid: %d\nevents: Ir\nfn=f\n1 1\n\n" % (i, i) for i in range(1, 9)))
