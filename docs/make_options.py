@@ -26,6 +26,9 @@ value.  `-O FORMAT.NAME=VALUE` is for a name that both formats of a conversion h
 An option that nothing in a conversion looks at is refused, unless what it asks for holds anyway, so that a script may
 give the same options for every file: `--no-symbols` is fine where no addresses are looked up, `--max-memory` where
 nothing is added up, and a value that equals the default is fine everywhere.
+
+What an option does is the effect of its flag.  In Python, a switch that is on by default has this effect as
+`NAME=False`.
 """
 HEAD = ("flag", "keyword", "values", "default", "what it does", "looked at by")
 
@@ -44,7 +47,8 @@ def row(option: Option[Any]) -> tuple[str, ...]:
         f"`{flag}`" for flag in dict.fromkeys((own, option.flag.replace(f"{option.format}.", ""))) if flag
     )
     default = f"`{option.default!r}`"
-    return flags, f"`{option.name}`", values(option), default, full_help(option), plan.owners(option)
+    keyword = option.name + "=False" * (option.default is True)
+    return flags, f"`{keyword}`", values(option), default, full_help(option), plan.owners(option)
 
 
 def text() -> str:

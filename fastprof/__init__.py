@@ -146,7 +146,8 @@ def _listed(name: str) -> str:
     for option in _options(name):
         default = "" if option.default is None else f" = {option.default!r}"
         within = f"  ({option.format})" if option.format else ""
-        lines.append(f"    {option.name}: {option.annotation}{default}{within}\n        {option.help}\n")
+        help = f"False: {option.help}" if option.default is True else option.help
+        lines.append(f"    {option.name}: {option.annotation}{default}{within}\n        {help}\n")
     return "".join(lines)
 
 

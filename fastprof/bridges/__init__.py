@@ -242,8 +242,8 @@ INLINES = Option(
     Switch(),
     True,
     group="values",
-    help="stacks to graph: inlined code is its caller's",
-    details="By default, inlined functions are functions with calls.",
+    help="stacks to graph: add inlined code to its caller",
+    details="By default, an inlined function has its own costs, and its caller calls it.",
     kept_unused=(True,),
     rare=True,
 )

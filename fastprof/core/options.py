@@ -331,7 +331,8 @@ class Option(Generic[T]):
 
     `name` is its Python keyword.  `flag` is its command-line flag (default: --NAME with dashes; --no-NAME for a switch
     that is on by default), `short` its one-letter form.  With `several` the value is a tuple, and the flag may be
-    repeated.  `help` is one line: the effect, the default, the limit.  `details` are sentences with the rest.
+    repeated.  `help` is one line: the effect, the default, the limit.  Of a switch it is the effect of the flag, in
+    Python of `NAME=False` if the switch is on by default.  `details` are sentences with the rest.
 
     `group` is the heading under which --help shows it.  An option of one format names that `format` instead: then
     `-O FORMAT.NAME=VALUE` sets it, it has its own flag only if `flag` names one, and the help of verbs does not show

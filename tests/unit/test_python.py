@@ -188,6 +188,17 @@ def test_functions_have_typed_options(name: str) -> None:
     assert all(f"{option.name}: {option.annotation}" in shown and option.help in shown for option in options)
 
 
+def test_help_of_a_switch_that_is_on_names_the_value_with_this_effect() -> None:
+    """Help describes the flag, --no-NAME; True has the opposite effect."""
+    shown, table = inspect.getdoc(fastprof.convert) or "", (REPO / "docs/options.md").read_text()
+    switches = [option for option in fastprof._options("convert") if option.default is True]
+    assert {option.name for option in switches} >= {"inlines", "symbolize", "compress_names"}
+    for option in switches:
+        assert option.flag.startswith(("--no-", "-O")), option
+        assert f"{option.name}: bool = True" in shown and f"\n    False: {option.help}\n" in shown, option
+        assert f"| `{option.name}=False` |" in table, option
+
+
 def test_type_checkers_refuse_what_is_no_option(tmp_path: Path) -> None:
     lines = {
         'fastprof.convert("a", "b", folded={"root": "x"}, root="x", labels=["cpu"], symbols=["p"])': "",
