@@ -278,8 +278,8 @@ class ElfObject(ElfFile):
                     self._symbols, self._names = source._symbols, source._names
                     break
             source = self._source
-            self.note = source._alternate()
             has_dwarf = source._has_dwarf()
+            self.note = source._alternate() if has_dwarf else ""  # a stripped file keeps the link
             self._has_lines = has_dwarf or any(source._has_content(name) for name in (".debug_line", ".zdebug_line"))
             if has_dwarf and source.kind != ET_REL and has_split_units(source):
                 import shutil

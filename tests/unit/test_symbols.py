@@ -435,6 +435,11 @@ def test_what_dwz_moved_away_is_said(built: dict[str, Path], tmp_path: Path) -> 
         (str(program), "names of inlined functions that dwz moved to /usr/lib/debug/.dwz/x.debug are not read")
     ]
     assert Symbolizer([mapping._replace(path=str(built["gcc-fixed"]))]).notes() == []
+    stripped = tmp_path / "stripped"  # keeps the link, but has no inlined functions
+    subprocess.run(["objcopy", "--strip-debug", str(program), str(stripped)], check=True)
+    tool = Symbolizer([mapping._replace(path=str(stripped))])
+    assert tool.resolve(code_addresses(stripped, 1))[0]
+    assert tool.notes() == []
 
 
 def test_split_debug_information_needs_llvm_symbolizer(built: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
