@@ -219,15 +219,17 @@ def test_a_value_type_without_samples_stays() -> None:
     assert [back.string_table[t.type] for t in back.sample_type] == ["samples", "cpu", "alloc"]
 
 
-def test_a_long_profile_without_attributes_is_recognized() -> None:
-    """The first 4 KiB contain no resource and no end of a message: only the type of the values, and samples."""
+@pytest.mark.parametrize("n", [130, 2000])
+def test_a_long_profile_without_attributes_is_recognized(n: int) -> None:
+    """The first 4 KiB may contain no resource and no end of a message: only the type of the values, and samples.  A
+    length of 8 * 128 and more looks like a number of Perfetto's process tree."""
     sample = b"\x12\6\x08\1\x22\2\x87\1"
-    profile = b"\x0a\4\x08\1\x10\2" + sample * 2000
+    profile = b"\x0a\4\x08\1\x10\2" + sample * n
     for number in (2, 2, 1):
         profile = bytes((number << 3 | 2, len(profile) & 127 | 128, len(profile) >> 7)) + profile
     table = b"\x12\0\x12\2\x10\7\x2a\0\x2a\3cpu\x2a\2ns\x3a\0\x3a\3\x0a\1\1"
     facts = fastprof.info(profile + b"\x12" + bytes((len(table),)) + table).facts
-    assert facts["format"] == "otlp" and facts["records"] == 2000
+    assert facts["format"] == "otlp" and facts["records"] == n
 
 
 def test_a_message_of_123_bytes_is_not_json() -> None:

@@ -34,7 +34,8 @@ _FIELDS = {
     60: (_BYTES, True),  # track
 }
 # How the content begins of fields that other formats have, too: a CPU or the time of an event, the pid of a process.
-_BEGINNINGS = {1: rb"\x08|\x12[^\x00]\x08", 2: rb"[\x0a\x12][^\x00]\x08"}
+_SIZE = rb"(?:[\x80-\xff]{0,4}[\x01-\x7f])"
+_BEGINNINGS = {1: rb"\x08|\x12" + _SIZE + rb"\x08", 2: rb"[\x0a\x12]" + _SIZE + rb"\x08"}
 
 
 def _begins(data: bytes, at: int, pattern: bytes) -> bool:
