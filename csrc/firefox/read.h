@@ -154,6 +154,7 @@ struct fp_firefox_read {
     uint64_t counter_values; /* without a time, or sums beyond a double */
     uint64_t early;          /* tables whose rows come before their schema: need a second scan */
     uint64_t bad_end, bad_values, short_columns, bad_stacks, rounded;
+    uint64_t idle;     /* samples without a stack whose weight, a time, is not counted */
     uint64_t rows;     /* samples, or markers and values of counters */
     uint64_t unpaired; /* begin markers without an end, ends without a begin, and markers without a time */
     uint64_t lanes;    /* threads added for overlapping markers */

@@ -328,6 +328,10 @@ static int sample_values(struct fp_firefox_read *r, const struct fp_firefox_tabl
     for (uint32_t i = 0; i < n; i++) {
         int64_t value = one;
         if (whole && weight_of(r, t, whole[i], fine ? fine[i] : FP_FIREFOX_NONE, &value, err)) return FP_E_OVERFLOW;
+        if (!out->stack[out->n + i] && t->weights == FP_FIREFOX_MS && value) { /* idle: the profiler shows no cost */
+            value = 0;
+            r->idle++;
+        }
         if (first) first[i] = is_native && value < 0 ? 0 : value;
         if (second && is_native) second[i] = value;
     }

@@ -102,6 +102,8 @@ class Thread:
                 time = clock = clock + rounded(deltas[i] or Decimal(0), 6)
             at = 0 if time is None or start is None else max(0, time + rounded(start, 6))
             weight = 1 if weights[i] is None else rounded(weights[i], 6 if is_ms else 0)
+            if is_ms and (stack is None or stack < 0):
+                weight = 0  # idle
             values = {"time" if is_ms else "size" if type_ == "bytes" else "samples": weight}
             if kind == "jsAllocations":
                 values = {"js_alloc_space": weight}

@@ -147,6 +147,18 @@ def test_two_timelines_begin_at_the_same_time(tmp_path: Path) -> None:
     assert report.not_representable["empty-calls"] == 2
 
 
+def test_idle_time_is_no_cost(tmp_path: Path) -> None:
+    """Between two calls a thread has no stack: the profiler leaves these samples out of its totals, and so do we."""
+    (tmp_path / "in.json").write_text(
+        '[{"ph":"X","name":"f","ts":10,"dur":5,"pid":1,"tid":1},{"ph":"X","name":"f","ts":100,"dur":7,"pid":1,"tid":1}]'
+    )
+    fastprof.convert(tmp_path / "in.json", tmp_path / "out.profile.json")
+    found = fastprof.top(tmp_path / "out.profile.json")
+    assert (found.total, found.rows[0].name, found.rows[0].self) == (12_000, "f", 12_000)
+    assert found.total == fastprof.top(tmp_path / "in.json").total
+    assert found.log.not_representable["idle-samples"] == 1
+
+
 def test_what_is_written_away_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little memory for columns and call paths: the same samples."""
     log = FdrLog(5, frequency=10**9)

@@ -405,6 +405,7 @@ class FirefoxReader(Reader):
                 else 0,
                 "cpu-units": self._unread_cpu,
                 "rounded-weights": r.rounded,
+                "idle-samples": r.idle,
                 "short-columns": r.short_columns,
                 "circular-stacks": r.bad_stacks,
                 "unreadable-rest": r.bad_end,

@@ -37,6 +37,10 @@ REPORTED = reported(
         "unreadable-values": ("unreadable value of a table", "unreadable values of tables"),
     },
     not_representable={
+        "idle-samples": (
+            "sample without a stack, whose time is idle",
+            "samples without a stack, whose time is idle",
+        ),
         "counters": (
             "counter ({-O firefox.markers} reads these, too)",
             "counters ({-O firefox.markers} reads these, too)",
