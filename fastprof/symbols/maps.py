@@ -12,6 +12,7 @@ from fastprof.core._typing import NamedTuple
 # No possessive groups: Python 3.11.2 and others match `(?:...)*+` wrongly if the group has alternatives.
 _HEX = rb"(?:0x)?([0-9a-fA-F]++)"
 _RANGE = rb"\s*+" + _HEX + rb"[\s-]\s*+" + _HEX + rb":?+"
+# csrc/symbols/maps.c reads lines as the kernel writes them; test_symbols_again.py compares it with _MAPS_LINE.
 # Patterns are compiled when they are first used, because this module is imported to recognize any input.
 # 08048000-08049000 r-xp 00001000 08:01 4711   /path with blanks
 _MAPS_LINE = _RANGE + rb"\s++([-rwxps]{3,5}+)\s++([0-9a-fA-F]++)\s++[^\s:]++:\S++\s++\d++(?:\s++(.*+))?$"

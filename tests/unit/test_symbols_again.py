@@ -145,6 +145,64 @@ def test_a_directory_of_symbols_is_walked_again_when_it_changes(
     assert not named()
 
 
+ODD_LINES = [
+    b"7f-80 r-xp 0 0:0 1   /a\\040b\\011c\\012d\\134e",  # escaped as in other files of /proc
+    b"7f-80 r-xp 0 0:0 1   /a (deleted)",
+    b"7f-80 r-xp 0 0:0 1   (deleted)",
+    b"7f-80 r-xp 0 0:0 1   /a (deleted) (deleted)",
+    b"7f-80 r-xp 0 0:0 1    (deleted)",
+    b"7f-80 r-xp 0 0:0 1/a",
+    b"7f-80 r-xp 0 0:0 1",
+    b"7f-80 r-xp 0 0:0 ",
+    b"7f-80 r-xp 0 0:0",  # no inode
+    b"7f-80 r-xp 0 0:0 /a",
+    b"7f-80 r-xp 0 0:0 0x1 /a",
+    b"7f-80 r-xp 0 :0 1 /a",
+    b"7f-80 r-xp 0 0: 1 /a",
+    b"7f-80 r-xp  0 0:0 1 /a",
+    b"7f-80 r-xp -1 0:0 1 /a",
+    b"7f-80 r-x 0 0:0 1 /a",
+    b"7f-80 xxxx 0 0:0 1 /a",
+    b"7f-80 --xs 0 0:0 1 /a",
+    b"80-7f r-xp 0 0:0 1 /a",  # inverted
+    b"80-80 r-xp 0 0:0 1 /a",
+    b"9-10 r-xp 0 0:0 1 /a",
+    b"09-10 r-xp 0 0:0 1 /a",
+    b"7F-8A r-xp A 0:0 1 /a",
+    b"0x7f-0x80 r-xp 0x0 0:0 1 /a",
+    b"fffffffffffffff0-ffffffffffffffff r-xp ffffffffffffffff 0:0 1 /a",  # widths of numbers
+    b"0fffffffffffffff0-0ffffffffffffffff r-xp 0 0:0 1 /a",
+    b"ffffffffffffffff-10000000000000000 r-xp 0 0:0 1 /a",
+    b"7f-80 r-xp 0ffffffffffffffff 0:0 1 /a",
+    b"7f-80 r-xp 10000000000000000 0:0 1 /a",
+    b"7f-80 r-xp 0 123456789abcdef01234:0 99999999999999999999999 /a",
+    b"-80 r-xp 0 0:0 1 /a",
+    b"7f- r-xp 0 0:0 1 /a",
+    b"7f-80 r-xp 0 0:0 1 /a\r",
+    b"7f-80 r-xp 0 0:0 1 /a\rb",
+    b"7f-80 r-xp 0 0:0 1 /a\0b\xff",
+    b"7f-80 r-xp 0 0:0 1 \v/a\f",
+    b"7f-80 r-xp 0 0:0 1\t/a",
+    b"7f-80 r-xp 0 0:0 1 /$build/a$b",
+]
+
+
+def by_each_parser(text: bytes) -> tuple[MapsText, MapsText]:
+    """The text as read by C and, without it, by Python."""
+    quick, slow = MapsText(), MapsText()
+    slow.lines = lambda text: 0  # type: ignore[method-assign]
+    quick.line(text)
+    slow.line(text)
+    return quick, slow
+
+
+@pytest.mark.parametrize("end", [b"\n", b""])
+@pytest.mark.parametrize("line", ODD_LINES)
+def test_both_parsers_read_odd_lines_alike(line: bytes, end: bytes) -> None:
+    quick, slow = by_each_parser(line + end)
+    assert (quick.objects, quick.unknown) == (slow.objects, slow.unknown)
+
+
 def test_a_line_as_the_kernel_writes_it_is_read_like_any_other() -> None:
     choose = random.Random(1)
     lines = [
@@ -152,6 +210,7 @@ def test_a_line_as_the_kernel_writes_it_is_read_like_any_other() -> None:
         b"7ffd4d28a000-7ffd4d2ab000 rw-p 00000000 00:00 0           [stack]\n",
         b"7f-80 r-xp 0 0:0 1\n",
         b"7f-80 r--p 0 0:0 1   /a b (deleted)  \r\n",
+        *(line + b"\n" for line in ODD_LINES),
     ]
     text = []
     for _ in range(4000):
@@ -159,10 +218,7 @@ def test_a_line_as_the_kernel_writes_it_is_read_like_any_other() -> None:
         for _ in range(choose.randrange(3)):
             line[choose.randrange(len(line) - 1)] = choose.choice(b" \t\r-x$:=0f/\v")
         text.append(bytes(line[: None if choose.randrange(9) else -1]))
-        quick, slow = MapsText(), MapsText()
-        slow.lines = lambda text: 0  # type: ignore[method-assign]
-        quick.line(text[-1])
-        slow.line(text[-1])
+        quick, slow = by_each_parser(text[-1])
         assert (quick.objects, quick.unknown) == (slow.objects, slow.unknown), text[-1]
     every = b"\n".join(line.rstrip(b"\n") for line in text) + b"\n"
     quick, slow = MapsText(), MapsText()
