@@ -207,7 +207,7 @@ class _Called(NamedTuple):
 
     @staticmethod
     def of(call: Call, names: Mapping[str, str], listing: Listing) -> _Called:
-        where = "" if call.file in (listing.file, "", "???") else f"  [{call.file}]"
+        where = "" if call.file in (listing.file, "") else f"  [{call.file}]"
         return _Called(_readable(names[call.function]), f" ({call.times:,}x)", _readable(where))
 
     def fitting(self, room: int | None) -> str:

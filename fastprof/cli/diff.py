@@ -291,7 +291,7 @@ def _names(by: str, rows: list[Change]) -> list[tuple[str, list[str]]]:
     if by == "arc":
         columns = [("caller", called), ("callee", [row.callee or "???" for row in rows])]
     else:
-        places = [f"{row.file or '???'}:{row.line}" if by == "line" else row.file for row in rows]
+        places = [f"{row.file or '???'}:{row.line}" if by == "line" else row.file or "???" for row in rows]
         columns = [(keys, [row.label for row in rows])] * bool(keys)
         columns += [("function", called), ("line" if by == "line" else "file", places)]
     columns.append(("object", [row.object for row in rows]))

@@ -213,7 +213,7 @@ def _names(found: Top) -> list[tuple[str, list[str]]]:
         return [(", ".join(keys), [row.label for row in rows]), *objects, ("function", [_shown(row) for row in rows])]
     objects = [("object", _short([row.object for row in rows]))] * any(row.object for row in rows)
     if by == "line":
-        lines = [f"{row.file}:{row.line}" for row in rows]
+        lines = [f"{row.file or '???'}:{row.line}" for row in rows]
         return [*objects, ("function", [row.name for row in rows]), ("line", lines)]
     seen = Counter((row.name, row.object) for row in rows)
     # equal names are distinguished by their files

@@ -18,6 +18,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Share, Switch, Whole, checked
 from fastprof.core.parts import descriptions_of, zeros
+from fastprof.core.unknown import UNKNOWN, known
 from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
 from fastprof.symbols.demangle import left_mangled
@@ -27,7 +28,7 @@ from fastprof.verbs.by_place import Places
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
-from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
+from fastprof.verbs.sources import Sources, ends_alike, lines_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -247,8 +248,8 @@ class _Shown:
     def _calls(self, cost: Costs) -> list[Call]:
         return cost.calls(self._value, self._options[CALLS])
 
-    def _text(self, string: int) -> str:
-        return self._model.string(string).decode("utf-8", "surrogateescape")
+    def _file(self, string: int) -> str:
+        return known(self._model.string(string), "surrogateescape")
 
     def _costs(self, group: int, place: Callable[[int, int, bool], int]) -> Iterator[tuple[int, Costs]]:
         """The costs of a group, yielded whenever `place(line, address, is it a call)` changes; a place may repeat."""
@@ -282,14 +283,14 @@ class _Files(_Shown):
         self._sources = sources
 
     def _names(self, group: int) -> tuple[str, str]:
-        name = self._text(group)
+        name = self._file(group)
         return name, name
 
     def _may_be_found(self, group: int) -> bool:
-        return bool(self._sources.find(self._text(group)))
+        return bool(self._sources.find(self._file(group)))
 
     def _blocks(self, group: int) -> str | tuple[str, Callable[[], Iterator[Any]]]:
-        path = self._sources.find(self._text(group))
+        path = self._sources.find(self._file(group))
         return (path, partial(self._lines, group, path)) if path else "no such file"
 
     def _lines(self, group: int, path: str) -> Iterator[list[Line]]:
@@ -333,7 +334,7 @@ class _Functions(_Shown):
 
     def _names(self, group: int) -> tuple[str, str]:
         _, file, name, *_ = self._model.row("functions", group)
-        return self._text(name), self._text(file)
+        return self._model.string(name).decode("utf-8", "surrogateescape"), self._file(file)
 
     def _object(self, group: int) -> int:
         return self._model.row("functions", group)[0]
@@ -405,7 +406,7 @@ class _Functions(_Shown):
             yield self._instruction(place, None, costs[place])
 
     def _instruction(self, address: int, text: str | None, cost: Costs) -> Instruction:
-        return Instruction(address, text, cost.values, self._calls(cost), self._text(cost.file), cost.line)
+        return Instruction(address, text, cost.values, self._calls(cost), self._file(cost.file), cost.line)
 
     def _warn(self, found: Annotation) -> None:
         if not any("instr" in part.positions for part in self._model.parts):

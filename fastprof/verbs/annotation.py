@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.log import Log
 from fastprof.core.model import ValueType
+from fastprof.core.unknown import known
 
 
 class Call(NamedTuple):
@@ -15,7 +16,7 @@ class Call(NamedTuple):
 
     times: int
     function: str
-    file: str  # "" or "???": unknown
+    file: str  # "": unknown
     object: str
     values: list[int]  # the inclusive costs, one for each value type
 
@@ -116,8 +117,8 @@ class Costs:
         many, followed by the sum of the others."""
         found = []
         for names, (times, values) in self._calls.items():
-            function, file, object_ = (name.decode("utf-8", "backslashreplace") for name in names)
-            found.append(Call(times, function, file, object_, values))
+            function, file, object_ = names
+            found.append(Call(times, function.decode("utf-8", "backslashreplace"), known(file), known(object_), values))
         found.sort(key=lambda call: (-abs(call.values[value]) if call.values else 0, call[1:4]))
         if not 0 < most < len(found):
             return found

@@ -28,6 +28,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_part, merge_parts, zeros
+from fastprof.core.unknown import known
 from fastprof.core.value import Column
 from fastprof.core.version import __version__
 from fastprof.core.words import Message
@@ -378,15 +379,17 @@ class Both(Input):
         self, batch: Batch, sides: list[list[int]], inclusive: Inclusive | None, runs: list[Runs | None]
     ) -> Callable[[int], Change]:
         """Returns a function that converts a row of a batch to a Change."""
-        model = self._model
+        model, by_place = self._model, self._how.by in ("file", "object")
         columns = [batch[name] for name in ("function", "file", "line", "callee")]
         costs = [[batch.values(k) for k in side] for side in sides]
 
         def change(i: int) -> Change:
             function, file, line, callee = (column[i] for column in columns)
             own, called = model.get_function(function), model.get_function(callee).name if callee else b""
-            texts = own.name, model.string(file), own.object, called
-            name, path, object_, called_name = (text.decode("utf-8", "backslashreplace") for text in texts)
+            path, object_ = known(model.string(file)), known(own.object)
+            name, called_name = (text.decode("utf-8", "backslashreplace") for text in (own.name, called))
+            if by_place:
+                name = known(own.name)
             old, new = (tuple(values[i] for values in side) for side in costs)
             total = None
             if inclusive:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.model import Model
+from fastprof.core.unknown import known
 
 
 class Column(NamedTuple):
@@ -99,8 +100,7 @@ def matrix(
 def _names(model: Model, function: int) -> tuple[str, str, str]:
     """Name, file and object."""
     f = model.get_function(function)
-    name, file, object_ = (text.decode("utf-8", "backslashreplace") for text in (f.name, f.file, f.object))
-    return name, file, object_
+    return f.name.decode("utf-8", "backslashreplace"), known(f.file), known(f.object)
 
 
 def _row(

@@ -6,7 +6,8 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
-UNKNOWN = ("", "???")  # names of unknown files in profiles
+from fastprof.core.unknown import UNKNOWN
+
 # for Confined: a profile may name anything
 _LONGEST_NAME = 4096
 _MOST_FOLDERS = 256

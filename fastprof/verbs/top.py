@@ -16,6 +16,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.parts import zeros
+from fastprof.core.unknown import known
 from fastprof.core.value import Column
 from fastprof.core.words import Message, spelled
 from fastprof.inputs import Progress
@@ -446,20 +447,20 @@ class Finder:
             if "function" not in keys_of(by):
                 return _Place(label)
             f = model.get_function(function)
-            return _Place(_text(f.name) or "[unknown]", _text(f.file), 0, _text(f.object), label)
+            return _Place(_text(f.name) or "[unknown]", known(f.file), 0, known(f.object), label)
         if by == "file":
-            return _Place("", file=_text(model.string(i)))
+            return _Place("", file=known(model.string(i)))
         if by in ("object", "category"):
-            return _Place("", object=_text(model.string(model.row("objects", i)[0])))
+            return _Place("", object=known(model.string(model.row("objects", i)[0])))
         if by == "line":
             function, file, line = self._costs.place(i)
             f = model.get_function(function)
-            return _Place(_text(f.name), _text(model.string(file)), line, _text(f.object))
+            return _Place(_text(f.name), known(model.string(file)), line, known(f.object))
         f = model.get_function(i)
         label, name = self._costs.split(_text(f.name))
         if label and not name and "function" not in keys_of(by):
             return _Place(label)
-        return _Place(name, _text(f.file), 0, _text(f.object), label)
+        return _Place(name, known(f.file), 0, known(f.object), label)
 
     def _named(self) -> list[_Item]:
         """The items of threads and labels."""

@@ -105,10 +105,6 @@ def of_diff(path: Path, _: Path, shown: str, **options: Any) -> Figures | None:
     return Figures(shown.name, shown.old, by_name) if shown else None
 
 
-def known(file: str) -> str:
-    return "" if file == "???" else file
-
-
 def of_annotate(path: Path, _: Path, shown: str, **options: Any) -> Figures | None:
     """Lines have no functions, but files and callees: these have to be those of `top`.
 
@@ -128,13 +124,13 @@ def of_annotate(path: Path, _: Path, shown: str, **options: Any) -> Figures | No
         for listing in found.listings:
             name = listing.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
             for line in chain.from_iterable(listing.blocks()):
-                files[known(name)] += line.values[found.value] if line.values else 0
+                files[name] += line.values[found.value] if line.values else 0
                 for call in line.calls:
                     callees[call.function, call.object] += call.values[found.value]
 
     of_top = Counter[str]()
     for row in fastprof.top(path, n=0, by="file", **options).rows:
-        of_top[known(row.file)] += row.self
+        of_top[row.file] += row.self
     assert nonzero(files) == nonzero(of_top)
     assert nonzero(callees) == nonzero(called(path, **options))
     return Figures(found.value_types[found.value].name, found.totals[found.value], {})

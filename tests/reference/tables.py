@@ -13,6 +13,11 @@ KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
 Row = dict[str, Any]
 
 
+def place(data: bytes) -> str | None:
+    """A file or an object: `???` is Callgrind's spelling of what is unknown."""
+    return None if data == b"???" else text(data)
+
+
 def text(data: bytes) -> str | None:
     """U+FFFD for each byte that is not UTF-8; an empty text is no value."""
     mended, rest = "", data
@@ -114,8 +119,8 @@ class Tables:
                 object_id = self.model.row("mappings", mapping)[0]
                 path = self.model.string(self.model.row("objects", object_id)[0]) if object_id else named.object
                 name = text(named.name) or text(self.address_name(mapping, address, flags))
-                row = {"function": name, "file": text(named.file), "line": number or None}
-                found.append(row | {"address": address if address or mapping else None, "object": text(path)})
+                row = {"function": name, "file": place(named.file), "line": number or None}
+                found.append(row | {"address": address if address or mapping else None, "object": place(path)})
                 line = outer
                 if not line:
                     break
@@ -161,9 +166,9 @@ class Tables:
         row = {
             "kind": kind,
             "function": text(function.name),
-            "file": text(self.model.string(at["file"])),
+            "file": place(self.model.string(at["file"])),
             "line": (at["line"] or None) if placed and "line" in part.positions else None,
-            "object": text(function.object),
+            "object": place(function.object),
             "address": at["address"] if placed and "instr" in part.positions else None,
             "callee": self.function(at["callee"]) if goes else None,
             "calls": at["count"] if goes else None,

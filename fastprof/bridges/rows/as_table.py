@@ -27,6 +27,7 @@ from fastprof.core.model import KINDS, OPS, Batch, Model, ValueType
 from fastprof.core.options import UINT64, Options
 from fastprof.core.owner import address_of, owned
 from fastprof.core.parts import match_part
+from fastprof.core.unknown import UNKNOWN_BYTES
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:
@@ -125,10 +126,11 @@ class Rows:
 class _Texts:
     """A growing copy of texts.  When it is full, it moves; earlier batches keep the old copy."""
 
-    def __init__(self, c: fp_ends_texts) -> None:
-        self._c = c
+    def __init__(self, c: fp_ends_texts, *, of_places: bool) -> None:
+        self._c, self._of_places = c, of_places
         self._bytes, self._offsets = ffi.new("uint8_t[]", 1), ffi.new("int64_t[]", 2)
         self._n = 0
+        self.unknown = 0  # of places: the number of the text `???`; 0: no row has it
 
     def now(self) -> Texts:
         strings = self._c.texts
@@ -139,6 +141,9 @@ class _Texts:
             self._bytes = _room(self._bytes, "uint8_t[]", had, n_bytes)
             ffi.memmove(self._offsets + self._n, start + self._n, (n + 1 - self._n) * 8)
             ffi.memmove(self._bytes + had, strings.bytes + had, n_bytes - had)
+            for i in range(self._n, n) if self._of_places else ():
+                if ffi.buffer(strings.bytes + start[i], start[i + 1] - start[i])[:4] in UNKNOWN_BYTES:
+                    self.unknown = i
             self._n = n
         owner = self._offsets, self._bytes
         return Texts(n, address_of(self._offsets), address_of(self._bytes), owner)
@@ -178,7 +183,7 @@ class _Table:
             if isinstance(kind.texts, list):
                 self._words[kind.name] = Texts.of(kind.texts)
             elif kind.texts:
-                self._texts[kind.texts] = _Texts(getattr(self.c, kind.texts))
+                self._texts[kind.texts] = _Texts(getattr(self.c, kind.texts), of_places=kind in (_FILE, _OBJECT))
         self._events: list[ValueType] = []
         self._masks = self._filtered()
         self.c.only_counted = is_counted and not self._masks and self.scan.times == EVERYTHING.scan.times
@@ -270,6 +275,8 @@ class _Table:
 
     def _column(self, i: int, kind: _Kind, texts: dict[str, Texts]) -> Column:
         c = self._rows.all[i]
+        if kind in (_FILE, _OBJECT) and (unknown := self._texts[str(kind.texts)].unknown):
+            lib.fp_absent(ffi.cast("uint32_t *", c.items), c.valid, self._rows.n, unknown)
         fixed = len(LAYOUTS[self.name])
         event = self._events[i - fixed] if i >= fixed else None
         metadata = {b"unit": self.time_unit} if kind.is_time else {}

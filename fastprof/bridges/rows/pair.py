@@ -27,6 +27,7 @@ from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END
 from fastprof.core.model import Batch, Model
 from fastprof.core.owner import owned
+from fastprof.core.unknown import UNKNOWN_BYTES
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
@@ -40,7 +41,6 @@ NO_FILE = "name alone, without a file"
 NO_OBJECT = "name and file, without an object"
 RULES = (BUILD_ID, PATH, BASE_NAME, FILE, NO_FILE, NO_OBJECT)
 
-_NO_FILE = (b"", b"???")
 _LONGEST = 4096  # bytes of a name compared
 
 
@@ -187,7 +187,7 @@ class Pairs:
         self, olds: dict[_Function, list[int]], news: dict[_Function, list[int]], objects: dict[int, tuple[int, str]]
     ) -> None:
         left = [*olds], [*news]
-        no_file = {_unversioned(f) for side in left for f in side if f.file in _NO_FILE}
+        no_file = {_unversioned(f) for side in left for f in side if f.file in UNKNOWN_BYTES}
         paired: set[_Function] = set()
 
         def moved(f: _Function) -> int:
@@ -196,7 +196,7 @@ class Pairs:
 
         rules: tuple[tuple[str, Callable[[_Function], Hashable], Callable[[_Function], bool]], ...] = (
             ("", lambda f: (moved(f), _unversioned(f), f.file), lambda f: True),
-            (FILE, lambda f: (moved(f), _unversioned(f), _base(f.file)), lambda f: f.file not in _NO_FILE),
+            (FILE, lambda f: (moved(f), _unversioned(f), _base(f.file)), lambda f: f.file not in UNKNOWN_BYTES),
             (NO_FILE, lambda f: (moved(f), _unversioned(f)), lambda f: _unversioned(f) in no_file),
         )
         for rule, key, applies in rules:
@@ -207,7 +207,7 @@ class Pairs:
             ]
             pairs = _paired(free, [f for f in left[1] if f not in paired and applies(f)], key, lambda f: f.file)
             if rule == NO_FILE:
-                pairs = {old: new for old, new in pairs.items() if {old.file, new.file} & {*_NO_FILE}}
+                pairs = {old: new for old, new in pairs.items() if {old.file, new.file} & {*UNKNOWN_BYTES}}
             for old, new in pairs.items():
                 self._replace(olds[old], news[new], rule or objects[old.object][1])
             paired.update(pairs, pairs.values())
@@ -224,7 +224,9 @@ class Pairs:
     def _files(self, *, counted: bool = True) -> None:
         """Pair files by the longest suffix of their paths that is unique on the other side."""
         olds, news = _sides(_marked(self._c.files, self._c.n_files), self._model.string)
-        left = [[f for f in one if f not in other and f not in _NO_FILE] for one, other in ((olds, news), (news, olds))]
+        left = [
+            [f for f in one if f not in other and f not in UNKNOWN_BYTES] for one, other in ((olds, news), (news, olds))
+        ]
         for old, new in _paired(left[0], left[1], _base, lambda f: f).items():
             self._replace(olds[old], news[new], FILE if counted else "", files=True)
         if counted:  # a row by file has a function named after the file

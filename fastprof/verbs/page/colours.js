@@ -14,11 +14,10 @@ class Colours {
     this.page = page;
     const {head, column} = page.data, {texts} = head;
     const files = column("function file"), objects = column("function object");
-    const pathOf = path => path === "???" ? "" : path;
     const keys = {
       package: fn => packageOf(page.nameOf(fn)),
-      object: fn => pathOf(texts[objects[fn]]),
-      file: fn => pathOf(texts[files[fn]]),
+      object: fn => texts[objects[fn]],
+      file: fn => texts[files[fn]],
     };
     const n = files.length;
     this.kinds = head.compared ? ["change", "name"] : ["name"];

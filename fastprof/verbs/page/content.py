@@ -170,9 +170,7 @@ class Content:
 
     def _calls(self, times: Times, most: int) -> None:
         calls, first = times.longest(most), times.c.first_time
-        # the stacks of a timeline have the file ??? if the timeline has none
-        places = {f: self._places[f] for f in dict.fromkeys(calls.functions)}
-        functions = {f: self._function(place._replace(file=place.file or "???")) for f, place in places.items()}
+        functions = {f: self._function(self._places[f]) for f in dict.fromkeys(calls.functions)}
         n = len(calls.threads)
         firsts = dict(zip(reversed(calls.threads), range(n - 1, -1, -1), strict=True))  # calls, by thread
         threads = {t: i for i, t in enumerate(reversed(firsts))}

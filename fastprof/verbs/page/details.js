@@ -75,7 +75,7 @@ const detailsPanel = page => {
     }
     const parts = [element("h2", {tabindex: "-1"}, nameOf(fn))], file = texts[files[fn]];
     if (known && fn < nRows) parts.push(element("button", {type: "button", onclick: () => page.sandwich(fn)}, "Show all callers and callees"));
-    if (file && file !== "???") parts.push(element("p", {class: "place"}, `source: ${file}${lines[fn] ? `:${lines[fn]}` : ""}`));
+    if (file) parts.push(element("p", {class: "place"}, `source: ${file}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `${objectTitle(page.data)}: ${texts[objects[fn]]}`));
     if (state.ranged) parts.push(element("p", {}, "Over the whole time:"));
     else if (page.partTitle()) parts.push(element("p", {}, page.ofThread() ? `In contexts of ${page.partTitle()}:` : "In all threads:"));

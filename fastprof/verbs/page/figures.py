@@ -14,6 +14,7 @@ from operator import add
 from fastprof.core._typing import NamedTuple
 from fastprof.core.model import Model
 from fastprof.core.options import Options
+from fastprof.core.unknown import known
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Finder, Row
 from fastprof.verbs.top_costs import Durations, durations_of
@@ -43,9 +44,9 @@ class Places(dict[int, Place]):
         model = self._model
         object_, file, name, _, line = model.row("functions", function)
         if file not in self._files:
-            self._files[file] = _decoded(model.string(file))
+            self._files[file] = known(model.string(file))
         if object_ not in self._objects:
-            self._objects[object_] = _decoded(model.string(model.row("objects", object_)[0]))
+            self._objects[object_] = known(model.string(model.row("objects", object_)[0]))
         place = self[function] = Place(_decoded(model.string(name)), self._files[file], self._objects[object_])
         line, before = line or self._shown.first_line(function), self.lines.get(place)
         self.are_distinct &= before is None

@@ -53,7 +53,7 @@ class Labels {
     const known = new Map(), key = {name, merged: 0, ofSets: false}, isThere = new Set(functions);
     const ofFunction = Array.from(objects, (object, fn) => {
       const text = texts[object];
-      if (!text || text === "???" || !isThere.has(fn)) return NO_VALUE;
+      if (!text || !isThere.has(fn)) return NO_VALUE;
       if (!known.has(text)) known.set(text, {text, key, title: text});
       return known.get(text);
     });

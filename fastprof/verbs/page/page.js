@@ -44,7 +44,7 @@ const begin = async () => {
   const nameOf = fn => fn === NONE ? "[pruned]" : texts[names[fn]] || "???";
   const place = fn => {
     const file = texts[filesOf[fn]], object = texts[objects[fn]];
-    return [file && file !== "???" ? file + (lines[fn] ? `:${lines[fn]}` : "") : "", object].filter(Boolean).join(" · ");
+    return [file && file + (lines[fn] ? `:${lines[fn]}` : ""), object].filter(Boolean).join(" · ");
   };
   const shortNames = new Map();
   const labelOf = fn => {
@@ -282,7 +282,7 @@ const begin = async () => {
 
   const rowName = (cell, i) => {
     cell.append(labelOf(i), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
-      element("span", {class: "in"}, [texts[filesOf[i]], texts[objects[i]]].filter(path => path && path !== "???")
+      element("span", {class: "in"}, [texts[filesOf[i]], texts[objects[i]]].filter(Boolean)
         .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
     cell.title = `${nameOf(i)}\n${place(i)}`;
   };

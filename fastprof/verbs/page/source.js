@@ -26,7 +26,7 @@ class Sources {
   // The function's lines: from its first to that of the next function of the file; first 0: not known.
   // page: {columns: value columns shown, compared, unit, totals, isPart: is only a part of the samples shown}
   panel(name, first, next, page) {
-    if (!this.isThere || !name || name === "???") return [];
+    if (!this.isThere || !name) return [];
     const file = this.files.get(name);
     if (!file) {
       const why = this.missing.includes(name) ? "The source file was not found." : this.cut.includes(name) ? "The source file does not fit this page." : "The page has no source lines of this file: it costs too little.";
