@@ -21,7 +21,7 @@ def plus(a: Values, b: Values) -> Values:
 def positions(frame: Frame | None, inlines: bool) -> list[At]:
     """The places of a frame, outermost first; None is a sample without a stack."""
     if frame is None:
-        return [At(Fn("[unknown]", "???"), "???", 0)]
+        return [At(Fn("[no stack]", "???"), "???", 0)]
     where = frame.mapping[0] if frame.mapping else ""
 
     def named(f: Fn) -> Fn:

@@ -531,3 +531,11 @@ def test_other_value_types_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
         "alloc_objects or 2 more",
         "alloc_objects or 2 more",
     ]
+
+
+@pytest.mark.parametrize("to", ["pprof", "folded", "callgrind", "otlp", "firefox"])
+def test_samples_without_a_stack_have_the_same_name_in_every_format(to: str, tmp_path: Path) -> None:
+    source = REPO / "tests" / "corpus" / "heap" / "good" / "go-threadcreate.heap"
+    convert(source, tmp_path / "out", to=to)
+    tables = [top(source), top(tmp_path / "out", from_=to)]
+    assert [[(row.name, row.self) for row in table.rows] for table in tables] == [[("[no stack]", 4)]] * 2

@@ -3,6 +3,14 @@
 #include "bridges/project/project_private.h"
 #include "core/memory.h"
 
+/* The frame of the function [no stack].  FP_NO_ID when memory ran out. */
+static uint32_t no_stack_of(struct fp_model *m) {
+    const uint32_t name = fp_strings_intern(&m->strings, "[no stack]", 10);
+    const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
+    const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
+    return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+}
+
 struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int inline_calls) {
     struct fp_project *s = calloc(1, sizeof *s);
     if (!s) return NULL;
@@ -10,7 +18,10 @@ struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int in
     s->per_thread = per_thread;
     s->inline_calls = inline_calls;
     s->n_keys = 1;
-    if (fp_table_init(&s->keys, 2) || fp_table_init(&s->names, 3) || fp_table_init(&s->positions, FP_POSITION_WIDTH)) {
+    /* now, so that its place among functions and stacks does not depend on batches */
+    s->no_stack = no_stack_of(model);
+    if (s->no_stack == FP_NO_ID || fp_model_stack(model, 0, s->no_stack) == FP_NO_ID || fp_table_init(&s->keys, 2) ||
+        fp_table_init(&s->names, 3) || fp_table_init(&s->positions, FP_POSITION_WIDTH)) {
         fp_project_free(s);
         return NULL;
     }
@@ -117,7 +128,9 @@ static void prefetch(const struct fp_project *s, uint32_t stack) {
 }
 
 int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {
+    const uint32_t empty = fp_model_stack(s->model, 0, s->no_stack); /* again, as stacks may have been emptied */
     const uint32_t n_stacks = s->model->stacks.n, n_values = in->n_values;
+    if (empty == FP_NO_ID) return fp_project_no_memory(err);
     for (uint32_t k = 0; k < n_values; k++)
         if (columns[k] >= s->n_values) return fp_unknown_id(err, "the column of a value", columns[k], s->n_values);
     if (!s->per_thread && (fp_project_nodes(s) || sums_room(s, (uint64_t)n_stacks + 1)))
@@ -128,7 +141,7 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
         if (in->stack[i] >= n_stacks) return fp_unknown_id(err, "the stack of a sample", in->stack[i], n_stacks);
         if (group && group >= s->model->threads.n)
             return fp_unknown_id(err, "the thread of a sample", group, s->model->threads.n);
-        const uint32_t key = find_key(s, in->stack[i], group);
+        const uint32_t key = find_key(s, in->stack[i] ? in->stack[i] : empty, group);
         if (!key || sums_room(s, (uint64_t)key + 1)) return fp_project_no_memory(err);
         if (group >= s->n_groups) s->n_groups = group + 1;
         int64_t *sum = s->sums + (size_t)key * s->n_values;

@@ -64,6 +64,7 @@ struct fp_project {
     struct fp_table rows;  /* (position, callee or 0) of the selected group */
 
     /* private from here on */
+    uint32_t no_stack;          /* the frame of the function that samples without a stack are in */
     int64_t *sums;              /* of key i: sums[i * n_values ..] */
     uint32_t cap_sums;          /* keys */
     uint32_t *by_group;         /* keys ordered by group */
