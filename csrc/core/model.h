@@ -217,6 +217,18 @@ static inline const uint32_t *fp_table_row(const struct fp_table *t, uint32_t id
     return t->words + (size_t)id * t->width;
 }
 
+static inline uint32_t fp_file_of_function(const struct fp_model *m, uint32_t function) {
+    return fp_table_row(&m->functions, function)[FP_FUNCTION_FILE];
+}
+
+/* The object of a frame without a mapping: that of its outermost function.  `lines`: FP_FRAME_LINES. */
+static inline uint32_t fp_object_of_lines(const struct fp_model *m, uint32_t lines) {
+    uint32_t object = 0;
+    for (; lines; lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER])
+        object = fp_table_row(&m->functions, fp_table_row(&m->lines, lines)[FP_LINE_FUNCTION])[FP_FUNCTION_OBJECT];
+    return object;
+}
+
 static inline uint64_t fp_words_u64(const uint32_t *words) {
     return words[0] | (uint64_t)words[1] << 32;
 }

@@ -224,7 +224,7 @@ struct fp_jfr_reader {
     uint32_t n_slots, cap_slots;
     struct fp_buf name, more;
     uint32_t thread_key, class_key, state_key; /* strings */
-    uint32_t sleeping, truncated_name;         /* strings */
+    uint32_t sleeping;                         /* a string */
     struct fp_table leaves;                    /* (class, suffix) -> frame */
     uint32_t *leaf_of;
     uint32_t cap_leaf_of;

@@ -198,21 +198,13 @@ static uint32_t put_mapping(struct fp_otlp_writer *w, const uint32_t *row) {
     return fp_wire_end(to, mark) ? FP_NO_ID : id;
 }
 
-/* The object of a frame without a mapping: its outermost function's. */
-static uint32_t object_of_lines(const struct fp_model *m, uint32_t lines) {
-    uint32_t object = 0;
-    for (; lines; lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER])
-        object = fp_table_row(&m->functions, fp_table_row(&m->lines, lines)[FP_LINE_FUNCTION])[FP_FUNCTION_OBJECT];
-    return object;
-}
-
 /* The mapping of a frame, or one that only names the object of its functions. */
 static uint32_t mapping_of(struct fp_otlp_writer *w, const uint32_t *frame) {
     uint32_t row[FP_MAPPING_WIDTH] = {0};
     const uint32_t mapping = frame[FP_FRAME_MAPPING];
     if (mapping)
         memcpy(row, fp_table_row(&w->model->mappings, mapping), sizeof row);
-    else if (!(row[FP_MAPPING_OBJECT] = object_of_lines(w->model, frame[FP_FRAME_LINES])))
+    else if (!(row[FP_MAPPING_OBJECT] = fp_object_of_lines(w->model, frame[FP_FRAME_LINES])))
         return 0;
     return put_mapping(w, row);
 }

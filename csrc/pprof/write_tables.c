@@ -101,21 +101,13 @@ static uint32_t name_address(struct fp_pprof_writer *w, uint32_t frame) {
     return line == FP_NO_ID ? 0 : line;
 }
 
-/* The object of a frame without a mapping: its outermost function's. */
-static uint32_t object_of_lines(const struct fp_model *m, uint32_t lines) {
-    uint32_t object = 0;
-    for (; lines; lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER])
-        object = fp_table_row(&m->functions, fp_table_row(&m->lines, lines)[FP_LINE_FUNCTION])[FP_FUNCTION_OBJECT];
-    return object;
-}
-
 /* The id of a frame's mapping.  Without an address, or without a mapping, it is a mapping that only names the object.
  * 0 for none, FP_NO_ID when memory ran out. */
 static uint32_t mapping_of(struct fp_pprof_writer *w, const uint32_t *frame) {
     const uint32_t mapping = frame[FP_FRAME_MAPPING];
     uint32_t object = mapping ? fp_table_row(&w->model->mappings, mapping)[FP_MAPPING_OBJECT] : 0;
     if (mapping && (fp_words_u64(frame + FP_FRAME_ADDRESS) || !object)) return mapping_id(w, mapping);
-    if (!mapping) object = object_of_lines(w->model, frame[FP_FRAME_LINES]);
+    if (!mapping) object = fp_object_of_lines(w->model, frame[FP_FRAME_LINES]);
     if (!object) return 0;
     uint32_t row[FP_MAPPING_WIDTH] = {0};
     row[FP_MAPPING_OBJECT] = object;

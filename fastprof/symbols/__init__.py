@@ -1,8 +1,10 @@
-"""Names for addresses.  This file only declares the options and imports nothing heavy; symbolizer.py does the work."""
+"""Names for addresses.  This file has options and a constant, and imports nothing heavy."""
 
 from __future__ import annotations
 
 from fastprof.core.options import FilePath, FolderPath, Option, Switch, Words
+
+DELETED = " (deleted)"  # the kernel's suffix of paths whose files are gone
 
 SYMBOLS: Option[tuple[str, ...]] = Option(
     "symbols",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import NamedTuple
+from fastprof.symbols import DELETED
 
 # No piece backtracks (`*+`), so any line takes linear time.
 # No possessive groups: Python 3.11.2 and others match `(?:...)*+` wrongly if the group has alternatives.
@@ -22,10 +23,12 @@ _BRIEF_OFFSET = rb"\(@([0-9a-fA-F]++)\)"
 _BRIEF_BUILD_ID = rb"[0-9a-fA-F]{8,}+"
 _ASSIGNED = rb"\s*+([A-Za-z_]\w*+)\s*+=(.*)$"
 _VARIABLE = rb"\$(\w++)"
+SYMBOL_LINE = rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$"  # in the list of symbols of a profile: address and name
 _LOG_PREFIX = rb"\S:\d++\] "
 _SHARED_OBJECT = rb"\.so$|\.so[._][0-9]+"
 _LONGEST = 1 << 16  # bytes of a line in which variables such as `$build` have been replaced
 _LIMIT = 1 << 64
+_DELETED = DELETED.encode()
 _AT_ONCE = 64  # ranges of mapped objects
 
 
@@ -57,7 +60,7 @@ class MapsText:
             n = lib.fp_maps_lines(window + at, len(text) - at, found, _AT_ONCE, n_found)
             for range_ in found[0 : n_found[0]]:
                 first = at + range_.path
-                path = text[first : first + range_.n_path].removesuffix(b" (deleted)")
+                path = text[first : first + range_.n_path].removesuffix(_DELETED)
                 self.objects.append(MappedObject(range_.start, range_.limit, range_.offset, path))
             at += n
         return at
@@ -98,7 +101,7 @@ class MapsText:
         if max(numbers) >= _LIMIT or numbers[0] >= numbers[1]:
             return False
         if permissions is None or b"x" in permissions:
-            path = (path or b"").strip().removesuffix(b" (deleted)")
+            path = (path or b"").strip().removesuffix(_DELETED)
             self.objects.append(MappedObject(*numbers, path, build_id))
         return True
 

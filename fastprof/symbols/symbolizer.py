@@ -15,6 +15,7 @@ from heapq import heappop, heappush
 from itertools import accumulate, compress, count, pairwise
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.symbols import DELETED
 from fastprof.symbols.chains import EMPTY, chains_of
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.kernel import is_kernel, module_of
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from fastprof.symbols.names import Symbol
 
 _HUGE_PAGE = ("/anon_hugepage", "[anon_hugepage", "//anon")
-_DELETED = " (deleted)"
 
 
 class Mapping(NamedTuple):
@@ -87,7 +87,7 @@ class Mappings:
         self._start.extend(starts)
         self._limit.extend(limits)
         self._offset.extend(offsets)
-        self.paths += [path.removesuffix(_DELETED) for path in paths]
+        self.paths += [path.removesuffix(DELETED) for path in paths]
         self._build_id += build_ids
         self._from_base.update(compress(count(n), from_base))
         new = sorted(range(len(self) - 1, n - 1, -1), key=self._start.__getitem__)

@@ -83,7 +83,7 @@ static int push_lines(struct fp_project *s, uint32_t lines, const struct positio
     if (!s->inline_calls) {
         const uint32_t *row = fp_table_row(&m->lines, lines);
         uint32_t function = fp_table_row(&m->lines, outermost)[FP_LINE_FUNCTION];
-        uint32_t file = known_file(s, fp_project_file_of(m, row[FP_LINE_FUNCTION]));
+        uint32_t file = known_file(s, fp_file_of_function(m, row[FP_LINE_FUNCTION]));
         if (push_position(s, function_in(s, function, at), file, row[FP_LINE_LINE], at->address))
             return fp_project_no_memory(err);
         return 0;
@@ -92,7 +92,7 @@ static int push_lines(struct fp_project *s, uint32_t lines, const struct positio
     for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
         const uint32_t *row = fp_table_row(&m->lines, id);
         uint32_t function = row[FP_LINE_FUNCTION];
-        uint32_t file = known_file(s, fp_project_file_of(m, function));
+        uint32_t file = known_file(s, fp_file_of_function(m, function));
         if (push_position(s, function_in(s, function, at), file, row[FP_LINE_LINE], at->address))
             return fp_project_no_memory(err);
     }

@@ -29,10 +29,6 @@ static inline size_t fp_project_row(const struct fp_project *s) {
     return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
 }
 
-static inline uint32_t fp_project_file_of(const struct fp_model *m, uint32_t function) {
-    return fp_table_row(&m->functions, function)[FP_FUNCTION_FILE];
-}
-
 /* Appends a word to s->chain.  0 or FP_E_NOMEM. */
 static inline int fp_project_push(struct fp_project *s, uint32_t word) {
     if (fp_array_room(&s->chain, &s->cap_chain, (uint64_t)s->n_chain + 1, sizeof *s->chain)) return FP_E_NOMEM;

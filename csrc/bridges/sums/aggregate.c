@@ -146,7 +146,7 @@ static int sort_open(struct fp_aggregate *a, struct fp_err *err) {
         fp_array_room(&s->values, &s->cap_values, (uint64_t)n * n_columns + 1, sizeof *s->values))
         return fp_no_memory(err);
     const uint8_t *p = its->bytes + its->open.at + FP_PACKED_HEAD;
-    struct fp_packed_before before = {.file = fp_packed_file(a->model, its->open.function)};
+    struct fp_packed_before before = {.file = fp_file_of_function(a->model, its->open.function)};
     for (uint32_t i = 0; i < n; i++) {
         s->rows[i].function = its->open.function;
         s->rows[i].values = s->values + (size_t)i * n_columns;
@@ -274,7 +274,7 @@ int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const ui
             its->open.at = its->n;
             its->open.n_columns = want;
             its->open.unsorted = 0;
-            its->open.packed = (struct fp_packed_before){.file = fp_packed_file(a->model, function)};
+            its->open.packed = (struct fp_packed_before){.file = fp_file_of_function(a->model, function)};
             if (room(its, most)) return fp_no_memory(err);
             its->n += FP_PACKED_HEAD;
         }
@@ -458,7 +458,7 @@ int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_er
         if (status < 0 || status == FP_MORE) return status;
         /* functions with other rows need no row that only names them */
         if (its->held && (status == FP_DONE || row->function != its->held_function)) {
-            const uint32_t file = fp_packed_file(a->model, its->held_function);
+            const uint32_t file = fp_file_of_function(a->model, its->held_function);
             int64_t *zeros = its->merging.values; /* zeros: a row without values */
             give(out,
                  &(struct fp_packed_row){

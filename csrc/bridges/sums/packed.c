@@ -151,7 +151,7 @@ size_t fp_packed_append(struct fp_packed_block *b, const struct fp_model *m, uin
         b->at = at;
         b->function = row->function;
         b->n_columns = n_columns;
-        b->before = (struct fp_packed_before){.file = fp_packed_file(m, row->function)};
+        b->before = (struct fp_packed_before){.file = fp_file_of_function(m, row->function)};
         at += FP_PACKED_HEAD;
     }
     b->rows++;
@@ -163,7 +163,7 @@ static inline int compare(uint64_t a, uint64_t b) {
 }
 
 static int compare_files(const struct fp_rank_order *o, uint32_t function, uint32_t a, uint32_t b) {
-    const uint32_t own = fp_packed_file(o->model, function);
+    const uint32_t own = fp_file_of_function(o->model, function);
     if (a == own || b == own) return (a != own) - (b != own);
     return fp_rank_order_strings(o, a, b);
 }
@@ -247,7 +247,7 @@ static inline int advance(struct fp_packed_merge *m, struct fp_packed_row_cursor
         c->rows = fp_u32(c->p + 4);
         c->n_columns = fp_u32(c->p + 8);
         c->p += FP_PACKED_HEAD;
-        c->before = (struct fp_packed_before){.file = fp_packed_file(m->order->model, c->row.function)};
+        c->before = (struct fp_packed_before){.file = fp_file_of_function(m->order->model, c->row.function)};
     }
     if (!c->eof && (size_t)(c->end - c->p) < fp_packed_most(c->n_columns)) return -1;
     c->p = fp_packed_take(c->p, &c->before, &c->row, c->n_columns);

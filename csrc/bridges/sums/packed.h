@@ -47,11 +47,6 @@ static inline size_t fp_packed_most(uint32_t n_columns) {
     return 96 + (size_t)n_columns * 9;
 }
 
-/* The file that the first row of a function's block is packed against. */
-static inline uint32_t fp_packed_file(const struct fp_model *m, uint32_t function) {
-    return fp_table_row(&m->functions, function)[FP_FUNCTION_FILE];
-}
-
 /* Appends a row; returns the new end.  Needs room for fp_packed_most() bytes. */
 uint8_t *fp_packed_put(uint8_t *to, struct fp_packed_before *before, const struct fp_packed_row *row,
                        uint32_t n_columns);

@@ -17,7 +17,7 @@ from fastprof.core.source import Source
 from fastprof.core.words import Message, counted
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.formats.gperftools.reported import REPORTED
-from fastprof.symbols.maps import MapsText, arrange
+from fastprof.symbols.maps import SYMBOL_LINE, MapsText, arrange
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
@@ -32,7 +32,6 @@ _VALUE_TYPES = [ValueType("samples", "count"), ValueType("cpu", "nanoseconds")]
 
 # ---- symbols inside the profile -----------------------------------------
 
-_SYMBOL_LINE = rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$"
 _JAVA_LINE = rb"-?[0-9]+"
 _BLANKS = (b" ", b"\t", b"\f", b"\v", b"\r")
 
@@ -89,7 +88,7 @@ class GperftoolsReader(Reader):
                 section = repr(line[4:].decode("utf-8", "replace"))[:80]
                 detail = Message("section {section} is not a CPU profile; for heaps use {--from=}heap", section=section)
                 raise FormatError(self.source.name, self.format, detail, offset=in_.base + in_.pos)
-            elif m := re.match(_SYMBOL_LINE, line):
+            elif m := re.match(SYMBOL_LINE, line):
                 self._name(int(m[1], 16), [(name, b"", 0) for name in split_inlined(m[2])])
         if in_.eof:
             raise FormatError(
@@ -130,7 +129,7 @@ class GperftoolsReader(Reader):
             in_.pos += g.line_n
             text = line.rstrip(b"\0")  # zeros may follow it
             self._cut_text = text != b"" and not text.endswith(b"\n")
-            if g.java and (m := re.match(_SYMBOL_LINE, line.rstrip())):
+            if g.java and (m := re.match(SYMBOL_LINE, line.rstrip())):
                 self._name(int(m[1], 16), [_java_frame(m[2])])
             else:
                 self._maps.line(line)

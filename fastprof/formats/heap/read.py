@@ -17,7 +17,7 @@ from fastprof.core.source import Source
 from fastprof.formats.heap import _lexer
 from fastprof.formats.heap._lexer import Lexer
 from fastprof.formats.heap.reported import REPORTED
-from fastprof.symbols.maps import MappedObject, MapsText, arrange
+from fastprof.symbols.maps import SYMBOL_LINE, MappedObject, MapsText, arrange
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
@@ -43,7 +43,6 @@ LOCKS = (
 _JAVA_RATE = 524288
 _LIMIT = 1 << 63
 _GO_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|U([0-9a-f]{8})|(.))")
-_SYMBOL = rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$"
 _OPERATOR = re.compile(rb"--(?<!operator--)")  # `inner--outer`, but operator-- is a name
 _KEYS = ("cycles/second", "sampling period", "ms since reset", "discarded samples", "format", "resolution")
 
@@ -221,13 +220,13 @@ class HeapReader(Reader):
             self._binary = line[7:]
         elif line.startswith(b"--- "):
             self._take = HeapReader._first
-        elif m := re.match(_SYMBOL, line):
+        elif m := re.match(SYMBOL_LINE, line):
             self._name(int(m[1], 16), [(name, b"", 0) for name in _OPERATOR.split(m[2]) if name])
         return True
 
     def _after_rows(self, line: bytes) -> bool:
         """Read a mapped object or a name of Java's."""
-        if self._java and (m := re.match(_SYMBOL, line.rstrip())):
+        if self._java and (m := re.match(SYMBOL_LINE, line.rstrip())):
             self._name(int(m[1], 16), [_java_frame(m[2].strip())])
         elif line.startswith((b"--- Memory map", b"MAPPED_LIBRARIES:")):
             self._in_maps = True

@@ -21,8 +21,9 @@ from fastprof.core.source import Source
 from fastprof.core.words import Message
 from fastprof.formats.oprofile.names import Image
 from fastprof.formats.oprofile.reported import REPORTED
-from fastprof.symbols import DEBUG_DIRS, DEMANGLE, SYMBOLIZE, SYMBOLS, SYSROOT
+from fastprof.symbols import DEBUG_DIRS, DELETED, DEMANGLE, SYMBOLIZE, SYMBOLS, SYSROOT
 from fastprof.symbols.demangle import demangle, left_mangled
+from fastprof.symbols.kernel import PROC_KALLSYMS
 
 if TYPE_CHECKING:
     import tempfile
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.objects import ElfObject
 
 _SUFFIXES = ("", ".ko", ".debug", ".dbg", ".ko.debug")
-_KALLSYMS = "/proc/kallsyms"
 _NO_VMLINUX = "no-vmlinux"
-_DELETED = " (deleted)"
 
 
 class Loaded:
@@ -118,7 +117,7 @@ class Images:
         """Reads an image's symbols.  Returns why it has none, else "", also for memory, which cannot have any."""
         image = loaded.image
         kallsyms = self._kallsyms
-        if kallsyms and image.name in (_KALLSYMS, _NO_VMLINUX):
+        if kallsyms and image.name in (PROC_KALLSYMS, _NO_VMLINUX):
             text = loaded.borrow(kallsyms)
             self._used.add(kallsyms)
             n = lib.fp_oprofile_image_kallsyms(loaded.c, text, len(text), image.name == _NO_VMLINUX)
@@ -244,7 +243,7 @@ class Images:
 
     def _candidates(self, image: Image) -> Iterator[tuple[str, bool]]:
         """Paths, and whether they are used even if modified."""
-        name = os.path.basename(image.name.removesuffix(_DELETED))
+        name = os.path.basename(image.name.removesuffix(DELETED))
         names = [name + suffix for suffix in _SUFFIXES]
         if not name:  # the sample file does not name its image, so every given file may be it
             names = [os.path.basename(path) for path in self._named[:1]]

@@ -6,12 +6,10 @@ import os
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.options import Options
-from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
+from fastprof.symbols import DEBUG_DIRS, DELETED, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
 if TYPE_CHECKING:
     from fastprof.symbols.finder import Finder, Names
-
-_DELETED = " (deleted)"
 
 
 class Files:
@@ -28,7 +26,7 @@ class Files:
         self._finder: Finder | None = None
 
     def find(self, path: bytes, build_id: bytes = b"") -> Names | None:
-        name, build = os.fsdecode(path).removesuffix(_DELETED), build_id.decode("ascii", "replace")
+        name, build = os.fsdecode(path).removesuffix(DELETED), build_id.decode("ascii", "replace")
         if not self._symbolize:
             return None
         from fastprof.symbols.finder import Finder
