@@ -42,7 +42,7 @@ def ours(found: Annotation) -> dict[str, Source]:
             elif values:
                 source.beyond[line.number] = values
             for call in line.calls:
-                key = line.number, f"{call.file}:{call.function}"
+                key = line.number, f"{call.file or '???'}:{call.function}"
                 times, costs = source.calls.get(key, (0, (0,) * len(call.values)))
                 source.calls[key] = times + call.times, tuple(map(int.__add__, costs, call.values))
     return made

@@ -98,7 +98,8 @@ def test_cg_diff(names: tuple[str, str], tmp_path: Path) -> None:
     assert any(row[3] != "0" for row in costs(theirs)) == (len(set(names)) == 2)
     rows = fastprof.diff(*paths, n=0, pair="exact").rows
     told = [
-        (row.file, row.name, "0", *map(str, (b - a for a, b in zip(row.old, row.new, strict=True)))) for row in rows
+        (row.file or "???", row.name, "0", *map(str, (b - a for a, b in zip(row.old, row.new, strict=True))))
+        for row in rows
     ]
     assert sorted(told) == sorted(costs(theirs))
 

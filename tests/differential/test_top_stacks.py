@@ -81,7 +81,7 @@ def test_flat_and_cum_are_those_of_pprof(path: Path, tmp_path: Path) -> None:
                 assert row.inclusive is not None
                 cum[by_mapping("0x0", row.object)] = {row.inclusive}
         if path.name in NO_STACK:
-            assert flat.pop("[unknown]") > 0
+            assert flat.pop("[no stack]") > 0
         assert +flat == +Counter({name: f for name, (f, _) in theirs.items()})
         if path.name in CALLERS_LOST:
             assert theirs.keys() <= flat.keys()
@@ -93,7 +93,7 @@ def test_flat_and_cum_are_those_of_pprof(path: Path, tmp_path: Path) -> None:
         assert {name: cum[name] for name in compared} == {name: {theirs[name][1]} for name in compared}
         assert len(compared) >= len(theirs) - len(unnamed) - 2
         assert found.total == sum(f for f, _ in theirs.values()) + sum(
-            row.self for row in found.rows if row.name == "[unknown]" and path.name in NO_STACK
+            row.self for row in found.rows if row.name == "[no stack]" and path.name in NO_STACK
         )
 
 

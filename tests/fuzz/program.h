@@ -99,7 +99,7 @@ static inline void fill_graph(struct program *g, const struct fp_model *m, struc
         line += what & 2 ? take(g) : 1;
         b->kind[i] = what & 4 ? FP_COST : (uint8_t)(take(g) % 5);
         b->function[i] = function;
-        b->file[i] = what & 8 ? take(g) % m->strings.n : fp_packed_file(m, function);
+        b->file[i] = what & 8 ? take(g) % m->strings.n : fp_file_of_function(m, function);
         b->line[i] = line;
         b->address[i] = what & 16 ? number(g) : 0;
         b->bb[i] = what & 32 ? number(g) : 0;
