@@ -33,7 +33,7 @@ help:
 	@echo '                      Python calls and with allocations that fail'
 	@echo 'make tsan             the tests of several cores under ThreadSanitizer'
 	@echo 'make bench            the benches'
-	@echo 'make growth           N and 2N of each dimension through every verb: a ratio above 2.5 fails'
+	@echo 'make growth           N and 2N of each dimension through every verb: a ratio above 2.7 fails'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md, docs/man ...'
 	@echo 'make new-format NAME=x   a room for a text format, with tests that fail until it reads (docs/first-change.md)'
