@@ -21,10 +21,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from bench import inputs
+from bench.bench_batch import KINDS
+from bench.peers import Run
 from fastprof import convert
 from tests.support.paths import REPO, SHARED
 
@@ -33,12 +34,6 @@ SMALL = {
     "callgrind": "callgrind/good/cfi.callgrind",
     "pprof": "pprof/good/go-cpulabels.pb.gz",
 }
-DUMPS = [
-    "xray/good/fdr5-pool-clang19.xray",
-    "gperftools/good/plain.prof",
-    "pprof/good/go-cpulabels.pb",
-    "callgrind/good/everything.callgrind",
-]
 # By name: the arguments; {} is a path for the output.
 COMMANDS = {
     **{f"xray to {to}": f"convert -q trace.xray -o {{}}.{to}" for to in ("callgrind", "pb.gz", "folded")},
@@ -125,7 +120,7 @@ def make(folder: Path, megabytes: int) -> None:
         made(f"seed{seed}.cachegrind", "make_big_cachegrind.py", *size, "--seed", seed)
     made("dropped.cachegrind", "make_big_cachegrind.py", *size, "--seed", "1", "--drop", "0.1")
     for number in range(500 if not (folder / "dumps").exists() else 0):
-        source = REPO / "tests" / "corpus" / DUMPS[number % len(DUMPS)]
+        source = REPO / "tests" / "corpus" / KINDS[number % len(KINDS)]
         copy = folder / "dumps" / source.parts[-3] / f"{number:03}{source.suffix}"
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, copy)
@@ -182,16 +177,8 @@ def seconds(checkout: Path, arguments: str, folder: Path) -> tuple[float, float,
     """CPU and elapsed seconds, and peak MiB, of one run, with its children."""
     with tempfile.TemporaryDirectory(dir=folder) as out:
         command, environment = shell(checkout, "", arguments, out)
-        begin = time.monotonic()
-        process = subprocess.Popen(
-            command, shell=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        elapsed = time.monotonic() - begin
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{arguments}, {checkout}: exit {process.returncode}")
-    return usage.ru_utime + usage.ru_stime, elapsed, usage.ru_maxrss / 1024
+        run = Run(["sh", "-c", command], folder, environment)
+    return run.cpu_seconds, run.seconds, run.peak_bytes / (1 << 20)
 
 
 def print_instructions(checkouts: tuple[Path, Path], commands: dict[str, str], folder: Path) -> None:

@@ -17,10 +17,14 @@ from tests.support.paths import REPO, SHARED
 class Run:
     """One run of a command, which must succeed."""
 
-    def __init__(self, command: list[str]) -> None:
-        environment = os.environ | {"PYTHONPATH": str(REPO)}
+    def __init__(
+        self, command: list[str], folder: Path | None = None, environment: dict[str, str] | None = None
+    ) -> None:
+        environment = environment or os.environ | {"PYTHONPATH": str(REPO)}
         begun = time.monotonic()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         _, status, usage = os.wait4(process.pid, 0)
         self.seconds = time.monotonic() - begun
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -414,6 +414,15 @@ static inline uint32_t *last_of(struct fp_model *m, uint32_t frame) {
     return m->last + (size_t)frame * 2;
 }
 
+uint32_t fp_model_plain_frame(struct fp_model *m, uint32_t function) {
+    const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
+    return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+}
+
+uint32_t fp_model_name_frame(struct fp_model *m, uint32_t name) {
+    return fp_model_plain_frame(m, name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0));
+}
+
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
     uint32_t *last = last_of(m, frame);
     if (!last) return FP_NO_ID;

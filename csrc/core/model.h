@@ -297,6 +297,11 @@ static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
 
+/* The frame of a function without a place, or of one that has nothing but a name.  FP_NO_ID if the argument is, and
+ * when memory ran out. */
+uint32_t fp_model_plain_frame(struct fp_model *m, uint32_t function);
+uint32_t fp_model_name_frame(struct fp_model *m, uint32_t name);
+
 /* The stack of n frames, leaf first: fp_model_stack for each.  FP_NO_ID when memory ran out. */
 uint32_t fp_model_path(struct fp_model *m, const uint32_t *frames, uint32_t n);
 

@@ -7,10 +7,7 @@
 #include "jfr/known.h"
 
 uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n) {
-    const uint32_t id = fp_strings_intern(&r->model->strings, name, n);
-    const uint32_t function = id == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, 0, 0, id, 0, 0);
-    const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(r->model, function, 0, 0, 0);
-    return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, line);
+    return fp_model_name_frame(r->model, fp_strings_intern(&r->model->strings, name, n));
 }
 
 /* ---- frames ---- */

@@ -273,13 +273,6 @@ static int take_field(struct fp_perfetto_graph *g, struct fp_wire m) {
 
 /* ---- paths ---- */
 
-/* The frame of a name.  FP_NO_ID when memory ran out. */
-static uint32_t frame_of(struct fp_perfetto_read *r, uint32_t name) {
-    const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, 0, 0, name, 0, 0);
-    const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(r->model, function, 0, 0, 0);
-    return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, line);
-}
-
 static uint32_t text_of(struct fp_perfetto_read *r, const char *text) {
     return fp_strings_intern(&r->model->strings, (const uint8_t *)text, strlen(text));
 }
@@ -293,7 +286,7 @@ static uint32_t outermost(struct fp_perfetto_read *r, const struct heap_root *ro
                                         "ROOT_REFERENCE_CLEANUP", "ROOT_VM_INTERNAL",  "ROOT_JNI_MONITOR"};
     uint32_t name = root ? root->name : text_of(r, "[unreachable]");
     if (!name) name = text_of(r, kinds[root->kind < sizeof kinds / sizeof *kinds ? root->kind : 0]);
-    const uint32_t frame = frame_of(r, name);
+    const uint32_t frame = fp_model_name_frame(r->model, name);
     return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, 0, frame);
 }
 
@@ -303,7 +296,7 @@ static int reach(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32
                  uint32_t depth) {
     struct heap_object *o = &g->objects[object];
     struct heap_class *c = &g->classes[o->class];
-    if (!c->frame) c->frame = frame_of(r, c->name ? c->name : text_of(r, "[unknown]"));
+    if (!c->frame) c->frame = fp_model_name_frame(r->model, c->name ? c->name : text_of(r, "[unknown]"));
     if (c->frame == FP_NO_ID || stack == FP_NO_ID) return FP_E_NOMEM;
     const int is_long = depth >= MOST_PATH;
     if (is_long) stack = fp_table_row(&r->model->stacks, stack)[FP_STACK_PARENT];

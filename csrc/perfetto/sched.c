@@ -243,8 +243,7 @@ static uint32_t function_of(struct fp_perfetto_read *r, uint32_t state, const ch
 
 /* A stack with another function in it. */
 static uint32_t called(struct fp_model *m, uint32_t stack, uint32_t function) {
-    const uint32_t line = fp_model_line(m, function, 0, 0, 0);
-    const uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    const uint32_t frame = fp_model_plain_frame(m, function);
     return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, stack, frame);
 }
 

@@ -170,9 +170,7 @@ uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct
 uint32_t fp_pprof_no_stack(struct fp_pprof_writer *w, struct fp_buf *out) {
     if (w->no_stack) return w->no_stack;
     struct fp_model *m = w->model;
-    uint32_t function = fp_model_function(m, 0, 0, w->words.no_stack, 0, 0);
-    uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
-    uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    const uint32_t frame = fp_model_name_frame(m, w->words.no_stack);
     if (frame == FP_NO_ID || fp_pprof_cover(&w->frames, &w->cap_frames, m->frames.n)) return 0;
     return w->no_stack = w->frames[frame] ? w->frames[frame] : fp_pprof_new_location(w, frame, out);
 }

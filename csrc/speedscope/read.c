@@ -248,8 +248,7 @@ static int event_token(struct fp_speedscope_read *r, const struct fp_speedscope_
 static uint32_t model_frame(struct fp_speedscope_read *r, uint32_t index) {
     if (fp_array_zeroed(&r->frames, &r->cap_frames, r->n_functions, sizeof *r->frames)) return FP_NO_ID;
     if (!r->frames[index]) {
-        const uint32_t line = fp_model_line(r->model, r->functions[index], 0, 0, 0);
-        const uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, line);
+        const uint32_t frame = fp_model_plain_frame(r->model, r->functions[index]);
         if (frame == FP_NO_ID) return FP_NO_ID;
         r->frames[index] = frame;
     }

@@ -72,8 +72,7 @@ static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t
             x->requested = id;
             return FP_ASK;
         }
-        uint32_t line = fp_model_line(x->model, named - 1, 0, 0, 0);
-        uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(x->model, 0, 0, 0, line);
+        const uint32_t frame = fp_model_plain_frame(x->model, named - 1);
         q->parent = q->stack;
         q->stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(x->model, q->stack, frame);
         if (q->stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the stack tree");

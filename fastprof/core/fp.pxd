@@ -105,6 +105,7 @@ cdef extern from "core/model.h" nogil:
                                uint32_t system_name, uint32_t line)
     uint32_t fp_model_line(fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer)
     uint32_t fp_model_frame(fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines)
+    uint32_t fp_model_name_frame(fp_model *m, uint32_t name)
     uint32_t fp_model_stack(fp_model *m, uint32_t parent, uint32_t frame)
     int fp_model_stacks(fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes)
     uint32_t fp_model_label(fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number, uint32_t unit)

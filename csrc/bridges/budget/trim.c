@@ -171,10 +171,7 @@ double fp_trim_share(uint32_t rank) {
 
 int fp_trim_cut(struct fp_trim *t, uint32_t least) {
     struct fp_model *const m = t->model;
-    const uint32_t name = fp_strings_intern(&m->strings, "[pruned]", 8);
-    const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
-    const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
-    t->pruned = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    t->pruned = fp_model_name_frame(m, fp_strings_intern(&m->strings, "[pruned]", 8));
     if (t->pruned == FP_NO_ID) return FP_E_NOMEM;
     t->least = least;
     t->stacks = 0;

@@ -179,10 +179,7 @@ static void list_children(struct fp_estimate_flow *f, struct fp_estimate_rows *r
 }
 
 static uint32_t pruned_stack(struct fp_model *m) {
-    uint32_t name = fp_strings_intern(&m->strings, "[pruned]", 8);
-    uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
-    uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
-    uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    const uint32_t frame = fp_model_name_frame(m, fp_strings_intern(&m->strings, "[pruned]", 8));
     return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, 0, frame);
 }
 

@@ -3,14 +3,6 @@
 #include "bridges/project/project_private.h"
 #include "core/memory.h"
 
-/* The frame of the function [no stack].  FP_NO_ID when memory ran out. */
-static uint32_t no_stack_of(struct fp_model *m) {
-    const uint32_t name = fp_strings_intern(&m->strings, "[no stack]", 10);
-    const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
-    const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
-    return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
-}
-
 struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int inline_calls) {
     struct fp_project *s = calloc(1, sizeof *s);
     if (!s) return NULL;
@@ -19,7 +11,7 @@ struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int in
     s->inline_calls = inline_calls;
     s->n_keys = 1;
     /* now, so that its place among functions and stacks does not depend on batches */
-    s->no_stack = no_stack_of(model);
+    s->no_stack = fp_model_name_frame(model, fp_strings_intern(&model->strings, "[no stack]", 10));
     if (s->no_stack == FP_NO_ID || fp_model_stack(model, 0, s->no_stack) == FP_NO_ID || fp_table_init(&s->keys, 2) ||
         fp_table_init(&s->names, 3) || fp_table_init(&s->positions, FP_POSITION_WIDTH)) {
         fp_project_free(s);

@@ -119,8 +119,7 @@ static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, struc
     const uint32_t *row = fp_table_row(&m->functions, function);
     const uint32_t file = r->files ? row[FP_FUNCTION_FILE] : 0, first_line = r->files ? row[FP_FUNCTION_LINE] : 0;
     uint32_t only = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, file, name, 0, first_line);
-    uint32_t line = only == FP_NO_ID ? FP_NO_ID : fp_model_line(m, only, 0, 0, 0);
-    uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    const uint32_t frame = fp_model_plain_frame(m, only);
     return frame == FP_NO_ID || push(r, frame) ? no_memory(err) : 0;
 }
 

@@ -375,7 +375,7 @@ cdef class Lexer:
             return FP_NO_ID
         frame = self.frames[string]
         if frame == 0:
-            frame = new_frame(self.model, string)
+            frame = fp_model_name_frame(self.model, string)
             if frame == FP_NO_ID:
                 return FP_NO_ID
             self.frames[string] = frame
@@ -454,12 +454,3 @@ cdef inline size_t common(const uint8_t *a, const uint8_t *b, size_t n) noexcept
     while i < n and a[i] == b[i]:
         i += 1
     return i
-
-
-cdef uint32_t new_frame(fp_model *m, uint32_t name) noexcept nogil:
-    """A frame that is nothing but a name; FP_NO_ID when memory ran out."""
-    cdef uint32_t function = fp_model_function(m, 0, 0, name, 0, 0), line
-    if function == FP_NO_ID:
-        return FP_NO_ID
-    line = fp_model_line(m, function, 0, 0, 0)
-    return FP_NO_ID if line == FP_NO_ID else fp_model_frame(m, 0, 0, 0, line)
