@@ -89,7 +89,6 @@ struct fp_perf_counts {
     uint64_t unknown_ids;             /* records whose event is unknown */
     uint64_t guests;                  /* samples of a virtual machine */
     uint64_t bad_chains;              /* chains with unknown markers, replaced by the sample's address */
-    uint64_t unchanged;               /* unchanged counters of a group */
     uint64_t not_unwound;             /* samples with a copy of the stack that yields no frame */
     uint64_t unwound[FP_PERF_ENDS];   /* other samples with a copy, by enum fp_unwind_end */
     uint64_t chains;                  /* lookups that found no stack */

@@ -241,7 +241,6 @@ static int put_counters(struct fp_perf_reader *r, const struct fp_perf_event *e,
         if (row == FP_NO_ID) return fp_no_memory(err);
         r->counts.unknown_ids += !row;
         const uint64_t period = row ? value - r->last_value[row] : 0;
-        r->counts.unchanged += row && !period;
         if (!period) continue;
         const int status = put(r, r->event_of[row], period, stack, thread, label, s->time, out, err);
         if (status) return status;

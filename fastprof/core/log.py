@@ -99,7 +99,8 @@ class Log:
 
     `rows` counts written rows; `repairs` are oddities of real writers that were fixed; `losses` are damaged pieces of
     the input that were skipped (only with --lenient; exit code 3); `left_out` counts rows removed by filters;
-    `not_representable` counts items that the target cannot hold; `facts` are printed by `info`.
+    `not_representable` counts items that the target cannot hold, or that reading left out; `facts` are printed by
+    `info`.
     """
 
     def __init__(self) -> None:

@@ -68,6 +68,7 @@ SHARED |= reported(
     repairs={
         "clamped-times": ("time clamped", "times clamped"),
         "orphan-exits": ("orphan exit", "orphan exits"),
+        "rounded-weights": ("fractional weight, rounded", "fractional weights, rounded"),
         "samples-without-stack": (
             "sample without a stack, shown as [no stack]",
             "samples without a stack, shown as [no stack]",
@@ -90,7 +91,6 @@ SHARED |= reported(
         "part-addresses": ("part whose addresses are dropped", "parts whose addresses are dropped"),
         "places": ("frame whose address, file or line is dropped", "frames whose address, file or line is dropped"),
         "replaced-bytes": ("non-UTF-8 byte of a name, replaced", "non-UTF-8 bytes of names, replaced"),
-        "rounded-weights": ("fractional weight, rounded", "fractional weights, rounded"),
         "sample-labels": ("label of a sample", "labels of samples"),
         "sample-times": ("time of a sample", "times of samples"),
         "start-time": (

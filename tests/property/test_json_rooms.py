@@ -281,9 +281,8 @@ def test_speedscope(data: bytes) -> None:
                     for stack, value in zip(batch["stack"], batch.values(k), strict=True):
                         samples[value_type.name, names_of(model, stack)] += value
             assert +samples == +expected.samples
-        counts = profile.log.not_representable
-        assert counts["rounded-weights"] == expected.rounded
-        assert counts["other-profiles"] == expected.others
+        assert profile.log.repairs["rounded-weights"] == expected.rounded
+        assert profile.log.not_representable["other-profiles"] == expected.others
     event(profile.view)
 
 

@@ -55,6 +55,29 @@ def test_data_that_another_option_reads(capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("file", "repair"),
+    [
+        ("trace-event/good/sampled_mixed.json", "fractional weights, rounded"),
+        ("otlp/good/v1.10-both.otlp", "attributes that are neither text nor whole numbers, kept as text"),
+        (
+            "perf/good/made-newer-deferred.data",
+            "samples whose user stacks were never recorded, kept without them",
+        ),
+    ],
+)
+def test_data_read_with_a_change_is_repaired(file: str, repair: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(CORPUS / file)]) == 0
+    table, _, unread = capsys.readouterr().out.partition("\nnot read\n")
+    assert repair in table.split("\nrepairs")[1] and repair not in unread
+
+
+def test_counters_that_did_not_change_are_not_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    """They have no rows, and no sum lacks anything."""
+    assert main(["info", str(CORPUS / "perf/good/made-read-group.data")]) == 0
+    assert "not read" not in capsys.readouterr().out
+
+
 def test_differing_headers_are_listed_and_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "callgrind.out"
     path.write_bytes(b"".join(b"part: %d\npid: %d\nevents: Ir\nfn=f\n1 1\n\n" % (i, i) for i in range(1, 9)))

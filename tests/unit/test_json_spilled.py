@@ -104,7 +104,7 @@ def test_weights_that_are_rounded_are_counted(tmp_path: Path) -> None:
     path.write_text(text)
     log = fastprof.convert(path, output, from_="speedscope")
     assert output.read_text() == "a 2\na;b 2\nb 3\n"
-    assert log.not_representable["rounded-weights"] == 2
+    assert log.repairs["rounded-weights"] == 2
     path.write_text(text.replace('"none"', '"milliseconds"'))
     log = fastprof.convert(path, output, from_="speedscope", nanoseconds=True)
     assert output.read_text() == "a 1500000\na;b 2000000\nb 3250000\n"

@@ -240,3 +240,9 @@ def test_a_message_of_123_bytes_is_not_json() -> None:
     assert len(data) == 125
     facts = fastprof.info(data + b"\x12\x0f\x2a\0\x2a\3cpu\x2a\2ns\x3a\0\x3a\0", from_="otlp").facts
     assert facts["encoding"] == "binary"
+
+
+def test_attributes_that_the_profiler_dropped_are_a_warning() -> None:
+    data = b'{"resourceProfiles":[{"resource":{"droppedAttributesCount":3}}],"dictionary":{"stringTable":[""]}}'
+    log = fastprof.info(data, from_="otlp")
+    assert log.warnings == ["<bytes>: attributes dropped by the profiler: 3"] and not log.not_representable

@@ -98,8 +98,6 @@ class OtlpReader(Reader):
     renews_stacks = True
     remarks = frozenset(
         {
-            "attributes-as-text",
-            "dropped-attributes",
             "frame-attributes",
             "mapping-attributes",
             "negative-line-numbers",
@@ -310,7 +308,6 @@ class OtlpReader(Reader):
                 "profile-ids": stats.profile_ids,
                 "original-payloads": stats.payloads,
                 "schema-urls": stats.schema_urls,
-                "dropped-attributes": stats.dropped_attributes,
                 "unknown-fields": stats.unknown_fields,
                 "other-periods": stats.other_periods,
                 "wide-line-numbers": stats.wide_lines,
@@ -322,6 +319,8 @@ class OtlpReader(Reader):
                 "skipped-bytes": r.walk.lost_bytes,
             },
         )
+        if stats.dropped_attributes:
+            log.warn(REPORTED["dropped-attributes"], file=self.source.name, n=int(stats.dropped_attributes))
         if r.guessed:
             log.warn(REPORTED["guessed-layout"], file=self.source.name)
         if (j := self._translated) is not None:

@@ -7,6 +7,10 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("skipped-bytes", "value-types"),
     repairs={
+        "attributes-as-text": (
+            "attribute that is neither text nor a whole number, kept as text",
+            "attributes that are neither text nor whole numbers, kept as text",
+        ),
         "tables-without-zero-entry": (
             "table whose first entry is not empty",
             "tables whose first entries are not empty",
@@ -23,11 +27,6 @@ REPORTED = reported(
         "dangling-references": ("dangling reference", "dangling references"),
     },
     not_representable={
-        "attributes-as-text": (
-            "attribute that is neither text nor a whole number, kept as text",
-            "attributes that are neither text nor whole numbers, kept as text",
-        ),
-        "dropped-attributes": ("attribute dropped by the profiler", "attributes dropped by the profiler"),
         "frame-attributes": ("attribute of a location (frame type ...)", "attributes of locations (frame types ...)"),
         "invalid-utf8": ("non-UTF-8 string, repaired", "non-UTF-8 strings, repaired"),
         "mapping-attributes": (
@@ -43,6 +42,7 @@ REPORTED = reported(
         "wide-line-numbers": ("line number beyond 32 bits", "line numbers beyond 32 bits"),
     },
     warnings={
+        "dropped-attributes": "{file}: attributes dropped by the profiler: {n:,}",
         "guessed-layout": "{file}: samples fit releases before and since 1.10; read as 1.10",
     },
 )

@@ -461,7 +461,6 @@ class PerfReader(Reader):
                 "late-records": r.rounds.n_late,
                 "messages": counts.messages,
                 "unwalked-chains": counts.bad_chains,
-                "unchanged-counters": counts.unchanged,
                 "guest-samples": counts.guests,
                 "side-records": sum(counts.skipped[k] for k in range(lib.FP_PERF_TYPES)),
                 "trace-bytes": counts.bytes,

@@ -10,6 +10,10 @@ REPORTED = reported(
         "late-records": ("record older than those of an earlier round", "records older than those of an earlier round"),
         "messages": ("message of perf record in the recording", "messages of perf record in the recording"),
         "unfinished-files": ("file that perf record did not finish", "files that perf record did not finish"),
+        "unmatched-user-stacks": (
+            "sample whose user stack was never recorded, kept without it",
+            "samples whose user stacks were never recorded, kept without them",
+        ),
         "unwalked-chains": (
             "call chain with unknown markers, replaced by the address of its sample",
             "call chains with unknown markers, replaced by the addresses of their samples",
@@ -40,14 +44,9 @@ REPORTED = reported(
             "fields of tracepoints that are neither numbers nor texts",
         ),
         "trace-bytes": ("byte of processor traces or event formats", "bytes of processor traces or event formats"),
-        "unchanged-counters": ("counter of a group that did not change", "counters of groups that did not change"),
         "unended-waits": (
             "switch of a thread whose return is not recorded",
             "switches of threads whose return is not recorded",
-        ),
-        "unmatched-user-stacks": (
-            "sample whose user stack was never recorded",
-            "samples whose user stacks were never recorded",
         ),
     },
     losses={

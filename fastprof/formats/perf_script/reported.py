@@ -21,7 +21,10 @@ REPORTED = reported(
             "lines of registers, branches or source code",
         ),
         "side-records": ("record that is not a sample", "records that are not samples"),
-        "unknown-source-lines": ("source line that perf could not name", "source lines that perf could not name"),
+        "unknown-source-lines": (
+            "address in place of a source line",
+            "addresses in place of source lines",
+        ),
     },
     warnings={
         "maybe-cut-off": "{file}: does not end in a newline: it may be truncated",

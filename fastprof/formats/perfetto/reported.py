@@ -49,8 +49,8 @@ REPORTED = of_samples.REPORTED | reported(
         "invalid-utf8": ("non-UTF-8 name, repaired", "non-UTF-8 names, repaired"),
         "kernel-events": ("other event of the kernel", "other events of the kernel"),
         "long-paths": (
-            "object more than 512 references from its root, in a shortened stack",
-            "objects more than 512 references from their root, in shortened stacks",
+            "path of an object beyond 512 references from its root",
+            "paths of objects beyond 512 references from their roots",
         ),
         "other-events": ("event of another kind", "events of other kinds"),
         "other-packets": ("packet of another kind", "packets of other kinds"),
