@@ -22,7 +22,8 @@ enum {
     FP_ARCHIVE_TABLES = 9,
     FP_ARCHIVE_MAX_ROWS = 0x1000000,
     FP_ARCHIVE_MAX_VALUES = 1024,
-    FP_ARCHIVE_MAX_DIFFERENCE = 0x400000
+    FP_ARCHIVE_MAX_DIFFERENCE = 0x400000,
+    FP_ARCHIVE_SKETCH = 32 /* the most hashes of a sketch */
 };
 
 /* Bits of `positions`: the position columns of a graph. */
@@ -122,6 +123,12 @@ int fp_archive_tables_diff(const uint8_t *base, size_t base_n, const uint8_t *p,
                            struct fp_buf *stacks);
 int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,
                              struct fp_buf *stacks);
+
+/* Tells of which program a TABLES payload is: the smallest distinct hashes of its strings, and of its frames without a
+ * line by their place in the object, so that they are the same at other addresses.  Two payloads have about as large a
+ * part of their hashes in common as of their entries.  Writes them to `out` (FP_ARCHIVE_SKETCH u32s), ascending, and
+ * returns their number, FP_E_NOMEM or FP_E_MALFORMED. */
+int fp_archive_sketch(const uint8_t *p, size_t n, uint32_t *out);
 
 /* cffi-end */
 

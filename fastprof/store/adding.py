@@ -25,17 +25,16 @@ from fastprof.core.words import Message
 from fastprof.formats.archive import _cbor as archive_cbor
 from fastprof.formats.archive.index import (
     Archive,
-    Key,
+    base_of,
     codec_of,
+    payload,
     read_base_header,
-    read_bases,
     read_header,
     read_stored,
 )
 from fastprof.formats.archive.sections import (
     BASED,
     BASES,
-    HEADER_NBYTES,
     MAX_NUMBER,
     OPTIONAL,
     PAGE,
@@ -44,7 +43,6 @@ from fastprof.formats.archive.sections import (
     TABLES,
     Codec,
     Member,
-    Section,
     SectionError,
     with_header,
 )
@@ -54,23 +52,16 @@ from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped
 from fastprof.inputs.state import chosen, located, open_store
 from fastprof.inputs.stored import in_store
-from fastprof.store.bases import Bases, keyed
+from fastprof.store.bases import Bases, keyed, read_families
 from fastprof.store.pieces import write_member
 from fastprof.store.reported import REPORTED
 
 
-def _base_of(source: Source, section: Section) -> int | None:
-    """The offset of the base of a section.  Errors: SectionError."""
-    if not section.flags & BASED:
-        return None
-    stored = source.read_at(section.offset + HEADER_NBYTES, 8)
-    if section.stored < 8 or len(stored) < 8:
-        raise SectionError(section.offset, "the base that the section refers to is missing")
-    return int(struct.unpack("<Q", stored)[0])
-
-
 class AlreadyStored(FastprofError):
     """The store already has a profile of this name."""
+
+
+Shared = tuple[int, str, int, bytes]  # tables that a family shares: its number, view, their offset, payload
 
 
 class Adding:
@@ -80,12 +71,10 @@ class Adding:
         self._path, self._file, self._source = path, file, source
         self.archive = archive  # as of the last commit
         self._next = archive.number
-        self._bases_before: dict[Key, int] | None = None  # as of the last commit
         try:
-            self._bases = Bases(source, read_bases(source, archive))
-            self._bases_before = self._bases.all()
+            self._bases = Bases(source, read_families(source, archive))
         except SectionError:  # they only save space; the next commit replaces them
-            self._bases = Bases(source, {})
+            self._bases = Bases(source, None)
         self._sink = Sink(file)
         self._at_first = archive.at
         self._changes: dict[str, Member | None] = {}  # since the last commit; None: removed
@@ -143,29 +132,26 @@ class Adding:
         return {
             "store": self._path,
             "index": self._at_first,
-            "added": [[*key, offset] for key, offset in self._bases.added.items()],
+            "changed": self._bases.changed(),
         }
 
-    def add_piece(self, path: str, base: dict[str, Any], *, replace: bool = False) -> None:
-        """Add the profile of a piece that was written with this `base`.
+    def add_piece(self, path: str, *, replace: bool = False) -> None:
+        """Add the profile of a piece.
 
-        Its sections are copied.  Only sections for which the store has got a base since then are compressed again,
-        which concerns the first profiles when several processes read in parallel.  Errors: those of `add`.
+        Its sections are copied.  Only sections for which the store has got a base since they were written are
+        compressed again, which concerns the first profiles when several processes read in parallel.  Errors: those of
+        `add`.
         """
-        known = {(view, type_, rank) for view, type_, rank, _ in base["added"]}
 
         def base_here(offset: int) -> int:  # the bases of a piece are sections of this store
             return read_base_header(self._source, offset).offset
-
-        def is_late(key: Key) -> bool:
-            return key in self._bases.added and key not in known and self._bases.before(key) is None
 
         with open_store(path) as (source, archive):
             with located(path):
                 piece = archive.member(archive.chosen(source)[0])
             self._check_name(piece.name, replace)
             with located(path), self._whole_or_not():
-                copied = self._copied(source, codec_of(self._source), piece, base_here, is_late)
+                copied = self._copied(source, codec_of(self._source), piece, base_here, may_be_late=True)
                 shared = self._shared(copied)
             self._take(copied, shared)
 
@@ -177,7 +163,7 @@ class Adding:
         """
         again = self._has_lost(source, member, moved)
         with self._whole_or_not():
-            copied = self._copied(source, Codec(base_of=base_of), member, moved.get, lambda _: False)
+            copied = self._copied(source, Codec(base_of=base_of), member, moved.get)
             shared = self._shared(copied) if again else None
         moved.update((old, new) for (old, _, _), (new, _, _) in zip(member.sections, copied.sections, strict=True))
         self._take(copied, shared)
@@ -188,14 +174,21 @@ class Adding:
         If only shared tables are missing, they are copied.  Otherwise they are of no use: the next base of rows has
         other ids of stacks.
         """
-        missing = []
+        missing, family = [], None
         for key, offset in keyed(member):
-            base = _base_of(source, read_header(source, offset)) if key[1] in (TABLES, ROWS) else None
+            base = base_of(source, read_header(source, offset)) if key[0] in (TABLES, ROWS) else None
             if base is not None and base not in moved:
-                missing.append((key, read_header(source, base)))
-        if len(missing) == 1 and missing[0][1].type == SHARED and not missing[0][1].flags & BASED:
-            key, section = missing.pop()
-            moved[section.offset] = self._write_shared(key, with_header(section, 0, read_stored(source, section)))
+                missing.append(read_header(source, base))
+            elif base is not None:
+                family = self._bases.having(moved[base])
+        if len(missing) == 1 and missing[0].type == SHARED and not missing[0].flags & BASED:
+            section = missing.pop()
+            tables = payload(source, Codec(), section)
+            with self._whole_or_not():
+                self._sink.write(with_header(section, 0, read_stored(source, section)))
+            moved[section.offset] = self._end
+            self._bases.share(family, member.view, self._end, tables)
+            self._end = self._file.tell()
         return bool(missing)
 
     def _copied(
@@ -204,39 +197,38 @@ class Adding:
         reading: Codec,
         member: Member,
         base_here: Callable[[int], int | None],
-        is_late: Callable[[Key], bool],
+        may_be_late: bool = False,
     ) -> Member:
-        writing = Codec()
+        """Append a member of another file.  `may_be_late`: no section has one of the member as its base, and the store
+        may have got families since the member was written."""
+        writing, alike = Codec(), self._bases.of(member.view)
         copied = Member(self._next, member.name, member.view)
         copied.about, copied.summary = member.about, member.summary
         sections = [(key, read_header(source, offset)) for key, offset in keyed(member)]
-        bases = [_base_of(source, section) for _, section in sections]
-        late = [
-            base is None and key[1] in (TABLES, ROWS) and is_late(key)
-            for (key, _), base in zip(sections, bases, strict=True)
-        ]
+        bases = [base_of(source, section) for _, section in sections]
         here = [None if base is None else base_here(base) for base in bases]
         # All tables and rows with a base or none: a difference of rows refers to the tables before.  Those without one
         # are copied, because they may be bases themselves.
-        again = any(late) or any(
-            base is not None and new_base is None and section.type in (TABLES, ROWS)
-            for (_, section), base, new_base in zip(sections, bases, here, strict=True)
-        )
+        again = any(base is not None and new is None for base, new in zip(bases, here, strict=True))
+        if may_be_late and not any(here):
+            first = next((section for (type_, _), section in sections if type_ == TABLES), None)
+            raw = b"" if first is None else reading.unpack(first, read_stored(source, first))
+            may_be_late = self._bases.alike(member.view, raw) is not None
+            again |= may_be_late
         at = self._end
-        for (key, section), base, new_base, is_new in zip(sections, bases, here, late, strict=True):
+        for ((type_, rank), section), base, new_base in zip(sections, bases, here, strict=True):
             stored = read_stored(source, section)
-            is_gone = base is not None and new_base is None
-            if is_new or is_gone or (again and base is not None and section.type in (TABLES, ROWS)):
+            if again and type_ in (TABLES, ROWS) and (base is not None or may_be_late):
                 raw = reading.unpack(section, stored)
-                data = writing.pack(section.type, self._next, raw, section.flags & OPTIONAL, self._bases.find(key))
+                data = writing.pack(type_, self._next, raw, section.flags & OPTIONAL, alike(type_, rank, raw))
             else:
                 if new_base is not None:
                     stored = struct.pack("<Q", new_base) + stored[8:]
                 data = with_header(section, self._next, stored)
-                if section.type == TABLES:
+                if type_ == TABLES:
                     writing = Codec()  # rows after them cannot refer to earlier ones
             self._sink.write(data)
-            copied.sections.append((at, section.type, len(data)))
+            copied.sections.append((at, type_, len(data)))
             if section.offset in member.chunks:
                 copied.chunks[at] = member.chunks[section.offset]._replace(offset=at)
             at += len(data)
@@ -270,35 +262,27 @@ class Adding:
         with suppress(OSError):
             self._file.truncate(end)
 
-    def _take(self, member: Member, shared: int | None) -> None:
-        """Register an appended member, and the offset of the shared tables after it."""
+    def _take(self, member: Member, shared: Shared | None) -> None:
+        """Register an appended member, and the shared tables after it."""
         if member.name in self:
             self.remove(member.name)
         self._bases.note(member)
         if shared is not None:
-            self._bases.added[member.view, TABLES, 0] = shared
+            self._bases.share(*shared)
         self._end = self._file.tell()
         self._next = member.number + 1
         self._changes[member.name] = member
 
-    def _shared(self, member: Member) -> int | None:
-        """Write shared tables after a member that is being added, if they pay.  Returns their offset."""
+    def _shared(self, member: Member) -> Shared | None:
+        """Write shared tables after a member that is being added, if they pay."""
         with located(self._path):
-            tables = self._bases.shared(member)
-        if tables is None:
+            found = self._bases.shared(member)
+        if found is None:
             return None
+        number, tables = found
         at = int(self._file.tell())
         self._sink.write(Codec().pack(SHARED, 0, tables, OPTIONAL))
-        return at
-
-    def _write_shared(self, key: Key, section: bytes) -> int:
-        """Append a section of shared tables, the base of later profiles.  Returns its offset."""
-        at = self._end
-        with self._whole_or_not():
-            self._sink.write(section)
-        self._end = self._file.tell()
-        self._bases.added[key] = at
-        return at
+        return number, member.view, at, tables
 
     def commit(self) -> None:
         """Write the index, which makes all changes since the previous one effective.
@@ -348,10 +332,11 @@ class Adding:
                 {name: one for name, one in changed.items() if one is not None or name in there}, write_page
             )
         count = old.count - len(there) + sum(one is not None for one in changes.values())
-        bases, at_bases = self._bases.all(), old.bases
-        if bases != self._bases_before:
-            at_bases = write(BASES, [[*key, offset] for key, offset in sorted(bases.items())]) if bases else None
-            self._bases_before = bases
+        at_bases = old.bases
+        if not self._bases.is_committed:
+            families = self._bases.plain()
+            at_bases = write(BASES, families) if families else None
+            self._bases.is_committed = True
         at = self._file.tell()
         section, trailer = packed_index(codec, root, count, self._next, at, at_bases)
         self._sink.write(section)

@@ -1,75 +1,202 @@
-"""Chooses the sections of a store against which new ones are stored, so that similar profiles share storage."""
+"""Chooses the sections of a store against which new ones are stored, so that similar profiles share storage.
+
+A store has profiles of several programs, in any order.  Those of one program are a family, recognized by the sketch of
+their tables, and each is compared with sections of its family.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.shapes import fits
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import Key, payload, read_base_header, read_header
-from fastprof.formats.archive.sections import BASED, DIFFERENCE, ROWS, SHARED, TABLES, Codec, Member, SectionError
-from fastprof.formats.archive.shared import united
-from fastprof.formats.archive.write import BaseOf
+from fastprof.formats.archive.index import Archive, base_of, payload, read_base_header, read_header
+from fastprof.formats.archive.sections import (
+    BASES,
+    DIFFERENCE,
+    FILE_HEADER_NBYTES,
+    ROWS,
+    TABLES,
+    Codec,
+    Member,
+    SectionError,
+    unpack_metadata,
+)
+from fastprof.formats.archive.shared import common, sketch_of, united
 
 _KEPT, _KEPT_COUNT = 1 << 20, 4  # the most bytes of a payload kept in memory, and their number
 _WASTE = 16  # tables that take less than this part of their base's bytes have few entries of their own
+_FAMILIES = 64  # that a store remembers, those used latest
+_ALIKE = 0.5  # the least part of its entries that a profile has in common with its family
+
+Key = tuple[int, int]  # of a section: type, position among the sections of its type in its profile
+_FAMILY = [str, [int], [[int, int, int]], [int]]
+
+
+class Family(NamedTuple):
+    """Similar profiles of a view.
+
+    `sections`: the offsets of those that new ones are stored against.  `noted`: of tables with many entries that the
+    base does not have; see `Bases.shared`.
+    """
+
+    view: str
+    sketch: list[int]  # see fp_archive_sketch
+    sections: dict[Key, int]
+    noted: list[int]
+
+    def plain(self) -> list[Any]:
+        return [self.view, self.sketch, [[*key, offset] for key, offset in self.sections.items()], self.noted]
+
+    @staticmethod
+    def of(plain: Any) -> Family:
+        view, sketch, sections, noted = plain
+        return Family(view, [*sketch], {(type_, rank): offset for type_, rank, offset in sections}, [*noted])
+
+
+def read_families(source: Source, archive: Archive) -> list[Family]:
+    """The families of a store, the one used latest last.  Errors: SectionError."""
+    if archive.bases is None:
+        return []
+    section = read_header(source, archive.bases)
+    found = unpack_metadata(section, payload(source, Codec(), section), list)
+    if section.type != BASES or not fits(found, [_FAMILY]):
+        raise SectionError(archive.bases, f"section is of type {section.type}, expected the bases")
+    families = [Family.of(plain) for plain in found]
+    offsets = [offset for family in families for offset in (*family.sections.values(), *family.noted)]
+    if outside := [offset for offset in offsets if not FILE_HEADER_NBYTES <= offset < archive.at]:
+        raise SectionError(archive.bases, f"a base at byte {outside[0]} is outside the profiles")
+    return families
+
+
+class Alike:
+    """Finds the bases for the sections of one new profile.  Its tables, which precede its rows, choose the family."""
+
+    def __init__(self, bases: Bases, view: str) -> None:
+        self._bases, self._view = bases, view
+        self.family: int | None = None  # its number
+
+    def __call__(self, type_: int, rank: int, raw: bytes) -> tuple[int, bytes] | None:
+        """The offset and the payload of the base for a section with the payload `raw`."""
+        if (type_, rank) == (TABLES, 0):
+            self.family = self._bases.alike(self._view, raw)
+        return None if self.family is None else self._bases.find(self.family, (type_, rank))
 
 
 class Bases:
-    """Finds a base for each section of a new profile: a section of an earlier profile that may be similar.
+    """The families of a store.
 
-    It is the section with the same key in the latest profile in which that section has no base itself.  So reading a
-    section needs at most one other section.
+    The base of a section is the one with the same key in the first profile of the family, or in the first that has such
+    a section, or shared tables.  A base has no base itself, so reading a section needs at most one other section.
     """
 
-    def __init__(self, source: Source, before: dict[Key, int]) -> None:
+    def __init__(self, source: Source, families: Iterable[Family] | None) -> None:
+        """`families`: as of the last commit; None: not known."""
         self._source, self._codec = source, Codec()
-        self._before = before  # offsets in profiles present at first
-        self._usable: dict[int, bool] = {}  # by offset
-        self.added: dict[Key, int] = {}  # offsets in profiles added later
+        self._begun = dict(enumerate(families or ()))
+        self._families = {**self._begun}  # by number, the one used latest last
+        self._next = len(self._families)
+        self._changed: set[int] = set()  # numbers of families that are not as they were at first
+        self.is_committed = families is not None
         self._last: dict[int, bytes] = {}  # the latest payloads, by offset
 
-    def of(self, view: str) -> BaseOf:
-        """The function that finds bases for the writer of a profile of this view."""
-        return lambda type_, rank: self.find((view, type_, rank))
+    def of(self, view: str) -> Alike:
+        return Alike(self, view)
 
-    def find(self, key: Key) -> tuple[int, bytes] | None:
-        """The offset and the payload of the base for a section."""
-        offset = self.added.get(key, self.before(key))
-        return None if offset is None else (offset, self.payload(offset))
+    def plain(self) -> list[Any]:
+        """All families, for `read_families`."""
+        return [family.plain() for family in self._families.values()]
 
-    def before(self, key: Key) -> int | None:
-        """The offset of the base among the profiles present at first."""
-        offset = self._before.get(key) if key[1] in (TABLES, ROWS) else None
-        if offset is not None and offset not in self._usable:
-            self._usable[offset] = self._is_usable(offset)
-        return offset if offset is not None and self._usable[offset] else None
+    def changed(self) -> list[Any]:
+        """What has changed since the beginning, for `change` in another process; JSON values."""
+        found = ((number, self._families.get(number)) for number in sorted(self._changed))
+        return [[number, family and family.plain()] for number, family in found]
 
-    def all(self) -> dict[Key, int]:
-        """The offsets by key."""
-        return {**self._before, **self.added}
+    def change(self, changed: list[Any]) -> None:
+        self._families = {**self._begun}
+        for number, plain in changed:
+            if plain is None:
+                self._families.pop(number, None)
+            else:
+                self._families[number] = Family.of(plain)
+
+    def alike(self, view: str, tables: bytes) -> int | None:
+        """The number of the family that these tables resemble most, of several the one used latest."""
+        sketch, most, best = sketch_of(tables), _ALIKE, None
+        for number, family in self._families.items():
+            if family.view == view and (part := common(sketch, family.sketch, _ALIKE)) >= most:
+                most, best = part, number
+        return best
+
+    def find(self, number: int, key: Key) -> tuple[int, bytes] | None:
+        """The offset and the payload of the base for a section of a new profile of the family."""
+        offset = self._families[number].sections.get(key) if number in self._families else None
+        if offset is None:
+            return None
+        try:
+            return offset, self.payload(offset)
+        except SectionError:  # damaged, or it has a base: no new section may depend on it
+            self._forget(number)
+            return None
+
+    def having(self, offset: int | None) -> int | None:
+        """The number of the family with the base at this offset."""
+        return next((number for number, one in self._families.items() if offset in one.sections.values()), None)
+
+    def note(self, added: Member) -> None:
+        """Register the sections of an added profile as bases of later sections."""
+        own = {}
+        number = None
+        for key, offset in keyed(added):
+            if key[0] in (TABLES, ROWS):
+                base = base_of(self._source, read_header(self._source, offset))
+                if base is None:
+                    own[key] = offset
+                elif number is None:
+                    number = self.having(base)
+        first = own.get((TABLES, 0))
+        if number is None and first is not None:
+            tables = self.payload(first)
+            # otherwise it resembles a family, but is smaller by itself
+            if self.alike(added.view, tables) is None:
+                self._add(Family(added.view, sketch_of(tables), own, []))
+        elif number is not None:
+            family = self._families[number] = self._families.pop(number)
+            if more := {key: offset for key, offset in own.items() if key not in family.sections}:
+                family.sections.update(more)
+                self._change(number)
+
+    def _add(self, family: Family) -> None:
+        self._families[self._next] = family
+        self._change(self._next)
+        self._next += 1
+        if len(self._families) > _FAMILIES:
+            self._forget(next(iter(self._families)))
+
+    def _change(self, number: int) -> None:
+        self._changed.add(number)
+        self.is_committed = False
+
+    def _forget(self, number: int) -> None:
+        del self._families[number]
+        self._change(number)
 
     def forget(self, member: Member) -> None:
         """No new section may depend on those of a removed profile."""
         first, (last, _, _) = member.sections[0][0], member.sections[-1]
-        for offsets in self._before, self.added:
-            for key in [key for key, offset in offsets.items() if first <= offset <= last]:
-                del offsets[key]
-
-    def note(self, added: Member) -> None:
-        """Register the sections of an added profile as bases of later sections."""
-        for key, offset in keyed(added):
-            if key[1] in (TABLES, ROWS) and not read_header(self._source, offset).flags & BASED:
-                self.added[key] = offset
-                if key[1:] == (TABLES, 0):
-                    self._drop(key[0])
-
-    def _is_usable(self, offset: int) -> bool:
-        try:
-            self.payload(offset)
-        except SectionError:
-            return False  # damaged, or it has a base: no new section may depend on it
-        return True
+        for number, family in [*self._families.items()]:
+            gone = [key for key, offset in family.sections.items() if first <= offset <= last]
+            if any(rank == 0 for _, rank in gone):
+                self._forget(number)  # ids in its rows are those of its tables
+                continue
+            noted = [offset for offset in family.noted if not first <= offset <= last]
+            if gone or noted != family.noted:
+                for key in gone:
+                    del family.sections[key]
+                family.noted[:] = noted
+                self._change(number)
 
     def payload(self, offset: int) -> bytes:
         """The payload of a base; the latest small ones are kept.  Errors: SectionError."""
@@ -82,43 +209,50 @@ class Bases:
                 self._last[offset] = found
         return found
 
-    def shared(self, added: Member) -> bytes | None:
-        """Tables to write as a base of later profiles: those of the current base and of profiles with other entries.
+    def shared(self, added: Member) -> tuple[int, bytes] | None:
+        """The family of an added profile, and tables to write as its base from now on: those of the current base and of
+        profiles with other entries.
 
         Each such profile stores these entries for itself.  When they have taken as many bytes as the base, they are
-        worth a new base.  Until then the key (view, SHARED, offset) notes their tables, also for later commands.
+        worth a new base.  Until then the family notes these tables, also for later commands.
         """
-        view = added.view
-        base = self.added.get((view, TABLES, 0), self.before((view, TABLES, 0)))
         offset = next((offset for offset, type_, _ in added.sections if type_ == TABLES), None)
-        if base is None or offset is None:
+        section = None if offset is None else read_header(self._source, offset)
+        base = section and base_of(self._source, section)
+        number = self.having(base)
+        if offset is None or section is None or base is None or number is None:
             return None
-        section, limit = read_header(self._source, offset), read_header(self._source, base).stored
-        noted = [key[2] for key in self.all() if key[:2] == (view, SHARED)]
-        if section.flags & DIFFERENCE and section.stored > limit // _WASTE:
-            noted.append(offset)
+        family, limit = self._families[number], read_header(self._source, base).stored
+        if not section.flags & DIFFERENCE or section.stored <= limit // _WASTE:
+            return None
+        family.noted.append(offset)
+        self._change(number)
         codec = Codec(base_of=self.payload)
         try:
-            sections = [read_header(self._source, offset) for offset in noted]
+            sections = [read_header(self._source, offset) for offset in family.noted]
             if sum(section.stored for section in sections) < limit:
-                self.added.update({(view, SHARED, offset): offset for offset in noted})
                 return None
             found = united(self.payload(base), (payload(self._source, codec, one) for one in sections), 1 + 1 / _WASTE)
         except SectionError:  # damaged: nothing is shared
             found = None
-        self._drop(view)
-        return found
+        family.noted.clear()
+        return None if found is None else (number, found)
 
-    def _drop(self, view: str) -> None:
-        """No tables have entries that are not in the current base, the next one."""
-        for offsets in self._before, self.added:
-            for key in [key for key in offsets if key[:2] == (view, SHARED)]:
-                del offsets[key]
+    def share(self, number: int | None, view: str, offset: int, tables: bytes) -> None:
+        """Note that shared tables are the base of a family, or of a new one."""
+        family = Family(view, sketch_of(tables), {}, [])
+        if number not in self._families:
+            self._add(family)
+        else:
+            family.sections.update(self._families[number].sections)
+            self._families[number] = family
+            self._change(number)
+        family.sections[TABLES, 0] = offset
 
 
 def keyed(member: Member) -> Iterator[tuple[Key, int]]:
     """The key and the offset of each section."""
     ranks: Counter[int] = Counter()
     for offset, type_, _ in member.sections:
-        yield (member.view, type_, ranks[type_]), offset
+        yield (type_, ranks[type_]), offset
         ranks[type_] += 1

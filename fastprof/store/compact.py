@@ -87,7 +87,7 @@ def _copy(path: str, source: Source, archive: Archive, new: str, mode: int, done
             session = Adding(path, file, written, nothing)
             at: dict[int, int] = {}
             # one for all profiles: many may have the same lost base
-            base_of = Bases(source, {}).payload
+            base_of = Bases(source, None).payload
             found = archive.chosen(source)
             for n, listed in enumerate(found, 1):
                 session.copy(source, base_of, archive.member(listed), at)

@@ -18,12 +18,12 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options, checked
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import load_at, read_bases
+from fastprof.formats.archive.index import load_at
 from fastprof.formats.archive.sections import Codec, Member
 from fastprof.formats.archive.write import ArchiveWriter
 from fastprof.inputs import Progress, open_reader
 from fastprof.inputs.state import located
-from fastprof.store.bases import Bases
+from fastprof.store.bases import Bases, read_families
 
 
 def adding_options() -> list[Option[Any]]:
@@ -88,7 +88,7 @@ def write_piece(
     chosen = checked(options, plan.known_options())
     file = os.stat(base["store"])
     bases = _bases_at(base["store"], base["index"], file.st_dev, file.st_ino)
-    bases.added = {(view, type_, rank): offset for view, type_, rank, offset in base["added"]}
+    bases.change(base["changed"])
     with Sink(path, durable=False) as sink:
         log = write_member(input_, from_, chosen, Member(0, name), bases, sink, idle=idle)
         sink.commit()
@@ -101,4 +101,4 @@ def _bases_at(store: str, index: int, device: int, inode: int) -> Bases:
     """The bases in a store by its INDEX at this offset.  The file stays open, so that its inode is not reused."""
     source = Source(store)
     with located(store):
-        return Bases(source, read_bases(source, load_at(source, Codec(), index)))
+        return Bases(source, read_families(source, load_at(source, Codec(), index)))

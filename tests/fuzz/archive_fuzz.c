@@ -336,9 +336,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t *p = malloc(n);
     memcpy(p, data + 1, n);
     if (kind == TABLES) {
+        uint32_t sketch[FP_ARCHIVE_SKETCH];
+        const int hashes = fp_archive_sketch(p, n, sketch);
+        if (hashes > FP_ARCHIVE_SKETCH) abort();
+        for (int i = 1; i < hashes; i++)
+            if (sketch[i - 1] >= sketch[i]) abort();
         struct fp_model *empty = fp_model_new();
         struct fp_archive_ids *ids = fp_archive_ids_new(empty);
         if (!fp_archive_tables_read(ids, p, n, &err)) {
+            if (hashes < 0) abort();
             uint32_t from[FP_ARCHIVE_TABLES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
             struct fp_buf out = {0};
             struct fp_model *again = fp_model_new();

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from fastprof.core.source import Source
+from fastprof.formats.archive import write
 from fastprof.formats.archive.index import codec_of, payload
-from fastprof.formats.archive.sections import DIFFERENCE, MEMBER, ROWS, SHARED, TABLES, Codec, SectionError
+from fastprof.formats.archive.sections import BASED, DIFFERENCE, MEMBER, ROWS, SHARED, TABLES, Codec, SectionError
 from fastprof.store import adding, compact
 from tests.reference import archive as reference
+from tests.support.archives import stacks, write_archive
 from tests.unit.test_archive import read_dump, sections
 
 N = 12
@@ -166,25 +168,22 @@ def test_rows_without_their_tables(tmp_path: Path) -> None:
             payload(source, codec_of(source), rows[0])
 
 
-def other(seed: int, own: int) -> bytes:
-    """A program that shares no name with those of other seeds, with some of its stacks."""
-    tree, chosen = random.Random(seed), random.Random(own)
-    names = [f"{tree.randrange(1 << 120):x}" for _ in range(300)]
-    stacks = [";".join(tree.choice(names) for _ in range(tree.randrange(2, 30))) for _ in range(150)]
-    return "".join(f"{s} {tree.randrange(10**9) + chosen.randrange(9)}\n" for s in stacks).encode()
-
-
-def test_compact_keeps_sections_that_are_bases(tmp_path: Path) -> None:
-    """The base of A's tables is gone, but not that of its rows, which are the base of B's."""
+def test_compact_keeps_sections_that_are_bases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The base of A's tables is gone, but its second chunk, which X did not have, is the base of B's."""
+    monkeypatch.setattr(write, "CHUNK_ROWS", 4000)
     store = str(tmp_path / "s.fpa")
-    for added, removed in ((((1, "Z"), (2, "X"), (1, "W"), (2, "A")), ("Z", "W")), (((2, "B"),), ())):
-        with adding.adding(store) as session:
-            for i, (seed, name) in enumerate(added):
-                session.add(other(seed, i), name)
-        if removed:
-            compact.remove(store, removed)
+    dumps = {"X": write_archive(stacks, rows=4000), "A": write_archive(stacks, rows=9000, changed=1)}
+    dumps["B"] = write_archive(stacks, rows=9000, changed=2)
+    with adding.adding(store) as session:
+        for name, (data, _) in dumps.items():
+            session.add(data, name)
+    based = [(s.member, s.flags & BASED > 0) for s in sections(Path(store).read_bytes()) if s.type == ROWS]
+    assert based == [(0, False), (1, True), (1, False), (1, False), (2, True), (2, True), (2, True)]
+    compact.remove(store, ["X"])
     compact.compact(store)
     assert compact.verify(store) == []
+    for name in "AB":
+        assert read_dump(Path(store).read_bytes(), member=name)[0] == dumps[name][1]
 
 
 def test_profiles_added_one_by_one_share_tables(tmp_path: Path) -> None:

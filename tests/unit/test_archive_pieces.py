@@ -52,7 +52,7 @@ def test_pieces_are_copied_and_share_as_what_is_added(tmp_path: Path, packed: li
             base = session.base()
             path = _piece(tmp_path, base, data, f"dump{i}")
             packed.clear()
-            session.add_piece(path, base)
+            session.add_piece(path)
             assert packed == []
     whole = store.read_bytes()
     assert [(s.type, s.stored, s.flags) for s in sections(whole)] == [
@@ -73,10 +73,10 @@ def test_pieces_made_at_once_share_too(tmp_path: Path, packed: list[int]) -> Non
         base = session.base()
         pieces = [_piece(tmp_path, base, data, f"dump{i}") for i, (data, _) in enumerate(dumps)]
         packed.clear()
-        session.add_piece(pieces[0], base)
+        session.add_piece(pieces[0])
         assert packed == []
         for piece in pieces[1:]:
-            session.add_piece(piece, base)
+            session.add_piece(piece)
         assert sorted(packed) == [TABLES] * 3 + [ROWS] * 3
     whole = store.read_bytes()
     assert [bool(s.flags & BASED) for s in sections(whole) if s.type == ROWS] == [False, True, True, True]
@@ -92,7 +92,7 @@ def test_a_piece_knows_what_was_there_before_the_session(tmp_path: Path) -> None
         base = session.base()
         for maker in (graph, stacks, timeline):
             data, want = write_archive(maker, rows=2000, changed=1)
-            session.add_piece(_piece(tmp_path, base, data, maker.__name__), base)
+            session.add_piece(_piece(tmp_path, base, data, maker.__name__))
         session.commit()
         for maker in (graph, stacks, timeline):  # during the session
             _, want = write_archive(maker, rows=2000, changed=1)
@@ -110,7 +110,7 @@ def test_a_store_made_anew_has_other_bases(tmp_path: Path) -> None:
         data, want = write_archive(graph, rows=2000, changed=1)
         with adding.adding(str(store)) as session:
             base = session.base()
-            session.add_piece(_piece(tmp_path, base, data, "new"), base)
+            session.add_piece(_piece(tmp_path, base, data, "new"))
         assert read_dump(store.read_bytes(), member="new")[0] == want
 
 
@@ -127,18 +127,18 @@ def test_a_piece_that_is_damaged_leaves_the_store_alone(tmp_path: Path) -> None:
         for at in (rows.offset + rows.nbytes - 1, rows.offset + 3, 3):
             piece.write_bytes(whole[:at] + bytes((whole[at] ^ 1,)) + whole[at + 1 :])
             with pytest.raises(FormatError, match=r"new\.piece: archive: at byte"):
-                session.add_piece(str(piece), base)
+                session.add_piece(str(piece))
         # stored against a section that is not in this store
         assert rows.flags & BASED
         stored = whole[rows.offset + 24 : rows.offset + rows.nbytes]
         wrong = archive_sections.with_header(rows, 0, (17).to_bytes(8, "little") + stored[8:])
         piece.write_bytes(whole[: rows.offset] + wrong + whole[rows.offset + rows.nbytes :])
         with pytest.raises(FormatError, match="does not match its checksum"):
-            session.add_piece(str(piece), base)
+            session.add_piece(str(piece))
         piece.write_bytes(whole)
-        session.add_piece(str(piece), base)
+        session.add_piece(str(piece))
         with pytest.raises(adding.AlreadyStored):
-            session.add_piece(str(piece), base)
+            session.add_piece(str(piece))
     assert store.read_bytes().startswith(before)
     assert names(store) == ["old", "new"]
     assert read_dump(store.read_bytes(), member="old")[0] == want

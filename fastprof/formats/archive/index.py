@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import translate
@@ -23,7 +24,6 @@ from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.reported import REPORTED
 from fastprof.formats.archive.sections import (
     BASED,
-    BASES,
     END,
     FILE_HEADER_NBYTES,
     HEADER_NBYTES,
@@ -46,7 +46,6 @@ from fastprof.formats.archive.sections import (
 )
 from fastprof.formats.archive.tree import EMPTY, Page, Tree
 
-Key = tuple[str, int, int]  # of a section: view, type, position among the sections of its type in its profile
 _LISTED = 8  # names in a message
 _COMPARED = 1000  # most names that are compared with a requested one
 _PAGES = 256  # kept in memory
@@ -367,6 +366,16 @@ def read_base_header(source: Source, offset: int) -> Section:
     return section
 
 
+def base_of(source: Source, section: Section) -> int | None:
+    """The offset of the base of a section.  Errors: SectionError."""
+    if not section.flags & BASED:
+        return None
+    stored = source.read_at(section.offset + HEADER_NBYTES, 8)
+    if section.stored < 8 or len(stored) < 8:
+        raise SectionError(section.offset, "the base that the section refers to is missing")
+    return int(struct.unpack("<Q", stored)[0])
+
+
 def read_stored(source: Source, section: Section) -> bytes:
     """The stored bytes of a section.  Errors: SectionError."""
     stored = source.read_at(section.offset + HEADER_NBYTES, section.stored)
@@ -393,19 +402,6 @@ def _page_of(plain: Any, offset: int, stored: int) -> Page:
         return Page.of(plain, offset, stored)
     except ValueError as error:
         raise SectionError(offset, f"index: {error}") from None
-
-
-def read_bases(source: Source, archive: Archive) -> dict[Key, int]:
-    """The offsets of sections that new ones may be stored against, by key.  Errors: SectionError."""
-    if archive.bases is None:
-        return {}
-    section = read_header(source, archive.bases)
-    found = unpack_metadata(section, payload(source, Codec(), section), list)
-    if section.type != BASES or not fits(found, [[str, int, int, int]]):
-        raise SectionError(archive.bases, f"section is of type {section.type}, expected the bases")
-    if outside := [offset for *_, offset in found if not FILE_HEADER_NBYTES <= offset < archive.at]:
-        raise SectionError(archive.bases, f"a base at byte {outside[0]} is outside the profiles")
-    return {(view, type_, rank): offset for view, type_, rank, offset in found}
 
 
 def _check_all(source: Source, archive: Archive) -> None:

@@ -1,7 +1,8 @@
-"""Tables that several profiles share.  docs/formats/archive.md describes the section."""
+"""Tables that several profiles share, and which profiles these are.  docs/formats/archive.md describes the sections."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
@@ -33,3 +34,22 @@ def united(base: bytes, others: Iterable[bytes], least: float) -> bytes | None:
         raise MemoryError("no memory for tables")
     few = sum(ends) < least * before
     return None if few or out.n > lib.FP_ARCHIVE_MAX_DIFFERENCE else bytes(ffi.buffer(out.p, out.n))
+
+
+def sketch_of(tables: bytes) -> list[int]:
+    """The sketch of a payload of TABLES; none if it is damaged."""
+    out = ffi.new("uint32_t[]", lib.FP_ARCHIVE_SKETCH)
+    n = lib.fp_archive_sketch(tables, len(tables), out)
+    if n == lib.FP_E_NOMEM:
+        raise MemoryError("no memory for a sketch")
+    return ffi.unpack(out, n) if n > 0 else []
+
+
+def common(own: list[int], other: list[int], unknown: float) -> float:
+    """The part of a profile's entries that another one has, by their sketches; `unknown` if these do not say."""
+    if not own or not other:
+        return float(own == other)
+    # a full sketch says nothing about hashes above its last one
+    limit = min(sketch[-1] if len(sketch) == lib.FP_ARCHIVE_SKETCH else 1 << 32 for sketch in (own, other))
+    compared = own[: bisect_right(own, limit)]
+    return len(set(other).intersection(compared)) / len(compared) if compared else unknown

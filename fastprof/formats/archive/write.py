@@ -49,8 +49,9 @@ CHUNK_NBYTES = 16 << 20
 _POSITIONS = {"instr": lib.FP_ARCHIVE_INSTR, "bb": lib.FP_ARCHIVE_BB, "line": lib.FP_ARCHIVE_LINE}
 _TABLES = ("strings", "objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")
 
-# Finds the base of a new section, given its type and the number of sections of this type in the member so far.
-BaseOf = Callable[[int, int], tuple[int, bytes] | None]
+# Finds the base of a new section, given its type, the number of sections of this type in the member so far and its
+# payload.
+BaseOf = Callable[[int, int, bytes], tuple[int, bytes] | None]
 
 
 class ArchiveWriter(Writer):
@@ -101,7 +102,7 @@ class ArchiveWriter(Writer):
 
     def _section(self, type_: int, raw: bytes) -> int:
         """Append a section and return its offset."""
-        base = self._base_of(type_, self._counts[type_]) if self._base_of else None
+        base = self._base_of(type_, self._counts[type_], raw) if self._base_of else None
         self._counts[type_] += 1
         offset = self._at
         try:

@@ -244,7 +244,7 @@ class _Filling:
         if record["status"] not in (OK, LOSSY):
             return record | kept
         try:
-            self._session.add_piece(job["path"], job["base"], replace=True)
+            self._session.add_piece(job["path"], replace=True)
             os.unlink(job["path"])
         except (FastprofError, OSError) as error:
             return {**failed(job, f"{job['input']}: {error}"), "try": record["try"], **kept}
