@@ -31,7 +31,7 @@ _ELSEWHERE = {
 
 # argparse's few texts are not translated: gettext would import locale and look for catalogs, which takes 3 % of the
 # time of `info` of a small file.
-vars(argparse)["_"] = str
+vars(argparse)["_"] = lambda text: text  # may be None, which `str` would print
 
 
 class Parser(argparse.ArgumentParser):

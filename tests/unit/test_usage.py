@@ -45,6 +45,7 @@ def test_help_fits_the_terminal(columns: str, widest: int) -> None:
 def test_help_of_all() -> None:
     text = run("--help").stdout.decode()
     assert all(verb in text for verb in VERBS) and "exit codes:" in text and "examples:" in text
+    assert "\nverbs:\n  VERB\n" in text
     assert run(code=2).stderr.decode() == text
 
 
