@@ -97,13 +97,13 @@ _FUNCTIONS = plan.End(
     fixes=_FIXED,
     code="verbs.diff:found",
 )
-# Only stacks have labels, so other views become stacks.
+# Only stacks have labels, so other views become stacks: of a graph, functions with the self costs of its own rows.
 _LABELS = plan.End(
     "diff",
     view="stacks",
     holds=Holds(unmerged=True),
     does=(bridges.NAMED_VALUE,),
-    fixes=_FIXED,
+    fixes=_FIXED | {bridges.FRAMES: "function", bridges.STACKS: "self"},
     code="verbs.diff:found",
 )
 

@@ -245,10 +245,18 @@ def top(
     if chosen[STATS] and chosen[TREE]:
         raise UsageError(Message("{--stats} shows no callers or callees: {--tree} has no effect"))
 
-    # only stacks have labels, so other views become stacks
-    end = END._replace(view="stacks", does=_GROUPED) if chosen[BY].startswith("label:") else END
+    end = _grouped(chosen) if keys_of(chosen[BY]) else END
     found: Top = run(end, [listed(inputs)], chosen, from_, progress, {"patterns": patterns}, keep_going=keep_going)
     return found
+
+
+def _grouped(chosen: Options) -> plan.End:
+    """The end of `by` label:KEY.  Only stacks have labels, so other views become stacks: of a graph, functions with the
+    self costs of its own rows, and callers only for `tree`."""
+    fixes = {**END.fixes, bridges.FRAMES: "function"}
+    if not chosen[TREE]:
+        fixes[bridges.STACKS] = "self"
+    return END._replace(view="stacks", does=_GROUPED, fixes=fixes)
 
 
 def _of_matrix(chosen: Options) -> Options:

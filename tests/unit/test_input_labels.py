@@ -152,6 +152,27 @@ def test_graphs_keep_labels_as_parts(graphs: Path) -> None:
     assert parts_of("m.fpa") == GRAPHS and parts_of("store.fpa:a/2-x.callgrind") == [GRAPHS[2]]
 
 
+def test_functions_of_graphs_are_those_without_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inlined code stays in its function, and no cost in [pruned], also in functions far below the limit."""
+    monkeypatch.chdir(tmp_path)
+    rare = "".join(f"fn=rare{i}\n{i + 9} 1\n" for i in range(4))
+    for side, cost in (("old", 4_000_000), ("new", 5_000_000)):
+        calls = f"fn=main\n1 2\ncfn=f\ncalls=1 2\n2 {cost + 7}\n"
+        text = f"events: Ir\nob=app\nfl=a.c\n{calls}fn=f\n2 {cost}\nfi=a.h\n7 7\nfe=a.c\n{rare}"
+        Path(f"{side}.callgrind").write_text(text)
+    plain = {(row.name, row.file, row.self) for row in fastprof.top("old.callgrind", n=0).rows}
+    assert ("f", "a.c", 4_000_007) in plain and len(plain) == 6
+    given: Any = {"set_label": ["host=a"], "n": 0}
+    found = fastprof.top("old.callgrind", by="label:host,function", **given)
+    assert {(row.name, row.file, row.self) for row in found.rows} == plain and not found.log.warnings
+    cells = fastprof.top("old.callgrind", matrix="host", **given).matrix
+    assert cells and {(row.name, row.file, row.costs[0]) for row in cells.rows} == plain
+    want = fastprof.diff("old.callgrind", "new.callgrind", n=0)
+    got = fastprof.diff("old.callgrind", "new.callgrind", by="label:host,function", **given)
+    assert [(row.name, row.old, row.new) for row in got.rows] == [(row.name, row.old, row.new) for row in want.rows]
+    assert not got.log.warnings
+
+
 def test_labels_of_parts_become_those_of_samples(graphs: Path) -> None:
     """What was merged is grouped as the inputs are."""
     given: Any = {"label_path": "{host}/{day}-*.callgrind"}
