@@ -214,6 +214,8 @@ class Sink:
 
     def _open_temporary(self, path: str) -> Any:
         try:
+            if path.endswith("/"):  # os.path.abspath would drop it
+                raise UsageError(f"{path}: names a folder, not a file")
             present, is_link = _mode(path)
             if present and not stat.S_ISREG(present):
                 if stat.S_ISDIR(present):

@@ -20,7 +20,7 @@ import zstandard
 
 from fastprof import formats
 from fastprof.core import sink as sink_module
-from fastprof.core.errors import FastprofError, UnrecognizedError
+from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
@@ -535,6 +535,10 @@ def test_devices_and_impossible_outputs(tmp_path: Path) -> None:
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
     with pytest.raises(FastprofError, match="is a directory"):
         Sink(tmp_path)
+    for folder in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(UsageError, match="/: names a folder, not a file"):
+            Sink(f"{folder}/")
+    assert not (tmp_path / "absent").exists()
     with pytest.raises(FastprofError, match="No such file"):
         Sink(tmp_path / "absent" / "out")
     with pytest.raises(FastprofError, match="No space left"):
