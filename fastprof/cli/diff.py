@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from itertools import chain
 
 from fastprof.cli import print_message
@@ -63,7 +64,11 @@ def add_arguments(parser: Parser) -> None:
 def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     """OLD and NEW.  Errors: UsageError."""
     inputs, words = args.inputs, args.words
-    n_new = len(words) - words.index("--") - 1 if "--" in words else 1
+    following = words[words.index("--") + 1 :] if "--" in words else []
+    for word in following:
+        if word.startswith("-") and word != "-" and not os.path.lexists(word):
+            raise UsageError(f"{word} is not a file: options go ahead of --, which only names follow")
+    n_new = len(following) or 1
     if not 0 < n_new < len(inputs):  # all names follow --, because they may begin with a dash
         n_new = 1
     if len(inputs) < 2:

@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from itertools import chain
 
+from fastprof import formats
 from fastprof.cli import matrix
 from fastprof.cli.arguments import (
     add_input_arguments,
@@ -23,7 +24,7 @@ from fastprof.cli.arguments import (
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names, table_to
+from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names, table_of, table_to
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.model import ValueType
@@ -67,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
     is_page = (args.output or "").endswith(".html")
     if is_page and not hasattr(args, "matrix"):
         raise UsageError(f"{args.output}: top writes a page only of --matrix; fastprof report writes one of a profile")
+    if args.output and table_of(args.output) is None and not is_page:
+        _refuse_format(args.output)
     choose_table(args, args.output or "")
     refuse_screen_arguments(args, "--json", "--csv", "--markdown")
     given = given_options(args, options())
@@ -86,6 +89,17 @@ def run(args: argparse.Namespace) -> int:
         inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
         print_problems(log, inputs, args.quiet)
     return exit_code(log)
+
+
+def _refuse_format(output: str) -> None:
+    """Errors: UsageError for the suffix of a format: a table as text would look like a profile."""
+    try:
+        target = formats.for_output(output)
+    except UsageError:
+        return
+    raise UsageError(
+        f"{output}: top writes tables (.csv, .json, .md, .txt); `fastprof convert` writes profiles as {target.name}"
+    )
 
 
 def _as_json(found: Top) -> dict[str, Any]:

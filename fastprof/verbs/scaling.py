@@ -112,6 +112,9 @@ class Weights:
         found = [e for e, name in enumerate(names) if name == self._how]
         if not found and self._how == "samples":
             found = [e for e, event in enumerate(self._events) if event.unit == "count" and "sample" in event.name]
+        if not found and self._how == "samples":
+            what = "{--normalize:=}samples: the profiles have no value type that counts samples, only {names}"
+            raise UsageError(Message(what, names=", ".join(names)))
         if not found:
             what = "{--normalize:=}{how}: expected total, duration, samples or a value type: {names}"
             raise UsageError(Message(what, how=self._how, names=", ".join(names)))

@@ -100,6 +100,10 @@ def test_arguments(runs: tuple[list[str], list[str]], capsys: pytest.CaptureFixt
     assert main(["diff", runs[0][0], "--", runs[1][0]]) == 0
     one = capsys.readouterr().out
     assert one[: len(one) // 2] == one[len(one) // 2 :]
+    assert main(["diff", *runs[0], "--", *runs[1], "-n", "2"]) == 2
+    assert "-n is not a file: options go ahead of --, which only names follow" in capsys.readouterr().err
+    Path("-n").write_bytes(Path(runs[1][0]).read_bytes())
+    assert main(["diff", runs[0][0], "--", "-n"]) == 0
 
 
 def costs(old: Any, new: Any, **options: Any) -> dict[str, tuple[int, int]]:
@@ -121,7 +125,7 @@ def test_scaled_costs(tmp_path: Path) -> None:
     for how, says in (("duration", "the profile has no duration"), ("Dr", "expected total, duration, samples or")):
         with pytest.raises(UsageError, match=says):
             fastprof.diff(old, new, normalize=how)
-    with pytest.raises(UsageError, match="expected total, duration, samples or a value type: Ir"):
+    with pytest.raises(UsageError, match="no value type that counts samples, only Ir"):
         fastprof.diff(old, new, normalize="samples")
 
 

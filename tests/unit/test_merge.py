@@ -103,7 +103,8 @@ def test_intersect_of_stacks(tmp_path: Path) -> None:
 def test_value_is_all_that_has_to_be_there(files: Path) -> None:
     assert merged("both", "one", value="Ir")[-1] == "summary: 42"
     with pytest.raises(
-        UsageError, match=r"other.cachegrind: has no value type of that name, but one.cachegrind has Ir"
+        UsageError,
+        match=r"other.cachegrind: has no such value type, but one.cachegrind has Ir; use union=True \(missing .* 0\)$",
     ):
         merged("one", "other", value="Ir")
 

@@ -63,16 +63,12 @@ class Agreement:
             self._first = name, types
         first, expected = self._first
         if not self._may_differ and not _same(expected, types):
+            hint = "{--union} (missing values are 0)"
+            if self._wanted is None:
+                hint += ", {--intersect} (common value types only) or {--value}"
+            what = "{name}: has {types}, but {first} has {others}; use " + hint
             raise UsageError(
-                Message(
-                    "{name}: has {types}, but {first} has {others}; use {--union} (missing values are 0), "
-                    "{--intersect} "
-                    "(common value types only) or {--value}",
-                    name=name,
-                    types=_listed(types),
-                    first=first,
-                    others=_listed(expected),
-                )
+                Message(what, name=name, types=_listed(types), first=first, others=_listed(expected)),
             )
         period = part.extra.get("period_type")
         if period is None:
@@ -95,7 +91,7 @@ def _same(one: list[ValueType], other: list[ValueType]) -> bool:
 
 
 def _listed(types: list[ValueType]) -> str:
-    return ", ".join(f"{t.name}/{t.unit}" if t.unit else t.name for t in types) or "no value type of that name"
+    return ", ".join(f"{t.name}/{t.unit}" if t.unit else t.name for t in types) or "no such value type"
 
 
 def common(
