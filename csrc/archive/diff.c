@@ -127,30 +127,60 @@ static uint32_t pair_rows(const struct fp_archive_column *base, const struct fp_
     return found;
 }
 
-/* The number of rows, then for each: 0 for the base's row after the last one, 1 for none, otherwise 2 + zig(difference
- * to the row after the last one). */
-static void put_pairing(const struct fp_archive_pairing *pairing, struct fp_buf *out) {
-    uint64_t next_row = 0;
+/* The base's rows whose stack the profile has: a profile that lacks stacks still has pairs in order. */
+struct there {
+    uint32_t *own_of, most; /* by the base's stack id, up to `most`: the own id, or 0 */
+    uint32_t *rows, n;      /* ascending */
+};
+
+/* 0 or FP_E_NOMEM.  The caller frees own_of and rows in any case. */
+static int find_there(const struct fp_archive_column *base, const uint32_t *stacks, size_t n_stacks,
+                      struct there *there) {
+    memset(there, 0, sizeof *there);
+    for (size_t i = 0; i < n_stacks; i++) there->most = stacks[i] > there->most ? stacks[i] : there->most;
+    there->own_of = calloc((size_t)there->most + 1, sizeof *there->own_of);
+    there->rows = malloc(((size_t)base->n + 1) * sizeof *there->rows);
+    if (!there->own_of || !there->rows) return FP_E_NOMEM;
+    for (size_t i = 0; i < n_stacks; i++)
+        if (stacks[i]) there->own_of[stacks[i]] = (uint32_t)i;
+    for (uint32_t i = 0; i < base->n; i++)
+        if (base->v[i] <= there->most && there->own_of[base->v[i]]) there->rows[there->n++] = i;
+    return 0;
+}
+
+/* The number of rows, then for each: 0 for the row of `there` after the last one, 1 for none, otherwise 2 +
+ * zig(difference to the place of the row after the last one).  0 or FP_E_NOMEM. */
+static int put_pairing(const struct fp_archive_pairing *pairing, const struct fp_archive_column *base,
+                       const struct there *there, struct fp_buf *out) {
+    uint32_t *place = malloc(((size_t)base->n + 1) * sizeof *place);
+    if (!place) return FP_E_NOMEM;
+    for (uint32_t k = 0; k < there->n; k++) place[there->rows[k]] = k;
+    uint64_t next = 0;
     fp_archive_varint(out, pairing->n);
     for (uint32_t i = 0; i < pairing->n; i++) {
-        const uint64_t row = pairing->rows[i];
-        fp_archive_varint(out, !row ? 1 : row - 1 == next_row ? 0 : 2 + fp_zig(row - 1 - next_row));
-        if (row) next_row = row;
+        const uint32_t row = pairing->rows[i];
+        const uint64_t at = row ? place[row - 1] : 0;
+        fp_archive_varint(out, !row ? 1 : at == next ? 0 : 2 + fp_zig(at - next));
+        if (row) next = at + 1;
     }
+    free(place);
+    return 0;
 }
 
 /* 0, FP_E_NOMEM or FP_E_MALFORMED. */
-static int take_pairing(struct fp_archive_cur *c, struct fp_archive_pairing *pairing) {
-    uint64_t next_row = 0;
+static int take_pairing(struct fp_archive_cur *c, const struct there *there, struct fp_archive_pairing *pairing) {
+    uint64_t next = 0;
     pairing->n = fp_archive_cur_u32(c);
     if (c->bad || pairing->n > (size_t)(c->end - c->p) || pairing->n > FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
     pairing->rows = calloc((size_t)pairing->n + 1, sizeof *pairing->rows);
     if (!pairing->rows) return FP_E_NOMEM;
     for (uint32_t i = 0; i < pairing->n; i++) {
         const uint64_t code = fp_archive_cur_varint(c);
-        const uint64_t row = code > 1 ? next_row + fp_zag(code - 2) : next_row;
-        if (c->bad || row >= FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
-        if (code != 1) next_row = pairing->rows[i] = (uint32_t)row + 1;
+        if (code == 1) continue;
+        const uint64_t at = code ? next + fp_zag(code - 2) : next;
+        if (c->bad || at >= there->n) return FP_E_MALFORMED;
+        pairing->rows[i] = there->rows[at] + 1;
+        next = at + 1;
     }
     return 0;
 }
@@ -204,39 +234,35 @@ static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archiv
 }
 
 /* Stack ids need no differences: rows of the same stack have the id of that stack.  The other rows have zig(difference
- * to the previous row). */
-static void put_stacks(const struct fp_archive_column *own, const struct fp_archive_pairing *pairing,
-                       struct fp_buf *out) {
-    put_pairing(pairing, out);
+ * to the previous row).  0 or FP_E_NOMEM. */
+static int put_stacks(const struct fp_archive_column *base, const struct fp_archive_column *own, const uint32_t *stacks,
+                      size_t n_stacks, const struct fp_archive_pairing *pairing, struct fp_buf *out) {
+    struct there there;
+    int status = find_there(base, stacks, n_stacks, &there);
+    if (!status) status = put_pairing(pairing, base, &there, out);
     for (uint32_t i = 0; i < own->n; i++)
         if (!pairing->rows[i]) fp_archive_varint(out, fp_zig(own->v[i] - (i ? own->v[i - 1] : 0)));
+    free(there.own_of);
+    free(there.rows);
+    return status;
 }
 
 /* Reads what put_stacks wrote, and appends the stream.  `base`: the ids of its rows.  0, FP_E_NOMEM or
  * FP_E_MALFORMED. */
 static int take_stacks(const struct fp_archive_column *base, struct fp_archive_cur diff, const uint32_t *stacks,
                        size_t n_stacks, struct fp_archive_pairing *pairing, struct fp_buf *out) {
-    uint32_t most = 0;
+    struct there there;
     uint64_t last = 0;
-    int status = take_pairing(&diff, pairing);
-    for (size_t i = 0; i < n_stacks; i++) most = stacks[i] > most ? stacks[i] : most;
-    uint32_t *own_of = calloc((size_t)most + 1, sizeof *own_of);
-    if (!status && !own_of) status = FP_E_NOMEM;
-    for (size_t i = 0; i < n_stacks && !status; i++)
-        if (stacks[i]) own_of[stacks[i]] = (uint32_t)i;
+    int status = find_there(base, stacks, n_stacks, &there);
+    if (!status) status = take_pairing(&diff, &there, pairing);
     for (uint32_t i = 0; i < pairing->n && !status; i++) {
         const uint32_t row = pairing->rows[i];
-        uint64_t id;
-        if (row) {
-            id = row <= base->n && base->v[row - 1] <= most ? own_of[base->v[row - 1]] : 0;
-            if (!id) status = FP_E_MALFORMED;
-        } else {
-            id = last + fp_zag(fp_archive_cur_varint(&diff));
-        }
+        const uint64_t id = row ? there.own_of[base->v[row - 1]] : last + fp_zag(fp_archive_cur_varint(&diff));
         fp_archive_varint(out, fp_zig(id - last));
         last = id;
     }
-    free(own_of);
+    free(there.own_of);
+    free(there.rows);
     return status ? status : diff.bad || diff.p != diff.end ? FP_E_MALFORMED : 0;
 }
 
@@ -333,8 +359,8 @@ static void find_pairs(const struct pair *pair, const uint32_t *stacks, size_t n
 }
 
 /* Appends stream i as differences to the rows of the base, and returns 1; or 0 if that does not pay. */
-static int put_by_row(const struct pair *pair, uint32_t i, const struct fp_archive_pairing *pairing,
-                      struct fp_buf *stream) {
+static int put_by_row(const struct pair *pair, uint32_t i, const uint32_t *stacks, size_t n_stacks,
+                      const struct fp_archive_pairing *pairing, struct fp_buf *stream) {
     const enum fp_archive_kind kind = kind_of_stream(pair, i);
     struct fp_archive_column base = {0}, own = {0};
     int done = 0;
@@ -344,9 +370,9 @@ static int put_by_row(const struct pair *pair, uint32_t i, const struct fp_archi
         if (i) {
             done = add_differences_by_row(&base, &own, pair->own.streams[i], pairing, stream);
         } else {
+            fp_archive_add_up(&base);
             fp_archive_add_up(&own);
-            put_stacks(&own, pairing, stream);
-            done = 1;
+            done = !put_stacks(&base, &own, stacks, n_stacks, pairing, stream);
         }
         if (!done) stream->n = 0;
     }
@@ -368,7 +394,7 @@ int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t
         const enum fp_archive_kind kind = kind_of_stream(&pair, i);
         const struct fp_archive_cur own = pair.own.streams[i];
         struct fp_buf *stream = &pair.streams[i];
-        if (stream->n || put_by_row(&pair, i, &pairing, stream)) {
+        if (stream->n || put_by_row(&pair, i, stacks, n_stacks, &pairing, stream)) {
             against++;
             continue;
         }

@@ -6,7 +6,8 @@
 #include "archive/shapes.h"
 #include "core/array.h"
 
-enum { MOST_WIDTH = 8 };
+/* MOST_STEPS bounds the work for each entry that is expected. */
+enum { MOST_WIDTH = 8, MOST_STEPS = 256, NO_WORD = UINT32_MAX };
 
 /* Each table comes before those that it refers to. */
 static const uint8_t order[FP_ARCHIVE_TABLES] = {FP_T_STACKS,    FP_T_LABELS,   FP_T_THREADS, FP_T_FRAMES, FP_T_LINES,
@@ -23,7 +24,8 @@ struct entries {
     const struct fp_table *base; /* NULL: strings */
     uint32_t n, base_n;          /* entries here and in the base, 0 included */
     uint32_t n_new;              /* of those placed so far */
-    uint32_t last;               /* the base's id that was placed last */
+    uint32_t next, saved;        /* where the base's order continues, and where it did before the last jump */
+    uint32_t outer;              /* the word of a row that refers to an earlier row of this table, or NO_WORD */
     uint32_t *tags;              /* by own id */
     uint32_t *of_base;           /* by the base's id: the own id, or 0 if it has not been placed */
     uint32_t *of_new;            /* by number: the own id */
@@ -86,6 +88,12 @@ static int open_list(struct lists *d, unsigned t, uint32_t n) {
     struct entries *l = &d->of[t];
     l->n = n;
     l->base = t == FP_T_STRINGS ? NULL : fp_archive_table_of(d->base, t - 1);
+    l->next = l->saved = 1;
+    l->outer = NO_WORD;
+    uint32_t at = 0;
+    for (const uint8_t *word = t == FP_T_STRINGS ? NULL : shapes[t - 1]; word && *word != FP_SHAPE_END;
+         at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
+        if (*word == FP_SHAPE_EARLIER) l->outer = at;
     l->tags = calloc(n, sizeof *l->tags);
     l->of_base = calloc(l->base_n, sizeof *l->of_base);
     l->of_new = calloc(n, sizeof *l->of_new);
@@ -147,17 +155,35 @@ static int guess(struct lists *d, unsigned t, int leaf_first) {
     return status ? FP_E_NOMEM : 0;
 }
 
-/* The tag that is expected next: that of the first guess which has not been placed, otherwise the base's next entry. */
-static uint32_t expected(struct lists *d, const struct entries *l) {
-    for (; d->guess < d->n_guesses; d->guess++) {
-        const uint32_t tag = d->guesses[d->guess];
-        if (is_new(tag) ? tag / 2 >= l->n_new : !l->of_base[tag / 2]) return tag;
+/* The base's entry that comes next if its order continues at `from`: the first one from there on that has not been
+ * placed, but before it those that it refers to, a stack's callers for instance.  Sets *then to where the order continues
+ * after it.  Example: of the base's chains 1-2-3 and 1-2-4 a profile has the second one only: from 4 on, 1 and 2 come
+ * first. */
+static uint32_t next_from(const struct entries *l, uint32_t from, uint32_t *then) {
+    uint32_t id = from;
+    for (unsigned n = 0; n < MOST_STEPS && id < l->base_n && l->of_base[id]; n++) id++;
+    *then = id < l->base_n ? id + 1 : id;
+    for (unsigned n = 0; n < MOST_STEPS && id < l->base_n && l->outer != NO_WORD; n++) {
+        const uint32_t outer = fp_table_row(l->base, id)[l->outer];
+        if (!outer || l->of_base[outer]) break;
+        if (!n) *then = id;
+        id = outer;
     }
-    return 2 * (l->last + 1);
+    return id;
 }
 
-/* Places the entry `tag` at own id i.  0 or FP_E_MALFORMED. */
-static int place(struct entries *l, uint32_t i, uint32_t tag) {
+/* The tag that is expected next: that of the first guess which has not been placed, otherwise the base's next entry. */
+static uint32_t expected(struct lists *d, const struct entries *l, uint32_t *then) {
+    for (; d->guess < d->n_guesses; d->guess++) {
+        const uint32_t tag = d->guesses[d->guess];
+        *then = is_new(tag) ? l->next : tag / 2 + 1;
+        if (is_new(tag) ? tag / 2 >= l->n_new : !l->of_base[tag / 2]) return tag;
+    }
+    return 2 * next_from(l, l->next, then);
+}
+
+/* Places the entry `tag` at own id i; the base's order continues at `then`.  0 or FP_E_MALFORMED. */
+static int place(struct entries *l, uint32_t i, uint32_t tag, uint32_t then) {
     const uint32_t id = tag / 2;
     if (is_new(tag)) {
         if (id != l->n_new) return FP_E_MALFORMED;
@@ -165,10 +191,24 @@ static int place(struct entries *l, uint32_t i, uint32_t tag) {
     } else {
         if (!id || id >= l->base_n || l->of_base[id]) return FP_E_MALFORMED;
         l->of_base[id] = i;
-        l->last = id;
     }
     l->tags[i] = tag;
+    l->next = then;
     return 0;
+}
+
+/* An entry that is not expected: a new one, the next one where the base's order continued before the last jump, or one
+ * that comes before the entry jumped to, whose code is JUMP + zig(id - where the order would continue). */
+enum { NEW, RETURN, JUMP };
+
+static int place_by_code(struct entries *l, uint32_t i, uint64_t code) {
+    if (code == NEW) return place(l, i, 2 * l->n_new + 1, l->next);
+    const uint64_t to = code == RETURN ? l->saved : l->next + fp_zag(code - JUMP);
+    if (!to || to >= l->base_n) return FP_E_MALFORMED;
+    l->saved = l->next;
+    uint32_t then;
+    const uint32_t id = next_from(l, (uint32_t)to, &then);
+    return place(l, i, 2 * id, then);
 }
 
 /* By own stack, or by own function if there are no stacks: the base's id, or 0. */
@@ -264,9 +304,31 @@ static uint32_t n_right(const struct lists *d, const struct entries *l) {
     return n;
 }
 
+/* The entry to jump to for own entry i, which the base has: that of its callees, placed one after the other, from which
+ * on they are neighbours in the base.  So those before it need no codes. */
+static uint32_t aim(const struct entries *l, uint32_t i) {
+    uint32_t k = i, then;
+    if (l->outer != NO_WORD) {
+        while (k + 1 < l->n && k - i + 1 < MOST_STEPS && !is_new(l->tags[k + 1]) &&
+               row_of(l, k + 1)[l->outer] == l->tags[k] / 2)
+            k++;
+        while (k > i && l->tags[k - 1] + 2 == l->tags[k]) k--;
+    }
+    const uint32_t id = l->tags[k] / 2;
+    return next_from(l, id, &then) == l->tags[i] / 2 ? id : l->tags[i] / 2;
+}
+
+static uint64_t code_of(const struct entries *l, uint32_t i) {
+    uint32_t then;
+    if (is_new(l->tags[i])) return NEW;
+    if (next_from(l, l->saved, &then) == l->tags[i] / 2) return RETURN;
+    return JUMP + fp_zig((uint64_t)aim(l, i) - l->next);
+}
+
 static int put_list(struct lists *d, unsigned t, const struct fp_model *own, struct fp_buf *out) {
     struct entries *l = &d->of[t];
     int leaf_first = 0;
+    uint32_t run = 0, then;
     if (guess(d, t, 0)) return FP_E_NOMEM;
     if (t == FP_T_FRAMES) {
         const uint32_t right = n_right(d, l);
@@ -277,12 +339,18 @@ static int put_list(struct lists *d, unsigned t, const struct fp_model *own, str
     }
     for (uint32_t i = 1; i < l->n; i++) {
         const uint32_t tag = l->tags[i];
-        if (tag == expected(d, l))
-            fp_archive_byte(out, 0);
-        else
-            fp_archive_varint(out, is_new(tag) ? 1 : 2 + fp_zig((uint64_t)tag / 2 - l->last - 1));
-        if (place(l, i, tag)) return FP_E_MALFORMED;
+        if (tag == expected(d, l, &then)) {
+            run++;
+            if (place(l, i, tag, then)) return FP_E_MALFORMED;
+            continue;
+        }
+        const uint64_t code = code_of(l, i);
+        fp_archive_varint(out, run);
+        fp_archive_varint(out, code);
+        run = 0;
+        if (place_by_code(l, i, code) || l->tags[i] != tag) return FP_E_MALFORMED;
     }
+    if (run) fp_archive_varint(out, run);
     put_new(d, t, own, out);
     return 0;
 }
@@ -350,11 +418,17 @@ static int take_list(struct lists *d, unsigned t, struct fp_archive_cur *c) {
     struct entries *l = &d->of[t];
     const int leaf_first = t == FP_T_FRAMES && fp_archive_cur_byte(c);
     int status = guess(d, t, leaf_first);
-    for (uint32_t i = 1; i < l->n && !status; i++) {
+    for (uint32_t i = 1; i < l->n && !status;) {
+        const uint32_t run = fp_archive_cur_u32(c);
+        if (c->bad || run > l->n - i) return FP_E_MALFORMED;
+        for (const uint32_t end = i + run; i < end && !status; i++) {
+            uint32_t then;
+            const uint32_t tag = expected(d, l, &then);
+            status = place(l, i, tag, then);
+        }
+        if (status || i == l->n) break;
         const uint64_t code = fp_archive_cur_varint(c);
-        const uint64_t id = l->last + 1 + fp_zag(code - 2);
-        if (c->bad || (code > 1 && id >= l->base_n)) return FP_E_MALFORMED;
-        status = place(l, i, !code ? expected(d, l) : code == 1 ? 2 * l->n_new + 1 : 2 * (uint32_t)id);
+        status = c->bad ? FP_E_MALFORMED : place_by_code(l, i++, code);
     }
     if (status) return status;
     return t == FP_T_STRINGS ? take_new_strings(l, c) : take_new_rows(d, t, c);
@@ -396,13 +470,11 @@ int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *
     struct lists d;
     struct fp_archive_cur c = {p, p + n, 0};
     uint32_t counts[FP_ARCHIVE_TABLES];
-    uint64_t all = 0;
     int status = open_lists(&d, base, base_n, 1);
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
         counts[t] = fp_archive_cur_u32(&c);
-        /* an entry takes at least a byte */
-        all += counts[t];
-        if (c.bad || n > FP_ARCHIVE_MAX_DIFFERENCE || all > n) status = FP_E_MALFORMED;
+        /* each is one of the base, or takes at least a byte */
+        if (c.bad || n > FP_ARCHIVE_MAX_DIFFERENCE || counts[t] >= d.of[t].base_n + n) status = FP_E_MALFORMED;
     }
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) status = open_list(&d, t, counts[t] + 1);
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = take_list(&d, order[k], &c);

@@ -127,7 +127,7 @@ def payload(data: bytes, at: int, type_: int, member: int | None, profile: Profi
     base = b""
     if flags & 4:
         base = payload(data, struct.unpack_from("<Q", stored)[0], type_, None)
-        dictionary = b"" if flags & 16 else base
+        dictionary = b"" if flags & 64 else base
         stored = stored[8:]
     if flags & 8:
         dictionary = metadata_dictionary()
@@ -136,7 +136,7 @@ def payload(data: bytes, at: int, type_: int, member: int | None, profile: Profi
     decompressor = zstandard.ZstdDecompressor(dict_data=raw_content if dictionary else None)
     out = decompressor.decompress(stored, max_output_size=max(raw, 1))
     assert len(out) == raw
-    if not flags & 16:
+    if not flags & 64:
         return out
     assert profile is not None
     if type_ == 4:
@@ -170,6 +170,53 @@ def guesses(profile: Profile, name: str, tags: dict[str, list[int]], new: dict[s
     return list(dict.fromkeys(found))
 
 
+class OwnList:
+    """The tags of a table's entries, which follow the base's order from `next` on."""
+
+    def __init__(self, profile: Profile, name: str, guessed: list[int]) -> None:
+        self.tags: list[int] = []
+        self.guessed, self.n_new, self.next, self.saved = guessed, 0, 1, 1
+        self.rows = profile.strings if name == "strings" else profile.tables[name]
+        columns = REFERENCES.get(name, ())
+        self.outer = columns.index(name) if name in columns else None
+
+    def from_(self, at: int) -> tuple[int, int]:
+        """The base's id that comes next if its order continues at `at`, and where it continues after that."""
+        for _ in range(256):
+            if at < len(self.rows) and 2 * at in self.tags:
+                at += 1
+        id_, then = at, at + 1
+        if self.outer is not None and at < len(self.rows):
+            for _ in range(256):
+                outer = self.rows[id_][self.outer]
+                if outer and 2 * outer not in self.tags:  # type: ignore[operator]
+                    id_, then = outer, at  # type: ignore[assignment]
+        return id_, then
+
+    def take_expected(self) -> None:
+        for tag in self.guessed:
+            if tag not in self.tags:
+                self.place(tag, self.next if tag % 2 else tag // 2 + 1)
+                return
+        id_, then = self.from_(self.next)
+        self.place(2 * id_, then)
+
+    def take_code(self, code: int) -> None:
+        if code == 0:
+            self.place(2 * self.n_new + 1, self.next)
+            return
+        at = self.saved if code == 1 else self.next + zag(code - 2)
+        self.saved = self.next
+        id_, then = self.from_(at)
+        self.place(2 * id_, then)
+
+    def place(self, tag: int, then: int) -> None:
+        assert tag not in self.tags and (tag // 2 == self.n_new if tag % 2 else 0 < tag // 2 < len(self.rows))
+        self.n_new += tag % 2
+        self.next = then
+        self.tags.append(tag)
+
+
 def tables_applied(base: Bytes, difference: Bytes) -> tuple[bytes, list[int]]:
     """The TABLES payload from which the difference was made, and the base's id of each stack, or of each function."""
     profile = Profile()
@@ -179,16 +226,15 @@ def tables_applied(base: Bytes, difference: Bytes) -> tuple[bytes, list[int]]:
     new: dict[str, list[Any]] = {}
     for name in ORDER:
         guessed = guesses(profile, name, tags, new, difference.u8() if name == "frames" else 0)
-        tags[name], n_new, last = [], 0, 0
-        for _ in range(counts[name]):
-            code = difference.varint()
-            if code == 0:
-                tag = next((guess for guess in guessed if guess not in tags[name]), 2 * (last + 1))
-            else:
-                tag = 2 * n_new + 1 if code == 1 else 2 * (last + 1 + zag(code - 2))
-            assert tag not in tags[name] and (not tag % 2 or tag // 2 == n_new)
-            n_new, last = (n_new + 1, last) if tag % 2 else (n_new, tag // 2)
-            tags[name].append(tag)
+        own = OwnList(profile, name, guessed)
+        while len(own.tags) < counts[name]:
+            run = difference.varint()
+            assert len(own.tags) + run <= counts[name]
+            for _ in range(run):
+                own.take_expected()
+            if len(own.tags) < counts[name]:
+                own.take_code(difference.varint())
+        tags[name], n_new = own.tags, own.n_new
         if name == "strings":
             lengths = [difference.varint() for _ in range(n_new)]
             new[name] = [difference.take(n) for n in lengths]
@@ -220,14 +266,28 @@ def numbers_of(stream: Bytes, is_values: bool) -> list[int]:
     return found
 
 
-def take_pairs(stream: Bytes) -> list[int | None]:
+def take_pairs(stream: Bytes, there: list[int]) -> list[int | None]:
+    """By row the paired one of the base.  `there`: the base's rows whose stack the profile has."""
     rows: list[int | None] = []
     following = 0
     for _ in range(stream.varint()):
         code = stream.varint()
-        rows.append(None if code == 1 else following + zag(code - 2) if code else following)
-        following = following if code == 1 else rows[-1] + 1  # type: ignore[operator]
+        if code == 1:
+            rows.append(None)
+            continue
+        at = following + zag(code - 2) if code else following
+        rows.append(there[at])
+        following = at + 1
     return rows
+
+
+def stacks_of(base: Bytes) -> list[int]:
+    """The stack of each row."""
+    stacks, stack = [], 0
+    for number in numbers_of(base, False):
+        stack += zag(number)
+        stacks.append(stack)
+    return stacks
 
 
 def packed(values: list[int]) -> bytes:
@@ -241,15 +301,12 @@ def packed(values: list[int]) -> bytes:
 
 def by_row(stream: Bytes, base: Bytes, i: int, pairs: list[int | None], same_stacks: list[int]) -> bytes:
     """A stream of stacks from its differences to rows of the base."""
-    theirs = numbers_of(base, i >= 4)
     if i:
+        theirs = numbers_of(base, i >= 4)
         divisor = stream.varint() if i >= 4 else 1
         numbers = [((0 if row is None else theirs[row]) + stream.delta()) * divisor for row in pairs]
         return packed(numbers) if i >= 4 else b"".join(varint(n & MASK) for n in numbers)
-    stacks, stack = [], 0
-    for number in theirs:
-        stack += zag(number)
-        stacks.append(stack)
+    stacks = stacks_of(base)
     made, last = b"", 0
     for row in pairs:
         stack = last + stream.delta() if row is None else same_stacks.index(stacks[row])
@@ -359,7 +416,9 @@ def applied(base: Bytes, difference: Bytes, same_stacks: list[int]) -> bytes:
             continue
         if how == 2:
             assert view == 2
-            pairs = pairs if i else take_pairs(stream)
+            if not i:
+                stacks = stacks_of(Bytes(base_streams[0].data))
+                pairs = take_pairs(stream, [row for row, stack in enumerate(stacks) if stack in same_stacks[1:]])
             out.append(by_row(stream, base_streams[i], i, pairs, same_stacks))
             assert stream.at == len(stream.data)
             continue

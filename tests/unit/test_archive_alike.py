@@ -156,6 +156,31 @@ def test_a_damaged_difference_of_tables(tmp_path: Path) -> None:
     assert codec._difference(TABLES, tables[0], b"\2" + tables[1][1:]) == b""
 
 
+def test_a_missing_stack_takes_a_few_bytes(tmp_path: Path) -> None:
+    """Also if later stacks have the same callers, which then come later: these take no bytes of their own."""
+    functions = [f"function_{i}" for i in range(40)]
+    choose = random.Random(3)
+    lines = [f"main;{';'.join(choose.choice(functions) for _ in range(12))} 7\n" for _ in range(100)]
+    lines += [f"{line.rpartition(';')[0]};leaf 9\n" for line in lines]
+    tables = []
+    for missing in (0, 20):
+        lacking = {*choose.sample(range(100), missing)}
+        tables.append(tables_of("".join(line for i, line in enumerate(lines) if i not in lacking), tmp_path))
+    difference = Codec()._difference(TABLES, *tables)
+    assert Codec()._applied(TABLES, tables[0], difference, 0) == tables[1]
+    assert 20 < len(difference) < 20 * 4
+
+
+def tables_of(data: str, tmp_path: Path) -> bytes:
+    store = tmp_path / "tables.fpa"
+    store.unlink(missing_ok=True)
+    with adding.adding(str(store)) as session:
+        session.add(data.encode(), "x")
+    whole = store.read_bytes()
+    section = next(s for s in sections(whole) if s.type == TABLES)
+    return Codec().unpack(section, whole[section.offset + 24 : section.offset + section.nbytes])
+
+
 def test_rows_without_their_tables(tmp_path: Path) -> None:
     """Rows refer to the base by way of their tables, so they cannot be read without."""
     store = tmp_path / "s.fpa"

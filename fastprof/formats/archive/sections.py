@@ -38,7 +38,7 @@ NAMES = {
     BASES: "the bases",
     SHARED: "a section of shared tables",
 }
-OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE, WITHOUT_MAGIC = 1, 2, 4, 8, 16, 32
+OPTIONAL, ZSTD, BASED, METADATA, WITHOUT_MAGIC, DIFFERENCE = 1, 2, 4, 8, 32, 64
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 MAX_NUMBER = 0xFFFFFFFF  # of a member
 MAX_RAW = 256 << 20  # maximum bytes of a decompressed payload
@@ -207,6 +207,8 @@ class Codec:
         level = max(self.level, least_level)
         parameters = zstandard.ZstdCompressionParameters.from_level(
             level,
+            source_size=len(raw),
+            dict_size=len(base),
             window_log=max(10, min(28, (len(raw) + len(base)).bit_length())),
             write_content_size=0,
             enable_ldm=1 if long_distance and (base or level >= LONG_DISTANCE_LEVEL) else 0,
