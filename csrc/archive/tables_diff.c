@@ -156,9 +156,9 @@ static int guess(struct lists *d, unsigned t, int leaf_first) {
 }
 
 /* The base's entry that comes next if its order continues at `from`: the first one from there on that has not been
- * placed, but before it those that it refers to, a stack's callers for instance.  Sets *then to where the order continues
- * after it.  Example: of the base's chains 1-2-3 and 1-2-4 a profile has the second one only: from 4 on, 1 and 2 come
- * first. */
+ * placed, but before it those that it refers to, for instance the callers of a stack.  Sets *then to where the order
+ * continues after it.  Of the base's chains 1-2-3 and 1-2-4 a profile may have the second one only: from 4 on, 1 and 2
+ * come first. */
 static uint32_t next_from(const struct entries *l, uint32_t from, uint32_t *then) {
     uint32_t id = from;
     for (unsigned n = 0; n < MOST_STEPS && id < l->base_n && l->of_base[id]; n++) id++;
