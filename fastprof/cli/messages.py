@@ -62,10 +62,12 @@ class Steps:
 
 
 def print_problems(log: Log, inputs: str, quiet: bool) -> None:
-    """Print losses and warnings of the inputs on standard error; standard output has a table."""
+    """Print losses and warnings of the inputs on standard error; standard output has a table.
+
+    Data that the table has no place for is only in --json: no output lacks it."""
     if not (log.losses or log.warnings):
         return
-    if counts := _counts(log, quiet):
+    if counts := [line for line in _counts(log, quiet) if not line.startswith("not representable")]:
         print_message(f"{inputs}: {'; '.join(counts)}")
     print_warnings(log.warned(flags=True))
 

@@ -338,6 +338,17 @@ def test_a_narrow_terminal(columns: int, left_out: list[str], tmp_path: Path, mo
     assert "longlonglo" in lines[4] and "nglonglong" in lines[4]
 
 
+def test_a_table_lists_no_rows_that_it_has_no_place_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Stacks and labels are added up, as the table shows; --json lists them."""
+    old, new = str(CORPUS / "pprof/good/go-cpulabels.pb.gz"), str(tmp_path / "twice.pb.gz")
+    fastprof.merge([old, old], new)
+    assert main(["diff", old, new]) == 0
+    err = capsys.readouterr().err
+    assert "not representable" not in err and "warning: OLD was recorded for" in err
+    assert main(["diff", old, new, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["log"]["not_representable"]
+
+
 def test_equal_profiles(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "old.callgrind", "old.callgrind", "--fail-over", "0"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
