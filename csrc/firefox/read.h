@@ -115,7 +115,8 @@ struct fp_firefox_lib {
 struct fp_firefox_thread_in {
     uint32_t process;
     uint32_t name, process_name, pid, tid; /* strings of the model */
-    uint32_t value, value_unit;            /* fastprof's own fields: the value type of its samples */
+    uint32_t value, value_unit;            /* fastprof's own fields: the value type of its samples, */
+    uint32_t times_from;                   /* the nanoseconds that times count from; empty: they are numbers */
     int32_t has_value;
     uint64_t at;
     uint32_t thread;  /* of the model; set by the caller before the rows */

@@ -79,6 +79,7 @@ enum fp_firefox_scalar_key {
     FP_FX_K_TID,
     FP_FX_K_VALUE,
     FP_FX_K_VALUE_UNIT,
+    FP_FX_K_TIMES_FROM,
     FP_FX_K_PATH,
     FP_FX_K_DEBUG_NAME,
     FP_FX_K_CODE_ID,

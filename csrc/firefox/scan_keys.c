@@ -45,6 +45,7 @@ static const struct key_name names[] = {{"meta", FP_FX_PROCESS, FP_FX_META, 0},
                                         {"tid", FP_FX_THREAD, FP_FX_K_TID, 0},
                                         {"valueType", FP_FX_THREAD, FP_FX_K_VALUE, 0},
                                         {"valueUnit", FP_FX_THREAD, FP_FX_K_VALUE_UNIT, 0},
+                                        {"timesFrom", FP_FX_THREAD, FP_FX_K_TIMES_FROM, 0},
                                         {"libs", FP_FX_THREAD, FP_FX_LIBS, 0},
                                         {"samples", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_SAMPLES},
                                         {"jsAllocations", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_JS},
@@ -151,6 +152,7 @@ void fp_firefox_thread_value(struct fp_firefox_read *r, uint32_t text) {
             t->has_value = 1;
             break;
         case FP_FX_K_VALUE_UNIT: t->value_unit = text; break;
+        case FP_FX_K_TIMES_FROM: t->times_from = text; break;
         default: break;
     }
 }

@@ -133,14 +133,14 @@ int fp_firefox_count(uint64_t from, uint64_t to, struct fp_buf *out) {
 /* ---- threads ---- */
 
 static uint32_t column_of(const struct fp_firefox *w, const struct fp_firefox_thread *t, uint32_t column) {
-    return FP_FIREFOX_SHARED + (uint32_t)(t - w->threads) * w->stride + column;
+    return FP_FIREFOX_SHARED + (uint32_t)(t - w->threads) * FP_FIREFOX_STRIDE + column;
 }
 
 /* Adds a thread or a counter; row i is its first one.  NULL when memory ran out. */
 static struct fp_firefox_thread *add(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
     const uint64_t n = (uint64_t)w->n_threads + 1;
     if (fp_array_zeroed(&w->threads, &w->cap_threads, n, sizeof *w->threads) ||
-        fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED + n * w->stride, sizeof *w->columns))
+        fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED + n * FP_FIREFOX_STRIDE, sizeof *w->columns))
         return NULL;
     struct fp_firefox_thread *t = &w->threads[w->n_threads++];
     t->thread = b->thread[i];
@@ -149,14 +149,17 @@ static struct fp_firefox_thread *add(struct fp_firefox *w, const struct fp_batch
     return t;
 }
 
-/* NULL when memory ran out. */
+/* The thread of row i; of stacks that of the first value type.  NULL when memory ran out. */
 static struct fp_firefox_thread *thread_of(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
     const uint32_t thread = b->thread[i];
     if (FP_LIKELY(w->n_threads && w->threads[w->current].thread == thread)) return &w->threads[w->current];
     if (fp_array_zeroed(&w->thread_of, &w->cap_thread_of, (uint64_t)thread + 1, sizeof *w->thread_of)) return NULL;
     if (!w->thread_of[thread]) {
-        if (!add(w, b, i)) return NULL;
-        w->thread_of[thread] = w->n_threads;
+        const uint32_t first = w->n_threads + 1;
+        do {
+            if (!add(w, b, i)) return NULL;
+        } while (w->n_threads + 1 - first < w->n_values);
+        w->thread_of[thread] = first;
     }
     w->current = w->thread_of[thread] - 1;
     return &w->threads[w->current];
@@ -196,20 +199,48 @@ static struct fp_firefox_thread *counter_of(struct fp_firefox *w, const struct f
 
 /* ---- stacks ---- */
 
+/* Appends the time since the sample before, except to the first sample.  0: that of the sample before. */
+static int put_delta(struct fp_firefox *w, struct fp_firefox_thread *t, uint64_t time) {
+    const uint32_t column = column_of(w, t, FP_FIREFOX_DELTA);
+    if (!t->first) { /* earlier samples have no times */
+        t->first = t->last = time;
+        w->without_time += t->samples;
+        for (uint64_t n = t->samples; n; n--)
+            if (fp_firefox_item(w, column, 0, "")) return FP_E_NOMEM;
+        return 0;
+    }
+    w->without_time += !time;
+    if (!time) time = t->last;
+    uint8_t *to = fp_firefox_room(w, column, NUMBER_ROOM);
+    if (!to) return FP_E_NOMEM;
+    to = put_fraction(to, time - t->last, 6);
+    *to++ = ',';
+    fp_firefox_grown(w, column, to);
+    t->last = time;
+    return 0;
+}
+
 static int put_sample(struct fp_firefox *w, const struct fp_batch *b, uint32_t i, const int32_t *columns) {
     struct fp_firefox_thread *t = thread_of(w, b, i);
     if (!t) return FP_E_NOMEM;
     const uint32_t stack = fp_firefox_stack(w, b->stack[i]);
-    if (!stack || fp_firefox_item(w, column_of(w, t, 0), (int64_t)stack - 1, "")) return FP_E_NOMEM;
-    for (uint32_t k = 0; k < w->n_values; k++) {
-        const uint32_t column = column_of(w, t, 1 + k);
+    if (!stack) return FP_E_NOMEM;
+    uint32_t n = 0; /* values */
+    for (uint32_t k = 0; k < w->n_values; k++) n += columns[k] >= 0 && b->values[(size_t)columns[k] * b->cap + i];
+    for (uint32_t k = 0; k == 0 || k < w->n_values; k++, t++) {
+        const int64_t value = w->n_values && columns[k] >= 0 ? b->values[(size_t)columns[k] * b->cap + i] : 0;
+        if (n && !value && b->time[i]) continue; /* a sample of another event */
+        if (fp_firefox_item(w, column_of(w, t, FP_FIREFOX_STACK), (int64_t)stack - 1, "")) return FP_E_NOMEM;
+        if ((b->time[i] || t->first) && put_delta(w, t, b->time[i])) return FP_E_NOMEM;
+        t->samples++;
+        if (!w->n_values) break;
+        const uint32_t column = column_of(w, t, FP_FIREFOX_WEIGHT);
         uint8_t *to = fp_firefox_room(w, column, NUMBER_ROOM);
         if (!to) return FP_E_NOMEM;
-        to = put_weight(to, columns[k] < 0 ? 0 : b->values[(size_t)columns[k] * b->cap + i], w->units[k]);
+        to = put_weight(to, value, w->units[k]);
         *to++ = ',';
         fp_firefox_grown(w, column, to);
     }
-    t->samples++;
     w->samples++;
     return 0;
 }

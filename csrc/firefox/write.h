@@ -44,15 +44,16 @@ enum fp_firefox_shared {
     FP_FIREFOX_SHARED = 14
 };
 
-/* The columns of thread k begin at FP_FIREFOX_SHARED + k * stride.  Stacks have `stack` and a column of weights for
- * each value type; a timeline has: */
-enum fp_firefox_timeline {
+/* The columns of thread k begin at FP_FIREFOX_SHARED + k * FP_FIREFOX_STRIDE. */
+enum fp_firefox_columns {
     FP_FIREFOX_STACK = 0,
-    FP_FIREFOX_WEIGHT = 1, /* also the time to the next sample; the last sample has none */
+    FP_FIREFOX_WEIGHT = 1, /* timeline: also the time to the next sample; the last sample has none */
+    FP_FIREFOX_DELTA = 2,  /* stacks: the time to the sample before, without the first one */
+    /* timeline */
     FP_FIREFOX_MARKER_DATA = 2,
     FP_FIREFOX_MARKER_NAME = 3,
     FP_FIREFOX_MARKER_TIME = 4, /* 8 bytes each, for fp_firefox_times */
-    FP_FIREFOX_TIMELINE = 5,
+    FP_FIREFOX_STRIDE = 5,
     FP_FIREFOX_COUNT = FP_FIREFOX_WEIGHT /* of a counter: differences to the value before */
 };
 
@@ -67,11 +68,12 @@ enum fp_firefox_unit {
     FP_FIREFOX_NANOSECONDS = 3
 };
 
-/* A thread, or a counter of one: its times are in FP_FIREFOX_MARKER_TIME, its values in FP_FIREFOX_COUNT. */
+/* A thread; stacks have a thread for each value type, one after the other.  Or a counter of a thread: its times are in
+ * FP_FIREFOX_MARKER_TIME, its values in FP_FIREFOX_COUNT. */
 struct fp_firefox_thread {
     uint32_t thread, part; /* thread: its id in the model; part: that of its first row */
     uint32_t is_counter, name;
-    uint64_t first; /* timeline: time of the first sample or value */
+    uint64_t first; /* time of the first sample or value; stacks: 0 = samples have no times */
     uint64_t samples, markers;
 
     /* private from here on */
@@ -83,8 +85,7 @@ struct fp_firefox_thread {
 };
 
 struct fp_firefox {
-    struct fp_model *model; /* borrowed */
-    uint32_t stride;
+    struct fp_model *model;                    /* borrowed */
     uint32_t n_values;                         /* stacks */
     const int32_t *units;                      /* of each: enum fp_firefox_unit; borrowed */
     uint32_t unknown, no_stack, custom, typed; /* names, strings of the model */
@@ -107,8 +108,9 @@ struct fp_firefox {
     uint64_t counters;  /* values that are not written, because a difference exceeds a double */
     uint64_t rounded;   /* values that readers of the differences find more than a billionth too large or too small */
     uint64_t without_stack;
-    uint64_t unplaced; /* frames whose address is dropped because its object is unknown */
-    uint64_t replaced; /* bytes of names that are not UTF-8 */
+    uint64_t without_time; /* values of samples drawn at the time of another of their thread */
+    uint64_t unplaced;     /* frames whose address is dropped because its object is unknown */
+    uint64_t replaced;     /* bytes of names that are not UTF-8 */
     /* private from here on */
     uint32_t cap_columns, cap_dirty, cap_threads, cap_libraries;
     uint32_t *thread_of, *string_of, *source_of, *resource_of, *function_of, *frame_of, *stack_of; /* 0 = none yet */
@@ -134,8 +136,8 @@ struct fp_firefox {
 struct fp_firefox *fp_firefox_new(struct fp_model *model);
 void fp_firefox_free(struct fp_firefox *w);
 
-/* Adds the rows of a batch.  For stacks, value k of a sample is that of column columns[k], or 0 if columns[k] < 0.
- * FP_DONE or FP_E_NOMEM. */
+/* Adds the rows of a batch.  For stacks, value k of a sample is that of column columns[k], or 0 if columns[k] < 0. Rows
+ * of a thread that have times come in their order, after those that have none.  FP_DONE or FP_E_NOMEM. */
 int fp_firefox_put(struct fp_firefox *w, const struct fp_batch *b, const int32_t *columns);
 
 /* Adds the final sample of each thread after the last row of a timeline, but not its weight, which is 0: so the weights

@@ -498,6 +498,13 @@ EQUAL_STACKS = _in(
     _SEPARATED,
     when=lambda f: f.profiles == 1 and not f.holds.times and not _is_summed(f),
 )
+IN_TIME = _in(
+    "stacks",
+    "sums.in_time:in_time",
+    "stacks to a format that draws samples in order of time",
+    _SEPARATED,
+    when=lambda f: f.profiles == 1 and f.holds.in_time,
+)
 SUM_LINES = _in(
     "graph",
     "sums.aggregate:lines",
@@ -563,6 +570,7 @@ AFTER = (
     ONLY_NAMES,
     SUM_STACKS,
     EQUAL_STACKS,
+    IN_TIME,
     MERGE_GRAPHS,
     SUM_PLACES,
     SUM_LINES,

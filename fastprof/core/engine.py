@@ -306,6 +306,7 @@ class Holds(NamedTuple):
     threads: bool = False  # stacks: threads of samples, even without `labels`
     nested: bool = False  # timeline: draws calls, so they must nest, in nanoseconds
     times: bool = True  # stacks: times of samples
+    in_time: bool = False  # stacks: needs rows with times in their order
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of functions and addresses
     short_names: bool = False  # made for viewing: C++ names are short unless --demangle overrides it

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import fastprof
 from fastprof.core.options import Options
 from tests.differential.peers import viewer
 from tests.reference import firefox
@@ -19,7 +20,11 @@ from tests.support.xraylog import FdrLog
 
 FILES = [
     "callgrind/good/tab.callgrind",
+    "cpuprofile/good/node20.cpuprofile",
     "gperftools/good/" + sorted(p.name for p in (CORPUS / "gperftools/good").iterdir())[0],
+    "jfr/good/real-async.jfr.gz",
+    "otlp/good/v1.10-timestamps.otlp",
+    "perf/good/real-multi-freq.data",
     "pprof/good/" + sorted(p.name for p in (CORPUS / "pprof/good").iterdir())[0],
     "xray/good/basic3-interp-args-clang19.xray",
     "xray/good/fdr5-events-clang19.xray",
@@ -53,6 +58,19 @@ def compare(data: bytes, path: Path) -> None:
 def test_corpus(file: str, tmp_path: Path) -> None:
     done = convert_bytes((CORPUS / file).read_bytes(), format_of(file), "firefox", HERE)
     compare(done.data, tmp_path / "out.profile.json.gz")
+
+
+@pytest.mark.parametrize("file", ["cpuprofile/good/node20.cpuprofile", "perf/good/real-dwarf.data"])
+def test_the_time_axis_is_that_of_the_samples(file: str, tmp_path: Path) -> None:
+    """It ends an interval after the last sample."""
+    path = tmp_path / "out.profile.json"
+    path.write_bytes(convert_bytes((CORPUS / file).read_bytes(), format_of(file), "firefox", HERE).data)
+    last = max(thread.samples[-1][0] for thread in firefox.read(path.read_bytes()) if thread.samples)
+    with fastprof.open(CORPUS / file) as profile:
+        times = [time for batch in profile for time in batch["time"]]
+    assert float(last) == pytest.approx((max(times) - min(times)) / 1e6)
+    interval = json.loads(path.read_bytes())["meta"]["interval"]
+    assert viewer("firefox", path, "range") == {"start": 0, "end": pytest.approx(float(last) + interval)}
 
 
 def test_names_that_are_hostile(tmp_path: Path) -> None:

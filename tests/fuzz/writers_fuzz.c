@@ -288,15 +288,14 @@ static void to_firefox(struct fp_model *m, const struct fp_batch *b, uint32_t op
     w->custom = w->typed = w->unknown;
     w->units = units;
     w->n_values = b->view == FP_TIMELINE ? 0 : VALUES;
-    w->stride = b->view == FP_TIMELINE ? (uint32_t)FP_FIREFOX_TIMELINE : 1 + VALUES;
     if (options & 4) w->max_paths = 3;
     must(fp_firefox_put(w, b, columns) == FP_DONE);
     if (b->view == FP_TIMELINE) must(fp_firefox_end(w) == FP_DONE);
     for (uint32_t i = 0; i < w->n_dirty; i++) {
         const struct fp_buf *column = &w->columns[w->dirty[i]];
         must(column->n);
-        if (w->dirty[i] < FP_FIREFOX_SHARED || w->stride != FP_FIREFOX_TIMELINE) continue;
-        if ((w->dirty[i] - FP_FIREFOX_SHARED) % w->stride == FP_FIREFOX_MARKER_TIME)
+        if (w->dirty[i] < FP_FIREFOX_SHARED || b->view != FP_TIMELINE) continue;
+        if ((w->dirty[i] - FP_FIREFOX_SHARED) % FP_FIREFOX_STRIDE == FP_FIREFOX_MARKER_TIME)
             must(!fp_firefox_times(column->p, column->n / 8, 0, &out));
     }
     must(!fp_firefox_repeat("null,", 5, options, &out) && !fp_firefox_count(options, options + 12, &out));

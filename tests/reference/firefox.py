@@ -27,6 +27,7 @@ class Thread:
     pid: str
     tid: int
     weight_type: str
+    times_from: int  # fastprof's own: nanoseconds that times count from
     samples: list[tuple[Decimal, tuple[str, ...], Decimal]] = field(default_factory=list)  # time, root first, weight
     markers: list[tuple[Decimal, str, dict[str, Any]]] = field(default_factory=list)
     self_: Counter[str] = field(default_factory=Counter)
@@ -61,7 +62,8 @@ def read(data: bytes) -> list[Thread]:
 
 def _thread(thread: dict[str, Any], strings: list[str], paths: list[tuple[str, ...]]) -> Thread:
     samples, markers = thread["samples"], thread["markers"]
-    found = Thread(thread["name"], thread["processName"], thread["pid"], int(thread["tid"]), samples["weightType"])
+    names = thread["name"], thread["processName"], thread["pid"], int(thread["tid"])
+    found = Thread(*names, samples["weightType"], int(thread.get("timesFrom", 0)))
     check("markers", markers)
     times = samples.get("time") or []
     for delta in samples.get("timeDeltas", ()):

@@ -77,7 +77,7 @@ def of_perfetto(data: bytes) -> Attributes:
 
 def of_firefox(data: bytes) -> Attributes:
     said, profile = _Said(), json.loads(data)
-    timeline = profile["meta"]["interval"] < 1
+    timeline = not any("valueType" in thread for thread in profile["threads"])
     for thread in firefox.read(data):
         _firefox_thread(said, thread, timeline)
     for _, name, time, value in firefox.counters(data):
@@ -105,7 +105,7 @@ def _firefox_thread(said: _Said, thread: firefox.Thread, timeline: bool) -> None
     said.once("units", (type_, "nanoseconds" if thread.weight_type == "tracing-ms" else thread.weight_type))
     before: tuple[str, ...] = ()
     for time, path, weight in thread.samples:
-        said.once("times", int(time * 1_000_000))
+        said.once("times", thread.times_from + int(time * 1_000_000))
         names = tuple(name.encode() for name in path)
         said.cost(type_, names, int(weight * unit))
         if type_.lower() == "calls" and weight and len(names) > 1:

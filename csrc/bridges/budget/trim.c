@@ -73,6 +73,7 @@ int fp_trim_put(struct fp_trim *t, const struct fp_batch *b, struct fp_err *err)
         for (uint32_t k = 0; k < b->n_values; k++)
             to = fp_varint(to, fp_zig((uint64_t)b->values[(size_t)k * b->cap + i]));
         *s = (struct fp_trim_state){b->time[i], b->part, b->n_values, b->thread[i], b->label[i], 1};
+        g->timed += b->time[i] != 0;
         g->packed.n += (size_t)(to - from);
         t->packed += (size_t)(to - from);
     }

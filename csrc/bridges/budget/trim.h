@@ -38,6 +38,7 @@ struct fp_trim_state {
 
 struct fp_trim_group {
     uint32_t thread;
+    uint64_t timed;       /* rows with a time */
     struct fp_buf packed; /* rows that the caller has not spilled yet */
     /* private from here on */
     struct fp_trim_state state;

@@ -10,6 +10,10 @@ _SHORT = "shorter than {most}{below:,} {unit} (with {share} of the time)"
 
 REPORTED = reported(
     not_representable={
+        "dropped-times": (
+            f"time of a sample, dropped {_KEEP}",
+            f"times of samples, dropped {_KEEP}",
+        ),
         "pruned-stacks": (
             f"stack that costs {_CHEAP}, merged into [pruned] under its caller {_KEEP}",
             f"stacks that cost {_CHEAP}, merged into [pruned] under their callers {_KEEP}",

@@ -3,8 +3,8 @@
     main > a > b 5, main > a > c 1, main > a > c > d 1, main > e 93      less than 3 % pruned:
     main > a > b 5, main > a > [pruned] 2,              main > e 93
 
-Kept: every total; each stack that costs enough, with its callers.  Lost: the other stacks; they are counted, with
-their share of each value type.
+Kept: every total; each stack that costs enough, with its callers.  Lost: times of samples, if they do not fit, so that
+equal rows are added up; then the other stacks.  They are counted, with their share of each value type.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _BUFFERED = 1 << 20  # bytes of packed rows kept in memory
 
 
+_WITH_TIMES = -1  # the rank of rows that keep their times
+
+
 class Pruned(NamedTuple):
     """The stacks of a group that were merged into a frame [pruned]."""
 
@@ -38,6 +41,7 @@ class Pruned(NamedTuple):
     stacks: int
     values: list[float]  # by value type: the sum of these stacks
     of: list[float]  # by value type: the sum of all stacks
+    times: int  # samples whose time was dropped
 
 
 class Trim:
@@ -84,7 +88,12 @@ class Trim:
     def first_rank(self, group: int, nbytes: int) -> int:
         """The rank to try first: all stacks if rows are few, otherwise as many as may fit (sizes are estimates)."""
         few = self._packed.nbytes + self._c.packed < nbytes // 4
+        if self._timed(group) and (few or self.estimated(group, _WITH_TIMES) <= 2 * nbytes):
+            return _WITH_TIMES
         return 0 if few else self.rank(group, 2 * nbytes)
+
+    def _timed(self, group: int) -> int:
+        return int(self._c.groups[group].timed) if group < self._c.n_groups else 0
 
     def rank(self, group: int, nbytes: int) -> int:
         """The lowest rank at which the stacks are estimated to fit this many bytes."""
@@ -97,6 +106,8 @@ class Trim:
     def estimated(self, group: int, rank: int) -> int:
         """The estimated bytes of stacks of this rank or a higher one."""
         self._weigh(group)
+        if rank == _WITH_TIMES:
+            return self.estimated(group, 0) + self._timed(group) * self._size.sample
         return sum(ffi.unpack(self._c.bytes + rank, self.highest + 1 - rank))
 
     def _weigh(self, group: int) -> None:
@@ -105,10 +116,10 @@ class Trim:
         self._weighed = group
         n = len(self._events)
         self._totals = ffi.new("double[]", n + 1)
-        for batch in self._kept(group):
+        for batch in self._summed(group):
             lib.fp_trim_total(batch.c, self._columns[batch.part], self._totals)
         self._status(lib.fp_trim_weigh_begin(self._c))
-        for batch in self._kept(group):
+        for batch in self._summed(group):
             lib.fp_trim_weigh(self._c, batch.c, self._columns[batch.part], self._totals, n)
         lib.fp_trim_weighed(self._c, self._size.stack, self._size.sample, self._size.frame)
 
@@ -122,9 +133,16 @@ class Trim:
 
     def rows(self, group: int, rank: int) -> Iterator[Batch]:
         """The rows of a group, with stacks below a rank pruned and equal rows added up."""
-        if not rank:
+        if rank == _WITH_TIMES:
             return self._kept(group)
-        return repeated(self._cut(group, rank), self._model, self._options, Log(), self._holds)
+        return self._added_up(self._cut(group, rank)) if rank else self._summed(group)
+
+    def _added_up(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        return repeated(batches, self._model, self._options, Log(), self._holds)
+
+    def _summed(self, group: int) -> Iterator[Batch]:
+        """The stored rows of a group without times."""
+        return self._added_up(self._kept(group)) if self._timed(group) else self._kept(group)
 
     def _cut(self, group: int, rank: int) -> Iterator[Batch]:
         self._weigh(group)
@@ -157,10 +175,11 @@ class Trim:
     def lost(self, group: int, rank: int) -> Pruned:
         """The stacks missing from the rows of the group that was pulled last."""
         n = len(self._events)
-        if not rank:
-            return Pruned(0, 0, [0] * n, [0] * n)
+        times = self._timed(group) if rank != _WITH_TIMES else 0
+        if rank <= 0:
+            return Pruned(0, 0, [0] * n, [0] * n, times)
         values, of = (ffi.unpack(p, n) if n else [] for p in (self._values, self._totals))
-        return Pruned(lib.fp_trim_share(rank), int(self._c.stacks), values, of)
+        return Pruned(lib.fp_trim_share(rank), int(self._c.stacks), values, of, times)
 
     def facts(self, lost: Pruned) -> dict[str, Any]:
         """For JSON."""
@@ -170,7 +189,8 @@ class Trim:
         return {"pruned_stacks": lost.stacks, "pruned_below": lost.share, "pruned_share": shares}
 
     def log_to(self, files: Sequence[Pruned], log: Log, budget: int) -> None:
-        """Log the stacks missing from the files."""
+        """Log the times and stacks missing from the files."""
+        log.count(REPORTED["dropped-times"], sum(file.times for file in files), budget=budget)
         shares = []
         for k, event in enumerate(self._events):
             value, of = sum(file.values[k] for file in files), sum(file.of[k] for file in files)

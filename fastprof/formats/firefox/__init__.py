@@ -47,7 +47,7 @@ FORMATS = (
             nested=True,
             labels=False,
             threads=True,
-            times=False,
+            in_time=True,
             short_names=True,
             lacks=frozenset(
                 {

@@ -237,7 +237,10 @@ class FirefoxReader(Reader):
                 tid, free = free, free - 1
             used[pid, tid] = mine
             thread.thread = model.thread(pid, tid, input_)
-            thread.start_ns = self._times_from(thread.process, start)
+            if self._ours and self.view == "stacks":
+                thread.start_ns = self._own_start(self._text(thread.times_from))
+            else:
+                thread.start_ns = self._times_from(thread.process, start)
             self._add_name(part, thread, pid, tid, name)
             if thread.process_name:
                 process_names.setdefault(pid, model.string(thread.process_name))
@@ -292,7 +295,13 @@ class FirefoxReader(Reader):
         own = self._start_of(process)
         if self.view == "timeline":
             return own - start if _NONE not in (own, start) else 0
-        return _NONE if self._ours else own
+        return own
+
+    @staticmethod
+    def _own_start(text: str) -> int:
+        """The origin of times that fastprof wrote."""
+        is_time = text.isascii() and text.isdigit() and len(text) < 20 and int(text) < 1 << 63
+        return int(text) if is_time else _NONE
 
     # ---- libraries
 

@@ -19,6 +19,10 @@ REPORTED = reported(
         "value-types",
     ),
     repairs={
+        "values-without-time": (
+            "value of a sample without a time, drawn at the time of another of its thread",
+            "values of samples without a time, drawn at the times of others of their threads",
+        ),
         "overlapping-markers": (
             "thread added for overlapping markers",
             "threads added for overlapping markers",

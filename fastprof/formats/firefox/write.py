@@ -107,7 +107,6 @@ class FirefoxWriter(Writer):
         if self._types is None:
             timeline = self.view == "timeline"
             self._types = [] if timeline else [ValueType(t.name, t.unit) for t in part.value_types]
-            w.stride = lib.FP_FIREFOX_TIMELINE if timeline else 1 + len(self._types)
             w.n_values = len(self._types)
             w.units = self._units = ffi.new("int32_t[]", [_UNITS.get(t.unit, 0) for t in self._types] or 1)
         if index not in self._columns:
@@ -140,7 +139,8 @@ class FirefoxWriter(Writer):
             self._begun(model.add_part(Part()))
         if self.view == "timeline":
             self._check(lib.fp_firefox_end(w))
-            self._start = min((w.threads[k].first for k in range(w.n_threads)), default=0)
+        threads_in = [w.threads[k] for k in range(w.n_threads)]
+        self._start = min((t.first for t in threads_in if t.first or self.view == "timeline"), default=0)
         part = merge_parts([model.parts[i] for i in self._columns], self._types or [])
         threads = Threads(model, _MOST_NUMBER, _MOST_NUMBER)
         self.text(b'{"threads":[')
@@ -171,7 +171,8 @@ class FirefoxWriter(Writer):
                 "value-names": len(self._types or ()) == 1 and self._named,
                 "units": sum(t.unit not in _KNOWN_UNITS for t in self._types or ()),
                 "addresses": w.unplaced,
-                "start-time": self._start > 0,
+                "start-time": self.view == "timeline" and self._start > 0,
+                "values-without-time": w.without_time,
                 "call-arguments": w.arguments,
                 "counter-values": w.counters,
                 "rounded-counters": w.rounded,
@@ -181,55 +182,68 @@ class FirefoxWriter(Writer):
         )
 
     def _thread(self, k: int, threads: Threads) -> int:
-        """Write a thread; for stacks, one per value type.  Returns its process."""
-        w, t = self._w, self._w.threads[k]
+        """Write a thread.  Returns its process."""
+        t = self._w.threads[k]
         part = self.model.parts[t.part]
-        ids = threads.ids_of(t.thread, part)
+        if not self._types or k % len(self._types) == 0:
+            self._ids = threads.ids_of(t.thread, part)
+        ids = self._ids
         process_name, thread_name = threads.called(t.thread, ids, part)
         known = any(self.model.row("threads", t.thread))
         self._named = self._named or known
-        first = lib.FP_FIREFOX_SHARED + k * w.stride
-        types: list[ValueType | None] = [*self._types] if self._types else [None]
-        for i, value_type in enumerate(types):
-            name = thread_name if value_type is None or known else value_type.name
-            if known and value_type is not None and len(types) > 1:
-                name = f"{value_type.name}, {thread_name}"
-            self.text(b"," if i else b"")
-            self._object(
-                {
-                    "name": name,
-                    "processName": process_name,
-                    "pid": str(ids.pid),
-                    "tid": ids.tid,
-                    "isMainThread": ids.tid == ids.pid,
-                    "processType": "default",
-                    "processStartupTime": 0,
-                    "processShutdownTime": None,
-                    "registerTime": 0,
-                    "unregisterTime": None,
-                    "pausedRanges": [],
-                    **({"valueType": value_type.name, "valueUnit": value_type.unit} if value_type else {}),
-                }
-            )
-            self.text(b',"samples":{')
-            self._array("stack", self._spilled(first))
-            if self.view == "timeline":
-                weights = first + lib.FP_FIREFOX_WEIGHT
-                first_time = ffi.new("uint64_t *", t.first)
-                self._array("timeDeltas", chain(self._times_at(first_time, 1), self._spilled(weights)))
-                self._array("weight", chain(self._spilled(weights), self._repeated(b"0,", 1)))
-                weight_type = "tracing-ms"
+        value_type = self._types[k % len(self._types)] if self._types else None
+        name = thread_name if value_type is None or known else value_type.name
+        if known and value_type is not None and len(self._types or ()) > 1:
+            name = f"{value_type.name}, {thread_name}"
+        own = {"valueType": value_type.name, "valueUnit": value_type.unit} if value_type else {}
+        if self.view == "stacks" and t.first:
+            own["timesFrom"] = str(self._start)
+        self._object(
+            {
+                "name": name,
+                "processName": process_name,
+                "pid": str(ids.pid),
+                "tid": ids.tid,
+                "isMainThread": ids.tid == ids.pid,
+                "processType": "default",
+                "processStartupTime": 0,
+                "processShutdownTime": None,
+                "registerTime": 0,
+                "unregisterTime": None,
+                "pausedRanges": [],
+                **own,
+            }
+        )
+        self.text(b',"samples":{')
+        self._samples(k, value_type)
+        self.text(b"},")
+        self.text(b'"markers":{')
+        self._markers(lib.FP_FIREFOX_SHARED + k * lib.FP_FIREFOX_STRIDE, t.markers)
+        self.text(b"}}")
+        return ids.pid
+
+    def _samples(self, k: int, value_type: ValueType | None) -> None:
+        t = self._w.threads[k]
+        column = lib.FP_FIREFOX_SHARED + k * lib.FP_FIREFOX_STRIDE
+        weights = column + lib.FP_FIREFOX_WEIGHT
+        first_time = ffi.new("uint64_t *", t.first)
+        self._array("stack", self._spilled(column + lib.FP_FIREFOX_STACK))
+        if self.view == "timeline":
+            self._array("timeDeltas", chain(self._times_at(first_time, 1), self._spilled(weights)))
+            self._array("weight", chain(self._spilled(weights), self._repeated(b"0,", 1)))
+            weight_type = "tracing-ms"
+        else:
+            if t.first:
+                deltas = self._spilled(column + lib.FP_FIREFOX_DELTA)
+                self._array("timeDeltas", chain(self._times_at(first_time, 1), deltas))
             else:
                 self._array("time", self._numbers(t.samples))
-                if value_type is not None:
-                    self._array("weight", self._spilled(first + 1 + i))
-                else:
-                    self.text(b'"weight":null,')
-                weight_type = "samples" if value_type is None else _weight_type(value_type)
-            self.text(b'"weightType":"%b","length":%d},"markers":{' % (weight_type.encode(), t.samples))
-            self._markers(first, t.markers)
-            self.text(b"}}")
-        return ids.pid
+            if value_type is not None:
+                self._array("weight", self._spilled(weights))
+            else:
+                self.text(b'"weight":null,')
+            weight_type = "samples" if value_type is None else _weight_type(value_type)
+        self.text(b'"weightType":"%b","length":%d' % (weight_type.encode(), t.samples))
 
     def _markers(self, first: int, n: int) -> None:
         timeline = self.view == "timeline"
@@ -260,7 +274,7 @@ class FirefoxWriter(Writer):
                     "display": {**_COUNTER, "label": name, "tooltipRows": [value]},
                 }
             )
-            first = lib.FP_FIREFOX_SHARED + k * w.stride
+            first = lib.FP_FIREFOX_SHARED + k * lib.FP_FIREFOX_STRIDE
             self.text(b',"samples":{')
             self._array("time", self._times(first + lib.FP_FIREFOX_MARKER_TIME))
             self._array("count", self._spilled(first + lib.FP_FIREFOX_COUNT))
@@ -366,10 +380,10 @@ class FirefoxWriter(Writer):
             {"label": key.decode("utf-8", "replace"), "format": "string", "value": text.decode("utf-8", "replace")}
             for key, text in texts
         ]
-        if not timeline:
+        if not timeline and not self._start:
             entries.append({"label": "Times", "format": "string", "value": "none: samples are numbered from 0 on"})
         return {
-            "interval": 0.001 if timeline else 1,
+            "interval": 0.001 if timeline else self._interval(part),
             "startTime": part.extra.get("time_ns", 0) / 1e6,
             "preprocessedProfileVersion": _VERSION,
             "version": 30,
@@ -381,6 +395,12 @@ class FirefoxWriter(Writer):
             "markerSchema": [_EVENT],
             "extra": [{"label": "fastprof", "entries": entries}],
         }
+
+    def _interval(self, part: Part) -> float:
+        """Milliseconds from a sample to the next."""
+        _, unit = part.extra.get("period_type", ("", ""))
+        is_time = self._start and unit == "nanoseconds" and part.extra.get("period", 0) > 0
+        return part.extra["period"] / 1e6 if is_time else 1
 
     # ---- arrays ---------------------------------------------------------
 

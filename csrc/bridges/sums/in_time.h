@@ -1,0 +1,41 @@
+/* bridges/sums/in_time.h - stacks -> stacks: samples in order of time, for formats that draw them on a time axis.
+ *
+ *   5 ms main > g        2 ms main > f
+ *   2 ms main > f   ->   5 ms main > g
+ *   5 ms main > h        5 ms main > h      equal times keep their order
+ *
+ * Rows without a time stay in their batch.  Labels are dropped.  Rows are sorted by core/rounds.h, which spills them
+ * beyond rounds.most bytes: after FP_ASK the caller performs rounds.asks and calls again.
+ */
+#ifndef FP_IN_TIME_H
+#define FP_IN_TIME_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/rounds.h"
+
+/* cffi-begin */
+
+struct fp_in_time {
+    struct fp_rounds rounds; /* `most` is set by the caller */
+    uint64_t unlabelled;     /* rows that lose their labels */
+    /* private from here on */
+    uint32_t row;   /* of the batch that is being put */
+    int32_t is_out; /* rounds has a record that is not in a batch yet */
+    struct fp_buf record;
+};
+
+/* NULL when memory ran out.  Caller owns. */
+struct fp_in_time *fp_in_time_new(void);
+void fp_in_time_free(struct fp_in_time *s);
+
+/* Moves the rows with a time out of the batch.  FP_DONE, FP_ASK or FP_E_NOMEM. */
+int fp_in_time_put(struct fp_in_time *s, struct fp_batch *b);
+
+/* After the last of them: appends rows to a batch.  FP_FULL, also where another part begins; FP_DONE, FP_ASK or
+ * FP_E_NOMEM. */
+int fp_in_time_take(struct fp_in_time *s, struct fp_batch *out);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,75 @@
+"""Stacks -> stacks in order of time, for formats that draw samples on a time axis (csrc/bridges/sums/in_time.h).
+
+    5 ms main > g  2            main > f  4
+    main > f       1   becomes  2 ms main > h  1
+    main > f       3            5 ms main > g  2
+    2 ms main > h  1
+
+Rows without a time come first; equal ones are added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from fastprof.bridges.sums.reported import REPORTED
+from fastprof.bridges.sums.sum import repeated
+from fastprof.core._c import ffi, lib
+from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import MAX_MEMORY, Options
+from fastprof.core.owner import owned
+from fastprof.core.spill import Spilled
+
+_MOST = 1 << 34  # bytes in memory, as counted in C
+
+
+def in_time(
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The rows of one input, without labels."""
+    by_time = _ByTime(min(options[MAX_MEMORY], _MOST))
+    yield from repeated(by_time.without_times(batches), model, options, log, holds)
+    yield from by_time.rows()
+    log.count(REPORTED["sample-labels"], by_time.unlabelled)
+
+
+class _ByTime:
+    """Rows with times, in a temporary file beyond `most` bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._c = owned(lib.fp_in_time_new(), lib.fp_in_time_free, "samples in order of time")
+        self._c.rounds.most = most
+        self._spilled = Spilled()
+
+    @property
+    def unlabelled(self) -> int:
+        return int(self._c.unlabelled)
+
+    def without_times(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches with the rows that have no time; the others are kept."""
+        for batch in batches:
+            self._done(lambda: lib.fp_in_time_put(self._c, batch.c))  # noqa: B023
+            yield batch
+
+    def rows(self) -> Iterator[Batch]:
+        out = Batch("stacks", CAPACITY["stacks"])
+        while self._done(lambda: lib.fp_in_time_take(self._c, out.c)) == lib.FP_FULL:
+            yield out
+            out.reset()
+        if len(out):
+            yield out
+
+    def _done(self, call: Callable[[], int]) -> int:
+        """Call until it asks for nothing more."""
+        while (status := call()) == lib.FP_ASK:
+            rounds = self._c.rounds
+            there = memoryview(ffi.buffer(rounds.bytes, rounds.n_bytes))
+            if rounds.asks == lib.FP_ROUNDS_WRITE:
+                self._spilled.append(there)
+            else:
+                self._spilled.read(rounds.offset, there)
+        if status < 0:
+            raise MemoryError("no memory for samples in order of time")
+        return status
