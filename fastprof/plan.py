@@ -98,7 +98,7 @@ class Pipeline(NamedTuple):
         Encoded batches.
 
         Inputs are read one after the other.
-        Errors: UsageError if filters leave nothing of all inputs.
+        Errors: NothingLeft if filters leave nothing of all inputs.
         """
         options = self.options
         encoded = self._takes_encoded(encoded)

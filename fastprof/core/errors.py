@@ -35,6 +35,10 @@ class UsageError(FastprofError):
     """The request is invalid: unknown format, impossible bridge, bad option."""
 
 
+class NothingLeft(UsageError):
+    """Filters leave no row of any input."""
+
+
 class UnrecognizedError(FastprofError):
     """No format claims the input."""
 

@@ -10,7 +10,7 @@ Profiles are read one after the other.  Conditions on `profile` and labels selec
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from threading import Lock
 
 from fastprof import plan
@@ -20,7 +20,7 @@ from fastprof.bridges.rows.label import InputLabels
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.column import Column, Texts
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, NothingLeft, UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import Option, Options, checked
 from fastprof.core.owner import address_of
@@ -43,14 +43,21 @@ NAME = ""  # the key of the name among the keys of labels, which are not empty
 
 
 class _One(Profile):
-    """One of many profiles.  Options unused here may apply to others; filters must apply to all."""
+    """One of many profiles.  Options unused here may apply to others; filters must apply, but may leave no row."""
 
     def __init__(self, of: Together, number: int) -> None:
         self._of = of
+        self.nothing_left: NothingLeft | None = None
         super().__init__(of._paths[number], from_=of._from)
 
     def _checked(self, options: Mapping[str, Any]) -> Options:
         return self._of._options
+
+    def _rows(self, end: plan.End) -> Generator[Any]:
+        try:
+            yield from super()._rows(end)
+        except NothingLeft as error:
+            self.nothing_left = error
 
     def _refuse_idle(self) -> None:
         one = self._reader
@@ -86,6 +93,7 @@ class Together:
         self._idle_of: dict[tuple[object, ...], set[Option[Any]]] = {}  # by what the plan of a profile depends on
         self._scans: Mapping[str, Scan] = {}  # by table
         self._lock = Lock()
+        self._without: list[NothingLeft] = []  # profiles of which filters leave no row
         self._kept: dict[tuple[int, str], Rows] = {}  # whole tables
         self._room = _KEPT
 
@@ -103,7 +111,8 @@ class Together:
         """The named tables over the profiles with these numbers.  Opens these profiles.
 
         A table without profiles has the columns of the first profile with such a table.
-        Errors: FastprofError and its kinds: those of opening, also for columns of one name in different units.
+        Errors: FastprofError and its kinds: those of opening, NothingLeft, and UsageError for columns of one name in
+        different units.
         """
         self._scans = scans
         columns: dict[str, dict[bytes, Column]] = {name: {} for name in names}
@@ -132,6 +141,8 @@ class Together:
                     self._compare(known, column, self.names[first.setdefault((name, column.name), number)], number)
         if failed and len(failed) == n:
             raise none_can_be_read(failed[-1].message())
+        if self._without and len(self._without) == n - len(failed):
+            raise self._without[-1]
         for option, times in self._idle.items():
             if times == n - len(failed) and option not in INPUT_LABELS:
                 raise UsageError(Message("{option} has no effect on any input", option=spelled(option.flag)))
@@ -160,6 +171,8 @@ class Together:
                         self._keep(number, name, first, profile)
             self._tables[number] = (*found,)
             self._idle.update(profile.idle)
+            if profile.nothing_left:
+                self._without.append(profile.nothing_left)
         return found
 
     def _keep(self, number: int, name: str, rows: Rows, profile: Profile) -> None:

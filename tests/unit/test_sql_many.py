@@ -299,6 +299,27 @@ def test_options_that_nothing_uses(dumps: Path) -> None:
     assert asked("dumps", "select count(*) from graph", symbolize=True) == [(3,)]
 
 
+def test_a_filter_may_leave_no_row_of_some_profiles(dumps: Path) -> None:
+    """As in other verbs, it must leave one of any."""
+    Path("svc").mkdir()
+    for name, function in (("api", "parse"), ("db", "scan")):
+        Path(f"svc/{name}.folded").write_text(f"main;{function} 10\nmain;gc 3\n")
+    query = "select profile, sum(samples) from samples group by 1"
+    given: Any = {"label_path": "{service}.folded"}
+    fastprof.archive_add("svc.fpa", "svc", **given)
+    both: list[Any] = [("svc", given), ("svc.fpa", {})]
+    chosen: list[Any] = [{"label": ["service=api"]}, {"function": "^parse$"}]
+    for inputs, labels in both:
+        for filters in chosen:
+            found = asked(inputs, query, **labels, **filters)
+            total = fastprof.top("svc", **given, **filters).total
+            assert [(Path(name).name.rpartition(":")[2], n) for name, n in found] == [("api.folded", total)]
+        with pytest.raises(UsageError, match="no row matches label='service=web'; the labels are service"):
+            asked(inputs, query, **labels, label=["service=web"])
+    with pytest.raises(UsageError, match=r"db\.folded: no row matches"):
+        asked("svc", query + " having profile like '%db%'", label=["service=web"], **given)
+
+
 def test_many_names_stay_apart(dumps: Path) -> None:
     """Each batch has different texts: DuckDB must not use those of another."""
     for number in range(60):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fastprof.bridges import RENAME_VALUES
 from fastprof.core._typing import Any
 from fastprof.core.engine import Holds
-from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.errors import NothingLeft, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
@@ -54,11 +54,11 @@ class Remaining:
             yield batch
 
     def end(self, model: Model, options: Options, log: Log) -> None:
-        """End a pipeline.  Errors: UsageError if it is the last one and filters left nothing."""
+        """End a pipeline.  Errors: NothingLeft if it is the last one and filters left nothing."""
         self._n_pipelines -= 1
         if self._names and not self._n_pipelines:
             self._names.log_to(log)
         if not self._n_pipelines and log.left_out and not self._any:
             from fastprof.bridges.rows.filter import nothing_left
 
-            raise UsageError(joined("", [inputs_of(model), nothing_left(model, options)]))
+            raise NothingLeft(joined("", [inputs_of(model), nothing_left(model, options)]))
