@@ -98,6 +98,7 @@ struct fp_firefox_process {
     int64_t interval_ns;           /* INT64_MIN: unknown */
     int32_t version, preprocessed; /* -1: none */
     uint32_t product, cpu_unit;    /* strings of the model */
+    uint32_t default_value;        /* fastprof's own: the name of the default value type */
 };
 
 struct fp_firefox_lib {

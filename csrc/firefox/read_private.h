@@ -95,6 +95,7 @@ enum fp_firefox_scalar_key {
     FP_FX_K_VERSION,
     FP_FX_K_PREPROCESSED,
     FP_FX_K_PRODUCT,
+    FP_FX_K_DEFAULT,
     FP_FX_K_CPU_UNIT,
     FP_FX_K_CATEGORY,
     FP_FX_K_MAIN_THREAD

@@ -388,6 +388,7 @@ static int meta_value(struct fp_firefox_read *r, uint64_t at, uint32_t text, str
     int64_t number = FP_FIREFOX_NONE;
     if (r->key == FP_FX_K_PRODUCT) p->product = text;
     if (r->key == FP_FX_K_CPU_UNIT) p->cpu_unit = text;
+    if (r->key == FP_FX_K_DEFAULT) p->default_value = text;
     if (r->json.token != FP_JSON_NUMBER) return 0;
     if ((is_time || r->key == FP_FX_K_VERSION || r->key == FP_FX_K_PREPROCESSED) &&
         number_of(r, at, is_time ? 6 : 0, &number, err))

@@ -73,6 +73,12 @@ def test_the_time_axis_is_that_of_the_samples(file: str, tmp_path: Path) -> None
     assert viewer("firefox", path, "range") == {"start": 0, "end": pytest.approx(float(last) + interval)}
 
 
+def test_the_default_value_type_is_selected(tmp_path: Path) -> None:
+    path = tmp_path / "out.profile.json"
+    path.write_bytes(convert_bytes((CORPUS / "perf/good/real-cxx.data").read_bytes(), "perf", "firefox", HERE).data)
+    assert viewer("firefox", path, "selected").startswith(json.loads(path.read_bytes())["meta"]["defaultValueType"])
+
+
 def test_names_that_are_hostile(tmp_path: Path) -> None:
     """Hostile to JSON, to HTML, and to code that uses a name as a path."""
     text = b'</script><b>;"q\\;\xc3\xa9\xf0\x9f\x98\x80;__proto__;a\tb 5\n\xff\xfe;constructor 7\n'

@@ -87,6 +87,7 @@ def of_firefox(data: bytes) -> Attributes:
         said.all["value types"].clear()
     _firefox_tables(said, profile)
     meta = profile["meta"]
+    said.once("default type", meta.get("defaultValueType"), meta.get("defaultValueType"))
     for entry in (entry for extra in meta["extra"] for entry in extra["entries"]):
         said.once("header: comments", f"{entry['label']}: {entry['value']}".encode())
     said.once("header: time_ns", str(int(meta["startTime"] * 1e6)), meta["startTime"])

@@ -70,6 +70,23 @@ def test_a_thread_for_each_value_type_and_units_in_milliseconds() -> None:
     assert {tuple(path for _, path, _ in t.samples) for t in threads} == {(("f1", "f2"), ("f1",))}
 
 
+@pytest.mark.parametrize("default", ["", "samples", "cpu"])
+def test_the_default_value_type_comes_back(default: str) -> None:
+    """Of pprof's it is the last, unless stated."""
+    types = [("samples", "count"), ("cpu", "nanoseconds"), ("b", "bytes")]
+    p = profile_proto.parse(proto(types, [([1], [1, 2000, 3])]))
+    if default:
+        p.default_sample_type = len(p.string_table)
+        p.string_table.append(default)
+    data = convert_bytes(p.SerializeToString(), "pprof", "firefox").data
+    assert convert_bytes(data, "firefox", "folded").data == {"samples": b"f1 1\n", "cpu": b"f1 2\n"}.get(
+        default, b"f1 3\n"
+    )
+    profile = json.loads(data)
+    del profile["meta"]["defaultValueType"]  # as written by fastprof before it stated it
+    assert convert_bytes(json.dumps(profile).encode(), "firefox", "folded").data == b"f1 1\n"
+
+
 def test_places(tmp_path: Path) -> None:
     data = proto([("n", "count")], [([9, 3], [1]), ([8], [2])])
     done = convert_bytes(data, "pprof", "firefox", Options(symbolize=False))

@@ -3,6 +3,7 @@
 //   node viewer.mjs firefox FILE            a list of threads, {process, name, weightType, functions: [[name, self, total], ...]}
 //   node viewer.mjs firefox FILE counters   a list of counters, {name, pid, thread, values: [...]}
 //   node viewer.mjs firefox FILE range      the time axis in milliseconds, {start, end}
+//   node viewer.mjs firefox FILE selected   the name of the thread that is selected at first
 //
 // The command line uses a server that it starts itself; its state is in our temporary folder, and we end it.
 import {spawnSync} from 'node:child_process';
@@ -55,6 +56,7 @@ function end() {
 const counters = () => json('counter', 'list').counters.map(counter =>
   ({name: counter.label, pid: counter.pid, thread: counter.mainThreadName, values: counter.graph}));
 const range = () => json('thread', 'info', '--thread', 't-0').context.rootRange;
+const selected = () => json('thread', 'info').context.selectedThreads[0].name;
 const threads = () => json('thread', 'list', '--limit', '0').threads.map(thread => {
   const found = json('thread', 'functions', '--thread', thread.threadHandle, '--include-idle', '--limit', '0');
   const functions = found.functions.map(f => [f.name, f.selfSamples, f.totalSamples]);
@@ -65,7 +67,7 @@ export default (file, what) => {
   state = mkdtempSync(join(tmpdir(), 'profiler-cli-'));
   try {
     load(file);
-    return {counters, range}[what]?.() ?? threads();
+    return {counters, range, selected}[what]?.() ?? threads();
   } finally {
     end();
   }

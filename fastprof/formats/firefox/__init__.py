@@ -51,7 +51,6 @@ FORMATS = (
             short_names=True,
             lacks=frozenset(
                 {
-                    "default-type",
                     "system-names",
                     "mappings",
                     "columns",

@@ -201,8 +201,9 @@ class FirefoxReader(Reader):
         if self.view == "stacks":
             self._choose_types()
             part.value_types = self._types
-            if len(self._types) > 1 and not self._ours:  # without this the last one is the default
-                part.extra["default_sample_type"] = self._types[0].name
+            if len(self._types) > 1:  # without this the last one is the default
+                stated = self._text(processes[0].default_value) if self._ours else ""
+                part.extra["default_sample_type"] = stated or self._types[0].name
             if processes and processes[0].interval_ns > 0 and not self._ours:
                 part.extra |= {"period": int(processes[0].interval_ns), "period_type": ("time", "nanoseconds")}
         self._part = model.add_part(part)

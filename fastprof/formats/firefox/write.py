@@ -13,7 +13,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts
+from fastprof.core.parts import comments_of, default_value, descriptions_of, match_values, merge_parts
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
@@ -393,8 +393,18 @@ class FirefoxWriter(Writer):
             "product": f"fastprof-{__version__}",
             "categories": [{"name": name, "color": colour, "subcategories": ["Other"]} for name, colour in categories],
             "markerSchema": [_EVENT],
+            **self._default(part),
             "extra": [{"label": "fastprof", "entries": entries}],
         }
+
+    def _default(self, part: Part) -> dict[str, Any]:
+        """The default value type, whose longest thread the viewer selects."""
+        types, threads = self._types or [], self._w.threads
+        if len(types) < 2:
+            return {}
+        default = default_value(part, "stacks")
+        longest = max(range(default, self._w.n_threads, len(types)), key=lambda k: threads[k].samples, default=0)
+        return {"defaultValueType": types[default].name, "initialSelectedThreads": [longest]}
 
     def _interval(self, part: Part) -> float:
         """Milliseconds from a sample to the next."""
