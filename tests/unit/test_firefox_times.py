@@ -116,3 +116,16 @@ def test_merged_samples_have_no_times() -> None:
     (thread,) = json.loads(folded.data)["threads"]
     assert thread["samples"]["time"] == [0, 1] and "timesFrom" not in thread
     assert not any(time for *_, time in samples(folded.data, "firefox"))
+
+
+def test_threads_and_processes_have_the_names_that_linux_gives_them() -> None:
+    """The last ones: a program begins with the name of the one that started it."""
+    data = text([5_000_000, 5_000_002, 5_000_003]).replace(b"app 7/8", b"perf 8/8", 1).replace(b"app 7/8", b"app 8/8")
+    threads = firefox.read(convert_bytes(data.replace(b"app 7/9", b"pool-1 8/9"), "perf-script", "firefox").data)
+    assert {(t.process, t.name.partition(", ")[2], t.tid) for t in threads} == {("app", "app", 8), ("app", "pool-1", 9)}
+
+
+@pytest.mark.parametrize(("object_", "name"), [(b"[kernel.kallsyms]", "input"), (b"/opt/app", "app")])
+def test_a_process_without_a_number_is_named_after_its_only_file(object_: bytes, name: str) -> None:
+    data = text([5_000_000]).replace(b"app 7/8", b"main 8").replace(b"/app", object_)
+    assert {t.process for t in firefox.read(convert_bytes(data, "perf-script", "firefox").data)} == {name}

@@ -4,7 +4,7 @@
 
 /* Precedes the values of a row, 8 bytes each. */
 struct fp_in_time_head {
-    uint32_t stack, thread;
+    uint32_t stack, thread, label, unused;
 };
 enum { HEAD = sizeof(struct fp_in_time_head), GROUP = 256 };
 
@@ -20,7 +20,7 @@ void fp_in_time_free(struct fp_in_time *s) {
 }
 
 static int put_row(struct fp_in_time *s, const struct fp_batch *b, uint32_t i) {
-    const struct fp_in_time_head head = {b->stack[i], b->thread[i]};
+    const struct fp_in_time_head head = {b->stack[i], b->thread[i], b->label[i], 0};
     const size_t n = HEAD + 8 * (size_t)b->n_values;
     s->record.n = 0;
     if (n > UINT32_MAX || fp_buf_reserve(&s->record, n)) return FP_E_NOMEM;
@@ -35,7 +35,7 @@ int fp_in_time_put(struct fp_in_time *s, struct fp_batch *b) {
         if (!b->time[s->row]) continue;
         const int status = put_row(s, b, s->row);
         if (status) return status;
-        s->unlabelled += b->label[s->row] != 0;
+        s->labelled += b->label[s->row] != 0;
     }
     uint8_t keep[GROUP];
     uint32_t to = 0;
@@ -64,7 +64,7 @@ int fp_in_time_take(struct fp_in_time *s, struct fp_batch *out) {
         out->part = s->rounds.tag;
         out->stack[row] = head.stack;
         out->thread[row] = head.thread;
-        out->label[row] = 0;
+        out->label[row] = head.label;
         out->time[row] = s->rounds.time;
         for (uint32_t k = 0; k < n_values; k++)
             memcpy(&out->values[(size_t)k * out->cap + row], s->rounds.p + HEAD + 8 * (size_t)k, 8);

@@ -4,7 +4,7 @@
  *   2 ms main > f   ->   5 ms main > g
  *   5 ms main > h        5 ms main > h      equal times keep their order
  *
- * Rows without a time stay in their batch.  Labels are dropped.  Rows are sorted by core/rounds.h, which spills them
+ * Rows without a time stay in their batch.  Rows are sorted by core/rounds.h, which spills them
  * beyond rounds.most bytes: after FP_ASK the caller performs rounds.asks and calls again.
  */
 #ifndef FP_IN_TIME_H
@@ -18,7 +18,7 @@
 
 struct fp_in_time {
     struct fp_rounds rounds; /* `most` is set by the caller */
-    uint64_t unlabelled;     /* rows that lose their labels */
+    uint64_t labelled;       /* rows with labels */
     /* private from here on */
     uint32_t row;   /* of the batch that is being put */
     int32_t is_out; /* rounds has a record that is not in a batch yet */

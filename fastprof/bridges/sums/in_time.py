@@ -28,11 +28,12 @@ _MOST = 1 << 34  # bytes in memory, as counted in C
 def in_time(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The rows of one input, without labels."""
+    """The rows of one input.  Those with a time keep their labels, from which a writer may know a thread's name."""
     by_time = _ByTime(min(options[MAX_MEMORY], _MOST))
     yield from repeated(by_time.without_times(batches), model, options, log, holds)
     yield from by_time.rows()
-    log.count(REPORTED["sample-labels"], by_time.unlabelled)
+    if not holds.labels:
+        log.count(REPORTED["sample-labels"], by_time.labelled)
 
 
 class _ByTime:
@@ -44,8 +45,8 @@ class _ByTime:
         self._spilled = Spilled()
 
     @property
-    def unlabelled(self) -> int:
-        return int(self._c.unlabelled)
+    def labelled(self) -> int:
+        return int(self._c.labelled)
 
     def without_times(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The batches with the rows that have no time; the others are kept."""
