@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Events whose periods are nanoseconds, whatever modifiers follow: `cpu-clock:u`.
 _CLOCKS = re.compile(r"(?:cpu-clock|task-clock|offcpu-time)(?::[a-zA-Z]*)?")
+_EVENT = re.compile(rb"name = (.*?), ")
 # Fields of the recording in the output of `--header`.
 _FACTS = {"hostname": "host", "os release": "kernel", "perf version": "perf_version", "captured on": "captured"}
 
@@ -77,18 +78,27 @@ class PerfScriptReader(Reader):
     def _new_part(self, types: list[ValueType]) -> Part:
         comments = self._lexer.comments.splitlines()
         self._n_comments = len(comments)
-        found = (re.fullmatch(rb"# (\S.*?)\s*: (.*)", line) for line in comments)  # `# hostname : demo-host`
+        found = [re.fullmatch(rb"# (\S.*?)\s*: (.*)", line) for line in comments]  # `# hostname : demo-host`
         header = {match[1].decode("utf-8", "replace"): match[2].strip() for match in found if match}
         for key, fact in _FACTS.items():
             if key in header:
                 self.log.facts[fact] = header[key].decode("utf-8", "replace")
-        first = types[1 if self._lexer.columns[0][1] else 0].name  # as perf shows the first event first
+        recorded = [
+            match[2] for match in found if match and match[1] == b"event"
+        ]  # `# event : name = cycles, , id = ...`
         return Part(
             types,
             command=header.get("cmdline"),
             comments=[line[1:].strip() for line in comments],
-            extra={"default_sample_type": first},
+            extra={"default_sample_type": self._default(types, recorded)},
         )
+
+    def _default(self, types: list[ValueType], recorded: list[bytes]) -> str:
+        """That of the first event, as perf shows it first: by the header, otherwise in the text."""
+        names = [match[1].decode("utf-8", "replace") for text in recorded if (match := _EVENT.match(text))]
+        own = {value_type.name for value_type in types}
+        known = (one for name in names for one in (name, f"{name}_samples") if one in own)
+        return next(known, types[1 if self._lexer.columns[0][1] else 0].name)
 
     def finish(self) -> None:
         counts, log = self._lexer.counts, self.log
