@@ -122,7 +122,7 @@ struct fp_perfetto_extra {
 /* A packet sequence.  Processes and threads: -1 is none. */
 struct fp_perfetto_seq {
     uint32_t number;
-    uint8_t seen, valid, has_reference, has_last;
+    uint8_t seen, valid, has_reference;
     int64_t pid, tid;  /* of its thread descriptor */
     int64_t reference; /* of its thread descriptor: ns */
     uint32_t clock_id; /* defaults */

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import UsageError
@@ -21,12 +21,11 @@ from fastprof.verbs.run import listed
 if TYPE_CHECKING:
     from typing import Literal, Unpack
 
+    from fastprof.store.compact import Done
     from fastprof.verbs.keywords import ArchiveAddOptions, ArchiveExtractOptions
 
     Path = str | os.PathLike[str]
     Names = str | Iterable[str]
-
-Done = Callable[[str, int, int], None]  # called after each profile: name, its number, total
 
 
 def _ignored(name: str, n: int, of: int) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT
@@ -16,7 +16,8 @@ from fastprof.inputs.stored import shown_input
 from fastprof.verbs.convert import convert, target_of
 from fastprof.verbs.paths import clash, invalid_because, is_at
 
-Done = Callable[[str, int, int], None]  # called after each profile: name, its number, total
+if TYPE_CHECKING:
+    from fastprof.store.compact import Done
 
 
 def extract(
