@@ -93,6 +93,10 @@ class Pipeline(NamedTuple):
     def inputs(self) -> Iterator[Input]:
         return chain.from_iterable(branch.inputs for branch in self.branches)
 
+    @property
+    def _is_tagged(self) -> bool:
+        return any(bridges.TAG in (*one.operators, *one.bridge, *self.joined) for one in self.branches)
+
     def rows(self, model: Model, log: Log, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         """The batches for the end.  `capacity`: maximum rows of a reader's batch.  `encoded`: the caller also accepts
         Encoded batches.
@@ -150,7 +154,7 @@ class Pipeline(NamedTuple):
             yield from watch.taken(rows) if watch else rows
             if watch:
                 self.remaining.log_losses(watch)
-            self.remaining.end(model, options, log)
+            self.remaining.end(model, options, log, tagged=self._is_tagged)
         finally:  # a query may read only some of the rows
             self._advise(log)
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from fastprof.core.log import Log
 from fastprof.core.model import Model
+from fastprof.core.parts import labels_of
+from fastprof.core.reported import Entry
+from fastprof.core.words import Message, some
 
 NONE = "(none)"  # of samples without a label
 GROUP_END = b"\x1f"  # between the labels of a group and the name of its function
@@ -15,6 +21,26 @@ def values_of(model: Model, label: int) -> dict[str, str]:
         label, key, *value = model.row("labels", label)
         values[model.string(key).decode("utf-8", "backslashreplace")] = label_value(model, *value)
     return values
+
+
+def keys_in(model: Model) -> list[str]:
+    """The keys of all labels, sorted: of samples, and of the inputs that parts of graphs are from."""
+    keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
+    keys |= {key for part in model.parts for key, _ in labels_of(part)}
+    return sorted(key.decode("utf-8", "surrogateescape") for key in keys)
+
+
+def which(keys: list[str]) -> str:
+    """For messages."""
+    return f"the labels are {some(keys)}" if keys else "there are no labels"
+
+
+def warn_of_missing(model: Model, keys: Iterable[str], option: Message, log: Log, entry: Entry) -> None:
+    """Warn of each of these keys that no label has; `entry` is "no-such-label"."""
+    present = keys_in(model)
+    for key in filter(None, keys):
+        if key not in present:
+            log.warn(entry, option=option, key=key, which=which(present))
 
 
 def label_text(model: Model, label: int) -> str:

@@ -106,6 +106,7 @@ SHARED |= reported(
         "value-types": ("value of type {name}", "values of type {name}"),
     },
     warnings={
+        "no-such-label": "{option}: no sample has the label {key:.80}; {which}",
         "object-notes": "{path}: {note}",
         "only-zeros": "{name} is 0 everywhere; {--value:=}NAME selects another value type: {others}",
     },

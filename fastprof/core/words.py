@@ -53,6 +53,12 @@ def counted(n: int, one: str, several: str = "") -> str:
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 
+def some(values: list[Any]) -> str:
+    """The first of these values."""
+    more = ["..."] if len(values) > 20 else []
+    return ", ".join([*map(str, values[:20]), *more])
+
+
 class _Spelled:
     """An option in a message: `{--args}` is --args or args=True, `{--args:=}` --args= or args=, `{--args:name}` --args
     or args."""

@@ -312,6 +312,8 @@ class Both(Input):
         totals do not count, nor do those of several runs that differ by chance."""
         how, model = self._how, self._model
         table, columns = self._summed()
+        if self._groups:
+            self._groups.warn("--by", self._log)
         kept, all_ = self._kept(columns), self.totals()
         values = [all_.values[e] for e in kept]
         if not values:

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import check_sums
-from fastprof.core.labels import GROUP_END, NONE, values_of
+from fastprof.core.labels import GROUP_END, NONE, values_of, warn_of_missing
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Kind
 from fastprof.core.owner import owned
+from fastprof.core.words import spelled
+from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
@@ -79,6 +82,14 @@ class Groups:
         if len(self._keys) == 1:
             return values.get(self._keys[0], NONE), function
         return ", ".join(f"{key}={values.get(key, NONE)}" for key in self._keys), function
+
+    def warn(self, option: str, log: Log) -> None:
+        """Warn of keys that no sample has.  Call it after the last row."""
+        of_groups = [self._c.groups.words[2 * i] for i in range(1, self._c.groups.n)]
+        labels = [values_of(self._model, label) for label in {*of_groups}]
+        missing = [key for key in self._keys if labels and not any(key in values for values in labels)]
+        if missing:
+            warn_of_missing(self._model, missing, spelled(option, "name"), log, REPORTED["no-such-label"])
 
     def as_functions(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Batches changed in place: the stack of each row becomes one function, with a name for the group."""

@@ -286,6 +286,8 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, lo
             value.of(model.parts[0], pipeline.view)
     costs.end()
     _warn(costs, chosen, log)
+    if costs.groups:
+        costs.groups.warn(MATRIX.flag if chosen[MATRIX] is not None else BY.flag, log)
     names = [input_.name for pipeline in pipelines for input_ in pipeline.inputs]
     if (key := chosen[MATRIX]) is not None:
         matches = partial(_matches, patterns)

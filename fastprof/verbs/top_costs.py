@@ -81,8 +81,8 @@ class Costs:
     ) -> None:
         self.model, self.value, self.second = model, value, second
         # calls of groups: functions within their groups, see Groups.within
-        self._groups = Groups(model, keys_of(by), within=arcs) if keys_of(by) else None
-        self._is_within = arcs and self._groups is not None
+        self.groups = Groups(model, keys_of(by), within=arcs) if keys_of(by) else None
+        self._is_within = arcs and self.groups is not None
         self.by = by = "function" if self._is_within else by
         self._inclusive_only = inclusive_only
         self._arcs, self._cycles = arcs and by == "function", cycles and by == "function"
@@ -254,12 +254,12 @@ class Costs:
 
     def stacks(self, batches: Iterable[Batch], options: Options, *, keeps_stacks: bool = True) -> None:
         """Add rows of stacks.  `keeps_stacks`: the model's stacks must not be emptied."""
-        if self._groups is not None:
-            batches = self._grouped(batches, self._groups)
+        if self.groups is not None:
+            batches = self._grouped(batches, self.groups)
         if self.by in _BY:
             self._stacks(batches, options, keeps_stacks)
             return
-        if self._groups is not None:
+        if self.groups is not None:
             for _ in batches:
                 pass
             return
@@ -316,8 +316,8 @@ class Costs:
 
     def group(self, i: int) -> tuple[str, int]:
         """The values of a group's labels, and its function."""
-        assert self._groups is not None
-        return self._groups.group(i)
+        assert self.groups is not None
+        return self.groups.group(i)
 
     def split(self, name: str) -> tuple[str, str]:
         """For calls of groups: the values of the labels in a function's name, and the rest; ("", name) otherwise."""
@@ -410,8 +410,8 @@ class Costs:
     def end(self) -> None:
         if self.by == "function":
             self._fits(lib.fp_top_functions_end(self._functions, self._cycles, self._err))
-        if self._is_within and self._groups and not self._groups.has_functions:
-            self._only_groups(self._groups)
+        if self._is_within and self.groups and not self.groups.has_functions:
+            self._only_groups(self.groups)
         if self._arcs and lib.fp_top_functions_index(self._functions):
             raise MemoryError("no memory for call arcs")
 

@@ -57,6 +57,27 @@ def test_labels_and_places_stay(merged: str) -> None:
     assert files == {"main": "", "f": "", "g": "", "a": "host", "b": "host"}
 
 
+def test_keys_that_no_sample_has_are_reported(merged: str) -> None:
+    def warned(verb: Any, *inputs: str, **options: Any) -> list[str]:
+        return [text for text in verb(*inputs, **options).log.warnings if "no sample has" in text]
+
+    says = "no sample has the label zone; the labels are host"
+    for verb, inputs in ((fastprof.top, [merged]), (fastprof.diff, [merged, merged])):
+        assert warned(verb, *inputs, by="label:zone,host,function") == [f"by: {says}"]
+        assert warned(verb, *inputs, by="label:host") == []
+        assert warned(verb, *inputs, tagroot="host,zone") == [f"tagroot: {says}"]
+        assert warned(verb, *inputs, tagroot="host", tagleaf="zone") == [f"tagleaf: {says}"]
+    assert warned(fastprof.top, merged, matrix="zone") == [f"matrix: {says}"]
+    assert warned(fastprof.top, "a.folded", tagroot="host") == [
+        "tagroot: no sample has the label host; there are no labels"
+    ]
+    given: Any = {"label_path": "{host}.folded", "tagroot": "host"}
+    assert warned(fastprof.top, "a.folded", **given) == []
+    assert warned(fastprof.diff, "a.folded", merged, tagroot="host") == []  # one side has it
+    Path("none.folded").write_text("")
+    assert warned(fastprof.top, "none.folded", from_="folded", tagroot="host", by="label:host") == []
+
+
 def test_numbers_have_their_units(merged: str) -> None:
     fastprof.convert(numbers(), "tagged.pb", tagleaf="bytes")
     names = {row.name for row in fastprof.top("tagged.pb", n=0).rows}

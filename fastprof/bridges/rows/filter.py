@@ -24,13 +24,14 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds, Summary
 from fastprof.core.errors import check_sums
+from fastprof.core.labels import keys_in, which
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import labels_of
 from fastprof.core.times import Span
-from fastprof.core.words import Message, joined, spelled
+from fastprof.core.words import Message, joined, some, spelled
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_mask
@@ -172,16 +173,13 @@ def nothing_left(model: Model, options: Options) -> Message:
     hints = []
     if TIME_RANGE in given:
         covered = [span.text() for span in model.times]
-        hints.append(f"the trace covers {_some(covered)}" if covered else "no row has a time")
+        hints.append(f"the trace covers {some(covered)}" if covered else "no row has a time")
     if THREADS in given:
         tids = {model.row("threads", i)[2] for i in range(1, model.count("threads"))}
         tids |= {part.thread for part in model.parts if part.thread is not None}
-        hints.append(f"the threads are {_some(sorted(tids))}" if tids else "no threads are known")
+        hints.append(f"the threads are {some(sorted(tids))}" if tids else "no threads are known")
     if LABEL in given:
-        keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
-        keys |= {key for part in model.parts for key, _ in labels_of(part)}
-        texts = sorted(key.decode("utf-8", "surrogateescape") for key in keys)
-        hints.append(f"the labels are {_some(texts)}" if texts else "there are no labels")
+        hints.append(which(keys_in(model)))
     filters = [spelled(option.flag, "=") + value for option in given for value in _shown(option, options[option])]
     hint = "".join(f"; {hint}" for hint in hints)
     return Message("no row matches {filters}{hint}", filters=joined(" ", filters), hint=hint)
@@ -191,8 +189,3 @@ def _shown(option: Option[Any], value: Any) -> list[str]:
     if option is TIME_RANGE:
         return [value] if isinstance(value, str) else [":".join("" if n in (0, UINT64) else str(n) for n in value)]
     return [f"{one!r:.80}" for one in (value if option.several else [value])]
-
-
-def _some(values: list[Any]) -> str:
-    more = ["..."] if len(values) > 20 else []
-    return ", ".join([*map(str, values[:20]), *more])

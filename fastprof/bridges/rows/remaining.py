@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof.bridges import RENAME_VALUES
+from fastprof.bridges import RENAME_VALUES, TAGLEAF, TAGROOT
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._typing import Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import NothingLeft, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.words import joined
+from fastprof.core.words import joined, spelled
 
 
 class Remaining:
-    """Records whether filters leave any row of all inputs, and whether any input has the value types to rename.
+    """Records whether filters leave any row of all inputs, and whether any input has the value types to rename and the
+    labels that become frames.
 
     `both`: the pipelines are two views of the same inputs; they share what counts losses.
     """
@@ -26,6 +28,7 @@ class Remaining:
         self._both = both
         self._watch: Any = None
         self._names: Any = None
+        self._tagged = False
 
     def names(self, options: Options) -> Any:
         """The new names of value types, or None."""
@@ -53,11 +56,21 @@ class Remaining:
             self._any = self._any or not len(batch) or batch.has_rows
             yield batch
 
-    def end(self, model: Model, options: Options, log: Log) -> None:
-        """End a pipeline.  Errors: NothingLeft if it is the last one and filters left nothing."""
+    def end(self, model: Model, options: Options, log: Log, *, tagged: bool) -> None:
+        """End a pipeline; `tagged`: its labels became frames.
+
+        Errors: NothingLeft if it is the last one and filters left nothing.
+        """
         self._n_pipelines -= 1
+        self._tagged |= tagged
         if self._names and not self._n_pipelines:
             self._names.log_to(log)
+        if not self._n_pipelines and self._any and self._tagged:
+            from fastprof.core.labels import warn_of_missing
+
+            for option in (TAGROOT, TAGLEAF):
+                keys = (options[option] or "").split(",")
+                warn_of_missing(model, keys, spelled(option.flag, "name"), log, REPORTED["no-such-label"])
         if not self._n_pipelines and log.left_out and not self._any:
             from fastprof.bridges.rows.filter import nothing_left
 

@@ -11,6 +11,7 @@ REPORTED = reported(
         "call-arguments",
         "clamped-times",
         "events",
+        "no-such-label",
         "object-notes",
         "only-zeros",
         "orphan-exits",
