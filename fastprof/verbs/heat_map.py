@@ -6,6 +6,7 @@ from html import escape
 
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import printable
+from fastprof.core.words import counted
 from fastprof.verbs.matrix import Matrix, Row
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ p{max-width:60em}
 
 def page(top: Top, found: Matrix) -> str:
     """The whole page."""
-    inputs = ", ".join(top.inputs[:3]) + ", ..." * (len(top.inputs) > 3)
+    inputs = ", ".join(top.inputs) if len(top.inputs) <= 3 else counted(len(top.inputs), "input")
     title = _text(f"{inputs}: functions by {found.key}")
     value = _text(f"{top.value.name} {top.value.unit}".strip())
     more = f"<p>... {found.n_rows - len(found.rows):,} more functions</p>" if found.n_rows > len(found.rows) else ""

@@ -8,6 +8,7 @@ from functools import cache
 
 from fastprof import bridges, plan
 from fastprof.bridges.sums.heaps import Heaps
+from fastprof.core import urls
 from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
@@ -16,6 +17,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, checked
 from fastprof.core.parts import zeros
 from fastprof.core.sink import Sink
+from fastprof.core.streams import name_of
 from fastprof.core.version import __version__
 from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
@@ -47,6 +49,7 @@ SOURCE: Option[tuple[str, ...]] = Option(
     "whatever the profile names and wherever links lead.  Reads the profile twice.",
 )
 
+_NAMED = 3  # inputs in a title
 END = plan.End(
     "report",
     holds=Holds(unmerged=True),
@@ -150,7 +153,8 @@ def _report(
     if PAIR in chosen and len(paths) == 1:
         raise UsageError(Message("{--pair} applies to two inputs, which the page compares"))
 
-    for_end: dict[str, Any] = {"output": output, "command": command, "largest": largest}
+    given_as = [printable(urls.shown(path) if isinstance(path, str) else name_of(path)) for path in paths]
+    for_end: dict[str, Any] = {"output": output, "command": command, "largest": largest, "given_as": given_as}
     if chosen[SOURCE]:
         for_end["source"] = _lines(paths, output, chosen, from_, progress, keep_going)
     page = Page()
@@ -197,9 +201,10 @@ def written(
     output: Path,
     command: str,
     largest: int,
+    given_as: Sequence[str],
     source: Source | None = None,
 ) -> Log:
-    page = _Page(pipelines, model, chosen, log, source, largest)
+    page = _Page(pipelines, model, chosen, log, source, largest, given_as)
     with Sink(output) as sink:
         name = os.path.basename(os.fspath(output)).lower()
         is_graph = name == "graph.svg" or name.endswith(".graph.svg")
@@ -227,8 +232,9 @@ class _Page:
         log: Log,
         source: Source | None,
         largest: int,
+        given_as: Sequence[str],
     ) -> None:
-        """`largest`: bytes of a page that is fitted."""
+        """`largest`: bytes of a page that is fitted.  `given_as`: the argument of each side."""
         self._model, self._chosen, self._log, self._source, self._largest = model, chosen, log, source, largest
         self._compared = pipelines[-1].side > 0
         self._inputs = [
@@ -236,6 +242,7 @@ class _Page:
             for pipeline in pipelines
             for input_ in pipeline.inputs
         ]
+        self._title = " → ".join(self._title_of(side, name) for side, name in enumerate(given_as))
         prune = chosen[bridges.PRUNE] or bridges.PRUNED
         self._shown = shown = Shown(model, chosen, log, compared=self._compared, prune=prune, alone=len(pipelines) == 1)
         for side, view, rows in self._rows(pipelines):
@@ -243,6 +250,13 @@ class _Page:
         shown.end()
         if chosen[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
             log.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
+
+    def _title_of(self, side: int, given_as: str) -> str:
+        """The base names of a few inputs, or the argument that stands for many."""
+        names = [os.path.basename(str(input_["name"])) for input_ in self._inputs if input_["side"] == side]
+        if len(names) <= _NAMED and len({*names}) == len(names):
+            return ", ".join(names)
+        return f"{given_as} ({counted(len(names), 'input')})"
 
     def _rows(self, pipelines: Sequence[plan.Pipeline]) -> list[tuple[int, str, Iterator[Batch]]]:
         """The rows by side and view."""
@@ -305,9 +319,8 @@ class _Page:
         kept, shown = self._kept(), self._shown
         first = [k for k in kept if shown.columns[k].event == (shown.default or 0)] or kept[:1]
         event = shown.events[shown.columns[first[0]].event] if first else None
-        sides = [[str(input_["name"]) for input_ in self._inputs if input_["side"] == side] for side in (0, 1)]
-        title = " → ".join(", ".join(os.path.basename(name) for name in names[:3]) for names in sides if names)
-        return first, f"{title}: {event.name}" if event else title, (event.unit or event.name) if event else ""
+        title = f"{self._title}: {event.name}" if event else self._title
+        return first, title, (event.unit or event.name) if event else ""
 
     def graph(self) -> bytes:
         """The call graph.  Errors: UsageError for a profile without calls."""
@@ -404,6 +417,7 @@ class _Page:
         return series | {
             "made_by": f"fastprof {__version__}",
             "command": printable(command),
+            "title": self._title,
             "inputs": self._inputs,
             "compared": self._compared,
             "programs": [printable(one.decode("utf-8", "backslashreplace")) for one in commands],

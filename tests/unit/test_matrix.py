@@ -117,7 +117,7 @@ def test_the_heat_map(dumps: Path) -> None:
     assert page.startswith("<!doctype html>") and page.endswith("</html>\n")
     assert ">f&lt;int&gt;</th><td>25.0</td>" in page and "d&lt;&amp;" in page
     assert '<td style="background:rgb(220 50 30/80%)" title="d&lt;&amp;: 60, +50.0">75.0</td>' in page
-    assert "... 1 more functions" in page and "<script" not in page
+    assert "... 1 more functions" in page and "<script" not in page and "<h1>5 inputs: functions by host</h1>" in page
     result = fastprof.top("dumps", matrix="host", label_path=PATTERN)
     assert "<iframe sandbox" in result._repr_html_()
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fastprof import FastprofError, UsageError, convert, diff, report, top
+from fastprof import FastprofError, UsageError, archive_add, convert, diff, report, top
 from fastprof.cli import main
 from fastprof.core._c import ffi, lib
 from fastprof.core.model import Batch, Model
@@ -51,6 +51,30 @@ def test_contexts_and_functions_of_stacks(tmp_path: Path) -> None:
     }
     assert found.head["totals"] == [106]
     assert found.arcs()["work", "leaf"] == 65
+
+
+def test_the_title_names_few_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many, and those of one name, are called as they were given."""
+    monkeypatch.chdir(tmp_path)
+    for host in "abcd":
+        for day in ("mon", "tue"):
+            Path(day, host).mkdir(parents=True)
+            Path(day, host, "cpu.folded").write_text("f 1\n")
+            Path(day, f"{host}.folded").write_text("f 1\n")
+
+    def title(*inputs: str | bytes) -> str:
+        report([*inputs], "page.html")
+        return str(Page(Path("page.html")).head["title"])
+
+    assert title("mon/a.folded") == "a.folded"
+    assert title("mon/a.folded", "tue/b.folded") == "a.folded → b.folded"
+    assert title("mon", "tue/b.folded") == "mon (8 inputs) → b.folded"
+    archive_add("store.fpa", "mon")
+    assert title("store.fpa:?.folded") == "store.fpa:?.folded (4 inputs)"
+    assert title("store.fpa:[ab]/*", "store.fpa:a.folded") == "store.fpa:[ab]/* (2 inputs) → store.fpa:a.folded"
+    assert title(b"f 1\n") == "<bytes>"
+    report("mon", "flame.svg")
+    assert ">mon (8 inputs): samples<" in Path("flame.svg").read_text()
 
 
 # Estimated stacks end at --prune, so that contexts there show less than functions.

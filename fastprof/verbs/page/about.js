@@ -41,12 +41,8 @@ const aboutPage = page => {
     byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
       element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));
   };
-  const inputs = head.inputs.map(input => input.name.split("/").pop());
-  const named = head.compared
-    ? [0, 1].map(side => inputs.filter((_, i) => head.inputs[i].side === side).join(", ")).join(" → ")
-    : inputs.length > 3 ? `${inputs.length} inputs` : inputs.join(", ");
-  byId("title").textContent = named;
-  document.title = `${named} - fastprof report`;
+  byId("title").textContent = head.title;
+  document.title = `${head.title} - fastprof report`;
   const summary = !events.length ? "Nothing was recorded." : events.slice(0, 6).map(event => `${event.name}: ${totals(event)}`).join(" · ") + (events.length > 6 ? ` · and ${events.length - 6} more` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
   const drawSummary = () => {
     const pruned = shownColumns().filter(k => head.cut[k]).map(k => percent(head.cut[k], head.totals[k]));
