@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
@@ -21,7 +22,7 @@ from fastprof.core.streams import name_of
 from fastprof.core.version import __version__
 from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
-from fastprof.verbs import annotate
+from fastprof.verbs import annotate, scaling
 from fastprof.verbs.comparing import PAIR, read_all
 from fastprof.verbs.page import call_graph, html
 from fastprof.verbs.page.content import Content
@@ -242,12 +243,15 @@ class _Page:
             for pipeline in pipelines
             for input_ in pipeline.inputs
         ]
+        self._parts: tuple[dict[int, None], ...] = {}, {}  # by side
         self._title = " → ".join(self._title_of(side, name) for side, name in enumerate(given_as))
         prune = chosen[bridges.PRUNE] or bridges.PRUNED
         self._shown = shown = Shown(model, chosen, log, compared=self._compared, prune=prune, alone=len(pipelines) == 1)
         for side, view, rows in self._rows(pipelines):
             shown.add(side, view, rows)
         shown.end()
+        if self._compared:
+            self._note(given_as)
         if chosen[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
             log.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
 
@@ -261,7 +265,7 @@ class _Page:
     def _rows(self, pipelines: Sequence[plan.Pipeline]) -> list[tuple[int, str, Iterator[Batch]]]:
         """The rows by side and view."""
         model, log = self._model, self._log
-        sides = [(pipeline.side, pipeline.view, pipeline.rows(model, log)) for pipeline in pipelines]
+        sides = [(one.side, one.view, self._noted(one.side, one.rows(model, log))) for one in pipelines]
         if self._compared:
             heaps = Heaps(model, self._chosen, log)
             sides = [
@@ -275,6 +279,20 @@ class _Page:
             for side, view, rows in sides
         ]
         return read_all(folded, model, self._chosen, log)
+
+    def _noted(self, side: int, rows: Iterator[Batch]) -> Iterator[Batch]:
+        for batch in rows:
+            self._parts[side][batch.part] = None
+            yield batch
+
+    def _note(self, given_as: Sequence[str]) -> None:
+        """Warn of recordings that are not comparable."""
+        n_inputs = Counter(input_["side"] for input_ in self._inputs)
+        old, new = (
+            [scaling.Side(name, n_inputs[side], [self._model.parts[part] for part in self._parts[side]], {})]
+            for side, name in enumerate(given_as)
+        )
+        scaling.note(old, new, self._log, scales=False)
 
     def text(self, command: str) -> bytes:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""

@@ -122,18 +122,29 @@ class Weights:
 
     def note(self, log: Log) -> None:
         """Unless costs are scaled, warn of causes other than the program that make them differ."""
-        sides = self._runs[: self._n_old], self._runs[self._n_old :]
-        if self._how is not None:
-            return
-        old, new = (_mean([run.duration for run in side]) for side in sides)
-        if old and new and abs(old - new) > _DIFFERENT * max(old, new):
-            log.warn(REPORTED["other-duration"], old=_seconds(old), new=_seconds(new))
-        periods = [set[tuple[Any, ...]]().union(*(run.periods for run in side)) for side in sides]
-        if all(periods) and periods[0] != periods[1]:
-            log.warn(REPORTED["other-period"], old=_listed(periods[0]), new=_listed(periods[1]))
-        inputs = [_mean([run.n_inputs for run in side]) for side in sides]
-        if inputs[0] != inputs[1] and self._base_of == 1:
-            log.warn(REPORTED["other-number"], old=f"{inputs[0]:,g}", new=f"{inputs[1]:,g}")
+        if self._how is None:
+            note(self._runs[: self._n_old], self._runs[self._n_old :], log, summed=self._base_of != 1)
+
+
+def note(old: Sequence[Side], new: Sequence[Side], log: Log, *, summed: bool = False, scales: bool = True) -> None:
+    """Warn of causes other than the program that make costs differ.  `summed`: OLD is known to be a sum of profiles;
+    `scales`: the verb has options for it."""
+
+    def hint(text: str) -> Message:
+        return Message("; " + text if scales else "")
+
+    durations = [_mean([run.duration for run in side]) for side in (old, new)]
+    if all(durations) and abs(durations[0] - durations[1]) > _DIFFERENT * max(durations):
+        seconds, scaled = [*map(_seconds, durations)], hint("{--normalize:=}duration scales NEW")
+        log.warn(REPORTED["other-duration"], old=seconds[0], new=seconds[1], hint=scaled)
+    periods = [set[tuple[Any, ...]]().union(*(run.periods for run in side)) for side in (old, new)]
+    if all(periods) and periods[0] != periods[1]:
+        listed, scaled = [*map(_listed, periods)], hint("{--normalize:=}total scales NEW")
+        log.warn(REPORTED["other-period"], old=listed[0], new=listed[1], hint=scaled)
+    inputs = [_mean([run.n_inputs for run in side]) for side in (old, new)]
+    if inputs[0] != inputs[1] and not summed:
+        numbers, scaled = [f"{n:,g}" for n in inputs], hint("{--normalize:=}total or {--base-of} scales them")
+        log.warn(REPORTED["other-number"], old=numbers[0], new=numbers[1], hint=scaled)
 
 
 def in_integers(weights: Sequence[Fraction | int]) -> tuple[list[int], int]:

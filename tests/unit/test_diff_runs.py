@@ -151,6 +151,9 @@ def test_notes_of_recordings_that_differ(tmp_path: Path) -> None:
         "OLD was sampled every 100 count, NEW every 200 count; normalize=total scales NEW",
         "profiles added up: OLD 1, NEW 2; normalize=total or base_of= scales them",
     ]
+    for pair in ("name", "exact"):
+        page = fastprof.report([old, new], tmp_path / "page.html", pair=pair)
+        assert [text for text in page.warnings if "OLD" in text] == [text.partition(";")[0] for text in said]
     scaled = fastprof.diff(old, new, normalize="duration", n=0)
     assert not [text for text in scaled.log.warnings if "OLD" in text]
     assert costs(old, new, normalize="duration")["f"] == (5, 5)
