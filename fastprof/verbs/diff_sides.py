@@ -36,6 +36,7 @@ from fastprof.verbs.comparing import log_pairs, read_all
 from fastprof.verbs.diff_inclusive import Inclusive
 from fastprof.verbs.diff_rows import RowOptions, Rows, size_of
 from fastprof.verbs.difference import Change, Difference, Runs, Value
+from fastprof.verbs.gate import short_of
 from fastprof.verbs.groups import Groups, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.scaling import Side, Weights, in_integers
@@ -333,11 +334,14 @@ class Both(Input):
         names = {model.intern(name.encode("utf-8", "surrogateescape")) for name in how.watched}
         if self._groups and names:
             names = self._groups.names_of(how.watched)
+        watches = partial(_named, model, names=names)
+        if how.by in ("file", "object"):
+            watches = partial(_of_base, model, names={*how.watched})
         for batch, sides in self._with_sides(table, columns, kept):
             costs = by_inclusive.of(batch["function"]) if by_inclusive else None
             both = costs or _columns(batch, [side[shown] for side in sides])
             sizes = rows.sizes(batch, both)
-            chosen, found = rows.candidates(sizes), _named(model, batch, names) if names else []
+            chosen, found = rows.candidates(sizes), watches(batch) if names else []
             if not chosen and not found:
                 continue
             runs: list[Runs | None] = [None] * len(batch)
@@ -420,8 +424,14 @@ def _columns(batch: Batch, columns: Iterable[int]) -> list[list[int]]:
 
 
 def _named(model: Model, batch: Batch, names: set[int]) -> list[int]:
-    """The rows whose function (file, object) has one of these names."""
+    """The rows whose function has one of these names."""
     return [i for i, function in enumerate(batch["function"]) if model.row("functions", function)[2] in names]
+
+
+def _of_base(model: Model, batch: Batch, names: set[str]) -> list[int]:
+    """The rows whose file or object is called by one of these names."""
+    texts = (model.get_function(function).name.decode("utf-8", "surrogateescape") for function in batch["function"])
+    return [i for i, text in enumerate(texts) if not names.isdisjoint(short_of(text))]
 
 
 def _rounded(cost: Fraction | int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from fastprof.bridges.rows.pair import stem
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Kind, Option
@@ -54,8 +55,8 @@ FAIL_OVER: Option[Any] = Option(
     group="output",
     help="exit with 4 if a total grew by more: 2 or Ir=2,main=5",
     details="PERCENT: any total.  NAME=PERCENT: the total of a value type, else the self cost of a function (line, "
-    "file, object), or with --sort=inclusive its inclusive one, in the shown value type.  Of several profiles a side, "
-    "growth within the noise passes.",
+    "file, object, also by base name without version), or with --sort=inclusive its inclusive one, in the shown value "
+    "type.  Of several profiles a side, growth within the noise passes.",
 )
 
 
@@ -63,6 +64,12 @@ def _noun(by: str) -> str:
     """What a row is."""
     keys = keys_of(by)
     return "function" if "function" in keys else f"value of label {', '.join(keys)}" if keys else by
+
+
+def short_of(name: str) -> tuple[str, ...]:
+    """The names by which a file or object is called: its path, its base name, and that without version and hash."""
+    base = name.rpartition("/")[2]
+    return name, base, stem(base.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 
 def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, alpha: float) -> tuple[Failure, ...]:
@@ -87,7 +94,8 @@ def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, 
             what = "{--fail-over}: {name} is not a value type, and rows written with {-o} are not checked"
             raise UsageError(Message(what, name=name))
         printed = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")  # as in rows
-        mine = [row for row in rows if row.name == printed]
+        is_place = found.by in ("file", "object")
+        mine = [row for row in rows if row.name == printed or (is_place and printed in short_of(row.name))]
         if not mine:
             what = "{--fail-over}: neither profile has a value type or a {by} named {name}"
             raise UsageError(Message(what, by=_noun(found.by), name=name))

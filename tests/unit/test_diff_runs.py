@@ -193,6 +193,22 @@ def test_a_gate_of_functions(
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("by", ["object", "file"])
+def test_a_gate_of_places_takes_base_names(by: str, tmp_path: Path) -> None:
+    """Without the version: the next build has another one."""
+    for side, version, cost in (("old", "1.4", 10), ("new", "1.5", 20)):
+        app = f"ob=/opt/app-{version}\nfl=/b{version}/a.c\nfn=f\n1 {cost}\n"
+        (tmp_path / side).write_text(f"events: Ir\n{app}ob=/lib/libc.so.6\nfl=m.c\nfn=g\n1 5\n")
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    names = {"object": ("/opt/app-1.5", "app-1.5", "app"), "file": ("/b1.5/a.c", "a.c")}
+    for name in names[by]:
+        (one,) = fastprof.diff(old, new, by=by, fail_over=f"{name}=5").failed
+        assert (one.name, one.old, one.new) == (name, 10, 20)
+    assert not fastprof.diff(old, new, by=by, fail_over={"object": "libc.so=5", "file": "m.c=5"}[by]).failed
+    with pytest.raises(UsageError, match=f"a value type or an? {by} named ap$"):
+        fastprof.diff(old, new, by=by, fail_over="ap=5")
+
+
 def test_growth_within_the_noise_passes(runs: tuple[list[str], list[str]]) -> None:
     means = {row.name: row for row in fastprof.diff(*runs, significance=1.0).rows}
     grown = means["g"].new[0] > means["g"].old[0]
