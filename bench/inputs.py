@@ -177,14 +177,15 @@ def v8(path: Path, nbytes: int, threads: int = 4) -> None:
     from tests.support import perfettotrace as t
 
     def event(name: str, profile: int, data: object) -> bytes:
-        annotation = t.message((10, "data"), (9, json.dumps(data, separators=(",", ":"))))
+        annotation = t.message((1, 1), (9, json.dumps(data, separators=(",", ":"))))
         legacy = t.message((2, ord("P")), (6, profile))
         return t.event(t.INSTANT, (4, annotation), (6, legacy), name=name, track=profile)
 
     rng, known = random.Random(7), [1] * threads
     root = {"id": 1, "callFrame": {"functionName": "(root)", "scriptId": 0, "url": "", "lineNumber": 0}}
     with path.open("wb") as out:
-        out.write(t.packet(flags=t.CLEARED))
+        out.write(t.packet(flags=t.CLEARED, interned=t.message((3, t.message((1, 1), (2, "data"))))))
+        out.write(t.packet(t.snapshot((t.BOOTTIME, 0, 0, 0), (t.MONOTONIC, 0, 0, 0))))
         for k in range(threads):
             out.write(t.packet(track=t.thread(k + 1, 100, 200 + k, f"page {k}")))
             out.write(t.packet(time=5, event=event("Profile", k + 1, {"startTime": 100})))

@@ -34,12 +34,17 @@ static int end_sample(struct fp_chrome_samples_read *r, struct fp_chrome_samples
     if (!p->open) return 0;
     const int status = room(out, r->part + p->document, 2);
     if (status) return status;
-    const struct fp_chrome_samples_node *node = &r->nodes[p->node];
+    struct fp_chrome_samples_node *const node = &r->nodes[p->node];
     uint32_t stack = node->stack;
     if (p->line && node->function) {
-        const uint32_t frame = fp_chrome_samples_frame(r->model, node->function, p->line);
-        stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
-        if (stack == FP_NO_ID) return FP_E_NOMEM;
+        if (node->line != p->line) {
+            const uint32_t frame = fp_chrome_samples_frame(r->model, node->function, p->line);
+            stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
+            if (stack == FP_NO_ID) return FP_E_NOMEM;
+            node->line = p->line;
+            node->line_stack = stack;
+        }
+        stack = node->line_stack;
     }
     const uint32_t i = add_row(r, out, stack, p->thread, p->shown);
     out->values[i] = 1;

@@ -62,48 +62,52 @@ enum samples_key {
     K_HITS,
     K_CATEGORY,
     K_WEIGHT,
-    ANY_KEY
+    ANY_KEY /* below 64 */
 };
 
-static const char *const KEYS[] = {
-    "",           "traceEvents", "stackFrames",  "samples",   "nodes",      "head",     "cpuProfile", "profile",
-    "timeDeltas", "timestamps",  "lines",        "startTime", "endTime",    "ph",       "name",       "ts",
-    "pid",        "tid",         "id",           "sf",        "stack",      "args",     "data",       "parent",
-    "callFrame",  "children",    "functionName", "url",       "lineNumber", "hitCount", "category",   "weight"};
-
-/* An object or array under a key of another one, or among its elements (ANY_KEY). */
+#define KEY(text) {text, sizeof text - 1}
 static const struct {
-    uint8_t within, key, is_object, becomes;
-} LEVELS[] = {
-    {TOP, K_TRACE_EVENTS, 0, EVENTS},
-    {TOP, K_STACK_FRAMES, 1, FRAMES},
-    {TOP, K_SAMPLES, 0, SAMPLES},
-    {TOP, K_NODES, 0, NODES},
-    {TOP, K_TIME_DELTAS, 0, DELTAS},
-    {TOP, K_LINES, 0, LINES},
-    {TOP, K_HEAD, 1, NODE},
-    {TOP, K_TIMESTAMPS, 0, TIMES},
-    {TOP, K_CPU_PROFILE, 1, PROFILE},
-    {TOP, K_PROFILE, 1, PROFILE},
-    {EVENTS, ANY_KEY, 1, EVENT},
-    {EVENT, K_ARGS, 1, ARGS},
-    {EVENT, K_STACK, 0, STACK},
-    {ARGS, K_DATA, 1, DATA},
-    {DATA, K_CPU_PROFILE, 1, PROFILE},
-    {DATA, K_TIME_DELTAS, 0, DELTAS},
-    {DATA, K_LINES, 0, LINES},
-    {PROFILE, K_NODES, 0, NODES},
-    {PROFILE, K_SAMPLES, 0, SAMPLES},
-    {PROFILE, K_TIME_DELTAS, 0, DELTAS},
-    {PROFILE, K_HEAD, 1, NODE},
-    {PROFILE, K_TIMESTAMPS, 0, TIMES},
-    {PROFILE, K_LINES, 0, LINES},
-    {CHILDREN, ANY_KEY, 1, NODE},
-    {NODES, ANY_KEY, 1, NODE},
-    {NODE, K_CALL_FRAME, 1, CALL},
-    {NODE, K_CHILDREN, 0, CHILDREN},
-    {SAMPLES, ANY_KEY, 1, SAMPLE},
-    {FRAMES, ANY_KEY, 1, FRAME},
+    const char *text;
+    size_t n;
+} KEYS[] = {KEY(""),         KEY("traceEvents"),  KEY("stackFrames"), KEY("samples"),    KEY("nodes"),
+            KEY("head"),     KEY("cpuProfile"),   KEY("profile"),     KEY("timeDeltas"), KEY("timestamps"),
+            KEY("lines"),    KEY("startTime"),    KEY("endTime"),     KEY("ph"),         KEY("name"),
+            KEY("ts"),       KEY("pid"),          KEY("tid"),         KEY("id"),         KEY("sf"),
+            KEY("stack"),    KEY("args"),         KEY("data"),        KEY("parent"),     KEY("callFrame"),
+            KEY("children"), KEY("functionName"), KEY("url"),         KEY("lineNumber"), KEY("hitCount"),
+            KEY("category"), KEY("weight")};
+
+/* What an object (1) or array (0) becomes under a key of another one, or as an element (ANY_KEY). */
+static const uint8_t BECOMES[STACK + 1][ANY_KEY + 1][2] = {
+    [TOP][K_TRACE_EVENTS][0] = EVENTS,
+    [TOP][K_STACK_FRAMES][1] = FRAMES,
+    [TOP][K_SAMPLES][0] = SAMPLES,
+    [TOP][K_NODES][0] = NODES,
+    [TOP][K_TIME_DELTAS][0] = DELTAS,
+    [TOP][K_LINES][0] = LINES,
+    [TOP][K_HEAD][1] = NODE,
+    [TOP][K_TIMESTAMPS][0] = TIMES,
+    [TOP][K_CPU_PROFILE][1] = PROFILE,
+    [TOP][K_PROFILE][1] = PROFILE,
+    [EVENTS][ANY_KEY][1] = EVENT,
+    [EVENT][K_ARGS][1] = ARGS,
+    [EVENT][K_STACK][0] = STACK,
+    [ARGS][K_DATA][1] = DATA,
+    [DATA][K_CPU_PROFILE][1] = PROFILE,
+    [DATA][K_TIME_DELTAS][0] = DELTAS,
+    [DATA][K_LINES][0] = LINES,
+    [PROFILE][K_NODES][0] = NODES,
+    [PROFILE][K_SAMPLES][0] = SAMPLES,
+    [PROFILE][K_TIME_DELTAS][0] = DELTAS,
+    [PROFILE][K_HEAD][1] = NODE,
+    [PROFILE][K_TIMESTAMPS][0] = TIMES,
+    [PROFILE][K_LINES][0] = LINES,
+    [CHILDREN][ANY_KEY][1] = NODE,
+    [NODES][ANY_KEY][1] = NODE,
+    [NODE][K_CALL_FRAME][1] = CALL,
+    [NODE][K_CHILDREN][0] = CHILDREN,
+    [SAMPLES][ANY_KEY][1] = SAMPLE,
+    [FRAMES][ANY_KEY][1] = FRAME,
 };
 
 struct fp_chrome_samples_read *fp_chrome_samples_read_new(struct fp_model *model, int lenient) {
@@ -135,6 +139,7 @@ void fp_chrome_samples_read_free(struct fp_chrome_samples_read *r) {
     fp_table_clear(&r->profile_keys);
     fp_strings_clear(&r->ids);
     free(r->nodes);
+    for (uint32_t i = 0; i < r->cap_profiles; i++) free(r->profiles[i].dense);
     free(r->profiles);
     free(r->children);
     free(r->chain);
@@ -146,16 +151,20 @@ void fp_chrome_samples_read_free(struct fp_chrome_samples_read *r) {
 static uint8_t becomes(const struct fp_chrome_samples_read *r, uint8_t within, int is_object) {
     if (!r->json.depth) return is_object ? TOP : EVENTS;
     if (within == SAMPLES && r->json.depth != 2) return NOTHING; /* samples of a profile are not objects */
-    for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
-        if (LEVELS[i].within == within && LEVELS[i].is_object == is_object &&
-            (LEVELS[i].key == ANY_KEY || LEVELS[i].key == r->key))
-            return LEVELS[i].becomes;
-    return NOTHING;
+    const uint8_t under_key = BECOMES[within][r->key][is_object];
+    return under_key ? under_key : BECOMES[within][ANY_KEY][is_object];
 }
 
-static uint32_t key_of(const struct fp_json *j) {
+static int is_key(const struct fp_json *j, uint32_t key) {
+    return j->text_n == KEYS[key].n && !memcmp(j->text, KEYS[key].text, KEYS[key].n);
+}
+
+/* The key of the token; most often the one that followed the last key before. */
+static uint32_t key_of(struct fp_chrome_samples_read *r) {
+    uint8_t *const next = &r->following[r->key];
+    if (FP_LIKELY(*next && is_key(&r->json, *next))) return *next;
     for (uint32_t i = 1; i < sizeof KEYS / sizeof *KEYS; i++)
-        if (fp_json_is(j, KEYS[i])) return i;
+        if (is_key(&r->json, i)) return *next = (uint8_t)i;
     return NO_KEY;
 }
 
@@ -199,31 +208,12 @@ static int take_text(struct fp_chrome_samples_read *r, struct fp_buf *to) {
     return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
 }
 
-static int take_string(struct fp_chrome_samples_read *r, struct fp_strings *strings, uint32_t *string) {
-    size_t n;
-    const uint8_t *p = r->json.token == FP_JSON_NUMBER ? r->json.text : fp_json_plain(&r->json, &r->scratch, &n);
-    if (r->json.token == FP_JSON_NUMBER) n = r->json.text_n;
-    *string = p ? fp_strings_intern(strings, p, n) : FP_NO_ID;
-    return *string == FP_NO_ID ? FP_E_NOMEM : 0;
-}
-
-/* An id: a number or a string, which are equivalent. */
-static int take_id(struct fp_chrome_samples_read *r, uint32_t *id) {
-    return r->json.token == FP_JSON_WORD ? 0 : take_string(r, &r->ids, id);
-}
-
 static int take_name(struct fp_chrome_samples_read *r, uint32_t *name) {
-    return r->json.token == FP_JSON_STRING ? take_string(r, &r->model->strings, name) : 0;
-}
-
-/* Microseconds as nanoseconds, at most 146 years so that differences fit 64 bits. */
-static int take_time(struct fp_chrome_samples_read *r, int64_t *ns) {
-    const struct fp_json *j = &r->json;
-    if (j->token == FP_JSON_WORD) return FP_E_MALFORMED;
-    size_t n = j->text_n;
-    const uint8_t *p = fp_json_trim(j->text, &n);
-    const int status = fp_json_number(p, n, 3, ns, NULL);
-    return status || (*ns < INT64_MAX / 2 && *ns > INT64_MIN / 2) ? status : FP_E_OVERFLOW;
+    size_t n;
+    if (r->json.token != FP_JSON_STRING) return 0;
+    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    *name = p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
+    return *name == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* The start or end of a profile in nanoseconds, read as microseconds and as seconds; 0 beyond 146 years.
@@ -235,7 +225,7 @@ static int take_bound(struct fp_chrome_samples_read *r, int64_t *ns, int64_t *of
     if (fp_json_number(j->text, j->text_n, 9, of_seconds, NULL) || *of_seconds > INT64_MAX / 2 ||
         *of_seconds < INT64_MIN / 2)
         *of_seconds = 0;
-    const int status = take_time(r, ns);
+    const int status = fp_chrome_samples_take_time(r, ns);
     if (status != FP_E_OVERFLOW || fp_json_number(j->text, j->text_n, 0, &us, NULL) || us < year_1 ||
         us - year_1 > INT64_MAX / 2000)
         return status;
@@ -250,38 +240,6 @@ static int take_weight(struct fp_chrome_samples_read *r) {
     if (j->token == FP_JSON_WORD) return 0;
     const int status = fp_json_number(j->text, j->text_n, 0, &r->event.weight, &rounded);
     r->rounded += rounded && r->second;
-    return status;
-}
-
-/* A line, counted from `first`; 0: unknown. */
-static int take_line(struct fp_chrome_samples_read *r, int64_t first, int64_t *line) {
-    const struct fp_json *j = &r->json;
-    *line = 0;
-    if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, line, NULL)) return 0;
-    *line = *line >= first && *line < INT32_MAX ? *line - first + 1 : 0;
-    return 0;
-}
-
-/* Adds an element to its column.  0, FP_ASK, or an error code with `err` not set. */
-static int take_element(struct fp_chrome_samples_read *r, enum fp_chrome_samples_column which) {
-    struct fp_chrome_samples_values *c = &r->columns[which];
-    uint32_t id = 0;
-    int64_t value = 0;
-    if (!r->second) {
-        c->total++;
-        return 0;
-    }
-    if (c->n == FP_CHROME_KEPT) {
-        r->column = which;
-        r->request = FP_CHROME_SPILL;
-        return FP_ASK;
-    }
-    const int status = which == FP_CHROME_NODES    ? take_id(r, &id)
-                       : which == FP_CHROME_DELTAS ? take_time(r, &value)
-                                                   : take_line(r, 1, &value);
-    if (status == FP_E_NOMEM || (status && !r->lenient)) return status;
-    c->values[c->n++] = which == FP_CHROME_NODES ? id : status ? 0 : value;
-    c->total++;
     return status;
 }
 
@@ -307,13 +265,13 @@ static int take_of_event(struct fp_chrome_samples_read *r) {
             e->ph = j->text[0];
             return 0;
         case K_NAME: return take_text(r, &r->name);
-        case K_TS: e->has_ts = j->token != FP_JSON_WORD; return e->has_ts ? take_time(r, &e->ts) : 0;
+        case K_TS: e->has_ts = j->token != FP_JSON_WORD; return e->has_ts ? fp_chrome_samples_take_time(r, &e->ts) : 0;
         case K_PID:
-            if (take_id(r, &e->process)) return FP_E_NOMEM;
+            if (fp_chrome_samples_take_id(r, &e->process)) return FP_E_NOMEM;
             return fp_chrome_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
         case K_TID: return fp_chrome_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
-        case K_ID: return take_id(r, &e->id);
-        case K_SF: e->has_sf = j->token != FP_JSON_WORD; return take_id(r, &e->sf);
+        case K_ID: return fp_chrome_samples_take_id(r, &e->id);
+        case K_SF: e->has_sf = j->token != FP_JSON_WORD; return fp_chrome_samples_take_id(r, &e->sf);
         case K_WEIGHT: return take_weight(r);
         default: return 0;
     }
@@ -329,7 +287,7 @@ static int take_of_call(struct fp_chrome_samples_read *r, int64_t first_line) {
     }
     if (r->key == K_URL) return take_name(r, &f->file);
     if (r->key != K_LINE) return 0;
-    const int status = take_line(r, first_line, &line);
+    const int status = fp_chrome_samples_take_line(r, first_line, &line);
     f->line = (uint32_t)line;
     return status;
 }
@@ -343,8 +301,8 @@ static int take_of_frame(struct fp_chrome_samples_read *r, uint8_t within) {
         r->zero_based = j->text_n == 2 && !memcmp(j->text, "-1", 2);
     if (within == NODE && r->key == K_HITS)
         return j->token == FP_JSON_WORD ? 0 : fp_json_number(j->text, j->text_n, 0, &f->hits, NULL);
-    if (within == NODE && r->key == K_ID) return take_id(r, &f->id);
-    if (r->key == K_PARENT) return take_id(r, &f->parent);
+    if (within == NODE && r->key == K_ID) return fp_chrome_samples_take_id(r, &f->id);
+    if (r->key == K_PARENT) return fp_chrome_samples_take_id(r, &f->parent);
     if (within == NODE) return take_of_call(r, !r->zero_based);
     if (r->key == K_NAME) return take_name(r, &f->name);
     return r->key == K_CATEGORY ? take_name(r, &f->object) : 0;
@@ -352,7 +310,7 @@ static int take_of_frame(struct fp_chrome_samples_read *r, uint8_t within) {
 
 static int take_child(struct fp_chrome_samples_read *r) {
     struct fp_chrome_samples_child child = {0};
-    if (take_id(r, &child.id) ||
+    if (fp_chrome_samples_take_id(r, &child.id) ||
         fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children))
         return FP_E_NOMEM;
     r->children[r->n_children++] = child;
@@ -378,10 +336,10 @@ static int take_value(struct fp_chrome_samples_read *r, uint8_t within) {
         case CALL:
         case FRAME: return r->second ? 0 : take_of_frame(r, within);
         case CHILDREN: return r->second ? 0 : take_child(r);
-        case SAMPLES: return take_element(r, FP_CHROME_NODES);
-        case TIMES: e->is_absolute = 1; return take_element(r, FP_CHROME_DELTAS);
-        case DELTAS: return take_element(r, FP_CHROME_DELTAS);
-        case LINES: return take_element(r, FP_CHROME_LINES);
+        case SAMPLES: return fp_chrome_samples_take_element(r, FP_CHROME_NODES);
+        case TIMES: e->is_absolute = 1; return fp_chrome_samples_take_element(r, FP_CHROME_DELTAS);
+        case DELTAS: return fp_chrome_samples_take_element(r, FP_CHROME_DELTAS);
+        case LINES: return fp_chrome_samples_take_element(r, FP_CHROME_LINES);
         case STACK: return take_frame(r);
         default: return 0;
     }
@@ -478,6 +436,30 @@ static int ends_in_events(struct fp_chrome_samples_read *r) {
     return 1;
 }
 
+/* Whether the token begins an object or array without content for this pass: then it is moved to the end of that. */
+static int is_skipped(struct fp_chrome_samples_read *r, const struct fp_in *in) {
+    struct fp_json *j = &r->json;
+    if (!j->depth || (j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY)) return 0;
+    const int token = j->token;
+    const uint8_t next = becomes(r, r->within[j->depth], token == FP_JSON_OBJECT);
+    if (next && !(r->second && (next == NODES || next == NODE || next == FRAME))) return 0;
+    const uint8_t *end = fp_json_value(j, in->p + in->pos, in->p + in->n);
+    j->token = token;
+    if (end) fp_json_whole(j, (size_t)(end - in->p));
+    return end != NULL;
+}
+
+/* Reads elements of arrays of numbers, as far as they need no tokens.  0 or FP_E_NOMEM. */
+static int elements(struct fp_chrome_samples_read *r, struct fp_in *in) {
+    switch (r->within[r->json.depth]) {
+        case SAMPLES: return fp_chrome_samples_elements(r, in, FP_CHROME_NODES);
+        case TIMES: /* its first token sets is_absolute */
+        case DELTAS: return fp_chrome_samples_elements(r, in, FP_CHROME_DELTAS);
+        case LINES: return fp_chrome_samples_elements(r, in, FP_CHROME_LINES);
+        default: return 0;
+    }
+}
+
 static int token(struct fp_chrome_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const uint8_t within = r->within[j->depth];
@@ -487,11 +469,11 @@ static int token(struct fp_chrome_samples_read *r, struct fp_in *in, struct fp_b
                             "an object or an array of events");
     switch (j->token) {
         case FP_JSON_KEY:
-            r->key = key_of(j);
+            r->key = key_of(r);
             r->event.keys += within == EVENT;
             r->seen |= within == TOP && r->key >= K_TRACE_EVENTS && r->key <= K_PROFILE;
             r->event.has_head |= r->key == K_HEAD && (within == TOP || within == PROFILE);
-            if (within == FRAMES && take_id(r, &r->frame.id)) return fp_no_memory(err);
+            if (within == FRAMES && fp_chrome_samples_take_id(r, &r->frame.id)) return fp_no_memory(err);
             break;
         case FP_JSON_OBJECT:
         case FP_JSON_ARRAY: {
@@ -571,6 +553,7 @@ int fp_chrome_samples_feed(struct fp_chrome_samples_read *r, struct fp_in *in, s
                            struct fp_err *err) {
     struct fp_json *j = &r->json;
     while (!r->over) {
+        if (elements(r, in)) return fp_no_memory(err);
         int status = fp_chrome_samples_next(r, in, err);
         if (status == FP_MORE) return status;
         if (status < 0 && r->after) {
@@ -589,7 +572,7 @@ int fp_chrome_samples_feed(struct fp_chrome_samples_read *r, struct fp_in *in, s
             r->over = !continues(r, in);
         } else if (!r->after || begins_document(r, in)) {
             if (j->escaped && j->token == FP_JSON_KEY && fp_json_unescape(j, &r->scratch)) return fp_no_memory(err);
-            status = token(r, in, out, err);
+            status = is_skipped(r, in) ? FP_DONE : token(r, in, out, err);
             if (status) return status;
             fp_json_take(j, in);
         }

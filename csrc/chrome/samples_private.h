@@ -1,6 +1,7 @@
 /* chrome/samples_private.h - shared by the files of the reader of samples.  Private.
  *
  *   samples.c       the text and its structure
+ *   elements.c      ids, times and lines, and the columns of them
  *   frames.c        frames and nodes become stacks
  *   sample_rows.c   samples become rows
  */
@@ -34,6 +35,20 @@ static inline int fp_chrome_samples_next(struct fp_chrome_samples_read *r, struc
     if (status || r->thread_ids.document < MOST_DOCUMENTS) return status;
     return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "more than 65,536 documents follow each other");
 }
+
+/* Each reads the current value: 0, or an error code with `err` not set. */
+/* An id: a number or a string, which are equivalent. */
+int fp_chrome_samples_take_id(struct fp_chrome_samples_read *r, uint32_t *id);
+/* Microseconds as nanoseconds, at most 146 years so that differences fit 64 bits. */
+int fp_chrome_samples_take_time(struct fp_chrome_samples_read *r, int64_t *ns);
+/* A line, counted from `first`; 0: unknown. */
+int fp_chrome_samples_take_line(struct fp_chrome_samples_read *r, int64_t first, int64_t *line);
+
+/* Adds an element to its column.  0, FP_ASK, or an error code with `err` not set. */
+int fp_chrome_samples_take_element(struct fp_chrome_samples_read *r, enum fp_chrome_samples_column which);
+/* Adds the next elements, as long as they are numbers and the column has room; the others need a token.  0 or
+ * FP_E_NOMEM. */
+int fp_chrome_samples_elements(struct fp_chrome_samples_read *r, struct fp_in *in, enum fp_chrome_samples_column which);
 
 /* Records the current frame as a node of the current event; an entry of the dictionary becomes a node immediately. */
 int fp_chrome_samples_end_frame(struct fp_chrome_samples_read *r, int in_dictionary, struct fp_err *err);

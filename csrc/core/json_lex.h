@@ -91,8 +91,8 @@ int fp_json_between(const struct fp_json *j);
 size_t fp_json_numbers(struct fp_json *j, struct fp_in *in, int scale, int exact, int64_t none, int64_t *to,
                        size_t room);
 
-/* Moves past elements of an array that are scalars, without looking at them. */
-void fp_json_skip(struct fp_json *j, struct fp_in *in);
+/* Moves past elements of an array that are scalars, without looking at them.  Returns how many. */
+size_t fp_json_skip(struct fp_json *j, struct fp_in *in);
 
 /* Decodes the escapes of a string or key into `scratch`.  0 or FP_E_NOMEM. */
 int fp_json_unescape(struct fp_json *j, struct fp_buf *scratch);

@@ -204,6 +204,16 @@ static inline const uint8_t *after_scalar(const uint8_t *p, const uint8_t *end) 
     return *p == '-' || fp_is_digit(*p) ? after_number(p, end) : after_word(p, end);
 }
 
+/* Past numbers of 1 to 7 digits, as long as a comma directly follows each.  Adds how many to *n. */
+static inline const uint8_t *after_short_numbers(const uint8_t *p, const uint8_t *end, size_t *n) {
+    for (; end - p >= 9; ++*n) {
+        const unsigned digits = fp_n_digits8(p);
+        if (digits - 1 >= 7 || p[digits] != ',') break;
+        p += digits + 1;
+    }
+    return p;
+}
+
 /* The end of the object or array at p; NULL if it is not complete, or not plain. */
 static const uint8_t *after_levels(const uint8_t *p, const uint8_t *end) {
     uint64_t objects = 0; /* a bit for each level, the innermost is the lowest */
@@ -211,6 +221,9 @@ static const uint8_t *after_levels(const uint8_t *p, const uint8_t *end) {
     int32_t escaped;
     for (;;) {
         int closes = 0; /* p is at a value, or after a comma */
+        size_t n = 0;
+        if (depth && !(objects & 1)) p = after_short_numbers(p, end, &n);
+        if (n) p = fp_json_after_blanks(p, end); /* at the end after a last comma: not plain */
         if (p < end && (*p == '{' || *p == '[')) {
             if (depth == 64) return NULL;
             objects = objects << 1 | (*p == '{');
@@ -269,17 +282,19 @@ const uint8_t *fp_json_value(struct fp_json *j, const uint8_t *p, const uint8_t 
     return p;
 }
 
-void fp_json_skip(struct fp_json *j, struct fp_in *in) {
+size_t fp_json_skip(struct fp_json *j, struct fp_in *in) {
     const uint8_t *const end = in->p + in->n, *p = in->p + in->pos, *next;
-    if (!fp_json_between(j) || !(next = next_element(j, p, end))) return;
-    const uint8_t *const first = next;
-    for (;;) {
+    size_t n = 0;
+    if (!fp_json_between(j) || !(next = next_element(j, p, end))) return 0;
+    for (;; n++) {
+        next = after_short_numbers(next, end, &n);
         if (!(p = after_scalar(fp_json_after_blanks(next, end), end))) break;
         p = fp_json_after_blanks(p, end);
         if (p == end || *p != ',') break;
         next = p + 1;
     }
-    if (next == first) return;
+    if (!n) return 0;
     in->pos = (size_t)(next - in->p);
     j->expects = FP_JSON_NEXT_ELEMENT;
+    return n;
 }

@@ -13,6 +13,7 @@ static int is_object(const uint8_t *p, size_t n) {
     struct fp_in in = {.p = p, .n = n, .eof = 1};
     struct fp_err err;
     if (!n || *p != '{') return 0;
+    if (fp_json_value(&json, p, p + n) == p + n) return 1;
     while (!fp_json_next(&json, &in, &err)) {
         if (json.token == FP_JSON_END) return !json.rest;
         if (json.depth > FP_JSON_DEPTH - MORE_LEVELS) return 0;

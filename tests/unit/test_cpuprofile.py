@@ -10,6 +10,8 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
+from tests.support.conversions import convert_bytes
 
 NODES = [
     {"id": 1, "callFrame": {"functionName": "(root)", "url": "", "lineNumber": -1}, "children": [2]},
@@ -173,3 +175,46 @@ def test_too_many_documents() -> None:
         fastprof.info(data, from_="cpuprofile")
     assert error.value.offset and error.value.offset > 2 * 65_000
     assert fastprof.info(data, from_="cpuprofile", lenient=True).facts["totals"]["samples"] == 1
+
+
+def of_ids(*ids: str) -> bytes:
+    """A profile whose nodes f0, f1 ... have these ids, as JSON, and each one sample, the first one more."""
+    nodes = (f'{{"id":{one},"parent":1,"callFrame":{{"functionName":"f{i}"}}}}' for i, one in enumerate(ids))
+    root = '{"id":1,"callFrame":{"functionName":"(root)"}}'
+    samples = ",".join([*ids, ids[0]])
+    deltas = ",".join(["10"] * (len(ids) + 1))
+    times = f'"startTime":0,"endTime":90,"samples":[{samples}],"timeDeltas":[{deltas}]'
+    return f'{{"nodes":[{root},{",".join(nodes)}],{times}}}'.encode()
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ("7", "8", "2147483647", "2147483648", "-3", "1e3", "1.5"),
+        ('"7"', '"08"', '"x"', '"-3"', "12345678901234567890", '"0x1"'),
+        ("3", '"4"', "0", "100000", "99999999999"),
+    ],
+)
+def test_ids_of_any_size_and_kind(ids: tuple[str, ...]) -> None:
+    found = convert_bytes(of_ids(*ids), "cpuprofile", "folded", Options(value="samples")).data.decode()
+    assert sorted(found.splitlines()) == sorted(f"f{i} {1 + (i == 0)}" for i in range(len(ids)))
+
+
+@pytest.mark.parametrize(
+    ("node", "sample"), [("7", '"7"'), ('"7"', "7"), ('"-7"', "-7"), ('"99999999999"', "99999999999")]
+)
+def test_a_number_is_the_same_id_as_its_digits(node: str, sample: str) -> None:
+    data = of_ids(node, "8").replace(f'"samples":[{node},'.encode(), f'"samples":[{sample},'.encode())
+    assert convert_bytes(data, "cpuprofile", "folded", Options(value="samples")).data == b"f0 2\nf1 1\n"
+
+
+def test_null_among_numbers() -> None:
+    """A line may be null; a time may not, and the error names its place."""
+    data = of_ids(*map(str, range(2, 30))).replace(b'"samples"', b'"lines":[3,null,4,5],"samples"')
+    lines = fastprof.info(data, from_="cpuprofile").facts
+    assert lines["samples"] == 29
+    bad = data.replace(b"10,10,10,10,10,10,10,10", b"10,10,null,10,10,10,10,10", 1)
+    with pytest.raises(FormatError) as raised:
+        fastprof.info(bad, from_="cpuprofile")
+    assert raised.value.offset == bad.index(b"10,10,null") + 6
+    assert fastprof.info(bad, from_="cpuprofile", lenient=True).losses["unreadable-samples"] == 1
