@@ -1,6 +1,6 @@
 """Stacks -> stacks in order of time, for formats that draw samples on a time axis (csrc/bridges/sums/in_time.h).
 
-    5 ms main > g  2            main > f  4
+    5 ms main > g  2            main > f       4
     main > f       1   becomes  2 ms main > h  1
     main > f       3            5 ms main > g  2
     2 ms main > h  1
