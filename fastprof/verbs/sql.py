@@ -213,10 +213,12 @@ class Answer:
             return KeyboardInterrupt()
         there = [(f"p{n}." if self._several else "") + name for n, p in self._profiles.items() for name in p.tables]
         if self._together is not None:
-            there = [*dict.fromkeys(table.name for table in self._tables), "profiles"]
+            there = [*sorted(self._together.seen), "profiles"]
         what = str(error).partition(", due to the following Python exception")[0]
         what = " ".join(what.partition("\n\nLINE ")[0].split())  # the rest is the line of the query with a marker below
-        return UsageError(f"{what} (tables: {', '.join(there)})" if "does not exist" in what else what)
+        if "does not exist" in what:  # DuckDB suggests its own tables
+            what = f"{re.sub(_SUGGESTED, '', what)} (tables: {', '.join(there)})"
+        return UsageError(what)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         try:
@@ -246,6 +248,7 @@ class Answer:
 
 _TABLES = tuple(name for names in TABLES.values() for name in names)
 _WITHOUT_NUMBERS = re.compile(rf"(?i)\b(profiles|{'|'.join(_TABLES)})\b")
+_SUGGESTED = r' Did you mean "pg_[^"]*"\?'
 _NUMBERED = re.compile(rf"""(?i)(?<![\w"])"?p[0-9]+"?\s*\.\s*"?({"|".join(_TABLES)})\b""")
 
 

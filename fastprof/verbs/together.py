@@ -88,6 +88,7 @@ class Together:
         if len(self.keys) > _MOST_KEYS:
             raise UsageError(f"labels of {len(self.keys) - 1:,} keys, at most {_MOST_KEYS - 1:,} can be columns")
         self._logged: set[int] = set()
+        self.seen: set[str] = set()  # names of tables that an opened profile has
         self._tables: dict[int, tuple[str, ...]] = defaultdict(tuple)
         self._idle: Counter[Option[Any]] = Counter()
         self._idle_of: dict[tuple[object, ...], set[Option[Any]]] = {}  # by what the plan of a profile depends on
@@ -158,6 +159,7 @@ class Together:
         found = {}
         profile = self.open(number)
         with profile:
+            self.seen.update(profile.tables)
             for name in names:
                 if name in profile.tables:
                     rows = Table(profile, name, self._scans[name])._rows()

@@ -334,7 +334,9 @@ def test_many_names_stay_apart(dumps: Path) -> None:
 def test_what_cannot_be_queried_together(dumps: Path) -> None:
     with pytest.raises(UsageError, match="querying several profiles together needs files or URLs"):
         asked(["dumps", "-"], "select 1 from samples")
-    with pytest.raises(UsageError, match=r"tables: .*graph, profiles\)"):
+    with pytest.raises(UsageError, match=r"spans does not exist! \(tables: frames, graph, samples, profiles\)$"):
+        asked("dumps", "from spans")
+    with pytest.raises(UsageError, match=r"tables: .*graph, .*profiles\)"):
         Answer("from nothing", ["dumps"], None, {})
 
 
