@@ -10,12 +10,9 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from fastprof.core.source import Source
-from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, ROWS, SHARED, TABLES, Section, scan
 from fastprof.store.adding import add
 
 Dump = Callable[[random.Random], bytes]
@@ -37,10 +34,10 @@ def noisy(own: random.Random, mean: int) -> int:
     return max(1, int(own.gauss(mean, mean**0.5)))
 
 
-def folded(n: int, others: int = 0) -> Dump:
-    choose = random.Random(1)
+def folded(n: int, others: int = 0, program: int = 1) -> Dump:
+    choose = random.Random(program)
     names = [
-        f"{choose.choice(['core', 'io', 'net', 'db'])}::{choose.choice(['read', 'find', 'run'])}_{i}"
+        f"{choose.choice(['core', 'io', 'net', 'db'])}{program}::{choose.choice(['read', 'find', 'run'])}_{i}"
         for i in range(400)
     ]
     texts = [";".join(names[i] for i in stack) for stack in stacks(choose, n + others)]
@@ -52,6 +49,11 @@ def folded(n: int, others: int = 0) -> Dump:
         return "".join(f"{s} {noisy(own, means[s])}\n" for s in sorted({*chosen} - {""})).encode()
 
     return dump
+
+
+def several(n: int, programs: int) -> Dump:
+    dumps = [folded(n, program=i) for i in range(programs)]
+    return lambda own: own.choice(dumps)(own)
 
 
 def gperftools(n: int) -> Dump:
@@ -92,6 +94,9 @@ def callgrind(functions: int, *, missing: float = 0, changed: bool = True) -> Du
 KINDS: dict[str, tuple[str, Dump]] = {
     "folded, 1,000 stacks": ("folded", folded(1000)),
     "folded, 1,000 stacks, new": ("folded", folded(1000, 2000)),
+    "folded, 1,000 stacks, 2 programs": ("folded", several(1000, 2)),
+    "folded, 1,000 stacks, 5 programs": ("folded", several(1000, 5)),
+    "folded, 1,000 stacks, 20 programs": ("folded", several(1000, 20)),
     "folded, 150 stacks": ("folded", folded(150)),
     "gperftools, 1,000 stacks": ("prof", gperftools(1000)),
     "gperftools, 60 stacks": ("prof", gperftools(60)),
@@ -115,16 +120,8 @@ def measure(name: str, n: int) -> str:
             f"tar -c --sort=name -C {folder} dumps | zstd -19 --long=27 -c", shell=True, check=True, capture_output=True
         )
         add(str(store), [str(dumps)])
-        sizes: Counter[int] = Counter()
-        with Source(str(store)) as source:
-            assert source.size is not None
-            for section in scan(source.read_at, FILE_HEADER_NBYTES, source.size):
-                assert isinstance(section, Section)
-                sizes[section.type] += section.nbytes
         size, other = store.stat().st_size, len(peer.stdout)
-        parts = [sizes[type_] for type_ in (ROWS, TABLES, SHARED)]
-        each = [raw, other, size, *parts, size - sum(parts)]
-    return f"| {name} | {' | '.join(f'{x / n:,.0f}' for x in each)} | {size / other:.2f} |"
+    return f"| {name} | {' | '.join(f'{x / n:,.0f}' for x in (raw, other, size))} | {size / other:.2f} |"
 
 
 if __name__ == "__main__":

@@ -23,18 +23,22 @@ from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import is_url, shown
 from fastprof.core.words import Message
 from fastprof.formats.archive import _cbor as archive_cbor
+from fastprof.formats.archive.bundle import opened
 from fastprof.formats.archive.index import (
     Archive,
-    base_of,
+    bases_of,
     codec_of,
     payload,
     read_base_header,
     read_header,
     read_stored,
 )
+from fastprof.formats.archive.packing import Sections
 from fastprof.formats.archive.sections import (
     BASED,
     BASES,
+    BASES_OF_BUNDLE,
+    BUNDLE,
     MAX_NUMBER,
     OPTIONAL,
     PAGE,
@@ -43,6 +47,7 @@ from fastprof.formats.archive.sections import (
     TABLES,
     Codec,
     Member,
+    Section,
     SectionError,
     with_header,
 )
@@ -52,13 +57,19 @@ from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped
 from fastprof.inputs.state import chosen, located, open_store
 from fastprof.inputs.stored import in_store
-from fastprof.store.bases import Bases, keyed, read_families
+from fastprof.store.bases import Bases, Key, keyed, read_families
 from fastprof.store.pieces import write_member
 from fastprof.store.reported import REPORTED
 
 
 class AlreadyStored(FastprofError):
     """The store already has a profile of this name."""
+
+
+def _with_bases(source: Source, codec: Codec, member: Member) -> list[tuple[Key, Section, list[int]]]:
+    """The sections of a member, by key, and the offsets of their bases.  Errors: SectionError."""
+    found = ((key, read_header(source, offset)) for key, offset in keyed(member))
+    return [(key, section, bases_of(source, section, codec)) for key, section in found]
 
 
 Shared = tuple[int, str, int, bytes]  # tables that a family shares: its number, view, their offset, payload
@@ -151,7 +162,11 @@ class Adding:
                 piece = archive.member(archive.chosen(source)[0])
             self._check_name(piece.name, replace)
             with located(path), self._whole_or_not():
-                copied = self._copied(source, codec_of(self._source), piece, base_here, may_be_late=True)
+                reading = codec_of(self._source)
+                if self._is_late(source, reading, piece):
+                    copied = self._packed_again(source, reading, piece)
+                else:
+                    copied = self._copied(source, reading, piece, base_here)
                 shared = self._shared(copied)
             self._take(copied, shared)
 
@@ -161,69 +176,81 @@ class Adding:
 
         Sections whose base is not in this store are compressed again.
         """
-        again = self._has_lost(source, member, moved)
+        reading = Codec(base_of=base_of)
+        lost = self._has_lost(source, reading, member, moved)
+        is_bundle = member.sections[0][1] == BUNDLE
         with self._whole_or_not():
-            copied = self._copied(source, Codec(base_of=base_of), member, moved.get)
-            shared = self._shared(copied) if again else None
-        moved.update((old, new) for (old, _, _), (new, _, _) in zip(member.sections, copied.sections, strict=True))
+            if lost and is_bundle:
+                copied = self._packed_again(source, reading, member)
+            else:
+                copied = self._copied(source, reading, member, moved.get)
+            shared = self._shared(copied) if lost else None
+        if not (lost and is_bundle):
+            moved.update((old, new) for (old, _, _), (new, _, _) in zip(member.sections, copied.sections, strict=True))
         self._take(copied, shared)
 
-    def _has_lost(self, source: Source, member: Member, moved: dict[int, int]) -> bool:
-        """Whether a base of tables or rows of the member is not in this store.
+    def _has_lost(self, source: Source, reading: Codec, member: Member, moved: dict[int, int]) -> bool:
+        """Whether a base of the member is not in this store.
 
         If only shared tables are missing, they are copied.  Otherwise they are of no use: the next base of rows has
         other ids of stacks.
         """
-        missing, family = [], None
-        for key, offset in keyed(member):
-            base = base_of(source, read_header(source, offset)) if key[0] in (TABLES, ROWS) else None
-            if base is not None and base not in moved:
-                missing.append(read_header(source, base))
-            elif base is not None:
-                family = self._bases.having(moved[base])
+        bases = [base for _, _, bases in _with_bases(source, reading, member) for base in bases]
+        missing = [read_header(source, base) for base in bases if base not in moved]
         if len(missing) == 1 and missing[0].type == SHARED and not missing[0].flags & BASED:
             section = missing.pop()
             tables = payload(source, Codec(), section)
             with self._whole_or_not():
                 self._sink.write(with_header(section, 0, read_stored(source, section)))
             moved[section.offset] = self._end
+            family = self._bases.having(moved[base] for base in bases if base != section.offset)
             self._bases.share(family, member.view, self._end, tables)
             self._end = self._file.tell()
         return bool(missing)
 
-    def _copied(
-        self,
-        source: Source,
-        reading: Codec,
-        member: Member,
-        base_here: Callable[[int], int | None],
-        may_be_late: bool = False,
-    ) -> Member:
-        """Append a member of another file.  `may_be_late`: no section has one of the member as its base, and the store
-        may have got families since the member was written."""
-        writing, alike = Codec(), self._bases.of(member.view)
+    def _packed_again(self, source: Source, reading: Codec, member: Member) -> Member:
+        """Append a member of another file, compressed against its family here."""
+        copied = self._like(member)
+        sections = Sections(self._sink.write, self._end, Codec(), copied, self._bases.of(member.view))
+        for offset, type_, _ in member.sections:
+            section = read_header(source, offset)
+            raw, chunk = reading.unpack(section, read_stored(source, section)), member.chunks.get(offset)
+            for inner in opened(section, raw) if type_ == BUNDLE else ():
+                is_rows = inner.section.type == ROWS
+                sections.add(inner.section.type, reading.restore(*inner), chunk if is_rows else None)
+            if type_ != BUNDLE:
+                sections.add(type_, raw, chunk)
+        sections.end()
+        return copied
+
+    def _like(self, member: Member) -> Member:
         copied = Member(self._next, member.name, member.view)
         copied.about, copied.summary = member.about, member.summary
-        sections = [(key, read_header(source, offset)) for key, offset in keyed(member)]
-        bases = [base_of(source, section) for _, section in sections]
-        here = [None if base is None else base_here(base) for base in bases]
-        # All tables and rows with a base or none: a difference of rows refers to the tables before.  Those without one
-        # are copied, because they may be bases themselves.
-        again = any(base is not None and new is None for base, new in zip(bases, here, strict=True))
-        if may_be_late and not any(here):
-            first = next((section for (type_, _), section in sections if type_ == TABLES), None)
-            raw = b"" if first is None else reading.unpack(first, read_stored(source, first))
-            may_be_late = self._bases.alike(member.view, raw) is not None
-            again |= may_be_late
+        return copied
+
+    def _copied(self, source: Source, reading: Codec, member: Member, base_here: Callable[[int], int | None]) -> Member:
+        """Append a member of another file.  Sections whose base is not here are compressed again."""
+        writing, alike = Codec(), self._bases.of(member.view)
+        copied = self._like(member)
+        sections = _with_bases(source, reading, member)
+        here = [[base_here(base) for base in bases] for _, _, bases in sections]
+        # All tables and rows with a base: a difference of rows refers to the tables before.  Those without one are
+        # copied, because they may be bases themselves.
+        again = any(None in bases for bases in here)
         at = self._end
-        for ((type_, rank), section), base, new_base in zip(sections, bases, here, strict=True):
+        for ((type_, rank), section, bases), new in zip(sections, here, strict=True):
             stored = read_stored(source, section)
-            if again and type_ in (TABLES, ROWS) and (base is not None or may_be_late):
+            if again and bases:
                 raw = reading.unpack(section, stored)
                 data = writing.pack(type_, self._next, raw, section.flags & OPTIONAL, alike(type_, rank, raw))
+            elif type_ == BUNDLE and not section.flags & BASED:
+                raw = reading.unpack(section, stored)
+                moved = dict(zip(bases, new, strict=True))
+                own = [moved.get(base, 0) for base in BASES_OF_BUNDLE.unpack_from(raw)]
+                data = writing.pack_bundle(self._next, BASES_OF_BUNDLE.pack(*own), raw[BASES_OF_BUNDLE.size :], None)
             else:
-                if new_base is not None:
-                    stored = struct.pack("<Q", new_base) + stored[8:]
+                if new:
+                    stored = struct.pack("<Q", new[0]) + stored[8:]
                 data = with_header(section, self._next, stored)
                 if type_ == TABLES:
                     writing = Codec()  # rows after them cannot refer to earlier ones
@@ -233,6 +260,19 @@ class Adding:
                 copied.chunks[at] = member.chunks[section.offset]._replace(offset=at)
             at += len(data)
         return copied
+
+    def _is_late(self, source: Source, reading: Codec, piece: Member) -> bool:
+        """Whether the store has got a family for the profile of a piece since the piece was written."""
+        sections = _with_bases(source, reading, piece)
+        number = self._bases.having(base for _, _, bases in sections for base in bases)
+        if number is not None:  # a bundle without another one as its base
+            (type_, _), section, _ = sections[0]
+            return type_ == BUNDLE and not section.flags & BASED and self._bases.find(number, (BUNDLE, 0)) is not None
+        first = next((section for (type_, _), section, _ in sections if type_ == TABLES), None)
+        if first is None:
+            return False
+        raw = reading.unpack(first, read_stored(source, first))
+        return self._bases.alike(piece.view, raw) is not None
 
     def remove(self, name: str) -> None:
         """Remove a profile from the store.  Its bytes stay in the file, because they may be bases of other sections."""

@@ -12,15 +12,19 @@ from collections.abc import Iterable, Iterator
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import Archive, base_of, payload, read_base_header, read_header
+from fastprof.formats.archive.bundle import opened
+from fastprof.formats.archive.index import Archive, bases_of, payload, read_base_header, read_header
 from fastprof.formats.archive.sections import (
+    BASED,
     BASES,
+    BUNDLE,
     DIFFERENCE,
     FILE_HEADER_NBYTES,
     ROWS,
     TABLES,
     Codec,
     Member,
+    Section,
     SectionError,
     unpack_metadata,
 )
@@ -32,20 +36,20 @@ _FAMILIES = 64  # that a store remembers, those used latest
 _ALIKE = 0.5  # the least part of its entries that a profile has in common with its family
 
 Key = tuple[int, int]  # of a section: type, position among the sections of its type in its profile
-_FAMILY = [str, [int], [[int, int, int]], [int]]
+_FAMILY = [str, [int], [[int, int, int]], [[int, int]]]
 
 
 class Family(NamedTuple):
     """Similar profiles of a view.
 
-    `sections`: the offsets of those that new ones are stored against.  `noted`: of tables with many entries that the
-    base does not have; see `Bases.shared`.
+    `sections`: the offsets of those that new ones are stored against.  `noted`: offsets and bytes of tables with many
+    entries that the base does not have, or of the bundles they are in; see `Bases.shared`.
     """
 
     view: str
     sketch: list[int]  # see fp_archive_sketch
     sections: dict[Key, int]
-    noted: list[int]
+    noted: list[list[int]]
 
     def plain(self) -> list[Any]:
         return [self.view, self.sketch, [[*key, offset] for key, offset in self.sections.items()], self.noted]
@@ -65,7 +69,7 @@ def read_families(source: Source, archive: Archive) -> list[Family]:
     if section.type != BASES or not fits(found, [_FAMILY]):
         raise SectionError(archive.bases, f"section is of type {section.type}, expected the bases")
     families = [Family.of(plain) for plain in found]
-    offsets = [offset for family in families for offset in (*family.sections.values(), *family.noted)]
+    offsets = [offset for family in families for offset in (*family.sections.values(), *(at for at, _ in family.noted))]
     if outside := [offset for offset in offsets if not FILE_HEADER_NBYTES <= offset < archive.at]:
         raise SectionError(archive.bases, f"a base at byte {outside[0]} is outside the profiles")
     return families
@@ -95,6 +99,7 @@ class Bases:
     def __init__(self, source: Source, families: Iterable[Family] | None) -> None:
         """`families`: as of the last commit; None: not known."""
         self._source, self._codec = source, Codec()
+        self._reading = Codec(base_of=self.payload)
         self._begun = dict(enumerate(families or ()))
         self._families = {**self._begun}  # by number, the one used latest last
         self._next = len(self._families)
@@ -141,21 +146,21 @@ class Bases:
             self._forget(number)
             return None
 
-    def having(self, offset: int | None) -> int | None:
-        """The number of the family with the base at this offset."""
-        return next((number for number, one in self._families.items() if offset in one.sections.values()), None)
+    def having(self, bases: Iterable[int]) -> int | None:
+        """The number of the family with one of these bases."""
+        found = {*bases}
+        return next((n for n, one in self._families.items() if not found.isdisjoint(one.sections.values())), None)
 
     def note(self, added: Member) -> None:
         """Register the sections of an added profile as bases of later sections."""
-        own = {}
-        number = None
+        own, bases = {}, []
         for key, offset in keyed(added):
-            if key[0] in (TABLES, ROWS):
-                base = base_of(self._source, read_header(self._source, offset))
-                if base is None:
+            if key[0] in (TABLES, ROWS, BUNDLE):
+                section = read_header(self._source, offset)
+                bases += bases_of(self._source, section, self._codec)
+                if not section.flags & BASED:
                     own[key] = offset
-                elif number is None:
-                    number = self.having(base)
+        number = self.having(bases)
         first = own.get((TABLES, 0))
         if number is None and first is not None:
             tables = self.payload(first)
@@ -188,10 +193,10 @@ class Bases:
         first, (last, _, _) = member.sections[0][0], member.sections[-1]
         for number, family in [*self._families.items()]:
             gone = [key for key, offset in family.sections.items() if first <= offset <= last]
-            if any(rank == 0 for _, rank in gone):
+            if any(rank == 0 and type_ != BUNDLE for type_, rank in gone):
                 self._forget(number)  # ids in its rows are those of its tables
                 continue
-            noted = [offset for offset in family.noted if not first <= offset <= last]
+            noted = [one for one in family.noted if not first <= one[0] <= last]
             if gone or noted != family.noted:
                 for key in gone:
                     del family.sections[key]
@@ -216,27 +221,45 @@ class Bases:
         Each such profile stores these entries for itself.  When they have taken as many bytes as the base, they are
         worth a new base.  Until then the family notes these tables, also for later commands.
         """
-        offset = next((offset for offset, type_, _ in added.sections if type_ == TABLES), None)
-        section = None if offset is None else read_header(self._source, offset)
-        base = section and base_of(self._source, section)
-        number = self.having(base)
-        if offset is None or section is None or base is None or number is None:
+        offset = next((offset for offset, type_, _ in added.sections if type_ in (TABLES, BUNDLE)), None)
+        if offset is None:
+            return None
+        section = read_header(self._source, offset)
+        number = self.having(bases_of(self._source, section, self._codec))
+        base = None if number is None else self._families[number].sections.get((TABLES, 0))
+        if number is None or base is None:
             return None
         family, limit = self._families[number], read_header(self._source, base).stored
-        if not section.flags & DIFFERENCE or section.stored <= limit // _WASTE:
+        if (nbytes := self._n_of_difference(section, limit // _WASTE)) <= limit // _WASTE:
             return None
-        family.noted.append(offset)
+        family.noted.append([offset, nbytes])
         self._change(number)
-        codec = Codec(base_of=self.payload)
+        if sum(nbytes for _, nbytes in family.noted) < limit:
+            return None
         try:
-            sections = [read_header(self._source, offset) for offset in family.noted]
-            if sum(section.stored for section in sections) < limit:
-                return None
-            found = united(self.payload(base), (payload(self._source, codec, one) for one in sections), 1 + 1 / _WASTE)
+            others = (self._tables(read_header(self._source, offset)) for offset, _ in family.noted)
+            found = united(self.payload(base), others, 1 + 1 / _WASTE)
         except SectionError:  # damaged: nothing is shared
             found = None
         family.noted.clear()
         return None if found is None else (number, found)
+
+    def _n_of_difference(self, section: Section, least: int) -> int:
+        """The bytes of tables, or of those in a bundle, if they are a difference of more than `least`, otherwise 0."""
+        if section.stored <= least:
+            return 0
+        if section.type == TABLES:
+            return section.stored if section.flags & DIFFERENCE else 0
+        inner = opened(section, payload(self._source, self._reading, section))
+        return sum(len(one.stored) for one in inner if one.section.type == TABLES and one.base)
+
+    def _tables(self, section: Section) -> bytes:
+        """The payload of tables, or of those in a bundle."""
+        raw = payload(self._source, self._reading, section)
+        if section.type == TABLES:
+            return raw
+        one = next(one for one in opened(section, raw) if one.section.type == TABLES)
+        return self._reading.restore(*one)
 
     def share(self, number: int | None, view: str, offset: int, tables: bytes) -> None:
         """Note that shared tables are the base of a family, or of a new one."""
@@ -245,6 +268,7 @@ class Bases:
             self._add(family)
         else:
             family.sections.update(self._families[number].sections)
+            family.sections.pop((BUNDLE, 0), None)  # whose base are other tables
             self._families[number] = family
             self._change(number)
         family.sections[TABLES, 0] = offset

@@ -67,13 +67,53 @@ def read(data: bytes) -> list[Profile]:
         view, at, types, sizes, chunks, summary = cbor(Bytes(entry))
         profile = Profile(view, name)
         for type_, size in zip(types, sizes, strict=True):
-            add(profile, type_, Bytes(payload(data, at, type_, number, profile)))
+            if type_ == 11:
+                assert len(types) == 1
+                add_bundle(profile, data, at, number)
+            else:
+                add(profile, type_, Bytes(payload(data, at, type_, number, profile)))
             at += size
         for key in ("totals", "facts", "repairs", "losses"):
             assert "long" in summary or summary.get(key, profile.end.get(key)) == profile.end.get(key)
         assert sum(chunk[0] for chunk in chunks) == len(profile.rows) == sum(profile.end["kinds"])
         profiles.append(profile)
     return profiles
+
+
+def bundle(data: bytes, at: int, member: int | None) -> tuple[list[int], bytes]:
+    """The offsets of the bases of TABLES and ROWS in a bundle, and its sections."""
+    sync, found, flags, number, n, raw, crc = struct.unpack_from("<2sBBIIII", data, at)
+    assert sync == b"\xf7P" and struct.unpack_from("<I", data, at + 20)[0] == zlib.crc32(data[at : at + 20])
+    stored = data[at + 24 : at + 24 + n]
+    assert found == 11 and member in (None, number) and zlib.crc32(stored) == crc and flags | 4 == 2 | 4 | 8 | 32
+    dictionary, bases = metadata_dictionary(), [0, 0]
+    if flags & 4:
+        assert member is not None  # the other one has none
+        bases, other = bundle(data, struct.unpack_from("<Q", stored)[0], None)
+        dictionary += other
+        stored = stored[8:]
+    raw_content = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    decompressor = zstandard.ZstdDecompressor(dict_data=raw_content)
+    out = decompressor.decompress(bytes.fromhex("28b52ffd") + stored, max_output_size=max(raw, 1))
+    assert len(out) == raw
+    return (bases, out) if flags & 4 else ([*struct.unpack_from("<QQ", out)], out[16:])
+
+
+def add_bundle(profile: Profile, data: bytes, at: int, number: int) -> None:
+    bases, sections = bundle(data, at, number)
+    rest = Bytes(sections)
+    while rest.at < len(sections):
+        type_, flags = rest.u8(), rest.u8()
+        own = rest.take(rest.varint())
+        if flags:
+            assert flags == 64
+            base = payload(data, bases[type_ - 3], type_, None)
+            if type_ == 3:
+                own, profile.same_stacks = tables_applied(Bytes(base), Bytes(own))
+            else:
+                assert type_ == 4
+                own = applied(Bytes(base), Bytes(own), profile.same_stacks)
+        add(profile, type_, Bytes(own))
 
 
 def listed(data: bytes, page: Any) -> list[tuple[int, str, bytes]]:

@@ -82,6 +82,7 @@ class OwnList:
 
     def __init__(self, profile: Profile, name: str, guessed: list[int]) -> None:
         self.tags: list[int] = []
+        self.listed: set[int] = set()
         self.guessed, self.n_new, self.next, self.saved = guessed, 0, 1, 1
         self.rows = profile.strings if name == "strings" else profile.tables[name]
         columns = REFERENCES.get(name, ())
@@ -89,22 +90,24 @@ class OwnList:
 
     def from_(self, at: int) -> tuple[int, int]:
         """The base's id that comes next if its order continues at `at`, and where it continues after that."""
-        for _ in range(256):
-            if at < len(self.rows) and 2 * at in self.tags:
-                at += 1
+        last = at + 256
+        while at < min(last, len(self.rows)) and 2 * at in self.listed:
+            at += 1
         id_, then = at, at + 1
-        if self.outer is not None and at < len(self.rows):
-            for _ in range(256):
-                outer = self.rows[id_][self.outer]
-                if outer and 2 * outer not in self.tags:  # type: ignore[operator]
-                    id_, then = outer, at  # type: ignore[assignment]
+        for _ in range(256 if self.outer is not None and at < len(self.rows) else 0):
+            outer = self.rows[id_][self.outer]  # type: ignore[index]
+            if not outer or 2 * outer in self.listed:  # type: ignore[operator]
+                break
+            id_, then = outer, at  # type: ignore[assignment]
         return id_, then
 
     def take_expected(self) -> None:
-        for tag in self.guessed:
-            if tag not in self.tags:
-                self.place(tag, self.next if tag % 2 else tag // 2 + 1)
-                return
+        while self.guessed and self.guessed[0] in self.listed:
+            del self.guessed[0]
+        if self.guessed:
+            tag = self.guessed[0]
+            self.place(tag, self.next if tag % 2 else tag // 2 + 1)
+            return
         id_, then = self.from_(self.next)
         self.place(2 * id_, then)
 
@@ -118,10 +121,11 @@ class OwnList:
         self.place(2 * id_, then)
 
     def place(self, tag: int, then: int) -> None:
-        assert tag not in self.tags and (tag // 2 == self.n_new if tag % 2 else 0 < tag // 2 < len(self.rows))
+        assert tag not in self.listed and (tag // 2 == self.n_new if tag % 2 else 0 < tag // 2 < len(self.rows))
         self.n_new += tag % 2
         self.next = then
         self.tags.append(tag)
+        self.listed.add(tag)
 
 
 def tables_applied(base: Bytes, difference: Bytes) -> tuple[bytes, list[int]]:

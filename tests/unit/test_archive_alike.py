@@ -10,13 +10,20 @@ from pathlib import Path
 import pytest
 
 from fastprof.core.source import Source
-from fastprof.formats.archive import write
+from fastprof.formats.archive import packing, write
 from fastprof.formats.archive.index import codec_of, payload
 from fastprof.formats.archive.sections import BASED, DIFFERENCE, MEMBER, ROWS, SHARED, TABLES, Codec, SectionError
 from fastprof.store import adding, compact
 from tests.reference import archive as reference
 from tests.support.archives import stacks, write_archive
 from tests.unit.test_archive import read_dump, sections
+
+
+@pytest.fixture(autouse=True)
+def _apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small profiles have sections of their own, as large ones have."""
+    monkeypatch.setattr(packing, "MOST_NBYTES", 0)
+
 
 N = 12
 
@@ -140,7 +147,7 @@ def test_a_damaged_difference_of_tables(tmp_path: Path) -> None:
         section = next(s for s in sections(data) if s.type == TABLES)
         tables[i] = Codec().unpack(section, data[section.offset + 24 : section.offset + section.nbytes])
     codec = Codec()
-    difference = codec._difference(TABLES, tables[0], tables[1])
+    difference = codec.difference(TABLES, tables[0], tables[1])
     assert 0 < len(difference) < len(tables[1]) and codec._applied(TABLES, tables[0], difference, 0) == tables[1]
     errors = 0
     for at in range(len(difference)):
@@ -153,7 +160,7 @@ def test_a_damaged_difference_of_tables(tmp_path: Path) -> None:
     with pytest.raises(SectionError, match="does not fit the base"):
         codec._applied(TABLES, b"", difference, 0)
     # a second section of tables continues the first: between such sections there is no difference
-    assert codec._difference(TABLES, tables[0], b"\2" + tables[1][1:]) == b""
+    assert codec.difference(TABLES, tables[0], b"\2" + tables[1][1:]) == b""
 
 
 def test_a_missing_stack_takes_a_few_bytes(tmp_path: Path) -> None:
@@ -166,7 +173,7 @@ def test_a_missing_stack_takes_a_few_bytes(tmp_path: Path) -> None:
     for missing in (0, 20):
         lacking = {*choose.sample(range(100), missing)}
         tables.append(tables_of("".join(line for i, line in enumerate(lines) if i not in lacking), tmp_path))
-    difference = Codec()._difference(TABLES, *tables)
+    difference = Codec().difference(TABLES, *tables)
     assert Codec()._applied(TABLES, tables[0], difference, 0) == tables[1]
     assert 20 < len(difference) < 20 * 4
 

@@ -20,10 +20,13 @@ from fastprof.core.shapes import fits
 from fastprof.core.source import Source
 from fastprof.core.words import Message
 from fastprof.formats.archive import sections as archive_sections
+from fastprof.formats.archive.bundle import opened
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.reported import REPORTED
 from fastprof.formats.archive.sections import (
     BASED,
+    BASES_OF_BUNDLE,
+    BUNDLE,
     END,
     FILE_HEADER_NBYTES,
     HEADER_NBYTES,
@@ -46,6 +49,7 @@ from fastprof.formats.archive.sections import (
 )
 from fastprof.formats.archive.tree import EMPTY, Page, Tree
 
+MAX_OFFSET = 1 << 62  # the system takes signed numbers; no file is as large
 _LISTED = 8  # names in a message
 _COMPARED = 1000  # most names that are compared with a requested one
 _PAGES = 256  # kept in memory
@@ -287,10 +291,21 @@ def load_at(source: Source, codec: Codec, offset: int) -> Archive:
 
 def read_end(source: Source, codec: Codec, member: Member) -> None:
     """Fill in `member.end`.  Errors: SectionError."""
-    offset, type_, _ = member.sections[-1] if member.sections else (0, 0, 0)
-    if member.end is None and type_ == END:
-        section = _section_of(source, member, offset)
-        member.end = archive_sections.unpack_end(section, payload(source, codec, section))
+    if member.end is None:
+        for section, raw in metadata(source, codec, member, END):
+            member.end = archive_sections.unpack_end(section, raw)
+
+
+def metadata(source: Source, codec: Codec, member: Member, wanted: int) -> Iterator[tuple[Section, bytes]]:
+    """The sections of a type of metadata, with their payloads, also those in a bundle.  Errors: SectionError."""
+    for offset, type_, _ in member.sections:
+        if type_ in (wanted, BUNDLE):
+            section = _section_of(source, member, offset)
+            raw = payload(source, codec, section)
+            if type_ == wanted:
+                yield section, raw
+            else:
+                yield from ((one.section, one.stored) for one in opened(section, raw) if one.section.type == wanted)
 
 
 def read_summary(source: Source, codec: Codec, member: Member) -> None:
@@ -298,10 +313,9 @@ def read_summary(source: Source, codec: Codec, member: Member) -> None:
     if not member.summary.get("long"):
         return
     read_end(source, codec, member)
-    offset, type_, _ = member.sections[0] if member.sections else (0, 0, 0)
-    if type_ == MEMBER and not member.about:
-        section = _section_of(source, member, offset)
-        member.about = _about(unpack_metadata(section, payload(source, codec, section), dict), offset)
+    if not member.about:
+        for section, raw in metadata(source, codec, member, MEMBER):
+            member.about = _about(unpack_metadata(section, raw, dict), section.offset)
     names = [type_.name for type_ in _value_types(source, codec, member)]
     member.summary = {"values": names, **(member.end or {})}
 
@@ -324,13 +338,11 @@ def _section_of(source: Source, member: Member, offset: int) -> Section:
 def _value_types(source: Source, codec: Codec, member: Member) -> list[Any]:
     """The value types of a member's totals; [] if its parts differ.  Errors: SectionError."""
     found: dict[int, list[Any]] = {}
-    for offset, type_, _ in member.sections:
-        if type_ == PARTS:
-            section = _section_of(source, member, offset)
-            for entry in unpack_metadata(section, payload(source, codec, section), list):
-                if not fits(entry, [int, dict]):
-                    raise SectionError(offset, f"parts: an entry is {entry!r:.80}")
-                found[entry[0]] = _part(entry[1], offset).value_types
+    for section, raw in metadata(source, codec, member, PARTS):
+        for entry in unpack_metadata(section, raw, list):
+            if not fits(entry, [int, dict]):
+                raise SectionError(section.offset, f"parts: an entry is {entry!r:.80}")
+            found[entry[0]] = _part(entry[1], section.offset).value_types
     first = next(iter(found.values()), [])
     return first if all(types == first for types in found.values()) else []
 
@@ -344,7 +356,8 @@ def _part(plain: dict[Any, Any], offset: int) -> Part:
 
 def read_header(source: Source, offset: int) -> Section:
     """The header of the section at `offset`.  Errors: SectionError."""
-    return archive_sections.parse_header(source.read_at(offset, HEADER_NBYTES), offset)
+    data = b"" if offset > MAX_OFFSET else source.read_at(offset, HEADER_NBYTES)
+    return archive_sections.parse_header(data, offset)
 
 
 def payload(source: Source, codec: Codec, section: Section) -> bytes:
@@ -366,14 +379,17 @@ def read_base_header(source: Source, offset: int) -> Section:
     return section
 
 
-def base_of(source: Source, section: Section) -> int | None:
-    """The offset of the base of a section.  Errors: SectionError."""
+def bases_of(source: Source, section: Section, codec: Codec) -> list[int]:
+    """The offsets of the bases of a section, of a bundle another bundle or these.  Errors: SectionError."""
+    if section.type == BUNDLE and not section.flags & BASED:
+        opened(section, raw := payload(source, codec, section))
+        return [base for base in BASES_OF_BUNDLE.unpack_from(raw) if base]
     if not section.flags & BASED:
-        return None
+        return []
     stored = source.read_at(section.offset + HEADER_NBYTES, 8)
     if section.stored < 8 or len(stored) < 8:
         raise SectionError(section.offset, "the base that the section refers to is missing")
-    return int(struct.unpack("<Q", stored)[0])
+    return [int(struct.unpack("<Q", stored)[0])]
 
 
 def read_stored(source: Source, section: Section) -> bytes:
@@ -463,16 +479,16 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
 
 
 def _add(source: Source, codec: Codec, section: Section, members: dict[int, Member], archive: Archive) -> None:
-    if section.type == INDEX or (section.type > NUMBERS and section.flags & OPTIONAL):
+    known = section.type <= NUMBERS or section.type == BUNDLE
+    if section.type == INDEX or (not known and section.flags & OPTIONAL):
         return
     member = members.setdefault(section.member, Member(section.member))
     try:
-        if section.type == MEMBER:
-            begin = unpack_metadata(section, payload(source, codec, section), dict)
-            member.name, member.view = str(begin.get("name", "")), str(begin.get("view", ""))
-            member.about = _about(begin, section.offset)
-        elif section.type == END:
-            member.end = archive_sections.unpack_end(section, payload(source, codec, section))
+        if section.type in (MEMBER, END):
+            _note(member, section, payload(source, codec, section))
+        elif section.type == BUNDLE:
+            for one in opened(section, payload(source, codec, section)):
+                _note(member, one.section, one.stored)
         elif section.type in (TABLES, ROWS) and not member.view:
             # the head is lost; a difference of rows refers to the tables before
             raw = payload(source, codec, section)
@@ -482,6 +498,16 @@ def _add(source: Source, codec: Codec, section: Section, members: dict[int, Memb
             archive.notes.append(f"at byte {error.offset}: {error.detail}")
             archive.losses.add(REPORTED["archive-damaged-places"])
             return
-    if section.type == ROWS:
+    if section.type in (ROWS, BUNDLE):
         member.chunks[section.offset] = Chunk(section.offset)
     member.sections.append((section.offset, section.type, section.nbytes))
+
+
+def _note(member: Member, section: Section, raw: bytes) -> None:
+    """Note what MEMBER or END says.  Errors: SectionError."""
+    if section.type == MEMBER:
+        begin = unpack_metadata(section, raw, dict)
+        member.name, member.view = str(begin.get("name", "")), str(begin.get("view", ""))
+        member.about = _about(begin, section.offset)
+    elif section.type == END:
+        member.end = archive_sections.unpack_end(section, raw)

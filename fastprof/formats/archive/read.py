@@ -24,11 +24,13 @@ from fastprof.core.times import Span
 from fastprof.core.words import Message, counted
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
-from fastprof.formats.archive.index import Archive, codec_of, in_words, load, payload, read_end, read_header
+from fastprof.formats.archive.bundle import Inner, opened
+from fastprof.formats.archive.index import Archive, codec_of, in_words, load, metadata, read_end
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.reported import REPORTED
 from fastprof.formats.archive.sections import (
     BASED,
+    BUNDLE,
     END,
     HEADER_NBYTES,
     MEMBER,
@@ -104,7 +106,8 @@ class ArchiveReader(Reader):
         self._ids = owned(lib.fp_archive_ids_new(model.c), lib.fp_archive_ids_free, "the archive's ids")
         self._part_at: list[int] = []  # by part of the archive: its index in the model
         self._file_part = 0  # of the batch being filled
-        if any(type_ == PARTS for _, type_, _ in self._member.sections):
+        self._inner: list[Inner] = []  # sections of the bundle that have not been read, the next one last
+        if any(type_ in (PARTS, BUNDLE) for _, type_, _ in self._member.sections):
             # created in advance, so that rows survive damaged entries of parts
             self._part_at.append(model.add_part(Part()))
         self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
@@ -149,16 +152,15 @@ class ArchiveReader(Reader):
     def summary(self) -> Summary | None:
         """The totals from the member's END, without reading chunks; None with --lenient or if rows are selected."""
         end = self._member.end
-        known = all(type_ <= NUMBERS for _, type_, _ in self._member.sections)
+        known = all(type_ <= NUMBERS or type_ == BUNDLE for _, type_, _ in self._member.sections)
         if self.options[LENIENT] or self._chooses or not known or end is None or end.get("overflowed"):
             return None
         found = Summary()
         c = found.c
         try:
-            for at, type_, _ in self._member.sections:
-                if type_ == PARTS:
-                    self._section = section = read_header(self.source, at)
-                    self._take_parts(unpack_metadata(section, payload(self.source, self._codec, section), list))
+            for section, raw in metadata(self.source, self._codec, self._member, PARTS):
+                self._section = section
+                self._take_parts(unpack_metadata(section, raw, list))
             if len({tuple(self.model.parts[i].value_types) for i in self._part_at}) > 1:
                 return None  # END has sums by column, regardless of the part
             for i, n in enumerate(end["kinds"]):
@@ -186,13 +188,20 @@ class ArchiveReader(Reader):
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         for offset, type_, nbytes in self._member.sections:
             if type_ == ROWS and not self._wanted(self._member.chunks[offset]):
-                self._passed_over += 1
-                self._rows_passed_over += self._member.chunks[offset].rows
+                self._pass_over(self._member.chunks[offset])
                 continue
             self._expected = (offset, type_, nbytes)
             self._section = None
             self._open = False
             yield offset, nbytes
+
+    def _pass_over(self, chunk: Chunk) -> None:
+        self._passed_over += 1
+        self._rows_passed_over += chunk.rows
+
+    def _chunk(self) -> Chunk:
+        """The chunk of the section being read, or of its bundle."""
+        return self._member.chunks.get(self._expected[0], Chunk(self._expected[0]))
 
     def _wanted(self, chunk: Chunk) -> bool:
         time_range, part = self._time_range, self._part
@@ -215,13 +224,20 @@ class ArchiveReader(Reader):
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         try:
-            if self._open:
-                return self._rows(batch, err)
-            return self._next(in_, batch, err)
+            status = self._rows(batch, err) if self._open else self._next(in_, batch, err)
+            while status == lib.FP_DONE and self._inner:
+                inner = self._inner.pop()
+                if inner.section.type == ROWS and not self._wanted(self._chunk()):
+                    self._pass_over(self._chunk())
+                else:
+                    raw = self._codec.restore(inner.section, inner.stored, inner.base)
+                    status = self._take(inner.section, raw, batch, err)
+            return status
         except SectionError as error:
             if not self.options[LENIENT]:
                 raise self._error(error) from None
             self._lose(error)
+            self._inner.clear()
             in_.pos = in_.n
             return int(lib.FP_DONE)
 
@@ -242,6 +258,12 @@ class ArchiveReader(Reader):
             self._bases.add(base)
         raw = self._codec.unpack(section, stored)
         in_.pos += nbytes
+        if section.type == BUNDLE:
+            self._inner = opened(section, raw)[::-1]
+            return int(lib.FP_DONE)
+        return self._take(section, raw, batch, err)
+
+    def _take(self, section: Section, raw: bytes, batch: fp_batch, err: fp_err) -> int:
         self._section = section
         if section.type == PARTS:
             self._take_parts(unpack_metadata(section, raw, list))
@@ -260,7 +282,8 @@ class ArchiveReader(Reader):
         elif section.type == END:
             archive_sections.unpack_end(section, raw)
         elif section.type != MEMBER and not section.flags & OPTIONAL:
-            raise VersionError(offset, f"section of the unknown type {section.type}, written by a later version")
+            what = f"section of the unknown type {section.type}, written by a later version"
+            raise VersionError(section.offset, what)
         return int(lib.FP_DONE)
 
     def _set_filter(self) -> None:
@@ -346,11 +369,11 @@ class ArchiveReader(Reader):
     # ---- damage ------------------------------------------------------------------
 
     def _lose(self, error: SectionError) -> None:
-        offset, type_, _ = self._expected
+        _, type_, _ = self._expected
         log = self.log
         lost = f"{self.source.name}: at byte {error.offset}: {error.detail}: "
-        if type_ == ROWS:
-            chunk = self._member.chunks.get(offset, Chunk(offset))
+        if type_ in (ROWS, BUNDLE):
+            chunk = self._chunk()
             # damage that checksums miss may only be found after some rows
             read = self._rows_read if self._open else 0
             log.count(REPORTED["archive-chunks"])

@@ -24,8 +24,9 @@ HEADER = struct.Struct("<2sBBIIII")  # followed by a CRC-32 of these 20 bytes
 HEADER_NBYTES = 24
 TRAILER = struct.Struct("<QI4s")
 TRAILER_MAGIC = b"FPAE"
+BASES_OF_BUNDLE = struct.Struct("<QQ")  # the offsets of the bases of TABLES and ROWS; 0: none
 
-MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS, PAGE, BASES, SHARED = range(1, 11)
+MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS, PAGE, BASES, SHARED, BUNDLE = range(1, 12)
 NAMES = {
     MEMBER: "the head of a profile",
     PARTS: "a section of parts",
@@ -37,8 +38,10 @@ NAMES = {
     PAGE: "a page of the index",
     BASES: "the bases",
     SHARED: "a section of shared tables",
+    BUNDLE: "the bundle of a profile",
 }
 OPTIONAL, ZSTD, BASED, METADATA, WITHOUT_MAGIC, DIFFERENCE = 1, 2, 4, 8, 32, 64
+_FLAGS = OPTIONAL | ZSTD | BASED | METADATA | WITHOUT_MAGIC | DIFFERENCE
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 MAX_NUMBER = 0xFFFFFFFF  # of a member
 MAX_RAW = 256 << 20  # maximum bytes of a decompressed payload
@@ -49,6 +52,7 @@ SMALL = 128 << 10  # a payload below this is compressed at level 19 or more
 # Of metadata, with the dictionary.  Level 19 takes five times as long for small sections, which do not become smaller,
 # and 50 times for pages of the index, which become 0.5 to 6 % smaller.
 METADATA_LEVEL = 7
+BUNDLE_LEVEL = 19
 LONG_DISTANCE_LEVEL = 6  # from this level on zstandard's long-distance matching is used
 MAX_EXPANSION = 1 << 16  # maximum bytes that a byte of zstandard data expands to
 # Metadata becomes much larger as Python objects, so its limit is lower beyond the first bytes.
@@ -207,8 +211,6 @@ class Codec:
         level = max(self.level, least_level)
         parameters = zstandard.ZstdCompressionParameters.from_level(
             level,
-            source_size=len(raw),
-            dict_size=len(base),
             window_log=max(10, min(28, (len(raw) + len(base)).bit_length())),
             write_content_size=0,
             enable_ldm=1 if long_distance and (base or level >= LONG_DISTANCE_LEVEL) else 0,
@@ -235,7 +237,7 @@ class Codec:
             if base is not None and base[1]:
                 offset = struct.pack("<Q", base[0])
                 least = next(level for most, level in BASED_LEVELS if len(raw) <= most)
-                difference = self._difference(type_, base[1], raw)
+                difference = self.difference(type_, base[1], raw)
                 if difference:
                     packed = self._compress(difference, b"", least)
                     found.append((offset + packed, len(difference), ZSTD | BASED | DIFFERENCE))
@@ -249,12 +251,27 @@ class Codec:
             self._stacks = b""
         return with_header(Section(0, type_, flags | how, member, len(stored), nbytes, 0), member, stored)
 
+    def pack_bundle(self, member: int, bases: bytes, body: bytes, other: tuple[int, bytes] | None) -> bytes:
+        """A whole section, compressed with the bundle `other` (offset, payload) if that has the same bases."""
+        if other is not None and other[1][: len(bases)] == bases:
+            raw, flags, stored = body, BASED, struct.pack("<Q", other[0])
+            dictionary = DICTIONARY + other[1][len(bases) :]
+        else:
+            raw, flags, stored, dictionary = bases + body, 0, b"", DICTIONARY
+        stored += self._compress(raw, dictionary, BUNDLE_LEVEL, long_distance=False)
+        flags |= ZSTD | METADATA | WITHOUT_MAGIC
+        return with_header(Section(0, BUNDLE, flags, member, len(stored), len(raw), 0), member, stored)
+
     def unpack(self, section: Section, stored: bytes) -> bytes:
         """The payload.  Errors: SectionError."""
         check_stored(section, stored)
         offset = section.offset + HEADER_NBYTES
         if section.type == TABLES:
             self._stacks = b""
+        if section.flags & ~_FLAGS:
+            raise VersionError(
+                section.offset, f"section has the unknown flags {section.flags & ~_FLAGS:#x}, of another version"
+            )
         how = section.flags & (ZSTD | BASED | METADATA | DIFFERENCE)
         if how & DIFFERENCE and (section.type not in (TABLES, ROWS) or how != ZSTD | BASED | DIFFERENCE):
             raise SectionError(section.offset, "section has wrong flags")
@@ -262,16 +279,26 @@ class Codec:
             if how & BASED or section.raw != section.stored:
                 raise SectionError(section.offset, "stored section has wrong lengths or flags")
             return bytes(stored)
-        decompressor, base = self._decompressor, b""
+        base, bases = b"", b""
         if section.flags & BASED:
             if len(stored) < 8 or self._base_of is None:
                 raise SectionError(offset, "the base that the section refers to is missing")
             base = self._base_of(struct.unpack_from("<Q", stored)[0])
             stored = stored[8:]
-        elif section.flags & METADATA:
-            base = DICTIONARY
-        if base and not section.flags & DIFFERENCE:
-            decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary(base), max_window_size=1 << 31)
+        if section.type == BUNDLE:
+            bases, base = base[: BASES_OF_BUNDLE.size], base[BASES_OF_BUNDLE.size :]
+        dictionary = b"" if section.flags & DIFFERENCE else base
+        if section.flags & METADATA:
+            dictionary = DICTIONARY + dictionary
+        raw = self._decompressed(section, stored, dictionary)
+        if section.flags & DIFFERENCE:
+            return self._applied(section.type, base, raw, offset)
+        return bases + raw
+
+    def _decompressed(self, section: Section, stored: bytes, dictionary: bytes) -> bytes:
+        offset, decompressor = section.offset + HEADER_NBYTES, self._decompressor
+        if dictionary:
+            decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary(dictionary), max_window_size=1 << 31)
         if section.flags & WITHOUT_MAGIC:
             stored = ZSTD_MAGIC + stored
         try:
@@ -283,11 +310,19 @@ class Codec:
             raise SectionError(offset, f"zstandard: {error}") from None
         if len(raw) != section.raw:
             raise SectionError(offset, f"section decompresses to {len(raw)} bytes, expected {section.raw}")
-        if section.flags & DIFFERENCE:
-            return self._applied(section.type, base, raw, offset)
         return raw
 
-    def _difference(self, type_: int, base: bytes, raw: bytes) -> bytes:
+    def restore(self, section: Section, stored: bytes, base: int) -> bytes:
+        """The payload of a section in a bundle, whose base is at this offset; 0: none.  Errors: SectionError."""
+        if section.type == TABLES:
+            self._stacks = b""
+        if not base:
+            return stored
+        if self._base_of is None:
+            raise SectionError(section.offset, "the base that the section refers to is missing")
+        return self._applied(section.type, self._base_of(base), stored, section.offset + HEADER_NBYTES)
+
+    def difference(self, type_: int, base: bytes, raw: bytes) -> bytes:
         """The difference of a payload of TABLES or ROWS to its base, or b"" if they are not alike."""
         known, self._stacks = self._stacks, b""
         status, found = _compare(type_, base, raw, known)
@@ -410,7 +445,7 @@ class Member:
             if offset < FILE_HEADER_NBYTES or nbytes < HEADER_NBYTES or offset + nbytes > end:
                 raise ValueError(f"section at byte {offset} with {nbytes} bytes is outside the profiles")
             member.sections.append((offset, type_, nbytes))
-            if type_ == ROWS:
+            if type_ in (ROWS, BUNDLE):
                 if not left:
                     raise ValueError("a chunk of rows has no description")
                 rows, parts, times, threads = left.pop()
@@ -418,7 +453,7 @@ class Member:
                     raise ValueError(f"a chunk has {len(times)} times, expected none or 2")
                 member.chunks[offset] = Chunk(offset, rows, parts, (times[0], times[1]) if times else None, threads)
             offset += nbytes
-        if left or not types.endswith(bytes((END,))):
+        if left or (types[-1:] != bytes((END,)) and types != bytes((BUNDLE,))):
             raise ValueError("a profile has no end section")
         return member
 

@@ -7,7 +7,6 @@ docs/formats/archive.md describes the bytes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from fastprof.core.version import __version__
 from fastprof.formats.archive import LEVEL
 from fastprof.formats.archive import _cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
+from fastprof.formats.archive.packing import BaseOf, Sections
 from fastprof.formats.archive.parts import copied
 from fastprof.formats.archive.sections import (
     END,
@@ -49,10 +49,6 @@ CHUNK_NBYTES = 16 << 20
 _POSITIONS = {"instr": lib.FP_ARCHIVE_INSTR, "bb": lib.FP_ARCHIVE_BB, "line": lib.FP_ARCHIVE_LINE}
 _TABLES = ("strings", "objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")
 
-# Finds the base of a new section, given its type, the number of sections of this type in the member so far and its
-# payload.
-BaseOf = Callable[[int, int, bytes], tuple[int, bytes] | None]
-
 
 class ArchiveWriter(Writer):
     """Writes one profile as a member of an archive.
@@ -77,10 +73,9 @@ class ArchiveWriter(Writer):
     ) -> None:
         super().__init__(model, sink, options, log)
         self._codec = Codec(options[LEVEL] or DEFAULT_LEVEL)
-        self._base_of = base_of
         self._appends = at > 0
         self._member = member or Member(0)
-        self._at = at
+        self._sections = Sections(self.text, at, self._codec, self._member, base_of)
         self._enc: fp_archive_enc = ffi.NULL
         self._payload = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
         self._err = ffi.new("struct fp_err *")
@@ -92,26 +87,14 @@ class ArchiveWriter(Writer):
         self._new_parts: dict[int, Any] = {}  # before the chunk
         self._changed_parts: dict[int, Any] = {}  # after it
         self._summary = Summary()
-        self._counts = [0] * (NUMBERS + 1)
 
     # ---- sections ----------------------------------------------------------
 
-    def _emit(self, data: bytes) -> None:
-        self.text(data)
-        self._at += len(data)
-
-    def _section(self, type_: int, raw: bytes) -> int:
-        """Append a section and return its offset."""
-        base = self._base_of(type_, self._counts[type_], raw) if self._base_of else None
-        self._counts[type_] += 1
-        offset = self._at
+    def _section(self, type_: int, raw: bytes, chunk: Chunk | None = None) -> None:
         try:
-            data = self._codec.pack(type_, self._member.number, raw, base=base)
+            self._sections.add(type_, raw, chunk)
         except SectionError as error:
             raise FastprofError(f"{inputs_of(self.model)}archive: {error.detail}") from None
-        self._member.sections.append((offset, type_, len(data)))
-        self._emit(data)
-        return offset
 
     def _metadata(self, type_: int, value: Any) -> None:
         try:
@@ -122,7 +105,9 @@ class ArchiveWriter(Writer):
     def _begin(self) -> None:
         self._enc = owned(lib.fp_archive_enc_new(VIEWS[self.view]), lib.fp_archive_enc_free, "a chunk")
         if not self._appends:
-            self._emit(archive_sections.file_header())
+            header = archive_sections.file_header()
+            self.text(header)
+            self._sections.at = len(header)
         member = self._member
         member.view = self.view
         fields = {"view": member.view, "name": member.name, "creator": f"fastprof {__version__}", **member.about}
@@ -199,8 +184,7 @@ class ArchiveWriter(Writer):
         self._write_tables()
         if lib.fp_archive_enc_flush(enc, self._payload):
             raise MemoryError("no memory for a chunk")
-        offset = self._section(ROWS, self._take_payload())
-        self._member.chunks[offset] = chunk._replace(offset=offset)
+        self._section(ROWS, self._take_payload(), chunk)
         self._write_parts(self._changed_parts)
         self._chunk_parts = {}
 
@@ -219,13 +203,14 @@ class ArchiveWriter(Writer):
         self._write_tables()
         end = self._end()
         self._metadata(END, end)
+        self._sections.end()
         types = [*{tuple(type_.name for type_ in part.value_types) for part in self._parts}]
         self._member.summarize(end, [*types[0]] if len(types) == 1 else [])
         if not self._appends:
             member = self._member
             page = Page(0, [member.name], [member.number], [member.to_entry()])
-            for data in packed_index(self._codec, page, 1, member.number + 1, self._at):
-                self._emit(data)
+            for data in packed_index(self._codec, page, 1, member.number + 1, self._sections.at):
+                self.text(data)
 
     def _end(self) -> dict[str, Any]:
         log, model, c = self.log, self.model, self._summary.c

@@ -1,0 +1,75 @@
+"""All sections of a small profile in one, compressed with those of another profile of its family as the dictionary.
+
+docs/formats/archive.md describes the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastprof.core._typing import NamedTuple
+from fastprof.formats.archive.sections import (
+    BASES_OF_BUNDLE,
+    BUNDLE,
+    DIFFERENCE,
+    HEADER_NBYTES,
+    ROWS,
+    TABLES,
+    Codec,
+    Section,
+    SectionError,
+)
+
+KINDS = (TABLES, ROWS)  # of sections that may be differences
+
+
+class Inner(NamedTuple):
+    """A section in a bundle.  `base`: the offset of its base, if it is a difference."""
+
+    section: Section
+    stored: bytes
+    base: int
+
+
+def opened(bundle: Section, payload: bytes) -> list[Inner]:
+    """The sections of a bundle.  Errors: SectionError."""
+    found: list[Inner] = []
+    if len(payload) < BASES_OF_BUNDLE.size:
+        raise SectionError(bundle.offset + HEADER_NBYTES, "the bases of a bundle are missing")
+    bases = dict(zip(KINDS, BASES_OF_BUNDLE.unpack_from(payload), strict=True))
+    at = BASES_OF_BUNDLE.size
+    while at < len(payload):
+        if len(payload) - at < 3:
+            raise SectionError(bundle.offset + HEADER_NBYTES, "a bundle ends inside a section")
+        type_, flags = payload[at : at + 2]
+        n, at = _varint(payload, at + 2)
+        if n > len(payload) - at:
+            raise SectionError(bundle.offset + HEADER_NBYTES, f"a bundle ends inside a section of {n} bytes")
+        base = bases.get(type_, 0) if flags == DIFFERENCE else 0
+        if flags != (DIFFERENCE if base else 0) or type_ == BUNDLE:
+            raise SectionError(bundle.offset + HEADER_NBYTES, "a section of a bundle has wrong flags")
+        if base:
+            bases[type_] = 0  # otherwise a large base would be decompressed again for each of many small sections
+        section = Section(bundle.offset, type_, flags, bundle.member, n, n, 0)
+        found.append(Inner(section, payload[at : at + n], base))
+        at += n
+    return found
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number at this place of `data`, and the place after it; a huge number if it is not complete."""
+    value = 0
+    for shift in range(0, 35, 7):
+        if at == len(data):
+            break
+        value |= (data[at] & 0x7F) << shift
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
+    return 1 << 40, at
+
+
+def restored(codec: Codec, inner: list[Inner]) -> Iterator[tuple[int, bytes]]:
+    """Types and payloads.  Errors: SectionError."""
+    for one in inner:
+        yield one.section.type, codec.restore(one.section, one.stored, one.base)
