@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 
@@ -14,7 +14,7 @@ from fastprof.core.source import Source
 from fastprof.core.urls import is_url, shown
 from fastprof.formats.archive.index import Archive, Listed, codec_of, load
 from fastprof.formats.archive.read import ArchiveReader
-from fastprof.formats.archive.sections import SectionError
+from fastprof.formats.archive.sections import Member, SectionError
 from fastprof.inputs.stored import Stored, shown_input
 
 
@@ -112,15 +112,15 @@ class State:
             found = chosen(self.path, source, self.archive, patterns)
         return [*map(self.input, dict.fromkeys(one.name for one in found))]
 
-    def labels(self, names: Iterable[str]) -> Iterator[Mapping[str, str]]:
-        """The labels that each profile was added with.  If names are sorted, each page of the index is read once.
-        "" may be a name, or the only profile."""
+    def members(self, names: Iterable[str]) -> Iterator[Member | None]:
+        """The profiles as the index has them.  If names are sorted, each of its pages is read once.  "" may be a name,
+        or the only profile."""
         with self.source(self.path) as source, located(self.path):
             for name in names:
                 found = self.archive.find(source, name)
                 if found is None and not name and self.archive.count == 1:
                     found = next(self.archive.listed(source))
-                yield {} if found is None else self.archive.member(found).about.get("labels", {})
+                yield None if found is None else self.archive.member(found)
 
 
 def chosen(path: str, source: Source, archive: Archive, patterns: Iterable[str]) -> list[Listed]:

@@ -21,7 +21,16 @@ from fastprof.core.options import INT64, UINT64
 _FUNCTIONS = {"~~", "!~~", "~~*", "!~~*", "~~~", "like_escape", "ilike_escape", "not_like_escape", "not_ilike_escape"}
 _FUNCTIONS |= {"regexp_matches", "regexp_full_match", "starts_with", "prefix", "suffix", "ends_with", "contains"}
 _FUNCTIONS |= {"lower", "upper", "||", "split_part", "regexp_extract", "length", "strlen", "substring", "substr"}
-_WORDS = {"class", "type", "kind", "function_name", "qualified_name", "aggregate_handling"}  # keys; name no columns
+_WORDS = {
+    "class",
+    "type",
+    "kind",
+    "function_name",
+    "qualified_name",
+    "aggregate_handling",
+    "null_order",
+    "limit_type",
+}  # keys; name no columns
 _ANY_TIME = (0, UINT64)
 _CLASSES = {"COLUMN_REF", "CONSTANT", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "CAST"}
 _EXPRESSIONS = _CLASSES | {"CASE", "WINDOW", "SUBQUERY", "LAMBDA", "COLLATE"}
@@ -266,6 +275,7 @@ def _columns(tree: Any) -> frozenset[str] | None:
     names, refs, tables = set[str](), set[str](), set[str]()
 
     def walk(node: Any) -> bool:
+        others = _WORDS
         if isinstance(node, list):
             return all(map(walk, node))
         if isinstance(node, str):
@@ -275,6 +285,8 @@ def _columns(tree: Any) -> frozenset[str] | None:
         kind, class_ = node.get("type"), node.get("class")
         if class_ is not None and class_ not in _EXPRESSIONS:
             return False
+        if class_ == "CONSTANT":
+            return True
         if class_ == "COLUMN_REF":
             refs.add(node["column_names"][-1].casefold())
         if class_ is None and "sample" in node and "from_table" not in node:  # an item of FROM
@@ -282,14 +294,15 @@ def _columns(tree: Any) -> frozenset[str] | None:
                 return False
             if kind == "BASE_TABLE":
                 tables.update((str(node["table_name"]).casefold(), str(node.get("alias")).casefold()))
+                others = _WORDS | {"table_name", "alias"}
                 if node.get("column_name_alias"):
                     return False
             if kind == "JOIN" and node.get("ref_type") not in ("REGULAR", "CROSS", "ASOF"):
                 return False
-        return all(walk(value) for key, value in node.items() if key not in _WORDS)
+        return all(walk(value) for key, value in node.items() if key not in others)
 
     # the name of a table is a struct of all its columns
-    return frozenset(names) if walk(tree) and not refs & tables else None
+    return frozenset(names - {""}) if walk(tree) and not refs & tables else None
 
 
 def _halves(conditions: list[Any]) -> Iterator[Any]:

@@ -14,12 +14,13 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from threading import Lock
 
 from fastprof import plan
-from fastprof.bridges import INPUT_LABELS
-from fastprof.bridges.rows.as_table import CAPACITY, LAYOUTS, unused, utf8
+from fastprof.bridges import INPUT_LABELS, TABLES
+from fastprof.bridges.rows.as_table import CAPACITY, LAYOUTS, Rows, unused, utf8
 from fastprof.bridges.rows.label import InputLabels
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.column import Column, Texts
+from fastprof.core.engine import Scan
 from fastprof.core.errors import FastprofError, NothingLeft, UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import Option, Options, checked
@@ -32,13 +33,13 @@ from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import none_can_be_read
 
 if TYPE_CHECKING:
-    from fastprof.bridges.rows.as_table import Rows
-    from fastprof.core.engine import Scan
+    from fastprof.formats.archive.sections import Member
     from fastprof.inputs.state import State
 
 PROFILE = "profile"
 _MOST_KEYS = 1000  # of labels: each is a column
 _KEPT = 64 << 20  # bytes of rows that are kept from the first reading
+_VIEWS = {"samples": "stacks", "graph": "graph"}  # tables with a row for each row of a profile of this view
 NAME = ""  # the key of the name among the keys of labels, which are not empty
 
 
@@ -82,7 +83,7 @@ class Together:
         self.names = [shown(str(path)) for path in paths]
         labels = InputLabels(self._options)
         self.log = Log()
-        recorded = _recorded_labels(paths)
+        recorded = {n: member.about.get("labels", {}) for n, member in _members(paths)}
         self._labels = [{**recorded.get(n, {}), **labels.of(name, self.log)} for n, name in enumerate(self.names)]
         self.keys = [NAME, *sorted({key for found in self._labels for key in found if key != NAME})]
         if len(self.keys) > _MOST_KEYS:
@@ -96,6 +97,7 @@ class Together:
         self._lock = Lock()
         self._without: list[NothingLeft] = []  # profiles of which filters leave no row
         self._kept: dict[tuple[int, str], Rows] = {}  # whole tables
+        self._counted: dict[tuple[int, str], int] = {}  # rows of tables of which no more is needed
         self._room = _KEPT
 
     def constants(self, table: str) -> dict[str, str]:
@@ -116,6 +118,8 @@ class Together:
         different units.
         """
         self._scans = scans
+        counted = {name: self._count(name, names[name]) for name in names if self._only_counts(name)}
+        names = {name: numbers for name, numbers in names.items() if not counted.get(name)}
         columns: dict[str, dict[bytes, Column]] = {name: {} for name in names}
         first: dict[tuple[str, bytes], int] = {}
         chosen = {name: {*numbers} for name, numbers in names.items()}
@@ -147,11 +151,30 @@ class Together:
         for option, times in self._idle.items():
             if times == n - len(failed) and option not in INPUT_LABELS:
                 raise UsageError(Message("{option} has no effect on any input", option=spelled(option.flag)))
-        return {
+        return {name: JoinedTable(self, name, numbers, []) for name, numbers in counted.items() if numbers} | {
             name: JoinedTable(self, name, [one for one in names[name] if name in self._tables[one]], [*found.values()])
             for name, found in columns.items()
             if found
         }
+
+    def _only_counts(self, name: str) -> bool:
+        """Whether a query needs no more of a table than its number of rows, the names of profiles and their labels."""
+        scan, own = self._scans[name], {column.casefold() for column in self.constants(name)}
+        selects = scan._replace(columns=None, all_values=False) != Scan()
+        given = self._options.given.keys() - {option.name for option in INPUT_LABELS}
+        return name in _VIEWS and scan.columns is not None and scan.columns <= own and not selects and not given
+
+    def _count(self, name: str, numbers: list[int]) -> list[int]:
+        """Note how many rows a table has in these profiles, which the index of their store says.  Returns those with
+        the table; none if some are not in a store."""
+        found, n = [], 0
+        for at, member in _members([self._paths[number] for number in numbers]):
+            n += 1
+            self.seen.update(TABLES.get(member.view, ()))
+            if member.view == _VIEWS[name]:
+                found.append(numbers[at])
+                self._counted[numbers[at], name] = member.rows
+        return sorted(found) if n == len(numbers) else []
 
     def _columns(self, number: int, names: list[str], rows_of: set[str]) -> dict[str, list[Column]]:
         """The columns of a profile's tables.  Reads all rows if profiles with errors are skipped.
@@ -216,6 +239,9 @@ class Together:
         if (kept := self._kept.get((number, table))) is not None:
             yield kept
             return
+        if (n := self._counted.get((number, table))) is not None:
+            yield from (Rows(None, min(CAPACITY, n - at), [], {}) for at in range(0, n, CAPACITY))
+            return
         with self.open(number) as profile:
             yield from Table(profile, table, self._scans[table])._rows()
             self._log_once(number, profile)
@@ -278,17 +304,16 @@ class JoinedTable:
 _NOTHING = Texts.of([])
 
 
-def _recorded_labels(paths: list[str]) -> dict[int, Mapping[str, str]]:
-    """The labels with which profiles were added to their stores, by the number of their path."""
+def _members(paths: list[str]) -> Iterator[tuple[int, Member]]:
+    """The profiles of stores as the index has them, and the numbers of their paths."""
     by_store: dict[State, list[tuple[str, int]]] = defaultdict(list)
     for number, path in enumerate(paths):
         if isinstance(path, Stored):
             by_store[path.state].append((path.name or "", number))
-    found: dict[int, Mapping[str, str]] = {}
     for state, named in by_store.items():
         named.sort()
-        found.update(zip((number for _, number in named), state.labels(name for name, _ in named), strict=True))
-    return found
+        members = state.members(name for name, _ in named)
+        yield from ((number, one) for (_, number), one in zip(named, members, strict=True) if one is not None)
 
 
 def _nbytes_of(texts: Texts) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,40 @@ def test_labels_of_inputs_are_columns(dumps: Path, opened: set[str]) -> None:
     assert asked("dumps", "select distinct function_2 from graph", set_label=["function=x"]) == [("x",)]
 
 
+def test_the_index_of_a_store_counts_rows(dumps: Path, opened: set[str]) -> None:
+    """Of samples and graphs, if the query needs nothing else of them."""
+    add("s.fpa", ["dumps"], label_path="{host}/*")
+    counted = [
+        "select count(*) from {}",
+        "select profile, host, count(*) from {} group by 1, 2 order by 1 limit 9",
+        "select host, count(*) from {} where profile like '%web1%' group by all",
+        "select count(distinct profile), count(*) from {}",
+    ]
+    for table in ("samples", "graph"):
+        for query in counted:
+            opened.clear()
+            found = asked("s.fpa", query.format(table))
+            assert opened == set() and found[0][-1] > 0
+            whole = query.format(f"(select *, function || '' as f from {table})")
+            assert [*map(str, found)] == [*map(str, asked("s.fpa", whole))]
+            assert opened != set()
+    n = asked("s.fpa", "select count(*) from graph")
+    opened.clear()
+    for query in (
+        "select count(*) from samples where thread = 1",
+        "select count(*) from samples where function like 'm%'",
+        "select count(samples) from samples",
+        "select count(*) from spans",
+    ):
+        with suppress(UsageError):
+            asked("s.fpa", query)
+        assert opened != set()
+        opened.clear()
+    # options that choose rows
+    assert asked("s.fpa", "select count(*) from graph", part=1) == n
+    assert opened != set()
+
+
 def test_labels_in_a_store_are_columns(dumps: Path, opened: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of additions by one process and by several, of copies, and without an index."""
     add("s.fpa", ["dumps/web1"], label_path="{host}/*", set_label=["env=prod"])
@@ -123,7 +158,7 @@ def test_labels_in_a_store_are_columns(dumps: Path, opened: set[str], monkeypatc
         with pytest.raises(UsageError, match="labels of 2 keys, at most 1 can be columns"):
             asked("s.fpa", hosts)
     opened.clear()
-    assert asked("s.fpa", "select count(*) > 0 from samples where host is null") == [(True,)]
+    assert asked("s.fpa", "select count(stack_id) > 0 from samples where host is null") == [(True,)]
     assert opened == {"s.fpa:heap"}
 
     fastprof.batch_archive("dumps", "b.fpa", jobs=2, label_path="{host}/*")
