@@ -119,7 +119,11 @@ class Together:
         """
         self._scans = scans
         counted = {name: self._count(name, names[name]) for name in names if self._only_counts(name)}
-        names = {name: numbers for name, numbers in names.items() if not counted.get(name)}
+        tables = {name: JoinedTable(self, name, numbers, []) for name, numbers in counted.items() if numbers}
+        return tables | self._look({name: numbers for name, numbers in names.items() if name not in tables})
+
+    def _look(self, names: Mapping[str, list[int]]) -> dict[str, JoinedTable]:
+        """The tables that profiles must be opened for."""
         columns: dict[str, dict[bytes, Column]] = {name: {} for name in names}
         first: dict[tuple[str, bytes], int] = {}
         chosen = {name: {*numbers} for name, numbers in names.items()}
@@ -151,7 +155,7 @@ class Together:
         for option, times in self._idle.items():
             if times == n - len(failed) and option not in INPUT_LABELS:
                 raise UsageError(Message("{option} has no effect on any input", option=spelled(option.flag)))
-        return {name: JoinedTable(self, name, numbers, []) for name, numbers in counted.items() if numbers} | {
+        return {
             name: JoinedTable(self, name, [one for one in names[name] if name in self._tables[one]], [*found.values()])
             for name, found in columns.items()
             if found
