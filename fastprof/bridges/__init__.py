@@ -397,16 +397,14 @@ SELECT = {
 
 
 def keeps_input_labels(view: str, holds: Holds) -> bool:
-    """Whether labels of inputs are kept: by samples, and by parts of a graph if they are written."""
+    """Whether labels of inputs are kept: by samples, and by parts of graphs and of timelines if they are written."""
     header = holds.header
-    return view == "stacks" or (
-        view == "graph" and ("input_labels" in header if header is not None else holds.verbatim)
-    )
+    return view == "stacks" or ("input_labels" in header if header is not None else holds.verbatim)
 
 
 # It precedes the filters if the input is a graph or has the view to which the plan leads, else it follows the bridge:
 # the plan places it per input.
-LABEL_INPUTS = _in("any", "rows.label:labelled", "stacks and parts of graphs", INPUT_LABELS, switches=INPUT_LABELS)
+LABEL_INPUTS = _in("any", "rows.label:labelled", "stacks, and parts of graphs and archives", INPUT_LABELS, switches=INPUT_LABELS)
 
 # For timelines it follows the bridge, which makes their values: the plan places it for each input.
 RENAME_VALUES = _in("any", "rows.value_names:renamed", "stacks and graphs", (RENAME_VALUE,), switches=(RENAME_VALUE,))

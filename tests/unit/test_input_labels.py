@@ -431,3 +431,29 @@ def test_trees_of_groups_have_the_totals_of_tables(path: str) -> None:
             for given in ({}, {"tree": "both", "max_memory": 1 << 20})
         ]
         assert rows[0] == {key: cost for key, cost in rows[1].items() if cost or key in rows[0]}
+
+
+def test_parts_of_timelines_keep_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In archives, stores of several views and merges; samples and graphs made of them have the labels."""
+    monkeypatch.chdir(tmp_path)
+    Path("mix").mkdir()
+    for name in ("web1.xray", "web2.xray"):
+        Path("mix", name).write_bytes((CORPUS / "xray/good/fdr5-busy.xray").read_bytes())
+    Path("mix", "web3.callgrind").write_text(GRAPH)
+    options: dict[str, Any] = {"label_path": "mix/{host}.*"}
+    fastprof.archive_add("s.fpa", ["mix"], **options)
+    fastprof.merge(["mix/web1.xray", "mix/web2.xray"], "merged.fpa", **options)
+    fastprof.convert("mix/web1.xray", "one.fpa", **options)
+    cost = fastprof.top("mix/web1.xray").total
+    both = {"web1": cost, "web2": cost}
+    assert groups("s.fpa:*.xray", "label:host") == groups("merged.fpa", "label:host") == both
+    assert groups("one.fpa", "label:host") == {"web1": cost}
+    fastprof.convert("s.fpa:web2.xray", "x.callgrind")
+    assert "desc: Labels: host=web2\n" in Path("x.callgrind").read_text()
+    # labels given to the input replace those of the same key
+    assert groups("one.fpa", "label:host", set_label=["host=db"]) == {"db": cost}
+    # other formats of timelines have no place for them
+    log = fastprof.convert("one.fpa", "one.json", to="speedscope")
+    assert log.not_representable["header-fields"] == 1
+    with pytest.raises(UsageError, match="set_label= has no effect from xray to speedscope"):
+        fastprof.convert("mix/web1.xray", "x.json", to="speedscope", set_label=["a=b"])

@@ -16,6 +16,7 @@ from itertools import chain, groupby
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, log_missing_labels, separating_labels
 from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Drained, Paths
 from fastprof.bridges.fold.reported import REPORTED
+from fastprof.bridges.rows.label import labelled_rows
 from fastprof.bridges.rows.nest import Clocks
 from fastprof.bridges.sums.aggregate import merge as one_graph
 from fastprof.bridges.sums.sorted_runs import Merge
@@ -28,7 +29,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options, cores_of
 from fastprof.core.owner import owned
-from fastprof.core.parts import merge_parts
+from fastprof.core.parts import labels_of, merge_parts
 from fastprof.core.version import __version__
 
 _STACKS = 1 << 14  # maximum number in the model at a time, unless the target needs more
@@ -298,6 +299,11 @@ class _Machine:
         part.extra |= {"threads": n_threads, "ticks": (first, last), "mended": self._repairs}
         return part
 
+    def _input_labels(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The labels of the input, which is a single part unless all calls are needed at once."""
+        found = {labels_of(self._model.parts[i]) for i in self._sources}
+        return found.pop() if len(found) == 1 else ()
+
     def _common_part(self) -> Part:
         """The merged header of the sources; made once, because there may be a part for each of many threads."""
         n, common = self._common
@@ -368,6 +374,8 @@ class _Graph(_Machine):
             for group, total in groups or [(0, [0, 0])]:
                 part = self._part(group)
                 part.summary = total
+                if labels := self._input_labels():
+                    part.extra["input_labels"] = labels
                 yield from batches_of("graph", 2, self._model.add_part(part), pull)
 
     def _out(self, nodes: Merge[fp_merge], arcs: Merge[fp_merge]) -> fp_fold_out:
@@ -425,4 +433,6 @@ class _Stacks(_Machine):
                         return int(status)
                     merge.feed()
 
-            yield from batches_of("stacks", 2, model.add_part(part), pull)
+            rows = batches_of("stacks", 2, model.add_part(part), pull)
+            labels = dict(self._input_labels())
+            yield from labelled_rows(rows, model, labels) if labels else rows

@@ -96,9 +96,9 @@ def _read(path: str) -> dict[str, dict[str, str]]:
 
 
 def labelled(batches: Iterable[Batch], model: Model, labels: Mapping[str, str], view: str) -> Iterator[Batch]:
-    """Stacks or a graph with these labels, changed in place."""
+    """Stacks, or parts of a graph or a timeline, with these labels, changed in place."""
     given = {key.encode("utf-8", "surrogateescape"): labels[key].encode("utf-8", "surrogateescape") for key in labels}
-    return (_labelled_parts if view == "graph" else labelled_rows)(batches, model, given)
+    return (labelled_rows if view == "stacks" else _labelled_parts)(batches, model, given)
 
 
 def _labelled_parts(batches: Iterable[Batch], model: Model, labels: dict[bytes, bytes]) -> Iterator[Batch]:
