@@ -404,7 +404,9 @@ def keeps_input_labels(view: str, holds: Holds) -> bool:
 
 # It precedes the filters if the input is a graph or has the view to which the plan leads, else it follows the bridge:
 # the plan places it per input.
-LABEL_INPUTS = _in("any", "rows.label:labelled", "stacks, and parts of graphs and archives", INPUT_LABELS, switches=INPUT_LABELS)
+LABEL_INPUTS = _in(
+    "any", "rows.label:labelled", "stacks, and parts of graphs and archives", INPUT_LABELS, switches=INPUT_LABELS
+)
 
 # For timelines it follows the bridge, which makes their values: the plan places it for each input.
 RENAME_VALUES = _in("any", "rows.value_names:renamed", "stacks and graphs", (RENAME_VALUE,), switches=(RENAME_VALUE,))
