@@ -436,3 +436,13 @@ int fp_arrow_pages_numbers(struct fp_arrow_pages *p, const struct fp_arrow_rows 
     const size_t size = p->data.n - levels + p->dictionary.n;
     return size <= p->n_values / SMALL ? 0 : try_differences(p, &rows, levels, size);
 }
+
+int fp_arrow_pages_reals(struct fp_arrow_pages *p, const struct fp_arrow_rows *column) {
+    struct fp_arrow_rows rows = *column;
+    if (begin(p, &rows)) return FP_E_NOMEM;
+    uint64_t v[BLOCK];
+    uint32_t at = 0;
+    for (unsigned n; (n = take(&rows, &at, v, BLOCK)) > 0;)
+        if (fp_buf_put(&p->data, v, n * sizeof *v)) return FP_E_NOMEM;
+    return 0;
+}

@@ -7,6 +7,7 @@
  *     DELTA_BINARY_PACKED    block 128 | miniblocks 4 | n | first | blocks
  *                            block: least difference | 4 bit widths | 4 times 32 differences above the least one
  *     RLE_DICTIONARY         bit width u8 | runs of indices
+ *     PLAIN                  floating-point numbers, 8 bytes each
  *   dictionary page          PLAIN values: numbers, or texts with their lengths
  *
  *   runs ("hybrid")          even varint 2n: one value n times | odd varint 2n + 1: n groups of 8 values, bit-packed
@@ -46,7 +47,7 @@ enum fp_arrow_encoding { FP_ARROW_PLAIN = 0, FP_ARROW_DELTA = 5, FP_ARROW_DICTIO
 /* Encodes one column chunk after the other. */
 struct fp_arrow_pages {
     struct fp_buf data, dictionary; /* of the chunk */
-    uint32_t encoding;              /* enum fp_arrow_encoding; PLAIN: there are no values */
+    uint32_t encoding;              /* enum fp_arrow_encoding; PLAIN: reals, or no values */
     uint32_t n_values;              /* rows that have one */
     uint32_t n_entries;             /* of the dictionary */
     uint64_t least, greatest;       /* numbers, or ids of texts; if there are values */
@@ -68,6 +69,9 @@ void fp_arrow_pages_free(struct fp_arrow_pages *p);
 /* Encodes a chunk of numbers, as differences if `distinct`, otherwise as a dictionary if that is smaller.  0 or
  * FP_E_NOMEM. */
 int fp_arrow_pages_numbers(struct fp_arrow_pages *p, const struct fp_arrow_rows *column, uint32_t distinct);
+
+/* Encodes a chunk of floating-point numbers of 8 bytes as they are; they have no range.  0 or FP_E_NOMEM. */
+int fp_arrow_pages_reals(struct fp_arrow_pages *p, const struct fp_arrow_rows *column);
 
 /* Encodes a chunk of texts: the column has their ids.  0, FP_E_NOMEM, FP_E_OVERFLOW if the dictionary would exceed
  * `most` bytes, FP_E_MALFORMED for an id that `texts` does not have. */

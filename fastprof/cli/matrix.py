@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 
 from fastprof.cli.text import Scale, Screen, percent, print_csv, print_table, short_names
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import printable
 from fastprof.core.words import counted
 from fastprof.verbs.matrix import Matrix, Row
 from fastprof.verbs.top import Top
+
+if TYPE_CHECKING:
+    from fastprof.core.engine import Format
 
 _MOST_COLUMNS = 8  # printed as text; files have all
 
@@ -28,6 +31,21 @@ def show(top: Top, found: Matrix, args: argparse.Namespace, *, is_page: bool) ->
         print(page(top, found), end="")
         return
     _print_text(top, found, Screen.from_options(args.width, args.color, markdown=args.markdown))
+
+
+def write_table(top: Top, found: Matrix, output: str, target: Format) -> None:
+    """Write a matrix as an Arrow stream or as Parquet."""
+    from fastprof.core.engine import write
+    from fastprof.core.log import Log
+    from fastprof.core.model import Model
+    from fastprof.core.options import Options
+    from fastprof.core.sink import Sink
+    from fastprof.verbs.matrix_table import table
+
+    rows: Any = iter([table(found, top.value)])
+    with Sink(output) as sink:
+        write(rows, target.writer_class()(Model(), sink, Options(), Log()))
+        sink.commit()
 
 
 def with_other_values(line: str, top: Top, screen: Screen) -> str:

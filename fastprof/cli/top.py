@@ -26,6 +26,7 @@ from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names, table_of, table_to
 from fastprof.core._typing import Any
+from fastprof.core.engine import Format
 from fastprof.core.errors import UsageError
 from fastprof.core.model import ValueType
 from fastprof.core.urls import shown
@@ -56,7 +57,7 @@ def add_arguments(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="OUTPUT",
-        help="write the table to a file: text, or .md, .csv, .json",
+        help="write the table to a file: text, or .md, .csv, .json; --matrix also to .html, .arrows, .parquet",
     )
     add_table_arguments(parser)
     add_screen_arguments(parser)
@@ -68,12 +69,27 @@ def run(args: argparse.Namespace) -> int:
     is_page = (args.output or "").endswith(".html")
     if is_page and not hasattr(args, "matrix"):
         raise UsageError(f"{args.output}: top writes a page only of --matrix; fastprof report writes one of a profile")
+    target = None
     if args.output and table_of(args.output) is None and not is_page:
-        _refuse_format(args.output)
+        target = _table_format(args)
     choose_table(args, args.output or "")
     refuse_screen_arguments(args, "--json", "--csv", "--markdown")
+    if target:
+        _refuse_flags(args)
     given = given_options(args, options())
     found = top(args.inputs, from_=args.from_, keep_going=args.keep_going, progress=Progress(args.quiet), **given)
+    if target and found.matrix:
+        matrix.write_table(found, found.matrix, args.output, target)
+    else:
+        _print(found, args, given, is_page=is_page)
+    log = found.log
+    if not args.json:
+        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
+        print_problems(log, inputs, args.quiet)
+    return exit_code(log)
+
+
+def _print(found: Top, args: argparse.Namespace, given: dict[str, Any], *, is_page: bool) -> None:
     with table_to(None if args.output == "-" else args.output):
         if args.json:
             print(json_text(_as_json(found), indent=1))
@@ -84,19 +100,33 @@ def run(args: argparse.Namespace) -> int:
         else:
             screen = Screen.from_options(args.width, args.color, markdown=args.markdown)
             _print_text(_shortened(found) if "demangle" not in given else found, "tree" in given, screen)
-    log = found.log
-    if not args.json:
-        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
-        print_problems(log, inputs, args.quiet)
-    return exit_code(log)
 
 
-def _refuse_format(output: str) -> None:
-    """Errors: UsageError for the suffix of a format: a table as text would look like a profile."""
+def _refuse_flags(args: argparse.Namespace) -> None:
+    """Errors: UsageError for options of text with an output that is an Arrow stream or Parquet."""
+    for flag, default in (("json", False), ("csv", False), ("markdown", False), ("width", None), ("color", "auto")):
+        if getattr(args, flag) != default:
+            raise UsageError(f"--{flag} does not apply to {args.output}")
+
+
+def _table_format(args: argparse.Namespace) -> Format | None:
+    """The format of --output if a matrix is written in it; None: text.
+
+    Errors: UsageError for the suffix of another format: a table as text would look like a profile.
+    """
+    output = args.output
+    if output.endswith((".arrow", ".feather")):
+        raise UsageError(f"{output}: Arrow's file format is not written; an Arrow stream has the suffix .arrows")
     try:
         target = formats.for_output(output)
     except UsageError:
-        return
+        return None
+    if target.holds.table and hasattr(args, "matrix"):
+        return target
+    if target.holds.table:
+        raise UsageError(
+            f"{output}: top writes {target.name} only of --matrix; `fastprof convert` writes the table of a profile"
+        )
     raise UsageError(
         f"{output}: top writes tables (.csv, .json, .md, .txt); `fastprof convert` writes profiles as {target.name}"
     )

@@ -46,8 +46,17 @@ class Column(NamedTuple):
         return (self.name, self.format) == (other.name, other.format)
 
 
-WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1}  # bytes of an item by its format
-_ITEMS = {b"l": "int64_t", b"L": "uint64_t", b"i": "int32_t", b"I": "uint32_t", b"S": "uint16_t", b"C": "uint8_t"}
+REAL = b"g"  # the format of floating-point numbers of 64 bits; all others are integers
+WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1, REAL: 8}  # bytes of an item by its format
+_ITEMS = {
+    b"l": "int64_t",
+    b"L": "uint64_t",
+    b"i": "int32_t",
+    b"I": "uint32_t",
+    b"S": "uint16_t",
+    b"C": "uint8_t",
+    REAL: "double",
+}
 _AT_A_TIME = 4096  # rows; a multiple of 8, because a byte of the validity bitmap covers 8
 
 

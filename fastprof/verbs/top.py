@@ -103,7 +103,8 @@ MATRIX: Option[str | None] = Option(
     group="rows",
     help="compare values of label KEY, or input; outliers first",
     details="Functions by values of label KEY: each function's share of the self cost of each, the functions that "
-    "differ most from the median first.  `input` compares inputs.  -o writes a heat map to .html.",
+    "differ most from the median first.  `input` compares inputs.  -o writes a heat map to .html, "
+    "exact costs to .csv, .arrows and .parquet.",
 )
 OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES, STATS, MATRIX)
 

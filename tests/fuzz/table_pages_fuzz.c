@@ -85,7 +85,8 @@ static void check_chunk(const struct fp_arrow_pages *p, const struct fp_arrow_ro
     }
     if (p->encoding == FP_ARROW_DICTIONARY) check_runs(at + 1, end, *at, found, p->n_values);
     if (p->encoding == FP_ARROW_DELTA) check_differences(at, end, found, p->n_values);
-    if (p->encoding == FP_ARROW_PLAIN && (p->n_values || at != end)) abort();
+    if (p->encoding == FP_ARROW_PLAIN && end - at != p->n_values * (ptrdiff_t)sizeof *found) abort();
+    if (p->encoding == FP_ARROW_PLAIN && p->n_values) memcpy(found, at, p->n_values * sizeof *found);
     const uint32_t width = rows->width == 8 ? 8 : 4;
     uint32_t k = 0;
     for (uint32_t i = 0; i < rows->n; i++) {
@@ -130,6 +131,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     p->is_portable = is_portable;
     if (fp_arrow_pages_numbers(p, &rows, distinct)) abort();
     check_chunk(p, &rows, NULL);
+    if (rows.width == 8) {
+        if (fp_arrow_pages_reals(p, &rows)) abort();
+        check_chunk(p, &rows, NULL);
+    }
     static const int64_t offsets[] = {0, 0, 3, 7};
     const struct fp_arrow_texts texts = {offsets, (const uint8_t *)"onetwo.", 3};
     struct fp_err err;

@@ -143,7 +143,7 @@ def test_what_does_not_apply(dumps: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["top", "dumps", "-o", "x.html"]) == 2
     assert "only of --matrix" in capsys.readouterr().err
     assert not Path("x.html").exists()
-    for words in (["--matrix", "host", "-o", "x.arrows"], ["-o", "x.pb.gz"]):
+    for words in (["--matrix", "host", "-o", "x.xray"], ["-o", "x.pb.gz"]):
         assert main(["top", "dumps", *words]) == 2
         assert f"{words[-1]}: top writes tables (.csv, .json, .md, .txt); `" in capsys.readouterr().err
         assert not Path(words[-1]).exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core._c import ffi
-from fastprof.core.column import WIDTHS, Column, Texts
+from fastprof.core.column import REAL, WIDTHS, Column, Texts
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
@@ -69,7 +70,7 @@ def signed(cell: int | None, format_: bytes) -> int | None:
 @st.composite
 def numbers(draw: st.DrawFn) -> tuple[bytes, list[int | None]]:
     """Runs, few values, any values, steps; some missing."""
-    format_ = draw(st.sampled_from(sorted(WIDTHS)))
+    format_ = draw(st.sampled_from(sorted(_TYPES)))
     most = 1 << 8 * WIDTHS[format_] - 1
     any_ = st.integers(-most, most - 1)
     few = st.sampled_from(draw(st.lists(any_, min_size=1, max_size=5)))
@@ -94,6 +95,20 @@ def test_any_numbers(made: tuple[bytes, list[int | None]], name: str) -> None:
     assert stated.null_count == len(want) - len(there)
     if there:
         assert (stated.min, stated.max) == (min(there), max(there))
+    assert memory
+
+
+@given(st.lists(st.none() | st.floats(allow_nan=False) | st.just(0.1), min_size=1, max_size=300))
+def test_any_reals(cells: list[float | None]) -> None:
+    bits = [None if cell is None else int.from_bytes(struct.pack("<d", cell), "little", signed=True) for cell in cells]
+    one, memory = column("n", REAL, bits)
+    batch = [Rows(len(cells), [one])]
+    out = written(ParquetWriter, batch)
+    found = pyarrow.parquet.read_table(out)
+    assert (found.schema.field("n").type, found["n"].to_pylist()) == ("double", cells)
+    assert pyarrow.ipc.open_stream(written(ArrowWriter, batch).getvalue()).read_all()["n"].to_pylist() == cells
+    stated = pyarrow.parquet.ParquetFile(out).metadata.row_group(0).column(0).statistics
+    assert (stated.null_count, stated.has_min_max) == (cells.count(None), False)
     assert memory
 
 

@@ -19,7 +19,7 @@ import zstandard
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.column import WIDTHS
+from fastprof.core.column import REAL, WIDTHS
 from fastprof.core.errors import check_sums
 from fastprof.core.owner import owned
 from fastprof.core.version import __version__
@@ -44,7 +44,7 @@ _LONGEST = 1 << 30  # the same for one of few rows, an error; lengths of pages h
 _FEW = 8  # rows that are not divided: a byte of a validity bitmap
 _STATED = 64  # bytes of texts in statistics
 
-_INT32, _INT64, _BYTE_ARRAY = 1, 2, 6
+_INT32, _INT64, _DOUBLE, _BYTE_ARRAY = 1, 2, 5, 6
 _UTF8 = 0
 _UNSIGNED = {1: 11, 2: 12, 4: 13, 8: 14}  # by width
 _REQUIRED, _OPTIONAL = 0, 1
@@ -102,9 +102,10 @@ class ParquetWriter(TableWriter):
                 self._put_range(columns, start, half)
                 self._put_range(columns, start + half, n - half)
                 return
+            n_before = len(pages)
             chunk, size = self._chunk(column, n, at, pages)
             chunks.append(chunk)
-            at = self._at + sum(map(len, pages))
+            at += sum(map(len, pages[n_before:]))
             n_plain += size
         head = {1: items(chunks), 2: i64(n_plain), 3: i64(n), 5: i64(self._at), 6: i64(at - self._at)}
         self._groups.append(struct(head))
@@ -118,6 +119,10 @@ class ParquetWriter(TableWriter):
         rows.items = ffi.cast("void *", column.items + start * width)
         rows.valid = ffi.cast("uint8_t *", column.valid + start // 8 if column.valid else 0)
         rows.width, rows.is_signed, rows.n = width, column.format.islower(), n
+        if column.format == REAL:
+            if lib.fp_arrow_pages_reals(self._pages, rows):
+                raise MemoryError("no memory for a table")
+            return True
         if column.texts is None:
             status = lib.fp_arrow_pages_numbers(self._pages, rows, column.name.decode() in _DIFFERENCES)
             if status:
@@ -170,7 +175,7 @@ class ParquetWriter(TableWriter):
     def _statistics(self, column: Column, n: int) -> Value:
         p = self._pages
         missing = i64(n - p.n_values)
-        if not p.n_values:
+        if not p.n_values or column.format == REAL:
             return struct({3: missing})
         if column.texts is None:
             size = 8 if _physical(column) == _INT64 else 4
@@ -224,6 +229,8 @@ def _above(text: bytes) -> bytes | None:
 def _physical(column: Column) -> int:
     if column.texts is not None:
         return _BYTE_ARRAY
+    if column.format == REAL:
+        return _DOUBLE
     return _INT64 if WIDTHS[column.format] == 8 else _INT32
 
 

@@ -14,7 +14,7 @@ Sources: flatbuffers.dev/internals; github.com/apache/arrow, format/Schema.fbs a
 from __future__ import annotations
 
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.column import WIDTHS
+from fastprof.core.column import REAL, WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _VERSION = 4  # V5
 SCHEMA, DICTIONARY, ROWS = 1, 2, 3  # kinds of messages
-_INT, _LARGE_TEXT = 2, 20  # types of columns
+_INT, _REAL, _LARGE_TEXT = 2, 3, 20  # types of columns
+_DOUBLE = 2  # precision
 _CONTINUES = b"\xff\xff\xff\xff"
 
 
@@ -31,21 +32,23 @@ class Flat:
     """A message under construction.  The position of an object is its distance from the end."""
 
     def __init__(self) -> None:
-        self._bytes = b""
+        self._parts: list[bytes] = []  # the last one first
+        self._n = 0  # bytes
         self._vtables: dict[bytes, int] = {}  # their positions
 
     def _put(self, data: bytes, align: int) -> int:
         """Prepends `data`, so that it begins at a multiple of `align`."""
-        padding = -(len(self._bytes) + len(data)) % align
-        self._bytes = data + bytes(padding) + self._bytes
-        return len(self._bytes)
+        padding = -(self._n + len(data)) % align
+        self._parts.append(data + bytes(padding))
+        self._n += len(data) + padding
+        return self._n
 
     def text(self, text: bytes) -> int:
         return self._put(len(text).to_bytes(4, "little") + text + b"\0", 4)
 
     def vector(self, items: list[int]) -> int:
         """A vector of references."""
-        end = len(self._bytes) + -len(self._bytes) % 4
+        end = self._n + -self._n % 4
         places = [end + 4 * (len(items) - k) for k in range(len(items))]
         distances = [place - item for place, item in zip(places, items, strict=True)]
         return self._put(b"".join(n.to_bytes(4, "little") for n in (len(items), *distances)), 4)
@@ -65,7 +68,7 @@ class Flat:
             places.append(at if field else 0)
             at += size if field else 0
         at += -at % 8
-        end = len(self._bytes) + -len(self._bytes) % 8 + at
+        end = self._n + -self._n % 8 + at
         vtable = b"".join(n.to_bytes(2, "little") for n in (4 + 2 * len(fields), at, *places))
         is_new = vtable not in self._vtables
         to_vtable = self._vtables.setdefault(vtable, end + len(vtable)) - end
@@ -78,7 +81,7 @@ class Flat:
                 table[place : place + len(data)] = data
         self._put(bytes(table), 8)
         if is_new:
-            self._bytes = vtable + self._bytes
+            self._put(vtable, 1)
         return end
 
     def pairs(self, pairs: dict[bytes, bytes]) -> int:
@@ -87,10 +90,10 @@ class Flat:
     def message(self, kind: int, header: int, n_body: int = 0) -> bytes:
         """The message, ahead of a body of `n_body` bytes."""
         root = self.table((2, _VERSION), (1, kind), (0, header), (8, n_body))
-        n = len(self._bytes) + 4
+        n = self._n + 4
         n += -n % 8
-        self._bytes = (n - root).to_bytes(4, "little") + bytes(n - 4 - len(self._bytes)) + self._bytes
-        return _CONTINUES + n.to_bytes(4, "little") + self._bytes
+        head = (n - root).to_bytes(4, "little") + bytes(n - 4 - self._n)
+        return _CONTINUES + n.to_bytes(4, "little") + head + b"".join(reversed(self._parts))
 
 
 def _field(flat: Flat, number: int, column: Column) -> int:
@@ -101,6 +104,8 @@ def _field(flat: Flat, number: int, column: Column) -> int:
     kind, type_, dictionary = _INT, integer, None
     if column.texts is not None:
         kind, type_, dictionary = _LARGE_TEXT, flat.table(), (0, flat.table((8, number), (0, integer)))
+    elif column.format == REAL:
+        kind, type_ = _REAL, flat.table((2, _DOUBLE))
     return flat.table((0, name), (1, column.nullable), (1, kind), (0, type_), dictionary, (0, children), metadata)
 
 
