@@ -28,6 +28,12 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.unsetenv("COLUMNS")  # readline may set it without os.environ
 
 
+@pytest.fixture
+def sections_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small profiles of a store have sections of their own, as large ones have."""
+    monkeypatch.setattr("fastprof.formats.archive.packing.MOST_NBYTES", 0)
+
+
 def pytest_collection_finish() -> None:
     """Exempt the thousands of collected tests from each garbage collection."""
     gc.freeze()

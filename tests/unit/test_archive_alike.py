@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fastprof.core.source import Source
-from fastprof.formats.archive import packing, write
+from fastprof.formats.archive import write
 from fastprof.formats.archive.index import codec_of, payload
 from fastprof.formats.archive.sections import BASED, DIFFERENCE, MEMBER, ROWS, SHARED, TABLES, Codec, SectionError
 from fastprof.store import adding, compact
@@ -18,11 +18,7 @@ from tests.reference import archive as reference
 from tests.support.archives import stacks, write_archive
 from tests.unit.test_archive import read_dump, sections
 
-
-@pytest.fixture(autouse=True)
-def _apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small profiles have sections of their own, as large ones have."""
-    monkeypatch.setattr(packing, "MOST_NBYTES", 0)
+pytestmark = pytest.mark.usefixtures("sections_apart")
 
 
 N = 12

@@ -14,7 +14,6 @@ import pytest
 
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.formats.archive import _cbor as cbor
-from fastprof.formats.archive import packing
 from fastprof.formats.archive.index import read_stored
 from fastprof.formats.archive.sections import (
     BASED,
@@ -44,10 +43,7 @@ from tests.unit.test_archive_store import _add, add_command, names
 Dumps = dict[str, list[Any]]
 
 
-@pytest.fixture(autouse=True)
-def _apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small profiles have sections of their own, as large ones have."""
-    monkeypatch.setattr(packing, "MOST_NBYTES", 0)
+pytestmark = pytest.mark.usefixtures("sections_apart")
 
 
 def _store(path: Path, n: int = 6, rows: int = 2000) -> Dumps:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from fastprof.core.source import Source
-from fastprof.formats.archive import packing
 from fastprof.formats.archive.index import codec_of, payload
 from fastprof.formats.archive.sections import BASED, BASES, DIFFERENCE, ROWS, TABLES, Section
 from fastprof.formats.archive.shared import sketch_of
@@ -19,11 +18,7 @@ from fastprof.store import adding, bases, compact, pieces
 from tests.unit.test_archive import read_dump, sections
 from tests.unit.test_archive_store import names
 
-
-@pytest.fixture(autouse=True)
-def _apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small profiles have sections of their own, as large ones have."""
-    monkeypatch.setattr(packing, "MOST_NBYTES", 0)
+pytestmark = pytest.mark.usefixtures("sections_apart")
 
 
 PROGRAMS = 4

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from fastprof.core.errors import FastprofError, FormatError
-from fastprof.formats.archive import packing
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.sections import BASED, ROWS, TABLES, Codec
 from fastprof.store import adding, pieces
@@ -18,11 +17,7 @@ from tests.support.archives import graph, stacks, timeline, write_archive
 from tests.unit.test_archive import read_dump, sections
 from tests.unit.test_archive_store import _add, names
 
-
-@pytest.fixture(autouse=True)
-def _apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small profiles have sections of their own, as large ones have."""
-    monkeypatch.setattr(packing, "MOST_NBYTES", 0)
+pytestmark = pytest.mark.usefixtures("sections_apart")
 
 
 def _piece(tmp_path: Path, base: dict[str, Any], data: bytes, name: str) -> str:
