@@ -141,21 +141,27 @@ def facts(path: str) -> dict[str, Any] | None:
     with open_store(path) as (source, archive), located(path):
         if archive.count == 1:
             return None
-        found = [archive.member(listed) for listed in archive.chosen(source)]
-        used = sum(nbytes for member in found for _, _, nbytes in member.sections)
-        times = sorted(member.about["mtime"] for member in found if "mtime" in member.about)
+        views, formats, mtimes = Counter[str](), Counter[str](), list[int]()  # mtimes: the first and the last
+        rows = used = 0
+        for member in map(archive.member, archive.listed(source)):
+            views[member.view] += 1
+            formats[member.about.get("format", "unknown")] += 1
+            rows += member.rows
+            used += sum(nbytes for _, _, nbytes in member.sections)
+            if (mtime := member.about.get("mtime")) is not None:
+                mtimes = [min([mtime, *mtimes]), max([mtime, *mtimes])]
         facts = {
             "file": shown(path),
             "format": ArchiveReader.format,
-            "profiles": len(found),
-            "profiles_by_view": dict(Counter(member.view for member in found)),
-            "profiles_by_format": dict(Counter(member.about.get("format", "unknown") for member in found)),
-            "records": sum(member.rows for member in found),
+            "profiles": sum(views.values()),
+            "profiles_by_view": dict(sorted(views.items())),
+            "profiles_by_format": dict(sorted(formats.items())),
+            "records": rows,
             "bytes": source.size,
             "bytes_of_profiles": used,
         }
-        if times:
-            facts["first_file_of"], facts["last_file_of"] = date(times[0]), date(times[-1])
+        if mtimes:
+            facts["first_file_of"], facts["last_file_of"] = map(date, mtimes)
         return facts
 
 
