@@ -30,7 +30,7 @@ from fastprof.formats.archive.sections import (
 )
 from fastprof.formats.archive.shared import common, sketch_of, united
 
-_KEPT, _KEPT_COUNT = 1 << 20, 4  # the most bytes of a payload kept in memory, and their number
+_KEPT, _KEPT_IN_ALL = 1 << 20, 16 << 20  # the most bytes of a payload kept in memory, and of all
 _WASTE = 16  # tables that take less than this part of their base's bytes have few entries of their own
 _FAMILIES = 64  # that a store remembers, those used latest
 _ALIKE = 0.5  # the least part of its entries that a profile has in common with its family
@@ -106,6 +106,7 @@ class Bases:
         self._changed: set[int] = set()  # numbers of families that are not as they were at first
         self.is_committed = families is not None
         self._last: dict[int, bytes] = {}  # the latest payloads, by offset
+        self._nbytes = 0  # of these
 
     def of(self, view: str) -> Alike:
         return Alike(self, view)
@@ -209,9 +210,10 @@ class Bases:
         if found is None:
             found = payload(self._source, self._codec, read_base_header(self._source, offset))
             if len(found) <= _KEPT:
-                if len(self._last) == _KEPT_COUNT:
-                    del self._last[next(iter(self._last))]
                 self._last[offset] = found
+                self._nbytes += len(found)
+                while self._nbytes > _KEPT_IN_ALL:
+                    self._nbytes -= len(self._last.pop(next(iter(self._last))))
         return found
 
     def shared(self, added: Member) -> tuple[int, bytes] | None:

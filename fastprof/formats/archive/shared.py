@@ -10,6 +10,9 @@ from fastprof.core.model import Model
 from fastprof.core.owner import owned
 
 
+_FULL, _MOST = lib.FP_ARCHIVE_SKETCH, (1 << 32) - 1  # hashes of a sketch, the largest one
+
+
 def united(base: bytes, others: Iterable[bytes], least: float) -> bytes | None:
     """The tables of `base` with the further entries of `others`.
 
@@ -50,6 +53,6 @@ def common(own: list[int], other: list[int], unknown: float) -> float:
     if not own or not other:
         return float(own == other)
     # a full sketch says nothing about hashes above its last one
-    limit = min(sketch[-1] if len(sketch) == lib.FP_ARCHIVE_SKETCH else 1 << 32 for sketch in (own, other))
+    limit = min(own[-1] if len(own) == _FULL else _MOST, other[-1] if len(other) == _FULL else _MOST)
     compared = own[: bisect_right(own, limit)]
-    return len(set(other).intersection(compared)) / len(compared) if compared else unknown
+    return len(set(compared).intersection(other)) / len(compared) if compared else unknown
