@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from functools import cache, partial
 from itertools import chain, pairwise
 
-from fastprof import bridges, plan
+from fastprof import bridges, formats, plan
 from fastprof.bridges.project.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Share, Switch, Whole, checked
 from fastprof.core.parts import descriptions_of, zeros
+from fastprof.core.source import Source
 from fastprof.core.unknown import UNKNOWN, known
 from fastprof.core.words import Message, counted
 from fastprof.inputs import Progress
@@ -165,6 +167,16 @@ def annotated(
     return shown.annotation(value)
 
 
+def _hint(wanted: str) -> str:
+    """Advice if the file that the profile lacks is a profile, or a directory."""
+    is_profile = os.path.isdir(wanted)
+    if os.path.isfile(wanted):
+        with suppress(FastprofError), closing(Source(wanted)) as source:
+            is_profile = bool(formats.detect(source))
+    what = "; to annotate several profiles, name their directory, or add them up first with `fastprof merge`"
+    return what if is_profile else ""
+
+
 class _Shown:
     """Base of source files and functions, both groups of places (verbs/by_place.py)."""
 
@@ -190,7 +202,7 @@ class _Shown:
         """The result, after the last row.  `name`: the value type to sort by, if the profile has it."""
         for wanted in self._wanted:
             if wanted not in self._matched:
-                raise FastprofError(f"{inputs_of(self._model)}no costs in a file named {wanted}")
+                raise FastprofError(f"{inputs_of(self._model)}no costs in a file named {wanted}{_hint(wanted)}")
         named = (k for k, value_type in enumerate(self.places.value_types) if value_type.name == name)
         self._value = value = next(named, self.places.default)
         groups = self.places.end(value)

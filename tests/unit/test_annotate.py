@@ -547,3 +547,14 @@ def test_the_most_expensive_files_alone(tmp_path: Path) -> None:
     found = fastprof.annotate(profile, source=[tmp_path], n=2)
     assert [listing.name for listing in found.listings] == ["b.c", "c.c"]
     assert found.shares == {"shown": [50], "beyond the first files": [10]}
+
+
+def test_a_second_profile_is_not_a_source_file(profile: Path, tmp_path: Path) -> None:
+    advice = "; to annotate several profiles, name their directory, or add them up first with `fastprof merge`"
+    other = tmp_path / "callgrind.out.2"
+    other.write_bytes(profile.read_bytes())
+    (tmp_path / "other.c").write_text("int main;\n")
+    for wanted, hint in ((other, advice), (tmp_path, advice), (tmp_path / "other.c", ""), (tmp_path / "none.c", "")):
+        with pytest.raises(FastprofError) as error:
+            fastprof.annotate(profile, [wanted])
+        assert str(error.value).endswith(f"no costs in a file named {wanted}{hint}")
