@@ -24,12 +24,14 @@ DESCRIPTION = """\
 Write an interactive HTML page for a profile of any format:
 flame graph, functions, callers and callees, and calls in
 time order.  The page is one file and loads nothing else.
-With two inputs, it compares the second with the first."""
+With two inputs, it compares the second with the first;
+with --sum it shows the sum of all inputs."""
 EXAMPLES = """\
 examples:
   fastprof report cpu.pb.gz -o report.html
   fastprof report trace.xray -s ./program -o report.html
   fastprof report old.pb.gz new.pb.gz -o changed.html
+  fastprof report *.prof --sum -o sum.html
   fastprof report callgrind.out.7 --prune 0 -o all.html
   fastprof report cpu.pb.gz -o flame.svg
   fastprof report cpu.pb.gz -o cpu.graph.svg
@@ -37,7 +39,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_inputs(help="a file, a directory, or -; two are compared")
+    parser.add_inputs(help="a file, a directory, or -; two are compared, or several added up")
     add_input_arguments(parser)
     add_keep_going(parser)
     group = heading_of(parser, "output")

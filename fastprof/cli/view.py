@@ -13,7 +13,7 @@ from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
 from fastprof.core.urls import shown
-from fastprof.verbs.report import options
+from fastprof.verbs.report import SUM, options
 from fastprof.verbs.view import PORT, Server, view
 
 DESCRIPTION = """\
@@ -40,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
         help=f"port to serve on (default: {PORT}; 0: any)",
     ).details = f"Perfetto UI fetches from port {PORT} only."
     group.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
-    add_options(parser, options())
+    add_options(parser, [option for option in options() if option is not SUM])
 
 
 def run(args: argparse.Namespace) -> int:

@@ -313,6 +313,7 @@ class ReportOptions(InfoOptions, total=False):
     prune: float | None
     source: Sequence[Path]
     pair: Literal["name", "exact"]
+    sum: bool
     set_label: Sequence[str]
     label_path: str | None
     label_input: bool

@@ -15,7 +15,7 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import FolderPath, Option, Options, checked
+from fastprof.core.options import FolderPath, Option, Options, Switch, checked
 from fastprof.core.parts import zeros
 from fastprof.core.sink import Sink
 from fastprof.core.streams import name_of
@@ -49,12 +49,13 @@ SOURCE: Option[tuple[str, ...]] = Option(
     details="/build/src/a.c is looked up as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c.  No other file is opened, "
     "whatever the profile names and wherever links lead.  Reads the profile twice.",
 )
+SUM = Option("sum", Switch(), False, group="input", help="add up all inputs, as top does, instead of comparing two")
 
 _NAMED = 3  # inputs in a title
 END = plan.End(
     "report",
     holds=Holds(unmerged=True),
-    options=(bridges.PRUNE, SOURCE, PAIR, bridges.MAX_MEMORY),
+    options=(bridges.PRUNE, SOURCE, PAIR, SUM, bridges.MAX_MEMORY),
     does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={
         bridges.PER_THREAD: True,
@@ -117,7 +118,7 @@ def report(
     graph, as a picture; graph.svg or NAME.graph.svg, the call graph.  A notebook shows the page that is returned.
 
     The page shows `command` as the command that made it.  docs/report.md explains `prune`; `value` selects one value
-    type; docs/options.md lists the options for reading.
+    type; docs/options.md lists the options for reading.  `sum` shows the sum of any number of inputs.
     With `keep_going`, unreadable inputs are skipped and counted as losses.
     Errors: FastprofError and its subclasses; nothing is left at `output` then.
 
@@ -145,29 +146,37 @@ def _report(
 ) -> Page:
     chosen = checked(given, options())
     paths = listed(inputs)
-    if not 1 <= len(paths) <= 2:
-        raise UsageError(
-            f"a page shows one input or compares two, not {len(paths)}: merge them first with `fastprof merge`"
-        )
+    sides = [paths] if chosen[SUM] and paths else [[path] for path in paths]
+    if not 1 <= len(sides) <= 2:
+        what = "a page shows one input or compares two, not {n}" + "; {--sum} shows their sum" * (len(sides) > 2)
+        raise UsageError(Message(what, n=len(sides)))
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
-    if PAIR in chosen and len(paths) == 1:
+    if PAIR in chosen and len(sides) == 1:
         raise UsageError(Message("{--pair} applies to two inputs, which the page compares"))
 
     given_as = [printable(urls.shown(path) if isinstance(path, str) else name_of(path)) for path in paths]
+    if len(paths) > len(sides):
+        given_as = [f"{given_as[0]} and {len(paths) - 1} more"]
     for_end: dict[str, Any] = {"output": output, "command": command, "largest": largest, "given_as": given_as}
     if chosen[SOURCE]:
-        for_end["source"] = _lines(paths, output, chosen, from_, progress, keep_going)
+        for_end["source"] = _lines(sides, output, chosen, from_, progress, keep_going)
     page = Page()
-    page.take_all(run(END, [[path] for path in paths], chosen, from_, progress, for_end, keep_going=keep_going))
+    page.take_all(run(END, sides, chosen, from_, progress, for_end, keep_going=keep_going))
     page.output = output
     return page
 
 
 def _lines(
-    paths: list[Any], output: Path, chosen: Options, from_: str | None, progress: Progress | None, keep_going: bool
+    sides: list[list[Any]],
+    output: Path,
+    chosen: Options,
+    from_: str | None,
+    progress: Progress | None,
+    keep_going: bool,
 ) -> Source:
     """The source lines of the profiles, as `annotate` finds them."""
+    paths = [path for side in sides for path in side]
     if "-" in paths:
         raise UsageError(Message("{--source} reads the profile twice, and standard input (-) can be read only once"))
     if any(hasattr(path, "read") for path in paths):
@@ -178,12 +187,12 @@ def _lines(
         if not os.path.isdir(folder):
             raise UsageError(Message("{--source:=}{folder} is not a directory", folder=folder))
     found, chosen = Source(), chosen.with_given(**{annotate.N.name: 0})
-    for side, path in enumerate(paths):
+    for side, inputs in enumerate(sides):
         given = {"wanted": [], "sources": Confined(chosen[SOURCE]), "value": chosen[bridges.VALUE]}
         found.add(
             side,
             run(
-                annotate.END, [[path]], chosen, from_, progress, given, keep_going=keep_going, idle=lambda option: None
+                annotate.END, [inputs], chosen, from_, progress, given, keep_going=keep_going, idle=lambda option: None
             ),
         )
     return found

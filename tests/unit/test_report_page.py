@@ -381,9 +381,37 @@ def test_contexts_that_do_not_fit_are_cut_while_they_are_added(tmp_path: Path, m
 
 @pytest.mark.parametrize("inputs", [[], ["a", "b", "c"], ["-", "-"]])
 def test_one_input_or_two(inputs: list[str], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"shows one input or compares two|only once"):
+    with pytest.raises(UsageError, match=r"compares two, not (0$|3; sum=True shows their sum$)|only once"):
         report(inputs, tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_inputs_are_added_up(n: int, tmp_path: Path) -> None:
+    found = page(tmp_path, *[FOLDED, "main;work 7\nmore 2\n", *[FOLDED] * 3][:n], sum=True)
+    want = top([tmp_path / f"{i}.folded" for i in range(n)], n=0)
+    assert found.head["totals"] == [want.total]
+    assert "→" not in str(found.head["title"])
+    assert sum(found.stacks().values()) == want.total
+    assert found.stacks()[UNKNOWN, "main", "work"] == {1: 30, 2: 37, 5: 127}[n]
+    if n == 5:
+        assert found.head["title"] == f"{tmp_path / '0.folded'} and 4 more (5 inputs)"
+
+
+def test_a_sum_without_the_inputs_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in (("a", FOLDED), ("b", FOLDED), ("c", "junk\n")):
+        (tmp_path / f"{name}.folded").write_text(text)
+    words = ["report", *(str(tmp_path / f"{name}.folded") for name in "abcd"), "-o", str(tmp_path / "page.html")]
+    assert main([*words, "--sum"]) == 1
+    assert not (tmp_path / "page.html").exists()
+    assert main([*words, "--sum", "--keep-going"]) == 3
+    assert "2 inputs that could not be read" in capsys.readouterr().err
+    assert Page(tmp_path / "page.html").head["totals"] == [2 * 106]
+
+
+def test_a_sum_is_not_a_comparison(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="pair= applies to two inputs"):
+        page(tmp_path, FOLDED, FOLDED, sum=True, pair="exact")
 
 
 def test_an_unknown_value_type_is_an_error(tmp_path: Path) -> None:

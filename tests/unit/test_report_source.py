@@ -98,6 +98,12 @@ def test_both_profiles_of_a_comparison(src: Path, tmp_path: Path) -> None:
     assert own == {(0, 0): 700, (1, 0): 20, (0, 1): 7, (1, 1): 2}
 
 
+def test_lines_of_a_sum(src: Path, tmp_path: Path) -> None:
+    (tmp_path / "b.callgrind").write_text(PROFILE.replace("5 700 20", "5 7 2"))
+    report([tmp_path / "a.callgrind", tmp_path / "b.callgrind"], tmp_path / "page.html", source=[src], sum=True)
+    assert lines(tmp_path / "page.html")["zip/deflate.c"][5][1] == [707, 22]
+
+
 def hostile(tmp_path: Path, name: str) -> Page:
     """The page of a profile that names this file, with sources from tmp_path/src."""
     (tmp_path / "hostile.callgrind").write_text(f"events: Ir\nfl={name}\nfn=f\n1 50\nfl=ok.c\nfn=g\n1 50\n")
