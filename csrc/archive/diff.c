@@ -7,7 +7,12 @@
  * the numbers of the base's row that `rows` names. */
 enum { WHOLE, AGAINST, BY_ROW };
 
-enum { MOST_STREAMS = FP_GRAPH_STREAMS + 2 * UINT16_MAX, MOST_NBYTES = 1 << 28, MOST_STACKS = 1 << 22 };
+enum {
+    MOST_STREAMS = FP_GRAPH_STREAMS + 2 * UINT16_MAX,
+    MOST_PAIRED_STREAMS = 128, /* of a graph */
+    MOST_NBYTES = 1 << 28,
+    MOST_STACKS = 1 << 22
+};
 
 /* A chunk split into its streams. */
 struct parts {
@@ -311,9 +316,10 @@ static int close_pair(struct pair *pair, int status, struct fp_buf *out) {
     return failed || out->failed ? FP_E_NOMEM : 0;
 }
 
-/* Whether rows of the base may be paired with those of a graph. */
+/* Whether rows of the base may be paired with those of a graph.  Each stream takes time for all rows, also one without
+ * numbers. */
 static int are_graphs(const struct pair *pair) {
-    const int same = pair->own.view == FP_GRAPH && pair->base.view == FP_GRAPH;
+    const int same = pair->own.view == FP_GRAPH && pair->base.view == FP_GRAPH && pair->own.n <= MOST_PAIRED_STREAMS;
     return same && pair->own.n >= FP_GRAPH_STREAMS && pair->base.n >= FP_GRAPH_STREAMS;
 }
 

@@ -470,11 +470,13 @@ int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *
     struct lists d;
     struct fp_archive_cur c = {p, p + n, 0};
     uint32_t counts[FP_ARCHIVE_TABLES];
+    uint64_t n_new = 0; /* at least */
     int status = open_lists(&d, base, base_n, 1);
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
         counts[t] = fp_archive_cur_u32(&c);
+        if (counts[t] >= d.of[t].base_n) n_new += counts[t] - d.of[t].base_n + 1;
         /* each is one of the base, or takes at least a byte */
-        if (c.bad || n > FP_ARCHIVE_MAX_DIFFERENCE || counts[t] >= d.of[t].base_n + n) status = FP_E_MALFORMED;
+        if (c.bad || n > FP_ARCHIVE_MAX_DIFFERENCE || n_new > n) status = FP_E_MALFORMED;
     }
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) status = open_list(&d, t, counts[t] + 1);
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = take_list(&d, order[k], &c);

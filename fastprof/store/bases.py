@@ -188,6 +188,8 @@ class Bases:
     def _forget(self, number: int) -> None:
         del self._families[number]
         self._change(number)
+        if number not in self._begun:  # a new family that another process never saw
+            self._changed.remove(number)
 
     def forget(self, member: Member) -> None:
         """No new section may depend on those of a removed profile."""
@@ -260,8 +262,10 @@ class Bases:
         raw = payload(self._source, self._reading, section)
         if section.type == TABLES:
             return raw
-        one = next(one for one in opened(section, raw) if one.section.type == TABLES)
-        return self._reading.restore(*one)
+        for one in opened(section, raw):
+            if one.section.type == TABLES:
+                return self._reading.restore(*one)
+        raise SectionError(section.offset, "a bundle has no tables")
 
     def share(self, number: int | None, view: str, offset: int, tables: bytes) -> None:
         """Note that shared tables are the base of a family, or of a new one."""

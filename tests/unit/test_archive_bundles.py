@@ -21,6 +21,7 @@ from fastprof.formats.archive.sections import (
     BASED,
     BUNDLE,
     DIFFERENCE,
+    END,
     METADATA,
     ROWS,
     SHARED,
@@ -36,6 +37,7 @@ from fastprof.store import adding, compact, listing, pieces
 from tests.support.archives import graph, stacks, timeline, write_archive
 from tests.unit.test_archive import read_dump, sections
 from tests.unit.test_archive_alike import callgrind, folded, gperftools, holds
+from tests.unit.test_hostile_archives import Store, bundle
 
 N = 6
 KINDS: dict[str, Callable[[int], bytes]] = {
@@ -271,6 +273,21 @@ def test_hostile_bundles(tmp_path: Path) -> None:
             read(_made(struct.pack("<QQ", offset, rows) + body))
         with pytest.raises((SectionError, FastprofError)):
             read(_made(other, BASED, struct.pack("<Q", offset)))
+
+
+def test_damage_after_the_rows_of_a_bundle(tmp_path: Path) -> None:
+    """With valid checksums.  The rows were read, so they are not lost."""
+    data = KINDS["stacks"](0)
+    with Source(data, "x.fpa") as source:
+        codec = codec_of(source)
+        inner = [(one.type, 0, payload(source, codec, one)) for one in sections(data) if one.type < END]
+    store = Store()
+    store.add_bundles(bundle(0, 0, *inner, (END, 0, b"\xff")))
+    made = store.written(tmp_path / "a.fpa").read_bytes()
+    got, log = read_dump(made, lenient=True)
+    rows = [row for row in read_dump(data)[0] if row[0] == "row"]  # type: ignore[index]
+    assert rows and [row for row in got if row[0] == "row"] == rows  # type: ignore[index]
+    assert log.losses == {"archive-sections": 1}
 
 
 def test_an_index_entry_of_a_bundle_is_checked(tmp_path: Path) -> None:

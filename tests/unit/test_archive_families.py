@@ -7,6 +7,7 @@ import random
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,36 @@ def test_a_store_remembers_the_families_used_latest(tmp_path: Path, monkeypatch:
         for i, program in enumerate((1, 0, 2), 7):
             session.add(folded(program, i), f"{i:02}")
     assert [s.member for s in unbased(store, TABLES)] == [0, 1, 3, 5, 9]
+
+
+def test_forgotten_families_are_not_sent_to_other_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise each of many profiles of different programs takes longer than the one before."""
+    monkeypatch.setattr(bases, "_FAMILIES", 2)
+    store = tmp_path / "s.fpa"
+    _together(store, [folded(0, 0), folded(1, 1)])
+    with adding.adding(str(store)) as session:
+        for program in range(2, 9):
+            session.add(folded(program, program), f"{program:02}")
+        changed = session.base()["changed"]
+    assert [(number, plain is None) for number, plain in changed] == [(0, True), (1, True), (7, False), (8, False)]
+
+
+def test_families_that_name_other_sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here a bundle without tables.  They only save space: nothing is shared."""
+    store = tmp_path / "s.fpa"
+    _together(store, [folded(0, i) for i in range(2)])
+    read = bases.read_families
+    head = sections(store.read_bytes())[0]
+
+    def damaged(*args: Any) -> list[bases.Family]:
+        return [family._replace(noted=[[head.offset, 1 << 30]]) for family in read(*args)]
+
+    monkeypatch.setattr(adding, "read_families", damaged)
+    monkeypatch.setattr(bases, "opened", lambda *_: [])
+    monkeypatch.setattr(bases, "_WASTE", 1 << 20)
+    with adding.adding(str(store)) as session:
+        session.add(folded(0, 2), "new")
+    assert compact.verify(str(store)) == [] and names(store) == ["00", "01", "new"]
 
 
 def test_a_short_profile_of_a_program(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 import zstandard
 
 from fastprof.cli.text import Screen, cut, print_table
+from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -27,6 +28,8 @@ from fastprof.formats.archive import _cbor as cbor
 from fastprof.formats.archive.dictionary import DICTIONARY
 from fastprof.formats.archive.sections import (
     BASED,
+    BUNDLE,
+    DIFFERENCE,
     END,
     HEADER,
     INDEX,
@@ -36,6 +39,7 @@ from fastprof.formats.archive.sections import (
     ROWS,
     SYNC,
     TABLES,
+    WITHOUT_MAGIC,
     ZSTD,
     Section,
     file_header,
@@ -46,7 +50,9 @@ from fastprof.formats.archive.write import ArchiveWriter
 from fastprof.store import listing
 from fastprof.verbs.convert import convert
 from fastprof.verbs.info import info
+from tests.reference.archive_bytes import varint
 from tests.support.paths import REPO
+from tests.unit.test_archive import read_dump
 
 NO_TABLES = b"\x01\x00" * 9  # each begins after id 0 and has no entries
 LIMITED = """
@@ -92,6 +98,13 @@ class Store:
         entry = ["stacks", len(self.data), types, sizes, chunks or [], {"long": True}]
         self.entries.append((name or f"n{n}", n, cbor.dumps(entry)))
         self.data += b"".join(sections)
+
+    def add_bundles(self, *bundles: bytes) -> None:
+        """A member that consists of these."""
+        chunks = [[1, [0], [], []]] * len(bundles)
+        entry = ["stacks", len(self.data), bytes([BUNDLE] * len(bundles)), [*map(len, bundles)], chunks, {"long": True}]
+        self.entries.append((f"n{len(self.entries)}", len(self.entries), cbor.dumps(entry)))
+        self.data += b"".join(bundles)
 
     def written(self, path: Path) -> Path:
         names, numbers, entries = (list(column) for column in zip(*sorted(self.entries), strict=True))
@@ -183,6 +196,62 @@ def test_a_base_is_decompressed_once_for_a_profile(tmp_path: Path) -> None:
     store.add(section(PARTS, 0, cbor.dumps([[0, {}]])), *[section(TABLES, 0, NO_TABLES, ZSTD | BASED, based)] * 2000)
     path = store.written(tmp_path / "a.fpa")
     assert "refers to the same base as another" in limited("convert", path, "-o", tmp_path / "a.folded")
+
+
+def bundle(member: int, rows_base: int, *inner: tuple[int, int, bytes]) -> bytes:
+    """A bundle of these sections: type, flags, payload."""
+    body = struct.pack("<QQ", 0, rows_base)
+    body += b"".join(bytes((type_, flags)) + varint(len(raw)) + raw for type_, flags, raw in inner)
+    return section(BUNDLE, member, body, ZSTD | METADATA | WITHOUT_MAGIC, zstd(body, DICTIONARY)[4:])
+
+
+def test_small_bundles_do_not_take_gigabytes(tmp_path: Path) -> None:
+    """5 million sections in 70 kB took minutes, lists of 240 kB more than 2 GiB."""
+    noise = random.Random(1).randbytes(1 << 18)
+    lists = 1_000_000
+    end = (END, 0, cbor.dumps({"kinds": [], "counts": [0] * 9}))
+    made = {
+        "bytes, more than it can expand to": [(MEMBER, 0, noise), *[(MEMBER, 0, b"")] * 5_000_000],
+        "a bundle has more than 64 sections": [(MEMBER, 0, b"")] * 65,
+        "more memory than the size of the section": [(PARTS, 0, b"\x9a" + struct.pack(">I", lists) + b"\x80" * lists)],
+    }
+    for what, inner in made.items():
+        store = Store()
+        store.add_bundles(bundle(0, 0, *inner, end))
+        path = store.written(tmp_path / "a.fpa")
+        assert path.stat().st_size < 300_000
+        assert what in limited("info", path), what
+
+
+def test_a_profile_has_one_bundle(tmp_path: Path) -> None:
+    """Each of 200 bundles referred to the same base, which took a second each if that had 200 MiB."""
+    store = Store()
+    base = len(store.data)
+    store.data += compressed(ROWS, 9, bytes(1 << 20))
+    head = (MEMBER, 0, cbor.dumps({"name": "x", "view": "stacks"}))
+    store.add_bundles(*[bundle(0, base, head, (TABLES, 0, NO_TABLES), (ROWS, DIFFERENCE, b"\2\0\0"))] * 200)
+    path = store.written(tmp_path / "a.fpa")
+    assert "other sections in addition to a bundle" in limited("info", path)
+    _, log = read_dump(path.read_bytes(), member="x", lenient=True)  # without the index
+    assert sum("refers to the same base as another" in str(warning) for warning in log.warnings) == 199
+    assert log.losses["archive-chunks"] == 200
+
+
+def test_rows_of_graphs_are_paired_in_few_streams() -> None:
+    """Each stream without numbers took time for all rows: 131,000 of them, a few bytes in the file, half an hour."""
+    n = 1000
+
+    def chunk(*streams: bytes) -> bytes:
+        return b"\3\0" + b"".join(map(varint, [len(streams), *map(len, streams)])) + b"".join(streams)
+
+    for more, status in (113, 0), (114, lib.FP_E_MALFORMED):
+        base = chunk(b"\4" * n, *[b""] * (14 + more))
+        difference = chunk(b"\2" + varint(n) + bytes(n // 8 + n), *[b"\0"] * 14, *[b"\2\1"] * more)
+        out = ffi.new("struct fp_buf *")
+        known = ffi.new("uint32_t[]", [0, 0])
+        assert lib.fp_archive_undiff(base, len(base), difference, len(difference), known, 2, out) == status
+        assert status or ffi.buffer(out.p, out.n)[:] == base
+        lib.fp_buf_free(out)
 
 
 def runs(parts: list[int]) -> bytes:

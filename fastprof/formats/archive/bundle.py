@@ -21,6 +21,7 @@ from fastprof.formats.archive.sections import (
 )
 
 KINDS = (TABLES, ROWS)  # of sections that may be differences
+MOST_SECTIONS = 64  # in a bundle: even an empty one takes hundreds of bytes of memory
 
 
 class Inner(NamedTuple):
@@ -50,7 +51,10 @@ def opened(bundle: Section, payload: bytes) -> list[Inner]:
             raise SectionError(bundle.offset + HEADER_NBYTES, "a section of a bundle has wrong flags")
         if base:
             bases[type_] = 0  # otherwise a large base would be decompressed again for each of many small sections
-        section = Section(bundle.offset, type_, flags, bundle.member, n, n, 0)
+        if len(found) == MOST_SECTIONS:
+            raise SectionError(bundle.offset + HEADER_NBYTES, f"a bundle has more than {MOST_SECTIONS} sections")
+        # the stored bytes limit the memory for metadata, so they are at most those in the file
+        section = Section(bundle.offset, type_, flags, bundle.member, min(n, bundle.stored), n, 0)
         found.append(Inner(section, payload[at : at + n], base))
         at += n
     return found

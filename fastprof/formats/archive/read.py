@@ -100,6 +100,7 @@ class ArchiveReader(Reader):
         self._expected: tuple[int, int, int] = (0, 0, 0)
         self._open = False
         self._rows_read = 0  # of the chunk
+        self._is_past_rows = False  # what follows the rows in a bundle is being read
         self._rows_kept = 0  # of the profile
         self._last_time: int | None = None  # of a timeline's rows so far
         self._payload = b""
@@ -112,7 +113,7 @@ class ArchiveReader(Reader):
             self._part_at.append(model.add_part(Part()))
         self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
         self._passed_over = self._rows_passed_over = 0
-        self._bases: set[bytes] = set()  # bases of the sections so far
+        self._bases: set[int] = set()  # bases of the sections so far
         self._mask = b""  # of the model's threads: 1 for those to keep
 
     def _error(self, error: SectionError) -> FormatError:
@@ -229,6 +230,7 @@ class ArchiveReader(Reader):
                 inner = self._inner.pop()
                 if inner.section.type == ROWS and not self._wanted(self._chunk()):
                     self._pass_over(self._chunk())
+                    self._is_past_rows = True
                 else:
                     raw = self._codec.restore(inner.section, inner.stored, inner.base)
                     status = self._take(inner.section, raw, batch, err)
@@ -251,17 +253,23 @@ class ArchiveReader(Reader):
             raise SectionError(offset, "section differs from its index entry")
         stored = bytes(data[HEADER_NBYTES:nbytes])
         if section.flags & BASED:
-            # Otherwise a large base would be decompressed again for each of many small sections.
-            base = stored[:8]
-            if base in self._bases:
-                raise SectionError(offset, "section refers to the same base as another section of the profile")
-            self._bases.add(base)
+            self._note_base(int.from_bytes(stored[:8], "little"))
         raw = self._codec.unpack(section, stored)
         in_.pos += nbytes
         if section.type == BUNDLE:
-            self._inner = opened(section, raw)[::-1]
+            self._inner, self._is_past_rows = opened(section, raw)[::-1], False
+            for base in {inner.base for inner in self._inner if inner.base}:
+                self._note_base(base)
             return int(lib.FP_DONE)
         return self._take(section, raw, batch, err)
+
+    def _note_base(self, base: int) -> None:
+        """Errors: SectionError, if another section has the base.  A large one would be decompressed again for each of
+        many small sections."""
+        if base in self._bases:
+            what = "section refers to the same base as another section of the profile"
+            raise SectionError(self._expected[0], what)
+        self._bases.add(base)
 
     def _take(self, section: Section, raw: bytes, batch: fp_batch, err: fp_err) -> int:
         self._section = section
@@ -326,7 +334,7 @@ class ArchiveReader(Reader):
         self._rows_kept += batch.n - before
         self._status(status, err)
         if status == lib.FP_DONE:
-            self._open = False
+            self._open, self._is_past_rows = False, True
         return int(status)
 
     def _status(self, status: int, err: fp_err) -> int:
@@ -372,7 +380,7 @@ class ArchiveReader(Reader):
         _, type_, _ = self._expected
         log = self.log
         lost = f"{self.source.name}: at byte {error.offset}: {error.detail}: "
-        if type_ in (ROWS, BUNDLE):
+        if type_ == ROWS or (type_ == BUNDLE and not self._is_past_rows):
             chunk = self._chunk()
             # damage that checksums miss may only be found after some rows
             read = self._rows_read if self._open else 0

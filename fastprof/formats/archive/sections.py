@@ -150,6 +150,8 @@ def parse_header(data: bytes, offset: int) -> Section:
 
 
 def _plausible(type_: int, raw: int, stored: int) -> bool:
+    if type_ == BUNDLE:  # many others may have it as their base
+        return raw <= METADATA_FREE
     return type_ in (TABLES, ROWS, SHARED) or raw <= max(METADATA_FREE, stored * METADATA_EXPANSION)
 
 
@@ -440,6 +442,8 @@ class Member:
         member = Member(number, name, view)
         member.about = {key: value for key, value in summary.items() if key in SOURCE}
         member.summary = {key: value for key, value in summary.items() if key not in SOURCE}
+        if BUNDLE in types and len(types) > 1:
+            raise ValueError("a profile has other sections in addition to a bundle")
         left = list(reversed(chunks))
         for type_, nbytes in zip(types, sizes, strict=True):
             if offset < FILE_HEADER_NBYTES or nbytes < HEADER_NBYTES or offset + nbytes > end:
