@@ -170,7 +170,7 @@ RENAME_VALUE: Option[tuple[str, ...]] = Option(
     group="values",
     help="rename a value type, e.g. ns=time/nanoseconds",
     details="For inputs that name the same quantity differently; others are unchanged.  With /UNIT, values are "
-    "converted to that unit.  Repeatable.",
+    "converted to that unit; OLD/UNIT states the unit of values that have none, e.g. samples/us=time/ns.  Repeatable.",
 )
 UNION = Option(
     "union",

@@ -40,6 +40,27 @@ def test_a_unit_converts(folder: Path) -> None:
         assert totals("out.pb") == ({"time": 13 * factor}, {"time": unit})
 
 
+def test_the_unit_of_values_that_have_none(folder: Path) -> None:
+    for given, name, factor, unit in (
+        ("samples/us=time/ns", "time", 1000, "ns"),
+        ("samples/us=time/us", "time", 1, "us"),
+        ("samples/us=time", "time", 1, "us"),
+        ("samples/KiB=size/bytes", "size", 1024, "bytes"),
+    ):
+        fastprof.convert("ms.folded", "out.pb", rename_value=[given])
+        assert totals("out.pb") == ({name: 13 * factor}, {name: unit})
+    fastprof.convert("ms.pb", "out.pb", rename_value=["wall/milliseconds=time/us"])  # the unit that it has
+    assert totals("out.pb") == ({"time": 13_000}, {"time": "us"})
+
+
+def test_a_name_with_a_slash(folder: Path) -> None:
+    """As those of perf's events; a name takes precedence over a name with its unit."""
+    given = ["u/ms=a", "cpu/cycles/u=b", "cpu/cycles/k=c"]
+    Path("e.callgrind").write_text(GRAPH.format(events="cpu/cycles/u u/ms cpu/cycles", more="", values="1 2 3"))
+    fastprof.convert("e.callgrind", "out.callgrind", rename_value=given)
+    assert totals("out.callgrind")[0] == {"b": 1, "a": 2, "cpu/cycles": 3}
+
+
 def test_inputs_agree(folder: Path) -> None:
     with pytest.raises(UsageError, match="ns"):
         fastprof.merge(["ms.pb", "ns.callgrind"], "out.callgrind")
@@ -93,8 +114,10 @@ def test_a_name_that_no_input_has(folder: Path, capsys: pytest.CaptureFixture[st
     [
         (["wall=time/seconds"], "wall/milliseconds in seconds would need fractions; convert to the finer unit"),
         (["wall=size/bytes"], "wall is in milliseconds, which cannot be converted to bytes"),
-        (["wall=/ns"], "expected OLD=NEW or OLD=NEW/UNIT, each OLD once"),
-        (["wall=a", "wall=b"], "expected OLD=NEW or OLD=NEW/UNIT, each OLD once"),
+        (["wall=/ns"], "expected OLD=NEW, OLD=NEW/UNIT or OLD/UNIT=NEW/UNIT, each OLD once"),
+        (["wall=a", "wall=b"], "expected OLD=NEW, OLD=NEW/UNIT or OLD/UNIT=NEW/UNIT, each OLD once"),
+        (["wall/ms=a", "wall/us=b"], "expected OLD=NEW, OLD=NEW/UNIT or OLD/UNIT=NEW/UNIT, each OLD once"),
+        (["wall/us=time/ns"], "wall is in milliseconds, not in us"),
         (["wall"], "'wall' is not OLD=NEW"),
     ],
 )

@@ -2,9 +2,10 @@
 
     --rename-value ns=time                        ns              becomes    time
     --rename-value wall=time/nanoseconds          wall/ms 3                  time/nanoseconds 3000000
+    --rename-value samples/us=time/nanoseconds    samples 3                  time/nanoseconds 3000
 
-If the value type has a unit of the same kind, its values are converted; a count only gets the unit's name.  Nothing is
-lost: a unit in which values would need fractions is refused.
+If the value type has a unit of the same kind, its values are converted; a count only gets the unit's name, unless its
+unit is stated.  Nothing is lost: a unit in which values would need fractions is refused.
 """
 
 from __future__ import annotations
@@ -35,24 +36,34 @@ class Names:
 
     def __init__(self, options: Options) -> None:
         self._new: dict[str, tuple[str, str]] = {}
+        self._stated: dict[str, tuple[str, str]] = {}  # by name: the unit of OLD/UNIT, and OLD/UNIT
         self.unused: dict[str, None] = {}
         for text in options[RENAME_VALUE]:
             old, _, new = text.partition("=")
             name, _, unit = new.partition("/")
-            if not name or old in self._new:
-                what = "{--rename-value:=}{text}: expected OLD=NEW or OLD=NEW/UNIT, each OLD once"
+            bare, _, stated = old.rpartition("/")
+            if not name or old in self._new or bare in self._stated:
+                what = "{--rename-value:=}{text}: expected OLD=NEW, OLD=NEW/UNIT or OLD/UNIT=NEW/UNIT, each OLD once"
                 raise UsageError(Message(what, text=text))
             self._new[old] = name, unit
+            if bare and (stated in _TIMES or stated in _SIZES):  # cpu/cycles/u is a name
+                self._stated[bare] = stated, old
         self.unused.update(dict.fromkeys(self._new))
 
     def of(self, old: ValueType) -> tuple[ValueType, int]:
         """The value type that `old` becomes, and the factor of its values.  Errors: UsageError."""
-        if old.name not in self._new:
+        own, key = old.unit, old.name
+        if key not in self._new and key in self._stated:
+            own, key = self._stated[key]
+            if old.unit not in ("", "count", own):
+                what = "{--rename-value:name}: {name} is in {found}, not in {unit}"
+                raise UsageError(Message(what, name=old.name, found=old.unit, unit=own))
+        if key not in self._new:
             return old, 1
-        self.unused.pop(old.name, None)
-        name, unit = self._new[old.name]
-        unit = unit or old.unit
-        return old._replace(name=name, unit=unit), _factor(old, unit)
+        self.unused.pop(key, None)
+        name, unit = self._new[key]
+        unit = unit or own
+        return old._replace(name=name, unit=unit), _factor(old._replace(unit=own), unit)
 
     def log_to(self, log: Log) -> None:
         for name in self.unused:
