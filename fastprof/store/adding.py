@@ -211,16 +211,16 @@ class Adding:
     def _packed_again(self, source: Source, reading: Codec, member: Member) -> Member:
         """Append a member of another file, compressed against its family here."""
         copied = self._like(member)
-        sections = Sections(self._sink.write, self._end, Codec(), copied, self._bases.of(member.view))
+        write, sections = self._sink.write, Sections(self._end, Codec(), copied, self._bases.of(member.view))
         for offset, type_, _ in member.sections:
             section = read_header(source, offset)
             raw, chunk = reading.unpack(section, read_stored(source, section)), member.chunks.get(offset)
             for inner in opened(section, raw) if type_ == BUNDLE else ():
                 is_rows = inner.section.type == ROWS
-                sections.add(inner.section.type, reading.restore(*inner), chunk if is_rows else None)
+                write(sections.add(inner.section.type, reading.restore(*inner), chunk if is_rows else None))
             if type_ != BUNDLE:
-                sections.add(type_, raw, chunk)
-        sections.end()
+                write(sections.add(type_, raw, chunk))
+        write(sections.end())
         return copied
 
     def _like(self, member: Member) -> Member:

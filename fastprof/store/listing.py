@@ -14,7 +14,7 @@ from fastprof.core.source import Source
 from fastprof.core.urls import shown
 from fastprof.formats.archive.index import Archive, Listed, codec_of, read_summary
 from fastprof.formats.archive.read import ArchiveReader
-from fastprof.formats.archive.sections import Codec
+from fastprof.formats.archive.sections import Codec, SectionError
 from fastprof.inputs.state import by_name, chosen, located, open_store
 
 if TYPE_CHECKING:
@@ -143,7 +143,11 @@ def facts(path: str) -> dict[str, Any] | None:
             return None
         views, formats, mtimes = Counter[str](), Counter[str](), list[int]()  # mtimes: the first and the last
         rows = used = 0
+        numbers = set[int]()
         for member in map(archive.member, archive.listed(source)):
+            if member.number in numbers:
+                raise SectionError(archive.at, f"index: {member.name!r:.80} has the number {member.number} of another")
+            numbers.add(member.number)
             views[member.view] += 1
             formats[member.about.get("format", "unknown")] += 1
             rows += member.rows

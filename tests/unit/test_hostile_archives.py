@@ -152,7 +152,7 @@ def test_sections_are_of_one_profile(tmp_path: Path) -> None:
     with pytest.raises(FastprofError, match=r"section of profile number 0, expected 1"):
         listing.members(str(path))
     store.entries = [(f"n{n}", 0, entry) for n in range(2)]
-    with pytest.raises(FastprofError, match=r"index: 'n0' and 'n1' both have number 0"):
+    with pytest.raises(FastprofError, match=r"index: 'n1' has the number 0 of another"):
         info(str(store.written(path)))
 
 

@@ -1,4 +1,4 @@
-"""Writes the sections of a member: those of a small profile as a bundle, see bundle.py."""
+"""Packs the sections of a member: those of a small profile as a bundle, see bundle.py."""
 
 from __future__ import annotations
 
@@ -43,50 +43,49 @@ def varint(n: int) -> bytes:
 
 
 class Sections:
-    """Writes the sections of a member: those of a small one as a bundle, if its family is known.
+    """The sections of a member: those of a small one become a bundle, if its family is known.
 
-    `emit` appends bytes to the output, where `at` is the offset of the first one; `member` is filled in.
+    The methods return the bytes to append to the output, where `at` is the offset of the first ones; `member` is filled
+    in.
     """
 
-    def __init__(self, emit: Callable[[bytes], None], at: int, codec: Codec, member: Member, base_of: BaseOf | None):
-        self._emit, self.at, self._codec, self._member, self._base_of = emit, at, codec, member, base_of
+    def __init__(self, at: int, codec: Codec, member: Member, base_of: BaseOf | None):
+        self.at, self._codec, self._member, self._base_of = at, codec, member, base_of
         self._held: list[tuple[int, bytes, Chunk | None]] | None = None if base_of is None else []
         self._left = MOST_NBYTES
         self._ranks = Counter[int]()
 
-    def add(self, type_: int, raw: bytes, chunk: Chunk | None = None) -> None:
+    def add(self, type_: int, raw: bytes, chunk: Chunk | None = None) -> bytes:
         """Errors: SectionError if the payload is too large."""
         if self._held is None:
-            self._write(type_, raw, chunk)
-            return
+            return self._packed(type_, raw, chunk)
         self._held.append((type_, raw, chunk))
         self._left -= len(raw)
-        if self._left < 0 or sum(one is not None for *_, one in self._held) > 1:
-            self._release()
+        is_small = self._left >= 0 and sum(one is not None for *_, one in self._held) <= 1
+        return b"" if is_small else self._released()
 
-    def _release(self) -> None:
+    def _released(self) -> bytes:
         held, self._held = self._held, None
-        for one in held or ():
-            self._write(*one)
+        return b"".join(self._packed(*one) for one in held or ())
 
-    def _write(self, type_: int, raw: bytes, chunk: Chunk | None) -> None:
+    def _packed(self, type_: int, raw: bytes, chunk: Chunk | None) -> bytes:
         base = self._base_of(type_, self._ranks[type_], raw) if self._base_of else None
         self._ranks[type_] += 1
-        self._put(type_, self._codec.pack(type_, self._member.number, raw, base=base), chunk)
+        return self._placed(type_, self._codec.pack(type_, self._member.number, raw, base=base), chunk)
 
-    def _put(self, type_: int, data: bytes, chunk: Chunk | None) -> None:
+    def _placed(self, type_: int, data: bytes, chunk: Chunk | None) -> bytes:
         self._member.sections.append((self.at, type_, len(data)))
         if chunk is not None:
             self._member.chunks[self.at] = chunk._replace(offset=self.at)
-        self._emit(data)
         self.at += len(data)
+        return data
 
-    def end(self) -> None:
+    def end(self) -> bytes:
         """To be called after the last section."""
         chunks = [chunk for *_, chunk in self._held or () if chunk is not None]
         if self._held and self._base_of is not None and chunks:
             held = [(type_, raw) for type_, raw, _ in self._held]
             if (data := bundled(self._codec, self._member.number, held, self._base_of)) is not None:
                 self._held = None
-                self._put(BUNDLE, data, chunks[0])
-        self._release()
+                return self._placed(BUNDLE, data, chunks[0])
+        return self._released()

@@ -75,7 +75,7 @@ class ArchiveWriter(Writer):
         self._codec = Codec(options[LEVEL] or DEFAULT_LEVEL)
         self._appends = at > 0
         self._member = member or Member(0)
-        self._sections = Sections(self.text, at, self._codec, self._member, base_of)
+        self._sections = Sections(at, self._codec, self._member, base_of)
         self._enc: fp_archive_enc = ffi.NULL
         self._payload = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
         self._err = ffi.new("struct fp_err *")
@@ -92,7 +92,7 @@ class ArchiveWriter(Writer):
 
     def _section(self, type_: int, raw: bytes, chunk: Chunk | None = None) -> None:
         try:
-            self._sections.add(type_, raw, chunk)
+            self.text(self._sections.add(type_, raw, chunk))
         except SectionError as error:
             raise FastprofError(f"{inputs_of(self.model)}archive: {error.detail}") from None
 
@@ -203,7 +203,7 @@ class ArchiveWriter(Writer):
         self._write_tables()
         end = self._end()
         self._metadata(END, end)
-        self._sections.end()
+        self.text(self._sections.end())
         types = [*{tuple(type_.name for type_ in part.value_types) for part in self._parts}]
         self._member.summarize(end, [*types[0]] if len(types) == 1 else [])
         if not self._appends:
