@@ -11,7 +11,7 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.streams import temporary_failed, temporary_file
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_buf, fp_in
+    from fastprof.core._c import fp_buf, fp_in, fp_rounds
 
 not_cleared = ffi.new_allocator(should_clear_after_alloc=False)  # like ffi.new, without clearing the memory
 
@@ -50,6 +50,14 @@ class Spilled:
             if not got:
                 raise FastprofError(f"temporary file: ends at byte {offset}, although more was written")
             offset, into = offset + got, into[got:]
+
+    def answer(self, rounds: fp_rounds) -> None:
+        """Write or read what a reader of rounds (core/rounds.h) asks for."""
+        there = memoryview(ffi.buffer(rounds.bytes, rounds.n_bytes))
+        if rounds.asks == lib.FP_ROUNDS_WRITE:
+            self.append(there)
+        else:
+            self.read(rounds.offset, there)
 
 
 class Groups(Spilled):

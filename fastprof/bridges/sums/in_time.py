@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sum import repeated
-from fastprof.core._c import ffi, lib
+from fastprof.core._c import lib
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -65,12 +65,7 @@ class _ByTime:
     def _done(self, call: Callable[[], int]) -> int:
         """Call until it asks for nothing more."""
         while (status := call()) == lib.FP_ASK:
-            rounds = self._c.rounds
-            there = memoryview(ffi.buffer(rounds.bytes, rounds.n_bytes))
-            if rounds.asks == lib.FP_ROUNDS_WRITE:
-                self._spilled.append(there)
-            else:
-                self._spilled.read(rounds.offset, there)
+            self._spilled.answer(self._c.rounds)
         if status < 0:
             raise MemoryError("no memory for samples in order of time")
         return status

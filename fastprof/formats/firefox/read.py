@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fastprof.core._c import ffi, lib
+from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
@@ -175,11 +175,7 @@ class FirefoxReader(Reader):
             self._window[column] = window = next(self._windows[column])
             lib.fp_firefox_window(r, window.p, window.n)
             return
-        there = memoryview(ffi.buffer(r.rounds.bytes, r.rounds.n_bytes))
-        if r.rounds.asks == lib.FP_ROUNDS_WRITE:
-            self._spilled.append(there)
-        else:
-            self._spilled.read(r.rounds.offset, there)
+        self._spilled.answer(r.rounds)
 
     # ---- threads, libraries and values
 

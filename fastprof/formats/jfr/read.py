@@ -517,12 +517,7 @@ class JfrReader(Reader):
             status = int(lib.fp_jfr_spans(r, in_, err) if self._phase == _EVENTS else lib.fp_jfr_pull(r, batch, err))
             if status != lib.FP_ASK:
                 return status
-            rounds = r.rounds
-            there = memoryview(ffi.buffer(rounds.bytes, rounds.n_bytes))
-            if rounds.asks == lib.FP_ROUNDS_WRITE:
-                self._spilled.append(there)
-            else:
-                self._spilled.read(rounds.offset, there)
+            self._spilled.answer(r.rounds)
 
     def has_other_rows(self) -> bool:
         return bool(self._r.counts.timed or self._r.has_lasting)

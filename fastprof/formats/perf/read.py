@@ -322,7 +322,7 @@ class PerfReader(Reader):
                     return int(lib.FP_FULL)
                 self._use_columns(batch, self._events[r.requested_event] if r.requested_event != lib.FP_NO_ID else None)
             elif r.request == lib.FP_PERF_SPILL:
-                self._spill()
+                self._spilled.answer(r.rounds)
             elif r.request == lib.FP_PERF_TABLE:
                 name, build_id = self.model.string(r.requested_name), self.model.string(r.requested_build_id)
                 lib.fp_perf_set_table(r, *self._tables.find(name, build_id))
@@ -335,14 +335,6 @@ class PerfReader(Reader):
                 else:
                     self._decompress(memoryview(record)[r.record_skip :])
         return status
-
-    def _spill(self) -> None:
-        rounds = self._r.rounds
-        there = memoryview(ffi.buffer(rounds.bytes, rounds.n_bytes))
-        if rounds.asks == lib.FP_ROUNDS_WRITE:
-            self._spilled.append(there)
-        else:
-            self._spilled.read(rounds.offset, there)
 
     def _decompress(self, data: memoryview) -> None:
         r = self._r

@@ -91,11 +91,7 @@ class Trace:
         if r.asks == lib.FP_PERFETTO_INFLATE:
             self._decompress()
         else:
-            there = memoryview(ffi.buffer(r.rounds.bytes, r.rounds.n_bytes))
-            if r.rounds.asks == lib.FP_ROUNDS_WRITE:
-                self._spilled.append(there)
-            else:
-                self._spilled.read(r.rounds.offset, there)
+            self._spilled.answer(r.rounds)
 
     def _decompress(self) -> None:
         r = self.c
