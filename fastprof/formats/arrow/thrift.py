@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastprof.core._typing import NamedTuple
+from fastprof.core.varint import varint
 
 _TRUE, _FALSE, _BYTE, _I32, _I64, _BYTES, _LIST, _STRUCT = 1, 2, 3, 5, 6, 8, 9, 12
 
@@ -24,23 +25,12 @@ class Value(NamedTuple):
     data: bytes
 
 
-def _varint(n: int) -> bytes:
-    if n < 0x80:
-        return bytes((n,))
-    found = bytearray()
-    while n >= 0x80:
-        found.append(n & 0x7F | 0x80)
-        n >>= 7
-    found.append(n)
-    return bytes(found)
-
-
 def i32(n: int) -> Value:
-    return Value(_I32, _varint(n << 1 ^ n >> 63))
+    return Value(_I32, varint(n << 1 ^ n >> 63))
 
 
 def i64(n: int) -> Value:
-    return Value(_I64, _varint(n << 1 ^ n >> 63))
+    return Value(_I64, varint(n << 1 ^ n >> 63))
 
 
 def byte(n: int) -> Value:
@@ -52,13 +42,13 @@ def boolean(yes: bool) -> Value:
 
 
 def binary(data: bytes) -> Value:
-    return Value(_BYTES, _varint(len(data)) + data)
+    return Value(_BYTES, varint(len(data)) + data)
 
 
 def items(values: list[Value]) -> Value:
     """A list, which is not empty or one of structs."""
     n, type_ = len(values), values[0].type if values else _STRUCT
-    head = bytes((n << 4 | type_,)) if n < 15 else bytes((0xF0 | type_,)) + _varint(n)
+    head = bytes((n << 4 | type_,)) if n < 15 else bytes((0xF0 | type_,)) + varint(n)
     return Value(_LIST, head + b"".join([value.data for value in values]))
 
 

@@ -13,6 +13,7 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
+from fastprof.core.varint import varint
 from fastprof.formats.otlp import ENCODING
 from fastprof.formats.otlp.reported import REPORTED
 
@@ -47,27 +48,17 @@ _TABLES = {
 }
 
 
-def _varint(n: int) -> bytes:
-    found = bytearray()
-    n &= (1 << 64) - 1
-    while n > 127:
-        found.append(n & 127 | 128)
-        n >>= 7
-    found.append(n)
-    return bytes(found)
-
-
 def _field(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def _number(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value) if value else b""
+    return varint(number << 3) + varint(value) if value else b""
 
 
 def _head(number: int, n: int) -> bytes:
     """The tag and length of a field."""
-    return _varint(number << 3 | 2) + _varint(n)
+    return varint(number << 3 | 2) + varint(n)
 
 
 class OtlpWriter(Writer):
@@ -155,7 +146,7 @@ class OtlpWriter(Writer):
         if extra.get("period") and "period_type" in extra:
             tail += self._value_type(5, *extra["period_type"])
         tail += _number(6, extra.get("period", 0))
-        indices = b"".join(_varint(index) for index in self._attributes(part))
+        indices = b"".join(varint(index) for index in self._attributes(part))
         return tail + (_field(11, indices) if indices else b"")
 
     def _attributes(self, part: Part) -> Iterator[int]:
