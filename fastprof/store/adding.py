@@ -23,7 +23,7 @@ from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import is_url, shown
 from fastprof.core.words import Message
 from fastprof.formats.archive import _cbor as archive_cbor
-from fastprof.formats.archive.bundle import opened
+from fastprof.formats.archive.bundle import opened, restored
 from fastprof.formats.archive.index import (
     Archive,
     bases_of,
@@ -57,7 +57,7 @@ from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped
 from fastprof.inputs.state import chosen, located, open_store
 from fastprof.inputs.stored import in_store
-from fastprof.store.bases import Bases, Key, keyed, read_families
+from fastprof.store.bases import Alike, Bases, Key, keyed, read_families
 from fastprof.store.pieces import write_member
 from fastprof.store.reported import REPORTED
 
@@ -66,12 +66,13 @@ class AlreadyStored(FastprofError):
     """The store already has a profile of this name."""
 
 
-def _with_bases(source: Source, codec: Codec, member: Member) -> list[tuple[Key, Section, list[int]]]:
-    """The sections of a member, by key, and the offsets of their bases.  Errors: SectionError."""
+def _with_bases(source: Source, codec: Codec, member: Member) -> list[Based]:
+    """The sections of a member.  Errors: SectionError."""
     found = ((key, read_header(source, offset)) for key, offset in keyed(member))
     return [(key, section, bases_of(source, section, codec)) for key, section in found]
 
 
+Based = tuple[Key, Section, list[int]]  # a section, and the offsets of its bases
 Shared = tuple[int, str, int, bytes]  # tables that a family shares: its number, view, their offset, payload
 
 
@@ -163,10 +164,11 @@ class Adding:
             self._check_name(piece.name, replace)
             with located(path), self._whole_or_not():
                 reading = codec_of(self._source)
-                if self._is_late(source, reading, piece):
+                sections = _with_bases(source, reading, piece)
+                if self._is_late(source, reading, piece, sections):
                     copied = self._packed_again(source, reading, piece)
                 else:
-                    copied = self._copied(source, reading, piece, base_here)
+                    copied = self._copied(source, reading, piece, sections, base_here)
                 shared = self._shared(copied)
             self._take(copied, shared)
 
@@ -177,25 +179,25 @@ class Adding:
         Sections whose base is not in this store are compressed again.
         """
         reading = Codec(base_of=base_of)
-        lost = self._has_lost(source, reading, member, moved)
+        sections = _with_bases(source, reading, member)
+        lost = self._has_lost(source, member, [base for *_, bases in sections for base in bases], moved)
         is_bundle = member.sections[0][1] == BUNDLE
         with self._whole_or_not():
             if lost and is_bundle:
                 copied = self._packed_again(source, reading, member)
             else:
-                copied = self._copied(source, reading, member, moved.get)
+                copied = self._copied(source, reading, member, sections, moved.get)
             shared = self._shared(copied) if lost else None
         if not (lost and is_bundle):
             moved.update((old, new) for (old, _, _), (new, _, _) in zip(member.sections, copied.sections, strict=True))
         self._take(copied, shared)
 
-    def _has_lost(self, source: Source, reading: Codec, member: Member, moved: dict[int, int]) -> bool:
-        """Whether a base of the member is not in this store.
+    def _has_lost(self, source: Source, member: Member, bases: list[int], moved: dict[int, int]) -> bool:
+        """Whether one of a member's bases is not in this store.
 
         If only shared tables are missing, they are copied.  Otherwise they are of no use: the next base of rows has
         other ids of stacks.
         """
-        bases = [base for _, _, bases in _with_bases(source, reading, member) for base in bases]
         missing = [read_header(source, base) for base in bases if base not in moved]
         if len(missing) == 1 and missing[0].type == SHARED and not missing[0].flags & BASED:
             section = missing.pop()
@@ -211,15 +213,12 @@ class Adding:
     def _packed_again(self, source: Source, reading: Codec, member: Member) -> Member:
         """Append a member of another file, compressed against its family here."""
         copied = self._like(member)
-        write, sections = self._sink.write, Sections(self._end, Codec(), copied, self._bases.of(member.view))
+        write, sections = self._sink.write, Sections(self._end, Codec(), copied, Alike(self._bases, member.view))
         for offset, type_, _ in member.sections:
             section = read_header(source, offset)
-            raw, chunk = reading.unpack(section, read_stored(source, section)), member.chunks.get(offset)
-            for inner in opened(section, raw) if type_ == BUNDLE else ():
-                is_rows = inner.section.type == ROWS
-                write(sections.add(inner.section.type, reading.restore(*inner), chunk if is_rows else None))
-            if type_ != BUNDLE:
-                write(sections.add(type_, raw, chunk))
+            raw = reading.unpack(section, read_stored(source, section))
+            for own, part in restored(reading, opened(section, raw)) if type_ == BUNDLE else [(type_, raw)]:
+                write(sections.add(own, part, member.chunks.get(offset) if own == ROWS else None))
         write(sections.end())
         return copied
 
@@ -228,11 +227,17 @@ class Adding:
         copied.about, copied.summary = member.about, member.summary
         return copied
 
-    def _copied(self, source: Source, reading: Codec, member: Member, base_here: Callable[[int], int | None]) -> Member:
+    def _copied(
+        self,
+        source: Source,
+        reading: Codec,
+        member: Member,
+        sections: list[Based],
+        base_here: Callable[[int], int | None],
+    ) -> Member:
         """Append a member of another file.  Sections whose base is not here are compressed again."""
-        writing, alike = Codec(), self._bases.of(member.view)
+        writing, alike = Codec(), Alike(self._bases, member.view)
         copied = self._like(member)
-        sections = _with_bases(source, reading, member)
         here = [[base_here(base) for base in bases] for _, _, bases in sections]
         # All tables and rows with a base: a difference of rows refers to the tables before.  Those without one are
         # copied, because they may be bases themselves.
@@ -247,7 +252,7 @@ class Adding:
                 raw = reading.unpack(section, stored)
                 moved = dict(zip(bases, new, strict=True))
                 own = [moved.get(base, 0) for base in BASES_OF_BUNDLE.unpack_from(raw)]
-                data = writing.pack_bundle(self._next, BASES_OF_BUNDLE.pack(*own), raw[BASES_OF_BUNDLE.size :], None)
+                data = writing.pack_bundle(self._next, BASES_OF_BUNDLE.pack(*own) + raw[BASES_OF_BUNDLE.size :])
             else:
                 if new:
                     stored = struct.pack("<Q", new[0]) + stored[8:]
@@ -261,9 +266,8 @@ class Adding:
             at += len(data)
         return copied
 
-    def _is_late(self, source: Source, reading: Codec, piece: Member) -> bool:
+    def _is_late(self, source: Source, reading: Codec, piece: Member, sections: list[Based]) -> bool:
         """Whether the store has got a family for the profile of a piece since the piece was written."""
-        sections = _with_bases(source, reading, piece)
         number = self._bases.having(base for _, _, bases in sections for base in bases)
         if number is not None:  # a bundle without another one as its base
             (type_, _), section, _ = sections[0]

@@ -80,13 +80,13 @@ class Alike:
 
     def __init__(self, bases: Bases, view: str) -> None:
         self._bases, self._view = bases, view
-        self.family: int | None = None  # its number
+        self._family: int | None = None  # its number
 
     def __call__(self, type_: int, rank: int, raw: bytes) -> tuple[int, bytes] | None:
         """The offset and the payload of the base for a section with the payload `raw`."""
         if (type_, rank) == (TABLES, 0):
-            self.family = self._bases.alike(self._view, raw)
-        return None if self.family is None else self._bases.find(self.family, (type_, rank))
+            self._family = self._bases.alike(self._view, raw)
+        return None if self._family is None else self._bases.find(self._family, (type_, rank))
 
 
 class Bases:
@@ -107,9 +107,6 @@ class Bases:
         self.is_committed = families is not None
         self._last: dict[int, bytes] = {}  # the latest payloads, by offset
         self._nbytes = 0  # of these
-
-    def of(self, view: str) -> Alike:
-        return Alike(self, view)
 
     def plain(self) -> list[Any]:
         """All families, for `read_families`."""

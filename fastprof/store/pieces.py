@@ -23,7 +23,7 @@ from fastprof.formats.archive.sections import Codec, Member
 from fastprof.formats.archive.write import ArchiveWriter
 from fastprof.inputs import Progress, open_reader
 from fastprof.inputs.state import located
-from fastprof.store.bases import Bases, read_families
+from fastprof.store.bases import Alike, Bases, read_families
 
 
 def adding_options() -> list[Option[Any]]:
@@ -53,7 +53,7 @@ def write_member(
         member.about = {"format": reader.format}
         if source.identity is not None:
             _, _, member.about["nbytes"], member.about["mtime"] = source.identity
-        base_of = bases.of(reader.view)
+        base_of = Alike(bases, reader.view)
         writer = ArchiveWriter(model, sink, chosen, log, member=member, at=at, base_of=base_of)
         writer.view = reader.view
         write(_noting_labels(made.rows(model, log), reader, member), writer)

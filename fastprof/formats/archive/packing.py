@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from fastprof.core.varint import varint
 from fastprof.formats.archive.bundle import KINDS
 from fastprof.formats.archive.sections import BASES_OF_BUNDLE, BUNDLE, DIFFERENCE, TABLES, Chunk, Codec, Member
 
@@ -30,16 +31,7 @@ def bundled(codec: Codec, number: int, sections: Sequence[tuple[int, bytes]], ba
         if type_ == TABLES and not bases[0]:
             return None
         body += bytes((type_, flags)) + varint(len(stored)) + stored
-    return codec.pack_bundle(number, BASES_OF_BUNDLE.pack(*bases), bytes(body), base_of(BUNDLE, 0, b""))
-
-
-def varint(n: int) -> bytes:
-    out = bytearray()
-    while n > 0x7F:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
+    return codec.pack_bundle(number, BASES_OF_BUNDLE.pack(*bases) + body, base_of(BUNDLE, 0, b""))
 
 
 class Sections:

@@ -253,13 +253,11 @@ class Codec:
             self._stacks = b""
         return with_header(Section(0, type_, flags | how, member, len(stored), nbytes, 0), member, stored)
 
-    def pack_bundle(self, member: int, bases: bytes, body: bytes, other: tuple[int, bytes] | None) -> bytes:
+    def pack_bundle(self, member: int, raw: bytes, other: tuple[int, bytes] | None = None) -> bytes:
         """A whole section, compressed with the bundle `other` (offset, payload) if that has the same bases."""
-        if other is not None and other[1][: len(bases)] == bases:
-            raw, flags, stored = body, BASED, struct.pack("<Q", other[0])
-            dictionary = DICTIONARY + other[1][len(bases) :]
-        else:
-            raw, flags, stored, dictionary = bases + body, 0, b"", DICTIONARY
+        n, flags, stored, dictionary = BASES_OF_BUNDLE.size, 0, b"", DICTIONARY
+        if other is not None and other[1][:n] == raw[:n]:
+            flags, stored, dictionary, raw = BASED, struct.pack("<Q", other[0]), DICTIONARY + other[1][n:], raw[n:]
         stored += self._compress(raw, dictionary, BUNDLE_LEVEL, long_distance=False)
         flags |= ZSTD | METADATA | WITHOUT_MAGIC
         return with_header(Section(0, BUNDLE, flags, member, len(stored), len(raw), 0), member, stored)
