@@ -31,6 +31,13 @@ static const uint8_t shapes[][7] = {
     {FP_SHAPE_NUMBER, FP_SHAPE_NUMBER, FP_SHAPE_NUMBER, FP_SHAPE_END},                                   /* threads */
 };
 
+/* The number of columns of a table. */
+static inline uint32_t fp_archive_columns_of(unsigned i) {
+    uint32_t n = 0;
+    while (shapes[i][n] != FP_SHAPE_END) n++;
+    return n;
+}
+
 static inline struct fp_table *fp_archive_table_of(struct fp_model *m, unsigned i) {
     struct fp_table *tables[] = {&m->objects, &m->mappings, &m->functions, &m->lines,
                                  &m->frames,  &m->stacks,   &m->labels,    &m->threads};

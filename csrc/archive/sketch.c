@@ -84,8 +84,7 @@ int fp_archive_sketch(const uint8_t *p, size_t n, uint32_t *out) {
     uint32_t rows, n_starts = 0;
     int status = note_strings(&found, &c);
     for (unsigned k = 0; k <= FP_T_FRAMES - 1 && !status; k++) {
-        uint32_t columns = 0;
-        while (shapes[k][columns] != FP_SHAPE_END) columns++;
+        const uint32_t columns = fp_archive_columns_of(k);
         status = open_table(&c, columns, &rows);
         if (status) break;
         if (k + 1 == FP_T_MAPPINGS && rows) {

@@ -106,8 +106,7 @@ static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_
 static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, struct fp_archive_cur *c,
                       struct fp_err *err) {
     const unsigned own = k + 1;
-    uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c), columns = 0;
-    while (shapes[k][columns] != FP_SHAPE_END) columns++;
+    uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c), columns = fp_archive_columns_of(k);
     if (c->bad || first != ids->n[own] || n > (size_t)(c->end - c->p) / columns)
         return malformed(err, p, c, "range of a table");
     struct fp_archive_cur column[6];
