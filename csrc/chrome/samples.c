@@ -436,7 +436,7 @@ static int ends_in_events(struct fp_chrome_samples_read *r) {
     return 1;
 }
 
-/* Whether the token begins an object or array without content for this pass: then it is moved to the end of that. */
+/* Skips an object or array that this pass does not need, up to its last byte.  Returns whether it did. */
 static int is_skipped(struct fp_chrome_samples_read *r, const struct fp_in *in) {
     struct fp_json *j = &r->json;
     if (!j->depth || (j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY)) return 0;

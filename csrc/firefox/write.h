@@ -109,7 +109,7 @@ struct fp_firefox {
     uint64_t counters;  /* values that are not written, because a difference exceeds a double */
     uint64_t rounded;   /* values that readers of the differences find more than a billionth too large or too small */
     uint64_t without_stack;
-    uint64_t without_time; /* values of samples drawn at the time of another of their thread */
+    uint64_t without_time; /* values of samples drawn at the time of another sample of their thread */
     uint64_t unplaced;     /* frames whose address is dropped because its object is unknown */
     uint64_t replaced;     /* bytes of names that are not UTF-8 */
     /* private from here on */

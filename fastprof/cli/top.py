@@ -103,7 +103,7 @@ def _print(found: Top, args: argparse.Namespace, given: dict[str, Any], *, is_pa
 
 
 def _refuse_flags(args: argparse.Namespace) -> None:
-    """Errors: UsageError for options of text with an output that is an Arrow stream or Parquet."""
+    """Errors: UsageError for options of printed text if the output is an Arrow stream or Parquet."""
     for flag, default in (("json", False), ("csv", False), ("markdown", False), ("width", None), ("color", "auto")):
         if getattr(args, flag) != default:
             raise UsageError(f"--{flag} does not apply to {args.output}")

@@ -55,8 +55,8 @@ FAIL_OVER: Option[Any] = Option(
     group="output",
     help="exit with 4 if a total grew by more: 2 or Ir=2,main=5",
     details="PERCENT: any total.  NAME=PERCENT: the total of a value type, else the self cost of a function (line, "
-    "file, object, also by base name without version), or with --sort=inclusive its inclusive one, in the shown value "
-    "type.  Of several profiles a side, growth within the noise passes.",
+    "file or object; files and objects also by base name without version), or with --sort=inclusive its inclusive "
+    "one, in the shown value type.  Of several profiles a side, growth within the noise passes.",
 )
 
 

@@ -54,7 +54,7 @@ def test_contexts_and_functions_of_stacks(tmp_path: Path) -> None:
 
 
 def test_the_title_names_few_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many, and those of one name, are called as they were given."""
+    """Many inputs, or several of one name, are titled by the argument."""
     monkeypatch.chdir(tmp_path)
     for host in "abcd":
         for day in ("mon", "tue"):

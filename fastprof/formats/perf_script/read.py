@@ -94,7 +94,7 @@ class PerfScriptReader(Reader):
         )
 
     def _default(self, types: list[ValueType], recorded: list[bytes]) -> str:
-        """That of the first event, as perf shows it first: by the header, otherwise in the text."""
+        """That of the first event, which perf shows first too: of the header, otherwise of the text."""
         names = [match[1].decode("utf-8", "replace") for text in recorded if (match := _EVENT.match(text))]
         own = {value_type.name for value_type in types}
         known = (one for name in names for one in (name, f"{name}_samples") if one in own)
