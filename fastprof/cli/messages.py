@@ -64,10 +64,10 @@ class Steps:
 def print_problems(log: Log, inputs: str, quiet: bool) -> None:
     """Print losses and warnings of the inputs on standard error; standard output has a table.
 
-    Data that the table has no place for is only in --json: no output lacks it."""
+    What a file could not hold is only in --json, because no file is written."""
     if not (log.losses or log.warnings):
         return
-    if counts := [line for line in _counts(log, quiet) if not line.startswith("not representable")]:
+    if counts := _counts(log, quiet, written=False):
         print_message(f"{inputs}: {'; '.join(counts)}")
     print_warnings(log.warned(flags=True))
 
@@ -86,15 +86,12 @@ def print_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
             print_message(f"warning: and {left[code]:,} more like it")
 
 
-def _counts(log: Log, quiet: bool = False) -> list[str]:
-    """The counts; with `quiet` only losses."""
+def _counts(log: Log, quiet: bool = False, *, written: bool = True) -> list[str]:
+    """The counts; with `quiet` only losses.  `written`: also of what the output could not hold."""
     parts = []
-    counts_of = (
-        ("repairs", log.repairs),
-        ("losses", log.losses),
-        ("left out", log.left_out),
-        ("not representable", log.not_representable),
-    )
+    counts_of = [("repairs", log.repairs), ("losses", log.losses), ("left out", log.left_out)]
+    if written:
+        counts_of.append(("not representable", log.not_representable))
     for title, counts in counts_of:
         if counts and (counts is log.losses or not quiet):
             parts.append(f"{title}: " + ", ".join(counts.lines(flags=True)))

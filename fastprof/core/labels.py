@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fastprof.core._c import ffi, lib
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.parts import labels_of
@@ -25,7 +26,9 @@ def values_of(model: Model, label: int) -> dict[str, str]:
 
 def keys_in(model: Model) -> list[str]:
     """The keys of all labels, sorted: of samples, and of the inputs that parts of graphs are from."""
-    keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
+    table = model.c.labels
+    words = memoryview(ffi.buffer(table.words, 4 * table.n * table.width)).cast("I")
+    keys = {model.string(key) for key in {*words[table.width + lib.FP_LABEL_KEY :: table.width]}}
     keys |= {key for part in model.parts for key, _ in labels_of(part)}
     return sorted(key.decode("utf-8", "surrogateescape") for key in keys)
 

@@ -13,6 +13,8 @@ from fastprof.core.streams import temporary_failed, temporary_file
 if TYPE_CHECKING:
     from fastprof.core._c import fp_buf, fp_in, fp_rounds
 
+MOST_ROUNDS = 1 << 34  # bytes that readers of rounds keep in memory: the limit of the C code's counters
+
 not_cleared = ffi.new_allocator(should_clear_after_alloc=False)  # like ffi.new, without clearing the memory
 
 

@@ -85,11 +85,8 @@ class Groups:
 
     def warn(self, option: str, log: Log) -> None:
         """Warn of keys that no sample has.  Call it after the last row."""
-        of_groups = [self._c.groups.words[2 * i] for i in range(1, self._c.groups.n)]
-        labels = [values_of(self._model, label) for label in {*of_groups}]
-        missing = [key for key in self._keys if labels and not any(key in values for values in labels)]
-        if missing:
-            warn_of_missing(self._model, missing, spelled(option, "name"), log, REPORTED["no-such-label"])
+        if self._c.groups.n > 1:  # there are rows
+            warn_of_missing(self._model, self._keys, spelled(option, "name"), log, REPORTED["no-such-label"])
 
     def as_functions(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Batches changed in place: the stack of each row becomes one function, with a name for the group."""

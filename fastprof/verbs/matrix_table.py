@@ -13,11 +13,10 @@ from fastprof.core._c import ffi
 from fastprof.core.column import REAL, Column, Texts
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import ValueType
+from fastprof.core.options import INT64
 from fastprof.core.owner import address_of
 from fastprof.core.version import __version__
 from fastprof.verbs.matrix import Matrix, Row
-
-_MAX = (1 << 63) - 1
 
 
 class _Columns:
@@ -32,8 +31,11 @@ class _Columns:
         texts = [*dict.fromkeys(cells)]
         ids = {text: i for i, text in enumerate(texts)}
         items = ffi.new("int32_t[]", [ids[cell] for cell in cells] or [0])
-        bits = sum(1 << i for i, cell in enumerate(cells) if cell)
-        valid = ffi.new("uint8_t[]", bits.to_bytes(len(cells) // 8 + 1, "little"))
+        bits = bytearray(len(cells) // 8 + 1)
+        for i, cell in enumerate(cells):
+            if cell:
+                bits[i >> 3] |= 1 << (i & 7)
+        valid = ffi.new("uint8_t[]", bytes(bits))
         words = Texts.of([utf8(text) for text in texts])
         self._add(Column(name.encode(), b"i", address_of(items), True, address_of(valid), words), items, valid)
 
@@ -44,7 +46,7 @@ class _Columns:
     def add_costs(self, name: str, cells: Sequence[int], unit: str) -> None:
         """Errors: FastprofError for a cost that has more than 64 bits."""
         for cost in cells:
-            if not -_MAX <= cost <= _MAX:
+            if not -INT64 <= cost <= INT64:
                 raise FastprofError(f"{name}: the cost {cost} does not fit 64 bits; .csv and .json hold it")
         items = ffi.new("int64_t[]", [*cells] or [0])
         metadata = {b"unit": utf8(unit).encode()} if unit else {}

@@ -83,7 +83,10 @@ class Together:
         self.names = [shown(str(path)) for path in paths]
         labels = InputLabels(self._options)
         self.log = Log()
-        recorded = {n: member.about.get("labels", {}) for n, member in _members(paths)}
+        recorded: dict[int, Mapping[str, str]] = {}
+        self._indexed: dict[int, tuple[str, int]] = {}  # by number, of stores: the view and its rows
+        for n, member in _members(paths):
+            recorded[n], self._indexed[n] = member.about.get("labels", {}), (member.view, member.rows)
         self._labels = [{**recorded.get(n, {}), **labels.of(name, self.log)} for n, name in enumerate(self.names)]
         self.keys = [NAME, *sorted({key for found in self._labels for key in found if key != NAME})]
         if len(self.keys) > _MOST_KEYS:
@@ -171,14 +174,14 @@ class Together:
     def _count(self, name: str, numbers: list[int]) -> list[int]:
         """Note how many rows a table has in these profiles, which the index of their store says.  Returns those with
         the table; none if some are not in a store."""
-        found, n = [], 0
-        for at, member in _members([self._paths[number] for number in numbers]):
-            n += 1
-            self.seen.update(TABLES.get(member.view, ()))
-            if member.view == _VIEWS[name]:
-                found.append(numbers[at])
-                self._counted[numbers[at], name] = member.rows
-        return sorted(found) if n == len(numbers) else []
+        found, known = [], [number for number in numbers if number in self._indexed]
+        for number in known:
+            view, rows = self._indexed[number]
+            self.seen.update(TABLES.get(view, ()))
+            if view == _VIEWS[name]:
+                found.append(number)
+                self._counted[number, name] = rows
+        return found if len(known) == len(numbers) else []
 
     def _columns(self, number: int, names: list[str], rows_of: set[str]) -> dict[str, list[Column]]:
         """The columns of a profile's tables.  Reads all rows if profiles with errors are skipped.

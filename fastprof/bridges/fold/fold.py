@@ -371,10 +371,11 @@ class _Graph(_Machine):
                     arcs.feed()
                 return status
 
+            labels = self._input_labels()
             for group, total in groups or [(0, [0, 0])]:
                 part = self._part(group)
                 part.summary = total
-                if labels := self._input_labels():
+                if labels:
                     part.extra["input_labels"] = labels
                 yield from batches_of("graph", 2, self._model.add_part(part), pull)
 

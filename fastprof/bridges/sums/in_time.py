@@ -20,16 +20,14 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import MAX_MEMORY, Options
 from fastprof.core.owner import owned
-from fastprof.core.spill import Spilled
-
-_MOST = 1 << 34  # bytes in memory, as counted in C
+from fastprof.core.spill import MOST_ROUNDS, Spilled
 
 
 def in_time(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of one input.  Those with a time keep their labels, from which a writer may know a thread's name."""
-    by_time = _ByTime(min(options[MAX_MEMORY], _MOST))
+    by_time = _ByTime(min(options[MAX_MEMORY], MOST_ROUNDS))
     yield from repeated(by_time.without_times(batches), model, options, log, holds)
     yield from by_time.rows()
     if not holds.labels:

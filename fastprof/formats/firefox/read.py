@@ -14,7 +14,7 @@ from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
-from fastprof.core.spill import Groups, Spilled
+from fastprof.core.spill import MOST_ROUNDS, Groups, Spilled
 from fastprof.formats.firefox import MARKERS
 from fastprof.formats.firefox.reported import REPORTED
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         fp_in,
     )
 
-_MOST_ROUNDS = 1 << 34  # bytes of markers in memory, as counted in C
 _NONE = -(1 << 63)
 _NEWEST = 70  # the last version whose changes are known
 _MOST_ID = (1 << 31) - 1  # of processes and threads; viewers accept no larger ones
@@ -84,7 +83,7 @@ class FirefoxReader(Reader):
     def _new(self) -> fp_firefox_read:
         new = lib.fp_firefox_read_new(self.model.c, self.options[LENIENT])
         r = owned(new, lib.fp_firefox_read_free, "the reader of Firefox profiles")
-        r.rounds.most = min(self.options[MAX_MEMORY], _MOST_ROUNDS)
+        r.rounds.most = min(self.options[MAX_MEMORY], MOST_ROUNDS)
         return r
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:

@@ -16,7 +16,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
-from fastprof.core.spill import Spilled
+from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.core.words import counted
 from fastprof.formats.jfr import CLASS_FRAMES, EVENTS, JOIN_CLASSES, KINDS, SIGNATURES, TRUNCATED_ROOTS
 from fastprof.formats.jfr.chunk import (
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 _NEXT = re.compile(rb"FLR\0\0[\1\2]")
 _SEARCHED = 1 << 20  # bytes at a time
 _SKIPPED = 1 << 18  # bytes of a checkpoint's rest that are not read on the way to the next record
-_MOST_WAITING = 1 << 34  # bytes of events sorted in memory: the limit of the C code's counters
 _TIMES = frozenset({"time_ns", "duration_ns", "period", "period_type"})  # fields of parts
 _MOST_SETTINGS = 20_000  # of a chunk; JDK 25 has 500
 
@@ -67,7 +66,7 @@ class JfrReader(Reader):
         super().__init__(source, model, options, log)
         self._r = r = owned(lib.fp_jfr_reader_new(model.c), lib.fp_jfr_reader_free, "the JFR decoder")
         self.view = "timeline" if options[EVENTS] else "stacks"
-        r.rounds.most = min(options[MAX_MEMORY], _MOST_WAITING)
+        r.rounds.most = min(options[MAX_MEMORY], MOST_ROUNDS)
         self._spilled = Spilled()
         self._lenient = r.lenient = options[LENIENT]
         self._survey_log = log

@@ -14,7 +14,7 @@ from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
-from fastprof.core.spill import Spilled
+from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.core.words import Message
 from fastprof.formats.perf import CPUS
 from fastprof.formats.perf.container import (
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE, _TRACING_DATA = 64, 65, 67, 78, 80, 66
 _UPDATE_NAME = 2
-_MOST_ROUNDS = 1 << 34  # bytes of records that wait for their round: the limit of the C code's counters
 _MOST_SECTION = 64 << 20
 _MOST_NAMES = (MAX_VALUE_TYPES - 1) // 2 - 1  # reserves one for off-CPU time
 _OTHERS = "other events"
@@ -124,7 +123,7 @@ class PerfReader(Reader):
         r.lenient = options[LENIENT]
         r.cpu_labels = options[CPUS]
         r.input = model.input()
-        r.rounds.most = min(options[MAX_MEMORY], _MOST_ROUNDS)
+        r.rounds.most = min(options[MAX_MEMORY], MOST_ROUNDS)
         self._header = Header("<", True)
         self._events: list[Event] = []
         self._features = Features("<")

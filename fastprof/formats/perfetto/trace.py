@@ -10,11 +10,10 @@ from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
-from fastprof.core.spill import Spilled
+from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.perfetto.inflate import Inflate
 
 FORMAT = "perfetto"
-_MOST_ROUNDS = 1 << 34  # bytes of records in memory: the limit of the C code's counters
 _FOUND = {  # kinds of data, in the order of choice
     "calls": lib.FP_PERFETTO_N_CALLS,
     "samples": lib.FP_PERFETTO_N_SAMPLES,
@@ -33,7 +32,7 @@ class Trace:
         self._lenient = options[LENIENT]
         new = lib.fp_perfetto_read_new(model.c, self._lenient)
         self.c = owned(new, lib.fp_perfetto_read_free, "the Perfetto decoder")
-        self.c.rounds.most = min(options[MAX_MEMORY], _MOST_ROUNDS)
+        self.c.rounds.most = min(options[MAX_MEMORY], MOST_ROUNDS)
         self._err = ffi.new("struct fp_err *")
         self._inflate = Inflate()
         self._spilled = Spilled()
