@@ -177,8 +177,8 @@ UNION = Option(
     Switch(),
     False,
     group="values",
-    help="merging: keep all value types, 0 where missing",
-    details="By default, inputs with different value types are refused.",
+    help="keep all value types, 0 where missing",
+    details="By default, merging inputs with different value types is refused, and `diff` compares the common ones.",
     kept_unused=(True,),
     rare=True,
 )

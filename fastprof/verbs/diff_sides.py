@@ -18,7 +18,7 @@ from fastprof.bridges.rows.choose import one_value
 from fastprof.bridges.rows.coarse import CALLS, coarse, subtracted
 from fastprof.bridges.rows.pair import Pairs
 from fastprof.bridges.sums.aggregate import Table
-from fastprof.bridges.sums.agree import Agreement
+from fastprof.bridges.sums.agree import Agreement, common
 from fastprof.bridges.sums.heaps import Heaps
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -79,7 +79,10 @@ class Both(Input):
         if self._groups:
             self.view = "graph"
         self._model, self._log = model, log
-        self._agreement, self._heaps = Agreement(model, self._options, log), Heaps(model, self._options, log)
+        # stacks that are written as they are read may be written before the other side's value types are known
+        self._reads_first = self.view == "graph" or how.by_name or Weights.needed(self._n_runs, chosen)
+        self._agreement = Agreement(model, self._options, log, compares=self._reads_first)
+        self._heaps = Heaps(model, self._options, log)
         self._events: list[ValueType] = []  # of all runs
         self._columns: dict[int, list[int]] = {}  # by part: the events of its values
         self._totals: list[dict[int, Any]] = [{} for _ in self._names]  # by run, then by part: sums of its values
@@ -150,13 +153,14 @@ class Both(Input):
 
     def _samples(self) -> Iterator[Batch]:
         sides = [(self._side(run), "stacks", self._read(run)) for run in range(self._n_runs)]
-        if self._how.by_name or Weights.needed(self._n_runs, self._chosen):
+        if self._reads_first:
             sides = read_all(sides, self._model, self._options, self._log, pair=self._how.by_name)
         for run in (*range(self._n_old, self._n_runs), *range(self._n_old)):
             rows = sides[run][2]
             if Weights.needed(self._n_runs, self._chosen):
                 rows = self._weighted(run, rows)
-            yield from rows if self._side(run) else subtracted(rows, self._model)
+            rows = rows if self._side(run) else subtracted(rows, self._model)
+            yield from rows if self._agreement.all_alike else common(rows, self._model, self._options, self._log)
         self.weights()
 
     def _weighted(self, run: int, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -228,10 +232,15 @@ class Both(Input):
             marked.append(ValueType(f"calls of {self._names[run]}", f"{run} -1"))
         return marked
 
+    @property
+    def _keeps_all(self) -> bool:
+        """Whether the result has value types that some runs lack, which is known after the last row."""
+        only_common = self._options[bridges.INTERSECT] or not self._agreement.all_alike
+        return not only_common or not all(self._totals)  # filters may leave no rows
+
     def _kept(self, columns: list[list[int]]) -> list[int]:
         """The events of the result."""
-        everything = not self._options[bridges.INTERSECT] or not all(self._totals)  # filters may leave no rows
-        kept = [e for e, runs in enumerate(columns) if everything or -1 not in runs]
+        kept = [e for e, runs in enumerate(columns) if self._keeps_all or -1 not in runs]
         if not kept and columns:
             what = "{inputs}{--intersect:name}: no value type is common to both"
             raise UsageError(Message(what, inputs=inputs_of(self._model)))
@@ -282,13 +291,15 @@ class Both(Input):
 
     # ---- results
 
-    def totals(self) -> Difference:
-        """The totals of both sides.  Call it after the last row."""
+    def totals(self, events: Iterable[int] | None = None) -> Difference:
+        """The totals of both sides, by default of all value types of the result.  Call it after the last row."""
         sums, weights = [self._sums(run) for run in range(self._n_runs)], self.weights()
+        if events is None:
+            events = [e for e in range(len(self._events)) if self._keeps_all or all(e in one for one in sums)]
         values: list[Value] = []
         runs: list[Runs] = []
-        for e, event in enumerate(self._events):
-            costs = [one.get(e, 0) for one in sums]
+        for e in events:
+            event, costs = self._events[e], [one.get(e, 0) for one in sums]
             of = weights.of(e)
             sides = [
                 _rounded(sum(costs[run] * of[run] for run in range(self._n_runs) if self._side(run) == side))
@@ -315,12 +326,12 @@ class Both(Input):
         table, columns = self._summed()
         if self._groups:
             self._groups.warn("--by", self._log)
-        kept, all_ = self._kept(columns), self.totals()
-        values = [all_.values[e] for e in kept]
-        if not values:
+        kept = self._kept(columns)
+        all_ = self.totals(kept)
+        if not kept:
             self._log.warn(REPORTED["no-value-types"], inputs=inputs_of(model))
-            return all_._replace(values=[]), []
-        shown = self._shown(values)
+            return all_, []
+        values, shown = all_.values, self._shown(all_.values)
         event, inclusive = kept[shown], None
         if self._inclusive:
             inclusive = self._inclusive.end(values[shown].name, self.weights().of(event))
@@ -354,8 +365,7 @@ class Both(Input):
             for i in chosen:
                 rows.add(sizes[i], partial(changes, i))
         changes_, n_changed, n_noise = rows.end()
-        of_values = tuple(all_.runs[e] for e in kept if all_.runs)
-        result = all_._replace(values=values, shown=shown, runs=of_values, n_changed=n_changed, n_noise=n_noise)
+        result = all_._replace(shown=shown, n_changed=n_changed, n_noise=n_noise)
         changes_.sort(key=lambda c: (-size_of(*result.sides(c), how.sort == "percent"), *c[:5]))
         return result._replace(rows=changes_[: how.n]), watched
 

@@ -240,23 +240,6 @@ def test_a_timeline_is_compared_by_what_was_called(tmp_path: Path) -> None:
     assert (totals["calls", True], totals["calls", False]) == (-calls.old, calls.new)
 
 
-def test_of_different_value_types(files: Path) -> None:
-    (files / "other.callgrind").write_bytes(NEW.replace(b"Ir Dr", b"Ir Bc"))
-    with pytest.raises(UsageError, match=r"other.callgrind: has Ir, Bc, but old.callgrind has Ir, Dr"):
-        fastprof.diff("old.callgrind", "other.callgrind", by="label:host")
-    with pytest.raises(UsageError, match=r"other.callgrind: has Ir, Bc, but old.callgrind has Ir, Dr"):
-        fastprof.diff("old.callgrind", "other.callgrind")
-    found = fastprof.diff("old.callgrind", "other.callgrind", union=True)
-    assert [tuple(value) for value in found.values] == [("Ir", "", 60, 45), ("Dr", "", 11, 0), ("Bc", "", 0, 6)]
-    assert found.rows[0][5:8] == ((40, 9, 0), (20, 0, 4), (40, 20))
-    found = fastprof.diff("old.callgrind", "other.callgrind", intersect=True)
-    assert [tuple(value) for value in found.values] == [("Ir", "", 60, 45)] and found.rows[0][5:7] == ((40,), (20,))
-    fastprof.diff("old.callgrind", "other.callgrind", "d.callgrind", intersect=True)
-    assert parse((files / "d.callgrind").read_bytes())[0].events == ["Ir"]
-    with pytest.raises(UsageError, match="choose one"):
-        fastprof.diff("old.callgrind", "other.callgrind", intersect=True, union=True)
-
-
 def test_a_difference_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     for name, sign in (("old", "-"), ("new", "")):
         (tmp_path / name).write_text(f"events: Ir\nfl=a\nfn=f\n1 {sign}9223372036854775807\n")

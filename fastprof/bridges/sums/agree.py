@@ -2,6 +2,7 @@
 
 a.callgrind  Ir Dr          an error naming both files
 b.callgrind  Ir             --union: Ir Dr, where b's Dr is 0       --intersect: Ir
+                            diff compares Ir, and warns that b has no Dr
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ from fastprof.core.words import Message
 class Agreement:
     """Compares the parts of all inputs with the first one.  With `--value` only that type must be present."""
 
-    def __init__(self, model: Model, options: Options, log: Log) -> None:
+    def __init__(self, model: Model, options: Options, log: Log, *, compares: bool = False) -> None:
+        """`compares`: inputs may lack value types, if all have one in common."""
         self._model, self._log = model, log
         self._wanted = options[VALUE]
         self._may_differ = options[UNION] or options[INTERSECT]
+        self._shared: list[ValueType] | None = [] if compares and not self._may_differ else None
+        self.all_alike = True
         self._name = ""
         self._first: tuple[str, list[ValueType]] | None = None
         self._period: tuple[str, Any] | None = None
@@ -62,7 +66,9 @@ class Agreement:
         if self._first is None:
             self._first = name, types
         first, expected = self._first
-        if not self._may_differ and not _same(expected, types):
+        if self._shared is not None:
+            self._share(name, types, first, expected)
+        elif not self._may_differ and not _same(expected, types):
             hint = "{--union} (missing values are 0)"
             if self._wanted is None:
                 hint += ", {--intersect} (common value types only) or {--value}"
@@ -83,6 +89,30 @@ class Agreement:
                     Message("{differ}; with {--union} or {--intersect} the period is left out", differ=differ)
                 )
             self._log.warn(REPORTED["different-periods"], differ=differ)
+
+    def _share(self, name: str, types: list[ValueType], first: str, expected: list[ValueType]) -> None:
+        """Reduce the value types of all inputs so far to those that `types` has, and warn of others on either side."""
+        assert self._shared is not None
+        shared = self._shared or [*expected]
+        self._shared = _both(shared, types)
+        if not self._shared:
+            what = "{name}: has {types}, but {first} has {others}: no value type is common to both"
+            raise UsageError(
+                Message(what, name=name, types=_listed(types), first=first, others=_listed(expected)),
+            )
+        for one, lacked in ((name, _others(shared, types)), (first, _others(types, shared))):
+            if lacked:
+                self.all_alike = False
+                self._log.warn(REPORTED["missing-values"], name=one, types=_listed(lacked))
+
+
+def _both(one: list[ValueType], other: list[ValueType]) -> list[ValueType]:
+    columns = match_values(Part(value_types=other), len(other), [*one])
+    return [t for k, t in enumerate(one) if k in columns]
+
+
+def _others(one: list[ValueType], other: list[ValueType]) -> list[ValueType]:
+    return [t for t in one if t not in _both(one, other)]
 
 
 def _same(one: list[ValueType], other: list[ValueType]) -> bool:
@@ -110,8 +140,7 @@ def common(
             shared = part.value_types
             whole = model.whole_parts(range(len(model.parts)))
             for types in (other.value_types for other in whole if other.value_types):
-                columns = match_values(Part(value_types=types), len(types), [*shared])
-                shared = [t for k, t in enumerate(shared) if k in columns]
+                shared = _both(shared, types)
             if not shared:
                 what = "{inputs}{--intersect:name}: no value type is common to all inputs"
                 raise UsageError(Message(what, inputs=inputs_of(model)))

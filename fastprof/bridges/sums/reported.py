@@ -12,6 +12,7 @@ REPORTED = reported(
     },
     warnings={
         "different-periods": "{differ}: the period is left out",
+        "missing-values": "{name}: has no {types}, which are not compared ({--union} compares them with 0)",
         "in-use-alone": "{first} has no separate values of allocated objects: {name} is compared by objects in use",
     },
 )
