@@ -111,7 +111,7 @@ class Log:
         self.not_representable = Counts()
         self._warnings: dict[tuple[Entry, Values], None] = {}  # each once, in order
         self.facts: dict[str, Any] = {}
-        # the warning that the shown value is 0 everywhere; repeated by the error if nothing can be written
+        # if the only value type written is 0 in all rows: the error
         self.zeros: Message | None = None
 
     def __repr__(self) -> str:

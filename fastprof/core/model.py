@@ -271,6 +271,7 @@ class Model:
         self.times: list[Span] = []  # of the inputs that --time-range applies to
         self.n_cut = 0  # names that readers truncated and reported
         self._checked = 0  # bytes of the tables when check_memory last queried the system
+        self.keeps_stacks = 0  # how many hold rows that refer to stacks: see core/held.py
         self.lock = RLock()  # hold it to read or change anything: several threads may use the model
         # By input, if its reader knows: bytes of the input by thread (pid, tid).
         self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}
@@ -409,7 +410,7 @@ class Model:
         """
         if self.c.n_waiting:
             self.c.is_refused = True
-        else:
+        elif not self.keeps_stacks:
             lib.fp_model_empty_stacks(self.c)
 
     def add_part(self, part: Part) -> int:

@@ -5,6 +5,7 @@ Every operator and writer that merges parts uses these rules.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -97,11 +98,10 @@ def _match(order: Iterable[tuple[str, ...]], events: list[ValueType]) -> list[in
 
 
 def default_value(part: Part, view: str) -> int:
-    """Index of the default value type: the one named by the source, otherwise the first of a graph or the last of
-    stacks.
+    """Index of the default value type according to the part's header: the one named by the source, otherwise the first
+    of a graph or the last of stacks.
 
-    Every verb shows or keeps it unless --value chooses another.  It depends on the part's header alone, never on
-    costs, so it is known before the first row and the same for all profiles of a series.
+    Every verb shows or keeps it unless --value chooses another, or it is 0 in all rows: see core/value.py.
     """
     names = [t.name for t in part.value_types]
     named = part.extra.get("default_sample_type")
@@ -110,15 +110,19 @@ def default_value(part: Part, view: str) -> int:
     return 0 if view == "graph" or not names else len(names) - 1
 
 
+# The last word of the names of numbers of samples, as in `cycles_samples` or `inuse_objects`.
+_COUNTS = re.compile(r"(?:.*[^a-zA-Z])?(?:samples?|objects|blocks|allocations|contentions|n?calls|count)")
+
+
+def same_kind(one: ValueType, other: ValueType) -> bool:
+    """Whether both are costs, or both only count samples."""
+    return bool(_COUNTS.fullmatch(one.name)) == bool(_COUNTS.fullmatch(other.name))
+
+
 def parts_since(model: Model, n: int) -> range:
     """Parts added after the first `n`, or all if there are none.  An operator without rows uses them as its input's:
     the model may also have parts of other inputs."""
     return range(n if n < len(model.parts) else 0, len(model.parts))
-
-
-def zeros(shown: ValueType, types: Iterable[ValueType]) -> dict[str, str]:
-    """The fields of the warning that the default value type is 0 in all rows although there are others."""
-    return {"name": shown.name, "others": ", ".join(t.name for t in types if t != shown)}
 
 
 def program_of(part: Part, names: list[bytes]) -> bytes | None:

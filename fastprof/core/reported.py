@@ -108,7 +108,6 @@ SHARED |= reported(
     warnings={
         "no-such-label": "{option}: no sample has the label {key:.80}; {which}",
         "object-notes": "{path}: {note}",
-        "only-zeros": "{name} is 0 everywhere; {--value:=}NAME selects another value type: {others}",
     },
 )
 
@@ -126,4 +125,8 @@ REPORTED = reported(
         ),
     },
     left_out={"filtered-rows": ("row by {options}", "rows by {options}")},
+    warnings={
+        "default-without-cost": "{name} is 0 everywhere, so {instead} takes its place; {--value:=}NAME selects another",
+        "only-zeros": "{name} is 0 everywhere; {--value:=}NAME selects another value type: {others}",
+    },
 )

@@ -18,7 +18,7 @@ from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Share, Switch, Whole, checked
-from fastprof.core.parts import descriptions_of, zeros
+from fastprof.core.parts import descriptions_of
 from fastprof.core.source import Source
 from fastprof.core.unknown import UNKNOWN, known
 from fastprof.core.words import Message, counted
@@ -162,7 +162,7 @@ def annotated(
     else:
         shown = _Files(model, chosen, log, wanted, sources or Sources(chosen[SOURCE], wanted))
     (pipeline,) = pipelines
-    for batch in pipeline.rows(model, log):
+    for batch in shown.places.settled(pipeline.rows(model, log)):
         shown.put(batch)
     return shown.annotation(value)
 
@@ -214,8 +214,8 @@ class _Shown:
             for group, (largest, values) in sorted(groups.items(), key=self._rank):
                 found.add(self._show(group, values, bool(largest) and largest >= least, found), values)
         self._warn(found)
-        if len(found.totals) > 1 and not any(found.totals[value:][:1]):
-            self._log.warn(REPORTED["only-zeros"], **zeros(found.value_types[value], found.value_types))
+        if name is None:
+            self.places.note(self._log, is_zero=not any(found.totals[value:][:1]))
         return found
 
     def _show(self, group: int, values: list[int], is_large: bool, found: Annotation) -> str:

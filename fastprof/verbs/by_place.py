@@ -11,13 +11,14 @@ Memory: the self costs of each function in each file, and the kept rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import batches_of
 from fastprof.core.errors import check_sums
+from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
@@ -44,6 +45,16 @@ class Places:
         self._columns: dict[int, Pointer[int]] = {}  # by part: the column of each of its values
         self._value = Column(None, "--value")
         self.default = 0  # index of the default value type
+
+    def settled(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches for `put`, held until the default value type has a cost."""
+        return self._value.settled(batches, self._model)
+
+    def note(self, log: Log, *, is_zero: bool) -> None:
+        """Report that the default has no cost.  `is_zero`: nor has the value type in its place."""
+        self._value.note(log)
+        if is_zero:
+            self._value.warn_of_zeros(log)
 
     def put(self, batch: Batch, keep: Callable[[int], bool]) -> None:
         """Add the rows of a batch.  `keep` decides whether the rows of a group are kept; it is called once per group,

@@ -27,10 +27,12 @@ class Inclusive:
     def __init__(self, model: Model, options: Options, log: Log, n_old: int, n_runs: int) -> None:
         self._model, self._log = model, log
         self._n_old = n_old
-        self._value = Column(options[bridges.VALUE], bridges.VALUE.flag)
+        first = Column(options[bridges.VALUE], bridges.VALUE.flag)
+        # a run whose costs are 0 in the default chooses another by itself
+        self._values = [first, *(Column(first.name, bridges.VALUE.flag, like=first) for _ in range(1, n_runs))]
         self._costs = [
-            Costs(model, "function", self._value, None, arcs=False, cycles=True, inclusive_only=True)
-            for _ in range(n_runs)
+            Costs(model, "function", value, None, arcs=False, cycles=True, inclusive_only=True)
+            for value in self._values
         ]
         self._sums: list[memoryview] = []  # by run, then by function
         self._pairs: Pairs | None = None
@@ -50,7 +52,8 @@ class Inclusive:
 
         None: inclusive costs are unknown in the value type of this name.
         """
-        if self._value.type is None or self._value.type.name != value:
+        known = [of.type is not None and of.type.name == value for of in self._values]
+        if not any(known):
             return None
         if not all(costs.inclusive_known for costs in self._costs):
             return None
@@ -61,7 +64,7 @@ class Inclusive:
             functions = by_function(costs.seen, self._model)
             if self._pairs is not None and run < self._n_old:
                 self._pairs.replace(functions)
-            self._sums.append(costs.regrouped(functions))
+            self._sums.append(costs.regrouped(functions) if known[run] else memoryview(b"").cast("q"))
         return self
 
     def of(self, functions: Iterable[int]) -> list[list[int]]:

@@ -27,9 +27,9 @@ from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.parts import match_part, merge_parts, zeros
+from fastprof.core.parts import match_part, merge_parts
 from fastprof.core.unknown import known
-from fastprof.core.value import Column
+from fastprof.core.value import Column, settled_default
 from fastprof.core.version import __version__
 from fastprof.core.words import Message
 from fastprof.verbs.comparing import log_pairs, read_all
@@ -422,10 +422,10 @@ class Both(Input):
         for index in chain(*self._totals):
             column.of(self._model.parts[index], "graph")
         at = names.index(column.type.name) if column.type and column.type.name in names else 0
-        if len(values) > 1 and not (values[at].old or values[at].new):
-            types = [ValueType(value.name, value.unit) for value in values]
-            self._log.warn(REPORTED["only-zeros"], **zeros(types[at], types))
-        return at
+        if self._options[bridges.VALUE] is not None:
+            return at
+        types = [ValueType(value.name, value.unit) for value in values]
+        return settled_default(types, at, [value.old or value.new for value in values], self._log)
 
 
 def _columns(batch: Batch, columns: Iterable[int]) -> list[list[int]]:

@@ -196,9 +196,12 @@ def _add_summary(log: Log, model: Model, view: str, seen: Summary) -> None:
             facts["units"] = units
         first = model.parts[seen.first_part()] if model.parts else Part()
         if len(first.value_types) > 1:
-            from fastprof.core.value import Column
+            from fastprof.core.parts import default_value
+            from fastprof.core.value import settled_default
 
-            facts["default_value_type"] = first.value_types[Column(None, "--value").of(first, view)].name
+            types = first.value_types
+            has_cost = [totals.get(t.name, 0) for t in types]
+            facts["default_value_type"] = types[settled_default(types, default_value(first, view), has_cost, log)].name
         _add_inherited(log, model)
 
 

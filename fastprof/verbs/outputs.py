@@ -17,6 +17,7 @@ from fastprof.core.options import BUDGET, SPLIT, Options, cores_of
 from fastprof.core.sink import Sink
 from fastprof.core.streams import compression_of_name, name_of
 from fastprof.core.urls import shown
+from fastprof.core.value import defaulted
 from fastprof.core.words import Message
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ def written(
         (one,) = rows
         one, model = renumbered(one, model)
         rows = [one]
+    if target.holds.values and not target.holds.verbatim and not target.holds.table:
+        rows = [
+            one if pipeline.view == "timeline" else defaulted(one, model, log)
+            for pipeline, one in zip(pipelines, rows, strict=True)
+        ]
     inputs = [*first.inputs]
     most_rows = _most_rows(inputs[0]) if first.optimistic and len(inputs) == 1 else None
     views = [pipeline.view for pipeline in pipelines]

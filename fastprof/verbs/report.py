@@ -16,7 +16,6 @@ from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Switch, checked
-from fastprof.core.parts import zeros
 from fastprof.core.sink import Sink
 from fastprof.core.streams import name_of
 from fastprof.core.version import __version__
@@ -261,8 +260,6 @@ class _Page:
         shown.end()
         if self._compared:
             self._note(given_as)
-        if chosen[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
-            log.warn(REPORTED["only-zeros"], **zeros(shown.events[shown.default or 0], shown.events))
 
     def _title_of(self, side: int, given_as: str) -> str:
         """The base names of a few inputs, or the argument that stands for many."""

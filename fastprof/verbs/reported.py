@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("no-such-label", "only-zeros"),
+    shared=("no-such-label",),
     not_representable={
         "cut-sources": (
             "source file with lines that do not fit the page",

@@ -117,8 +117,15 @@ def result_of(made: plan.Plan, model: Model, options: Options, log: Log, given: 
     return log
 
 
-def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None:
-    """Check that something was written.  Errors: UsageError if rows were read but none were written."""
+def refuse_total_loss(inputs: Sequence[Input], writer: Writer, log: Log) -> None:
+    """Check that something was written.
+
+    Errors: UsageError if rows were read but none were written; FastprofError if none has a cost, except of a
+    difference.
+    """
+    is_difference = not all(input_.format for input_ in inputs)
+    if log.zeros and not is_difference:
+        raise FastprofError(Message("{inputs}{zeros}", inputs=inputs_of(writer.model), zeros=log.zeros))
     if writer.written:
         return
     from fastprof.bridges.rows.unrepresentable import CODES
@@ -126,7 +133,10 @@ def refuse_total_loss(inputs: Iterable[Input], writer: Writer, log: Log) -> None
     no_rows = {"zero-values", "labels-and-threads", "sample-labels", "sample-times", *CODES}
     not_written = log.not_representable.counted()
     lost = [entry.message(n, values) for entry, values, n in not_written if entry.code not in no_rows]
-    if lost and any(input_.n_read for input_ in inputs):
+    has_rows = any(input_.n_read for input_ in inputs)
+    if has_rows and not lost and writer.view == "stacks" and not is_difference:
+        raise FastprofError(f"{inputs_of(writer.model)}no row has a cost")
+    if lost and has_rows:
         nothing = f"{inputs_of(writer.model)}no row can be written as {writer.format}: "
-        what = [joined(", ", sorted(lost, key=str)), *filter(None, (writer.advice, log.zeros))]
+        what = [joined(", ", sorted(lost, key=str)), *([writer.advice] if writer.advice else [])]
         raise UsageError(joined("", [nothing, joined("; ", what)]))

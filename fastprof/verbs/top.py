@@ -15,7 +15,6 @@ from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
-from fastprof.core.parts import zeros
 from fastprof.core.unknown import known
 from fastprof.core.value import Column
 from fastprof.core.words import Message, spelled
@@ -337,8 +336,9 @@ def _warn(costs: Costs, chosen: Options, log: Log) -> None:
     for column, option in ((value, "--value"), (costs.second, "--sort")):
         if column and column.known(model) and column.missing:
             log.warn(REPORTED["partly-missing-value"], option=spelled(option, "name"), name=column.known(model).name)
-    if chosen[bridges.VALUE] is None and len(value.others) > 1 and costs.count and costs.is_zero:
-        log.warn(REPORTED["only-zeros"], **zeros(value.known(model), value.others))
+    value.note(log)
+    if costs.count and costs.is_zero:
+        value.warn_of_zeros(log)
 
 
 class _Place(NamedTuple):

@@ -110,7 +110,9 @@ class Costs:
         rows = pipeline.rows(self.model, log, encoded=pipeline.view == "timeline")
         if pipeline.view == "timeline":
             self.timeline(rows, pipeline.options, log)
-        elif pipeline.view == "stacks":
+            return
+        rows = self.value.settled(rows, self.model)
+        if pipeline.view == "stacks":
             self.stacks(
                 rows, pipeline.options, keeps_stacks=not all(branch.renews_stacks for branch in pipeline.branches)
             )
@@ -169,11 +171,11 @@ class Costs:
         elif pipeline.view == "stacks":
             keeps_stacks = not all(branch.renews_stacks for branch in pipeline.branches)
             holds = Holds(keeps_stacks=keeps_stacks, of_one=len([*pipeline.inputs]) == 1)
-            rows = self._chosen(compared(rows))
+            rows = self._chosen(self.value.settled(compared(rows), self.model))
             rows = projected(rows, self.model, pipeline.options, log, holds, self._add_inclusive, self._self_costs)
         else:
             self.begin_graph()
-            rows = self._added(compared(rows))
+            rows = self._added(self.value.settled(compared(rows), self.model))
         part, n_values = -1, 0
         for batch in rows:
             part, n_values = batch.part, int(batch.c.n_values)

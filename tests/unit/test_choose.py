@@ -70,15 +70,34 @@ def test_what_is_asked_for_is_not_counted_as_lost() -> None:
     assert (name, values, dict(log.not_representable)) == ("alloc", [1], {})
 
 
-def test_a_default_that_is_0_everywhere_is_kept_and_warned_of() -> None:
-    """The shown type depends on the header only, so `top`, which reads rows once, can show the same."""
+def test_a_default_that_is_0_everywhere_is_replaced_by_the_first_of_its_kind() -> None:
     rows = [(1, 10, 0), (2, 20, 0)]
     name, values, log = chosen(rows)
-    assert (name, values) == ("cpu", [0, 0])
-    assert log.warnings == ["cpu is 0 everywhere; value=NAME selects another value type: alloc, space"]
+    assert (name, values) == ("alloc", [1, 2])
+    assert log.warnings == ["cpu is 0 everywhere, so alloc takes its place; value=NAME selects another"]
+    assert chosen([*rows, (0, 0, 5)])[:2] == ("cpu", [0, 0, 5])
     assert not chosen([*rows, (0, 0, 5)])[2].warnings
     assert not chosen(rows, default="alloc")[2].warnings
-    assert not chosen(rows, value="cpu")[2].warnings
+    name, values, log = chosen(rows, value="cpu")
+    assert (name, values, log.warnings) == ("cpu", [0, 0], [])
+    assert "cpu is 0 everywhere" in str(log.zeros)
+
+
+def test_a_count_of_samples_takes_no_costs_place() -> None:
+    types = [ValueType("samples", "count"), ValueType("cpu", "nanoseconds"), ValueType("faults_samples", "count")]
+    model, batches = stacks([(3, 0, 1)], types, default="cpu")
+    log = Log()
+    assert [batch.values(0).tolist() for batch in one_value(batches, model, Options(), log, ONE)] == [[0]]
+    assert "cpu is 0 everywhere" in str(log.zeros) and "samples, faults_samples" in str(log.zeros)
+    model, batches = stacks([(0, 5, 1)], types, default="samples")
+    assert [batch.values(0).tolist() for batch in one_value(batches, model, Options(), Log(), ONE)] == [[1]]
+
+
+def test_rows_are_held_back_until_the_default_has_a_cost() -> None:
+    """Thousands of rows, whose stacks stay in the model although they need not be kept."""
+    rows = [(i + 1, 10, 0) for i in range(20_000)]
+    assert chosen(rows)[:2] == ("alloc", [row[0] for row in rows])
+    assert chosen([*rows, (1, 1, 7)])[:2] == ("cpu", [0] * 20_000 + [7])
 
 
 def test_parts_of_other_value_types_have_none_of_the_first_part(tmp_path: Path) -> None:
@@ -142,20 +161,22 @@ def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
 def test_verbs_agree_where_the_first_event_of_a_graph_is_0(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(b"events: Ge Ir Dr\nfn=main\n1 0 10 5\nfn=f\n3 0 2 2\n")
-    warning = "Ge is 0 everywhere; value=NAME selects another value type: Ir, Dr"
-    with pytest.raises(UsageError, match=f"no row can be written as folded.*; {warning}"):
-        fastprof.convert(path, tmp_path / "x.folded")
-    found, same = fastprof.top(path), fastprof.diff(path, path)
-    assert (found.value.name, found.total, found.log.warnings) == ("Ge", 0, [warning])
-    assert (same.values[same.shown].name, same.log.warnings) == ("Ge", [warning])
-    annotated = fastprof.annotate(path)
-    assert (annotated.value, annotated.log.warnings) == (0, [warning])
-    assert warning in fastprof.report(path, tmp_path / "x.html").warnings
-    assert fastprof.info(path).facts["default_value_type"] == "Ge"
-    fastprof.convert(path, tmp_path / "x.pb")
-    assert fastprof.info(tmp_path / "x.pb").facts["default_value_type"] == "Ge"
-    fastprof.convert(path, tmp_path / "x.folded", value="Ir")
+    warning = "Ge is 0 everywhere, so Ir takes its place; value=NAME selects another"
+    assert warning in fastprof.convert(path, tmp_path / "x.folded").warnings
     assert (tmp_path / "x.folded").read_bytes() == b"main 10\nf 2\n"
+    found, same = fastprof.top(path), fastprof.diff(path, path)
+    assert (found.value.name, found.total, found.log.warnings) == ("Ir", 12, [warning])
+    assert (same.values[same.shown].name, same.log.warnings) == ("Ir", [warning])
+    annotated = fastprof.annotate(path)
+    assert (annotated.value, annotated.log.warnings) == (1, [warning])
+    assert warning in fastprof.report(path, tmp_path / "x.html").warnings
+    assert fastprof.info(path).facts["default_value_type"] == "Ir"
+    assert fastprof.convert(path, tmp_path / "x.pb").warnings == [warning]
+    assert fastprof.info(tmp_path / "x.pb").facts["default_value_type"] == "Ir"
+    assert not fastprof.info(tmp_path / "x.pb").warnings
+    with pytest.raises(fastprof.FastprofError, match="no row has a cost: Ge is 0 everywhere") as error:
+        fastprof.convert(path, tmp_path / "y.folded", value="Ge")
+    assert not isinstance(error.value, UsageError) and not (tmp_path / "y.folded").exists()
 
 
 @pytest.mark.parametrize("verb", [fastprof.top, fastprof.report, fastprof.convert])

@@ -24,10 +24,15 @@ def test_nothing_written_is_an_error(name: str, tmp_path: Path, capfd: pytest.Ca
     assert not out.exists()
 
 
-def test_rows_of_nothing_but_zeros_are_no_loss(tmp_path: Path) -> None:
+def test_a_profile_without_a_cost_is_not_written_in_silence(tmp_path: Path) -> None:
+    """A graph has calls, and an archive keeps what it is given."""
     path = tmp_path / "x.callgrind"
     path.write_bytes(NO_LINES % (0, 0))
-    for name in ("out.folded", "out.pb", "out.callgrind"):
+    for name in ("out.folded", "out.pb", "out.speedscope.json"):
+        with pytest.raises(fastprof.FastprofError, match=r"x\.callgrind: no (row|sample) has a cost"):
+            fastprof.convert(path, tmp_path / name)
+        assert not (tmp_path / name).exists()
+    for name in ("out.callgrind", "out.fpa"):
         fastprof.convert(path, tmp_path / name)
 
 

@@ -100,7 +100,8 @@ def test_threads_and_parts_come_back(tmp_path: Path) -> None:
 
 def test_a_profile_without_samples_comes_back(tmp_path: Path) -> None:
     out, again = tmp_path / "x.speedscope.json", tmp_path / "again.speedscope.json"
-    fastprof.convert(CORPUS / "speedscope/good/33_null_weight.json", out)
+    source = (NESTED % ("[]", FRAMES)).replace('"weights":[1]', '"weights":[]').replace('"none"', '"seconds"')
+    fastprof.convert(source.encode(), out, from_="speedscope")
     fastprof.convert(out, again)
     assert again.read_bytes() == out.read_bytes()
     assert json.loads(out.read_text())["profiles"][0]["valueType"] == "time"

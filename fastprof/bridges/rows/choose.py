@@ -4,7 +4,7 @@
 
 Kept: everything else.  Lost: the other value types, which are counted unless the user named the one to keep.
 
-core/value.py chooses the value type.  If the default is 0 in all rows, a warning names the others.
+core/value.py chooses the value type.  If it is 0 in all rows, nothing is written (Log.zeros).
 
 Some formats hold either one value type or certain ones together (Holds.together).  The latter are kept if the first
 part has them and the user named none.
@@ -23,9 +23,8 @@ from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.parts import zeros
 from fastprof.core.value import Column
-from fastprof.core.words import Message
+from fastprof.core.words import Message, some
 
 
 def one_value(
@@ -41,7 +40,7 @@ def one_value(
     is_zero = True  # so far
     has_rows = False
     changed = Changed(model)
-    for batch in batches:
+    for batch in batches if holds.together and options[VALUE] is None else column.settled(batches, model):
         if batch.part not in chosen:
             part = model.parts[batch.part]
             names = tuple(t.name for t in part.value_types)
@@ -59,11 +58,12 @@ def one_value(
             is_zero = is_zero and not (len(batch) and any(batch.values(k)))
             yield from _only(batch, k, changed)
     kept = column.known(model)
+    column.note(log)
+    if has_rows and is_zero:
+        others = some([t.name for t in column.others if t != kept])
+        hint = Message("; {--value:=}NAME selects another value type: {others}", others=others) if others else ""
+        log.zeros = Message("no row has a cost: {name} is 0 everywhere{hint}", name=kept.name, hint=hint)
     if options[VALUE] is None:
-        if has_rows and is_zero and len(column.others) > 1:
-            warning = REPORTED["only-zeros"], zeros(kept, column.others)
-            log.warn(warning[0], **warning[1])
-            log.zeros = Message(warning[0].several, **warning[1])
         _log_choice(model, chosen, holds.together if together else holds.same, log)
     changed.end()
 

@@ -13,7 +13,6 @@ REPORTED = reported(
         "events",
         "no-such-label",
         "object-notes",
-        "only-zeros",
         "orphan-exits",
         "part-addresses",
         "places",

@@ -26,6 +26,7 @@ from fastprof.core.options import CORES, Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
 from fastprof.core.value import Column as ValueColumn
+from fastprof.core.value import settled_default
 from fastprof.verbs.page.labels import Labels
 from fastprof.verbs.top_costs import Costs, add_projected, new_durations
 
@@ -260,17 +261,16 @@ class Shown:
         self._fits(lib.fp_contexts_end(self.contexts, self._err))
         if self.times is not None:
             self.times.end()
+        if self._options[VALUE] is None and self.default is not None:
+            has_cost = [False] * len(self.events)
+            for column, costs in zip(self.columns, self.costs, strict=True):
+                has_cost[column.event] |= not costs.is_zero
+            self.default = settled_default(self.events, self.default, has_cost, self._log)
 
     @property
     def n_calls(self) -> int:
         """The number of calls that time order can show."""
         return self.times.c.n if self.times is not None and not self.times.mixed else 0
-
-    @property
-    def is_zero(self) -> bool:
-        """Whether all self costs of the default event are 0."""
-        own = zip(self.columns, self.costs, strict=True)
-        return all(costs.is_zero for column, costs in own if column.event == self.default)
 
     def listed_arcs(self, function: int, into: bool, column: int) -> array[int]:
         """The arcs in `listed`, the most expensive in a value column first: the other function, time, inclusive calls,
