@@ -63,6 +63,9 @@ def writing(target: Format, code: str = "") -> End:
     return End(target.name, target.view_for, target.holds, target.writes, writes=True, also=also, code=code)
 
 
+_RENEWABLE = {bridges.NAME_ADDRESSES, bridges.WITHOUT_ALLOCATOR}  # they look again at stacks that were emptied
+
+
 class Branch(NamedTuple):
     """Inputs whose rows pass through the same operators."""
 
@@ -73,7 +76,7 @@ class Branch(NamedTuple):
     @property
     def renews_stacks(self) -> bool:
         """Whether the source of its stacks adds them again after the model has dropped them."""
-        return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= {bridges.NAME_ADDRESSES}
+        return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= _RENEWABLE
 
 
 class Pipeline(NamedTuple):
@@ -357,8 +360,9 @@ def _pipeline(
     together: dict[tuple[str, ...], Branch] = {}
     # if some input has stacks with addresses, all stacks use the same operators
     addresses = any(input_.addresses for input_ in inputs if input_.view == "stacks")
+    heaps = any(input_.allocator for input_ in inputs)
     for input_ in inputs:
-        facts = Facts(input_.view, view, holds, options, addresses=addresses, formulas=input_.formulas)
+        facts = Facts(input_.view, view, holds, options, addresses=addresses, formulas=input_.formulas, allocator=heaps)
         operators = placed(bridges.BEFORE, facts)
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
         # similar inputs share a branch, and so their arcs, contexts and symbols
@@ -498,7 +502,7 @@ def _placed(end: End, operators: Iterable[Operator], pairs: Iterable[tuple[str, 
     unmerged, done = end.holds.unmerged, {one.place for one in end.does}
     several, profiles, flags = (False, True), range(2 if unmerged else 3), [*product((False, True), repeat=3)]
     cases = [
-        Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest)
+        Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest, allocator=True)
         for (source, target), one, n, rest in product(pairs, several, profiles, flags)
     ]
     yield from (one for one in operators if one.place not in done and any(map(one.has_place, cases)))

@@ -12,6 +12,7 @@ from importlib import import_module
 
 from fastprof.bridges.reported import REPORTED
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.allocators import KEEP_ALLOCATOR
 from fastprof.core.options import MAX_MEMORY as MAX_MEMORY
 from fastprof.core.options import (
     PART,
@@ -335,6 +336,7 @@ class Facts(NamedTuple):
     in_order: bool = False  # rows of each input are sorted by function and line
     addresses: bool = False  # stacks: frames of some input can be symbolized
     formulas: bool = False  # the input may have inherited events
+    allocator: bool = False  # stacks: some input may be a heap with frames of its allocator
     distinct: bool = False  # stacks: the rows of one input, with different stacks and labels
 
 
@@ -415,6 +417,13 @@ RENAME_VALUES = _in("any", "rows.value_names:renamed", "stacks and graphs", (REN
 NAME_ADDRESSES = _in(
     "stacks", "rows.symbolize:symbolize", "addresses of stacks", _NAMING, when=_names_addresses, switches=(SYMBOLIZE,)
 )
+WITHOUT_ALLOCATOR = _in(
+    "stacks",
+    "rows.allocator:without_allocator",
+    "ranking heaps",
+    (KEEP_ALLOCATOR,),
+    when=lambda f: f.allocator and not f.holds.allocator,
+)
 FUNCTIONS = _in("any", "rows.filter:functions", "any format", _BY_NAME, switches=_BY_NAME)
 RENAME = _in("any", "rows.rename:rename", "any format", _RENAMING, switches=_RENAMING)
 TAG = _in("stacks", "rows.tag:tag", "stacks", (TAGROOT, TAGLEAF), switches=(TAGROOT, TAGLEAF))
@@ -426,7 +435,7 @@ COMPUTE = _in(
     when=lambda f: f.formulas,
     switches=(COMPUTE_EVENTS,),
 )
-BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, TAG, COMPUTE)
+BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TAG, COMPUTE)
 
 # Operators that keep distinct stacks distinct: frames keep their addresses.
 KEEP_DISTINCT = {NAME_ADDRESSES.place, FUNCTIONS.place}

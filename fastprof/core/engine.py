@@ -106,6 +106,7 @@ class Input:
     other_view: str = ""  # an alternative to `view`: set `view` to it before reading rows
     both: bool = False  # the rows of `other_view` are read, too, after those of `view`: see OtherView
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
+    allocator: bool = False  # stacks: parts may be heaps, whose `drop_frames` are those of an allocator
     formulas: bool = False  # parts may have inherited events
     # stacks: one part, in which no two rows have the same stack of addresses and labels, so sums need not look for them
     distinct: bool = False
@@ -310,6 +311,7 @@ class Holds(NamedTuple):
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of functions and addresses
     short_names: bool = False  # made for viewing: C++ names are short unless --demangle overrides it
+    allocator: bool = True  # stacks of heaps: frames of the allocator at their leaves
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
     files: bool = False  # stacks: files and first lines of functions, even without `places`
     # stacks: refers to stacks of earlier batches.  Otherwise a bridge may remove the stacks that it added to the model

@@ -92,7 +92,7 @@ OPTIONS = (CONTEXT, N, THRESHOLD, SOURCE, ASM, CALLS)
 END = plan.End(
     "annotate",
     "graph",
-    Holds(labels=False, times=False, unmerged=True),
+    Holds(labels=False, times=False, unmerged=True, allocator=False),
     OPTIONS,
     does=(bridges.SUM_PLACES,),
     fixes={bridges.PER_THREAD: False, bridges.INLINES: True, bridges.AGGREGATE: True},

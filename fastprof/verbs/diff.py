@@ -92,7 +92,7 @@ _FIXED: dict[Option[Any], Any] = {
 # An end that converts to a graph, for the inclusive costs of functions.
 _FUNCTIONS = plan.End(
     "diff",
-    holds=Holds(unmerged=True),
+    holds=Holds(unmerged=True, allocator=False),
     does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.NAMED_VALUE),
     fixes=_FIXED,
     code="verbs.diff:found",
@@ -101,7 +101,7 @@ _FUNCTIONS = plan.End(
 _LABELS = plan.End(
     "diff",
     view="stacks",
-    holds=Holds(unmerged=True),
+    holds=Holds(unmerged=True, allocator=False),
     does=(bridges.NAMED_VALUE,),
     fixes=_FIXED | {bridges.FRAMES: "function", bridges.STACKS: "self"},
     code="verbs.diff:found",
@@ -175,6 +175,7 @@ def _end_of(by: str, target: Format | None, last: list[Option[Any]]) -> plan.End
     return plan.End(
         target.name if target else "diff",
         lambda views: _view(target, views),
+        Holds(allocator=target is not None),
         options=options_,
         does=(bridges.NAMED_VALUE,),
         fixes=_FIXED,

@@ -53,7 +53,7 @@ SUM = Option("sum", Switch(), False, group="input", help="add up all inputs, as 
 _NAMED = 3  # inputs in a title
 END = plan.End(
     "report",
-    holds=Holds(unmerged=True),
+    holds=Holds(unmerged=True, allocator=False),
     options=(bridges.PRUNE, SOURCE, PAIR, SUM, bridges.MAX_MEMORY),
     does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={

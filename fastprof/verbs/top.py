@@ -110,7 +110,7 @@ OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES, STAT
 _ALL = (1 << 32) - 1
 END = plan.End(
     "top",
-    holds=Holds(unmerged=True),
+    holds=Holds(unmerged=True, allocator=False),
     options=OPTIONS,
     does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={bridges.PER_THREAD: False, bridges.INLINES: True, bridges.AGGREGATE: True},

@@ -23,6 +23,12 @@ REPORTED = reported(
         "value-names",
         "value-types",
     ),
+    left_out={
+        "allocator-frames": (
+            "sample whose leaf frames are the allocator's ({--keep-allocator} shows them)",
+            "samples whose leaf frames are the allocator's ({--keep-allocator} shows them)",
+        ),
+    },
     not_representable={
         "header-fields": ("header field ({fields})", "header fields ({fields})"),
         "call-objects": ("function whose object is dropped", "functions whose object is dropped"),

@@ -222,5 +222,6 @@ class _Names:
                 addresses=counted(n, "address", "addresses"),
                 reason=reason,
             )
-        if any(path for path, _ in self._failures) and SYMBOLS not in self._options:
+        in_mappings = any(path or reason != "address outside all mappings" for path, reason in self._failures)
+        if in_mappings and SYMBOLS not in self._options:
             log.warn(REPORTED["unnamed-addresses"])

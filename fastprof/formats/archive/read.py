@@ -61,6 +61,7 @@ class ArchiveReader(Reader):
     """
 
     format = "archive"
+    allocator = True
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)

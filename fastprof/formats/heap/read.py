@@ -7,6 +7,7 @@ import re
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.allocators import GO_KEPT, GO_NAMES, NAMES
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
@@ -30,18 +31,14 @@ _FIRST_OF_HEAP = (
     rb"heap profile: *(\d+): *(\d+) *\[ *(\d+): *(\d+) *\] *@ *"
     rb"(?:(heap\w*?|growthz?|fragmentationz?))(?:/(\d*))?$"
 )
-# Frames that viewers drop, by name: allocators and locks.
-ALLOCATORS = (
-    rb"(__libc_|tc_)?(m|c|re|v|pv)alloc|(tc_)?c?free|(__|tc_)?(posix_|do_)?memalign|malloc_zone_.*|tcmalloc::.*"
-    rb"|tc_(new|delete)(array)?(_nothrow)?|operator (new|delete)(\[\])?|__builtin_(vec_)?(new|delete)"
-    rb"|(::)?do_malloc(_pages|_no_errno)?|DoSampledAllocation|_M_allocate|(.*allocat.*::)?allocate"
-)
+# Functions that viewers drop: those that wait for locks.
 LOCKS = (
     rb"(base::)?(RecordLockProfileData|Submit(Mutex|SpinLock)ProfileData).*"
     rb"|(base::)?((Mutex::)?(AwaitCommon|Unlock|UnlockSlow|ReaderUnlock)|(SpinLock|SpinLockHolder)::|(MutexLock::)?~MutexLock).*"
 )
 _JAVA_RATE = 524288
 _LIMIT = 1 << 63
+_LAST = (1 << 64) - 1
 _GO_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|U([0-9a-f]{8})|(.))")
 _OPERATOR = re.compile(rb"--(?<!operator--)")  # `inner--outer`, but operator-- is a name
 _KEYS = ("cycles/second", "sampling period", "ms since reset", "discarded samples", "format", "resolution")
@@ -52,6 +49,7 @@ class HeapReader(Reader):
 
     format = "heap"
     view = "stacks"
+    allocator = True
     addresses = True
     remarks = frozenset({"comments"})
 
@@ -265,9 +263,10 @@ class HeapReader(Reader):
         elif types is None:
             types = _IN_USE if self._jemalloc else _SPACE
         columns = columns[: len(types)]
-        # Not for Go and Java: viewers drop callees, too, and Go's runtime calls the program.
-        if self._sized and self._kind not in ("heap", "heapz"):
-            self._extra["drop_frames"] = ALLOCATORS
+        if self._sized and not self._java:
+            self._extra["drop_frames"] = NAMES
+            if self._kind == "heap":  # Go
+                self._extra |= {"drop_frames": GO_NAMES, "keep_frames": GO_KEPT}
         elif self._kind == "contentionz" and not self._java:
             self._extra["drop_frames"] = LOCKS
         self._add_ranges()
@@ -284,6 +283,8 @@ class HeapReader(Reader):
             object_id = self.model.object(m.path, m.build_id) if m.path or m.build_id else 0
             mappings.append((m, self.model.mapping(object_id, m.start, m.limit, m.offset)))
         mappings.sort(key=lambda pair: pair[0].start)
+        if not mappings and not self._java:  # as from Go: a single program, which --symbols may name
+            self._lexer.add_range(0, _LAST, self.model.mapping(0, 0, _LAST))
         for (m, mapping), (after, _) in zip(mappings, [*mappings[1:], (None, 0)] if mappings else [], strict=True):
             limit = m.limit if after is None else min(m.limit, after.start)
             if m.start < limit:

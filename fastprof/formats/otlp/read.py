@@ -94,6 +94,7 @@ class OtlpReader(Reader):
 
     format = "otlp"
     view = "stacks"
+    allocator = True
     addresses = True
     renews_stacks = True
     remarks = frozenset(

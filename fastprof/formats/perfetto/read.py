@@ -9,6 +9,7 @@ from json import dumps
 from fastprof.chrome.samples import SamplesReader
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.allocators import NAMES
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
@@ -103,6 +104,7 @@ class PerfettoReader(Reader):
         self._trace, self._r = trace, trace.c
         self.view = "timeline" if data in ("calls", "states") else "stacks"
         self.addresses = data in ("samples", "allocations")
+        self.allocator = data == "allocations"
         self._data = data
         self._r.data = _NUMBERS[data]
         self._threads = PlaceThreads(trace)
@@ -128,7 +130,7 @@ class PerfettoReader(Reader):
         if self._data == "off-cpu":
             return Part([ValueType("off-cpu", "nanoseconds")])
         if self._data == "allocations":
-            return Part([*_HEAP_TYPES], extra={"default_sample_type": "inuse_space"})
+            return Part([*_HEAP_TYPES], extra={"default_sample_type": "inuse_space", "drop_frames": NAMES})
         if self._data == "objects":
             types = [ValueType("objects", "count"), ValueType("space", "bytes")]
             return Part(types, extra={"default_sample_type": "space"})

@@ -27,6 +27,7 @@ class PprofReader(Reader):
 
     format = "pprof"
     view = "stacks"
+    allocator = True
     addresses = True
     renews_stacks = True
     remarks = frozenset({"unknown-fields", "label-sets", "wide-line-numbers", "negative-line-numbers"})  # of tables

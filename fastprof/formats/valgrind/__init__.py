@@ -8,6 +8,7 @@ from fastprof.core.engine import NO, SURE, Format
 from fastprof.core.options import Kind, Option
 
 _MASSIF = rb"desc: .*\r?\n(?:desc: .*\r?\n)*cmd: .*\r?\ntime_unit: "
+_HEAPTRACK = rb"#-+\r?\nsnapshot=\d+\r?\n#-+\r?\ntime="  # heaptrack_print writes the header last
 _DHAT = rb'\s*\{\s*"dhatFileVersion"\s*:'
 
 
@@ -36,7 +37,7 @@ SNAPSHOT = Option(
 
 
 def sniff_massif(head: bytes) -> int:
-    return SURE if head.startswith(b"desc: ") and match(_MASSIF, head) else NO
+    return SURE if match(_MASSIF if head.startswith(b"desc: ") else _HEAPTRACK, head) else NO
 
 
 def sniff_dhat(head: bytes) -> int:

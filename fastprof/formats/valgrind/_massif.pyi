@@ -10,6 +10,7 @@ class Counts(TypedDict):
 class Snapshot(TypedDict):
     number: int
     time: int
+    nanos: int
     heap_bytes: int
     extra_bytes: int
     stacks_bytes: int

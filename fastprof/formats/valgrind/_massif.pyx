@@ -44,6 +44,7 @@ cdef struct Counts:
 cdef struct Snapshot:
     uint64_t number
     uint64_t time
+    uint64_t nanos  # the fraction of `time`, which heaptrack_print writes, in 10^-9
     uint64_t heap_bytes
     uint64_t extra_bytes
     uint64_t stacks_bytes
@@ -242,7 +243,7 @@ cdef class Lexer:
             return OK if self.abandoned else self.node(p, stop, whole, err)
         if self.state == 0:
             if not begins(p, stop, KEYS[0]):
-                if self.n_snapshots != 0:
+                if self.n_snapshots != 0 and not is_header(p, stop):
                     return self.bad(err, whole, p, stop, b"snapshot=")
                 self.header, self.header_n, self.asks_place = p, stop - p, False
                 return FP_ASK
@@ -260,8 +261,13 @@ cdef class Lexer:
     cdef int figure(self, Snapshot *s, const uint8_t *first, const uint8_t *p, const uint8_t *stop, bint whole,
                     fp_err *err) noexcept nogil:
         cdef uint64_t value = 0
-        if not number(p, stop, &value) or not whole:
+        cdef const uint8_t *dot = NULL
+        if self.state == 1:
+            dot = <const uint8_t *>memchr(p, c'.', stop - p)
+        if not number(p, stop if dot == NULL else dot, &value) or not whole:
             return self.bad(err, whole, first, stop, b"a number below 2^63")
+        if dot != NULL and not fraction(dot + 1, stop, &s.nanos):
+            return self.bad(err, whole, first, stop, b"a time with at most 9 decimals")
         if self.state == 0:
             s.number = value
         elif self.state == 1:
@@ -430,6 +436,21 @@ cdef class Lexer:
 cdef inline bint begins(const uint8_t *p, const uint8_t *stop, const char *text) noexcept nogil:
     cdef size_t n = strlen(text)
     return <size_t>(stop - p) >= n and memcmp(p, text, n) == 0
+
+
+cdef inline bint is_header(const uint8_t *p, const uint8_t *stop) noexcept nogil:
+    """Whether a line belongs to the header, which heaptrack_print writes last."""
+    return begins(p, stop, b"desc: ") or begins(p, stop, b"cmd: ") or begins(p, stop, b"time_unit: ")
+
+
+cdef inline bint fraction(const uint8_t *p, const uint8_t *stop, uint64_t *nanos) noexcept nogil:
+    """Parse the decimals of a time.  False if there is anything else."""
+    cdef int i
+    if stop - p > 9 or not number(p, stop, nanos):
+        return False
+    for i in range(9 - <int>(stop - p)):
+        nanos[0] *= 10
+    return True
 
 
 cdef inline bint number(const uint8_t *p, const uint8_t *stop, uint64_t *to) noexcept nogil:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.allocators import NAMES
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
@@ -38,6 +39,7 @@ class DhatReader(Reader):
 
     format = "dhat"
     view = "stacks"
+    allocator = True
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -93,7 +95,10 @@ class DhatReader(Reader):
         d.n_columns = len(names)
         self._enter_places()
         mode = self._text(lib.FP_VALGRIND_MODE)
-        extra: dict[str, Any] = {"default_sample_type": "at_gmax_bytes" if d.lifetimes else "total_bytes"}
+        extra: dict[str, Any] = {
+            "default_sample_type": "at_gmax_bytes" if d.lifetimes else "total_bytes",
+            "drop_frames": NAMES,
+        }
         command = self._bytes(d.text[lib.FP_VALGRIND_CMD])
         self._part = self.model.add_part(
             Part(

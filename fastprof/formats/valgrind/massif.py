@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.allocators import NAMES
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
@@ -25,11 +26,19 @@ if TYPE_CHECKING:
 _TREES = ("", "detailed", "peak")
 
 
+_INACCURACY = 1.01  # Massif's default: what it marks as the peak may be 1 % below the real one
+
+
+def _total(s: Snapshot) -> int:
+    return s["heap_bytes"] + s["extra_bytes"] + s["stacks_bytes"]
+
+
 class MassifReader(Reader):
     """Reads the trees of snapshots in two passes: the first lists the snapshots."""
 
     format = "massif"
     view = "stacks"
+    allocator = True
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -67,9 +76,13 @@ class MassifReader(Reader):
         if which == "last":
             return trees[-1:]
         peaks = [k for k in trees if _TREES[found[k]["kind"]] == "peak"]
-        if peaks:
-            return peaks[-1:]
-        return sorted(trees, key=lambda k: found[k]["heap_bytes"])[-1:]
+        largest = sorted(trees, key=lambda k: _total(found[k]))[-1:]
+        if not peaks or _total(found[largest[0]]) <= _INACCURACY * _total(found[peaks[-1]]):
+            return peaks[-1:] or largest
+        # with --pages-as-heap=yes Massif takes an early snapshot for the peak
+        numbers = {name: found[of[-1]]["number"] for name, of in (("peak", peaks), ("largest", largest))}
+        self.log.warn(REPORTED["larger-than-peak"], file=self.source.name, **numbers)
+        return largest
 
     def _add_part(self, found: list[Snapshot], chosen: set[int]) -> None:
         header = self._header
@@ -78,15 +91,19 @@ class MassifReader(Reader):
                 [ValueType("heap_bytes", "bytes")],
                 command=header.get(b"cmd"),
                 descriptions=[(b"desc", header[b"desc"])] if header.get(b"desc", b"(none)") != b"(none)" else [],
+                extra={"drop_frames": NAMES},
             )
         )
         facts = self.log.facts
         facts["time_unit"] = header.get(b"time_unit", b"").decode("utf-8", "replace")
         series: list[dict[str, Any]] = []
         for k, s in enumerate(found):
-            row = {key: s[key] for key in ("number", "time", "heap_bytes", "extra_bytes", "stacks_bytes")}
-            total = s["heap_bytes"] + s["extra_bytes"] + s["stacks_bytes"]
-            series.append(row | {"total_bytes": total, "tree": _TREES[s["kind"]], "read": k in chosen})
+            row: dict[str, Any] = {
+                key: s[key] for key in ("number", "time", "heap_bytes", "extra_bytes", "stacks_bytes")
+            }
+            if s["nanos"]:
+                row["time"] += s["nanos"] / 1e9
+            series.append(row | {"total_bytes": _total(s), "tree": _TREES[s["kind"]], "read": k in chosen})
         facts["snapshots"] = series
         if not any(s["kind"] for s in found):
             self.log.warn(REPORTED["no-tree"], file=self.source.name)

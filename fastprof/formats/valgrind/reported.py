@@ -15,6 +15,8 @@ REPORTED = reported(
         "frames-beyond-table": ("frame that is not in the frame table", "frames that are not in the frame table"),
     },
     warnings={
+        "larger-than-peak": "{file}: snapshot {largest:,} is read, which is larger than Massif's peak {peak:,}; "
+        "{-O massif.snapshot:=}{peak} reads that",
         "no-tree": "{file}: no snapshot has a tree, so there are no stacks; `fastprof info` shows the series",
     },
 )
