@@ -438,9 +438,9 @@ def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
     for operator in bridges.BRIDGES:
         if (operator.source, operator.target) == (input_.view, view):
             return operator
-    they = "a graph does" if input_.view == "graph" else "stacks do"
+    they = "a graph has" if input_.view == "graph" else "stacks have"
     advice = f"; {holds.alternative}" if holds.alternative else ""
-    raise UsageError(f"{input_.name}: {they} not have times, which a timeline needs{advice}")
+    raise UsageError(f"{input_.name}: {they} no begin and end of calls, which a timeline needs{advice}")
 
 
 # ---- options ------------------------------------------------------------
@@ -500,9 +500,9 @@ def _after(end: End, views: Iterable[str]) -> Iterator[Operator]:
 def _placed(end: End, operators: Iterable[Operator], pairs: Iterable[tuple[str, Any]]) -> Iterator[Operator]:
     """The operators that some plan for this end has for rows of one view on their way to another."""
     unmerged, done = end.holds.unmerged, {one.place for one in end.does}
-    several, profiles, flags = (False, True), range(2 if unmerged else 3), [*product((False, True), repeat=3)]
+    several, profiles, flags = (False, True), range(2 if unmerged else 3), [*product((False, True), repeat=4)]
     cases = [
-        Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest, allocator=True)
+        Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest)
         for (source, target), one, n, rest in product(pairs, several, profiles, flags)
     ]
     yield from (one for one in operators if one.place not in done and any(map(one.has_place, cases)))

@@ -170,6 +170,7 @@ class ConvertOptions(InfoOptions, total=False):
     label_input: bool
     labels_from: Path | None
     rename_value: Sequence[str]
+    keep_allocator: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -225,6 +226,7 @@ class TopOptions(InfoOptions, total=False):
     label_input: bool
     labels_from: Path | None
     rename_value: Sequence[str]
+    keep_allocator: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -247,6 +249,7 @@ class AnnotateOptions(InfoOptions, total=False):
     asm: bool
     calls: int
     rename_value: Sequence[str]
+    keep_allocator: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -276,6 +279,7 @@ class DiffOptions(InfoOptions, total=False):
     label_input: bool
     labels_from: Path | None
     rename_value: Sequence[str]
+    keep_allocator: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -319,6 +323,7 @@ class ReportOptions(InfoOptions, total=False):
     label_input: bool
     labels_from: Path | None
     rename_value: Sequence[str]
+    keep_allocator: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -357,6 +362,7 @@ class BatchConvertOptions(InfoOptions, total=False):
     label_input: bool
     labels_from: Path | None
     rename_value: Sequence[str]
+    keep_allocator: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -408,6 +414,7 @@ class BatchMergeOptions(InfoOptions, total=False):
     label_input: bool
     labels_from: Path | None
     rename_value: Sequence[str]
+    keep_allocator: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]
@@ -488,6 +495,7 @@ class ArchiveExtractOptions(TypedDict, total=False):
     debug_dirs: Sequence[Path]
     force_symbols: bool
     demangle: Literal["full", "templates", "short", "none"]
+    keep_allocator: bool
     function: str | None
     object: str | None
     mod_funcname: Sequence[str]

@@ -253,8 +253,15 @@ class _Page:
         ]
         self._parts: tuple[dict[int, None], ...] = {}, {}  # by side
         self._title = " → ".join(self._title_of(side, name) for side, name in enumerate(given_as))
-        prune = chosen[bridges.PRUNE] or bridges.PRUNED
-        self._shown = shown = Shown(model, chosen, log, compared=self._compared, prune=prune, alone=len(pipelines) == 1)
+        prune: float | None = chosen[bridges.PRUNE]
+        self._shown = shown = Shown(
+            model,
+            chosen,
+            log,
+            compared=self._compared,
+            prune=bridges.PRUNED if prune is None else prune,
+            alone=len(pipelines) == 1,
+        )
         for side, view, rows in self._rows(pipelines):
             shown.add(side, view, rows)
         shown.end()

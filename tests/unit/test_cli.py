@@ -221,7 +221,7 @@ def test_formats() -> None:
 def test_only_a_timeline_becomes_one() -> None:
     for inputs in (["callgrind/good/hex.callgrind"], ["xray/good/fdr5-busy.xray", "callgrind/good/hex.callgrind"]):
         paths = [str(REPO / "tests" / "corpus" / name) for name in inputs]
-        says = f"fastprof: {paths[-1]}: a graph does not have times, which a timeline needs\n"
+        says = f"fastprof: {paths[-1]}: a graph has no begin and end of calls, which a timeline needs\n"
         assert run("convert", *paths, "--to", "xray", code=2).stderr.decode() == says
 
 

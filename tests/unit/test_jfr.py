@@ -292,7 +292,7 @@ def test_the_order_of_spans_does_not_depend_on_memory(tmp_path: Path) -> None:
 
 
 def test_a_file_of_stacks_has_no_timeline() -> None:
-    with pytest.raises(UsageError, match="stacks do not have times"):
+    with pytest.raises(UsageError, match="stacks have no begin and end of calls"):
         fastprof.convert(io.BytesIO(b"a;b 1\n"), io.BytesIO(), from_="folded", to="perfetto")
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from fastprof.bridges import VALUE
 from fastprof.bridges.rows.reported import REPORTED
@@ -36,36 +37,46 @@ def one_value(
     """
     column = Column(options[VALUE], VALUE.flag, holds)
     chosen: dict[int, int] = {}  # by part: the column that is kept; -1: none
-    together: bool | None = None  # whether the value types of Holds.together are kept
+    together, batches = _together(batches, model, options, holds)
     is_zero = True  # so far
-    has_rows = False
+    has_samples = False
     changed = Changed(model)
-    for batch in batches if holds.together and options[VALUE] is None else column.settled(batches, model):
+    for batch in batches if together else column.settled(batches, model):
+        has_samples |= batch.view == "stacks" and len(batch) > 0
         if batch.part not in chosen:
             part = model.parts[batch.part]
-            names = tuple(t.name for t in part.value_types)
-            whole = bool(holds.together) and options[VALUE] is None and names == holds.together
-            together = whole if together is None else together
-            chosen[batch.part] = column.of(part, batch.view) if whole or not together else -1
+            is_kept = not together or _names(part) == holds.together
+            chosen[batch.part] = column.of(part, batch.view) if is_kept else -1
         k = chosen[batch.part]
         if together and k >= 0:
-            has_rows |= len(batch) > 0
             is_zero = False
             yield batch
             continue
         if k >= 0:
-            has_rows |= len(batch) > 0
             is_zero = is_zero and not (len(batch) and any(batch.values(k)))
             yield from _only(batch, k, changed)
     kept = column.known(model)
     column.note(log)
-    if has_rows and is_zero:
+    if has_samples and is_zero:
         others = some([t.name for t in column.others if t != kept])
         hint = Message("; {--value:=}NAME selects another value type: {others}", others=others) if others else ""
         log.zeros = Message("no row has a cost: {name} is 0 everywhere{hint}", name=kept.name, hint=hint)
     if options[VALUE] is None:
         _log_choice(model, chosen, holds.together if together else holds.same, log)
     changed.end()
+
+
+def _together(batches: Iterable[Batch], model: Model, options: Options, holds: Holds) -> tuple[bool, Iterable[Batch]]:
+    """Whether the value types of Holds.together are kept, because the first part has them; and the same batches."""
+    rows = iter(batches)
+    first = next(rows, None) if holds.together and options[VALUE] is None else None
+    if first is None:
+        return False, rows
+    return _names(model.parts[first.part]) == holds.together, chain([first], rows)
+
+
+def _names(part: Part) -> tuple[str, ...]:
+    return tuple(t.name for t in part.value_types)
 
 
 def _only(batch: Batch, k: int, changed: Changed) -> Iterator[Batch]:

@@ -80,8 +80,8 @@ class MassifReader(Reader):
         if not peaks or _total(found[largest[0]]) <= _INACCURACY * _total(found[peaks[-1]]):
             return peaks[-1:] or largest
         # with --pages-as-heap=yes Massif takes an early snapshot for the peak
-        numbers = {name: found[of[-1]]["number"] for name, of in (("peak", peaks), ("largest", largest))}
-        self.log.warn(REPORTED["larger-than-peak"], file=self.source.name, **numbers)
+        peak, most = (found[of[-1]]["number"] for of in (peaks, largest))
+        self.log.warn(REPORTED["larger-than-peak"], file=self.source.name, peak=peak, largest=most)
         return largest
 
     def _add_part(self, found: list[Snapshot], chosen: set[int]) -> None:

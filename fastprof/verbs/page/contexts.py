@@ -261,6 +261,8 @@ class Shown:
         self._fits(lib.fp_contexts_end(self.contexts, self._err))
         if self.times is not None:
             self.times.end()
+            if self.n_calls:
+                self._log.not_representable.drop("call-times")  # the page shows them in order of time
         if self._options[VALUE] is None and self.default is not None:
             has_cost = [False] * len(self.events)
             for column, costs in zip(self.columns, self.costs, strict=True):
