@@ -358,11 +358,9 @@ def _pipeline(
     used.update(*(one.options for one in _of_each_input([view], holds)))
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}
-    # if some input has stacks with addresses, all stacks use the same operators
-    addresses = any(input_.addresses for input_ in inputs if input_.view == "stacks")
-    heaps = any(input_.allocator for input_ in inputs)
+    shared = _shared_facts(inputs, view, holds, options)
     for input_ in inputs:
-        facts = Facts(input_.view, view, holds, options, addresses=addresses, formulas=input_.formulas, allocator=heaps)
+        facts = shared._replace(source=input_.view, formulas=input_.formulas)
         operators = placed(bridges.BEFORE, facts)
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
         # similar inputs share a branch, and so their arcs, contexts and symbols
@@ -388,6 +386,13 @@ def _pipeline(
     if view != "stacks" or not holds.labels:
         plan.kept[bridges.LABELS] = ()
     return Pipeline(side, view, branches, joined, several, holds, options, remaining, plan.optimistic)
+
+
+def _shared_facts(inputs: list[Input], view: str, holds: Holds, options: Options) -> Facts:
+    """If some input has stacks with addresses or of an allocator, all stacks use the same operators."""
+    stacks = [input_ for input_ in inputs if input_.view == "stacks"]
+    addresses, allocator = any(one.addresses for one in stacks), any(one.allocator for one in stacks)
+    return Facts("stacks", view, holds, options, addresses=addresses, allocator=allocator)
 
 
 def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> int:

@@ -32,9 +32,7 @@ TABLE = [
     Answer("top --by thread zero-first-event.data", ("257 ms cpu-clock in 5 threads",)),
     Answer("diff zero-first-event.data zero-first-event.data", ("so cpu-clock takes its place",)),
     Answer("annotate zero-first-event.data", ("so cpu-clock takes its place", r"cpu-clock ms")),
-    Answer(
-        "convert zero-first-event.data -t folded -o /dev/null", ("67 stacks of cpu-clock",), ("major-faults is 0.*--",)
-    ),
+    Answer("convert zero-first-event.data -t folded -o /dev/null", ("67 stacks of cpu-clock",)),
     Answer("convert zero-first-event.data -t gperftools -o /dev/null", ("89 samples written",)),
     Answer(
         "convert zero-first-event.data -t folded --value major-faults -o /dev/null",
@@ -42,7 +40,7 @@ TABLE = [
         code=1,
     ),
     # the allocator is left out, as in jeprof and Massif
-    Answer("top jemalloc.heap", (r" 69\.7 .* heap ", r" 26\.2 .* heap ", r" 3\.6 .* heap "), ("libjemalloc",)),
+    Answer("top jemalloc.heap", (r" 69\.7 .* heap ", r" 26\.2 .* heap ", r" 3\.6 .* heap "), (r"  libjemalloc",)),
     Answer("top jemalloc.heap --keep-allocator", (r" 100\.0 .* libjemalloc",)),
     Answer("top dhat.heap", (r" 71\.0 .* c$", r" 24\.9 .* b$", r" 4\.1 .* leaf$"), ("vgpreload", "malloc$")),
     Answer("top dhat.heap --keep-allocator", (r" 75\.1 .* malloc$", r" 24\.9 .* calloc$")),

@@ -80,7 +80,7 @@ def test_a_name_that_is_not_utf8_is_mended_and_counted() -> None:
 
 def test_what_has_no_times_is_refused_with_what_to_choose() -> None:
     for data, from_ in ((b"main;f 3\n", "folded"), (b"events: Ir\nfn=f\n1 2\n", "callgrind")):
-        with pytest.raises(UsageError, match=r"have times, which a timeline needs.*pprof or folded"):
+        with pytest.raises(UsageError, match=r"no begin and end of calls, which a timeline needs.*pprof or folded"):
             convert_bytes(data, from_, "perfetto", Options())
 
 
