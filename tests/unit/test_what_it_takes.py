@@ -120,7 +120,7 @@ def test_an_operator(folder: Path) -> None:
         "BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TAG, COMPUTE)\n",
         'DOUBLE = Option("double", Switch(), False, group="values", help="add every row twice")\n'
         'TWICE = _in("any", "rows.twice:twice", "any format", (DOUBLE,), switches=(DOUBLE,))\n'
-        "BEFORE = (NAME_ADDRESSES, FUNCTIONS, RENAME, TAG, COMPUTE, TWICE)\n",
+        "BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TAG, COMPUTE, TWICE)\n",
     )
     assert changed(folder) == {table, code}
     convert = ("-m", "fastprof", "convert", PROFILE, "-t", "folded")
