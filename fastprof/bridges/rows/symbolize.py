@@ -134,8 +134,8 @@ class _Names:
         self._map()
         first = 0
         for mapping, end in zip(ffi.unpack(unnamed.mappings, n), ffi.unpack(unnamed.ends, n), strict=True):
-            if mapping:
-                object_id = model.c.mappings.words[mapping * _MAPPING + lib.FP_MAPPING_OBJECT]
+            if mapping or self._has_one_program():
+                object_id = model.c.mappings.words[mapping * _MAPPING + lib.FP_MAPPING_OBJECT] if mapping else 0
                 symbolizer, its_frames = self._symbolizers[self._process_of[mapping]], frames[first:end]
                 for chains, positions, found in symbolizer.look_up(addresses[first:end], callers[first:end]):
                     named = its_frames if len(positions) == end - first else [its_frames[at] for at in positions]
@@ -145,6 +145,16 @@ class _Names:
                 self._failures["", "address outside all mappings"] += end - first
             first = end
         self._seen = int(model.c.frames.n)
+
+    def _has_one_program(self) -> bool:
+        """Whether nothing says what is mapped, as in Go's heaps, and the user named the program.  Its addresses are
+        those of one mapping without a name, number 0."""
+        if self._model.c.mappings.n > 1 or SYMBOLS not in self._options:
+            return False
+        if not self._symbolizers:
+            self._symbolizers.append(self._symbolizer())
+            self._symbolizers[0].add([Mapping(0, (1 << 64) - 1, 0, "")])
+        return True
 
     def _replace(
         self, restack: fp_restack, frames: list[int], chains: Chains, found: list[bytes], object_id: int
@@ -222,6 +232,6 @@ class _Names:
                 addresses=counted(n, "address", "addresses"),
                 reason=reason,
             )
-        in_mappings = any(path or reason != "address outside all mappings" for path, reason in self._failures)
-        if in_mappings and SYMBOLS not in self._options:
+        could_help = any(path for path, _ in self._failures) or self._model.c.mappings.n == 1
+        if self._failures and could_help and SYMBOLS not in self._options:
             log.warn(REPORTED["unnamed-addresses"])

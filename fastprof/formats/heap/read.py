@@ -18,7 +18,6 @@ from fastprof.core.source import Source
 from fastprof.formats.heap import _lexer
 from fastprof.formats.heap._lexer import Lexer
 from fastprof.formats.heap.reported import REPORTED
-from fastprof.symbols import SYMBOLS
 from fastprof.symbols.maps import SYMBOL_LINE, MappedObject, MapsText, arrange
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ LOCKS = (
 )
 _JAVA_RATE = 524288
 _LIMIT = 1 << 63
-_LAST = (1 << 64) - 1
 _GO_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|U([0-9a-f]{8})|(.))")
 _OPERATOR = re.compile(rb"--(?<!operator--)")  # `inner--outer`, but operator-- is a name
 _KEYS = ("cycles/second", "sampling period", "ms since reset", "discarded samples", "format", "resolution")
@@ -284,8 +282,6 @@ class HeapReader(Reader):
             object_id = self.model.object(m.path, m.build_id) if m.path or m.build_id else 0
             mappings.append((m, self.model.mapping(object_id, m.start, m.limit, m.offset)))
         mappings.sort(key=lambda pair: pair[0].start)
-        if not mappings and self.options[SYMBOLS]:  # as from Go: a single program
-            self._lexer.add_range(0, _LAST, self.model.mapping(0, 0, _LAST))
         for (m, mapping), (after, _) in zip(mappings, [*mappings[1:], (None, 0)] if mappings else [], strict=True):
             limit = m.limit if after is None else min(m.limit, after.start)
             if m.start < limit:
