@@ -147,8 +147,8 @@ class _Names:
         self._seen = int(model.c.frames.n)
 
     def _has_one_program(self) -> bool:
-        """Whether nothing says what is mapped, as in Go's heaps, and the user named the program.  Its addresses are
-        those of one mapping without a name, number 0."""
+        """Whether there are no mappings, as in Go's heaps, and the user named the program: then its addresses belong to
+        a mapping without a name, number 0."""
         if self._model.c.mappings.n > 1 or SYMBOLS not in self._options:
             return False
         if not self._symbolizers:
