@@ -140,12 +140,17 @@ fuzz: $(C_TARGETS:%=fuzz-%) fuzz-cython
 	    $(C_TARGETS:%=build/fuzz/%.log) $(CYTHON_TARGETS:%=build/fuzz/cython-%.log)
 
 # What is freed is kept for 1 MiB, about as much as an execution has, and not for 256 MiB, which no cache holds.  No
-# stacks of allocations: a program in build/fuzz/bin/ prints them when it is given the input that failed.
-FUZZ_ASAN = malloc_context_size=0:quarantine_size_mb=1
+# stacks of allocations: a program in build/fuzz/bin/ prints them when it is given the input that failed.  No frames kept
+# for pointers to them after their functions: test_fuzz_replay.py looks for those.
+FUZZ_ASAN = malloc_context_size=0:quarantine_size_mb=1:detect_stack_use_after_return=0
 
-# The seeds are far longer than what it takes to come to every line.
+# The seeds are far longer than what it takes to come to every line.  Programs of bridges and maps, whose time grows with
+# each step, are shorter still.
+LONGEST = $(or $(LONGEST_$(1)),4096)
+LONGEST_bridges = 512
+LONGEST_space = 384
 $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
-	$(call fuzzing,$*) env ASAN_OPTIONS=$(FUZZ_ASAN) $< $(call LIMITS,$*) -max_len=4096 \
+	$(call fuzzing,$*) env ASAN_OPTIONS=$(FUZZ_ASAN) $< $(call LIMITS,$*) -max_len=$(call LONGEST,$*) \
 	    -max_total_time=$(C_SECONDS) -timeout=10 build/fuzz/found/$* build/fuzz/seeds
 
 # How much of the C core all inputs come to: those of the repository, and what was found here (FOUND).

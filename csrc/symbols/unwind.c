@@ -6,7 +6,7 @@
 #include "symbols/unwind_machine.h"
 
 enum { EH_FRAME, DEBUG_FRAME, SECTIONS };
-enum { CIE_SLOTS = 64, RULE_BITS = 16, MOST_RULES = 49152, MOST_PROBES = 64 };
+enum { CIE_SLOTS = 64, LEAST_RULE_BITS = 6, MOST_RULE_BITS = 16, MOST_RULES = 49152, MOST_PROBES = 64 };
 
 /* Rows under construction; neighbours with equal rules become one. */
 struct rows {
@@ -37,7 +37,8 @@ struct fp_unwind_table {
 /* State that only compiling needs. */
 struct compiler {
     struct fp_unwind_table *t;
-    uint16_t *slots; /* a hash table of numbers of rules; 0 is free */
+    uint16_t *slots; /* a hash table of 1 << bits numbers of rules; 0 is free */
+    uint32_t bits;
     struct fp_cfi_columns columns;
     struct fp_cfi_run run;
     struct {
@@ -93,7 +94,7 @@ static int number_of(struct compiler *c, const struct fp_unwind_rule *rule) {
     const uint64_t hash = (words[0] ^ words[1] * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
     if (rule->kind <= FP_UNWIND_SLOW) return rule->kind;
     for (uint64_t i = 0; i < MOST_PROBES; i++) {
-        uint16_t *slot = &c->slots[((hash >> (64 - RULE_BITS)) + i) & ((1 << RULE_BITS) - 1)];
+        uint16_t *slot = &c->slots[((hash >> (64 - c->bits)) + i) & ((1u << c->bits) - 1)];
         if (*slot && !memcmp(&t->rules[*slot], rule, sizeof *rule)) return *slot;
         if (*slot) continue;
         if (t->n_rules == MOST_RULES) break;
@@ -318,10 +319,18 @@ static int copy_file(struct fp_unwind_table *t, const struct fp_unwind_file *fil
     return 0;
 }
 
+/* For twice as many rules as the programs have bytes: a row takes at least one. */
+static uint32_t rule_bits(size_t nbytes) {
+    uint32_t bits = LEAST_RULE_BITS;
+    while (bits < MOST_RULE_BITS && (size_t)1 << bits < 2 * nbytes) bits++;
+    return bits;
+}
+
 struct fp_unwind_table *fp_unwind_table_new(const struct fp_unwind_file *file, struct fp_err *err) {
     struct fp_unwind_table *t = calloc(1, sizeof *t);
     struct compiler *c = malloc(sizeof *c);
-    uint16_t *slots = calloc(1 << RULE_BITS, sizeof *slots);
+    const uint32_t bits = rule_bits(file->eh_frame.n + file->debug_frame.n);
+    uint16_t *slots = calloc((size_t)1 << bits, sizeof *slots);
     int status = FP_E_NOMEM;
     if (!t || !c || !slots) goto failed;
     t->machine = fp_unwind_machine(file->machine);
@@ -331,6 +340,7 @@ struct fp_unwind_table *fp_unwind_table_new(const struct fp_unwind_file *file, s
     }
     c->t = t;
     c->slots = slots;
+    c->bits = bits;
     if (copy_file(t, file) || compile(c)) goto failed;
     shrink(t);
     free(slots);

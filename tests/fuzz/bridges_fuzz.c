@@ -1,11 +1,14 @@
 /* Fuzz target: the bridges between stacks and graphs.  The input is a program that fills a model and a batch of
- * samples, with ids that are mostly valid.  Checked besides memory: every bridge keeps every total.
+ * samples, with ids that are mostly valid, and chooses one way, because all of them take five times as long as one.
+ * Checked besides memory: every bridge keeps every total.
  *
- *   samples -> fp_sum -> fp_restack -> fp_project (graph) -> fp_estimate (stacks)
- *                                                         -> fp_places (by line or address)
- *                                      fp_project (top)  -> fp_top_functions
- *                                                         -> fp_coarse (by function, line, ...)
+ *   samples -> fp_restack -> fp_sum
+ *                         -> fp_project (graph) -> fp_estimate (stacks)
+ *                                               -> fp_places (by line or address)
+ *                            fp_project (top)   -> fp_top_functions
+ *                                               -> fp_coarse (by function, line, ...)
  *   samples, graph -> fp_remap (the same rows in another model)
+ *   samples -> fp_coarse_base
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,7 +25,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { VALUES = 2, ROWS = 40 };
+enum { VALUES = 2, ROWS = 24 };
+enum way { TO_SUMS, TO_ESTIMATE, TO_PLACES, TO_TOP, TO_COARSE, TO_MODEL, TO_BASE, WAYS };
 
 struct totals {
     int64_t of[VALUES];
@@ -204,56 +208,74 @@ static void taken_off(struct fp_model *m, struct fp_batch *samples) {
     same(&before, &after);
 }
 
-static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t options, struct fp_estimate *e,
+/* What the graph's rows are given to: one of them, the others are NULL. */
+struct sinks {
+    struct fp_estimate *estimate;
+    struct fp_places *places;
+    struct fp_coarse *coarse;
+    struct fp_top_functions *top;
+};
+
+static int put(const struct sinks *to, const struct fp_project *s, struct fp_batch *rows, uint32_t options,
+               struct fp_err *err) {
+    static const uint32_t columns[VALUES] = {0, 1};
+    if (to->places) return by_place(to->places, rows, options, err);
+    if (to->coarse) return coarser(to->coarse, rows, err);
+    if (to->top) {
+        fp_top_functions_begin(to->top, options >> 5 & 1, 1);
+        return fp_top_functions_put(to->top, rows, 0, 1, -1, err);
+    }
+    if (options & 32) to->estimate->own->limit = to->estimate->arcs->limit = 8;
+    return fp_estimate_put(to->estimate, rows, columns, s->addresses, s->lines, err);
+}
+
+/* The graph of a thread, or of all, in parts. */
+static int group_to_graph(struct fp_project *s, uint32_t group, uint32_t options, const struct sinks *to,
+                          struct fp_batch *out, struct totals *graph, struct fp_err *err) {
+    int64_t totals[VALUES], of_self[VALUES];
+    struct totals rows = {{0}, 0};
+    int status = FP_DONE;
+    const int own = fp_project_select_self(s, group, of_self, err) == FP_DONE;
+    fp_project_begin(s, group, options & 4 ? 1 : -1, totals);
+    for (int part = FP_FULL; part == FP_FULL && status == FP_DONE;) {
+        part = fp_project_select(s, options & 8 ? 1 : 1000, totals, err);
+        if (part < 0) status = part;
+        for (int pulled = FP_FULL; pulled == FP_FULL && status == FP_DONE;) {
+            pulled = fp_project_pull(s, out);
+            if (pulled < 0) abort();
+            add(&rows, out);
+            status = put(to, s, out, options, err);
+            fp_batch_reset(out);
+        }
+    }
+    if (status == FP_DONE && own && memcmp(of_self, totals, sizeof totals)) abort();
+    if (status == FP_DONE && !rows.overflow && memcmp(rows.of, totals, sizeof totals)) abort();
+    for (uint32_t k = 0; k < VALUES; k++)
+        graph->overflow |= rows.overflow | __builtin_add_overflow(graph->of[k], totals[k], &graph->of[k]);
+    return status == FP_DONE && to->top ? fp_top_functions_end_part(to->top, err) : status;
+}
+
+static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t options, const struct sinks *to,
                     struct totals *graph, struct fp_err *err) {
     static const uint32_t columns[VALUES] = {0, 1};
     struct fp_project *s = fp_project_new(m, options & 1, options >> 1 & 1);
-    struct fp_places *places = fp_places_new(m, options >> 5 & 1);
-    struct fp_coarse *coarse = fp_coarse_new(m, options % 5);
     struct fp_batch *out = fp_batch_new(FP_GRAPH, 1 + options % 7, VALUES);
+    struct totals stacks = {{0}, 0}, functions = {{0}, 0};
     int status = fp_project_set_values(s, VALUES);
     if (status == FP_DONE) status = fp_project_put(s, in, columns, err);
     if (status == FP_DONE) status = fp_project_end(s, err);
-    struct totals stacks = {{0}, 0}, functions = {{0}, 0};
-    struct fp_top_functions *f = fp_top_functions_new(m);
-    int top = status == FP_DONE ? top_of_stacks(s, options % 4, &stacks, err) : status;
-    for (uint32_t group = 0; status == FP_DONE && group < (options & 1 ? m->threads.n : 1); group++) {
-        int64_t totals[VALUES], of_self[VALUES];
-        struct totals rows = {{0}, 0};
-        const int own = fp_project_select_self(s, group, of_self, err) == FP_DONE;
-        fp_project_begin(s, group, options & 4 ? 1 : -1, totals);
-        for (int part = FP_FULL; part == FP_FULL && status == FP_DONE;) {
-            part = fp_project_select(s, options & 8 ? 1 : 1000, totals, err);
-            if (part < 0) status = part;
-            for (int pulled = FP_FULL; pulled == FP_FULL && status == FP_DONE;) {
-                pulled = fp_project_pull(s, out);
-                if (pulled < 0) abort();
-                add(&rows, out);
-                if (options & 32) e->own->limit = e->arcs->limit = 8;
-                status = fp_estimate_put(e, out, columns, s->addresses, s->lines, err);
-                if (status == FP_DONE) status = by_place(places, out, options, err);
-                fp_top_functions_begin(f, options >> 5 & 1, 1);
-                if (top == FP_DONE) top = fp_top_functions_put(f, out, 0, 1, -1, err);
-                if (status == FP_DONE) status = coarser(coarse, out, err);
-                fp_batch_reset(out);
-            }
+    if (status == FP_DONE && to->top) status = top_of_stacks(s, options % 4, &stacks, err);
+    for (uint32_t group = 0; status == FP_DONE && group < (options & 1 ? m->threads.n : 1); group++)
+        status = group_to_graph(s, group, options, to, out, graph, err);
+    if (status == FP_DONE && to->places) check_places(to->places, graph, options);
+    if (status == FP_DONE && to->top) {
+        status = top_of_graph(to->top, options >> 6 & 1, &functions, err);
+        if (status == FP_DONE) {
+            same(graph, &stacks);
+            same(graph, &functions);
         }
-        if (status == FP_DONE && own && memcmp(of_self, totals, sizeof totals)) abort();
-        if (status == FP_DONE && !rows.overflow && memcmp(rows.of, totals, sizeof totals)) abort();
-        for (uint32_t k = 0; k < VALUES; k++)
-            graph->overflow |= rows.overflow | __builtin_add_overflow(graph->of[k], totals[k], &graph->of[k]);
-        if (top == FP_DONE) top = fp_top_functions_end_part(f, err);
     }
-    if (status == FP_DONE) check_places(places, graph, options);
-    if (status == FP_DONE && top == FP_DONE) top = top_of_graph(f, options >> 6 & 1, &functions, err);
-    if (status == FP_DONE && top == FP_DONE) {
-        same(graph, &stacks);
-        same(graph, &functions);
-    }
-    fp_top_functions_free(f);
     fp_batch_free(out);
-    fp_coarse_free(coarse);
-    fp_places_free(places);
     fp_project_free(s);
     return status;
 }
@@ -374,59 +396,90 @@ static int estimate(struct fp_model *m, struct fp_estimate *e, uint32_t callers,
     return status;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-    struct program g = {data, data + (n < 4096 ? n : 4096)};
-    struct fp_model *m = fp_model_new();
-    struct fp_batch *samples = fp_batch_new(FP_STACKS, ROWS, VALUES),
-                    *sums = fp_batch_new(FP_STACKS, 2 * ROWS + 1, VALUES);
-    struct fp_restack *restack = fp_restack_new(m);
-    struct totals before = {{0}, 0}, after = {{0}, 0}, graph = {{0}, 0};
-    struct fp_err err;
-    const uint32_t options = take(&g), keep = take(&g);
-    struct fp_estimate *e = fp_estimate_new(m, options % 3, (options >> 4) / 64.0);
-    if (keep & 1) { /* limits that are reached */
-        e->max_contexts = keep;
-        e->most_rows = keep % 16;
-    }
-
-    fill_model(&g, m, 1);
-    if (keep & 128) renumber(&g, m, samples, keep & 1, options & 8);
-    fill_samples(&g, m, samples, options & 8);
-    add(&before, samples);
-    /* a frame that gets lines */
+/* A frame that gets lines, or only names. */
+static int restack(struct fp_model *m, struct fp_batch *samples, uint32_t options, uint32_t keep, struct fp_err *err) {
     const uint32_t frame = m->frames.n - 1, chain[] = {2, 0, keep, 1, options}, lines[] = {keep % 5, 0};
     const uint64_t ends[] = {0, 1, 3, 3, 3, 5, 6};
     uint32_t functions[2] = {0};
     const struct fp_restack_named named = {&frame,   chain,    (const uint8_t *)"anames", ends, lines, functions, 1,
                                            keep % 6, keep % 3, m->objects.n - 1};
-    int status = fp_restack_chains(restack, &named, &err);
+    struct fp_restack *r = fp_restack_new(m);
+    int status = keep & 64 ? fp_restack_names(r, err) : fp_restack_chains(r, &named, err);
+    struct totals before = {{0}, 0}, after = {{0}, 0};
     if (status == FP_E_MALFORMED) status = FP_DONE; /* too few functions or words */
-    if (status == FP_DONE) status = fp_restack_batch(restack, samples, &err);
-    if (status == FP_DONE && keep & 64) { /* only names */
-        struct fp_restack *names = fp_restack_new(m);
-        status = fp_restack_names(names, &err);
-        if (status == FP_DONE) status = fp_restack_batch(names, samples, &err);
-        fp_restack_free(names);
-    }
-    if (status == FP_DONE) {
-        status = summed(m, samples, sums, keep);
-        add(&after, sums);
-        const int64_t first = after.of[0]; /* the columns were swapped */
-        after.of[0] = after.of[1];
-        after.of[1] = first;
-        if (status == FP_DONE) same(&before, &after);
-    }
-    if (status == FP_DONE) status = fp_estimate_set_values(e, VALUES);
-    if (status == FP_DONE) status = to_graph(m, samples, options, e, &graph, &err);
+    add(&before, samples);
+    if (status == FP_DONE) status = fp_restack_batch(r, samples, err);
+    add(&after, samples);
+    same(&before, &after);
+    fp_restack_free(r);
+    return status;
+}
+
+static void to_sums(struct fp_model *m, struct fp_batch *samples, uint32_t keep) {
+    struct totals before = {{0}, 0}, after = {{0}, 0};
+    struct fp_batch *sums = fp_batch_new(FP_STACKS, 2 * ROWS + 1, VALUES);
+    add(&before, samples);
+    const int status = summed(m, samples, sums, keep);
+    add(&after, sums);
+    const int64_t first = after.of[0]; /* the columns were swapped */
+    after.of[0] = after.of[1];
+    after.of[1] = first;
+    if (status == FP_DONE) same(&before, &after);
+    fp_batch_free(sums);
+}
+
+static void to_estimate(struct fp_model *m, struct fp_batch *samples, uint32_t options, uint32_t keep) {
+    struct totals before = {{0}, 0}, graph = {{0}, 0};
+    struct fp_estimate *e = fp_estimate_new(m, options % 3, (options >> 4) / 64.0);
+    struct fp_err err;
+    add(&before, samples);
+    e->max_contexts = keep & 1 ? keep : 512; /* a few arcs make millions */
+    if (keep & 1) e->most_rows = keep % 16;
+    int status = fp_estimate_set_values(e, VALUES);
+    if (status == FP_DONE) status = to_graph(m, samples, options, &(struct sinks){.estimate = e}, &graph, &err);
     if (status == FP_DONE) {
         same(&before, &graph);
-        status = estimate(m, e, keep % 3, &graph, sums, &err);
+        estimate(m, e, keep % 3, &graph, samples, &err);
     }
-    taken_off(m, samples);
     fp_estimate_free(e);
-    fp_restack_free(restack);
+}
+
+static void to_ends(struct fp_model *m, const struct fp_batch *samples, uint32_t options, enum way way) {
+    struct totals before = {{0}, 0}, graph = {{0}, 0};
+    struct fp_err err;
+    struct sinks to = {.places = way == TO_PLACES ? fp_places_new(m, options >> 5 & 1) : NULL,
+                       .coarse = way == TO_COARSE ? fp_coarse_new(m, options % 5) : NULL,
+                       .top = way == TO_TOP ? fp_top_functions_new(m) : NULL};
+    add(&before, samples);
+    if (to_graph(m, samples, options, &to, &graph, &err) == FP_DONE) same(&before, &graph);
+    fp_places_free(to.places);
+    fp_coarse_free(to.coarse);
+    fp_top_functions_free(to.top);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    struct program g = {data, data + (n < 4096 ? n : 4096)};
+    struct fp_model *m = fp_model_new();
+    struct fp_batch *samples = fp_batch_new(FP_STACKS, ROWS, VALUES);
+    struct fp_err err;
+    const enum way way = (enum way)(take(&g) % WAYS);
+    const uint32_t options = take(&g), keep = take(&g);
+    fill_model(&g, m, 1);
+    if (way == TO_MODEL) {
+        renumber(&g, m, samples, keep & 1, options & 8);
+    } else {
+        fill_samples(&g, m, samples, keep & 128 && options & 8); /* which fp_restack refuses */
+        const int status = keep & 128 ? restack(m, samples, options, keep, &err) : FP_DONE;
+        if (way == TO_BASE)
+            taken_off(m, samples);
+        else if (status == FP_DONE && way == TO_SUMS)
+            to_sums(m, samples, keep);
+        else if (status == FP_DONE && way == TO_ESTIMATE)
+            to_estimate(m, samples, options, keep);
+        else if (status == FP_DONE)
+            to_ends(m, samples, options, way);
+    }
     fp_batch_free(samples);
-    fp_batch_free(sums);
     fp_model_free(m);
     return 0;
 }
