@@ -147,7 +147,7 @@ FUZZ_ASAN = malloc_context_size=0:quarantine_size_mb=1:detect_stack_use_after_re
 # The seeds are far longer than what it takes to come to every line.  Programs of bridges and maps, whose time grows with
 # each step, are shorter still.
 LONGEST = $(or $(LONGEST_$(1)),4096)
-LONGEST_bridges = 512
+LONGEST_bridges = 256
 LONGEST_space = 384
 $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
 	$(call fuzzing,$*) env ASAN_OPTIONS=$(FUZZ_ASAN) $< $(call LIMITS,$*) -max_len=$(call LONGEST,$*) \
