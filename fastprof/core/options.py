@@ -320,9 +320,9 @@ class PathPattern(Kind):
     metavar = "PATTERN"
 
     def check(self, value: Any) -> Any:
-        from fastprof.core.path_pattern import compiled
+        from fastprof.core.path_pattern import PathPattern
 
-        compiled(value := super().check(value))
+        PathPattern(value := super().check(value))
         return value
 
 

@@ -23,7 +23,6 @@ _BRIEF_OFFSET = rb"\(@([0-9a-fA-F]++)\)"
 _BRIEF_BUILD_ID = rb"[0-9a-fA-F]{8,}+"
 _ASSIGNED = rb"\s*+([A-Za-z_]\w*+)\s*+=(.*)$"
 _VARIABLE = rb"\$(\w++)"
-SYMBOL_LINE = rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$"  # in the list of symbols of a profile: address and name
 _LOG_PREFIX = rb"\S:\d++\] "
 _SHARED_OBJECT = rb"\.so$|\.so[._][0-9]+"
 _LONGEST = 1 << 16  # bytes of a line in which variables such as `$build` have been replaced

@@ -16,7 +16,8 @@ from fastprof.core.model import ValueType
 from fastprof.core.options import Options
 from fastprof.core.source import Source
 from fastprof.formats.gperftools import rank
-from fastprof.formats.gperftools.read import _java_frame, split_inlined
+from fastprof.formats.gperftools.read import split_inlined
+from fastprof.symbols.listed import java_frame
 from fastprof.symbols.maps import MapsText, arrange
 from tests.reference import gperftools as reference
 from tests.reference import profile_proto
@@ -271,7 +272,7 @@ def test_a_name_of_any_length_takes_linear_time(text: bytes) -> None:
     long = text * ((1 << 20) // len(text))
     for name in (long, long + b")", b"a (" + long + b":5)"):
         split_inlined(name)
-        _java_frame(name)
+        java_frame(name)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +304,7 @@ def test_lines_of_mapped_objects(line: bytes, expected: tuple[object, ...]) -> N
     ],
 )
 def test_java_frames(text: bytes, expected: tuple[bytes, bytes, int]) -> None:
-    assert _java_frame(text) == expected
+    assert java_frame(text) == expected
 
 
 def test_java() -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.path_pattern import compiled
+from fastprof.core.path_pattern import PathPattern
 from tests.support.paths import CORPUS
 
 GRAPH = "events: Ir\nfl=a.c\nfn=main\n1 1\ncfn=f\ncalls=1 1\n2 4\nfn=f\n1 4\n"
@@ -81,8 +83,8 @@ def test_a_store_is_labelled_like_a_folder(dumps: Path) -> None:
     assert main(["archive", "add", "-q", "one.fpa", "dumps"]) == 0
     pattern = PATTERN.removeprefix("dumps/")
     want = groups("dumps", "label:day,host", label_path=pattern)
-    for given in (pattern, f"one.fpa:{pattern}"):
-        assert groups("one.fpa:*", "label:day,host", label_path=given) == want
+    for one_pattern in (pattern, f"one.fpa:{pattern}"):
+        assert groups("one.fpa:*", "label:day,host", label_path=one_pattern) == want
     assert main(["archive", "add", "-q", "flat.fpa", "dumps/web1"]) == 0
     Path("days.csv").write_text("input,day\napi-1.folded,first\napi-2.folded,second\n")
     assert groups("flat.fpa:*", "label:day", labels_from="days.csv") == {"first": 12, "second": 13}
@@ -283,8 +285,30 @@ def test_a_path_that_does_not_match(dumps: Path) -> None:
     ],
 )
 def test_patterns(pattern: str, path: str, expected: dict[str, str] | None) -> None:
-    found = compiled(pattern).fullmatch(path)
-    assert (found.groupdict() if found else None) == expected
+    assert PathPattern(pattern).match(path) == expected
+
+
+_PIECES = st.sampled_from(["{a}", "{b}", "{c}", "*", "**", "?", "/", "-", "x", "xy"])
+
+
+@given(st.lists(_PIECES, min_size=1, max_size=6), st.text("xy-/\n", max_size=12))
+def test_patterns_match_as_regular_expressions(pieces: list[str], path: str) -> None:
+    """Which try every way, the longest first."""
+    assume(any(pieces.count(field) == 1 for field in ("{a}", "{b}", "{c}")))
+    assume(all(pieces.count(field) <= 1 for field in ("{a}", "{b}", "{c}")))
+    text, made = "".join(pieces), ""
+    for piece in re.findall(r"\{\w\}|\*\*|\*|\?|[^{*?]", text):
+        field = f"(?P<{piece[1:2]}>[^/]+)" if piece[0] == "{" else None
+        made += field or {"**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece) or re.escape(piece)
+    found = re.fullmatch(f"(?:.*/)??{made}", path, re.DOTALL)
+    assert PathPattern(text).match(path) == (found.groupdict() if found else None)
+
+
+@pytest.mark.parametrize("end", [".prof", ".pb"])
+def test_a_pattern_takes_linear_time(end: str) -> None:
+    """A regular expression tries 10^12 ways, or more."""
+    found = PathPattern("{a}-{b}-{c}.prof").match("-" * 10_000 + end)
+    assert found == ({"a": "-" * 9996, "b": "-", "c": "-"} if end == ".prof" else None)
 
 
 @pytest.mark.parametrize("pattern", ["", "a/b", "{}", "{1a}", "{a}{a}", "*"])

@@ -23,7 +23,8 @@ resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 import fastprof
 from fastprof.core.errors import FastprofError
 from fastprof.core.formulas import Formulas
-from fastprof.formats.gperftools.read import _java_frame, split_inlined
+from fastprof.formats.gperftools.read import split_inlined
+from fastprof.symbols.listed import java_frame
 from fastprof.symbols.maps import MapsText
 
 N = int(sys.argv[1])
@@ -87,7 +88,7 @@ if sys.argv[2] == "pieces":
     for piece in PIECES:
         text = piece * (N // len(piece))
         for ends in (b"", b")", b":1)", b" (a:1)"):
-            _java_frame(b"f" + text + ends)
+            java_frame(b"f" + text + ends)
             split_inlined(text + ends)
             maps = MapsText()
             maps.line(b"build=" + text[:50_000])

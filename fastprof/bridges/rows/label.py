@@ -25,7 +25,7 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import labels_of
-from fastprof.core.path_pattern import compiled
+from fastprof.core.path_pattern import PathPattern
 
 INPUT = "input"  # the key of --label-input, and the column of inputs in a table
 _MOST_COLUMNS = 64
@@ -38,7 +38,7 @@ class InputLabels:
         self._path: str | None = options[LABEL_PATH]
         self._file: str | None = options[LABELS_FROM]
         self._set = dict(one.split("=", 1) for one in options[SET_LABEL])
-        self._pattern = compiled(self._path) if self._path else None
+        self._pattern = PathPattern(self._path) if self._path else None
         self._input = options[LABEL_INPUT]
         self._table = _read(self._file) if self._file else None
 
@@ -46,7 +46,7 @@ class InputLabels:
     def keys(self) -> set[str]:
         """All keys that inputs may have."""
         found = {*self._set, *([INPUT] if self._input else ())}
-        found.update(self._pattern.groupindex if self._pattern else ())
+        found.update(self._pattern.names if self._pattern else ())
         return found | {key for row in (self._table or {}).values() for key in row}
 
     def of(self, name: str, log: Log) -> dict[str, str]:
@@ -54,10 +54,10 @@ class InputLabels:
         found = dict(self._set)
         path = _in_folder(name)
         if self._pattern:
-            match = self._pattern.fullmatch(path) or self._pattern.fullmatch(name)
-            if match is None:
+            fields = self._pattern.match(path) or self._pattern.match(name)
+            if fields is None:
                 log.warn(REPORTED["no-path-labels"], file=printable(name), pattern=self._path)
-            found |= match.groupdict() if match else {}
+            found |= fields or {}
         if self._input:
             found[INPUT] = name
         if self._table is not None:

@@ -17,7 +17,8 @@ from fastprof.core.source import Source
 from fastprof.core.words import Message, counted
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.formats.gperftools.reported import REPORTED
-from fastprof.symbols.maps import SYMBOL_LINE, MapsText, arrange
+from fastprof.symbols.listed import SYMBOL_LINE, java_frame
+from fastprof.symbols.maps import MapsText, arrange
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
@@ -31,9 +32,6 @@ _VALUE_TYPES = [ValueType("samples", "count"), ValueType("cpu", "nanoseconds")]
 
 
 # ---- symbols inside the profile -----------------------------------------
-
-_JAVA_LINE = rb"-?[0-9]+"
-_BLANKS = (b" ", b"\t", b"\f", b"\v", b"\r")
 
 
 def split_inlined(names: bytes) -> list[bytes]:
@@ -130,7 +128,7 @@ class GperftoolsReader(Reader):
             text = line.rstrip(b"\0")  # zeros may follow it
             self._cut_text = text != b"" and not text.endswith(b"\n")
             if g.java and (m := re.match(SYMBOL_LINE, line.rstrip())):
-                self._name(int(m[1], 16), [_java_frame(m[2])])
+                self._name(int(m[1], 16), [java_frame(m[2])])
             else:
                 self._maps.line(line)
         if status != lib.FP_ASK:
@@ -211,21 +209,3 @@ class GperftoolsReader(Reader):
         facts["distinct_chains"] = int(stats.chains)
         facts["samples_cut_at_254_frames"] = int(stats.cut_ticks)
         facts["addresses_in_no_mapped_object"] = int(stats.unmapped)
-
-
-def _java_frame(text: bytes) -> tuple[bytes, bytes, int]:
-    """`name (File.java:12)`, `name (File.java)` or only a name: (name, file, line)."""
-    if text.endswith(b")"):
-        file, colon, line = text[:-1].rpartition(b":")
-        if colon and re.fullmatch(_JAVA_LINE, line) and (at := _last_bracket(file[:-1])) >= 0:
-            # too many digits for a line number: not converted
-            number = int(line) if len(line) < 20 else 0
-            return file[:at], file[at + 2 :], number if 0 < number < 1 << 32 else 0
-        if (at := _last_bracket(text[:-1])) >= 0:
-            return text[:at], text[at + 2 : -1], 0
-    return text.strip(), b"", 0
-
-
-def _last_bracket(text: bytes) -> int:
-    """The index of the last blank before a bracket, or -1."""
-    return max(text.rfind(blank + b"(") for blank in _BLANKS)

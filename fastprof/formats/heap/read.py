@@ -18,7 +18,8 @@ from fastprof.core.source import Source
 from fastprof.formats.heap import _lexer
 from fastprof.formats.heap._lexer import Lexer
 from fastprof.formats.heap.reported import REPORTED
-from fastprof.symbols.maps import SYMBOL_LINE, MappedObject, MapsText, arrange
+from fastprof.symbols.listed import SYMBOL_LINE, java_frame
+from fastprof.symbols.maps import MappedObject, MapsText, arrange
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
@@ -224,7 +225,7 @@ class HeapReader(Reader):
     def _after_rows(self, line: bytes) -> bool:
         """Read a mapped object or a name of Java's."""
         if self._java and (m := re.match(SYMBOL_LINE, line.rstrip())):
-            self._name(int(m[1], 16), [_java_frame(m[2].strip())])
+            self._name(int(m[1], 16), [java_frame(m[2].strip())])
         elif line.startswith((b"--- Memory map", b"MAPPED_LIBRARIES:")):
             self._in_maps = True
         elif self._in_maps:
@@ -336,13 +337,3 @@ def _as_json(escape: re.Match[str]) -> str:
     if one:
         return {"a": "\\u0007", "v": "\\u000b", "'": "'"}.get(one, escape[0])
     return json.dumps(chr(min(int(two or four, 16), 0x10FFFF)))[1:-1]
-
-
-def _java_frame(text: bytes) -> tuple[bytes, bytes, int]:
-    """`name (File.java:12)`, `name (lib.so)` or only a name: (name, file, line)."""
-    if m := re.fullmatch(rb"(.*)\s\((.+):(-?\d{1,18})\)", text):
-        line = int(m[3])
-        return m[1].rstrip(), m[2], line if 0 < line < 1 << 31 else 0
-    if m := re.fullmatch(rb"(.*)\s\((.*)\)", text):
-        return m[1].rstrip(), m[2], 0
-    return (b"STUB" if b"generated stub/JIT" in text else text), b"", 0

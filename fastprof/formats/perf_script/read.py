@@ -78,14 +78,13 @@ class PerfScriptReader(Reader):
     def _new_part(self, types: list[ValueType]) -> Part:
         comments = self._lexer.comments.splitlines()
         self._n_comments = len(comments)
-        found = [re.fullmatch(rb"# (\S.*?)\s*: (.*)", line) for line in comments]  # `# hostname : demo-host`
-        header = {match[1].decode("utf-8", "replace"): match[2].strip() for match in found if match}
+        pairs = [line[2:].partition(b": ") for line in comments if line[2:3].strip()]  # `# hostname : demo-host`
+        found = [(key.rstrip(), value) for key, colon, value in pairs if colon]
+        header = {key.decode("utf-8", "replace"): value.strip() for key, value in found}
         for key, fact in _FACTS.items():
             if key in header:
                 self.log.facts[fact] = header[key].decode("utf-8", "replace")
-        recorded = [
-            match[2] for match in found if match and match[1] == b"event"
-        ]  # `# event : name = cycles, , id = ...`
+        recorded = [value for key, value in found if key == b"event"]  # `# event : name = cycles, , id = ...`
         return Part(
             types,
             command=header.get("cmdline"),

@@ -6,9 +6,8 @@ import re
 
 from fastprof.core.model import Model
 
-_ADDRESS = re.compile(rb"0x([0-9A-Fa-f]{1,16}): (.*)", re.DOTALL)
-# With a place, which follows the last blank and parenthesis; heaptrack writes only the object.
-_PLACED = re.compile(rb"0x([0-9A-Fa-f]{1,16}): (.*) \((?:in (.*)|(.*?):(\d{1,9})(?::\d{1,9})?|(.*))\)", re.DOTALL)
+_ADDRESS = re.compile(rb"0x([0-9A-Fa-f]{1,16}): ")
+_LINE = re.compile(rb":(\d{1,9})(?::\d{1,9})?\Z")  # heaptrack adds the column
 
 
 def split(text: bytes) -> tuple[int, bytes, bytes, bytes, int]:
@@ -18,12 +17,20 @@ def split(text: bytes) -> tuple[int, bytes, bytes, bytes, int]:
     >>> split(b"0x109611: operator+<char, std::char_traits<char> > (string.h:35)")
     (1086993, b'operator+<char, std::char_traits<char> >', b'', b'string.h', 35)
     """
-    if m := _PLACED.fullmatch(text):
-        address, name, object_, file, line, other = m.groups()
-        return int(address, 16), name, object_ or other or b"", file or b"", int(line or 0)
-    if m := _ADDRESS.fullmatch(text):
-        return int(m[1], 16), m[2], b"", b"", 0
-    return 0, text, b"", b"", 0
+    m = _ADDRESS.match(text)
+    if m is None:
+        return 0, text, b"", b"", 0
+    address, rest = int(m[1], 16), text[m.end() :]
+    # the place follows the last blank and parenthesis
+    name, bracket, place = rest.rpartition(b" (")
+    if not bracket or not place.endswith(b")"):
+        return address, rest, b"", b"", 0
+    place = place[:-1]
+    if place.startswith(b"in "):
+        return address, name, place[3:], b"", 0
+    if line := _LINE.search(place):
+        return address, name, b"", place[: line.start()], int(line[1])
+    return address, name, place, b"", 0  # heaptrack writes only the object
 
 
 class Places:
