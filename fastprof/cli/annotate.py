@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         print(json_text(_as_dict(found)))
         return exit_code(found.log)
     _Page(found, Screen.from_options(args.width, args.color), "demangle" not in given).print()
-    print_problems(found.log, shown(args.input), args.quiet)
+    print_problems(found.log, shown(args.input), args.quiet, args.verbose)
     return exit_code(found.log)
 
 

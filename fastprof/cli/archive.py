@@ -157,7 +157,7 @@ def _add(args: argparse.Namespace) -> int:
         counts.append(f"replacing {facts['replaced']:,}")
     if facts["left_out"]:
         counts.append(f"skipped {facts['left_out']:,} already present")
-    return print_log(args, log, f"{', '.join(counts)} -> {args.store} ({counted(facts['output_bytes'], 'byte')})")
+    return print_log(args, log, args.store, ", ".join(counts))
 
 
 def _profiles(n: int) -> str:
@@ -210,7 +210,7 @@ def _extract(args: argparse.Namespace) -> int:
         )
     names = log.facts["extracted"]
     what, to = (_profiles(steps.n), args.output) if steps.n else (names[0], shown(args.output))
-    return print_log(args, log, f"{what} -> {to}")
+    return print_log(args, log, to, what)
 
 
 def _rm(args: argparse.Namespace) -> int:

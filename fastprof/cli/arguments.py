@@ -217,7 +217,12 @@ def _width(text: str) -> int:
     return int(text)
 
 
-def add_log_arguments(parser: argparse.ArgumentParser, json: str = "print the summary as JSON on stderr") -> None:
+def add_log_arguments(
+    parser: argparse.ArgumentParser, json: str = "print the summary as JSON on stderr", *, of_files: bool = False
+) -> None:
+    """`of_files`: the summary is of many files, whose manifest lists everything."""
     group = heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary and the progress line")
+    if not of_files:
+        group.add_argument("-v", "--verbose", action="store_true", help="list all warnings, and data not in the output")
     group.add_argument("--json", action="store_true", help=json)

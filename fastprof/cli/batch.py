@@ -128,7 +128,7 @@ def _add_convert(actions: Any) -> None:
     output = heading_of(convert, "output")
     output.add_argument("-o", "--output", required=True, metavar="OUTDIR", help="output folder; created if missing")
     output.add_argument("-t", "--to", required=True, metavar="FORMAT", help="output format")
-    add_log_arguments(convert)
+    add_log_arguments(convert, of_files=True)
     add_options(convert, batch.options())
 
 
@@ -162,7 +162,7 @@ def _add_archive(actions: Any) -> None:
     heading_of(archive, "output").add_argument(
         "-o", "--output", required=True, metavar="STORE", help="the archive; created if missing"
     )
-    add_log_arguments(archive)
+    add_log_arguments(archive, of_files=True)
     add_options(archive, archive_options())
 
 

@@ -21,7 +21,7 @@ from fastprof.cli.arguments import (
     refuse_several,
 )
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import Progress, exit_code, print_log, print_problems
+from fastprof.cli.messages import Progress, exit_code, print_log, print_problems, target_name
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, print_csv, print_table, short_names, table_of, table_to
 from fastprof.core._typing import Any
@@ -99,8 +99,7 @@ def run(args: argparse.Namespace) -> int:
     )
     log = found.log
     if written:
-        target = "standard output" if args.output == "-" else shown(args.output)
-        code = print_log(args, log, f"{_summary(found)} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
+        code = print_log(args, log, target_name(args.output), _summary(found))
     else:
         with table_to(args.output if is_table else None):
             if args.json:
@@ -108,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
             else:
                 _print_csv(found) if args.csv else _print_text(found, *_screen(args))
         if not args.json:
-            print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
+            print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet, args.verbose)
         code = exit_code(log)
     for limit in dict.fromkeys(failure.limit for failure in found.failed):
         grown = ", ".join(_growth_of(failure) for failure in found.failed if failure.limit == limit)

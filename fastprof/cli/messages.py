@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from fastprof.core.log import Log
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
 
-_OF_A_KIND = 5  # warnings printed per code; --json has all
+_OF_A_KIND = 5  # warnings printed per code; -v prints all
 
 
 class Progress:
@@ -61,19 +62,24 @@ class Steps:
             self._bar.close()
 
 
-def print_problems(log: Log, inputs: str, quiet: bool) -> None:
+def print_problems(log: Log, inputs: str, quiet: bool, verbose: bool = False) -> None:
     """Print losses and warnings of the inputs on standard error; standard output has a table.
 
-    What a file could not hold is only in --json, because no file is written."""
-    if not (log.losses or log.warnings):
+    Repairs and what the table cannot show are listed next to losses and warnings, and with `verbose`."""
+    if not (log.losses or log.warnings or verbose):
         return
-    if counts := _counts(log, quiet, written=False):
+    if counts := _counts(log, quiet, written=verbose):
         print_message(f"{inputs}: {'; '.join(counts)}")
-    print_warnings(log.warned(flags=True))
+    print_warnings(log.warned(flags=True), verbose)
 
 
-def print_warnings(warnings: Sequence[Mapping[str, str]]) -> None:
-    """Print warnings, one per line, but only the first few per code: thousands of objects may lack symbols."""
+def print_warnings(warnings: Sequence[Mapping[str, str]], verbose: bool = False) -> None:
+    """Print warnings, one per line, but without `verbose` only the first few per code: thousands of objects may lack
+    symbols."""
+    if verbose:
+        for warning in warnings:
+            print_message(f"warning: {warning['text']}")
+        return
     left = Counter(warning["code"] for warning in warnings)
     printed: Counter[str] = Counter()
     for warning in warnings:
@@ -91,11 +97,35 @@ def _counts(log: Log, quiet: bool = False, *, written: bool = True) -> list[str]
     parts = []
     counts_of = [("repairs", log.repairs), ("losses", log.losses), ("left out", log.left_out)]
     if written:
-        counts_of.append(("not representable", log.not_representable))
+        counts_of.append(("not part of the output", log.not_representable))
     for title, counts in counts_of:
         if counts and (counts is log.losses or not quiet):
             parts.append(f"{title}: " + ", ".join(counts.lines(flags=True)))
     return parts
+
+
+_NAMED = 3  # kinds of data listed that are not part of the output; -v lists all
+# "calls whose CPU is dropped", "calls, summed up without their times": CPU of calls, times of calls
+_WHOSE = re.compile(r"(.+?)(?: whose (.+) (?:is|are) dropped|, summed up without their (.+))")
+# "threads, merged (--per-thread keeps them separate)": threads
+_REMARK = re.compile(r" \(.*|, (?:\w+(?:ed|en)\b|which ).*")
+
+
+def not_part(log: Log) -> str:
+    """What the output could not hold, without numbers: `labels of samples and threads are not part of the output`."""
+    kinds = dict.fromkeys(_REMARK.sub("", _WHOSE.sub(_of, text)) for text in log.not_representable.texts())
+    if not kinds:
+        return ""
+    named = [*kinds] if len(kinds) <= _NAMED + 1 else [*kinds][:_NAMED]
+    if len(named) < len(kinds):
+        named.append(f"{len(kinds) - len(named)} other kinds of data")
+    *others, last = named
+    return f"{', '.join(others)}{' and ' * bool(others)}{last} are not part of the output, -v lists them"
+
+
+def _of(found: re.Match[str]) -> str:
+    what = found[2] or found[3]
+    return f"{'places' if ',' in what else what} of {found[1]}"
 
 
 def log_json(log: Log) -> str:
@@ -105,26 +135,31 @@ def log_json(log: Log) -> str:
     return json_text(log.as_dict(flags=True))
 
 
-def print_log(args: argparse.Namespace, log: Log, headline: str) -> int:
-    """Print the log on standard error; returns the exit code.  --quiet keeps losses and warnings."""
+def print_log(args: argparse.Namespace, log: Log, target: str, what: str, read: str = "") -> int:
+    """Print the log of a written output on standard error; returns the exit code.
+
+        wrote out.callgrind: 70 rows (2,329 calls; threads are not part of the output, -v lists them)
+        repairs: 3 unwound frames
+
+    --verbose lists everything, --quiet keeps losses and warnings."""
     if args.json:
         print_raw(log_json(log) + "\n")
-    else:
-        counts = _counts(log, args.quiet)
-        if parts := counts if args.quiet else [headline, *counts]:
-            print_message("; ".join(parts))
-        print_warnings(log.warned(flags=True))
+        return exit_code(log)
+    if not args.quiet:
+        nbytes = counted(log.facts["output_bytes"], "byte") if args.verbose and "output_bytes" in log.facts else ""
+        details = "; ".join(filter(None, [read, nbytes, "" if args.verbose else not_part(log)]))
+        print_message(f"wrote {target}: {what}{details and f' ({details})'}")
+    for count in _counts(log, args.quiet, written=args.verbose):
+        print_message(count)
+    print_warnings(log.warned(flags=True), args.verbose)
     return exit_code(log)
 
 
 def print_written(args: argparse.Namespace, log: Log) -> int:
     """Print the log of a written output; returns the exit code."""
-    rows = rows_text(log)
-    target = "standard output" if args.output == "-" else shown(args.output)
     files = log.facts.get("files", [])
-    if files:
-        target = counted(len(files), "file")
-    code = print_log(args, log, f"{rows or 'no records'} -> {target} ({counted(log.facts['output_bytes'], 'byte')})")
+    target = counted(len(files), "file") if files else target_name(args.output)
+    code = print_log(args, log, target, *rows_text(log))
     for file in files if not (args.json or args.quiet) else ():
         merged = f", {counted(file['merged_calls'], 'call merged', 'calls merged')}" if "merged_calls" in file else ""
         merged += (
@@ -132,6 +167,10 @@ def print_written(args: argparse.Namespace, log: Log) -> int:
         )
         print_message(f"{file['path']}: {counted(file['rows'], 'row')} ({counted(file['bytes'], 'byte')}){merged}")
     return code
+
+
+def target_name(output: str) -> str:
+    return "standard output" if output == "-" else shown(output)
 
 
 # By key in a log: singular and plural of what is counted.  Fields are facts of the log.
@@ -154,11 +193,13 @@ _NOUNS = {
 }
 
 
-def rows_text(log: Log) -> str:
-    """The samples read and the rows that they were added up to: fewer rows than samples is not a loss.
+_READ = ("samples", "calls", "rows_read")
 
-    81 samples written as 62 rows
-    65 rows written
+
+def rows_text(log: Log) -> tuple[str, str]:
+    """What was written, and the samples or calls that were added up to it: fewer rows than samples is not a loss.
+
+    70 rows, 2,329 calls
     """
 
     rows, facts = log.rows, {"value_type": "a value type", "table": "a table"} | log.facts
@@ -166,14 +207,14 @@ def rows_text(log: Log) -> str:
     def text(key: str) -> str:
         return counted(rows[key], *(noun.format_map(facts) for noun in _NOUNS[key]))
 
-    written = [key for key in rows if key.endswith("_written")]
-    read = [key for key in ("samples", "calls") if key in rows]
+    written = [key for key, n in rows.items() if key.endswith("_written") and n]
+    others = [key for key in rows if key not in (*_READ, "rows_summed") and not key.endswith("_written")]
+    read = [key for key in _READ[:2] if rows.get(key)]
     if "rows_read" in rows and not read and rows["rows_read"] != sum(rows[key] for key in written):
         read = ["rows_read"]
-    others = [text(key) for key in rows if key not in ("samples", "calls", "rows_read", "rows_summed", *written)]
-    if read and written:
-        return ", ".join([f"{' and '.join(map(text, read))} written as {' and '.join(map(text, written))}", *others])
-    return ", ".join([*map(text, read), *(f"{text(key)} written" for key in written), *others])
+    if not written and not others:
+        written, read = read, []
+    return ", ".join(map(text, written + others)) or "no records", " and ".join(map(text, read))
 
 
 def exit_code(log: Log) -> int:

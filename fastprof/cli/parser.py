@@ -26,7 +26,6 @@ _ELSEWHERE = {
     "--threads": "--cores limits the threads of fastprof, --thread keeps one of the input",
     "--time": "-O time_ns=NANOSECONDS sets the time of a pprof profile, --time-range keeps a part of the input",
     "--merge": "-O add_up=LIST adds up samples of OProfile; `fastprof merge` merges profiles",
-    "--verbose": "the summary has everything; --json prints it for programs",
 }
 
 # argparse's few texts are not translated: gettext would import locale and look for catalogs, which takes 3 % of the

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     log = found.log
     if not args.json:
         inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
-        print_problems(log, inputs, args.quiet)
+        print_problems(log, inputs, args.quiet, args.verbose)
     return exit_code(log)
 
 

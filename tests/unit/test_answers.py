@@ -33,7 +33,7 @@ TABLE = [
     Answer("diff zero-first-event.data zero-first-event.data", ("so cpu-clock takes its place",)),
     Answer("annotate zero-first-event.data", ("so cpu-clock takes its place", r"cpu-clock ms")),
     Answer("convert zero-first-event.data -t folded -o /dev/null", ("67 stacks of cpu-clock",)),
-    Answer("convert zero-first-event.data -t gperftools -o /dev/null", ("89 samples written",)),
+    Answer("convert zero-first-event.data -t gperftools -o /dev/null", (": 89 samples",)),
     Answer(
         "convert zero-first-event.data -t folded --value major-faults -o /dev/null",
         ("no row has a cost: major-faults is 0 everywhere; --value=NAME selects another",),

@@ -91,33 +91,40 @@ def test_the_python_interface_takes_paths(tmp_path: Path) -> None:
 def test_the_log() -> None:
     done = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind")
     assert re.fullmatch(
-        rb"fastprof: 2,329 calls written as \d+ rows -> /dev/null \([\d,]+ bytes\); repairs: 3 unwound frames; "
-        rb"not representable: 2,329 calls whose CPU is dropped \(.*\), 2,329 calls, summed up without their times, "
-        rb"4 threads, merged \(--per-thread keeps them separate\)\n"
+        rb"fastprof: wrote /dev/null: \d+ rows \(2,329 calls; times of calls, CPU of calls and threads are not part of "
+        rb"the output, -v lists them\)\nfastprof: repairs: 3 unwound frames\n"
         rb"fastprof: warning: .*: functions are shown by number: .*\n",
         done.stderr,
     )
+    verbose = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-v").stderr
+    assert re.fullmatch(
+        rb"fastprof: wrote /dev/null: \d+ rows \(2,329 calls; [\d,]+ bytes\)\nfastprof: repairs: 3 unwound frames\n"
+        rb"fastprof: not part of the output: 2,329 calls whose CPU is dropped \(.*\), 2,329 calls, summed up without "
+        rb"their times, 4 threads, merged \(--per-thread keeps them separate\)\n"
+        rb"fastprof: warning: .*: functions are shown by number: .*\n",
+        verbose,
+    )
     quiet = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-q").stderr
-    assert quiet == done.stderr[done.stderr.index(b"\n") + 1 :]  # the warning, and no summary
+    assert quiet == done.stderr[done.stderr.index(b"fastprof: warning") :]  # the warning, and no summary
     log = json.loads(run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
     assert set(log) == {"rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"}
     assert log["repairs"] == [{"code": "unwound-frames", "text": "unwound frames", "count": 3}]
     said = json.loads(run("convert", EVENTS, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
     assert {"code": "events", "text": "events", "count": 240} in said["not_representable"]
     as_it_is = run("convert", EVENTS, "-o", "/dev/null", "--to", "xray").stderr
-    assert as_it_is.startswith(b"fastprof: 1,582 rows written -> /dev/null (")
+    assert as_it_is.startswith(b"fastprof: wrote /dev/null: 1,582 rows")
 
 
 def test_a_sum_does_not_read_as_a_loss(tmp_path: Path) -> None:
     out = str(tmp_path / "x.callgrind")
     samples = str(REPO / "tests/corpus/gperftools/good/duplicates.prof")
     for words, says in (
-        (["convert", samples, "--no-symbols"], "27 samples written as 62 rows"),
-        (["convert", samples, samples, "--no-symbols"], "54 samples written as 62 rows"),
-        (["merge", out, out], "124 rows written as 62 rows"),
-        (["convert", out, "--aggregate"], "62 rows written"),
+        (["convert", samples, "--no-symbols"], "62 rows (27 samples"),
+        (["convert", samples, samples, "--no-symbols"], "62 rows (54 samples"),
+        (["merge", out, out], "62 rows (124 rows"),
+        (["convert", out, "--aggregate"], "62 rows"),
     ):
-        assert run(*words, "-o", out).stderr.decode().startswith(f"fastprof: {says} -> ")
+        assert run(*words, "-o", out).stderr.decode().startswith(f"fastprof: wrote {out}: {says}")
 
 
 def test_the_target_is_named_or_in_the_suffix(tmp_path: Path) -> None:
@@ -347,7 +354,7 @@ def test_names_that_a_terminal_must_not_obey(tmp_path: Path) -> None:
     Path(os.fsdecode(name)).write_bytes(Path(BROKEN).read_bytes())
     for code, more in ((1, []), (3, ["--lenient"])):
         error = run("convert", os.fsdecode(name), *more, "-o", os.fsdecode(name + b".xray"), code=code).stderr
-        assert rb"/b\udce9d\udcff\n\x1b[31m.xray" in error and error.count(b"\n") == 1
+        assert rb"/b\udce9d\udcff\n\x1b[31m.xray" in error and error.count(b"\n") == (2 if more else 1)
 
 
 def test_names_beyond_what_a_stream_can_say(tmp_path: Path) -> None:

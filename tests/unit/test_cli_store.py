@@ -45,8 +45,7 @@ def names(path: str = "s.fpa") -> list[str]:
 def test_a_tree_is_added_by_relative_paths(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive("add", "s.fpa", "runs")
     assert names() == NAMES
-    size = os.path.getsize("s.fpa")
-    assert capsys.readouterr().err == f"fastprof: added 5 profiles -> s.fpa ({size:,} bytes)\n"
+    assert capsys.readouterr().err == "fastprof: wrote s.fpa: added 5 profiles\n"
     archive("add", "t.fpa", "./runs/", "runs/host2/1.callgrind")
     assert names("t.fpa") == [*NAMES, "1.callgrind"]
 
@@ -67,10 +66,10 @@ def test_names_that_are_there(runs: Path, capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err.endswith(said)
     assert Path("s.fpa").read_bytes() == before
     archive("add", "s.fpa", "runs/host1", "--skip-existing")
-    assert "added 1 profile, skipped 2 already present -> s.fpa" in capsys.readouterr().err
+    assert "wrote s.fpa: added 1 profile, skipped 2 already present" in capsys.readouterr().err
     assert [member["totals"]["Ir"] for member in members("s.fpa")] == [1, 10, 100]
     archive("add", "s.fpa", "runs/host1", "--replace")
-    assert "added 3 profiles, replacing 3 -> s.fpa" in capsys.readouterr().err
+    assert "wrote s.fpa: added 3 profiles, replacing 3" in capsys.readouterr().err
     assert [member["totals"]["Ir"] for member in members("s.fpa")] == [7, 10, 100]
     archive("add", "s.fpa", "runs/host1", "--replace", "--skip-existing", code=2)
     assert compact.verify("s.fpa") == []
@@ -82,7 +81,7 @@ def test_keep_going(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert names() == NAMES[:1]  # added before the error
     archive("add", "s.fpa", "runs", "--keep-going", code=3)
     said = capsys.readouterr().err
-    assert "added 3 profiles -> s.fpa" in said and "losses: 2 inputs that could not be read" in said
+    assert "wrote s.fpa: added 3 profiles" in said and "losses: 2 inputs that could not be read" in said
     assert "runs/host1/1.callgrind: callgrind: line 3" in said and "already has a profile" in said
     assert names() == [name for name in NAMES if name != "host1/1.callgrind"]
     archive("add", "s.fpa", "runs", "--keep-going", "--skip-existing", "-q", code=3)

@@ -381,7 +381,7 @@ def test_a_printed_difference_by_labels(dumps: Path, capsys: pytest.CaptureFixtu
         "web2,f,,,0,,0,63",
     ]
     assert main([*words, "--fail-over", "f=5"]) == 4
-    assert "not representable" not in capsys.readouterr().err
+    assert "not part of the output" not in capsys.readouterr().err
     assert main([*words, "--fail-over", "h=5"]) == 2
     assert "neither profile has a value type or a function named h" in capsys.readouterr().err
     assert main([*words, "-o", "x.pb.gz"]) == 2

@@ -196,7 +196,7 @@ def test_help_of_a_switch_that_is_on_names_the_value_with_this_effect() -> None:
     for option in switches:
         assert option.flag.startswith(("--no-", "-O")), option
         assert f"{option.name}: bool = True" in shown and f"\n    False: {option.help}\n" in shown, option
-        assert f"| `{option.name}=False` |" in table, option
+        assert f"keyword `{option.name}=False`" in table, option
 
 
 def test_type_checkers_refuse_what_is_no_option(tmp_path: Path) -> None:

@@ -144,8 +144,8 @@ def test_a_page_stays_small(tmp_path: Path) -> None:
 
 def test_what_is_pruned_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.folded").write_text("a;b 900\na;c 60\na;c;d 25\na;c;e 14\nf 1\n")
-    assert main(["report", str(tmp_path / "a.folded"), "-o", str(tmp_path / "a.html"), "--prune", "0.03"]) == 0
-    said = "not representable: 3 contexts too small for the page (up to 4.0 % of the cost), merged into [pruned]"
+    assert main(["report", str(tmp_path / "a.folded"), "-o", str(tmp_path / "a.html"), "--prune", "0.03", "-v"]) == 0
+    said = "not part of the output: 3 contexts too small for the page (up to 4.0 % of the cost), merged into [pruned]"
     assert said in capsys.readouterr().err
 
 
@@ -431,7 +431,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     (tmp_path / "a.folded").write_text(FOLDED)
     output = str(tmp_path / "page.html")
     assert main(["report", str(tmp_path / "a.folded"), "-o", output]) == 0
-    assert re.search(r"6 contexts, 4 functions -> .*page.html", capsys.readouterr().err)
+    assert re.search(r"wrote .*page.html: 6 contexts, 4 functions", capsys.readouterr().err)
     assert Page(tmp_path / "page.html").head["command"] == f"fastprof report {tmp_path / 'a.folded'} -o {output}"
 
 

@@ -208,7 +208,7 @@ def test_a_verb(folder: Path) -> None:
     assert int(python(folder, "-m", "fastprof", "count", PROFILE)) > 1
     assert python(folder, "-m", "fastprof", "count", "--help").startswith("usage: fastprof count")
     renewed = make_docs(folder)
-    assert renewed == {"docs/python.md", "docs/man"}
+    assert renewed == {"docs/options.md", "docs/python.md", "docs/man"}
     own, shared = row("an end, a verb")
     assert len(own.split(", ")) == len(OWN)
     assert re.findall(r"^\d|renews .*", shared) == [str(len(SHARED)), f"renews {len(renewed) - 1} and man pages"]
