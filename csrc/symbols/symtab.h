@@ -4,9 +4,11 @@
  *   32 bits   name u32   address u32   size u32   info u8   other u8   section u16
  *
  * Keeps symbols defined in a section that may name code (the names of versions, such as GCC_4.7.0, are in none):
- * without a type (assembly), data, functions and indirect functions.  Of symbols at one address it keeps the longest,
- * and of equally long ones the last that is not an old version (`cfree@GLIBC_2.2.5`), if possible.
- * Source: System V ABI, chapter 4, "Symbol Table".
+ * without a type (assembly), data, functions and indirect functions.  A symbol without size reaches to the next one, but
+ * not beyond its section.  Of symbols at one address it keeps one of the longest.  Of equally long ones it prefers
+ * those that are no old version (`cfree@GLIBC_2.2.5`), then, as perf, those that are not weak, global to local ones, the
+ * fewest underscores in front (`clone3`, not `__GI___clone3`), the longest name, and the first.
+ * Source: System V ABI, chapter 4, "Symbol Table"; Linux tools/perf/util/symbol.c, choose_best_symbol.
  */
 #ifndef FP_SYMTAB_H
 #define FP_SYMTAB_H
@@ -29,10 +31,19 @@ struct fp_symtab {
     uint32_t n;
 };
 
-/* Reads a table of `n` bytes; `strings` of n_strings bytes are the names.  NULL when memory ran out.  Borrows
- * nothing; the caller owns the result. */
-struct fp_symtab *fp_symtab_new(const uint8_t *table, size_t n, const uint8_t *strings, size_t n_strings,
-                                uint32_t flags);
+/* The bytes of a symbol table's sections. */
+struct fp_symtab_in {
+    const uint8_t *table; /* of n bytes */
+    size_t n;
+    const uint8_t *strings; /* the names, n_strings bytes */
+    size_t n_strings;
+    const uint64_t *ends; /* by section: its first address that does not belong to it; 0 for one that is not loaded */
+    size_t n_ends;
+    uint32_t flags; /* enum fp_symtab_flag */
+};
+
+/* Reads a table.  NULL when memory ran out.  Borrows nothing; the caller owns the result. */
+struct fp_symtab *fp_symtab_new(const struct fp_symtab_in *in);
 void fp_symtab_free(struct fp_symtab *s);
 
 /* The last symbol that starts at `address` or before; -1 if there is none. */

@@ -54,10 +54,11 @@ def demangle(name: str, mode: Demangle = "full", refused: set[str] | None = None
     """
     if mode == "none" or not name.startswith(("_", "?")):
         return name
-    text = _demangle(name, mode)
+    mangled, at, suffix = name.partition("@") if name[0] == "_" else (name, "", "")  # a version, or `plt`
+    text = _demangle(mangled, mode)
     if text is None and refused is not None:
         refused.add(name)
-    return name if text is None else text
+    return name if text is None else text + at + suffix
 
 
 @lru_cache(maxsize=1 << 17)

@@ -21,10 +21,11 @@ from fastprof.core.owner import owned
 from fastprof.core.words import counted
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.dwarf import LineTables, has_split_units
-from fastprof.symbols.elf import ET_EXEC, ET_REL, SHT_NOBITS, ElfFile, string
+from fastprof.symbols.elf import ET_EXEC, ET_REL, SHF_ALLOC, SHT_NOBITS, ElfFile, string
 from fastprof.symbols.file_cache import FileCache
 from fastprof.symbols.kernel import moved_kernel
 from fastprof.symbols.names import Symbol
+from fastprof.symbols.plt import Stubs
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_symtab
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 DEBUG_DIRS = ("/usr/lib/debug",)
 MAX_CACHED = 64  # objects that a process keeps for its next profile
+_LIMIT = (1 << 64) - 1
 _EM_ARM, _EM_AARCH64, _EM_RISCV = 40, 183, 243
 
 
@@ -65,6 +67,7 @@ class ElfObject(ElfFile):
         self._debug: ElfObject | None = None
         self._symbols: fp_symtab = ffi.NULL
         self._names: Bytes = b""
+        self._stubs: Stubs | None = None
         self._lines: LineTables | None = None
         self._has_lines = False
         self._is_damaged = False
@@ -124,14 +127,15 @@ class ElfObject(ElfFile):
         """The link-time address of a run-time address, where byte `offset` of the file was mapped at `start`.  None
         outside of the segments.
 
-        In a program linked to a fixed address both are the same, whatever its mapping.  The offset of a kernel's
-        mapping is the run-time address of the symbol `_text`, or 0 if unknown.  A module's mapping is its code.
+        In a program linked to a fixed address both are the same, whatever its mapping, unless that begins after the
+        program: V8 maps its built-in functions once more.  The offset of a kernel's mapping is the run-time address of the symbol
+        `_text`, or 0 if unknown.  A module's mapping is its code.
         """
         if self.is_kernel:
             return moved_kernel(address, offset, self.address_of)
         if self.is_module:
             return self.module_to_link(address - start + offset)
-        if self.kind == ET_EXEC:
+        if self.kind == ET_EXEC and start < max((s.address + s.memory_size for s in self.segments), default=0):
             return address if self.is_loaded(address) else None
         return self.file_to_link(address - start + offset)
 
@@ -173,10 +177,8 @@ class ElfObject(ElfFile):
         """First address of the function around a link-time address, and the first one after it; None when unknown."""
         with self._lock:
             self._load()
-            at = lib.fp_symtab_find(self._symbols, address) if self._symbols else -1
-            if at < 0 or address - self._symbols.starts[at] >= self._symbols.sizes[at]:
-                return None
-            return int(self._symbols.starts[at]), int(self._symbols.starts[at] + self._symbols.sizes[at])
+            found = self._find_symbol(address)
+            return found[1:] if found else None
 
     def _entry(self, address: int) -> Symbol | None:
         found = self._find_symbol(address)
@@ -248,17 +250,24 @@ class ElfObject(ElfFile):
     def _remark(self, note: str) -> None:
         self.note = f"{self.note}; {note}" if self.note else note
 
-    def _find_symbol(self, address: int) -> tuple[str, int] | None:
-        """The name and the start of the symbol at an address."""
+    def _find_symbol(self, address: int) -> tuple[str, int, int] | None:
+        """The name, the first address and the end of the symbol at an address."""
         symbols = self._symbols
         at = lib.fp_symtab_find(symbols, address) if symbols else -1
-        if at < 0:
-            return None
-        start, size = symbols.starts[at], symbols.sizes[at]
-        # a symbol without size (assembly) reaches to the next one
-        if address - start >= size if size else not self.is_loaded(address):
-            return None
-        return string(self._names, symbols.names[at]), start
+        if at >= 0 and address - symbols.starts[at] < symbols.sizes[at]:
+            start = symbols.starts[at]
+            return string(self._names, symbols.names[at]), start, start + symbols.sizes[at]
+        if self._stubs is None:
+            self._stubs = Stubs(self, self._name_at)
+            if self._stubs.damage:
+                self._remark(f"its procedure linkage table cannot be read: {self._stubs.damage}")
+        return self._stubs.find(address)
+
+    def _name_at(self, address: int) -> str:
+        """The name of the symbol that begins at an address, "" for none."""
+        symbols = self._symbols
+        at = lib.fp_symtab_find(symbols, address) if symbols else -1
+        return string(self._names, symbols.names[at]) if at >= 0 and symbols.starts[at] == address else ""
 
     # ---- loading
 
@@ -343,8 +352,10 @@ class ElfObject(ElfFile):
         flags |= lib.FP_SYMTAB_MARKERS * (self.machine in (_EM_ARM, _EM_AARCH64, _EM_RISCV))
         flags |= lib.FP_SYMTAB_THUMB * (self.machine == _EM_ARM)
         pointers = [ffi.from_buffer("uint8_t[]", part) if len(part) else ffi.NULL for part in (data, text)]
-        symbols = lib.fp_symtab_new(pointers[0], len(data), pointers[1], len(text), flags)
-        symbols = owned(symbols, lib.fp_symtab_free, "symbols")
+        ends = [min(s.address + s.size, _LIMIT) if s.flags & SHF_ALLOC else 0 for s in self.sections]
+        ends = ffi.new("uint64_t[]", ends)
+        fields = (pointers[0], len(data), pointers[1], len(text), ends, len(ends), flags)
+        symbols = owned(lib.fp_symtab_new(ffi.new("struct fp_symtab_in *", fields)), lib.fp_symtab_free, "symbols")
         if symbols.n:
             self._symbols, self._names = symbols, text
         return bool(symbols.n)

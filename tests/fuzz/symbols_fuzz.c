@@ -104,7 +104,8 @@ static void read_lines(const uint8_t *data, size_t size, const uint8_t *exact, s
 
 static void read_symbols(uint8_t flags, const uint8_t *p, size_t n) {
     const size_t half = n / 2;
-    struct fp_symtab *s = fp_symtab_new(p, half, p + half, n - half, flags & 15);
+    const uint64_t ends[] = {0, UINT64_MAX, n ? p[0] : 0};
+    struct fp_symtab *s = fp_symtab_new(&(struct fp_symtab_in){p, half, p + half, n - half, ends, 3, flags & 15});
     if (!s) abort();
     for (uint32_t i = 0; i < s->n; i++) {
         if (i && s->starts[i] <= s->starts[i - 1]) abort();

@@ -298,6 +298,20 @@ def test_fixed_programs_whatever_the_mapping_says(built: dict[str, Path]) -> Non
         assert Symbolizer([mapping]).resolve(addresses) == expected
 
 
+def test_fixed_programs_that_map_their_code_again(built: dict[str, Path]) -> None:
+    """As V8 maps its built-in functions.  A mapping of all addresses is none of these."""
+    path = built["gcc-fixed"]
+    elf, addresses = ElfObject(path), code_addresses(path, 300)
+    code = next(segment for segment in elf.segments if segment.executable)
+    page = code.address & ~0xFFF
+    for start in (0x7F9483E40000, 0x10000000):
+        again = Mapping(start, start + (1 << 20), code.offset & ~0xFFF, str(path))
+        given = Mapping(page, page + (1 << 20), code.offset & ~0xFFF, str(path))
+        found = Symbolizer([given, again]).resolve([address - page + start for address in addresses])
+        assert found == elf.lookup_many(addresses)
+    assert Symbolizer([Mapping(0, (1 << 64) - 1, 0, str(path))]).resolve([code.offset + 1]) == [()]
+
+
 def test_return_addresses_are_looked_up_inside_the_call(built: dict[str, Path]) -> None:
     mapping, bias = code_mapping(built["clang-pie"])
     address = code_addresses(built["clang-pie"], 1)[0] + bias
