@@ -214,6 +214,13 @@ static int map_kernel(struct fp_perf_reader *r, uint64_t start, uint64_t len, ui
     uint32_t string;
     if (begins(name, n, "[kernel.kallsyms")) {
         string = r->kernel_name;
+        if (!r->has_kernel && pgoff && (string >= r->cap_build_ids || !r->build_ids[string])) {
+            r->has_kernel = 1;
+            r->request = FP_PERF_KERNEL;
+            r->requested_name = string;
+            r->requested_address = pgoff;
+            return FP_ASK;
+        }
         if (!start && pgoff) {
             len = len > pgoff ? len - pgoff : UINT64_MAX - pgoff;
             start = pgoff;

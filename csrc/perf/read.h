@@ -40,8 +40,10 @@ enum fp_perf_request {
     FP_PERF_COMPRESSED = 3, /* the same; the bytes from record_skip on are compressed: fp_perf_give */
     FP_PERF_SPILL = 4,      /* serve `rounds` */
     FP_PERF_TABLE = 5,      /* the unwind rules of object `requested_name`: fp_perf_set_table */
-    FP_PERF_DUMP = 6        /* a list of JIT-compiled code; the record is its file name, of record_n bytes.  If the
+    FP_PERF_DUMP = 6,       /* a list of JIT-compiled code; the record is its file name, of record_n bytes.  If the
                                file is readable: fp_perf_give_codes */
+    FP_PERF_KERNEL = 7      /* the build id of the kernel whose symbol `_text` is at `requested_address`: if known,
+                               fp_perf_build_id of `requested_name` */
 };
 
 enum {
@@ -119,6 +121,7 @@ struct fp_perf_reader {
     int32_t request; /* enum fp_perf_request */
     uint32_t requested_event;
     uint32_t requested_name, requested_build_id; /* strings */
+    uint64_t requested_address;
     const uint8_t *record;
     uint64_t record_n, record_skip, record_at;
 
@@ -150,6 +153,7 @@ struct fp_perf_reader {
     uint32_t *build_ids;          /* by object name (string): its build id */
     uint32_t cap_build_ids;
     uint32_t comm_key, cpu_key, kernel_name; /* strings */
+    int32_t has_kernel;                      /* FP_PERF_KERNEL was requested */
 
     /* records decompressed from others */
     uint8_t *inner;

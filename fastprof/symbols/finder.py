@@ -114,8 +114,12 @@ class Finder:
         named = named or self._module(path)
         if named is not None:
             return named, ""
-        roots = (self._sysroot, "") if self._sysroot else ("",)
-        by_path = [self._open(root + path) for root in roots] if path.startswith("/") and path[1:2] != "/" else []
+        places = [root + path for root in ((self._sysroot, "") if self._sysroot else ("",))]
+        if is_perf_map(path) and _is_foreign(path):  # whatever is in it
+            places.remove(path)
+            if not places:
+                return None, "not owned by this user or root"
+        by_path = [*map(self._open, places)] if path.startswith("/") and path[1:2] != "/" else []
         exact = self._of_build(by_path, build_id)
         if exact is not None:
             return exact, ""
@@ -145,8 +149,6 @@ class Finder:
             is_own = names.path == path  # not below the sysroot
             if names.reason or _differs(names, build_id):
                 continue
-            if is_own and isinstance(names, PerfMap) and not _is_trusted(path):
-                return None, "not owned by this user or root"
             if is_own and self._sysroot and not isinstance(names, PerfMap):
                 continue  # this machine's file may be another version
             return names, ""
@@ -321,11 +323,11 @@ def own_vdso() -> ElfObject:
     return ElfObject(_VDSO, content=vdso)
 
 
-def _is_trusted(path: str) -> bool:
-    """Whether a file belongs to this user or root: anybody may write to /tmp."""
+def _is_foreign(path: str) -> bool:
+    """Whether a file, or the link to it, belongs to neither this user nor root: anybody may write to /tmp."""
     try:
-        return os.stat(path).st_uid in (0, os.geteuid())
-    except OSError:
+        return not {os.lstat(path).st_uid, os.stat(path).st_uid} <= {0, os.geteuid()}
+    except (OSError, ValueError):  # ValueError: a NUL byte
         return False
 
 

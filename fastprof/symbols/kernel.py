@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PROC_KALLSYMS = "/proc/kallsyms"
 _NOTES = "/sys/kernel/notes"
 _REFERENCES = ("_text", "_stext")
+_ENDS = tuple(f" {name}\n" for name in _REFERENCES)  # of lines
 _FIRST_LINE = re.compile(rb"[0-9a-f]{8}(?:[0-9a-f]{8})? [A-Za-z?] \S")
 _MODULE = re.compile(r"(?:.*/)?\[?([^/\]]+?)(?:\.ko(?:\.\w+)?)?\]?$")
 
@@ -67,6 +68,21 @@ def own_build_id() -> str:
             return build_id_in(file.read(1 << 16), 4, "<" if sys.byteorder == "little" else ">")
     except OSError:
         return ""
+
+
+def own_references() -> set[int]:
+    """The addresses of `_text` and `_stext` in the running kernel; none if they are hidden."""
+    found: list[int] = []
+    try:
+        with open(PROC_KALLSYMS) as file:
+            for line in file:
+                if line.endswith(_ENDS):
+                    found.append(int(line[:16], 16))
+                    if len(found) == len(_REFERENCES):
+                        break
+    except (OSError, ValueError):
+        return set()
+    return {*found} - {0}
 
 
 def is_kallsyms(head: bytes) -> bool:

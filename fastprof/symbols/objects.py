@@ -128,8 +128,8 @@ class ElfObject(ElfFile):
         outside of the segments.
 
         In a program linked to a fixed address both are the same, whatever its mapping, unless that begins after the
-        program: V8 maps its built-in functions once more.  The offset of a kernel's mapping is the run-time address of the symbol
-        `_text`, or 0 if unknown.  A module's mapping is its code.
+        program: V8 maps its built-in functions once more.  The offset of a kernel's mapping is the run-time address of
+        the symbol `_text`, or 0 if unknown.  A module's mapping is its code.
         """
         if self.is_kernel:
             return moved_kernel(address, offset, self.address_of)
@@ -183,7 +183,7 @@ class ElfObject(ElfFile):
     def _entry(self, address: int) -> Symbol | None:
         found = self._find_symbol(address)
         if found is None and not self._external and (chain := self._lookup(address)):
-            found = chain[-1].system_name, address
+            found = chain[-1].system_name, address, address
         if found is None:
             return None
         file, line = self._begin(address)
@@ -353,8 +353,7 @@ class ElfObject(ElfFile):
         flags |= lib.FP_SYMTAB_THUMB * (self.machine == _EM_ARM)
         pointers = [ffi.from_buffer("uint8_t[]", part) if len(part) else ffi.NULL for part in (data, text)]
         ends = [min(s.address + s.size, _LIMIT) if s.flags & SHF_ALLOC else 0 for s in self.sections]
-        ends = ffi.new("uint64_t[]", ends)
-        fields = (pointers[0], len(data), pointers[1], len(text), ends, len(ends), flags)
+        fields = (pointers[0], len(data), pointers[1], len(text), ffi.new("uint64_t[]", ends), len(ends), flags)
         symbols = owned(lib.fp_symtab_new(ffi.new("struct fp_symtab_in *", fields)), lib.fp_symtab_free, "symbols")
         if symbols.n:
             self._symbols, self._names = symbols, text

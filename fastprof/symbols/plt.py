@@ -128,10 +128,8 @@ def _x86(code: Bytes, at: int, mask: int, got: int | None) -> Iterator[Stub]:
     """`got`: where offsets of a 32-bit object count from; None for 64 bits."""
     for jump in _JUMP_X86.finditer(code):
         number, begin = int.from_bytes(jump[2], "little", signed=True), jump.start()
-        if got is None:
-            slot = at + jump.end() + number
-        else:
-            slot = number + got * (code[begin + 1] == 0xA3)
+        is_absolute = got is not None
+        slot = number + (got or 0) * (code[begin + 1] == 0xA3) if is_absolute else at + jump.end() + number
         # an entry of 8 bytes is only the jump; others begin at a multiple of 16, perhaps with a mark or a move
         start = begin if begin % 8 == 0 else begin & ~15
         yield Stub(at + start, at + start + (32 if jump[1] else 16), slot & mask)

@@ -156,6 +156,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             on_record(r, &n_events);
         } else if (status == FP_ASK && r->request == FP_PERF_DUMP) {
             if (r->record_n % 2 && fp_perf_give_codes(r, codes, sizeof codes / sizeof *codes)) abort();
+        } else if (status == FP_ASK && r->request == FP_PERF_KERNEL) {
+            if (r->requested_address % 2 && fp_perf_build_id(r, r->requested_name, r->requested_name)) abort();
         } else if (status == FP_ASK) {
             if (r->record_skip > r->record_n) abort();
             if (fp_perf_give(r, r->record + r->record_skip, (size_t)(r->record_n - r->record_skip))) abort();

@@ -10,16 +10,19 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
+import fastprof
 from fastprof.core.errors import SymbolError
 from fastprof.symbols import kernel
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.perf_map import PerfMap
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from tests.support.perfdata import KERNEL, PerfData
 
 TEXT = 0xFFFFFFFF81000000
 KALLSYMS = """\
@@ -358,3 +361,40 @@ def test_kernels_of_32_bits_are_moved(tmp_path: Path, shift: int) -> None:
     start = 0xC1000000 + shift
     mapping = Mapping(start, start + 0x1000, start, "[kernel.kallsyms]")
     assert names([mapping], Finder(symbols=[tmp_path / "vmlinux"]), [start + 1, start + 16]) == ["f", "f"]
+
+
+def recorded(text: int, host: str = "", release: str = "") -> bytes:
+    """A sample of the kernel's `second` in a pipe, as `perf record -z` and pipes record it: without build ids."""
+    made = PerfData()
+    own = os.uname()
+    for number, value in ((3, host or own.nodename), (4, release or own.release)):
+        padded = value.encode() + b"\0" * (64 - len(value))
+        made.record(80, 0, made.pack("QI", number, 64) + padded)
+    head = made.pack("IIQQQ", 0xFFFFFFFF, 0, text, 0x100000, text)
+    made.record(1, 1, head + b"[kernel.kallsyms]_text\0\0" + made.pack("IIQ", 0, 0, 0))
+    made.comm(7, 7, b"program").sample(7, [KERNEL, text + 0x105], 100)
+    return made.bytes()
+
+
+WORD = "kernel names are this machine's"
+
+
+@pytest.mark.parametrize(
+    ("change", "is_named"),
+    [({}, True), ({"host": "elsewhere"}, False), ({"release": "2.6.32"}, False), ({"text": TEXT + 0x200000}, False)],
+    ids=["equal", "host", "release", "address"],
+)
+def test_a_kernel_without_build_id_that_is_this_machines(
+    kallsyms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], is_named: bool
+) -> None:
+    """Host, release and the address of `_text` have to agree.  The result has the build id."""
+    monkeypatch.setattr(kernel, "PROC_KALLSYMS", str(kallsyms))
+    monkeypatch.setattr(kernel, "own_build_id", lambda: "ab" * 20)
+    path = tmp_path / "perf.data"
+    path.write_bytes(recorded(**{"text": TEXT, **change}))
+    found = fastprof.top(path)
+    assert [row.name for row in found.rows if row.object == "[kernel.kallsyms]"] == (
+        ["second"] if is_named else [f"[kernel.kallsyms+{change.get('text', TEXT) + 0x105:#x}]"]
+    )
+    assert any(WORD in warning for warning in found.log.warnings) == is_named
+    assert not any(WORD in warning for warning in fastprof.info(path, symbolize=False).warnings)

@@ -35,6 +35,15 @@ class Features:
         return str(self.facts.get("arch", ""))
 
     @property
+    def host(self) -> str:
+        return str(self.facts.get("host", ""))
+
+    @property
+    def release(self) -> str:
+        """The kernel's."""
+        return str(self.facts.get("kernel", ""))
+
+    @property
     def duration_ns(self) -> int:
         first, last = self._times or (0, 0)
         return last - first if first <= last < 1 << 63 else 0

@@ -25,6 +25,16 @@ class Files:
         }
         self._finder: Finder | None = None
 
+    def own_kernel(self, host: str, release: str, text: int) -> str:
+        """The build id of this machine's kernel if it has this host's name and release, and `_text` at this address;
+        "" otherwise."""
+        own = os.uname()
+        if not self._symbolize or (host, release) != (own.nodename, own.release):
+            return ""
+        from fastprof.symbols import kernel
+
+        return kernel.own_build_id() if text in kernel.own_references() else ""
+
     def find(self, path: bytes, build_id: bytes = b"") -> Names | None:
         name, build = os.fsdecode(path).removesuffix(DELETED), build_id.decode("ascii", "replace")
         if not self._symbolize:

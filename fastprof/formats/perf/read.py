@@ -129,8 +129,9 @@ class PerfReader(Reader):
         self._features = Features("<")
         self._inflate = Inflate()
         self._spilled = Spilled()
-        files = Files(options)
+        self._files = files = Files(options)
         self._tables, self._dumps = Tables(files), Dumps(files, log)
+        self._own_kernel: tuple[int, int] | None = None  # its name and this machine's build id, both strings
         self._types: list[ValueType] = []
         self._columns: dict[str, int] = {}  # by name of an event
         self._off_cpu: int | None = None  # the column of off-CPU time
@@ -309,6 +310,15 @@ class PerfReader(Reader):
             if lib.fp_perf_build_id(self._r, self.model.intern(name), self.model.intern(found.id)):
                 raise MemoryError("no memory for build ids")
 
+    def _use_own_kernel(self, text: int) -> None:
+        """The kernel has no build id: `perf record -z` and pipes record none.  If its host and release are this
+        machine's, and its `_text` is at the same address, which is random at each boot, it has this kernel's."""
+        build_id = self._files.own_kernel(self._features.host, self._features.release, text)
+        if build_id:
+            self._own_kernel = self._r.requested_name, self.model.intern(build_id.encode())
+            if lib.fp_perf_build_id(self._r, *self._own_kernel):
+                raise MemoryError("no memory for build ids")
+
     # ---- records
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
@@ -325,6 +335,8 @@ class PerfReader(Reader):
             elif r.request == lib.FP_PERF_TABLE:
                 name, build_id = self.model.string(r.requested_name), self.model.string(r.requested_build_id)
                 lib.fp_perf_set_table(r, *self._tables.find(name, build_id))
+            elif r.request == lib.FP_PERF_KERNEL:
+                self._use_own_kernel(r.requested_address)
             elif r.request == lib.FP_PERF_DUMP:
                 self._dumps.give(r, ffi.buffer(r.record, r.record_n)[:], self._events[0].attr.clock)
             else:
@@ -477,6 +489,9 @@ class PerfReader(Reader):
         if counts.lost or counts.lost_samples:
             lost = int(counts.lost + counts.lost_samples)
             log.warn(REPORTED["lost-records"], file=self.source.name, lost=lost)
+        objects = (self.model.row("objects", i) for i in range(1, self.model.count("objects")))
+        if self._own_kernel and any(tuple(found[:2]) == self._own_kernel for found in objects):
+            log.warn(REPORTED["own-kernel"], file=self.source.name)
         if counts.without_return:
             switches, missed = int(counts.switches), int(counts.without_return)
             log.warn(REPORTED["missed-returns"], file=self.source.name, missed=missed, switches=switches)

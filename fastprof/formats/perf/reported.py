@@ -61,6 +61,8 @@ REPORTED = reported(
         "code-of-another-clock": "{path}: ignored, its clock differs from the recording's; `perf record -k mono` "
         "records with the clock of JIT compilers",
         "stacks-that-end-early": "{file}: stacks were unwound, but {ends}",
+        "own-kernel": "{file}: kernel names are this machine's: the recording has no build id of its kernel, but the "
+        "same host, release and address",
         "missed-returns": "{file}: off-CPU time is incomplete: {missed:,} of {switches:,} switches have no recorded "
         "return; `perf record --switch-events` records them",
         "lost-records": "{file}: the kernel lost {lost:,} records: stacks and counts are incomplete",
