@@ -36,19 +36,35 @@ void fp_gperftools_reader_free(struct fp_gperftools_reader *g) {
     free(g);
 }
 
-int fp_gperftools_sniff(const uint8_t *p, size_t n, int *swap) {
+int fp_gperftools_header(const uint8_t *p, size_t n, int *swap) {
     for (int word = 4; word <= 8; word += 4)
         for (*swap = 0; *swap < 2; ++*swap) {
             if (n < (size_t)word * 5) continue;
             uint64_t words = fp_gperftools_word(p + word, word, *swap);
-            const uint64_t period_us = fp_gperftools_word(p + 3 * word, word, *swap);
             if (fp_gperftools_word(p, word, *swap) == 0 && words >= 3 && words <= MAX_HEADER_WORDS &&
-                fp_gperftools_word(p + 2 * word, word, *swap) <= 1 && period_us && period_us <= UINT32_MAX &&
+                fp_gperftools_word(p + 2 * word, word, *swap) <= 1 &&
+                fp_gperftools_word(p + 3 * word, word, *swap) <= UINT32_MAX &&
                 fp_gperftools_word(p + 4 * word, word, *swap) == 0)
                 return word;
         }
     *swap = 0;
     return 0;
+}
+
+/* No first record has more ticks than these if its depth is impossible, too: the file has another format. */
+enum { MANY_TICKS = 1 << 24 };
+
+int fp_gperftools_sniff(const uint8_t *p, size_t n) {
+    int swap, word = fp_gperftools_header(p, n, &swap);
+    if (!word) return 0;
+    const size_t w = (size_t)word;
+    const size_t at = (size_t)(fp_gperftools_word(p + w, word, swap) + 2) * w;
+    const int has_period = fp_gperftools_word(p + 3 * w, word, swap) != 0;
+    if (at + 2 * w > n) return has_period;
+    const uint64_t count = fp_gperftools_word(p + at, word, swap), depth = fp_gperftools_word(p + at + w, word, swap);
+    if (!has_period)
+        return count && depth && depth <= FP_GPERF_CUT_DEPTH + 1; /* a header of zeros needs more evidence */
+    return depth <= FP_GPERF_MAX_DEPTH || count <= MANY_TICKS;
 }
 
 static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
@@ -58,7 +74,7 @@ static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_er
     /* 40 bytes contain the five words of either size.  Only a 32-bit profile without records is shorter. */
     if (left < 40 && !in->eof) return FP_MORE;
     int swap;
-    g->word = fp_gperftools_sniff(p, left, &swap);
+    g->word = fp_gperftools_header(p, left, &swap);
     g->swap = swap;
     if (!g->word) {
         if (left < 20) return fp_fail(err, FP_E_TRUNCATED, at, "the file ends inside its header");

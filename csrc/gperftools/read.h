@@ -103,8 +103,12 @@ struct fp_gperftools_reader {
 struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, int lenient);
 void fp_gperftools_reader_free(struct fp_gperftools_reader *g);
 
-/* Bytes a word if a profile begins with these first bytes of a file (*swap gets its byte order), otherwise 0. */
-int fp_gperftools_sniff(const uint8_t *p, size_t n, int *swap);
+/* Bytes a word if a header begins here (*swap gets its byte order), otherwise 0.  Profiles that do not count ticks have
+ * period 0. */
+int fp_gperftools_header(const uint8_t *p, size_t n, int *swap);
+
+/* Whether a profile begins with these first bytes of a file. */
+int fp_gperftools_sniff(const uint8_t *p, size_t n);
 
 /* Reads header and records.  FP_MORE, or an error, or FP_ASK: the caller reads the current line of text, line_n bytes,
  * and calls again.  line_n 0 is the end of the file: now add the mapped objects and names, then pull the rows. */
@@ -116,8 +120,8 @@ int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t l
 /* Assigns a line chain of the model to an address as in the file.  0 or FP_E_NOMEM. */
 int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_t lines);
 
-/* Pulls the rows, one for each distinct stack, with the values (ticks, nanoseconds).  FP_FULL, FP_DONE, FP_E_NOMEM, or
- * FP_E_OVERFLOW. */
+/* Pulls the rows, one for each distinct stack, with the values (ticks, nanoseconds), or only ticks if the period is 0.
+ * FP_FULL, FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW. */
 int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

@@ -264,7 +264,8 @@ int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, str
         g->prepared = 1;
         g->next = !g->has_empty;
     }
-    if (out->n_values != 2 && fp_batch_set_values(out, 2)) return fp_no_memory(err);
+    const uint32_t n_values = g->period_us ? 2 : 1;
+    if (out->n_values != n_values && fp_batch_set_values(out, n_values)) return fp_no_memory(err);
     for (; g->next < g->chains.n; g->next++) {
         uint32_t stack = g->chain_stacks[g->next];
         if (stack == FP_NO_ID) continue;
@@ -279,7 +280,7 @@ int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, str
         out->thread[i] = out->label[i] = 0;
         out->time[i] = 0;
         out->values[i] = (int64_t)ticks;
-        out->values[out->cap + i] = (int64_t)ns;
+        if (n_values == 2) out->values[out->cap + i] = (int64_t)ns;
     }
     return FP_DONE;
 }

@@ -2,7 +2,9 @@
 
 int fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin) {
     struct fp_trace_stack *s = &r->stacks_of[begin->thread];
-    if (fp_array_room(&s->calls, &s->cap, (uint64_t)s->n + 1, sizeof *s->calls)) return FP_E_NOMEM;
+    if (s->n_unwound && s->unwound_at != begin->time) s->n_unwound = 0;
+    if (fp_array_room(&s->calls, &s->cap, (uint64_t)s->n + s->n_unwound + 1, sizeof *s->calls)) return FP_E_NOMEM;
+    if (s->n_unwound) s->calls[s->n + s->n_unwound] = s->calls[s->n];
     s->calls[s->n++] = (struct fp_trace_open){begin->time, begin->order, begin->id, 0};
     return 0;
 }
@@ -38,13 +40,36 @@ static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int e
     return 0;
 }
 
+/* Whether an end belongs to a call that the end of an outer one has unwound at the same time: ends of one time come in
+ * any order.
+ *
+ *   B a 0, B b 0, B a 1, B b 1, E a 2, E b 2      the inner a and b end at 2; `E b 2` does not end the outer b
+ */
+static int ends_unwound(struct fp_trace_read *r, struct fp_trace_stack *s, int64_t time, uint32_t name) {
+    if (s->unwound_at != time) s->n_unwound = 0;
+    const uint32_t k = fp_trace_among(r, s->calls + s->n + s->n_unwound, s->n_unwound, name);
+    if (!k) return 0;
+    s->n_unwound--;
+    s->calls[s->n + s->n_unwound + 1 - k] = s->calls[s->n + s->n_unwound];
+    r->unwound--;
+    return 1;
+}
+
 int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name) {
-    const uint32_t ended = fp_trace_ended_by(r, &r->stacks_of[thread], name);
+    struct fp_trace_stack *s = &r->stacks_of[thread];
+    if (FP_UNLIKELY(s->n_unwound) && name != FP_NO_ID && ends_unwound(r, s, time, name)) return 0;
+    const uint32_t ended = fp_trace_ended_by(r, s, name);
     r->lost_ends += !ended;
-    r->unwound += ended > 1 ? ended - 1 : 0;
     r->nameless_ends += ended && name == FP_NO_ID;
     for (uint32_t k = 0; k < ended; k++)
         if (pop_call(r, thread, time, 0)) return FP_E_NOMEM;
+    if (FP_UNLIKELY(ended > 1 || (ended && s->n_unwound))) {
+        /* the ended calls are still in memory; the last one takes the place of the one that this end names */
+        r->unwound += ended - 1;
+        s->n_unwound = (s->unwound_at == time ? s->n_unwound : 0) + ended - 1;
+        s->unwound_at = time;
+        s->calls[s->n] = s->calls[s->n + s->n_unwound];
+    }
     return 0;
 }
 

@@ -260,10 +260,10 @@ static int key_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
     if (j->token == FP_JSON_KEY) {
         r->field = fp_json_is(j, "traceEvents")           ? FP_TE_ARGS
                    : fp_json_is(j, "baseTimeNanoseconds") ? FP_TE_BASE
+                   : fp_json_is(j, "samples")             ? FP_TE_SAMPLES
                    : fp_json_is(j, "metadata") || fp_json_is(j, "otherData") || fp_json_is(j, "distributedInfo")
                        ? FP_TE_META
                        : FP_TE_OTHER;
-        r->samples += (uint64_t)fp_json_is(j, "samples");
     } else if (r->field == FP_TE_BASE && j->token == FP_JSON_NUMBER && take_base(r)) {
         r->event.at = in->base + in->pos;
         const int status = broken(r, "a further document states its base time after its events",
@@ -286,6 +286,10 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
         if (status) return status;
     }
     if (j->depth == 2 && r->field == FP_TE_META && note(r)) return fp_no_memory(err);
+    if (j->depth == 2 && r->field == FP_TE_SAMPLES) {
+        r->samples += j->token != FP_JSON_ARRAY_END; /* a table counts once; some writers add an empty one */
+        r->field = FP_TE_OTHER;
+    }
     if (begins_events) {
         r->in_events = r->seen_events = 1;
         r->events_depth = j->depth + 1;

@@ -25,8 +25,9 @@ struct fp_trace_stack {
     struct fp_trace_open *calls;
     uint64_t *args; /* of all calls */
     uint32_t n, cap, n_args, cap_args;
-    int32_t begun; /* there was a begin or end, at time `last` */
-    int64_t last;
+    uint32_t n_unwound; /* calls above the n open ones: unwound at `unwound_at`, and their ends may follow */
+    int32_t begun;      /* there was a begin or end, at time `last` */
+    int64_t last, unwound_at;
 };
 
 /* An open call of a lane.  end INT64_MAX: unknown. */
@@ -90,7 +91,8 @@ enum fp_trace_field {
     FP_TE_LOCAL, /* of id2 */
     FP_TE_GLOBAL,
     FP_TE_META, /* of the whole text */
-    FP_TE_BASE
+    FP_TE_BASE,
+    FP_TE_SAMPLES
 };
 /* What the reader is in, within an event. */
 enum { FP_TE_IN_ARGS = 1, FP_TE_IN_ID2 = 2 };
@@ -132,13 +134,19 @@ static inline uint32_t fp_trace_name_of(const struct fp_trace_read *r, uint32_t 
     return fp_table_row(&r->model->functions, function)[FP_FUNCTION_NAME];
 }
 
-/* How many of the innermost calls an end of `name` ends; 0: `name` is not open.  Very deep calls are not searched. */
-static inline uint32_t fp_trace_ended_by(const struct fp_trace_read *r, const struct fp_trace_stack *s, uint32_t name) {
+/* How far before `end` the last of n calls of that name is; 0: none.  Of many calls only the last ones are searched. */
+static inline uint32_t fp_trace_among(const struct fp_trace_read *r, const struct fp_trace_open *end, uint32_t n,
+                                      uint32_t name) {
     enum { FP_TE_MAX_SEARCHED = 4096 };
-    if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;
-    for (uint32_t k = 1; k <= s->n && k <= FP_TE_MAX_SEARCHED; k++)
-        if (fp_trace_name_of(r, s->calls[s->n - k].function) == name) return k;
+    for (uint32_t k = 1; k <= n && k <= FP_TE_MAX_SEARCHED; k++)
+        if (fp_trace_name_of(r, (end - k)->function) == name) return k;
     return 0;
+}
+
+/* How many of the innermost calls an end of `name` ends; 0: `name` is not open. */
+static inline uint32_t fp_trace_ended_by(const struct fp_trace_read *r, const struct fp_trace_stack *s, uint32_t name) {
+    if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;
+    return fp_trace_among(r, s->calls + s->n, s->n, name);
 }
 
 /* async.c.  Each returns 0, FP_ASK or FP_E_NOMEM. */

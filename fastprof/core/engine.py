@@ -377,7 +377,8 @@ class Format(NamedTuple):
 
     `sniff` gets the first 4 KiB after decompression, not the file's name, and returns NO, MAYBE or SURE; it never
     raises.  `claims` returns whether a directory, given by its path, is one input of the format.  `could_be` returns
-    whether an unrecognized input with one of the suffixes may be of this format.  `reader` and `writer` are
+    whether an unrecognized input with one of the suffixes may be of this format.  With `long_lines`, `sniff` gets all
+    of a first line that is longer than 4 KiB, if no format claims its beginning.  `reader` and `writer` are
     "module:class" in the format's package, imported when first used.
     """
 
@@ -388,6 +389,7 @@ class Format(NamedTuple):
     sniff: Callable[[bytes], int] | None = None
     claims: Callable[[str], bool] | None = None
     could_be: Callable[[bytes], bool] | None = None
+    long_lines: bool = False
     reader: str = ""
     writer: str = ""
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123

@@ -179,6 +179,15 @@ def check_sums(status: int, err: fp_err, model: Model, bridge: str | Message, va
     raise FastprofError(Message("{inputs}{bridge}: {what}", inputs=inputs_of(model), bridge=bridge, what=what))
 
 
+def hexdump(data: bytes) -> str:
+    """Bytes as `hexdump -C` shows them.
+
+    >>> hexdump(b"\\x7fELF\\n")
+    '7f 45 4c 46 0a |.ELF.|'
+    """
+    return f"{data.hex(' ')} |{''.join(chr(byte) if 32 <= byte < 127 else '.' for byte in data)}|"
+
+
 def printable(text: str) -> str:
     """`text` with control characters escaped, so that a name from a file cannot control the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -40,6 +40,7 @@ WINDOW = 256 * 1024
 _LEAST = 16 * 1024
 _SHRUNK = "shrank while it was read"
 _FEW = 1 << 20  # decompressed bytes below which a thread does not pay
+_LONGEST_LINE = 16 << 20  # bytes looked at to find the end of a first line
 _SEARCHED = 1 << 20  # bytes searched at a time
 LONGEST = 64 << 20  # maximum size of a line or record; a stack of 100,000 functions with long names has 10 MB
 
@@ -270,6 +271,21 @@ class Source:
             self.compression += kind
             self.seekable = False
             self.size = None
+
+    def extend_head(self) -> bool:
+        """Extend `head` beyond the end of its first line, before anything else is read.  Returns whether it changed:
+        not if it has a line break, the run of NUL bytes of a binary file, or all of the input."""
+        if len(self.head) < PEEK or b"\n" in self.head or bytes(4) in self.head or self._at:
+            return False
+        longer = bytearray(self._read_some(PEEK))
+        while b"\n" not in longer[-PEEK:] and len(longer) < _LONGEST_LINE and (part := self._read_some(PEEK)):
+            longer += part
+        if self.seekable:
+            self._stream.seek(0)
+        else:
+            self._stream = _Rejoined(bytes(longer), self._stream)
+        self.head = bytes(longer)
+        return len(longer) > PEEK
 
     def _guarded(self, read: Any, argument: Any) -> Any:
         try:

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 
 from fastprof.core.engine import NO, Format
-from fastprof.core.errors import UnrecognizedError, UsageError
+from fastprof.core.errors import UnrecognizedError, UsageError, hexdump
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
@@ -98,6 +98,19 @@ def of_directory(path: str) -> Format | None:
     return next((f for f in formats() if f.claims and f.claims(path)), None)
 
 
+def claimants(source: Source) -> list[str]:
+    """The formats that claim the first bytes, of those the ones that are sure."""
+    claims = _claims(source.head, formats())
+    if not claims and source.extend_head():
+        claims = _claims(source.head, [f for f in formats() if f.long_lines])
+    surest = max(claims)[0] if claims else NO
+    return [name for sure, name in claims if sure == surest]
+
+
+def _claims(head: bytes, candidates: list[Format]) -> list[tuple[int, str]]:
+    return [(sure, f.name) for f in candidates if f.sniff and (sure := f.sniff(head)) != NO]
+
+
 def detect(source: Source) -> Format:
     """The format that claims the first bytes, or the directory.  Errors: UnrecognizedError."""
     if source.folder is not None:
@@ -107,10 +120,7 @@ def detect(source: Source) -> Format:
             f"{source.name}: a directory that is not a profile of a known format; "
             "`fastprof merge` and `top` read the files in it"
         )
-    head = source.head
-    claims = [(sure, f.name) for f in _by_name().values() if f.sniff and (sure := f.sniff(head)) != NO]
-    surest = max(claims)[0] if claims else NO
-    names = [name for sure, name in claims if sure == surest]
+    names = claimants(source)
     if len(names) == 1:
         return get(names[0])
     if names:
@@ -136,7 +146,7 @@ def detect(source: Source) -> Format:
         Message(
             "{file}: unknown format (begins with {head}); name it with {--from}, see `fastprof formats`",
             file=source.name,
-            head=repr(source.head[:16]),
+            head=hexdump(source.head[:16]),
         )
     )
 

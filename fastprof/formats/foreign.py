@@ -8,6 +8,12 @@ from fastprof.core.words import Message, joined
 
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
 _PRINTED = "pass the profile itself"
+_MEMRAY = "`memray flamegraph` makes a page of the recording"
+_UFTRACE = (
+    "a recording of uftrace",
+    "`uftrace dump --chrome` converts it to a trace, `--flame-graph` to folded stacks",
+)
+_OTF2 = ("a trace of Score-P (OTF2)", "Vampir and `otf2-print` show it")
 
 # The beginning of the input, its format, and advice.
 _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
@@ -28,7 +34,29 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     ),
     (rb"gmon", "a gmon.out of gprof", "record with perf, gperftools or Callgrind instead"),
     (rb"v [0-9a-f]+ [0-9a-f]+\n[Xx] ", "a recording of heaptrack", "`heaptrack_print -F` converts it to folded stacks"),
-    (rb"memray\0", "a recording of memray", "`memray tree` shows it, `memray transform csv` lists its allocations"),
+    (
+        rb"memray\0|(?s:\x04\x22\x4d\x18.{7,30}memray\0)",
+        "a recording of memray",
+        "`memray flamegraph` makes a page of it, `memray tree` shows it",
+    ),
+    (rb"allocator,num_allocations,size,|\s*\{\s*\"total_num_allocations\"", "a list or statistics of memray", _MEMRAY),
+    (rb'\s*\{\s*"version"\s*:\s*0\s*,\s*"costs"\s*:', "a profile for gprof2dot (memray)", _MEMRAY),
+    (rb"\x04\x22\x4d\x18", "a file compressed with LZ4", "`lz4 -d` decompresses it"),
+    (
+        rb"(?s:\0.{19}(?:.{20})?)\x05\0[\0-\x1f][\0-\x1f](?s:.)(?:cpython|pypy)",
+        "a recording of vmprof",
+        "`vmprof-flamegraph` converts it to folded stacks, `vmprofshow` prints it",
+    ),
+    (
+        rb'\s*\{\s*"alloc_samples"\s*:',
+        "a profile of Scalene",
+        "`scalene view` shows it; fastprof reads profiles of cProfile, py-spy and Austin",
+    ),
+    (
+        rb"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4} {4}[^\n]*\s{1,9})? *\d+ function calls ",
+        "text printed by pstats",
+        "pass the file that `python -m cProfile -o FILE` or `dump_stats` writes",
+    ),
     (
         rb'\s*\{\s*"session"\s*:\s*\{|\s*\{\s*"start_time"\s*:[^{}]{0,200}"sample_count"',
         "a session of pyinstrument",
@@ -45,6 +73,12 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`importtime-convert --output-format flamegraph.pl` converts it to folded stacks",
     ),
     (rb"MOJ[\x01-\x09]", "a recording of Austin (MOJO)", "`mojo2austin` converts it to folded stacks"),
+    (
+        rb"hdrb\0?",
+        "an eventlog of GHC",
+        "`hs-speedscope` converts it to speedscope's JSON, which fastprof reads",
+    ),
+    (rb'JOB "[^\n]*\nDATE "', "a heap profile of GHC", "`hp2pretty` draws it"),
     (
         rb"\t?[^\n]{0,100}Time and Allocation Profiling Report",
         "a profile of GHC",
@@ -84,7 +118,23 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "a Common Trace Format (LTTng)",
         "",
     ),
-    (rb"Ftrace!", "a recording of uftrace", "`uftrace dump --flame-graph` converts it to folded stacks"),
+    (rb"Ftrace!", *_UFTRACE),
+    (rb"\x03[B#]OTF2|\x03[B#]\x01\0{5}", *_OTF2),
+    (
+        rb"(?:memory profiling: |line profiling: |GC profiling: ){0,3}sample\.interval=\d",
+        "a profile of R (Rprof)",
+        "`profvis::profvis(prof_input = FILE)` shows it, `summaryRprof(FILE)` prints it",
+    ),
+    (
+        rb"(?:[ \d]{2}\d%  \S[^\n]*\n){1,3}|\[No samples collected\]",
+        "text printed by LuaJIT's profiler",
+        "`luajit -jp=G` writes folded stacks",
+    ),
+    (
+        rb"(?s:\0.[\x01-\x40]\0.{68})\x02\0[\x01\x02]\xc0",
+        "an event trace of Windows (.etl)",
+        "PerfView saves its stacks as speedscope's JSON",
+    ),
     (rb"\x5e\x97\xca\xfd", "a recording of Sysprof", ""),
     (rb"tracy|tlZ\x04|tZst", "a recording of Tracy", ""),
     (
@@ -106,7 +156,20 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     ),
     (rb"\*version\n", "a method trace of Android", ""),
     (rb"\xfflprofi\x81|\x81rforpl\xff", "an instrumentation profile of LLVM", "it has no stacks"),
-    (rb"adcg|oncg|TN:.*\nSF:", "gcov coverage data", "it has no stacks"),
+    (
+        rb"[^\s:;][^\n;]{0,2000}:\d+:\d+\n (?: ?\d+(?:\.\d+)?: |!)"
+        rb"|[\x84\xff][\xe4\xe5]\xd0\xb1\xf4\xc9\x94\xa8Sg",
+        "a sample profile of LLVM",
+        "it is for compilers and has no stacks; `llvm-profdata show --sample` prints it",
+    ),
+    (rb"adcg[\1\2]\0{3}|gcda\0{3}[\1\2]", "a profile of AutoFDO for GCC", "it is for compilers and has no stacks"),
+    (
+        rb"(?:boltedcollection\n)?(?:no_lbr [^\n]*\n)?(?:[134] \S+ [0-9a-f]+ (?:[013] \S+ [0-9a-f]+ \d+ )?\d+\n)"
+        rb"|(?:[BFTSER] [X:0-9a-f]+ [X:0-9a-f ]*\d+\n){2}",
+        "a profile for BOLT",
+        "it is for the linker and has no stacks; pass the perf.data file instead",
+    ),
+    (rb"adcg|oncg|gcda|gcno|TN:.*\nSF:", "gcov coverage data", "it has no stacks"),
     (
         rb"(?:---\n)?- \{ id: \d+, address: 0x",
         "an XRay instrumentation map",
@@ -148,6 +211,31 @@ def known(head: bytes) -> str | Message:
     """What an input is by its first bytes, with advice: "a font, which fastprof does not read"; "" if unknown."""
     for pattern, name, advice in _KNOWN:
         if re.match(pattern, head):
-            unread = f"{name}, which fastprof does not read"
-            return joined("; ", [unread, advice]) if advice else unread
+            return _unread(name, advice)
+    return ""
+
+
+def _unread(name: str, advice: str | Message) -> str | Message:
+    unread = f"{name}, which fastprof does not read"
+    return joined("; ", [unread, advice]) if advice else unread
+
+
+# A file of a folder that is one recording.
+_FOLDERS: tuple[tuple[str, str, str], ...] = (
+    (r"task\.txt", *_UFTRACE),
+    (r".*\.otf2", *_OTF2),
+    (r".*\.vtune", "a result of VTune", "stackcollapse-vtune.pl converts its CSV report to folded stacks"),
+    (
+        r"form\.template",
+        "a trace of Instruments",
+        "`xctrace export` and inferno-collapse-xctrace make folded stacks of it",
+    ),
+)
+
+
+def known_folder(names: list[str]) -> str | Message:
+    """`known` for a folder with these files."""
+    for pattern, name, advice in _FOLDERS:
+        if any(re.fullmatch(pattern, file) for file in names):
+            return _unread(name, advice)
     return ""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError
 from fastprof.core.log import Log, Warn
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.core.urls import has_listings, is_url, shown
+from fastprof.core.words import Message
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store, may_be_store
 
@@ -129,8 +130,10 @@ def _files_below(directory: str, warn: Warn, failed: Failed | None) -> list[str]
 def files_below(directory: str, warn: Warn, failed: Failed | None) -> Iterator[list[str]]:
     """The files in a directory and below, as `expand` has them: a list for each directory.
 
-    Errors: FastprofError for an unreadable directory, if it is not passed to `failed`, and if there are no files.
+    Errors: FastprofError for an unreadable directory or one that is a recording of another format, if it is not passed
+    to `failed`, and if there are no files.
     """
+    from fastprof.formats.foreign import known_folder
 
     def unreadable(error: OSError) -> None:
         why = FastprofError(f"{error.filename}: {error.strerror}")
@@ -142,6 +145,13 @@ def files_below(directory: str, warn: Warn, failed: Failed | None) -> Iterator[l
     for folder, folders, names in os.walk(directory, onerror=unreadable):
         folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_natural)
         names = sorted((name for name in names if not name.startswith(".")), key=_natural)
+        if what := known_folder(names):
+            foreign = UnrecognizedError(Message("{file}: this is {what}", file=folder, what=what))
+            if failed is None:
+                raise foreign
+            failed(foreign)
+            folders[:], is_empty = [], False
+            continue
         is_file = {name: os.path.isfile(os.path.join(folder, name)) for name in names}
         others = [name for name in names if not is_file[name]]
         others += [name for name in folders if os.path.islink(os.path.join(folder, name))]

@@ -66,7 +66,7 @@ static void convert_words(struct input *in, uint32_t word, size_t text) {
 static void change_profile(struct input *in) {
     struct pieces records, addresses;
     uint8_t bytes[8 * 6], *p = bytes;
-    const uint32_t word = (uint32_t)fp_gperftools_sniff(in->p, in->n, &in->big), how = below(in, 8);
+    const uint32_t word = (uint32_t)fp_gperftools_header(in->p, in->n, &in->big), how = below(in, 8);
     if (!word || (get(in, in->p + word, word) + 2) * word > in->n) {
         change_bytes(in, 0, in->n, 8);
         return;

@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastprof import formats
 from fastprof.core.errors import FormatError
 from fastprof.core.options import Options
+from fastprof.core.source import Source
 from tests.reference import folded as reference
+from tests.reference import profile_proto
 from tests.support.product import batches, open_input
 from tests.support.stackdump import Dribble, dump, rewrite
 
@@ -110,17 +113,15 @@ def told_apart(name: bytes, texts: dict[bytes, bytes]) -> None:
 NAME = st.one_of(st.binary(max_size=6), st.text(max_size=6).map(str.encode), PIECE)
 
 
+_HEADER = profile_proto.Profile(
+    string_table=["", "samples", "count"], sample_type=[{"type": 1, "unit": 2}]
+).SerializeToString()
+
+
 @given(st.lists(st.tuples(st.lists(NAME, min_size=1, max_size=5), st.integers(1, 1000)), max_size=8))
 def test_any_name_can_be_written(stacks: list[tuple[list[bytes], int]]) -> None:
     """By way of a pprof profile, whose names may be any text."""
-    from tests.reference import profile_proto
-
-    p = profile_proto.Profile()
-    p.string_table.extend(["", "samples", "count"])
-    p.sample_type.add(type=1, unit=2)
-    data = p.SerializeToString()
-    for frames, count in stacks:
-        data += _sample(frames, count)
+    data = _HEADER + b"".join(_sample(frames, count) for frames, count in stacks)
     text = rewrite(_with_names(data, stacks), "pprof", "folded")[0]
     want: Counter[tuple[bytes, ...]] = Counter()
     texts: dict[bytes, bytes] = {}
@@ -131,6 +132,52 @@ def test_any_name_can_be_written(stacks: list[tuple[list[bytes], int]]) -> None:
         want[_line_of([texts[name] for name in frames])] += count
     assert reference.read(text).totals() == want
     assert text == rewrite(text, "folded", "folded", Options(counts=1))[0]
+
+
+CODE = st.sampled_from(
+    [
+        *(
+            "{closure}",
+            "{main}",
+            "{{closure}}",
+            "#sort!#12{Int64}",
+            "f(x = 3)",
+            "operator==",
+            "operator=",
+            "A$$Lambda$4/0x",
+        ),
+        *(
+            'say "hi"',
+            '{"a": 1',
+            "[1, 2",
+            "[[x]",
+            "<T as Iterator<Item = u8>>::next",
+            "key: 1",
+            "#!/bin/sh",
+            "{",
+            "0x1",
+            "7",
+        ),
+    ]
+)
+
+
+@given(
+    st.lists(st.lists(CODE | st.text(max_size=6), min_size=1, max_size=4), min_size=1, max_size=6), st.integers(0, 500)
+)
+def test_what_is_written_is_recognized(stacks: list[list[str]], times: int) -> None:
+    """By the suffix, whatever the names are, also if the first line is longer than what is inspected first; without
+    one, if there are several frames and the file does not begin as JSON or a script does."""
+    frames = [[name.encode("utf-8", "replace") for name in stack] for stack in stacks]
+    frames[0] += frames[0] * times
+    rows = [(stack, 1) for stack in frames]
+    profile = _HEADER + b"".join(_sample(*row) for row in rows)
+    text = rewrite(_with_names(profile, rows), "pprof", "folded")[0]
+    with Source(text, name="x.folded") as source:
+        assert formats.detect(source).name == "folded"
+    if all(b";" in line for line in text.splitlines()) and not re.match(rb"\{ *\"|\[ *[\[{\"]", text):
+        with Source(text, name="unknown") as source:
+            assert formats.detect(source).name == "folded"
 
 
 def _line_of(frames: list[bytes]) -> tuple[bytes, ...]:

@@ -119,11 +119,15 @@ def calls_of(trace: Trace, events: list[dict[str, Any]], by_time: bool) -> list[
     """Pair begins and ends, in file order or by time."""
     calls: list[Call] = []
     open_: list[Call] = []
+    unwound: list[tuple[int, str]] = []  # time, name: another end of the same time may be theirs
     for event in sorted(events, key=lambda event: event["ts"] if by_time else 0):
         now, order = event["ts"], event["order"]
         if event["ph"] == "B":
             open_.append(Call(now, FOREVER, order, event["name"]))
             calls.append(open_[-1])
+        elif event["ph"] == "E" and (now, event.get("name")) in unwound and event.get("name"):
+            unwound.remove((now, event["name"]))
+            trace.counts["unwound-frames"] -= 1
         elif event["ph"] == "E":
             names = [call.name for call in reversed(open_)]
             name = event.get("name") or (names[0] if names else "")
@@ -131,9 +135,10 @@ def calls_of(trace: Trace, events: list[dict[str, Any]], by_time: bool) -> list[
             trace.counts["orphan-exits"] += not ended
             trace.counts["unwound-frames"] += max(0, ended - 1)
             trace.counts["nameless-ends"] += ended > 0 and not event.get("name")
-            for _ in range(ended):
+            for k in range(ended):
                 call = open_.pop()
                 call.duration = now - call.begin
+                unwound += [(now, call.name)] * (k < ended - 1)
         elif event["ph"] == "X":
             duration = nanoseconds(event.get("dur", 0))
             trace.counts["negative-durations"] += duration < 0

@@ -50,6 +50,15 @@ TABLE = [
     Answer("report --prune 0 cprofile.pstats -o /dev/null", ("195 functions",), ("prune",)),
     # of another host: its kernel is not this machine's
     Answer("top z.data", (r"kernel\.kallsyms\]: 16 addresses without .*: no build id identifies the kernel$",)),
+    Answer("info memprof83.heap", (r"^  samples +4,203$", r"^distinct chains +3$", "the period is 0")),
+    Answer("top memprof83.heap", (r"4,096 .* file_get_contents$", r"100 .* Foo::load$", r"^ +7 .* 4,203 .* main$")),
+    Answer("info instants_with_empty_samples.json", (r"^view +timeline$", r"^events +2$")),
+    Answer("info oprofile_empty_session.tar", (r"no sample files in the session",), code=1),
+    Answer(
+        "top same-time-ends.trace.json",
+        (r"^ +10\.0 +100\.0 +100\.0 +10\.0 +100\.0 +2 +b$", r"^ +0\.0 .* 10\.0 +100\.0 +2 +a$"),
+        lacks=("repairs", "orphan"),
+    ),
 ]
 
 
@@ -74,16 +83,12 @@ def test_every_file_has_an_answer() -> None:
 UNTESTED: set[str] = {
     "anon.cpuprofile",
     "exec_in_import_cycle.pstats",
-    "instants_with_empty_samples.json",
     "llvm_xray19_stack_flame_time.folded",
-    "memprof83.heap",
     "node.data",
-    "oprofile_empty_session.tar",
     "pyinstrument-5.1.3.pstats",
     "python_m_profile_311.pstats",
     "r0.trace.json",
     "r1.trace.json",
-    "same-time-ends.trace.json",
     "sw.data",
     "three.speedscope.json",
     "two.pstats",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 
@@ -91,6 +92,8 @@ def test_so_many_events_that_nothing_else_is_seen(head: bytes, name: str) -> Non
         assert formats.detect(source).name == name
 
 
+LZ4 = b"\x04\x22\x4d\x18"
+ETL = bytes([0, 0, 1, 0, 0xB0, 4, 0, 0, 0xB0, 4, 0, 0]) + bytes(60) + b"\2\0\2\xc0" + bytes(20)
 # The description of the file, and the advice.
 FOREIGN = {
     b'{\n\t"linux-perf-json-version": 1,\n': "perf.data as JSON: pass the perf.data",
@@ -141,6 +144,35 @@ FOREIGN = {
     b'{"version":1,"recording":{"displayName"': "a recording of Safari",
     b"Weight\tSelf Weight\t\tSymbol Name\n": "a call tree of Instruments",
     b"\xff\xfea\0;\0b\0 \x001\0": "text in UTF-16: `iconv",
+    LZ4 + b"@@\xc0\xf5;\0\0\xfa\4memray\0\r\0\0\0": "a recording of memray: `memray flamegraph`",
+    LZ4 + b"@@\xc0\xf5;\0\0\x80": "a file compressed with LZ4: `lz4 -d`",
+    b"allocator,num_allocations,size,tid,thread_name,stack_trace\n": "a list or statistics of memray: `memray flam",
+    b'{\n  "total_num_allocations": 107,\n': "a list or statistics of memray: ",
+    b'{"version": 0, "costs": [{"description": "Memory", "unit": "bytes"}]': "a profile for gprof2dot (memray)",
+    b"".join(n.to_bytes(8, "little") for n in (0, 3, 0, 990, 0))
+    + b"\5\0\7\4\7cpython\6"
+    + b"\1" * 30: "a recording of vmprof: `vmprof-f",
+    b'{\n    "alloc_samples": 0,\n    "args": [': "a profile of Scalene: `scalene view`",
+    b"         197 function calls (192 primitive calls) in 0.002 seconds\n\n": "text printed by pstats: pass the file",
+    b"Sat Nov 28 19:55:26 2026    /tmp/x.pst\n\n         4 function calls in 0.000 seconds\n": "text printed by pstats",
+    b"hdrb\0\0\0\0": "an eventlog of GHC: `hs-speedscope`",
+    b'JOB "x -hc"\nDATE "Fri Nov 28"\nSAMPLE_UNIT "seconds"\n': "a heap profile of GHC: `hp2pretty`",
+    b"\3BOTF2\0\3\2\3\0\2": "a trace of Score-P (OTF2): Vampir",
+    b"\3B\1\0\0\0\0\0\0\0\2\0": "a trace of Score-P (OTF2)",
+    b'sample.interval=20000\n"f" "g" \n': "a profile of R (Rprof): `profvis",
+    b"memory profiling: line profiling: sample.interval=20000\n": "a profile of R (Rprof)",
+    b"100%  fib\n": "text printed by LuaJIT's profiler: `luajit -jp=G`",
+    b" 62%  main.lua:3\n 21%  f\n": "text printed by LuaJIT's profiler",
+    b"[No samples collected]\n": "text printed by LuaJIT's profiler",
+    ETL: "an event trace of Windows (.etl): PerfView",
+    b"main:184019:0\n 4: 534\n 4.2: 534\n": "a sample profile of LLVM: it is for compilers",
+    b"\xff\xe5\xd0\xb1\xf4\xc9\x94\xa8Sg\xff3\xd0\x0f": "a sample profile of LLVM",
+    b"\x84\xe4\xd0\xb1\xf4\xc9\x94\xa8Sg\7\0\0\0": "a sample profile of LLVM",
+    b"adcg\2\0\0\0\0\0\0\0\0\0\0\xaa": "a profile of AutoFDO for GCC: it is for compilers",
+    b"gcda\0\0\0\2\0\0\0\0": "a profile of AutoFDO for GCC",
+    b"1 bi_reverse 6 1 bi_reverse 10 0 102\n": "a profile for BOLT: it is for the linker",
+    b"no_lbr cycles:\n1 main 4 22\n": "a profile for BOLT",
+    b"B 400a50 7ffff7b0b950 16 0\nB 400a80 7ffff7b09750 28 0\n": "a profile for BOLT",
     b"Total: 7075 objects\n": "text printed by pprof",
     b"-" * 80 + b"\nCommand:            ./a\n": "text printed by ms_print",
 }
@@ -159,10 +191,42 @@ def test_known_formats_of_others_are_named(data: bytes, tmp_path: Path) -> None:
     assert "from_" not in str(raised.value)  # from_ would not help
 
 
-@pytest.mark.parametrize("data", [b"hi", b"\1\2\3\4", b"key: value\n", b"{}", b"a b c\n"])
-def test_what_nobody_knows_is_shown(data: bytes) -> None:
-    with pytest.raises(UnrecognizedError, match=r"unknown format \(begins with b.*; name it with"):
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"hi", "68 69 |hi|"),
+        (b"\1\2'\4\xff", "01 02 27 04 ff |..'..|"),
+        (b"key: value\n", "6b 65 79 3a 20 76 61 6c 75 65 0a |key: value.|"),
+        (b"a b c" * 9, "61 20 62 20 63 61 20 62 20 63 61 20 62 20 63 61 |a b ca b ca b ca|"),
+    ],
+)
+def test_what_nobody_knows_is_shown(data: bytes, shown: str) -> None:
+    """As `hexdump -C` shows it."""
+    with pytest.raises(UnrecognizedError, match=rf"unknown format \(begins with {re.escape(shown)}\); name it with"):
         fastprof.info(data)
+
+
+FOLDERS = {
+    "task.txt": "a recording of uftrace, which fastprof does not read; `uftrace dump --chrome`",
+    "traces.otf2": "a trace of Score-P",
+    "r000hs.vtune": "a result of VTune",
+    "form.template": "a trace of Instruments",
+}
+
+
+@pytest.mark.parametrize("file", FOLDERS)
+def test_folders_that_are_recordings_of_others_are_named(file: str, tmp_path: Path) -> None:
+    folder = tmp_path / "below" / "recording"
+    folder.mkdir(parents=True)
+    (folder / file).write_bytes(b"x")
+    (folder / "1421.dat").write_bytes(bytes(range(1, 200)))
+    for given in (folder, tmp_path):
+        with pytest.raises(UnrecognizedError, match="this is " + re.escape(FOLDERS[file])) as raised:
+            fastprof.top(given)
+        assert str(raised.value).startswith(f"{folder}: ")
+    (tmp_path / "a.folded").write_bytes(b"main;f 3\n")
+    log = fastprof.merge([tmp_path], tmp_path / "out.pb", keep_going=True)
+    assert sum(entry["count"] for entry in log.losses.entries()) == 1
 
 
 def test_naming_takes_linear_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,45 @@ def test_recognizing(head: bytes, is_folded: bool) -> None:
     assert sniff is not None and bool(sniff(head)) == is_folded
 
 
+LONG = {
+    "closures": b";".join(b"{closure#%d}" % i for i in range(900)) + b" 3\n",
+    "one name": b"main;f<" + b"std::pair<int, x> = " * 900 + b"> 3\n",
+    "quotes": b"main;" + b'say "hi";' * 900 + b"x 3",
+    "two counts": b"main;" + b"operator=;" * 900 + b"x 1 3\nmain 2 4\n",
+    "more than a megabyte": b"main;" + b"operator=;" * 200_000 + b"x 3\nmain 2\n",
+}
+
+
+@pytest.mark.parametrize("data", LONG.values(), ids=LONG)
+@pytest.mark.parametrize("kind", ["plain", "gz", "pipe"])
+def test_a_first_line_longer_than_what_is_inspected_first(data: bytes, kind: str, tmp_path: Path) -> None:
+    lines = data.splitlines()
+    total = sum(int(line.split()[-1]) for line in lines)
+    path = tmp_path / "unknown"
+    path.write_bytes(gzip.compress(data) if kind == "gz" else data)
+    if kind == "pipe":
+        with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
+            facts = fastprof.info(cat.stdout).facts
+    else:
+        facts = fastprof.info(path).facts
+    assert facts["totals"] == ({"before": 3, "after": 7} if b"x 1 3" in data else {"samples": total})
+    assert facts["lines_of_stacks"] == len(lines)
+
+
+NOT_FOLDED = {
+    "script": b"var a={};a.b=function(){return 3};" * 300,
+    "styles": b"p{color:red};" * 500,
+    "JSON": b'{"a;b": 1, ' + b'"c;d": 2, ' * 500 + b'"e": 12',
+    "no number": b"x " * 4000,
+}
+
+
+@pytest.mark.parametrize("data", NOT_FOLDED.values(), ids=NOT_FOLDED)
+def test_other_long_lines(data: bytes) -> None:
+    with pytest.raises(UnrecognizedError):
+        fastprof.info(data)
+
+
 SINGLE = {
     "numbers": b"1 4734\n10 4628\n11 4761\n",
     "operators": b"operator= 5\noperator== 3\n",
@@ -226,7 +266,7 @@ def test_single_frames_that_are_also_a_table_are_known_by_their_name(data: bytes
         assert fastprof.info(tmp_path / name, from_="folded").facts["totals"] == {"samples": total}
 
 
-@pytest.mark.parametrize("data", [b"hello world\n", b"1 2\nhello\n", b"", b"{}", b"\0\0\0\0 5\n", b"# only\n"])
+@pytest.mark.parametrize("data", [b"hello world\n", b"1 2\nhello\n", b"\n", b"{}", b"\0\0\0\0 5\n", b"# only\n"])
 def test_a_name_alone_makes_no_folded_stacks(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.folded").write_bytes(data)
     with pytest.raises(UnrecognizedError):

@@ -11,7 +11,7 @@ import pytest
 
 import fastprof
 from fastprof import formats
-from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.model import ValueType
 from fastprof.core.options import Options
 from fastprof.core.source import Source
@@ -104,6 +104,30 @@ def test_cut_chains_are_said() -> None:
     log = dump(reference.write([(3, tuple(range(1, 255)))]), "gperftools").log
     assert log.facts["samples_cut_at_254_frames"] == 3
     assert "the profiler cut" in log.warnings[0]
+
+
+VMPROF = b"\5\0\7\4\7cpython\6" + bytes(range(200))
+
+
+@pytest.mark.parametrize("word", [4, 8])
+def test_a_header_that_another_format_has_too(word: int) -> None:
+    """vmprof begins its files with the same words."""
+    data = b"".join(n.to_bytes(word, "little") for n in (0, 3, 0, 990, 0)) + VMPROF
+    with pytest.raises(UnrecognizedError, match="this is a recording of vmprof"):
+        fastprof.info(data)
+
+
+@pytest.mark.parametrize("symbolized", [False, True])
+def test_counts_without_a_period_are_no_times(symbolized: bool) -> None:
+    data = reference.write([(4096, (1, 2)), (100, (2,))], period_us=0)
+    if symbolized:
+        data = b"--- symbol\nbinary=x\n0x1 main\n0x2 f\n---\n--- profile\n" + data
+    log = fastprof.info(data)
+    assert log.facts["totals"] == {"samples": 4196}
+    assert "may be bytes" in "".join(str(warning) for warning in log.warnings)
+    assert fastprof.info(data, period_us=1000).facts["totals"] == {"samples": 4196, "cpu": 4_196_000_000}
+    with pytest.raises(UnrecognizedError):  # zeros alone are no evidence
+        fastprof.info(reference.write([], period_us=0, trailer=False))
 
 
 # ---- frames left by the profiler ----

@@ -255,6 +255,21 @@ def test_wrong_specifications(spec: tuple[str, ...], said: str, tmp_path: Path) 
         Read(write_session(tmp_path, SEVERAL), spec=spec)
 
 
+@pytest.mark.parametrize(
+    "files", [["abi", "samples/operf.log"], ["samples/oprofiled.log"], ["operf.log"], ["abi", "samples/x"]]
+)
+@pytest.mark.parametrize("in_tar", [False, True])
+def test_a_session_without_samples(files: list[str], in_tar: bool, tmp_path: Path) -> None:
+    session = tmp_path / "oprofile_data"
+    for file in files:
+        (session / file).parent.mkdir(parents=True, exist_ok=True)
+        (session / file).write_text("sizeof_u32 4\n")
+    with tarfile.open(tmp_path / "session.tar", "w") as tar:
+        tar.add(session, "oprofile_data")
+    with pytest.raises(FormatError, match="oprofile: no sample files in the session: nothing was sampled"):
+        fastprof.info(tmp_path / "session.tar" if in_tar else session)
+
+
 def test_no_session_is_called_current(tmp_path: Path) -> None:
     session = write_session(tmp_path, {path_of(X, session="before"): sample_file(NODES)})
     with pytest.raises(UsageError, match="spec=session:before"):

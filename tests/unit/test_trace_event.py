@@ -8,6 +8,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,33 @@ def test_begins_and_ends_out_of_order(other: tuple[Any, ...]) -> None:
     data = events(("B", "inner", 1), ("E", "inner", 9), ("B", "outer", 0), ("E", "outer", 10), *other)
     expected = [("7", "inner", 1000, 8000), ("7", "other", 20_000, 1000), ("7", "outer", 0, 10_000)]
     assert sorted(spans(data)) == [span for span in expected if other or span[1] != "other"]
+
+
+@pytest.mark.parametrize("late", [(), (("B", "late", 0),)])
+def test_ends_of_one_time_end_the_inner_calls_in_any_order(late: tuple[Any, ...]) -> None:
+    """Trace Processor's result, also if the events are sorted first (`late`)."""
+    begins = [("B", "a", 0), ("B", "b", 0), ("B", "a", 1), ("B", "c", 1), ("B", "b", 1)]
+    for ends in permutations("abc"):
+        data = events(*begins, *(("E", name, 2) for name in ends), ("E", "a", 10), ("E", "b", 10), *late)
+        inner = [("7", "a", 1_000, 1_000), ("7", "b", 1_000, 1_000), ("7", "c", 1_000, 1_000)]
+        assert [span for span in sorted(spans(data)) if span[2]] == inner, ends
+        assert sums(data) == {"a": 11_000, "b": 11_000, "c": 1_000} | ({"late": 10_000} if late else {})
+        assert repairs(data) == {}
+
+
+def test_ends_of_other_times_unwind() -> None:
+    data = events(("B", "a", 0), ("B", "b", 1), ("E", "a", 2), ("E", "b", 3))
+    assert repairs(data) == {"unwound-frames": 1, "orphan-exits": 1}
+    again = events(("B", "a", 0), ("B", "b", 1), ("E", "a", 2), ("B", "c", 2), ("E", "b", 2), ("E", "c", 3))
+    assert sums(again) == {"a": 2_000, "b": 1_000, "c": 1_000}
+    assert repairs(again) == {}
+
+
+@pytest.mark.parametrize("samples", ["[]", "[ \n ]", "[" + " " * 200 + "]"])
+def test_a_table_without_samples(samples: str) -> None:
+    data = events(("I", "hi", 1)).decode()
+    log = fastprof.info(f'{{"traceEvents": {data}, "samples": {samples}}}'.encode())
+    assert (log.facts["view"], log.facts["events"], [*log.not_representable.entries()]) == ("timeline", 1, [])
 
 
 def test_an_end_before_its_begin_in_the_file() -> None:

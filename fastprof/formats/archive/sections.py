@@ -10,6 +10,7 @@ import zstandard
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple, T
+from fastprof.core.errors import hexdump
 from fastprof.core.owner import owned
 from fastprof.core.shapes import fits
 from fastprof.core.words import Message
@@ -128,7 +129,7 @@ def check_file_header(data: bytes) -> None:
         what = "the file ends inside its header" if data else "the file is empty"
         raise SectionError(len(data), what, truncated=True)
     if data[:8] != MAGIC:
-        raise SectionError(0, f"magic is {data[:8]!r}, expected {MAGIC!r}")
+        raise SectionError(0, f"magic is {hexdump(data[:8])}, expected {hexdump(MAGIC)}")
     if struct.unpack_from("<I", data, 12)[0] != zlib.crc32(data[:12]):
         raise SectionError(12, "checksum of the file header does not match")
     (major,) = struct.unpack_from("<H", data, 8)

@@ -6,6 +6,7 @@ class Counts(TypedDict):
     indented: int
     ranges: int
     before_zero: int
+    unknown: int
     extra_numbers: int
     unnamed_callees: int
     outside: int

@@ -29,6 +29,7 @@ cdef struct Counts:
     uint64_t indented         # lines
     uint64_t ranges           # positions like 10-20 or 10:20; the first number is used
     uint64_t before_zero      # relative lines that end up below 0
+    uint64_t unknown        # positions written as question marks
     uint64_t extra_numbers    # calls= or jump lines with more numbers than they need
     uint64_t unnamed_callees  # calls= without cfn=
     uint64_t outside          # blocks of cost lines outside any function
@@ -51,7 +52,7 @@ cdef struct Wrapped:
 
 cdef inline bint begins_cost(uint8_t c) noexcept nogil:
     """Is this how a position begins?"""
-    return fp_is_digit(c) or c == c'+' or c == c'-' or c == c'*'
+    return fp_is_digit(c) or c == c'+' or c == c'-' or c == c'*' or c == c'?'
 
 
 cdef inline const uint8_t *blanks(const uint8_t *p) noexcept nogil:
@@ -191,6 +192,11 @@ cdef inline int position(Counts *counts, const uint8_t **at, const uint8_t *stop
             counts.before_zero += 1
             v = base
         v = base - v
+    elif p[0] == c'?':
+        # old pprof writes the `??:?` of addr2line
+        while p[0] == c'?':
+            p += 1
+        counts.unknown += 1
     else:
         p = unsigned_number(p, &v, &fits)
         if p != NULL and (p[0] == c'+' or p[0] == c'-' or p[0] == c':'):
@@ -199,7 +205,7 @@ cdef inline int position(Counts *counts, const uint8_t **at, const uint8_t *stop
             counts.ranges += 1
     if p == NULL or not ends_word(p, stop):
         fp_fail_text(err, FP_E_MALFORMED, offset, 0, "position", first, stop - first,
-                     "a number, +number, -number or *")
+                     "a number, +number, -number, * or ?")
         return BAD
     if not fits or v > limit:
         fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "position", first, p - first,

@@ -487,6 +487,7 @@ class CallgrindReader(Reader):
                 "composed-names": counts["expanded"],
                 "long-composed-names": counts["unexpanded"],
                 "negative-lines": counts["before_zero"],
+                "unknown-positions": counts["unknown"],
             },
         )
         rounded = counts["rounded"] + self._rounded

@@ -49,6 +49,7 @@ REPORTED = reported(
         ),
         "rounded-counts": ("count with a fraction or exponent, rounded", "counts with a fraction or exponent, rounded"),
         "sums-without-colon": ("summary or totals without a colon", "summary or totals without a colon"),
+        "unknown-positions": ("position written as ?, read as 0", "positions written as ?, read as 0"),
         "unnamed-callees": ("calls= line without cfn=", "calls= lines without cfn="),
         "unnamed-numbers": (
             "number without a name, used as its name",

@@ -70,8 +70,8 @@ def sniff(head: bytes) -> int:
     lines = first_stacks(head)
     if not lines or head.startswith((b"#!", b"<!", b"<?")):  # a script ("exit 1"), HTML, XML
         return NO
-    if len(head) >= PEEK and b"\n" not in head:
-        return MAYBE if fullmatch(_CUT, head) else NO
+    if len(head) >= PEEK and b"\n" not in head and fullmatch(_CUT, head):
+        return MAYBE
     if any(b";" in line for line in lines):
         stacks = [line for line in lines if fullmatch(_STACK, line)]
         several = sum(b";" in line for line in stacks)
@@ -90,18 +90,21 @@ def sniff(head: bytes) -> int:
 
 
 def could_be(head: bytes) -> bool:
-    """A name and a count in each line: functions without names are numbers, as those of XRay logs."""
+    """A name and a count in each line: functions without names are numbers, as those of XRay logs.  Or nothing: a
+    profile without samples."""
     lines = first_stacks(head)
-    return bool(lines) and bytes(4) not in head and all(fullmatch(_STACK, line) for line in lines)
+    return not head or (bool(lines) and bytes(4) not in head and all(fullmatch(_LINE, line) for line in lines))
 
 
-# Frames without control characters (NUL and tab occur in names), a count that does not begin with 0; not JSON.
-# PHP's and Lua's names begin with `{main}` and `[C]`.
-_STACK = rb"(?!\{ *(?:\"|$)|\[ *[\[{\"\d])[^\x01-\x08\x0a-\x1f]+[ \t](?:0|[1-9]\d*)(?:\.\d*)?"
+# Frames without control characters (NUL and tab occur in names), a count that does not begin with 0.
+_LINE = rb"[^\x01-\x08\x0a-\x1f]+[ \t](?:0|[1-9]\d*)(?:\.\d*)?"
+# Not JSON; PHP's and Lua's names begin with `{main}` and `[C]`.
+_STACK = rb"(?!\{ *(?:\"|$)|\[ *(?:[\[{\"]|\d[^;]*$))" + _LINE
 # None of them is "key: 1", "+3 1" or "name = 1", in a column, 0, or there twice.  But "+[NSObject load] 1" is one, and
 # "0x40519f 1" among others.
 _ALONE = rb"((?:[^-+*\d\s]|[-+]\[[A-Za-z_]|0x[0-9a-fA-F]+(?=[ \t][\d.]+$))[^=]*(?<![:\s]))[ \t](?=[\d.]*[1-9])[\d.]+"
-# A stack so deep that its count is beyond the head.  A page or program without line breaks has quotes, `=` and braces.
+# A stack so deep that its count is beyond the head.  A page or program without line breaks has quotes, `=` and braces;
+# a stack with them is known by its whole line.
 _CUT = rb"(?:[^;\"={}\x00-\x1f]*;){16,}[^;\"={}\x00-\x1f]*"
 
 
@@ -113,6 +116,7 @@ FORMATS = (
         suffixes=(".folded", ".collapsed"),
         sniff=sniff,
         could_be=could_be,
+        long_lines=True,
         reader="read:FoldedReader",
         writer="write:FoldedWriter",
         holds=Holds(

@@ -38,6 +38,7 @@ class FoldedReader(Reader):
         super().__init__(source, model, options, log)
         n_counts = options[COUNTS]
         if n_counts is None:
+            source.extend_head()
             lines = first_stacks(source.head)
             n_counts = 2 if lines and all(re.fullmatch(_TWO_COUNTS, line) for line in lines) else 1
             if n_counts == 2:

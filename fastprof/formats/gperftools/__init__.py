@@ -30,12 +30,12 @@ SYMBOLIZED = b"--- symbol"
 
 
 def sniff(head: bytes) -> int:
-    from fastprof.core._c import ffi, lib
+    from fastprof.core._c import lib
 
     if head.startswith(SYMBOLIZED):  # which may precede a profile of another kind
         kinds = (b"\n--- heap", b"\n--- growth", b"\n--- contention")
         return SURE if b"\n--- profile" in head else NO if any(kind in head for kind in kinds) else MAYBE
-    return MAYBE if lib.fp_gperftools_sniff(head, len(head), ffi.new("int *")) else NO
+    return MAYBE if lib.fp_gperftools_sniff(head, len(head)) else NO
 
 
 def rank(value_type: ValueType) -> int | None:

@@ -166,9 +166,10 @@ class GperftoolsReader(Reader):
             self.log.warn(REPORTED["zero-period"], file=self.source.name)
         elif g.period_us == 1 and self._symbolized:
             self.log.warn(REPORTED["no-period"], file=self.source.name)
-        part = Part(value_types=list(_VALUE_TYPES))
-        part.extra["period"] = int(g.period_us) * 1000
-        part.extra["period_type"] = ("cpu", "nanoseconds")
+        part = Part(value_types=_VALUE_TYPES[: 2 if g.period_us else 1])
+        if g.period_us:
+            part.extra["period"] = int(g.period_us) * 1000
+            part.extra["period_type"] = ("cpu", "nanoseconds")
         if not self.options[KEEP_SIGNAL_FRAMES]:
             part.extra["drop_frames"] = SIGNAL_FUNCTIONS
         self._part = part

@@ -54,6 +54,9 @@ REPORTED = reported(
         ),
         "maybe-cut-off": "{file}: the text ends in the middle of a line: the input may be truncated",
         "no-period": "{file}: symbolized profiles do not record the period; use {--period}",
-        "zero-period": "{file}: the period is 0, so all CPU times are 0; use {--period}",
+        "zero-period": (
+            "{file}: the period is 0: the counts are not converted to times, and may be bytes (php-memprof's are); "
+            "{--period} sets the period of a CPU profile"
+        ),
     },
 )

@@ -10,7 +10,7 @@ from contextlib import suppress
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Reader, Summary, decode, read
-from fastprof.core.errors import FormatError
+from fastprof.core.errors import FormatError, hexdump
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
@@ -221,7 +221,7 @@ class JfrReader(Reader):
         if data[: len(MAGIC)] == MAGIC[: len(data)]:
             detail, code = f"the head of a chunk has {len(data)} bytes, expected {HEADER_NBYTES}", lib.FP_E_TRUNCATED
         else:
-            detail, code = f"a chunk begins with {data[:4]!r}, expected {MAGIC!r}", lib.FP_E_MALFORMED
+            detail, code = f"a chunk begins with {hexdump(data[:4])}, expected {hexdump(MAGIC)}", lib.FP_E_MALFORMED
         if not self._lenient:
             raise self._damaged(detail, at, code)
         then = self._next_chunk(at + 1, size)

@@ -32,6 +32,7 @@ TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
 ROOTS = ("{root}", "{kern}")
 # Where a session may lie below a directory: in the session's directory, an archive by oparchive, samples/ or itself.
 _PLACES = ("samples", "var/lib/oprofile/samples", "", ".")
+LOGS = ("operf.log", "oprofiled.log")  # of a session, also one without samples
 
 
 def sniff(head: bytes) -> int:
@@ -49,7 +50,9 @@ def claims(path: str) -> bool:
         sessions = [samples] if place == "." else _directories(samples)
         if any(os.path.isdir(os.path.join(session, root)) for session in sessions for root in ROOTS):
             return True
-    return False
+        if any(os.path.isfile(os.path.join(samples, log)) for log in LOGS):
+            return True
+    return os.path.isfile(os.path.join(path, "abi")) and os.path.isdir(os.path.join(path, "samples"))
 
 
 def _directories(path: str) -> list[str]:

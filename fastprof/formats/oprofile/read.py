@@ -17,7 +17,7 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.words import Message
-from fastprof.formats.oprofile import ADD_UP, SPEC
+from fastprof.formats.oprofile import ADD_UP, LOGS, SPEC
 from fastprof.formats.oprofile.cpus import CPU_TYPES
 from fastprof.formats.oprofile.images import Images, Loaded
 from fastprof.formats.oprofile.members import is_tar, members
@@ -142,6 +142,9 @@ class OProfileReader(Reader):
                 )
             )
         if not self.log.losses:
+            if {os.path.basename(file.name) for file in self._files} & {*LOGS, "abi"}:
+                what = "no sample files in the session: nothing was sampled; its log may have the reason"
+                raise FormatError(self.source.name, self.format, what)
             what = "it has no sample files, expected some below {root} or {kern}"
             if is_tar(self.source.head):
                 what = "the tar has no OProfile sample files below {root} or {kern}; unpack it to read another format"

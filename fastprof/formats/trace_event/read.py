@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in, fp_trace_read, fp_trace_record
 
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEXbS]"')
-_SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')
-_LONGEST = 32  # maximum length of a match in bytes
+_SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[\s{0,80}[^\s\]]')
+_LONGEST = 128  # maximum length of a match in bytes
 _RUN = 1 << 17  # bytes of each run kept in memory during a merge
 
 
