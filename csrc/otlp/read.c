@@ -108,20 +108,23 @@ static const struct fp_wire_schema entries[] = {
 };
 static const struct fp_wire_schema value_type = {" VVV"}, any_sample = {" VLLLX"};
 
-/* Checks the visible part of the dictionary. */
+/* Checks the visible part of the dictionary.  pprof has samples in its place, whose fields have numbers up to 3. */
 static int sniff_dictionary(const uint8_t *p, const uint8_t *end) {
     struct fp_wire_field f;
+    int n_others = 0;
     while (p < end && fp_wire_read_head(p, end, &f) > 0) {
         if (f.wire != FP_WIRE_BYTES || f.number > 7) return NOT;
         if (f.n > (size_t)(end - f.p)) break;
         if (f.number != 5 && !sniff_message(&f, &entries[f.number])) return NOT;
+        n_others += f.number > 3;
         p = f.p + f.n;
     }
-    return PERHAPS;
+    return n_others > 1 ? SURELY : PERHAPS;
 }
 
 /* Checks the first fields of a container, down to profiles.  Returns how surely they are OTLP. */
 static int sniff_container(unsigned container, const uint8_t *p, const uint8_t *end, int cut) {
+    const uint8_t *const begin = p;
     int found = PERHAPS, typed = 0;
     while (p < end && found == PERHAPS) {
         struct fp_wire_field f;
@@ -144,7 +147,11 @@ static int sniff_container(unsigned container, const uint8_t *p, const uint8_t *
             found = typed && f.number == 2 ? SURELY : PERHAPS;
             typed |= f.number == 1;
         }
-        if (inner == FP_OTLP_DICTIONARY && !sniff_dictionary(f.p, limit)) return NOT;
+        if (inner == FP_OTLP_DICTIONARY) {
+            const int is_dictionary = sniff_dictionary(f.p, limit);
+            if (!is_dictionary) return NOT;
+            if (found == PERHAPS && p > begin) found = is_dictionary; /* after profiles without samples */
+        }
         if (f.n > left) return found;
         p = f.p + f.n;
     }

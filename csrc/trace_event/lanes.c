@@ -75,7 +75,7 @@ void fp_trace_lanes_reset(struct fp_trace_lanes *l, uint32_t thread) {
         lane->n = lane->thread = 0;
         if (had) changed(l, i);
     }
-    l->n = l->last = 0;
+    l->n = l->last = l->n_again = l->dividing = 0;
     l->thread = thread;
 }
 

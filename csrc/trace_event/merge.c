@@ -126,10 +126,6 @@ static int pair_all(struct fp_trace_read *r) {
     return FP_ASK;
 }
 
-static uint64_t shown(const struct fp_trace_read *r, int64_t time) {
-    return (uint64_t)time - (uint64_t)r->first + (uint64_t)r->base;
-}
-
 static uint32_t thread_of(const struct fp_trace_lanes *l, uint32_t lane) {
     return lane ? l->lanes[lane].thread - 1 : l->thread;
 }
@@ -143,25 +139,30 @@ static int choose_part(const struct fp_trace_read *r, uint32_t thread, struct fp
     return FP_DONE;
 }
 
-/* Adds the exits of calls that end before the head.  FP_FULL or FP_DONE. */
+/* Adds the exits of calls that end before the head.  FP_FULL, FP_DONE or FP_E_NOMEM. */
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     const int same = r->has_head && r->head.thread == l->thread;
     if (same && r->head.op == FP_OP_ARGUMENT)
         return FP_DONE; /* belongs to the previous call, which may have length 0 */
-    for (uint32_t lane; (lane = fp_trace_lane_ending(l, same ? r->head.time : INT64_MAX)) != FP_NO_ID;) {
+    for (;;) {
+        const int status = FP_UNLIKELY(l->n_again) ? fp_trace_enter_again(r, out) : FP_DONE;
+        if (status) return status;
+        const uint32_t lane = fp_trace_lane_ending(l, same ? r->head.time : INT64_MAX);
+        if (lane == FP_NO_ID) break;
         const struct fp_trace_lane *of = &l->lanes[lane];
         const struct fp_trace_call *call = &of->calls[of->n - 1];
         if (out->n == out->cap) return FP_FULL;
-        fp_add_row(out, FP_OP_EXIT, shown(r, call->end), thread_of(l, lane), call->function);
+        fp_add_row(out, FP_OP_EXIT, fp_trace_shown(r, call->end), thread_of(l, lane), call->function);
+        if (!lane) fp_trace_note_again(l, call);
         fp_trace_lane_pop(l, lane);
     }
     if (!same && r->has_head) fp_trace_lanes_reset(l, r->head.thread);
     return FP_DONE;
 }
 
-/* Enters the call in the first lane in which it nests; an excess of 1 ns, from rounding, is cut.  The batch has room.
- * FP_DONE, FP_ASK or FP_E_NOMEM. */
+/* Enters the call in the first lane in which it nests, or in lane 0 if an annotation divides calls; an excess of 1 ns,
+ * from rounding, is cut.  The batch has room. FP_DONE, FP_ASK or FP_E_NOMEM. */
 static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     const struct fp_trace_record *h = &r->head;
@@ -172,8 +173,15 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
         end = INT64_MAX;
     else
         wanted = end > INT64_MIN ? end - 1 : end;
-    const uint32_t lane = fp_trace_lane_for(l, wanted);
+    int64_t rest = end;
+    uint32_t lane = l->dividing ? 0 : fp_trace_lane_for(l, wanted);
     if (lane == FP_NO_ID) return FP_E_NOMEM;
+    if (FP_UNLIKELY(lane || l->dividing)) {
+        const enum fp_trace_overlap how = l->dividing ? FP_TRACE_DIVIDES : fp_trace_overlap(r, end);
+        if (how != FP_TRACE_ASIDE) lane = 0;
+        if (how == FP_TRACE_DIVIDES && fp_trace_divide(r, end, out)) return FP_FULL;
+        if (how == FP_TRACE_IS_DIVIDED) end = l->lanes->calls[l->lanes->n - 1].end;
+    }
     const struct fp_trace_lane *in = &l->lanes[lane];
     if (lane && !in->thread) {
         r->lane = lane;
@@ -183,11 +191,12 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     }
     if (in->n && end > in->calls[in->n - 1].end) {
         r->cut += h->duration != FP_TRACE_ENDLESS;
-        end = in->calls[in->n - 1].end;
+        rest = end = in->calls[in->n - 1].end;
     }
-    if (fp_trace_lane_push(l, lane, (struct fp_trace_call){end, h->id})) return FP_E_NOMEM;
+    if (fp_trace_lane_push(l, lane, (struct fp_trace_call){end, rest, h->id})) return FP_E_NOMEM;
+    l->dividing = 0;
     r->in_lanes += lane > 0;
-    fp_add_row(out, h->op, shown(r, h->time), thread_of(l, lane), h->id);
+    fp_add_row(out, h->op, fp_trace_shown(r, h->time), thread_of(l, lane), h->id);
     return FP_DONE;
 }
 
@@ -204,7 +213,8 @@ static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     if (h->op == FP_OP_ENTER || h->op == FP_OP_ENTER_ARGS) return put_call(r, out);
     if (h->op == FP_OP_ARGUMENT) {
         const uint32_t thread = thread_of(&r->lanes, r->lanes.last);
-        out->aux[fp_add_row(out, FP_OP_ARGUMENT, shown(r, h->time), thread, 0)] = h->id | (uint64_t)h->type << 32;
+        out->aux[fp_add_row(out, FP_OP_ARGUMENT, fp_trace_shown(r, h->time), thread, 0)] = h->id | (uint64_t)h->type
+                                                                                                       << 32;
         return FP_DONE;
     }
     size_t n;
@@ -219,7 +229,7 @@ static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     }
     const int status = fp_batch_payload(out, p, n, &slice);
     if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : FP_E_NOMEM;
-    out->aux[fp_add_row(out, h->op, shown(r, h->time), h->thread, h->type)] = slice;
+    out->aux[fp_add_row(out, h->op, fp_trace_shown(r, h->time), h->thread, h->type)] = slice;
     return FP_DONE;
 }
 

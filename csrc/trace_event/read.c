@@ -163,8 +163,21 @@ static int timed_event(struct fp_trace_read *r) {
     return ph == 'B' || ph == 'E' ? begin_or_end(r, thread) : fp_trace_instant(r, thread);
 }
 
+static int is_text(const struct fp_trace_read *r, uint32_t string, const char *text) {
+    size_t n;
+    const uint8_t *p = fp_string(&r->model->strings, string, &n);
+    return n == strlen(text) && !memcmp(p, text, n);
+}
+
+/* Whether PyTorch's profiler wrote the event for itself: its spans are no calls of a thread. */
+static int is_of_profiler(const struct fp_trace_read *r) {
+    const uint32_t pid = r->thread_ids.pid.string;
+    return pid && (is_text(r, pid, "Spans") || is_text(r, pid, "Traces"));
+}
+
 /* A name of a process or thread.  FP_DONE or FP_ASK. */
 static int end_meta(struct fp_trace_read *r) {
+    if (is_of_profiler(r)) return FP_DONE;
     fp_chrome_meta(&r->thread_ids, &r->event.name);
     if (!r->thread_ids.meta || !r->event.text.n || r->thread_ids.noted) return FP_DONE;
     r->request = FP_TRACE_NAME;
@@ -197,6 +210,10 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
         return FP_DONE;
     }
     if (!e->has_ts) return broken(r, "an event has no time", "\"ts\"", err);
+    if (e->ph == 'X' && is_of_profiler(r) && is_text(r, e->category, "Trace")) {
+        r->spans++;
+        return FP_DONE;
+    }
     if (r->n_records >= FP_TRACE_RECORDS) {
         r->request = FP_TRACE_SPILL;
         return FP_ASK;

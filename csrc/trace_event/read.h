@@ -87,12 +87,25 @@ struct fp_trace_event {
     uint64_t args[16];
 };
 
+/* The maximum number of calls that an annotation divides (divide.c). */
+enum { FP_TRACE_DIVIDED = 16 };
+
+/* An open call of a lane.  end INT64_MAX: unknown.  A call with end < rest ends, and then goes on until `rest`. */
+struct fp_trace_call {
+    int64_t end, rest;
+    uint32_t function;
+};
+
 /* The open calls of a thread by lane, and the end of each lane's innermost call (lanes.c). */
 struct fp_trace_lanes {
     struct fp_trace_lane *lanes;
     struct fp_trace_ends *ends; /* a binary tree: ends[cap + i] is lane i, ends[1] all lanes */
     uint32_t cap, n;            /* n: lanes in use */
     uint32_t thread, last;      /* their thread; the lane of the latest call */
+    /* calls of lane 0 that ended at `again_at` and go on; not as long as `dividing` */
+    struct fp_trace_call again[FP_TRACE_DIVIDED];
+    uint32_t n_again, dividing;
+    int64_t again_at;
 };
 
 struct fp_trace_read {
@@ -111,7 +124,7 @@ struct fp_trace_read {
     /* counted */
     uint64_t events, counters, flows, other_events, other_args, nameless_ends, negative_times, backwards, cut, in_lanes,
         empty, stray_elements, broken;
-    uint64_t lost_ends, unwound;
+    uint64_t lost_ends, unwound, divided, spans;
     uint64_t samples, stacks;           /* events that are samples and tables of samples; stacks of other events */
     uint64_t open_end, killed, bad_end; /* open_end: an array without its end; killed: within an event or object */
 

@@ -6,6 +6,7 @@
  *   pair.c    begins and ends become calls
  *   merge.c   records, sorted, become rows
  *   lanes.c   calls of a thread that overlap
+ *   divide.c  calls that an annotation divides
  *   async.c   asynchronous calls, paired by their ids
  */
 #ifndef FP_TRACE_EVENT_READ_PRIVATE_H
@@ -28,12 +29,6 @@ struct fp_trace_stack {
     uint32_t n_unwound; /* calls above the n open ones: unwound at `unwound_at`, and their ends may follow */
     int32_t begun;      /* there was a begin or end, at time `last` */
     int64_t last, unwound_at;
-};
-
-/* An open call of a lane.  end INT64_MAX: unknown. */
-struct fp_trace_call {
-    int64_t end;
-    uint32_t function;
 };
 
 struct fp_trace_lane {
@@ -161,6 +156,24 @@ int fp_trace_async_close(struct fp_trace_read *r);
 /* merge.c.  Appends rows of the runs' records; by time, first turns them into calls.  FP_FULL, FP_ASK, FP_DONE,
  * FP_E_NOMEM, FP_E_OVERFLOW. */
 int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err *err);
+
+static inline uint64_t fp_trace_shown(const struct fp_trace_read *r, int64_t time) {
+    return (uint64_t)time - (uint64_t)r->first + (uint64_t)r->base;
+}
+
+/* divide.c.  What happens to a call of lane 0 that ends later than the innermost one. */
+enum fp_trace_overlap { FP_TRACE_ASIDE = 0, FP_TRACE_DIVIDES, FP_TRACE_IS_DIVIDED };
+enum fp_trace_overlap fp_trace_overlap(const struct fp_trace_read *r, int64_t end);
+/* Ends the calls of lane 0 that end before `end`, to go on.  FP_DONE or FP_FULL. */
+int fp_trace_divide(struct fp_trace_read *r, int64_t end, struct fp_batch *out);
+/* Enters them again, if they are all.  FP_DONE, FP_FULL or FP_E_NOMEM. */
+int fp_trace_enter_again(struct fp_trace_read *r, struct fp_batch *out);
+/* Notes a call of lane 0 that ends, if it goes on. */
+static inline void fp_trace_note_again(struct fp_trace_lanes *l, const struct fp_trace_call *call) {
+    if (call->rest == call->end || l->n_again == FP_TRACE_DIVIDED) return;
+    l->again[l->n_again++] = *call;
+    l->again_at = call->end;
+}
 
 /* lanes.c.  The first lane in which a call with this end nests.  FP_NO_ID when memory ran out. */
 uint32_t fp_trace_lane_for(struct fp_trace_lanes *l, int64_t end);

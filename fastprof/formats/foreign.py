@@ -202,6 +202,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "text printed by an annotate tool",
         _PRINTED,
     ),
+    (rb"PAR1", "a Parquet table", "DuckDB and pandas read it; archives and pprof profiles keep stacks"),
     (rb"%PDF-|\x89PNG|\xff\xd8\xff|GIF8", "a picture or document", ""),
     (rb"\0\x01\0\0\0[\x01-\x40]\0|OTTO|wOF[F2]", "a font", ""),
 )

@@ -65,6 +65,23 @@ def test_an_input_that_is_empty_is_read(name: str, tmp_path: Path) -> None:
     assert facts["format"] == name and facts["records"] == 0
 
 
+WRITTEN = [(f.name, name) for f in formats.formats() if f.reader and f.writer for name in EMPTY]
+
+
+@pytest.mark.parametrize(("to", "name"), WRITTEN)
+def test_what_is_written_of_an_empty_profile_is_read_back(to: str, name: str, tmp_path: Path) -> None:
+    """Recognized by its content; an empty file of folded stacks by its name."""
+    out = tmp_path / f"out{formats.get(to).suffixes[0]}"
+    try:
+        fastprof.convert(empty_file(name, tmp_path), out, from_=name, to=to)
+    except FastprofError:
+        assert not out.exists()  # the format has no place for such a profile
+        return
+    named = out if to == "folded" else out.rename(tmp_path / "named-otherwise")
+    facts = fastprof.info(named).facts
+    assert facts["format"] == to and facts["records"] == 0
+
+
 COUNTERS = Entry("other-events", "not_representable", "counter", "counters")
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from array import array
 
-from fastprof.core._c import lib
+from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
-from fastprof.core.source import Source
+from fastprof.core.source import WINDOW, Source
 from fastprof.formats.folded import COUNTS, DECIMALS, SUFFIXES, first_stacks
 from fastprof.formats.folded._lexer import Lexer
+from fastprof.formats.folded.inclusive import SelfCosts, may_include_callees
 from fastprof.formats.folded.reported import REPORTED
 
 if TYPE_CHECKING:
@@ -48,13 +50,36 @@ class FoldedReader(Reader):
         self._lexer = Lexer(
             address_of(model.c), options[LENIENT], n_counts, options[DECIMALS], unknown, options[SUFFIXES]
         )
-        self._part = model.add_part(Part(value_types=list(_VALUE_TYPES[n_counts])))
+        self._selves = self._self_costs() if n_counts == 1 and may_include_callees(first_stacks(source.head)) else None
+        value_types = [ValueType("ticks", "count")] if self._selves else _VALUE_TYPES[n_counts]
+        self._part = model.add_part(Part(value_types=list(value_types)))
+
+    def _self_costs(self) -> array[int] | None:
+        """The self costs of all lines, if the values are times that include callees."""
+        self.source.spool()
+        costs = SelfCosts()
+        offset, rest = 0, b""
+        while costs.is_flame and (data := self.source.read_at(offset, WINDOW)):
+            offset += len(data)
+            *lines, rest = (rest + data).split(b"\n")
+            all(map(costs.add, lines))  # up to the first that is not llvm-xray's
+        if costs.is_flame and rest:
+            costs.add(rest)
+        costs.end()
+        if costs.is_unclear:
+            self.log.warn(REPORTED["maybe-inclusive"], file=self.source.name)
+        return costs.values if costs.is_time else None
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         if batch.n_values != self._n_counts and lib.fp_batch_set_values(batch, self._n_counts):
             raise MemoryError("no memory for a batch's values")
         batch.part = self._part
-        return self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
+        n, done = int(batch.n), self._lexer.counts["rows"]
+        status = self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
+        if self._selves:
+            selves = self._selves[done : self._lexer.counts["rows"]]
+            ffi.memmove(batch.values + n, selves, len(selves) * selves.itemsize)
+        return status
 
     def finish(self) -> None:
         counts, log, name = self._lexer.counts, self.log, self.source.name
@@ -65,7 +90,8 @@ class FoldedReader(Reader):
                 "carriage-returns": counts["carriage_returns"],
                 "blank-lines": counts["blank"],
                 "blanks-after-counts": counts["trailing_blanks"],
-                "trailing-empty-frames": counts["trailing_frames"],
+                "trailing-empty-frames": 0 if self._selves else counts["trailing_frames"],
+                "inclusive-values": len(self._selves or ()),
                 "empty-frames": counts["empty_frames"],
                 "no-frames": counts["no_frames"],
                 "rounded-counts": counts["rounded"],

@@ -12,6 +12,10 @@ REPORTED = reported(
         "byte-order-marks": ("byte order mark", "byte order marks"),
         "carriage-returns": ("line that ends in a carriage return", "lines that end in a carriage return"),
         "empty-frames": ("unnamed frame, shown as [unknown]", "unnamed frames, shown as [unknown]"),
+        "inclusive-values": (
+            "time of llvm-xray, without that of callees",
+            "times of llvm-xray, without those of callees",
+        ),
         "no-frames": ("count without a stack", "counts without a stack"),
         "open-end": ("file that does not end in a newline", "files that do not end in a newline"),
         "rounded-counts": ("fractional count, rounded", "fractional counts, rounded"),
@@ -39,6 +43,10 @@ REPORTED = reported(
         "fractions": (
             "{file}: line {line}: a fractional count; such counts are rounded to the nearest whole number, "
             "{--decimals} keeps decimal places"
+        ),
+        "maybe-inclusive": (
+            "{file}: written by llvm-xray, whose values may include those of callees; here only some can, and all "
+            "are read as self costs"
         ),
         "maybe-cut-off": "{file}: does not end in a newline: it may be truncated",
         "missing-cost": "{share} of the cost is dropped: stacks with negative values, or rounded to 0",

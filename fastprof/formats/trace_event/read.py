@@ -148,6 +148,8 @@ class TraceEventReader(Reader):
                 "negative-times": r.negative_times,
                 "negative-durations": r.backwards,
                 "overlapping-calls": r.in_lanes,
+                "divided-calls": r.divided,
+                "profiler-spans": r.spans,
                 "cut-calls": r.cut,
                 "unreadable-events": r.broken,
                 "unreadable-rest": r.bad_end,

@@ -20,6 +20,10 @@ REPORTED = of_samples.REPORTED | reported(
             "call that ends just after its caller, shortened",
             "calls that end just after their caller, shortened",
         ),
+        "divided-calls": (
+            "call divided by an annotation that begins or ends within it",
+            "calls divided by annotations that begin or end within them",
+        ),
         "nameless-ends": (
             "unnamed end, matched with the innermost call",
             "unnamed ends, matched with the innermost call",
@@ -48,6 +52,7 @@ REPORTED = of_samples.REPORTED | reported(
         "call-stacks": ("stack of a call or event", "stacks of calls and events"),
         "event-arguments": ("event with non-numeric arguments", "events with non-numeric arguments"),
         "flows": ("end of an arrow between calls", "ends of arrows between calls"),
+        "profiler-spans": ("span of PyTorch's profiler, in no thread", "spans of PyTorch's profiler, in no thread"),
         "other-events": ("event without a call", "events without a call"),
     },
     warnings={

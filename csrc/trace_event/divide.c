@@ -1,0 +1,65 @@
+/* Calls that an annotation divides.  PyTorch's record_function begins within one Python function and ends within
+ * another:
+ *
+ *     __enter__ 0-10, annotation 5-100, __exit__ 95-105
+ *
+ *     __enter__ 0-5, annotation 5-100 (__enter__ 5-10, __exit__ 95-100), __exit__ 100-105
+ *
+ * So all of them nest, and each has its time; in a lane of its own the annotation's time would count twice.  Functions
+ * are divided, which then count as two calls; annotations are not.
+ */
+#include "core/rows.h"
+#include "trace_event/read_private.h"
+
+static int is_annotation(const struct fp_trace_read *r, uint32_t function) {
+    static const char category[] = "user_annotation";
+    const struct fp_model *m = r->model;
+    const uint32_t object = fp_table_row(&m->functions, function)[FP_FUNCTION_OBJECT];
+    size_t n;
+    const uint8_t *p = fp_string(&m->strings, fp_table_row(&m->objects, object)[FP_OBJECT_NAME], &n);
+    return n == sizeof category - 1 && !memcmp(p, category, n);
+}
+
+enum fp_trace_overlap fp_trace_overlap(const struct fp_trace_read *r, int64_t end) {
+    const struct fp_trace_lane *lane = r->lanes.lanes;
+    if (r->head.op != FP_OP_ENTER || end == INT64_MAX) return FP_TRACE_ASIDE;
+    const int annotates = is_annotation(r, r->head.id);
+    uint32_t n = 0;
+    for (uint32_t i = lane->n; i-- && lane->calls[i].end < end;) {
+        const struct fp_trace_call *call = &lane->calls[i];
+        const int is_other = is_annotation(r, call->function) != annotates;
+        const int divides_both = !annotates && call->rest >= end;
+        if (++n == FP_TRACE_DIVIDED || (!is_other && !divides_both)) return FP_TRACE_ASIDE;
+    }
+    return annotates ? FP_TRACE_DIVIDES : FP_TRACE_IS_DIVIDED;
+}
+
+int fp_trace_divide(struct fp_trace_read *r, int64_t end, struct fp_batch *out) {
+    struct fp_trace_lanes *l = &r->lanes;
+    l->dividing = 1;
+    l->again_at = r->head.time;
+    for (const struct fp_trace_lane *lane = l->lanes; lane->n && lane->calls[lane->n - 1].end < end;) {
+        const struct fp_trace_call *call = &lane->calls[lane->n - 1];
+        if (out->n == out->cap) return FP_FULL;
+        fp_add_row(out, FP_OP_EXIT, fp_trace_shown(r, l->again_at), l->thread, call->function);
+        l->again[l->n_again++] = *call;
+        fp_trace_lane_pop(l, 0);
+    }
+    return out->n == out->cap ? FP_FULL : FP_DONE;
+}
+
+int fp_trace_enter_again(struct fp_trace_read *r, struct fp_batch *out) {
+    struct fp_trace_lanes *l = &r->lanes;
+    for (const struct fp_trace_lane *lane = l->lanes; l->n_again && !l->dividing;) {
+        struct fp_trace_call call = l->again[l->n_again - 1];
+        const int64_t end = lane->n ? lane->calls[lane->n - 1].end : INT64_MAX;
+        if (end <= l->again_at) break; /* ends, too, and comes first */
+        if (out->n == out->cap) return FP_FULL;
+        call.end = end < call.rest ? end : call.rest;
+        if (fp_trace_lane_push(l, 0, call)) return FP_E_NOMEM;
+        fp_add_row(out, FP_OP_ENTER, fp_trace_shown(r, l->again_at), l->thread, call.function);
+        l->n_again--;
+        r->divided++;
+    }
+    return FP_DONE;
+}
