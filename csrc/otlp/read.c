@@ -122,6 +122,11 @@ static int sniff_dictionary(const uint8_t *p, const uint8_t *end) {
     return n_others > 1 ? SURELY : PERHAPS;
 }
 
+/* What is found with a dictionary.  After profiles without samples it is all that there is. */
+static int with_dictionary(int found, int dictionary, int follows) {
+    return dictionary && (found == SURELY || !follows) ? found : dictionary;
+}
+
 /* Checks the first fields of a container, down to profiles.  Returns how surely they are OTLP. */
 static int sniff_container(unsigned container, const uint8_t *p, const uint8_t *end, int cut) {
     const uint8_t *const begin = p;
@@ -147,11 +152,7 @@ static int sniff_container(unsigned container, const uint8_t *p, const uint8_t *
             found = typed && f.number == 2 ? SURELY : PERHAPS;
             typed |= f.number == 1;
         }
-        if (inner == FP_OTLP_DICTIONARY) {
-            const int is_dictionary = sniff_dictionary(f.p, limit);
-            if (!is_dictionary) return NOT;
-            if (found == PERHAPS && p > begin) found = is_dictionary; /* after profiles without samples */
-        }
+        if (inner == FP_OTLP_DICTIONARY) found = with_dictionary(found, sniff_dictionary(f.p, limit), p > begin);
         if (f.n > left) return found;
         p = f.p + f.n;
     }
