@@ -8,6 +8,8 @@
  *
  * The last numbers of a column are kept as they are until their block ends.
  */
+#include <stdlib.h>
+
 #include "firefox/read_private.h"
 
 enum { BLOCK = FP_FIREFOX_BLOCK };
@@ -84,6 +86,18 @@ static void end_block(struct fp_firefox_read *r, uint64_t at) {
     r->kept += b->n;
 }
 
+/* Makes room in a column: from 64 bytes on, because most columns of a profile with many threads have few numbers. */
+static int reserve(struct fp_buf *b, size_t more) {
+    const size_t need = b->n + more;
+    if (need <= b->cap) return 0;
+    const size_t cap = need > 64 ? 2 * need : 64;
+    uint8_t *p = realloc(b->p, cap);
+    if (!p) return FP_E_NOMEM;
+    b->p = p;
+    b->cap = cap;
+    return 0;
+}
+
 int fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *v, size_t n) {
     struct fp_firefox_table *t = &r->tables[r->table];
     struct fp_buf *b = &t->kept[column];
@@ -94,7 +108,7 @@ int fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *v
     }
     while (n) {
         const size_t had = (b->n - t->blocks[column]) / sizeof *v, more = n < BLOCK - had ? n : BLOCK - had;
-        if (fp_buf_reserve(b, more * sizeof *v + sizeof(struct block_head))) return FP_E_NOMEM;
+        if (reserve(b, more * sizeof *v + sizeof(struct block_head))) return FP_E_NOMEM;
         memcpy(b->p + b->n, v, more * sizeof *v);
         b->n += more * sizeof *v;
         r->kept += more * sizeof *v;

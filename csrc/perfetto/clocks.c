@@ -7,8 +7,15 @@
  *
  *   snapshots   clock 64: 100 = BOOTTIME 1100    clock 64: 200 = BOOTTIME 1250
  *   64: 150     1150                              64: 210   1260
+ *
+ * Each clock has a route: the next clock on the way to the trace's, and the offsets to it.  A snapshot extends the routes
+ * of its clocks, and shortens a route at most MOST_HOPS times, so all of them take linear time.
  */
-enum { MOST_CLOCKS = 64 /* per snapshot */ };
+enum {
+    MOST_CLOCKS = 64,   /* per snapshot */
+    MOST_HOPS = 8,      /* of a route, and 1 */
+    MOST_PRIMARIES = 16 /* changes of the trace's clock, each of which needs new routes */
+};
 
 struct fp_perfetto_point {
     int64_t value;
@@ -21,8 +28,26 @@ struct fp_perfetto_clock {
     int64_t multiplier, running;
     uint32_t last;   /* its last point, + 1 */
     uint32_t cached; /* number of snapshots when the offset was found, + 1 */
-    uint32_t from;   /* during the search for a path */
     int32_t is_incremental, was_unknown;
+};
+
+/* The offset to the next clock from a time of this one on.  Only snapshots matter after which none has an earlier time,
+ * so these are sorted by time. */
+struct offset {
+    int64_t from, offset;
+};
+
+struct route {
+    uint32_t hops; /* 1: the trace's clock; 0: no way to it */
+    uint32_t to;   /* the next clock */
+    uint32_t n, cap;
+    struct offset *offsets;
+    int64_t first; /* the offset before all of them: that of the first snapshot */
+};
+
+struct routes {
+    struct route *of; /* by clock */
+    uint32_t cap, root, n_snapshots;
 };
 
 struct fp_perfetto_clocks {
@@ -36,7 +61,9 @@ struct fp_perfetto_clocks {
     uint32_t n_snapshots, cap_starts;
     uint32_t *queue;
     uint32_t cap_queue;
+    struct routes so_far, all; /* through the snapshots read in this pass; through all of them */
     uint32_t primary; /* id of the trace's clock; 0: BOOTTIME */
+    uint32_t n_primaries;
     uint32_t n_read;  /* snapshots, in this pass over the trace */
     int32_t again;    /* an earlier pass has read all snapshots */
 };
@@ -46,8 +73,16 @@ int fp_perfetto_clocks_new(struct fp_perfetto_read *r) {
     return !r->clocks || fp_table_init(&r->clocks->ids, 2) ? FP_E_NOMEM : 0;
 }
 
+static void drop_routes(struct routes *r) {
+    for (uint32_t i = 0; i < r->cap; i++) free(r->of[i].offsets);
+    free(r->of);
+    *r = (struct routes){0};
+}
+
 void fp_perfetto_clocks_free(struct fp_perfetto_clocks *c) {
     if (!c) return;
+    drop_routes(&c->so_far);
+    drop_routes(&c->all);
     fp_table_clear(&c->ids);
     free(c->clocks);
     free(c->points);
@@ -59,6 +94,7 @@ void fp_perfetto_clocks_free(struct fp_perfetto_clocks *c) {
 void fp_perfetto_clocks_restart(struct fp_perfetto_clocks *c) {
     c->again = 1;
     c->n_read = 0;
+    drop_routes(&c->so_far);
     for (uint32_t i = 0; i < c->ids.n && i < c->cap_clocks; i++)
         c->clocks[i].is_incremental = 0, c->clocks[i].cached = 0;
 }
@@ -139,80 +175,121 @@ int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wir
         if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) primary = f.v;
     }
     if (status || primary > UINT32_MAX) return FP_E_MALFORMED;
-    if (primary && primary != c->primary) {
+    if (primary && primary != c->primary && c->n_primaries < MOST_PRIMARIES) {
         c->primary = (uint32_t)primary;
+        c->n_primaries++;
         for (uint32_t i = 0; i < c->ids.n && i < c->cap_clocks; i++) c->clocks[i].cached = 0;
     }
     return 0;
 }
 
-/* The path uses the snapshots read so far, unless only later ones relate a clock. */
-struct fp_perfetto_hop {
-    int64_t low, high, offset;
-};
+/* ---- routes ---- */
 
-/* The offset from clock a to clock b at a time, and the times at which it is valid.  1, or 0: no snapshot has both. */
-static int hop(struct fp_perfetto_clocks *c, uint32_t a, uint32_t b, int64_t time, uint32_t n_snapshots,
-               struct fp_perfetto_hop *found) {
-    int any = 0;
-    *found = (struct fp_perfetto_hop){INT64_MIN, INT64_MAX, 0};
-    for (uint32_t at = c->clocks[a].last; at; at = c->points[at - 1].before) {
+/* Adds what a snapshot says of a clock and the next one. */
+static int extend(struct route *r, int64_t from, int64_t to) {
+    int64_t offset;
+    if (__builtin_sub_overflow(to, from, &offset)) return 0;
+    if (!r->n) r->first = offset;
+    while (r->n && r->offsets[r->n - 1].from >= from) r->n--;
+    if (fp_array_room(&r->offsets, &r->cap, (uint64_t)r->n + 1, sizeof *r->offsets)) return FP_E_NOMEM;
+    r->offsets[r->n++] = (struct offset){from, offset};
+    return 0;
+}
+
+/* Begins a route again, through the snapshots before `end`, the last one first. */
+static int reroute(struct fp_perfetto_clocks *c, struct route *r, uint32_t clock, uint32_t end) {
+    r->n = 0;
+    for (uint32_t at = c->clocks[clock].last; at; at = c->points[at - 1].before) {
         const struct fp_perfetto_point *p = &c->points[at - 1];
-        if (p->snapshot >= n_snapshots) continue;
-        const struct fp_perfetto_point *q = point_in(c, p->snapshot, b);
-        if (!q) continue;
-        any = 1;
-        if (__builtin_sub_overflow(q->value, p->value, &found->offset)) return 0;
-        if (p->value <= time) {
-            found->low = p->value;
-            return 1;
-        }
-        if (p->value < found->high) found->high = p->value;
+        const struct fp_perfetto_point *q = p->snapshot < end ? point_in(c, p->snapshot, r->to) : NULL;
+        int64_t offset;
+        if (!q || __builtin_sub_overflow(q->value, p->value, &offset)) continue;
+        r->first = offset;
+        if (r->n && p->value >= r->offsets[r->n - 1].from) continue;
+        if (fp_array_room(&r->offsets, &r->cap, (uint64_t)r->n + 1, sizeof *r->offsets)) return FP_E_NOMEM;
+        r->offsets[r->n++] = (struct offset){p->value, offset};
     }
-    return any;
+    for (uint32_t i = 0, k = r->n; i + 1 < k; i++) {
+        const struct offset other = r->offsets[--k];
+        r->offsets[k] = r->offsets[i];
+        r->offsets[i] = other;
+    }
+    return 0;
 }
 
-/* Finds the shortest path between two clocks, breadth first: clocks[].from leads from `to` back to `clock`, as id + 1.
- * 1, 0 or FP_E_NOMEM. */
-static int find_path(struct fp_perfetto_clocks *c, uint32_t clock, uint32_t to, uint32_t n_snapshots) {
-    uint32_t n = 0;
+/* Leads the clocks of a snapshot to one of them, if that is shorter; those changed are added to the queue. */
+static int shorten(struct fp_perfetto_clocks *c, struct routes *r, uint32_t snapshot, uint32_t to, uint32_t *n_queue) {
+    const uint32_t end = snapshot + 1 < c->n_snapshots ? c->starts[snapshot + 1] : c->n_points;
+    const uint32_t hops = r->of[to].hops + 1;
+    for (uint32_t i = c->starts[snapshot]; i < end && hops <= MOST_HOPS; i++) {
+        const uint32_t clock = c->points[i].clock;
+        struct route *of = &r->of[clock];
+        if (of->hops && of->hops <= hops) continue;
+        of->hops = hops;
+        of->to = to;
+        if (reroute(c, of, clock, r->n_snapshots)) return FP_E_NOMEM;
+        c->queue[(*n_queue)++] = clock;
+    }
+    return 0;
+}
+
+/* Adds a snapshot to all routes.  0 or FP_E_NOMEM. */
+static int route_snapshot(struct fp_perfetto_clocks *c, struct routes *r) {
+    const uint32_t snapshot = r->n_snapshots++, start = c->starts[snapshot];
+    const uint32_t end = snapshot + 1 < c->n_snapshots ? c->starts[snapshot + 1] : c->n_points;
+    uint32_t n = 0, nearest = FP_NO_ID;
+    for (uint32_t i = start; i < end; i++) {
+        const uint32_t clock = c->points[i].clock, hops = r->of[clock].hops;
+        if (hops && (nearest == FP_NO_ID || hops < r->of[nearest].hops)) nearest = clock;
+    }
+    if (nearest == FP_NO_ID) return 0;
+    for (uint32_t i = start; i < end; i++) {
+        struct route *of = &r->of[c->points[i].clock];
+        const struct fp_perfetto_point *q = of->hops > 1 ? point_in(c, snapshot, of->to) : NULL;
+        if (q && extend(of, c->points[i].value, q->value)) return FP_E_NOMEM;
+    }
+    if (shorten(c, r, snapshot, nearest, &n)) return FP_E_NOMEM;
+    for (uint32_t next = 0; next < n; next++) {
+        const uint32_t clock = c->queue[next];
+        for (uint32_t at = c->clocks[clock].last; at; at = c->points[at - 1].before) {
+            const uint32_t other = c->points[at - 1].snapshot;
+            if (other < r->n_snapshots && shorten(c, r, other, clock, &n)) return FP_E_NOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Routes to a clock through the first snapshots.  0 or FP_E_NOMEM. */
+static int route(struct fp_perfetto_clocks *c, struct routes *r, uint32_t root, uint32_t n_snapshots) {
+    if (r->root != root) drop_routes(r);
+    if (fp_array_zeroed(&r->of, &r->cap, c->ids.n, sizeof *r->of)) return FP_E_NOMEM;
     if (fp_array_room(&c->queue, &c->cap_queue, c->ids.n, sizeof *c->queue)) return FP_E_NOMEM;
-    for (uint32_t i = 0; i < c->ids.n && i < c->cap_clocks; i++) c->clocks[i].from = 0;
-    c->clocks[clock].from = clock + 1;
-    c->queue[n++] = clock;
-    for (uint32_t next = 0; next < n && !c->clocks[to].from; next++) {
-        for (uint32_t at = c->clocks[c->queue[next]].last; at; at = c->points[at - 1].before) {
-            const uint32_t snapshot = c->points[at - 1].snapshot;
-            if (snapshot >= n_snapshots) continue;
-            const uint32_t end = snapshot + 1 < c->n_snapshots ? c->starts[snapshot + 1] : c->n_points;
-            for (uint32_t i = c->starts[snapshot]; i < end; i++) {
-                struct fp_perfetto_clock *other = &c->clocks[c->points[i].clock];
-                if (other->from) continue;
-                other->from = c->queue[next] + 1;
-                c->queue[n++] = c->points[i].clock;
-            }
-        }
-    }
-    return c->clocks[to].from != 0;
+    r->root = root;
+    r->of[root].hops = 1;
+    while (r->n_snapshots < n_snapshots)
+        if (route_snapshot(c, r)) return FP_E_NOMEM;
+    return 0;
 }
 
-/* The offset from a clock to the trace's at a time.  1, 0 or FP_E_NOMEM. */
-static int find_offset(struct fp_perfetto_clocks *c, uint32_t clock, uint32_t to, int64_t time, uint32_t n_snapshots) {
+/* The offset from a clock to the trace's at a time, for which the times from low to high have it, too.  1 or 0. */
+static int find_offset(struct fp_perfetto_clocks *c, const struct routes *r, uint32_t clock, int64_t time) {
     struct fp_perfetto_clock *of = &c->clocks[clock];
-    struct fp_perfetto_hop all = {INT64_MIN, INT64_MAX, 0}, one;
-    uint32_t n = 0;
-    const int found = find_path(c, clock, to, n_snapshots);
-    if (found != 1) return found;
-    for (uint32_t at = to; at != clock; at = c->clocks[at].from - 1) c->queue[n++] = at; /* the path, its end first */
-    for (uint32_t at = clock; n--; at = c->queue[n]) {
+    struct fp_perfetto_clock all = {.low = INT64_MIN, .high = INT64_MAX};
+    for (const struct route *at = &r->of[clock]; at->hops != 1; at = &r->of[at->to]) {
         int64_t now, low, high;
-        if (__builtin_add_overflow(time, all.offset, &now) || !hop(c, at, c->queue[n], now, n_snapshots, &one))
-            return 0;
-        if (one.low == INT64_MIN || __builtin_sub_overflow(one.low, all.offset, &low)) low = INT64_MIN;
-        if (one.high == INT64_MAX || __builtin_sub_overflow(one.high, all.offset, &high)) high = INT64_MAX;
+        uint32_t i = 0; /* offsets from this time or before */
+        if (!at->hops || !at->n || __builtin_add_overflow(time, all.offset, &now)) return 0;
+        for (uint32_t end = at->n; i < end;) {
+            const uint32_t middle = i + (end - i) / 2;
+            if (at->offsets[middle].from <= now) i = middle + 1;
+            else end = middle;
+        }
+        if (!i || __builtin_sub_overflow(at->offsets[i - 1].from, all.offset, &low)) low = INT64_MIN;
+        if (i == at->n || __builtin_sub_overflow(at->offsets[i].from, all.offset, &high)) high = INT64_MAX;
         all.low = low > all.low ? low : all.low;
         all.high = high < all.high ? high : all.high;
-        if (__builtin_add_overflow(all.offset, one.offset, &all.offset)) return 0;
+        const int64_t more = i ? at->offsets[i - 1].offset : at->first;
+        if (__builtin_add_overflow(all.offset, more, &all.offset)) return 0;
     }
     of->low = all.low;
     of->high = all.high;
@@ -221,6 +298,7 @@ static int find_offset(struct fp_perfetto_clocks *c, uint32_t clock, uint32_t to
     return 1;
 }
 
+/* Routes use the snapshots read so far, unless only later ones relate a clock. */
 static int convert(struct fp_perfetto_clocks *c, uint32_t clock, int64_t time, int64_t *ns) {
     struct fp_perfetto_clock *of = &c->clocks[clock];
     if (of->cached != c->n_read + 1 || time < of->low || time >= of->high) {
@@ -231,9 +309,13 @@ static int convert(struct fp_perfetto_clocks *c, uint32_t clock, int64_t time, i
             *ns = time;
             return 1;
         }
-        found = find_offset(c, clock, to, time, c->again ? c->n_read : c->n_snapshots);
-        if (!found && c->again) found = find_offset(c, clock, to, time, c->n_snapshots);
-        if (found != 1) return found;
+        if (route(c, &c->so_far, to, c->again ? c->n_read : c->n_snapshots)) return FP_E_NOMEM;
+        found = find_offset(c, &c->so_far, clock, time);
+        if (!found && c->again) {
+            if (route(c, &c->all, to, c->n_snapshots)) return FP_E_NOMEM;
+            found = find_offset(c, &c->all, clock, time);
+        }
+        if (!found) return 0;
         of = &c->clocks[clock];
     }
     return !__builtin_add_overflow(time, of->offset, ns);
