@@ -16,6 +16,7 @@ class Dimension(NamedTuple):
     suffix: str
     n: int
     make: Callable[[Path, int], None]
+    linear: float = 2  # how much longer the input is with 2N
 
 
 # ---- timelines ---------------------------------------------------------------
@@ -84,7 +85,7 @@ def _sampled(name: str, samples: list[list[int]]) -> dict[str, Any]:
 # ---- stacks -----------------------------------------------------------------
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -92,65 +93,67 @@ def _varint(value: int) -> bytes:
     return bytes([*out, value])
 
 
-def _bytes(number: int, body: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(body)) + body
+def blob(number: int, body: bytes) -> bytes:
+    return varint(number << 3 | 2) + varint(len(body)) + body
 
 
-def _number(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value)
+def whole(number: int, value: int) -> bytes:
+    return varint(number << 3) + varint(value)
 
 
-class _Pprof:
+class Pprof:
     """A pprof profile in the making."""
 
     def __init__(self, types: int = 1) -> None:
         self._texts: dict[str, int] = {"": 0}
         self._body = bytearray()
         for k in range(types):
-            self._body += _bytes(1, _number(1, self.text(f"type{k}")) + _number(2, self.text("count")))
+            self._body += blob(1, whole(1, self.text(f"type{k}")) + whole(2, self.text("count")))
         self._types = types
 
     def text(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts))
 
     def function(self, number: int, name: str, file: str = "") -> None:
-        self._body += _bytes(5, _number(1, number) + _number(2, self.text(name)) + _number(4, self.text(file)))
+        self._body += blob(5, whole(1, number) + whole(2, self.text(name)) + whole(4, self.text(file)))
 
     def location(self, number: int, functions: Iterable[int], mapping: int = 0, address: int = 0) -> None:
-        lines = b"".join(_bytes(4, _number(1, function) + _number(2, 7)) for function in functions)
-        self._body += _bytes(4, _number(1, number) + _number(2, mapping) + _number(3, address or number << 4) + lines)
+        lines = b"".join(blob(4, whole(1, function) + whole(2, 7)) for function in functions)
+        self._body += blob(4, whole(1, number) + whole(2, mapping) + whole(3, address or number << 4) + lines)
 
     def mapping(self, number: int, file: str) -> None:
-        limits = _number(2, number << 12) + _number(3, (number + 1) << 12)
-        self._body += _bytes(3, _number(1, number) + limits + _number(5, self.text(file)))
+        limits = whole(2, number << 12) + whole(3, (number + 1) << 12)
+        self._body += blob(3, whole(1, number) + limits + whole(5, self.text(file)))
 
-    def sample(self, locations: Iterable[int], labels: Iterable[tuple[str, str]] = ()) -> None:
-        body = _bytes(1, b"".join(map(_varint, locations))) + _bytes(2, b"\1" * self._types)
+    def sample(
+        self, locations: Iterable[int], labels: Iterable[tuple[str, str]] = (), values: bytes | None = None
+    ) -> None:
+        body = blob(1, b"".join(map(varint, locations))) + blob(2, values or b"\1" * self._types)
         for key, value in labels:
-            body += _bytes(3, _number(1, self.text(key)) + _number(2, self.text(value)))
-        self._body += _bytes(2, body)
+            body += blob(3, whole(1, self.text(key)) + whole(2, self.text(value)))
+        self._body += blob(2, body)
 
     def write(self, path: Path) -> None:
-        path.write_bytes(bytes(self._body) + b"".join(_bytes(6, text.encode()) for text in self._texts))
+        path.write_bytes(bytes(self._body) + b"".join(blob(6, text.encode()) for text in self._texts))
 
 
-def _one(types: int = 1, name: str = "work") -> _Pprof:
+def one_function(types: int = 1, name: str = "work") -> Pprof:
     """With a function and a location 1."""
-    made = _Pprof(types)
+    made = Pprof(types)
     made.function(1, name)
     made.location(1, [1])
     return made
 
 
 def _types(path: Path, n: int) -> None:
-    made = _one(n)
+    made = one_function(n)
     for _ in range(100):
         made.sample([1])
     made.write(path)
 
 
 def _files(path: Path, n: int) -> None:
-    made = _Pprof()
+    made = Pprof()
     for k in range(1, n + 1):
         made.function(k, f"function_{k}", f"source_{k}.c")
         made.location(k, [k])
@@ -159,27 +162,27 @@ def _files(path: Path, n: int) -> None:
 
 
 def _labels(path: Path, n: int) -> None:
-    made = _one()
+    made = one_function()
     for k in range(n):
         made.sample([1], [("request", f"r{k}")])
     made.write(path)
 
 
 def _label_keys(path: Path, n: int) -> None:
-    made = _one()
+    made = one_function()
     for k in range(n):
         made.sample([1], [(f"key{k}", "v")])
     made.write(path)
 
 
 def _labels_of_one(path: Path, n: int) -> None:
-    made = _one()
+    made = one_function()
     made.sample([1], [(f"key{k}", f"v{k}") for k in range(n)])
     made.write(path)
 
 
 def _mappings(path: Path, n: int) -> None:
-    made = _Pprof()
+    made = Pprof()
     for k in range(1, n + 1):
         made.mapping(k, f"/nowhere/lib{k}.so")
         made.location(k, [], k, (k << 12) + 5)
@@ -188,7 +191,7 @@ def _mappings(path: Path, n: int) -> None:
 
 
 def _deep(path: Path, n: int) -> None:
-    made = _Pprof()
+    made = Pprof()
     for k in range(1, 1001):
         made.function(k, f"function_{k}")
         made.location(k, [k])
@@ -197,7 +200,7 @@ def _deep(path: Path, n: int) -> None:
 
 
 def _inlined(path: Path, n: int) -> None:
-    made = _Pprof()
+    made = Pprof()
     made.function(1, "work")
     made.location(1, [1] * n)
     made.sample([1])
@@ -205,7 +208,7 @@ def _inlined(path: Path, n: int) -> None:
 
 
 def _long_name(path: Path, n: int) -> None:
-    made = _one(name="x" * n)
+    made = one_function(name="x" * n)
     made.sample([1])
     made.write(path)
 

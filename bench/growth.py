@@ -29,9 +29,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import fastprof
-from bench.grown import DIMENSIONS, Dimension
+from bench import grown
+from bench.grown import Dimension
+from bench.grown_formats import FORMATS
 from fastprof.cli import main as run_fastprof
 
+DIMENSIONS = grown.DIMENSIONS | FORMATS
 LIMIT = 2.7  # twice the input: 2 if linear, 2.1 for n log n, 2.8 for n to the power of 1.5, 4 if quadratic
 TINY = 4  # of any dimension
 MOST_SECONDS = 8  # of CPU for a command
@@ -165,7 +168,8 @@ class Bench:
         ratios = []
         for least, first, second, shows in zip(tiny, once, twice, SHOWS, strict=True):
             shown = second - least >= shows
-            ratios.append((second - least) / max(first - least, shows / 8) if shown else 1.0)
+            ratio = (second - least) / max(first - least, shows / 8) if shown else 1.0
+            ratios.append(ratio * 2 / self._dimension.linear)
         return Cost(*ratios)
 
 

@@ -8,8 +8,8 @@
  *   snapshots   clock 64: 100 = BOOTTIME 1100    clock 64: 200 = BOOTTIME 1250
  *   64: 150     1150                              64: 210   1260
  *
- * Each clock has a route: the next clock on the way to the trace's, and the offsets to it.  A snapshot extends the routes
- * of its clocks, and shortens a route at most MOST_HOPS times, so all of them take linear time.
+ * Each clock has a route: the next clock on the way to the trace's, and the offsets to it.  A snapshot extends the
+ * routes of its clocks, and shortens a route at most MOST_HOPS times, so all of them take linear time.
  */
 enum {
     MOST_CLOCKS = 64,   /* per snapshot */
@@ -62,10 +62,10 @@ struct fp_perfetto_clocks {
     uint32_t *queue;
     uint32_t cap_queue;
     struct routes so_far, all; /* through the snapshots read in this pass; through all of them */
-    uint32_t primary; /* id of the trace's clock; 0: BOOTTIME */
+    uint32_t primary;          /* id of the trace's clock; 0: BOOTTIME */
     uint32_t n_primaries;
-    uint32_t n_read;  /* snapshots, in this pass over the trace */
-    int32_t again;    /* an earlier pass has read all snapshots */
+    uint32_t n_read; /* snapshots, in this pass over the trace */
+    int32_t again;   /* an earlier pass has read all snapshots */
 };
 
 int fp_perfetto_clocks_new(struct fp_perfetto_read *r) {
@@ -281,8 +281,10 @@ static int find_offset(struct fp_perfetto_clocks *c, const struct routes *r, uin
         if (!at->hops || !at->n || __builtin_add_overflow(time, all.offset, &now)) return 0;
         for (uint32_t end = at->n; i < end;) {
             const uint32_t middle = i + (end - i) / 2;
-            if (at->offsets[middle].from <= now) i = middle + 1;
-            else end = middle;
+            if (at->offsets[middle].from <= now)
+                i = middle + 1;
+            else
+                end = middle;
         }
         if (!i || __builtin_sub_overflow(at->offsets[i - 1].from, all.offset, &low)) low = INT64_MIN;
         if (i == at->n || __builtin_sub_overflow(at->offsets[i].from, all.offset, &high)) high = INT64_MAX;
