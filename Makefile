@@ -25,7 +25,7 @@ CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds
 
 help:
 	@echo 'make build            builds what changed, in place; makes .venv first if there is none'
-	@echo 'make test             the whole test suite'
+	@echo 'make test             all tests; .venv/bin/python -m pytest alone leaves out the exhaustive ones'
 	@echo 'make lint             ruff, mypy, clang-format, the warnings of gcc and clang'
 	@echo 'make fuzz MINUTES=n   each fuzz target for n minutes (1; 0.2 is 12 seconds) under ASan and UBSan; prints executions'
 	@echo '                      and coverage; with -j several at once; build/fuzz/found/ is where the next run goes on'
@@ -51,7 +51,7 @@ build: .venv/bin/fastprof
 	$(PYTHON) setup.py -q build_clib build_ext --inplace
 
 test: build
-	$(PYTHON) -m pytest -n $(JOBS)
+	$(PYTHON) -m pytest -n $(JOBS) -m ''
 
 bench: build
 	$(PYTHON) -m pytest bench

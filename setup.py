@@ -20,6 +20,7 @@ if sys.version_info < (3, 11):  # noqa: UP036  pip looks at requires-python only
 import gzip
 import os
 import shlex
+import shutil
 import sysconfig
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,22 @@ from setuptools import Extension, setup
 from setuptools.command.build_clib import build_clib
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
+
+
+def missing() -> str:
+    """What a build needs and this machine lacks."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    if not shutil.which(compiler):
+        packages = "apt-get install gcc python3-dev; dnf install gcc python3-devel; apk add gcc musl-dev python3-dev"
+        return f"a C compiler, and {compiler} is missing ({packages}; xcode-select --install)"
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        packages = "apt-get install python3-dev; dnf install python3-devel; apk add python3-dev"
+        return f"the headers of Python, and {sysconfig.get_path('include')}/Python.h is missing ({packages})"
+    return ""
+
+
+if not {"egg_info", "dist_info", "sdist"} & {*sys.argv} and (lack := missing()):
+    sys.exit(f"fastprof needs {lack}")
 
 SANITIZE = os.environ.get("FASTPROF_SANITIZE", "")
 DEBUG = os.environ.get("FASTPROF_DEBUG") == "1"

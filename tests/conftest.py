@@ -1,21 +1,31 @@
-"""CI=true: a skipped test fails, unless it needs sample data that only some checkouts have."""
+"""CI=true: every test runs, and a skipped one fails unless it needs sample data that only some checkouts have.
+
+Elsewhere exhaustive tests are left out (pyproject.toml), a test whose program is missing is skipped, and the last line
+counts both.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
+import re
+import shutil
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.differential.peers import missing
+from tests.support.paths import NO_SHARED, REPO, SHARED
 
 # An example's duration depends on the machine, not on the code.
 _UNHURRIED = [*settings().suppress_health_check, HealthCheck.too_slow]
 settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=_UNHURRIED)
 settings.load_profile("unhurried")
 
-ALLOWED = ("no shared/data beside the repository",)
 IN_CI = os.environ.get("CI") == "true"
 
 
@@ -34,16 +44,61 @@ def sections_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fastprof.formats.archive.packing.MOST_NBYTES", 0)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if IN_CI and config.option.markexpr == "not exhaustive":  # the default
+        config.option.markexpr = ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse tests of files that are no part of the repository, such as a virtual environment's."""
+    homes = [REPO / name for name in ("tests", "docs", "fastprof", "csrc", "bench")]
+    homes += [path for path in REPO.iterdir() if path.is_file()] + ([SHARED] if SHARED else [])
+    for item in items:
+        for value in item.callspec.params.values() if hasattr(item, "callspec") else ():
+            if isinstance(value, Path) and not any(value.absolute().is_relative_to(home) for home in homes):
+                raise pytest.UsageError(f"{item.nodeid} tests a file outside tests/ and shared/: {value}")
+
+
 def pytest_collection_finish() -> None:
     """Exempt the thousands of collected tests from each garbage collection."""
     gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    yield from _skip_without_program()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    yield from _skip_without_program()
+
+
+def _skip_without_program() -> Iterator[None]:
+    """A program that a test starts and that is not installed is a skip, as one that it asks `need` for."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        trace = error.__traceback__
+        while trace and trace.tb_next:
+            trace = trace.tb_next
+        name = str(error.filename)
+        started = trace and Path(trace.tb_frame.f_code.co_filename).name == "subprocess.py"
+        if not started or "/" in name or shutil.which(name):
+            raise
+        pytest.skip(missing(name))
+
+
+def _reason(log: Any) -> str:
+    text = log.longrepr[2] if isinstance(log.longrepr, tuple) else str(log.longrepr)
+    return str(text).removeprefix("Skipped: ")
+
+
 def _refuse_skip(log: Any) -> None:
     if not IN_CI or not log.skipped or hasattr(log, "wasxfail"):
         return
-    reason = log.longrepr[2] if isinstance(log.longrepr, tuple) else str(log.longrepr)
-    if not any(allowed in reason for allowed in ALLOWED):
+    reason = _reason(log)
+    if NO_SHARED not in reason:
         log.outcome = "failed"
         log.longrepr = f"skipped in CI: {reason}"
 
@@ -58,3 +113,36 @@ def pytest_runtest_makereport() -> Iterator[None]:
 def pytest_make_collect_report() -> Iterator[None]:
     outcome: Any = yield
     _refuse_skip(outcome.get_result())
+
+
+# ---- the line at the end: what did not run
+
+_left_out = [0]  # exhaustive tests
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    _left_out[0] += sum(item.get_closest_marker("exhaustive") is not None for item in items)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = _left_out[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Of pytest-xdist: each worker collects all tests."""
+    _left_out[0] = max(_left_out[0], getattr(node, "workeroutput", {}).get("left_out", 0))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    skipped: Counter[str] = Counter()
+    for log in terminalreporter.stats.get("skipped", ()):
+        reason = _reason(log)
+        install = re.search(r"(?:apt-get|pip) install (.+)", reason)
+        skipped[install[1] if install else reason] += 1
+    parts = [f"{n:,} {why}" for why, n in skipped.most_common()]
+    lines = [f"skipped {skipped.total():,}: {', '.join(parts)}"] if parts else []
+    lines += [f"left out {_left_out[0]:,} exhaustive tests: pytest -m '' runs them"] if _left_out[0] else []
+    if lines:
+        terminalreporter.write_line("; ".join(lines))

@@ -18,6 +18,7 @@ from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, 
 from fastprof.core.options import Options
 from fastprof.core.source import Source
 from tests.contract.dump import CORPUS, dump, expected_failures, failure, files, golden, golden_path
+from tests.support.chosen import cases
 
 GOOD, BAD = files("good"), files("bad")
 READERS = [f.name for f in formats.formats() if f.reader]
@@ -77,7 +78,7 @@ def test_golden(file: str) -> None:
     assert golden(whole_dump(file)).encode("utf-8", "surrogateescape") == path.read_bytes()
 
 
-@pytest.mark.parametrize("file", GOOD)
+@pytest.mark.parametrize("file", cases(GOOD))
 def test_windows_and_capacities_do_not_matter(file: str) -> None:
     expected = whole_dump(file)
     for window in WINDOWS:
@@ -109,7 +110,7 @@ def outcome(data: bytes, file: str, *, lenient: bool = False) -> list[str] | Fas
         return error
 
 
-@pytest.mark.parametrize("file", GOOD)
+@pytest.mark.parametrize("file", cases(GOOD))
 def test_cut_anywhere(file: str) -> None:
     """A located error, or a valid shorter file.  Lenient: only the header may be an error, and each loss is
     reported."""
@@ -125,7 +126,7 @@ def test_cut_anywhere(file: str) -> None:
             assert not isinstance(kept, FastprofError), f"cut at {at}: an error only when lenient: {kept}"
 
 
-@pytest.mark.parametrize("file", GOOD)
+@pytest.mark.parametrize("file", cases(GOOD))
 def test_flipped_bits(file: str) -> None:
     """A result or a located error, lenient or not."""
     data = bytearray((CORPUS / file).read_bytes())
@@ -164,7 +165,7 @@ def sums(path: Path, name: str) -> object:
     return [facts.get(fact) for fact in ("totals", "calls", "contexts")]
 
 
-@pytest.mark.parametrize("file", [f for f in GOOD if formats.get(format_of(f)).writer])
+@pytest.mark.parametrize("file", cases(f for f in GOOD if formats.get(format_of(f)).writer))
 def test_read_write_read(file: str, tmp_path: Path) -> None:
     """Sums are kept, and the second and later writings give the same bytes."""
     name = format_of(file)
@@ -182,7 +183,7 @@ def test_read_write_read(file: str, tmp_path: Path) -> None:
         assert sums(once, name) == sums(CORPUS / file, name)
 
 
-@pytest.mark.parametrize("file", GOOD)
+@pytest.mark.parametrize("file", cases(GOOD))
 def test_a_pipe_says_the_same(file: str) -> None:
     class Pipe(io.RawIOBase):
         def __init__(self, data: bytes) -> None:

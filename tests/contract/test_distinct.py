@@ -36,6 +36,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]
     return make
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "word"),
     TRIED,
@@ -49,6 +50,7 @@ def test_distinct_rows_keep_to_the_limit(
     assert many < few + SLACK + MORE_SLACK.get(word, 0)
 
 
+@pytest.mark.exhaustive
 def test_of_several_timelines_one_is_folded_at_a_time(grown: Callable[[str], list[str]], tmp_path: Path) -> None:
     path, to = grown("timeline")[1], ["-o", str(tmp_path / "sum.callgrind"), "-q", "--cores", "1"]
     three, eight = (peaks_of(["merge", *[path] * n, *to], (8,))[0] for n in (3, 8))

@@ -17,6 +17,7 @@ from fastprof.core.options import Options
 from tests.contract.dump import files
 from tests.reference import filters as reference
 from tests.reference.filters import Row
+from tests.support.chosen import cases
 from tests.support.conversions import format_of
 from tests.support.paths import CORPUS
 from tests.support.product import open_input
@@ -94,7 +95,7 @@ def kept(data: bytes, from_: str, given: dict[str, Any], capacity: int | None = 
     return reading.rows, n
 
 
-@pytest.mark.parametrize("file", files("good"))
+@pytest.mark.parametrize("file", cases(files("good")))
 def test_the_rows_are_those_of_the_reference_and_of_the_archive(file: str) -> None:
     rows = whole(file).rows
     for given, keep in filters_for(file):

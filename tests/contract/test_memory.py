@@ -354,18 +354,21 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]
     return make
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", READERS)
 def test_reading_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
     once, ten_times = (peak("info", path, "--from", name) for path in grown(name))
     assert ten_times < once + SLACK + MORE_SLACK.get(name, 0) + WAITING.get(name, 0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", READERS)
 def test_top_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
     once, ten_times = (peak("top", path, "--from", name, "-q") for path in grown(name))
     assert ten_times < once + SLACK + MORE_SLACK.get(name, 0) + WAITING.get(name, 0)
 
 
+@pytest.mark.exhaustive
 def test_samples_of_v8_in_a_trace_need_no_more_for_more_records(tmp_path: Path) -> None:
     peaks = []
     for times in (1, 10):
@@ -375,6 +378,7 @@ def test_samples_of_v8_in_a_trace_need_no_more_for_more_records(tmp_path: Path) 
     assert peaks[1] < peaks[0] + SLACK
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", READERS)
 def test_becoming_a_graph_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
     graph = next(f.name for f in formats.formats() if f.writer and f.view == "graph")
@@ -382,6 +386,7 @@ def test_becoming_a_graph_needs_no_more_for_more_records(name: str, grown: Calla
     assert ten_times < once + SLACK + MORE_SLACK.get(name, 0) + WAITING.get(name, 0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("to", "name"), [(to, name) for to in WRITERS for name in sources(to)])
 def test_writing_needs_no_more_for_more_records(to: str, name: str, grown: Callable[[str], list[str]]) -> None:
     once, ten_times = (converting(path, name, to) for path in grown(name))
@@ -396,6 +401,7 @@ def converting(path: str, name: str, to: str) -> int:
     return peak("convert", "-q", path, "--from", name, "-o", "/dev/null", "--to", to)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["xray", "pprof", "callgrind"])
 @pytest.mark.parametrize("level", ["3", "19"])
 def test_archives_are_written_and_read_in_constant_memory(name: str, level: str, tmp_path: Path) -> None:
@@ -431,6 +437,7 @@ def call_paths(path: Path, times: int) -> None:
     path.write_bytes(log.bytes())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("to", ["pprof", "folded"])
 def test_call_paths_need_no_memory(to: str, tmp_path: Path) -> None:
     peaks = []
@@ -458,6 +465,7 @@ def labelled(path: Path, n: int) -> None:
     path.write_bytes(p.SerializeToString())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("inputs", [1, 2])
 def test_sums_of_stacks_keep_to_the_limit(inputs: int, tmp_path: Path) -> None:
     path = str(tmp_path / "many.pb")
@@ -466,6 +474,7 @@ def test_sums_of_stacks_keep_to_the_limit(inputs: int, tmp_path: Path) -> None:
     assert peak(*of_both, "1M") < peak(*of_both, "1G") - (10 << 20)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("to", ["page", "pb"])
 def test_a_part_of_a_graph_takes_few_bytes(to: str, tmp_path: Path) -> None:
     def needed(parts: int) -> int:

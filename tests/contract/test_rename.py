@@ -15,6 +15,7 @@ from fastprof.core.errors import UsageError
 from fastprof.core.model import Function
 from tests.contract.dump import files
 from tests.reference.filters import Row
+from tests.support.chosen import cases
 from tests.support.conversions import format_of
 from tests.support.paths import CORPUS
 from tests.support.rows import Reading
@@ -69,7 +70,7 @@ def whole(file: str) -> Reading:
     return Reading((CORPUS / file).read_bytes(), format_of(file), {})
 
 
-@pytest.mark.parametrize("file", files("good"))
+@pytest.mark.parametrize("file", cases(files("good")))
 def test_names_change_and_nothing_else(file: str) -> None:
     expected = [renamed(row, whole(file).view) for row in whole(file).rows]
     for capacity in (None, 3):

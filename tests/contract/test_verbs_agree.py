@@ -25,6 +25,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs import annotate
 from fastprof.verbs.sources import Sources
 from tests.contract.dump import files
+from tests.support.chosen import CHOSEN, cases
 from tests.support.conversions import format_of
 from tests.support.pages import Page
 from tests.support.paths import CORPUS, needs_shared, shared_data
@@ -301,7 +302,7 @@ def timed(path: Path) -> bool:
     return said_of(path).view == "timeline"
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", cases(FILES))
 def test_verbs_agree(file: str, tmp_path: Path) -> None:
     path = CORPUS / file
     said, top = said_of(path), agree(path, tmp_path, {})
@@ -310,37 +311,6 @@ def test_verbs_agree(file: str, tmp_path: Path) -> None:
         assert (top.value, top.total) == (said.default or top.value, said.total)
         written = nonzero(fastprof.info(tmp_path / "out.pb").facts.get("totals", {}))
         assert written == nonzero({name: n for name, n in said.totals.items() if file != MIXED or name != "time"})
-
-
-# Of each format that is read, a file of each shape: several value types, parts, threads, labels, times, inlined code
-CHOSEN = [
-    f"{folder}/good/{name}"
-    for folder, names in {
-        "archive": "graph.fpa stacks.fpa timeline.fpa",
-        "cachegrind": "head.cachegrind newer.cachegrind",
-        "callgrind": "contexts.callgrind quirks_inherit.callgrind unloaded.callgrind xtree.callgrind",
-        "cpuprofile": "hits.cpuprofile node20.cpuprofile",
-        "dhat": "heap.dhat.json",
-        "firefox": "gecko-24.json written.json",
-        "folded": "odd_names.folded recursion.folded two_values.folded",
-        "gperftools": "small.prof symbolized.prof",
-        "heap": "go-heap.heap negative.heap symbolized.heap",
-        "heapprofile": "order.heapprofile",
-        "jfr": "made-datadog.jfr made-two-jvms.jfr",
-        "massif": "inlined.massif",
-        "oprofile": "deps.tar ppc.oprofile threads.tar",
-        "otlp": "lines.otlp.jsonl v1.10-both.otlp",
-        "perf": "made-switches.data real-dwarf.data",
-        "perf-script": "real-default-dwarf.perf real-hide-chain.perf",
-        "perfetto": "streaming-profile.pftrace tracks.pftrace",
-        "pprof": "everything.pb go-block.pb.gz",
-        "pstats": "profile.pstats",
-        "speedscope": "28_recursion.json weights_first.json",
-        "trace-event": "12_threads_apart.json profile_chunks.json sampled_mixed.json",
-        "xray": "fdr5-busy.xray profile-swapped.xray",
-    }.items()
-    for name in names.split()
-]
 
 
 def test_each_format_is_chosen() -> None:
@@ -367,6 +337,7 @@ def choices(path: Path) -> Iterator[dict[str, Any]]:
             break
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("file", CHOSEN)
 def test_verbs_agree_on_values_and_filters(file: str, tmp_path: Path) -> None:
     """Either all verbs give the same figures, or all refuse with the same message."""
@@ -409,7 +380,7 @@ def least(profile: Path, **options: Any) -> int:
     return looked_at
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", cases(FILES))
 def test_inclusive_costs_are_not_below_self_costs(file: str, tmp_path: Path) -> None:
     """Also for the graph made from stacks and timelines."""
     path = CORPUS / file

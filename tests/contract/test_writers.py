@@ -47,6 +47,7 @@ def in_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CORPUS)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("to", WRITERS)
 def test_something_can_be_written(to: str) -> None:
     others = [file for file in files("good") if not refusal(file, to)]
@@ -61,6 +62,7 @@ def test_golden(to: str) -> None:
     assert {file: written(file, to) for file in expected} == expected
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("to", WRITERS)
 def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, or 1 for a sum that does not fit; a message with flags (`args` has them), and no output."""
@@ -75,6 +77,7 @@ def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.Captu
             assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("to", WRITERS)
 @pytest.mark.parametrize("capacity", CAPACITIES)
 def test_batches_do_not_matter(to: str, capacity: int) -> None:
@@ -109,6 +112,7 @@ def through_a_pipe(write: Callable[[], object], monkeypatch: pytest.MonkeyPatch)
     return b"".join(found)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("to", WRITERS)
 def test_a_file_and_a_pipe_get_the_same(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So two runs give the same bytes."""

@@ -16,7 +16,11 @@ VIEWERS = Path(__file__).resolve().parents[1] / "viewers"
 
 # Debian package names that differ from the program's
 PACKAGES = {
+    "ar": "binutils",
+    "as": "binutils",
+    "c++": "g++",
     "callgrind_annotate": "valgrind",
+    "cc": "gcc",
     "cg_annotate": "valgrind",
     "cg_diff": "valgrind",
     "cg_merge": "valgrind",
@@ -30,6 +34,7 @@ PACKAGES = {
     "groff": "groff-base",
     "google-pprof": "google-perftools",
     "jeprof": "libjemalloc-dev",
+    "ld": "binutils",
     "llvm-objdump": "llvm-19",
     "llvm-symbolizer-19": "llvm-19",
     "llvm-xray-19": "llvm-19",
@@ -39,8 +44,13 @@ PACKAGES = {
     "ms_print": "valgrind",
     "munged": "munge",
     "perf": "linux-perf",
+    "ps": "procps",
     "sbatch": "slurm-client",
+    "setsid": "util-linux",
+    "strip": "binutils",
+    "tar": "tar",
     "timeout": "coreutils",
+    "unshare": "util-linux",
     "xvfb-run": "xvfb xauth",
 }
 
@@ -50,7 +60,12 @@ def need(*names: str) -> str:
     for name in names:
         if path := shutil.which(name):
             return path
-    pytest.skip(f"{names[0]} is missing: apt-get install {PACKAGES.get(names[0], names[0])}")
+    pytest.skip(missing(names[0]))
+
+
+def missing(name: str) -> str:
+    """Why a test of a program that is not installed is skipped."""
+    return f"{name} is missing: apt-get install {PACKAGES.get(name, name)}"
 
 
 def node() -> str:

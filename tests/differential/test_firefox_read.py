@@ -18,11 +18,11 @@ from fastprof.core.errors import FormatError
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from tests.differential.peers import need
-from tests.support.paths import CORPUS, SHARED, needs_shared
+from tests.support.paths import CORPUS, needs_shared, shared_folder
 from tests.support.product import batches, open_input
 
-FOLDER = SHARED / "data/firefox/read" if SHARED else Path()
-FILES = sorted(FOLDER.glob("*.json*")) if SHARED else []
+FOLDER = shared_folder("firefox/read")
+FILES = sorted(FOLDER.glob("*.json*"))
 # the tables' names for types of weights
 TYPES = {
     "samples": "samples",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import re
-import shutil
 import subprocess
 import sys
 from functools import cache
@@ -16,7 +15,8 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FastprofError
-from tests.support.paths import SHARED, needs_shared
+from tests.differential.peers import need
+from tests.support.paths import SHARED, needs_shared, shared_folder
 
 pytestmark = needs_shared
 
@@ -30,17 +30,13 @@ Sample = tuple[str, int, int, int, int, str, list[str]]  # comm, pid, tid, time,
 
 def recordings() -> list[Path]:
     folders = ("generated", "recorded", "quipper", "converter", "linux-perf-data", "hotspot")
-    found = (
-        [path for folder in folders for path in sorted((SHARED / "data/perf-data" / folder).glob("*"))]
-        if SHARED
-        else []
-    )
+    found = [path for folder in folders for path in sorted(shared_folder("perf-data", folder).glob("*"))]
     return [p for p in found if p.is_file() and ".data" in p.name and p.suffix != ".buildids"]
 
 
 def hostile() -> list[Path]:
-    folder = SHARED / "data/perf-data/hostile" if SHARED else Path()
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "expected" not in path.parts]
+    found = sorted(shared_folder("perf-data/hostile").rglob("*"))
+    return [path for path in found if path.is_file() and "expected" not in path.parts]
 
 
 @cache
@@ -166,11 +162,8 @@ OPENED = re.compile(r"dfd: 0x(\w+), filename: 0x(\w+), flags: 0x(\w+), mode: 0x(
 def test_fields_of_tracepoints_are_those_of_perf_script(
     name: str, event: str, printed: re.Pattern[str], keys: str, base: int
 ) -> None:
-    perf = shutil.which("perf")
-    if perf is None or SHARED is None:
-        pytest.skip("perf is not installed")
-    file = SHARED / f"data/perf-data/recorded/{name}.data"
-    command = [perf, "script", "--ns", "-F", "time,event,trace", "-i", str(file)]
+    file = shared_folder("perf-data/recorded") / f"{name}.data"
+    command = [need("perf"), "script", "--ns", "-F", "time,event,trace", "-i", str(file)]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     theirs = []
     for line in lines:

@@ -15,9 +15,9 @@ import pytest
 import fastprof
 from fastprof.symbols import kernel
 from tests.differential.peers import need
-from tests.support.paths import SHARED, needs_shared
+from tests.support.paths import needs_shared, shared_folder
 
-RECORDED = (SHARED or Path()) / "data/perf-data/recorded"
+RECORDED = shared_folder("perf-data/recorded")
 FRAME = re.compile(r"^(.*: +)?\s*([0-9a-f]{1,16}) (\S.*) \(([\[/][^()]*)\)$", re.MULTILINE)
 
 # for stacks that it unwinds, perf prints the preceding addresses

@@ -13,7 +13,7 @@ from tests.differential.peers import viewer
 from tests.reference import perfetto
 from tests.support import product
 from tests.support.conversions import convert_bytes
-from tests.support.paths import CORPUS, SHARED
+from tests.support.paths import CORPUS, needs_shared, shared_data
 from tests.support.xraylog import FdrLog
 from tests.unit.test_perfetto import NAMED_LATE
 
@@ -79,10 +79,9 @@ def test_the_table_of_spans_is_that_of_slices(path: Path, tmp_path: Path) -> Non
     assert sorted(own) == sorted(map(tuple, slices))
 
 
+@needs_shared
 def test_a_real_trace(tmp_path: Path) -> None:
-    if SHARED is None:
-        pytest.skip("no shared/data beside the repository")
-    check((SHARED / "data/xray/fdr5-lua-clang19/trace.xray").read_bytes(), tmp_path / "lua.pftrace")
+    check(shared_data("xray/fdr5-lua-clang19/trace.xray").read_bytes(), tmp_path / "lua.pftrace")
 
 
 def test_deep_calls_and_compressed_files(tmp_path: Path) -> None:

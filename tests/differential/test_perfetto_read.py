@@ -13,7 +13,7 @@ import fastprof
 from fastprof.core.options import Options
 from tests.differential.peers import viewer
 from tests.support.conversions import convert_bytes
-from tests.support.paths import CORPUS, SHARED
+from tests.support.paths import CORPUS, needs_shared, shared_folder
 from tests.support.product import batches, open_input
 from tests.unit import test_counters, test_perfetto_objects, test_perfetto_prints, test_perfetto_sched
 
@@ -40,7 +40,7 @@ COUNTERS = "select t.name, c.value from counter c join track t on c.track_id = t
 GOOD = CORPUS / "perfetto" / "good"
 CALLS = ["basic", "clock-after-use", "compressed", "end-of-outer-name", "ftrace"]
 CALLS += ["open-and-orphan", "unordered-sequences", "written"]
-REAL = SHARED / "data" / "perfetto" / "read" if SHARED else None
+REAL = shared_folder("perfetto/read")
 # known cases where the trace processor is wrong or answers another question
 CHROME = ["real-chromium.pftrace.gz", "real-chromium-cpu.pftrace.gz"]
 
@@ -102,18 +102,16 @@ def check_totals(data: bytes, path: Path) -> None:
     assert +found == +expected
 
 
-@pytest.mark.skipif(REAL is None, reason="recordings of Chromium are not in the repository")
+@needs_shared
 @pytest.mark.parametrize("name", CHROME)
 def test_calls_of_chromium(name: str, tmp_path: Path) -> None:
-    assert REAL is not None
     check_totals(gzip.decompress((REAL / name).read_bytes()), tmp_path / "trace")
 
 
-@pytest.mark.skipif(REAL is None, reason="recordings of Chromium are not in the repository")
+@needs_shared
 @pytest.mark.parametrize("name", [*CHROME, "real-chromium-v8-samples.pftrace.gz"])
 def test_names_of_the_processes_of_chromium(name: str, tmp_path: Path) -> None:
     """Several descriptors name a process, some of them after its command line."""
-    assert REAL is not None
     (tmp_path / "trace").write_bytes(gzip.decompress((REAL / name).read_bytes()))
     (theirs,) = viewer("trace_processor", tmp_path / "trace", "select pid, name from process where pid > 0")
     ours = fastprof.info(tmp_path / "trace").facts["process_names"]

@@ -11,11 +11,11 @@ import pytest
 
 from fastprof.core.errors import FastprofError
 from fastprof.core.options import Options
-from tests.support.paths import SHARED, needs_shared
+from tests.support.paths import needs_shared, shared_folder
 from tests.support.product import OPS, batches, open_input
 
-FOLDER = SHARED / "data/chrome-trace/read" if SHARED else Path()
-FILES = [path for path in sorted(FOLDER.glob("*.json*")) if path.is_file()] if SHARED else []
+FOLDER = shared_folder("chrome-trace/read")
+FILES = [path for path in sorted(FOLDER.glob("*.json*")) if path.is_file()]
 # Names whose rows differ, and why ours are right.
 BETTER = {
     "edge-BE-not-in-time-order.json": {"a"},  # the table pairs begins and ends in file order

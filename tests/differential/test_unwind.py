@@ -16,7 +16,7 @@ from fastprof.symbols.elf import ElfFile
 from fastprof.symbols.unwind import UnwindTable
 from tests.differential.peers import need
 from tests.reference import unwind as reference
-from tests.support.paths import SHARED, needs_shared, shared_data
+from tests.support.paths import SHARED, needs_shared, shared_data, shared_folder
 from tests.support.unwind_peer import compare, reference_stacks, user_stacks
 from tests.support.unwinding import rules_of
 
@@ -38,10 +38,8 @@ FOLDERS = ["perf-data/recorded/symfs", "heap/elf", "gperftools/bin", "xray"]
 
 
 def files() -> list[Path]:
-    found = [path for name in LIBRARIES for folder in ("/lib", "/usr/lib") for path in Path(folder).glob(f"*/{name}")]
-    for folder in FOLDERS if SHARED else ():
-        found += sorted(SHARED.joinpath("data", folder).rglob("*"))
-    unique = {path.resolve(): path for path in [*found, Path(sys.executable)] if path.is_file()}
+    found = [path for folder in FOLDERS for path in sorted(shared_folder(folder).rglob("*"))]
+    unique = {path.resolve(): path for path in found if path.is_file()}
     return [path for path in unique if path.open("rb").read(5) == b"\x7fELF\2"]
 
 
@@ -82,6 +80,21 @@ def row_of(start: int, end: int, text: str, machine: int) -> reference.Row | Non
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
 def test_rows(path: Path) -> None:
+    check_rows(path)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_rows_of_this_system(name: str) -> None:
+    for folder in ("/lib", "/usr/lib"):
+        for path in {path.resolve() for path in Path(folder).glob(f"*/{name}")}:
+            check_rows(path)
+
+
+def test_rows_of_this_python() -> None:
+    check_rows(Path(sys.executable).resolve())
+
+
+def check_rows(path: Path) -> None:
     elf = ElfFile(path)
     ours = list(rules_of(UnwindTable(elf, 1), elf.machine))
     starts = [start for start, _ in ours]

@@ -1,4 +1,4 @@
-"""The location of the shared sample data: next to the repository, or in FASTPROF_SHARED."""
+"""The location of the shared sample data: next to the repository, or in FASTPROF_SHARED (`none`: as without)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ CORPUS = REPO / "tests" / "corpus"
 def find_shared() -> Path | None:
     """The folder that contains `data/`, or None if this checkout has no samples next to it."""
     named = os.environ.get("FASTPROF_SHARED")
+    if named == "none":
+        return None
     if named:
         # A wrong setting must not turn into silently skipped tests.
         if not (Path(named) / "data").is_dir():
@@ -26,12 +28,18 @@ def find_shared() -> Path | None:
 
 
 SHARED = find_shared()
-needs_shared = pytest.mark.skipif(SHARED is None, reason="no shared/data beside the repository")
+NO_SHARED = "no shared/data beside the repository"
+needs_shared = pytest.mark.skipif(SHARED is None, reason=NO_SHARED)
 
 
 def shared_data(*parts: str) -> Path:
     assert SHARED is not None, "mark the test with needs_shared"
     return SHARED.joinpath("data", *parts)
+
+
+def shared_folder(*parts: str) -> Path:
+    """A folder of the sample data, to collect its files; without samples, one that does not exist."""
+    return (SHARED or REPO / "tests" / "no-shared").joinpath("data", *parts)
 
 
 def shared(*parts: str) -> Path | None:

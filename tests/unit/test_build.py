@@ -117,3 +117,27 @@ def test_an_older_python_is_told_so_before_anything_is_imported(tmp_path: Path) 
     # -S and -I: only the standard library can be imported
     done = subprocess.run([sys.executable, "-I", "-S", "-c", old], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "fastprof needs Python 3.11 or later, this is 3.10.13\n")
+
+
+@pytest.mark.parametrize(
+    ("lack", "said"),
+    [
+        ("os.environ['CC'] = '/no/such/cc -pthread'", "a C compiler, and /no/such/cc is missing (apt-get install gcc "),
+        (
+            "sysconfig.get_path = lambda name: '/no/headers'",
+            "the headers of Python, and /no/headers/Python.h is missing (apt-get install python3-dev;",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["bdist_wheel", "editable_wheel", "build_ext"])
+def test_without_a_compiler_or_headers_the_build_is_one_line(lack: str, said: str, command: str, tree: Path) -> None:
+    code = f"import os, runpy, sys, sysconfig\n{lack}\nsys.argv = ['setup.py', {command!r}]\nrunpy.run_path('setup.py')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tree, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith(f"fastprof needs {said}") and done.stderr.count("\n") == 1
+
+
+def test_an_sdist_needs_no_compiler(tree: Path) -> None:
+    command = [sys.executable, "setup.py", "-q", "egg_info"]
+    done = subprocess.run(command, cwd=tree, env={**os.environ, "CC": "/no/such/cc"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

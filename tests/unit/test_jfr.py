@@ -18,12 +18,12 @@ from fastprof.core import source
 from fastprof.core.errors import FormatError, UsageError
 from fastprof.core.streams import temporary_file
 from tests.support.jfrfile import DURATION, THREAD, TYPES, Chunk, Field
-from tests.support.paths import CORPUS
+from tests.support.paths import NO_SHARED, shared_folder
 from tests.support.product import batches, open_input
 
 WORK = ("app/Main", "work", "(I)V", 7, 3, "JIT compiled")
 MAIN = ("app/Main", "main", "([Ljava/lang/String;)V", 3, 9, "Interpreted")
-SHARED = CORPUS.parents[2] / "shared" / "data" / "jfr"
+SHARED = shared_folder("jfr")
 
 
 def folded(data: bytes, value: str | None = None, **options: Any) -> str:
@@ -335,7 +335,7 @@ def test_collapsed_stacks_are_those_of_async_profiler(name: str, peer: str, valu
     the spelling of hidden classes, for which jfrconv has `a.b.C/0x123` next to `a/b/C`."""
     expected = SHARED / "expected" / f"{name}.jfrconv-{peer}.gz"
     if not expected.exists():
-        pytest.skip("needs the recordings beside the repository")
+        pytest.skip(NO_SHARED)
     data = gzip.decompress((SHARED / f"{name}.jfr.gz").read_bytes())
     mine: Counter[str] = Counter()
     for one in value.split():

@@ -70,7 +70,7 @@ def shell(folder: Path, step: str) -> None:
                 assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_format_in_an_hour(tmp_path: Path) -> None:
     folder = tmp_path / "fastprof"
     shutil.copytree(REPO, folder, ignore=LEFT_OUT, symlinks=True)

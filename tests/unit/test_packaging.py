@@ -116,7 +116,7 @@ def test_the_source_folder_says_what_to_do(words: list[str | Path], before: str,
     assert subprocess.run(version, cwd=tmp_path, env=env, capture_output=True).returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_sdist_holds_everything(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -137,7 +137,7 @@ def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
     return env / "bin"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_wheel_converts(built: tuple[Path, Path], installed: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(built[1]) as wheel:
         names = wheel.namelist()
@@ -149,7 +149,7 @@ def test_the_wheel_converts(built: tuple[Path, Path], installed: Path, tmp_path:
     assert (installed.parent / "share/man/man1/fastprof-convert.1").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_types_are_visible_to_users(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(
         textwrap.dedent("""

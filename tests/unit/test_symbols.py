@@ -25,7 +25,7 @@ from fastprof.symbols.names import Symbol
 from fastprof.symbols.objects import ElfObject, cached_object
 from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer
 from tests.differential.peers import need
-from tests.support.paths import shared
+from tests.support.paths import NO_SHARED, shared
 from tests.support.xraylog import FdrLog
 
 SOURCE = r"""
@@ -499,7 +499,7 @@ def test_short_names(name: str, short: str) -> None:
 def test_short_names_are_those_of_pprof() -> None:
     raw = shared("gperftools", "threads", "threads.raw.txt")
     if raw is None:
-        pytest.skip("no shared data")
+        pytest.skip(NO_SHARED)
     pairs = set(
         re.findall(r"(?:M=\d+ | {12})(\S.*?) \S+:\d+(?::\d+)? s=\d+\((_Z\S+)\)$", raw.read_text(), re.MULTILINE)
     )

@@ -13,7 +13,7 @@ from fastprof.core.errors import SymbolError
 from fastprof.core.options import Options
 from fastprof.formats.xray.map import FunctionNames, InstrumentationMap
 from tests.support import product
-from tests.support.paths import CORPUS, shared
+from tests.support.paths import CORPUS, NO_SHARED, shared
 from tests.support.xraylog import FdrLog
 
 CASES = [
@@ -32,7 +32,7 @@ CODE = 0x1000
 def case(request: pytest.FixtureRequest) -> Path:
     folder = shared("xray", request.param)
     if folder is None:
-        pytest.skip("no shared data")
+        pytest.skip(NO_SHARED)
     return folder
 
 
@@ -61,7 +61,7 @@ def test_every_name_equals_llvm_xray(case: Path, tmp_path: Path) -> None:
 def test_raw_names() -> None:
     program = shared("xray", "fdr5-pool-clang19", "pool.19")
     if program is None:
-        pytest.skip("no shared data")
+        pytest.skip(NO_SHARED)
     function = InstrumentationMap.load(program, demangle="none").lookup(1)
     assert function is not None
     assert (function.name, function.system_name) == ("_Z6insertP4Treej",) * 2

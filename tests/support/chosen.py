@@ -1,0 +1,43 @@
+"""The files of the corpus that tests of each file run with by default; with the others, only an exhaustive run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+# Of each format that is read, a file of each shape: several value types, parts, threads, labels, times, inlined code
+CHOSEN = [
+    f"{folder}/good/{name}"
+    for folder, names in {
+        "archive": "graph.fpa stacks.fpa timeline.fpa",
+        "cachegrind": "head.cachegrind newer.cachegrind",
+        "callgrind": "contexts.callgrind quirks_inherit.callgrind unloaded.callgrind xtree.callgrind",
+        "cpuprofile": "hits.cpuprofile node20.cpuprofile",
+        "dhat": "heap.dhat.json",
+        "firefox": "gecko-24.json written.json",
+        "folded": "odd_names.folded recursion.folded two_values.folded",
+        "gperftools": "small.prof symbolized.prof",
+        "heap": "go-heap.heap negative.heap symbolized.heap",
+        "heapprofile": "order.heapprofile",
+        "jfr": "made-datadog.jfr made-two-jvms.jfr",
+        "massif": "inlined.massif",
+        "oprofile": "deps.tar ppc.oprofile threads.tar",
+        "otlp": "lines.otlp.jsonl v1.10-both.otlp",
+        "perf": "made-switches.data real-dwarf.data",
+        "perf-script": "real-default-dwarf.perf real-hide-chain.perf",
+        "perfetto": "streaming-profile.pftrace tracks.pftrace",
+        "pprof": "everything.pb go-block.pb.gz",
+        "pstats": "profile.pstats",
+        "speedscope": "28_recursion.json weights_first.json",
+        "trace-event": "12_threads_apart.json profile_chunks.json sampled_mixed.json",
+        "xray": "fdr5-busy.xray profile-swapped.xray",
+    }.items()
+    for name in names.split()
+]
+
+
+def cases(files: Iterable[str]) -> list[Any]:
+    """The files as parameters of a test."""
+    return [file if file in CHOSEN else pytest.param(file, marks=pytest.mark.exhaustive) for file in files]

@@ -1,0 +1,49 @@
+"""The tests that run by default in a clone without sample data: neither phantoms nor gaps."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from fastprof import formats
+from tests.support.paths import REPO
+
+MOST = 20_000
+
+
+@pytest.fixture(scope="module")
+def collected() -> list[str]:
+    """Their names; tests/conftest.py refuses those of files outside the repository."""
+    env = {name: value for name, value in os.environ.items() if name != "CI"} | {"FASTPROF_SHARED": "none"}
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "tests"]
+    done = subprocess.run(command, cwd=REPO, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return [line for line in done.stdout.splitlines() if "::" in line]
+
+
+pytestmark = pytest.mark.exhaustive  # collecting everything takes half a minute
+
+
+def test_there_are_no_phantoms(collected: list[str]) -> None:
+    """A pattern that starts at the current folder once collected 40,000 files of a virtual environment."""
+    assert 5_000 < len(collected) < MOST
+    assert [name for name in collected if "site-packages" in name or ".venv" in name] == []
+
+
+@pytest.mark.parametrize(
+    ("test", "kind"), [("golden", "good"), ("cut_anywhere", "good"), ("bad_files_fail_where_recorded", "bad")]
+)
+def test_each_format_has_a_good_and_a_bad_file(test: str, kind: str, collected: list[str]) -> None:
+    names = [name for name in collected if name.startswith(f"tests/contract/test_contract.py::test_{test}[")]
+    missing = [f.name for f in formats.formats() if f.reader and not any(f"[{f.name}/{kind}/" in n for n in names)]
+    assert missing == []
+
+
+def test_each_verb_and_each_mended_fault_is_tried(collected: list[str]) -> None:
+    """tests/unit/test_verbs.py wants a command of each verb in README.md; test_answers.py has the faults."""
+    assert "tests/unit/test_docs.py::test_commands_are_understood[README.md]" in collected
+    tests = {name.partition("[")[0] for name in collected}
+    assert {"tests/unit/test_answers.py::test_answer", "tests/unit/test_verbs.py::test_what_a_module_alone_lacks"} <= tests
