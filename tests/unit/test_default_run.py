@@ -46,4 +46,6 @@ def test_each_verb_and_each_mended_fault_is_tried(collected: list[str]) -> None:
     """tests/unit/test_verbs.py wants a command of each verb in README.md; test_answers.py has the faults."""
     assert "tests/unit/test_docs.py::test_commands_are_understood[README.md]" in collected
     tests = {name.partition("[")[0] for name in collected}
-    assert {"tests/unit/test_answers.py::test_answer", "tests/unit/test_verbs.py::test_what_a_module_alone_lacks"} <= tests
+    assert {
+        f"tests/unit/{one}" for one in ("test_answers.py::test_answer", "test_verbs.py::test_what_a_module_alone_lacks")
+    } <= tests
