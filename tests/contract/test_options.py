@@ -38,6 +38,7 @@ from fastprof.core.options import (
 from fastprof.core.words import spelled
 from fastprof.symbols import finder
 from tests.contract.dump import files
+from tests.support.chosen import cases
 from tests.support.conversions import HERE, WRITERS, convert, format_of
 from tests.support.paths import CORPUS
 from tests.support.product import open_input
@@ -160,7 +161,7 @@ def seen_by(file: str, to: str, options: Iterable[Option[Any]]) -> set[Option[An
     return spy.seen
 
 
-@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("to", cases(WRITERS))
 def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> None:
     """Refused options are given together, because none may have an effect; others one by one, if nothing reads them
     anyway."""
@@ -190,7 +191,7 @@ def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> N
     assert given
 
 
-@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("to", cases(WRITERS))
 def test_what_holds_anyway_changes_nothing(to: str, tmp_path: Path) -> None:
     """All at once, with those that do not concern names: a script may give them for every file."""
     n = 0

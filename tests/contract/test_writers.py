@@ -21,6 +21,7 @@ from fastprof import formats
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from tests.contract.dump import expected_written, files, written
+from tests.support.chosen import cases
 from tests.support.conversions import WRITERS, Sums, convert, converted, format_of, keywords, sums_of
 from tests.support.paths import CORPUS
 
@@ -47,14 +48,13 @@ def in_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CORPUS)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("to", cases(WRITERS))
 def test_something_can_be_written(to: str) -> None:
     others = [file for file in files("good") if not refusal(file, to)]
     assert [file for file in others if format_of(file) != to]
 
 
-@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("to", cases(WRITERS))
 def test_golden(to: str) -> None:
     """If a change is intended: delete the file, run `python -m tests.contract.dump`, read the diff."""
     expected = expected_written(to)
@@ -62,8 +62,7 @@ def test_golden(to: str) -> None:
     assert {file: written(file, to) for file in expected} == expected
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("to", cases(WRITERS))
 def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, or 1 for a sum that does not fit; a message with flags (`args` has them), and no output."""
     for file in files("good"):
@@ -77,8 +76,7 @@ def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.Captu
             assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("to", cases(WRITERS))
 @pytest.mark.parametrize("capacity", CAPACITIES)
 def test_batches_do_not_matter(to: str, capacity: int) -> None:
     """Each file with one capacity per format: over all formats, all capacities."""
@@ -112,8 +110,7 @@ def through_a_pipe(write: Callable[[], object], monkeypatch: pytest.MonkeyPatch)
     return b"".join(found)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("to", cases(WRITERS))
 def test_a_file_and_a_pipe_get_the_same(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So two runs give the same bytes."""
     out = tmp_path / "out"
@@ -142,7 +139,7 @@ def kinds(sums: Sums, to: str) -> Counter[int]:
     return found
 
 
-@pytest.mark.parametrize("to", [to for to in WRITERS if formats.get(to).reader])
+@pytest.mark.parametrize("to", cases(to for to in WRITERS if formats.get(to).reader))
 def test_what_is_read_back_adds_up(to: str) -> None:
     """The totals given to the writer; a format may also state them in another unit."""
     for file in files("good"):
@@ -158,7 +155,7 @@ def test_what_is_read_back_adds_up(to: str) -> None:
             assert kinds(back, to) == kinds(done.given, to), file
 
 
-@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("to", cases(WRITERS))
 def test_nothing_is_lost_on_the_way(to: str) -> None:
     """The totals of the source are those given to the writer, unless the report explains a difference."""
     for file in files("good"):

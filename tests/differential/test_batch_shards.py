@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -26,7 +27,7 @@ import fastprof
 from fastprof.cli import main
 from fastprof.verbs.batch.manifest import FOLDER
 from tests.differential.peers import need
-from tests.support.paths import CORPUS, REPO
+from tests.support.paths import CORPUS, PYTHON, REPO
 
 CONFIG = """\
 ClusterName=one
@@ -121,12 +122,12 @@ def assert_each_was_done_once(out: Path, n_shards: int) -> None:
 def adapted(text: str, folder: Path) -> str:
     """A recipe with this test's files and this fastprof."""
     for documented, ours in {
-        "fastprof batch": f"{sys.executable} -m fastprof batch",
+        "fastprof batch": f"{PYTHON} -m fastprof batch",
         "dumps.plan": str(folder / "plan"),
         "/data/dumps": str(folder / "dumps"),
         "/data/out": str(folder / "out"),
         "-o out": f"-o {folder / 'out'}",
-        "/data/server": str(CORPUS / "xray/pool-clang19"),
+        "/data/server": shlex.quote(str(CORPUS / "xray/pool-clang19")),
     }.items():
         text = text.replace(documented, ours)
     return text

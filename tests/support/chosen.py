@@ -1,4 +1,4 @@
-"""The files of the corpus that tests of each file run with by default; with the others, only an exhaustive run."""
+"""What tests of each file of the corpus, or of each written format, run with by default; the rest is exhaustive."""
 
 from __future__ import annotations
 
@@ -38,6 +38,11 @@ CHOSEN = [
 ]
 
 
-def cases(files: Iterable[str]) -> list[Any]:
-    """The files as parameters of a test."""
-    return [file if file in CHOSEN else pytest.param(file, marks=pytest.mark.exhaustive) for file in files]
+# Of each view, a written format
+WRITTEN = ["callgrind", "perfetto", "pprof"]
+
+
+def cases(names: Iterable[str]) -> list[Any]:
+    """Files, or formats to write, as parameters of a test."""
+    default = {*CHOSEN, *WRITTEN}
+    return [name if name in default else pytest.param(name, marks=pytest.mark.exhaustive) for name in names]

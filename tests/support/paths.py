@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 REPO = Path(__file__).resolve().parents[2]
 CORPUS = REPO / "tests" / "corpus"
+PYTHON = shlex.quote(sys.executable)  # in a command of a shell
 
 
 def find_shared() -> Path | None:

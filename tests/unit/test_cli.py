@@ -9,7 +9,6 @@ import json
 import os
 import pty
 import re
-import shlex
 import signal
 import struct
 import subprocess
@@ -24,7 +23,7 @@ import pytest
 
 import fastprof
 from fastprof.plan import reading_options
-from tests.support.paths import REPO
+from tests.support.paths import PYTHON, REPO
 from tests.support.signals import heard
 from tests.support.xraylog import FdrLog
 
@@ -305,14 +304,14 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
         assert process.stderr.read() == b""
         assert process.wait() == 0
     done = subprocess.run(
-        f"{sys.executable} -m fastprof formats | true", shell=True, capture_output=True, env=environment(), cwd=REPO
+        f"{PYTHON} -m fastprof formats | true", shell=True, capture_output=True, env=environment(), cwd=REPO
     )
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def shell(command: str) -> subprocess.CompletedProcess[bytes]:
     """Run `command`, in which the word "fastprof" is the program; paths may contain it."""
-    program = f"{shlex.quote(sys.executable)} -m fastprof"
+    program = f"{PYTHON} -m fastprof"
     words, n = re.subn(r"(?<!\S)fastprof(?!\S)", lambda _: program, command)
     assert n == 1
     # buffered, as it is for users
@@ -518,7 +517,7 @@ def test_ctrl_c_ends_the_loop_of_a_shell(tmp_path: Path) -> None:
     fifo, out = tmp_path / "in.callgrind", tmp_path / "out"
     os.mkfifo(fifo)
     out.mkdir()
-    command = f"{sys.executable} -m fastprof convert {fifo} -f callgrind -o {out}/o.callgrind"
+    command = f"{PYTHON} -m fastprof convert {fifo} -f callgrind -o {out}/o.callgrind"
     loop = f"for i in 1 2; do echo run $i; {command}; echo code $?; done"
     given: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "start_new_session": True}
     with subprocess.Popen(["bash", "-c", loop], env=environment(), preexec_fn=heard, **given) as shell:

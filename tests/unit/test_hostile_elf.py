@@ -17,7 +17,7 @@ from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 from fastprof.verbs import annotate, disassembly
 from tests.support.elf import ElfSection, ElfSymbol, elf_file
-from tests.support.paths import REPO
+from tests.support.paths import PYTHON, REPO
 
 AT = 0x400000
 CODE = """
@@ -117,7 +117,8 @@ def test_functions_that_all_reach_to_the_end(tmp_path: Path, monkeypatch: pytest
 
 def tool(tmp_path: Path, code: str) -> str:
     path = tmp_path / "objdump"
-    path.write_text(f"#!{sys.executable}\nimport sys, time\n{code}")
+    path.with_suffix(".py").write_text(f"import sys, time\n{code}")
+    path.write_text(f'#!/bin/sh\nexec {PYTHON} {path}.py "$@"\n')
     path.chmod(0o755)
     return str(path)
 

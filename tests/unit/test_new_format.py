@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.paths import REPO
+from tests.support.paths import PYTHON, REPO
 
 PAGE = (REPO / "docs" / "first-change.md").read_text()
 STEPS = dict(re.findall(r"^## (\d)\. .*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -66,7 +66,7 @@ def shell(folder: Path, step: str) -> None:
     for block in blocks(step, "sh"):
         for line in block.splitlines():
             if not line.startswith(NOT_HERE):
-                done = run(folder, "sh", "-c", line.replace(".venv/bin/python", sys.executable))
+                done = run(folder, "sh", "-c", line.replace(".venv/bin/python", PYTHON))
                 assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
@@ -76,9 +76,9 @@ def test_a_format_in_an_hour(tmp_path: Path) -> None:
     shutil.copytree(REPO, folder, ignore=LEFT_OUT, symlinks=True)
     make = next(line for block in blocks("2", "sh") for line in block.splitlines() if "new-format" in line).split()
     assert make[:2] == ["make", "new-format"]
-    made = run(folder, *make, f"PYTHON={sys.executable}")
+    made = run(folder, *make, f"PYTHON={PYTHON}")
     assert made.returncode == 0, made.stderr
-    again = run(folder, *make, f"PYTHON={sys.executable}")
+    again = run(folder, *make, f"PYTHON={PYTHON}")
     assert again.returncode and "is there already" in again.stderr
     named = re.findall(r"^(?:fastprof|docs|tests)/\S+$", made.stdout, re.MULTILINE)
     assert len(named) == 8 and all((folder / name).is_file() for name in named)

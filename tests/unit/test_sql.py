@@ -19,7 +19,7 @@ import pytest
 import fastprof
 from fastprof.core.errors import FormatError, UsageError
 from fastprof.verbs.sql import _CONFIG
-from tests.support.paths import CORPUS, REPO
+from tests.support.paths import CORPUS, PYTHON, REPO
 from tests.support.signals import heard
 
 POOL = CORPUS / "xray/good/fdr5-pool-clang19.xray"
@@ -140,7 +140,7 @@ def test_what_cannot_be_asked_or_answered(query: str, says: str) -> None:
 
 
 def test_standard_input_that_the_disk_has_no_room_for() -> None:
-    words = f"ulimit -f 8; cat {POOL} | TMPDIR=/tmp {sys.executable} -m fastprof sql - 'from spans'"
+    words = f"ulimit -f 8; cat '{POOL}' | TMPDIR=/tmp {PYTHON} -m fastprof sql - 'from spans'"
     done = subprocess.run(["bash", "-c", words], capture_output=True)
     assert (done.returncode, done.stderr) == (1, b"fastprof: <stdin>: temporary file in /tmp: File too large\n")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import subprocess
-import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +32,7 @@ from fastprof.verbs.profile import Table
 from tests.contract.dump import CORPUS, files
 from tests.reference import tables
 from tests.support.conversions import format_of
-from tests.support.paths import REPO
+from tests.support.paths import PYTHON, REPO
 from tests.support.strategies_xray import Case, fdr_cases
 from tests.support.xraylog import FdrLog
 from tests.unit.test_io import Unseekable
@@ -419,6 +418,6 @@ def test_errors_leave_no_file(tmp_path: Path) -> None:
 def test_the_reader_of_a_pipe_leaves(tmp_path: Path) -> None:
     big = tmp_path / "big.xray"
     big.write_bytes(growing_log())
-    command = f"{sys.executable} -m fastprof convert -q {big} -t arrow | head -c 100 | wc -c; echo ${{PIPESTATUS[0]}}"
+    command = f"{PYTHON} -m fastprof convert -q {big} -t arrow | head -c 100 | wc -c; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=REPO)
     assert (done.stdout.split(), done.stderr) == (["100", "0"], "")
