@@ -23,8 +23,8 @@ from tests.support.paths import NO_SHARED, REPO, SHARED
 
 # An example's duration depends on the machine, not on the code.
 _UNHURRIED = [*settings().suppress_health_check, HealthCheck.too_slow]
-settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=_UNHURRIED)
-settings.load_profile("unhurried")
+for _name, _n in (("default", 15), ("exhaustive", 80)):
+    settings.register_profile(_name, deadline=None, suppress_health_check=_UNHURRIED, max_examples=_n)
 
 IN_CI = os.environ.get("CI") == "true"
 
@@ -45,8 +45,10 @@ def sections_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if IN_CI and config.option.markexpr == "not exhaustive":  # the default
+    default = config.option.markexpr == "not exhaustive"
+    if IN_CI and default:
         config.option.markexpr = ""
+    settings.load_profile("default" if default and not IN_CI else "exhaustive")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

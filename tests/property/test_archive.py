@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fastprof import formats
@@ -88,7 +88,6 @@ ROW = st.tuples(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(ROW, max_size=80), st.integers(1, 9))
 # 2^64 - 1 and 9 have a common divisor that 1, 0 and 10 lack
 @example(rows=[(0, 1, 1, 1, 0, 0), (0, 0, 1, 1, 0, 0), (0, 10, 1, 1, 0, 0)], size=1)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastprof.bridges.estimate.estimate import to_stacks
@@ -65,7 +65,6 @@ def bridged(samples: list[Sample], capacity: int, **options: Any) -> tuple[Model
 
 
 @given(stacks_profiles(), st.booleans())
-@settings(deadline=None, max_examples=80)
 def test_stacks_to_graph_is_the_reference(samples: list[Sample], inlines: bool) -> None:
     _, rows = bridged(samples, 1000, inlines=inlines)
     # a function may begin at several lines; it does not matter which one is kept
@@ -81,7 +80,6 @@ def test_stacks_to_graph_is_the_reference(samples: list[Sample], inlines: bool) 
 
 
 @given(stacks_profiles(), CAPACITIES, st.booleans())
-@settings(deadline=None, max_examples=50)
 def test_stacks_to_graph_whatever_the_batches(samples: list[Sample], capacity: int, per_thread: bool) -> None:
     model, rows = bridged(samples, capacity, per_thread=per_thread)
     assert rows == bridged(samples, 1000, per_thread=per_thread)[1]
@@ -97,7 +95,6 @@ def test_stacks_to_graph_whatever_the_batches(samples: list[Sample], capacity: i
 
 
 @given(stacks_profiles(), CAPACITIES, st.booleans(), st.booleans())
-@settings(deadline=None, max_examples=60)
 def test_stacks_to_graph_whatever_the_limit(
     samples: list[Sample], capacity: int, per_thread: bool, inlines: bool
 ) -> None:
@@ -114,7 +111,6 @@ def test_stacks_to_graph_whatever_the_limit(
 
 
 @given(stacks_profiles(), st.permutations(range(12)))
-@settings(deadline=None, max_examples=50)
 def test_order_of_rows_does_not_depend_on_the_order_of_samples(samples: list[Sample], order: list[int]) -> None:
     shuffled = [samples[i] for i in order if i < len(samples)]
 
@@ -176,7 +172,6 @@ MODES = st.fixed_dictionaries(
 
 
 @given(graphs(VALUES), MODES, CAPACITIES)
-@settings(deadline=None, max_examples=80)
 def test_self_costs_are_exact(rows: list[Row], options: dict[str, Any], capacity: int) -> None:
     samples = estimated(rows, capacity, **options)
     total: Counter[Any] = Counter()
@@ -199,7 +194,6 @@ def without_cycles(rows: list[Row]) -> list[Row]:
 
 
 @given(graphs(st.integers(1, 10**6)).map(without_cycles))
-@settings(deadline=None, max_examples=150)
 def test_callers_share_as_their_arcs(rows: list[Row]) -> None:
     samples = estimated(rows, prune=0.0)
     found: Counter[Any] = Counter()
@@ -217,7 +211,6 @@ def test_callers_share_as_their_arcs(rows: list[Row]) -> None:
 
 
 @given(graphs(st.integers(1, 10**6)))
-@settings(deadline=None, max_examples=80)
 def test_in_cycles_direct_callers_share_as_their_arcs(rows: list[Row]) -> None:
     """Only callers that begin no stack containing the function, and whose arcs have a context."""
     found: Counter[Any] = Counter()
@@ -239,7 +232,6 @@ def test_in_cycles_direct_callers_share_as_their_arcs(rows: list[Row]) -> None:
 
 
 @given(graphs(st.integers(0, 100)))
-@settings(deadline=None, max_examples=50)
 def test_a_graph_of_estimated_stacks_has_the_same_self_costs(rows: list[Row]) -> None:
     model = Model()
     stacks = to_stacks(profiles.graph(model, rows, 1000, ("line",)), model, Options(), Log())

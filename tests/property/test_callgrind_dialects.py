@@ -162,7 +162,7 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
 
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-LAX = settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+LAX = settings(suppress_health_check=SLOW)
 
 
 @LAX

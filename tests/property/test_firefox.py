@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from decimal import Decimal
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastprof.core.options import Options
@@ -25,7 +25,6 @@ NAMES = st.text(
 STACKS = st.lists(st.tuples(st.lists(NAMES, min_size=1, max_size=6), st.integers(1, 2**40)), min_size=1, max_size=30)
 
 
-@settings(max_examples=100, deadline=None)
 @given(CASES, st.sampled_from([None, 1, 2, 50]))
 def test_times_are_those_of_the_reference(case: Case, capacity: int | None) -> None:
     log = reference.read(case.data, repair=True)
@@ -50,7 +49,6 @@ def test_times_are_those_of_the_reference(case: Case, capacity: int | None) -> N
     assert done.log.not_representable["call-arguments"] == sum(len(r.args or ()) for r in records)
 
 
-@settings(max_examples=50, deadline=None)
 @given(CASES)
 def test_events_are_when_they_were(case: Case) -> None:
     """Like a Perfetto trace, whose times do not begin at the first one."""
@@ -68,7 +66,6 @@ def test_events_are_when_they_were(case: Case) -> None:
     assert [[data for _, data in one] for one in events] == [[data for _, data in one] for one in found]
 
 
-@settings(max_examples=100, deadline=None)
 @given(STACKS)
 def test_stacks_keep_their_values(stacks: list[tuple[list[str], int]]) -> None:
     text = "".join(f"{';'.join(frames)} {value}\n" for frames, value in stacks)

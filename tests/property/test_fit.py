@@ -85,7 +85,6 @@ def convert(log: bytes, folder: str, **options: Any) -> tuple[Path, fastprof.Log
     return target, fastprof.convert(source, target, **options)
 
 
-@settings(max_examples=60, deadline=None)
 @given(logs(), st.floats(0, 1))
 def test_what_is_left_is_exact_and_within_the_budget(log: bytes, share: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -126,7 +125,6 @@ def test_what_is_left_is_exact_and_within_the_budget(log: bytes, share: float) -
         assert sum(entry["count"] for entry in short) == merged
 
 
-@settings(max_examples=60, deadline=None)
 @given(logs(), st.one_of(st.just("thread"), st.integers(10**4, 10**6).map(lambda ns: f"time:{ns / 1e9:.9f}")))
 def test_files_together_have_the_totals_of_the_whole(log: bytes, split: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 import fastprof
@@ -107,7 +107,6 @@ def by_lane(rows: dict[Any, list[Any]]) -> Counter[tuple[int, int, tuple[Any, ..
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(traces())
 def test_trace_events(data: bytes) -> None:
     expected = trace_event.read(data)
@@ -221,13 +220,11 @@ def frames_of(model: Any, stack: int) -> samples.Stack:
     return (*frames_of(model, parent), (name, line[lib.FP_LINE_LINE]))
 
 
-@settings(max_examples=80, deadline=None)
 @given(cpu_profiles())
 def test_cpu_profiles(data: bytes) -> None:
     assert samples_of(data, "cpuprofile") == samples.read(data)
 
 
-@settings(max_examples=80, deadline=None)
 @given(sampled_traces())
 def test_samples_of_traces(data: bytes) -> None:
     assert samples_of(data, "trace-event", samples=True) == samples.read(data)
@@ -261,7 +258,6 @@ def profiles(draw: st.DrawFn) -> bytes:
     return text_of(shuffled(draw, {"profiles": found, "shared": {"frames": frames}})).encode()
 
 
-@settings(max_examples=80, deadline=None)
 @given(profiles())
 def test_speedscope(data: bytes) -> None:
     expected = speedscope.read(data)

@@ -135,7 +135,6 @@ def decided(p: Any) -> bytes:
     return data
 
 
-@settings(max_examples=60, deadline=None)
 @given(messages())
 def test_rows_are_those_of_the_schema(p: Any) -> None:
     data = decided(p)

@@ -6,7 +6,7 @@ import io
 import struct
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastprof
@@ -104,7 +104,6 @@ def same(found: str, expected: str) -> bool:
     return found == expected or (found, expected) == ("", "0")
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(FIELDS, min_size=1, max_size=8), st.sampled_from("<>"))
 def test_fields_have_the_values_that_were_recorded(fields: list[Any], order: str) -> None:
     text, raw, expected = made(fields, order)
@@ -115,7 +114,6 @@ def test_fields_have_the_values_that_were_recorded(fields: list[Any], order: str
         assert same(value, wanted)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=6), st.integers(0, 2000))
 def test_damaged_descriptions_raise_no_other_error(changes: list[tuple[int, int]], left: int) -> None:
     text, _, _ = made(MODEL, "<")

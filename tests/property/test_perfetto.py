@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from fastprof.core.options import Options
@@ -33,7 +33,6 @@ def shown(payload: bytes) -> str:
     return payload.hex() if any((c < " " and c not in "\t\r\n") or c == "\x7f" for c in text) else text
 
 
-@settings(max_examples=100, deadline=None)
 @given(CASES, st.sampled_from([None, 1, 2, 3, 50]))
 def test_calls_are_those_of_the_reference(case: Case, capacity: int | None) -> None:
     log = reference.read(case.data, repair=True)
@@ -63,7 +62,6 @@ def test_calls_are_those_of_the_reference(case: Case, capacity: int | None) -> N
     event(f"{len(tracks)} threads")
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 10**12), st.lists(st.integers(0, (1 << 31) - 1), min_size=2, max_size=40))
 def test_times_are_exact(frequency: int, deltas: list[int]) -> None:
     log = FdrLog(5, frequency=frequency)

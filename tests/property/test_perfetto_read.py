@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastprof.core.errors import FastprofError
@@ -93,7 +93,6 @@ def known(spans: list[reference.Span]) -> Counter[Any]:
     return Counter(s if s.path is None else s._replace(tid=None) for s in spans)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(packets(), min_size=1, max_size=40), st.booleans())
 def test_spans_are_those_of_the_reference(parts: list[bytes], compressed: bool) -> None:
     data = b"".join(parts)

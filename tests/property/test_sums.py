@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastprof.bridges.sums import sorted_runs, sum
@@ -91,14 +91,12 @@ def small() -> Iterator[None]:
         yield
 
 
-@settings(deadline=None, max_examples=80)
 @given(inputs(), CAPACITIES, st.sampled_from([1, 300, 2000]))
 def test_the_limit_changes_nothing(given_: Any, capacity: int, limit: int) -> None:
     for operator in (sum.repeated, sum.to_sum):
         assert summed(given_, capacity, operator, max_memory=limit) == summed(given_, 1000, operator)
 
 
-@settings(deadline=None, max_examples=80)
 @given(inputs(), st.randoms(), CAPACITIES)
 def test_the_order_of_inputs_changes_nothing(given_: Any, random: Any, capacity: int) -> None:
     whole = summed(given_, 1000, sum.to_sum)
@@ -107,7 +105,6 @@ def test_the_order_of_inputs_changes_nothing(given_: Any, random: Any, capacity:
     assert summed(shuffled, capacity, sum.to_sum, max_memory=1) == whole or isinstance(whole, str)
 
 
-@settings(deadline=None, max_examples=80)
 @given(inputs(), CAPACITIES)
 def test_every_sum_is_there_once(given_: Any, capacity: int) -> None:
     for types, samples in given_:

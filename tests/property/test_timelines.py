@@ -58,7 +58,7 @@ def becomes_stable(data: bytes, from_: str, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(TIMELINES)
 def test_a_log_stays_as_it_is(way: str, timeline: tuple[str, bytes]) -> None:
     from_, data = timeline

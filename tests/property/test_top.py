@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastprof.bridges.project import project
@@ -56,7 +56,6 @@ THINGS = {
 
 @pytest.mark.parametrize("by", THINGS)
 @given(samples=stacks_profiles(), capacity=CAPACITIES, least=st.sampled_from([1, 1024]))
-@settings(deadline=None, max_examples=80)
 def test_stacks(by: str, samples: list[Sample], capacity: int, least: int) -> None:
     model = Model()
     n = len(samples[0].values) if samples else 1
@@ -92,7 +91,6 @@ def test_stacks(by: str, samples: list[Sample], capacity: int, least: int) -> No
 
 
 @given(stacks_profiles(), st.sampled_from(["thread", "label"]))
-@settings(deadline=None, max_examples=50)
 def test_threads_and_labels(samples: list[Sample], by: str) -> None:
     samples = [s._replace(label="" if s.thread == 5 else "x") for s in samples]
     model = Model()
@@ -112,7 +110,6 @@ ROWS = st.lists(
 
 
 @given(st.lists(ROWS, min_size=1, max_size=3), CAPACITIES, st.booleans())
-@settings(deadline=None, max_examples=100)
 def test_functions_of_graphs(parts: list[list[Row]], capacity: int, cycles: bool) -> None:
     model = Model()
     found = costs(model, "function", "v0", "v1", cycles)
@@ -162,7 +159,6 @@ def shown(cycle_of: dict[Fn, Any], pair: tuple[Fn, Fn], into: bool) -> Any:
 
 
 @given(ROWS)
-@settings(deadline=None, max_examples=50)
 def test_lines_of_graphs(rows: list[Row]) -> None:
     model = Model()
     found = costs(model, "line", "v0")
@@ -181,7 +177,6 @@ def test_lines_of_graphs(rows: list[Row]) -> None:
     assert figures(found, name) == {place: tuple(sums) for place, sums in expected.items()}
 
 
-@settings(max_examples=60, deadline=None)
 @given(CASES)
 def test_timelines(case: Case) -> None:
     """Inclusive time counts once, however often a function is on the stack."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import fastprof
@@ -105,7 +105,6 @@ def pruned_at(stacks: Stacks, kept: set[tuple[str, ...]]) -> Stacks:
     return dict(found)
 
 
-@settings(max_examples=80, deadline=None)
 @given(PROFILES, st.floats(0, 1), st.sampled_from([*READ]), st.booleans())
 def test_what_is_left_is_exact_and_within_the_budget(
     profiles: list[Any], part: float, suffix: str, spilled: bool
@@ -146,7 +145,6 @@ def test_what_is_left_is_exact_and_within_the_budget(
         assert losses(log) == otherwise | {"pruned-stacks": len(gone)}
 
 
-@settings(max_examples=60, deadline=None)
 @given(PROFILES, st.sampled_from([*READ]))
 def test_files_of_threads_together_are_the_whole(profiles: list[Any], suffix: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -32,7 +32,6 @@ def unclamped(case: Case) -> dict[Any, Any]:
     return {key: records for key, records in log.threads.items() if records}
 
 
-@settings(max_examples=80, deadline=None)
 @given(CASES, st.sampled_from([None, 1, 2, 7, 100]), st.sampled_from([None, 1, 2, 3, 50]))
 def test_the_decoder_reads_what_the_reference_reads(case: Case, window: int | None, capacity: int | None) -> None:
     threads, report = product.timeline(case.data, window=window, capacity=capacity)
@@ -44,7 +43,6 @@ def test_the_decoder_reads_what_the_reference_reads(case: Case, window: int | No
     assert not report.losses
 
 
-@settings(max_examples=80, deadline=None)
 @given(CASES, st.booleans())
 def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: bool) -> None:
     log = reference.read(case.data, repair=True)
@@ -61,7 +59,6 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
     assert totals == [sum(v[k] for v in got.self_.values()) for k in range(2)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(CASES, st.integers(1, 9))
 def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
     from fastprof.bridges.fold import accumulators
@@ -87,7 +84,6 @@ def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
 LABELS = st.sampled_from([None, (), ("thread",), ("process",), ("cpu",), ("thread", "process", "cpu")])
 
 
-@settings(max_examples=80, deadline=None)
 @given(CASES, LABELS, st.booleans(), st.integers(1, 9))
 def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names: bool, capacity: int) -> None:
     """Also if the model's stacks are removed between batches."""
@@ -120,7 +116,6 @@ def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names
         assert contexts(holds._replace(keeps_stacks=False), max_memory=1) == whole
 
 
-@settings(max_examples=60, deadline=None)
 @given(CASES, st.data())
 def test_damage_is_an_error_or_a_result_and_never_a_crash(case: Case, data: st.DataObject) -> None:
     raw = bytearray(case.data)
@@ -141,7 +136,7 @@ def test_damage_is_an_error_or_a_result_and_never_a_crash(case: Case, data: st.D
             assert type(error).__name__ == "UnrecognizedError"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(profile_logs())
 def test_profiles_sum_up(log: Any) -> None:
     builder, rows = log

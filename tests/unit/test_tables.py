@@ -15,7 +15,7 @@ import polars
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import fastprof
 from fastprof import plan
@@ -136,7 +136,6 @@ def test_the_corpus_has_tables_of_each_view() -> None:
     assert {format_of(file) for file in files("good")} >= {"xray", "pprof", "callgrind"}
 
 
-@settings(max_examples=60, deadline=None)
 @given(fdr_cases())
 def test_any_log(case: Case) -> None:
     with fastprof.open(case.data) as profile:
