@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.paths import CORPUS
 
 # Of each format that is read, a file of each shape: several value types, parts, threads, labels, times, inlined code
 CHOSEN = [
@@ -42,7 +45,12 @@ CHOSEN = [
 WRITTEN = ["callgrind", "perfetto", "pprof"]
 
 
-def cases(names: Iterable[str]) -> list[Any]:
-    """Files, or formats to write, as parameters of a test."""
-    default = {*CHOSEN, *WRITTEN}
-    return [name if name in default else pytest.param(name, marks=pytest.mark.exhaustive) for name in names]
+def cases(names: Iterable[Any], default: Iterable[Any] = (*CHOSEN, *WRITTEN)) -> list[Any]:
+    """Files, or formats to write, as parameters of a test.  Paths are those of the corpus."""
+    few = {*default}
+    return [
+        name
+        if (name.relative_to(CORPUS).as_posix() if isinstance(name, Path) else name) in few
+        else pytest.param(name, marks=pytest.mark.exhaustive)
+        for name in names
+    ]

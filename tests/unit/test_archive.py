@@ -34,6 +34,7 @@ from fastprof.store import adding, compact
 from fastprof.store import listing as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import dump, graph, stacks, timeline, write_archive
+from tests.support.chosen import cases
 from tests.support.paths import CORPUS
 from tests.support.product import timeline as timeline_of
 from tests.support.xraylog import FdrLog
@@ -106,7 +107,7 @@ def test_a_jittering_clock_costs_little() -> None:
 # ---- damage ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("view", MAKERS)
+@pytest.mark.parametrize("view", cases(MAKERS, default=["stacks"]))
 def test_cut_anywhere(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive_write, "CHUNK_ROWS", 64)
     data, want = write_archive(MAKERS[view], rows=200, batch=50)
@@ -132,7 +133,7 @@ def test_cut_anywhere(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert log.losses
 
 
-@pytest.mark.parametrize("view", MAKERS)
+@pytest.mark.parametrize("view", cases(MAKERS, default=["stacks"]))
 def test_one_flipped_byte(view: str) -> None:
     data, want = write_archive(MAKERS[view], rows=12)
     for at in range(len(data)):

@@ -35,6 +35,7 @@ from fastprof.formats.archive.sections import (
 )
 from fastprof.store import adding, compact, listing, pieces
 from tests.support.archives import graph, stacks, timeline, write_archive
+from tests.support.chosen import cases
 from tests.unit.test_archive import read_dump, sections
 from tests.unit.test_archive_alike import callgrind, folded, gperftools, holds
 from tests.unit.test_hostile_archives import Store, bundle
@@ -117,7 +118,7 @@ def test_pieces_are_bundles(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", [["d0"], ["d1"], ["d0", "d1"], ["d4"], ["d0", "d1", "d2", "d3", "d4"]])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", cases(KINDS, default=["stacks"]))
 def test_compact(kind: str, gone: list[str], tmp_path: Path) -> None:
     """d0 is the base of the tables and rows of all, d1 the other bundle of most."""
     dumps = _dumps(KINDS[kind])

@@ -10,6 +10,7 @@ from fastprof import formats
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.options import Options
 from tests.reference.callgrind import parse
+from tests.support.chosen import cases
 from tests.support.graphs import read_parts, rewrite
 from tests.support.paths import REPO
 
@@ -50,7 +51,7 @@ def test_a_command_may_be_longer_than_what_is_looked_at(header: bytes, claim: st
     assert parts[0].sums == [5] and not log.warnings
 
 
-@pytest.mark.parametrize("path", GOOD, ids=name_of)
+@pytest.mark.parametrize("path", cases(GOOD), ids=name_of)
 @pytest.mark.parametrize("window", [1, 2, 3, 7, 100, 4096, 1 << 20])
 @pytest.mark.parametrize(("capacity", "wide"), [(1, 2), (2, 2), (1000, 2), (1000, 1), (1000, 0)])
 def test_same_rows_for_every_window_and_capacity(path: Path, window: int, capacity: int, wide: int) -> None:
@@ -81,7 +82,7 @@ def read_leniently(data: bytes, path: Path) -> None:
         assert nothing_was_read(error)
 
 
-@pytest.mark.parametrize("path", GOOD, ids=name_of)
+@pytest.mark.parametrize("path", cases(GOOD), ids=name_of)
 def test_cut_anywhere_is_an_error_with_a_place_or_a_shorter_profile(path: Path) -> None:
     data = path.read_bytes()
     for n in range(0, len(data), max(1, len(data) // 400)):
@@ -95,7 +96,7 @@ def test_cut_anywhere_is_an_error_with_a_place_or_a_shorter_profile(path: Path) 
         read_leniently(data[:n], path)
 
 
-@pytest.mark.parametrize("path", GOOD, ids=name_of)
+@pytest.mark.parametrize("path", cases(GOOD), ids=name_of)
 def test_a_flipped_byte_is_an_error_with_a_place_or_a_profile(path: Path) -> None:
     data = path.read_bytes()
     for k, n in enumerate(range(0, len(data), max(1, len(data) // 300))):
