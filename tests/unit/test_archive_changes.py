@@ -310,6 +310,7 @@ def test_reading_goes_on_while_the_store_is_made_anew(tmp_path: Path) -> None:
     assert sorted(names(store)) == sorted(name for name in dumps if not name.startswith("graph"))
 
 
+@pytest.mark.exhaustive
 def test_one_flipped_byte_is_an_error_or_none(tmp_path: Path) -> None:
     """In the index, the heads and the ends of profiles: no other exception occurs, and the store stays unchanged."""
     store = tmp_path / "s.fpa"

@@ -40,6 +40,7 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_pieces_are_copied_and_share_as_what_is_added(tmp_path: Path, packed: list[int]) -> None:
     """Ten dumps that differ in 15 % of the rows, the first added separately: the same sizes as when added in
     sequence."""

@@ -71,6 +71,7 @@ def test_a_damaged_profile_is_no_base(tmp_path: Path) -> None:
     assert read_dump(store.read_bytes(), member="b")[0] == want
 
 
+@pytest.mark.exhaustive
 def test_alike_dumps_take_little(tmp_path: Path) -> None:
     """Ten dumps that differ in 15 % of the rows: less than a quarter of ten archives."""
     store = tmp_path / "s.fpa"
@@ -166,6 +167,7 @@ def test_the_index_does_not_grow_with_the_square(tmp_path: Path) -> None:
     assert got == want and log.losses == {"archive-indexes": 1}
 
 
+@pytest.mark.exhaustive
 def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
     store = tmp_path / "s.fpa"
     first, want = write_archive(stacks, rows=100)

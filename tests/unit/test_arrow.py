@@ -22,6 +22,7 @@ import fastprof
 from fastprof.core.errors import UsageError
 from fastprof.core.model import _TABLES as TABLES
 from tests.contract.dump import CORPUS, files
+from tests.support.chosen import cases
 from tests.support.paths import REPO
 from tests.support.xraylog import FdrLog
 from tests.unit.test_io import Unseekable
@@ -100,7 +101,7 @@ def _known_rows(profile: fastprof.Profile) -> list[Any]:
     return [*found, [repr(part) for part in profile.model.parts], profile.log.as_dict()]
 
 
-@pytest.mark.parametrize("path", GOOD, ids=files("good"))
+@pytest.mark.parametrize("path", cases(GOOD), ids=files("good"))
 def test_each_pass_is_the_same(path: Path) -> None:
     with fastprof.open(path) as profile:
         first = _known_rows(profile)

@@ -29,6 +29,7 @@ from fastprof.verbs.batch.files import File
 from fastprof.verbs.batch.manifest import FOLDER, manifests, records_by_output
 from fastprof.verbs.batch.shards import Plan, of_shard
 from tests.contract.dump import files
+from tests.support.chosen import cases
 from tests.support.crashing import FUNCTION
 from tests.support.paths import CORPUS, REPO
 from tests.support.signals import heard
@@ -69,6 +70,7 @@ def lines_of(outdir: Path, name: str = "1-of-1") -> list[dict[str, Any]]:
     return [json.loads(line) for line in (outdir / FOLDER / f"{name}.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.exhaustive
 def test_each_file_becomes_what_it_becomes_alone(tmp_path: Path) -> None:
     """500 files, two workers."""
     inputs = dumps(tmp_path / "in", 500)
@@ -84,6 +86,7 @@ def test_each_file_becomes_what_it_becomes_alone(tmp_path: Path) -> None:
     assert one["cpu_seconds"] > 0
 
 
+@pytest.mark.exhaustive
 def test_every_file_of_the_corpus(tmp_path: Path) -> None:
     """Good and damaged files: the results are those of single conversions, and each error has its position."""
     log = fastprof.batch_convert(CORPUS, tmp_path / "out", to="folded", include=["*/good/*", "*/bad/*"])
@@ -221,7 +224,7 @@ def processes_of(pid: int) -> list[int]:
     return [*map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
 
-@pytest.mark.parametrize("n_lines", [1, 2, 600])
+@pytest.mark.parametrize("n_lines", cases([1, 2, 600], default=[2]))
 def test_nothing_is_lost_when_all_are_killed(tmp_path: Path, n_lines: int) -> None:
     """Killed before the first file is done, in the middle, near the end: files in the manifest are not converted
     again."""

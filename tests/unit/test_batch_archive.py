@@ -45,6 +45,7 @@ def records(store: Path) -> list[dict[str, Any]]:
     return [line for path in manifest_of(str(store)) for line in lines(path) if "run" not in line]
 
 
+@pytest.mark.exhaustive
 def test_alike_dumps_share_storage(tmp_path: Path) -> None:
     """Ten dumps that differ in 15 % of the rows, in two views: nearly as small as when added one after the other."""
     one_by_one, wanted = tmp_path / "one.fpa", {}
@@ -143,6 +144,7 @@ def test_what_a_killed_batch_added_but_did_not_say_is_its_own(tmp_path: Path) ->
     assert totals(store) == {f"host{i % 2}/{i}.callgrind": i + 1 for i in range(6)}
 
 
+@pytest.mark.exhaustive
 def test_kill_9_loses_only_what_is_in_work(tmp_path: Path) -> None:
     inputs, store = dumps(tmp_path / "in", 1500), tmp_path / "s.fpa"
     command = [sys.executable, "-m", "fastprof", "batch", "archive", str(inputs), "-o", str(store), "-q", "-j", "2"]

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from fastprof.store import listing
+from tests.support.chosen import cases
 from tests.support.paths import CORPUS
 from tests.support.preload import library
 from tests.support.shim import CLOSE, NAME, OPEN, SYNC, WRITE
@@ -79,7 +80,7 @@ def assert_whole(verb: str, folder: Path) -> None:
 WRITTEN = {"convert": "out/#", "merge": "out.callgrind.partials/", "archive": ".out.fpa.pieces/"}
 
 
-@pytest.mark.parametrize("verb", WRITTEN)
+@pytest.mark.parametrize("verb", cases(WRITTEN, default=["convert"]))
 @pytest.mark.parametrize(
     ("calls", "error", "nth"),
     [(WRITE, errno.ENOSPC, 1), (WRITE, errno.ENOSPC, 4), (NAME, errno.EDQUOT, 2), (OPEN, errno.EMFILE, 2)],
@@ -101,7 +102,7 @@ def test_workers(verb: str, calls: int, error: int, nth: int, folder: Path, shim
     assert_whole(verb, folder)
 
 
-@pytest.mark.parametrize("verb", ["convert", "archive"])
+@pytest.mark.parametrize("verb", cases(["convert", "archive"], default=["convert"]))
 @pytest.mark.parametrize(
     ("calls", "error"),
     [(WRITE, errno.ENOSPC), (OPEN, errno.EMFILE), (SYNC, errno.EIO), (CLOSE, errno.EIO)],

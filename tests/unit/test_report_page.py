@@ -16,6 +16,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.model import Batch, Model
 from fastprof.verbs.page import html
 from tests.contract.dump import files
+from tests.support.chosen import cases
 from tests.support.pages import Page
 from tests.support.paths import CORPUS
 from tests.support.xraylog import FdrLog
@@ -78,7 +79,7 @@ def test_the_title_names_few_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 # Estimated stacks end at --prune, so that contexts there show less than functions.
-@pytest.mark.parametrize("file", files("good"))
+@pytest.mark.parametrize("file", cases(files("good")))
 def test_figures_are_those_of_top(file: str, tmp_path: Path) -> None:
     """All formats, and each value type."""
     here = {"symbolize": False}  # the available files with symbols depend on the machine

@@ -31,6 +31,7 @@ from fastprof.core.options import INT64, UINT64, checked
 from fastprof.verbs.profile import Table
 from tests.contract.dump import CORPUS, files
 from tests.reference import tables
+from tests.support.chosen import cases
 from tests.support.conversions import format_of
 from tests.support.paths import PYTHON, REPO
 from tests.support.strategies_xray import Case, fdr_cases
@@ -85,13 +86,13 @@ def check(profile: fastprof.Profile) -> None:
         assert found == want
 
 
-@pytest.mark.parametrize("file", files("good"))
+@pytest.mark.parametrize("file", cases(files("good")))
 def test_rows_of_the_corpus(file: str) -> None:
     with opened(CORPUS / file) as profile:
         check(profile)
 
 
-@pytest.mark.parametrize("file", files("good"))
+@pytest.mark.parametrize("file", cases(files("good")))
 def test_sums_are_those_of_info_and_top(file: str) -> None:
     if file in BEYOND:
         with pytest.raises(FastprofError, match="beyond 64 bits"):
@@ -122,7 +123,7 @@ def test_sums_are_those_of_info_and_top(file: str) -> None:
         assert sums == facts.get("totals", {})
 
 
-@pytest.mark.parametrize("file", files("good"))
+@pytest.mark.parametrize("file", cases(files("good")))
 def test_everybody_reads_the_same(file: str) -> None:
     with opened(CORPUS / file) as profile:
         for name in TABLES[profile.view]:
