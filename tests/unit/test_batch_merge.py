@@ -288,6 +288,7 @@ def killing(cluster: Any, when: Iterable[Path]) -> threading.Thread:
     return thread
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_is_lost_changes_nothing(cluster: Any, tmp_path: Path) -> None:
     engine = cluster.scheduler_address.replace("tcp://", "dask://")
     files = [CORPUS / name for name in FILES] * 8

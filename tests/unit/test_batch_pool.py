@@ -91,6 +91,7 @@ def test_a_file_that_hangs_is_given_up(files: Path, tmp_path: Path) -> None:
     assert late == {name: f"{files}/{name}: timed out after 1 s" for name in ("fifo", "hang")}
 
 
+@pytest.mark.exhaustive
 def test_each_file_kills(files: Path, tmp_path: Path) -> None:
     for path in [*files.iterdir()]:
         path.rename(files / f"segfault{path.name}")
