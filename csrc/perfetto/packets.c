@@ -106,6 +106,7 @@ static enum fp_perfetto_field field_of(const struct fp_wire_field *f) {
         case 60: return FP_PF_TRACK;
         case 61: return FP_PF_SYMBOLS;
         case 66: return FP_PF_SAMPLE;
+        case 76: return FP_PF_FRAME;
         case 117: return FP_PF_TASK;
         case 133: return FP_PF_ZSTD;
         default: return FP_PF_OTHER;
@@ -212,6 +213,7 @@ static int take_packet(struct fp_perfetto_read *r, struct fp_perfetto_packet *k)
         return 0;
     if ((status = take_descriptions(r, k))) return status;
     if (fp_perfetto_has(k, FP_PF_FTRACE) && (status = fp_perfetto_ftrace(r, k))) return status;
+    if (fp_perfetto_has(k, FP_PF_FRAME) && (status = fp_perfetto_frame(r, k))) return status;
     if (fp_perfetto_has(k, FP_PF_TASK) && (status = fp_perfetto_task(r, k))) return status;
     r->counts[FP_PERFETTO_N_OTHER] += (uint64_t)fp_perfetto_has(k, FP_PF_OTHER);
     r->counts[FP_PERFETTO_N_ZSTD] += (uint64_t)fp_perfetto_has(k, FP_PF_ZSTD);

@@ -49,6 +49,7 @@ enum fp_perfetto_field {
     FP_PF_TRACK,
     FP_PF_SYMBOLS,
     FP_PF_SAMPLE,
+    FP_PF_FRAME,
     FP_PF_TASK,
     FP_PF_MACHINE,
     FP_PF_ZSTD,
@@ -168,6 +169,11 @@ int fp_perfetto_known_later(struct fp_perfetto_read *r);
 /* Converts nanoseconds of a system clock, if a snapshot relates it. */
 int64_t fp_perfetto_system_time(struct fp_perfetto_read *r, uint32_t clock, int64_t ns);
 
+/* ---- frames.c ---- */
+
+/* An event of Android's frame timeline.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+int fp_perfetto_frame(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
+
 /* ---- tracks.c ---- */
 
 enum fp_perfetto_track_kind {
@@ -177,7 +183,8 @@ enum fp_perfetto_track_kind {
     FP_PT_KERNEL = 4,   /* tid */
     FP_PT_ASYNC = 5,    /* id, scope; `of` is the track of the event */
     FP_PT_COUNTERS = 6, /* pid: counters of a process */
-    FP_PT_ATRACE = 7    /* pid and cookie; kind and name of the track */
+    FP_PT_ATRACE = 7,   /* pid and cookie; kind and name of the track */
+    FP_PT_FRAME = 8     /* cookie */
 };
 
 struct fp_perfetto_track {

@@ -335,7 +335,7 @@ int fp_perfetto_plan(struct fp_perfetto_read *r) {
         uint32_t place;
         if (t->kind == FP_PT_COUNTERS)
             place = place_counters(r, (int64_t)a, -1);
-        else if (t->kind == FP_PT_ATRACE)
+        else if (t->kind == FP_PT_ATRACE || t->kind == FP_PT_FRAME)
             place = fp_perfetto_place_of(r, t->pid, -1, t->name, 1);
         else if (t->counter)
             place = place_counter(r, i);

@@ -15,7 +15,13 @@ from tests.differential.peers import viewer
 from tests.support.conversions import convert_bytes
 from tests.support.paths import CORPUS, needs_shared, shared_folder
 from tests.support.product import batches, open_input
-from tests.unit import test_counters, test_perfetto_objects, test_perfetto_prints, test_perfetto_sched
+from tests.unit import (
+    test_counters,
+    test_perfetto_frames,
+    test_perfetto_objects,
+    test_perfetto_prints,
+    test_perfetto_sched,
+)
 
 SLICES = """
   select coalesce(p.pid, p2.pid, 0), coalesce(th.tid, -1), coalesce(s.name, ''), count(*),
@@ -89,6 +95,10 @@ def test_calls_are_slices(name: str, tmp_path: Path) -> None:
 
 def test_prints_of_atrace(tmp_path: Path) -> None:
     check_calls(test_perfetto_prints.TRACE, tmp_path / "trace")
+
+
+def test_frames_of_android(tmp_path: Path) -> None:
+    check_calls(test_perfetto_frames.TRACE, tmp_path / "trace")
 
 
 def check_totals(data: bytes, path: Path) -> None:
