@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import signal
 import sys
 import traceback
@@ -20,9 +19,10 @@ from fastprof.cli.text import print_csv, print_table
 from fastprof.core import workers
 from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import FastprofError
+from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.urls import shown
 from fastprof.verbs.batch.worker import begin
-from fastprof.verbs.sql import Answer, options, private_folder
+from fastprof.verbs.sql import Answer, options
 
 DESCRIPTION = """\
 Query profiles with DuckDB's SQL (see docs/tables.md). A
@@ -57,16 +57,17 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Query in a separate process that can be killed: an interrupted DuckDB may wait for its threads forever, and then
     no signal handler runs."""
-    parent, folder, child = os.getpid(), "", -1
+    parent, child = os.getpid(), -1
+    folder: PrivateFolder | None = None
     try:
         with workers.blocked():  # until this process knows the folder and the child
             try:
-                folder = private_folder()
+                folder = PrivateFolder("fastprof-sql-")
                 child = os.fork()
             except OSError as error:
                 raise FastprofError(f"cannot start the process that runs DuckDB: {error.strerror}") from None
             if not child:
-                _end_with_answer(args, folder, parent)
+                _end_with_answer(args, folder.path, parent)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         child = -1
     finally:
@@ -74,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
             with suppress(ProcessLookupError, ChildProcessError):  # it may have ended just before
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None:
+            folder.remove()
     if code < 0:
         raise FastprofError(f"the process that ran DuckDB was killed by signal {-code}")
     return code

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 import webbrowser
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from fastprof.cli.arguments import add_input_arguments, add_options, given_optio
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
+from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.urls import shown
 from fastprof.verbs.report import SUM, options
 from fastprof.verbs.view import PORT, Server, view
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if not 0 <= port <= 65535:
         raise UsageError(f"--port={port}: expected 0 to 65535")
     # a second Ctrl-C does not wait for an unfinished file
-    with tempfile.TemporaryDirectory(prefix="fastprof-", ignore_cleanup_errors=True) as folder:
+    with PrivateFolder() as folder:
         server = Server(args.input, folder, port, from_=args.from_, **given)
         try:
             # the server's address is secret; command lines are public

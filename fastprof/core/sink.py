@@ -7,11 +7,11 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from functools import cache
 from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError, UsageError, printable_lines
+from fastprof.core.newfile import NewFile
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
 from fastprof.core.urls import is_url
 from fastprof.core.words import Message
@@ -147,9 +147,8 @@ class Sink:
     """The output: a file or a remote object that appears whole or not at all, standard output, or a file object, which
     stays open.
 
-    A file is written without a name if the system supports that, so that even a killed process leaves nothing behind;
-    otherwise under a temporary name next to its target.  `commit` flushes it to disk and gives it the target's name;
-    leaving the `with` block without `commit` removes the file.  The target's suffix selects the compression.
+    `commit` flushes a file to disk and gives it the target's name (newfile.py); leaving the `with` block without
+    `commit` removes the file.  The target's suffix selects the compression.
 
     `durable` False: the caller synchronizes the file to disk, not `commit`.  `cores` above 1: another thread compresses
     large output, or writes it if it is an uncompressed file.
@@ -167,10 +166,8 @@ class Sink:
         cores: int = 1,
     ) -> None:
         self.path: str | None = None
-        self._target: str | None = None  # the file that `commit` makes visible
-        self._temporary: str | None = None  # its name until then, if it has one
+        self._new: NewFile | None = None  # the file that `commit` makes visible
         self._finished = False
-        self._new: str | None = None  # its final name, if that did not exist before
         self._upload: Upload | None = None  # the object that `commit` makes visible
         self._raw: Any
         compression = ""
@@ -195,13 +192,13 @@ class Sink:
         else:
             self.path = self._name = os.fspath(path)
             compression = compression_of_name(self.path)
-            self._raw = self._open_temporary(self.path)
+            self._raw = self._open_file(self.path)
         self.written = 0
         self.budget = budget
         self._durable = durable
         self._cores = cores
         self._real: Any = None  # the final target, if `_raw` only buffers
-        if budget is not None and self._target is None and self._upload is None:
+        if budget is not None and self._new is None and self._upload is None:
             self._real, self._raw = self._raw, temporary_file()
         self._stream = self._raw
         self._packed: Any = None
@@ -212,7 +209,7 @@ class Sink:
             self._discard()
             raise
 
-    def _open_temporary(self, path: str) -> Any:
+    def _open_file(self, path: str) -> Any:
         try:
             if path.endswith("/"):  # os.path.abspath would drop it
                 raise UsageError(f"{path}: names a folder, not a file")
@@ -227,20 +224,12 @@ class Sink:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             mode = None if present is None else present & 0o777
             # A new file gets 0o666 less the umask; one that replaces another stays private until it is complete.
-            permissions = 0o600 if mode else 0o666
-            fd = _open_nameless(os.path.dirname(target), permissions)
-            if fd is None:
-                self._temporary = _temporary_name(target)  # set first, because an interrupt may occur in between
-                fd = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)
+            self._new = NewFile(target, 0o600 if mode else 0o666)
         except OSError as error:
             raise FileError(error.errno, error.strerror or str(error), path) from None
-        except BaseException:
-            self._unlink()
-            raise
-        self._target = target
         if mode is not None:
-            os.fchmod(fd, mode)
-        return open(fd, "wb", buffering=0)
+            os.fchmod(self._new.file.fileno(), mode)
+        return self._new.file
 
     def _compress(self, kind: str) -> None:
         """Write through a compressor.  Errors: FastprofError; some compressors write immediately."""
@@ -289,7 +278,7 @@ class Sink:
         if self.is_over:
             return
         try:
-            if self._stream is self._raw and self._cores > 1 and self._target is not None and self.written > _FEW:
+            if self._stream is self._raw and self._cores > 1 and self._new is not None and self.written > _FEW:
                 self._write_in_background()
             if self._stream is self._raw:
                 _write_whole(self._raw, view)
@@ -321,7 +310,7 @@ class Sink:
         try:
             if self._stream is not self._raw:
                 self._stream.close()
-            if self._target is not None and self._durable:
+            if self._new is not None and self._durable:
                 os.fsync(self._raw.fileno())
         except BrokenPipeError:
             raise
@@ -342,22 +331,10 @@ class Sink:
             if self._upload is not None:
                 self._upload.commit()
                 return
-            if self._target is None:
+            if self._new is None:
                 self._raw.flush()
                 return
-            if self._temporary is None and self._linked(self._target):
-                self._new = self._target
-            elif self._temporary is None:
-                self._temporary = _temporary_name(self._target)  # set first, because an interrupt may occur in between
-                _link(self._raw.fileno(), self._temporary)
-            try:
-                self._raw.close()
-            except OSError:
-                self.undo_commit()
-                raise
-            if self._temporary is not None:
-                os.replace(self._temporary, self._target)
-            self._target = self._temporary = None
+            self._new.publish()
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -366,16 +343,7 @@ class Sink:
     def undo_commit(self) -> None:
         """Undo `commit`: remove the file, unless it replaced another."""
         if self._new is not None:
-            with suppress(OSError):
-                os.unlink(self._new)
-
-    def _linked(self, name: str) -> bool:
-        """Give the unnamed file this name if it is free.  So even a killed process leaves no temporary file."""
-        try:
-            _link(self._raw.fileno(), name)
-        except FileExistsError:
-            return False
-        return True
+            self._new.withdraw()
 
     def __enter__(self) -> Sink:
         return self
@@ -392,17 +360,11 @@ class Sink:
         if self._real is not None:
             self._raw.close()
             self._raw, self._real = self._real, None
-        if self._owns_file:
+        if self._new is not None:
+            self._new.discard()
+        elif self._owns_file:
             with suppress(OSError):  # its content is not needed
                 self._raw.close()
-        self._target = None
-        self._unlink()
-
-    def _unlink(self) -> None:
-        if self._temporary is not None:
-            with suppress(FileNotFoundError):
-                os.unlink(self._temporary)
-            self._temporary = None
 
 
 def _mode(path: str) -> tuple[int | None, bool]:
@@ -414,32 +376,3 @@ def _mode(path: str) -> tuple[int | None, bool]:
         return os.stat(path).st_mode if is_link else mode, is_link
     except (OSError, ValueError):
         return None, is_link
-
-
-def _temporary_name(target: str) -> str:
-    # not derived from the target's name, which may have the maximum length;
-    # tempfile is not used: importing it takes as long as a short conversion
-    return os.path.join(os.path.dirname(target), f".fastprof-{os.urandom(8).hex()}.tmp")
-
-
-def _open_nameless(folder: str, permissions: int) -> int | None:
-    """An unnamed file in `folder`; None if the system or the file system does not support them."""
-    if not hasattr(os, "O_TMPFILE") or not _has_descriptors():
-        return None
-    try:
-        return os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, permissions)
-    except OSError as error:
-        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
-            return None
-        raise
-
-
-@cache
-def _has_descriptors() -> bool:
-    return os.path.isdir("/proc/self/fd")
-
-
-def _link(fd: int, name: str) -> None:
-    """Give an unnamed file a name, an absolute path."""
-    # Python follows the link in /proc, which represents the file, only with a dir_fd; absolute paths do not use it
-    os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=fd, follow_symlinks=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from fastprof import plan
+from fastprof.core import newfile
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
@@ -401,7 +402,8 @@ def locked(path: str, *, create: bool) -> Iterator[tuple[Any, bool]]:
             except FileNotFoundError:
                 if not create:
                     raise
-                file, created = open(path, "x+b", buffering=0), True
+                # at the end of links, so that a link to nothing does not stay one for ever
+                file, created = open(os.path.realpath(path), "x+b", buffering=0), True
         except FileExistsError:
             continue  # another process has created it
         except OSError as error:
@@ -449,8 +451,7 @@ def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
                     changed = session.changed
         finally:
             if created and not changed:
-                with suppress(FileNotFoundError):
-                    os.unlink(path)
+                newfile.remove(os.path.realpath(path), os.fstat(file.fileno()))
 
 
 Done = Callable[[str, int, int], None]  # called after each input: name, its number, total

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
+from fastprof.core.newfile import NewFile
 from fastprof.core.options import Options
 from fastprof.core.source import Source
 from fastprof.core.urls import shown
@@ -58,43 +58,36 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
     """
     with locked(path, create=False) as (file, _), open_store(path) as (source, archive):
         there = os.path.realpath(path)  # a symbolic link stays one
-        # A fixed name, so that the leftover of a killed process can be removed.  The lock excludes others.
-        # It does not contain the store's name, which may have the maximum length.
-        inode = os.fstat(file.fileno()).st_ino
-        new = os.path.join(os.path.dirname(there), f".fastprof-{inode:x}.compact")
         try:
+            new = NewFile(there, 0o600)
             try:
                 after = _copy(path, source, archive, new, os.fstat(file.fileno()).st_mode & 0o777, done)
-                os.replace(new, there)
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(new)
-                raise
+                new.publish()
+            finally:
+                new.discard()
         except OSError as error:
             raise FastprofError(f"{path}: {error.strerror or error}") from None
         assert source.size is not None
         return source.size, after
 
 
-def _copy(path: str, source: Source, archive: Archive, new: str, mode: int, done: Done) -> int:
+def _copy(path: str, source: Source, archive: Archive, new: NewFile, mode: int, done: Done) -> int:
     """Write the profiles of a store to the file `new`.  Returns its size."""
-    with suppress(FileNotFoundError):
-        os.unlink(new)
-    with open(new, "x+b", buffering=0) as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(empty())
-        with open_store(new) as (written, nothing), located(path):
-            session = Adding(path, file, written, nothing)
-            at: dict[int, int] = {}
-            # one for all profiles: many may have the same lost base
-            base_of = Bases(source, None).payload
-            found = archive.chosen(source)
-            for n, listed in enumerate(found, 1):
-                session.copy(source, base_of, archive.member(listed), at)
-                done(listed.name, n, len(found))
-            session.commit()
-        os.fsync(file.fileno())  # without profiles there is nothing to commit
-        return os.fstat(file.fileno()).st_size
+    file = new.file
+    os.fchmod(file.fileno(), mode)
+    file.write(empty())
+    with open_store(new.readable) as (written, nothing), located(path):
+        session = Adding(path, file, written, nothing)
+        at: dict[int, int] = {}
+        # one for all profiles: many may have the same lost base
+        base_of = Bases(source, None).payload
+        found = archive.chosen(source)
+        for n, listed in enumerate(found, 1):
+            session.copy(source, base_of, archive.member(listed), at)
+            done(listed.name, n, len(found))
+        session.commit()
+    os.fsync(file.fileno())  # without profiles there is nothing to commit
+    return os.fstat(file.fileno()).st_size
 
 
 def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n, of: None) -> list[dict[str, Any]]:

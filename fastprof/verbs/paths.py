@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 
+from fastprof.core.errors import FastprofError
+from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.urls import is_url
 
 
@@ -99,7 +100,7 @@ def _folding_of(outdir: str) -> Callable[[str], str]:
     there = os.path.abspath(outdir)
     while not os.path.isdir(there):
         there = os.path.dirname(there)
-    with suppress(OSError), tempfile.TemporaryDirectory(prefix=".fastprof-", dir=there) as probe:
+    with suppress(OSError, FastprofError), PrivateFolder(".fastprof-", there) as probe:
         for name in ("a", "\u00e9"):
             open(os.path.join(probe, name), "xb").close()
         case, form = (os.path.lexists(os.path.join(probe, name)) for name in ("A", "e\u0301"))

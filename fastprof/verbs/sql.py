@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache
@@ -17,6 +15,7 @@ from fastprof.bridges import TABLES
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
+from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.options import LENIENT, Option
 from fastprof.core.streams import name_of, standard_stream, temporary_failed, temporary_file
 from fastprof.core.words import install
@@ -75,8 +74,8 @@ class Answer:
         try:
             self._open([*paths], query, from_, options, keep_going)
             if spill is None:
-                spill = private_folder()
-                self._stack.callback(shutil.rmtree, spill, ignore_errors=True)
+                # for DuckDB, whose files everybody may read
+                spill = self._stack.enter_context(PrivateFolder("fastprof-sql-"))
             self._db = self._stack.enter_context(duckdb.connect(config=_CONFIG | {"temp_directory": spill}))
             try:
                 self._ask(query)
@@ -254,17 +253,6 @@ _NUMBERED = re.compile(rf"""(?i)(?<![\w"])"?p[0-9]+"?\s*\.\s*"?({"|".join(_TABLE
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def private_folder() -> str:
-    """A new directory that only this user can list or write, for DuckDB, whose files everybody may read.
-
-    Errors: FastprofError.
-    """
-    try:
-        return tempfile.mkdtemp(prefix="fastprof-sql-")
-    except OSError as error:
-        raise temporary_failed(error) from None
 
 
 def _copy_of_input() -> Any:

@@ -21,6 +21,7 @@ from threading import Lock
 from urllib.parse import quote
 
 from fastprof import bridges
+from fastprof.core import newfile
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
@@ -55,11 +56,12 @@ def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, 
     """Write the page of `report` to a temporary file, which stays.  Returns its path and the log.  Errors: those of
     `report`."""
     handle, name = tempfile.mkstemp(prefix="fastprof-", suffix=".html")
+    made = os.fstat(handle)
     os.close(handle)
     try:
         return name, detailed(path, name, from_=from_, **options)
     except BaseException:
-        os.unlink(name)
+        newfile.remove(name, made)
         raise
 
 

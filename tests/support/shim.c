@@ -96,6 +96,15 @@ static int fails_at(unsigned call, int fd, size_t *n) {
     return fails(call, path);
 }
 
+static int fails_in(unsigned call, int folder, const char *name) {
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return 0;
+    snprintf(path + length, sizeof path - (size_t)length, "/%s", name);
+    return fails(call, path);
+}
+
 #define REAL(type, name, ...)         \
     static type (*real)(__VA_ARGS__); \
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, name);
@@ -168,6 +177,18 @@ int open(const char *path, int flags, ...) {
 int open64(const char *path, int flags, ...) {
     MODE(flags)
     return opened(path, flags, mode);
+}
+
+int openat64(int folder, const char *name, int flags, ...) {
+    REAL(int, "openat64", int, const char *, int, ...)
+    MODE(flags)
+    return fails_in(OPEN, folder, name) ? -1 : real(folder, name, flags, mode);
+}
+
+int openat(int folder, const char *name, int flags, ...) {
+    REAL(int, "openat", int, const char *, int, ...)
+    MODE(flags)
+    return fails_in(OPEN, folder, name) ? -1 : real(folder, name, flags, mode);
 }
 
 int rename(const char *from, const char *to) {

@@ -112,7 +112,7 @@ def test_the_manifest_cannot_be_written(verb: str, calls: int, error: int, folde
     where = folder / ("out/.fastprof/" if verb == "convert" else ".fastprof/")
     seen = 0
     for nth in range(1, 4):
-        code, said = run(verb, folder, shim, f"{calls} {nth} {error} 100 {where}")
+        code, said = run(verb, folder, shim, f"{calls} {nth} {error} 100 {where}/")
         if code:
             seen += 1
             assert code == 1 and f".fastprof/{'1-of-1' if verb == 'convert' else 'out.fpa'}.jsonl: " in said

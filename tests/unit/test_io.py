@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from fastprof import formats
-from fastprof.core import sink as sink_module
+from fastprof.core import newfile
 from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.sink import Sink
@@ -360,7 +360,7 @@ def test_nothing_is_left_without_commit(
     kind: str, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if named:  # as on file systems where files need a name
-        monkeypatch.setattr(sink_module, "_open_nameless", lambda *_: None)
+        monkeypatch.setattr(newfile, "_open_nameless", lambda *_: None)
     path = tmp_path / f"out{kind}"
     write(path, TEXT, commit=False)
     assert list(tmp_path.iterdir()) == []
@@ -381,7 +381,7 @@ def test_a_name_may_be_as_long_as_the_system_allows(
 ) -> None:
     """The temporary name of a replaced file contained its name, and more."""
     if named:
-        monkeypatch.setattr(sink_module, "_open_nameless", lambda *_: None)
+        monkeypatch.setattr(newfile, "_open_nameless", lambda *_: None)
     path = tmp_path / ("n" * os.pathconf(tmp_path, "PC_NAME_MAX"))
     for _ in range(2):
         write(path, TEXT)
@@ -397,7 +397,7 @@ def test_an_interrupt_while_a_named_file_is_opened_leaves_nothing(
         raise KeyboardInterrupt
 
     opened = os.open
-    monkeypatch.setattr(sink_module, "_open_nameless", lambda *_: None)
+    monkeypatch.setattr(newfile, "_open_nameless", lambda *_: None)
     monkeypatch.setattr(os, "open", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Sink(tmp_path / "out")
@@ -437,8 +437,8 @@ def test_even_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
 def test_a_new_file_has_no_other_name_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill at the wrong moment would leave it behind.  A replacement needs one."""
     names: list[str] = []
-    link = sink_module._link
-    monkeypatch.setattr(sink_module, "_link", lambda fd, name: (names.append(os.path.basename(name)), link(fd, name)))
+    link = newfile._link
+    monkeypatch.setattr(newfile, "_link", lambda fd, name: (names.append(os.path.basename(name)), link(fd, name)))
     for data in (b"new", b"replaced"):
         with Sink(tmp_path / "out") as sink:
             sink.write(data)

@@ -26,9 +26,8 @@ from fastprof.symbols.demangle import demangle, left_mangled
 from fastprof.symbols.kernel import PROC_KALLSYMS
 
 if TYPE_CHECKING:
-    import tempfile
-
     from fastprof.core._c import CData, Pointer, fp_oprofile_image
+    from fastprof.core.made_folders import PrivateFolder
     from fastprof.symbols.names import Symbol
     from fastprof.symbols.objects import ElfObject
 
@@ -86,7 +85,7 @@ class Images:
         self._used: set[str] = set()
         self._named = [path for path in options[SYMBOLS] if not os.path.isdir(path)]
         self._index: dict[str, list[str]] | None = None
-        self._extracted: tempfile.TemporaryDirectory[str] | None = None
+        self._extracted: PrivateFolder | None = None
         self._extracted_from: dict[str, str] = {}  # path -> input and member
         self._refused: set[str] = set()
         self.lines = True
@@ -232,7 +231,7 @@ class Images:
         if self._refused:
             self._log.warn(REPORTED["mangled-names"], names=left_mangled(self._refused))
         if self._extracted is not None:
-            self._extracted.cleanup()
+            self._extracted.remove()
             self._extracted = None
 
     # ---- files
@@ -293,10 +292,10 @@ class Images:
         if source.folder is not None:
             return os.path.join(source.path or "", name)
         if self._extracted is None:
-            import tempfile
+            from fastprof.core.made_folders import PrivateFolder
 
-            self._extracted = tempfile.TemporaryDirectory(prefix="fastprof-")
-        path = os.path.join(self._extracted.name, str(file.start))
+            self._extracted = PrivateFolder()
+        path = os.path.join(self._extracted.path, str(file.start))
         if path not in self._extracted_from:
             try:
                 with open(path, "wb") as out:

@@ -6,16 +6,15 @@ Workers compress profiles as pieces (store/pieces.py); this process locks the st
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import count
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
+from fastprof.core.made_folders import WorkFolder
 from fastprof.core.options import CORES, Option, Options, checked
 from fastprof.core.urls import is_url
 from fastprof.store.adding import Adding, adding
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
 
     from fastprof.verbs.keywords import BatchArchiveOptions
 
+_PIECE = r"[0-9]+\.fpa"
 _SECONDS, _PROFILES = 1.0, 256  # limits after which appended profiles become part of the store
 
 
@@ -170,8 +170,8 @@ class _Filling:
     def __init__(self, session: Adding, manifest: Manifest, place: tuple[str, str]) -> None:
         self._session, self._manifest, self._store = session, manifest, place[1]
         folder, name = os.path.split(place[0])
-        # A fixed name, so that the leftover of a killed process is removed.  The lock excludes others.
-        self._pieces = os.path.join(folder, f".{name}.pieces")
+        self._pieces = os.path.join(os.path.abspath(folder), f".{name}.pieces")
+        self._folder: WorkFolder
         self._jobs: dict[str, Job] = {}  # unfinished, by output
         self._waiting: list[Record] = []  # of profiles appended but not part of the store yet
         self._committed = time.monotonic()
@@ -179,32 +179,15 @@ class _Filling:
         self._n_done = 0
 
     def __enter__(self) -> _Filling:
-        shutil.rmtree(self._pieces, ignore_errors=True)
-        try:
-            os.mkdir(self._pieces)
-            # Listing the folder needs a descriptor, which may not be available at the end.
-            self._spare = os.open(self._pieces, os.O_RDONLY | os.O_CLOEXEC)
-        except BaseException as error:  # including interrupts: __exit__ is not called yet
-            self._remove()
-            if isinstance(error, OSError):
-                raise FastprofError(f"{self._pieces}: {error.strerror}") from None
-            raise
+        self._folder = WorkFolder(self._pieces, _PIECE)
+        self._folder.empty()
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
             self._commit()
         finally:
-            os.close(self._spare)
-            self._remove()
-
-    def _remove(self) -> None:
-        with suppress(OSError):
-            os.rmdir(self._pieces)
-        with suppress(OSError):
-            for name in os.listdir(self._pieces):
-                os.unlink(os.path.join(self._pieces, name))
-            os.rmdir(self._pieces)
+            self._folder.close()
 
     def run(self, todo: Jobs, before: dict[str, Record], chosen: Options, workers: int) -> Iterator[Record]:
         """The record of each job as it is done."""
@@ -245,7 +228,7 @@ class _Filling:
             return record | kept
         try:
             self._session.add_piece(job["path"], replace=True)
-            os.unlink(job["path"])
+            self._folder.remove(os.path.basename(job["path"]))
         except (FastprofError, OSError) as error:
             return {**failed(job, f"{job['input']}: {error}"), "try": record["try"], **kept}
         self._n_done += 1

@@ -17,6 +17,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 import sys
 import time
 from collections.abc import Container, Iterable, Iterator
@@ -33,6 +34,7 @@ from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 from fastprof.verbs.batch.remote_folder import FOLDER, Pieces
 
 _FAILED = (ERROR, CRASHED)
+_BEGINS = b'{"run": '
 _ATTEMPTS, _BETWEEN = 10, 0.05  # attempts to lock a manifest, and seconds between two
 
 
@@ -115,13 +117,15 @@ class _File:
 
     def __init__(self, path: str) -> None:
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            self._fd = _opened(path)
         except OSError as error:
             raise FastprofError(f"{path}: {error.strerror}") from None
         try:
             _lock(self._fd)
-            _cut_torn_line(self._fd)
+            _cut_torn_line(self._fd, path)
+        except FastprofError:
+            self.close()
+            raise
         except OSError as error:
             self.close()
             why = "another batch is running here" if isinstance(error, BlockingIOError) else error.strerror
@@ -139,6 +143,18 @@ class _File:
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+def _opened(path: str) -> int:
+    """A descriptor of a manifest, which is created if missing, with its folder; neither may be a link."""
+    above, name = os.path.split(path)
+    os.makedirs(above, exist_ok=True)
+    folder = os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, 0o666, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _lock(fd: int) -> None:
@@ -177,8 +193,11 @@ def _synchronize(fd: int) -> None:
         raise OSError(os.strerror(ctypes.get_errno()))
 
 
-def _cut_torn_line(fd: int) -> None:
-    """Remove the torn last line of a killed process."""
+def _cut_torn_line(fd: int, path: str) -> None:
+    """Remove the torn last line of a killed process.  Errors: FastprofError for a file that is no manifest."""
+    begins = os.pread(fd, len(_BEGINS), 0)
+    if not stat.S_ISREG(os.fstat(fd).st_mode) or not _BEGINS.startswith(begins):
+        raise FastprofError(f"{path}: line 1: not a record of a batch")
     end = whole = os.lseek(fd, 0, os.SEEK_END)
     while whole:
         start = max(0, whole - (1 << 16))

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -43,6 +42,7 @@ from fastprof.core.ahead import Ahead
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
+from fastprof.core.made_folders import WorkFolder
 from fastprof.core.model import Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
 from fastprof.core.sink import Sink
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
 
     from fastprof.verbs.keywords import BatchMergeOptions
 
+_PARTIAL = r"[0-9a-f]{32}(\.fpa|\.fpa\.json|\.token)"
 _LOOKS = 64  # files whose views one job finds
 
 FAN_IN = Option(
@@ -206,12 +207,21 @@ class _Tree:
             "warn": self._log.warn,
         }
         function = f"{merge_one.__module__}:{merge_one.__name__}"
-        with begun(self._chosen[ENGINE], n, **how, function=function) as engine:
-            level, jobs = self._jobs(self._views(engine, [file.path for file in self._files]))
-            if not is_url(self._folder):
-                _make(self._folder)
-            self._run(engine, jobs)
-        return self._last(level)
+        folder = None if is_url(self._folder) else WorkFolder(self._folder, _PARTIAL)
+        is_done = False
+        try:
+            with begun(self._chosen[ENGINE], n, **how, function=function) as engine:
+                level, jobs = self._jobs(self._views(engine, [file.path for file in self._files]))
+                self._run(engine, jobs)
+            log = self._last(level)
+            is_done = True
+        finally:
+            if folder is not None:
+                folder.close(keep=not is_done)
+            elif is_done:
+                with suppress(FastprofError):  # the output is complete
+                    remove_below(self._folder + "/", _PARTIAL)
+        return log
 
     def _jobs(self, views: list[str]) -> tuple[dict[str, list[tuple[str, str]]], list[Job]]:
         """The inputs of the last merge by kind, each with its proof, and the jobs that make them, inputs first."""
@@ -255,11 +265,6 @@ class _Tree:
         )
         for flag in sorted(idle.intersection(*self._idle)):
             log.warn(REPORTED["idle-options"], option=spelled(flag))
-        if is_url(self._folder):
-            with suppress(FastprofError):  # the output is complete
-                remove_below(self._folder + "/")
-        else:
-            shutil.rmtree(self._folder, ignore_errors=True)
         self._log.take_all(log)
         return self._log
 
@@ -377,13 +382,6 @@ class _Ready:
         if not self._ready:
             raise StopIteration
         return self._ready.popleft()
-
-
-def _make(folder: str) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise FastprofError(f"{folder}: {error.strerror}") from None
 
 
 def _earlier(job: Job) -> Record | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 
-from fastprof.core import remote
+from fastprof.core import newfile, remote
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.urls import is_url
@@ -56,10 +56,9 @@ def proof_of(jobs: Sequence[Job], folder: str) -> Iterator[Proof]:
     text = os.urandom(16).hex()
     # a new name: no machine has cached that it does not exist
     token = os.path.join(absolute(folder), text + _TOKEN)
-    if is_url(token):
+    made = None if is_url(token) else _write(token, text)
+    if made is None:
         remote.put(token, text.encode())
-    else:
-        _write(token, text)
     files = []
     for path in [*_samples(jobs), *_named_by_options(jobs)]:
         with suppress(OSError, ValueError, FastprofError):  # the job reports the error
@@ -67,21 +66,31 @@ def proof_of(jobs: Sequence[Job], folder: str) -> Iterator[Proof]:
     try:
         yield {"version": __version__, "token": token, "text": text, "files": files}
     finally:
-        with suppress(OSError, FastprofError):
-            remote.remove(token) if is_url(token) else os.unlink(token)
+        if made is not None:
+            newfile.remove(token, made)
+        else:
+            with suppress(FastprofError):
+                remote.remove(token)
 
 
 def absolute(path: str) -> str:
     return path if is_url(path) else os.path.abspath(path)
 
 
-def _write(token: str, text: str) -> None:
+def _write(token: str, text: str) -> os.stat_result:
+    """Make the file.  Returns which one it is."""
     try:
         os.makedirs(os.path.dirname(token), exist_ok=True)
         with open(token, "x") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            made = os.fstat(file.fileno())
+            try:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                newfile.remove(token, made)
+                raise
+            return made
     except OSError as error:
         raise FastprofError(f"{token}: {error.strerror}") from None
 

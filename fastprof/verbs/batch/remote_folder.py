@@ -10,14 +10,15 @@ Readers put the pieces together in a temporary folder, in which manifests lie as
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
 
 from fastprof.core import remote
 from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.streams import temporary_failed
 from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.core.workers import side_by_side
@@ -64,7 +65,7 @@ def readable(outdir: str, only: str | None = None) -> Iterator[str]:
     if not is_url(outdir):
         yield outdir
         return
-    with TemporaryDirectory(prefix="fastprof-") as copy:
+    with PrivateFolder() as copy:
         os.mkdir(os.path.join(copy, FOLDER))
         above = f"{outdir}{FOLDER}/"
         pieces = sorted(piece.url.removeprefix(above) for piece in remote.below(above + f"{only}/" * bool(only)))
@@ -90,10 +91,11 @@ def sizes(outdir: str, wanted: Container[str]) -> dict[str, int]:
     return {name: size for name, size in named if name in wanted}
 
 
-def remove_below(folder: str) -> None:
-    """Remove all objects below a folder.  Errors: FastprofError."""
+def remove_below(folder: str, names: str) -> None:
+    """Remove the objects in a folder whose names match.  Errors: FastprofError."""
     for found in [*remote.below(folder)]:
-        remote.remove(found.url)
+        if re.fullmatch(names, found.url.removeprefix(folder)):
+            remote.remove(found.url)
 
 
 def contents(path: str) -> bytes:
