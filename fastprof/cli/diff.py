@@ -26,11 +26,13 @@ from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, print_csv, print_table, short_names, table_of, table_to
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
+from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
 from fastprof.verbs.diff import Difference, diff, options
 from fastprof.verbs.difference import Change, Failure, Runs, growth
 from fastprof.verbs.groups import keys_of
+from fastprof.verbs.reads import Reads
 
 DESCRIPTION = """\
 Compare the costs of two profiles of any formats.
@@ -88,14 +90,17 @@ def run(args: argparse.Namespace) -> int:
         if written and getattr(args, flag):
             raise UsageError(f"--{flag} applies to printed rows, not to --output")
     refuse_screen_arguments(args, "--json", "--csv", "--markdown", *["--output"] * written)
+    sides, given = _sides(args), given_options(args, options())
+    if is_table:
+        Reads([*sides[0], *sides[1]], checked(given, options())).refuse(args.output)
     found = diff(
-        *_sides(args),
+        *sides,
         args.output if written else None,
         from_=args.from_,
         to=args.to,
         keep_going=args.keep_going,
         progress=Progress(args.quiet),
-        **given_options(args, options()),
+        **given,
     )
     log = found.log
     if written:

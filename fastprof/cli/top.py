@@ -29,8 +29,10 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import UsageError
 from fastprof.core.model import ValueType
+from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
+from fastprof.verbs.reads import Reads
 from fastprof.verbs.top import Call, Row, Top, options, top
 from fastprof.verbs.top_costs import Durations
 
@@ -77,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
     if target:
         _refuse_flags(args)
     given = given_options(args, options())
+    Reads(args.inputs, checked(given, options())).refuse(args.output)
     found = top(args.inputs, from_=args.from_, keep_going=args.keep_going, progress=Progress(args.quiet), **given)
     if target and found.matrix:
         matrix.write_table(found, found.matrix, args.output, target)

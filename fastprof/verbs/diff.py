@@ -30,6 +30,7 @@ from fastprof.verbs.difference import Difference as Difference
 from fastprof.verbs.gate import FAIL_OVER, failed
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.outputs import CODE
+from fastprof.verbs.reads import Reads
 from fastprof.verbs.run import listed, result_of, run
 
 if TYPE_CHECKING:
@@ -243,6 +244,7 @@ def written(
     target: Format,
     output: str,
     onward: Options,
+    reads: Reads,
 ) -> Difference:
     """The totals.  The differences are the input of a second plan, which leads to `output`."""
     view = pipelines[0].view
@@ -254,7 +256,7 @@ def written(
     end = plan.writing(target, CODE)._replace(view=view)
     # rows of a graph with calls are already added up and sorted
     made = plan.make([[both]], end, onward, merge=view == "stacks" or not target.holds.calls)
-    result_of(made, model, onward, log, {"output": output, "target": target})
+    result_of(made, model, onward, log, {"output": output, "target": target, "reads": reads})
     result = both.totals()
     return result._replace(failed=failed(result, options[FAIL_OVER] or (), None, how.alpha))
 

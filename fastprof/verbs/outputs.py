@@ -23,6 +23,7 @@ from fastprof.core.words import Message
 if TYPE_CHECKING:
     from fastprof.bridges.budget.fit import Fit
     from fastprof.bridges.budget.trim import Trim
+    from fastprof.verbs.reads import Reads
 
 _NAME = 48  # bytes of a fairly long name
 _INSTEAD = "raise it, or select less of the input with {--thread}, {--time-range}, {--function} or {--value}"
@@ -39,11 +40,13 @@ def written(
     *,
     output: Any,
     target: Format,
+    reads: Reads,
     renumber: bool = False,
     durable: bool = True,
 ) -> Iterator[Outputs]:
     """The outputs with all rows, which are not visible yet.
 
+    `reads`: the files that no output may be.
     `renumber`: entries of the model are written in an order that does not depend on the order of the inputs.
     `durable`: the output is on disk when it becomes visible; otherwise the caller synchronizes it.
     """
@@ -63,7 +66,8 @@ def written(
     inputs = [*first.inputs]
     most_rows = _most_rows(inputs[0]) if first.optimistic and len(inputs) == 1 else None
     views = [pipeline.view for pipeline in pipelines]
-    with Outputs(output, target, views, model, options, log, most_rows=most_rows, durable=durable) as outputs:
+    how: dict[str, Any] = {"reads": reads, "most_rows": most_rows, "durable": durable}
+    with Outputs(output, target, views, model, options, log, **how) as outputs:
         outputs.write(rows)
         yield outputs
 
@@ -98,9 +102,11 @@ class Outputs:
         options: Options,
         log: Log,
         *,
+        reads: Reads,
         most_rows: int | None = None,
         durable: bool = True,
     ) -> None:
+        self._reads = reads
         self._output, self._target, self._views, self._durable = output, target, views, durable
         self._model, self._options, self._log = model, options, log
         self._budget = (options[BUDGET] or target.budget.nbytes) if target.budget else None
@@ -146,6 +152,7 @@ class Outputs:
         self._first: Sink | None = self._new(output)
 
     def _new(self, path: Any) -> Sink:
+        self._reads.refuse(path)  # --split names several
         cores = 1 if self._split else self._cores  # all files stay open until all are complete
         return self._stack.enter_context(Sink(path, self._budget, durable=self._durable, cores=cores))
 

@@ -17,6 +17,7 @@ from fastprof.core.streams import name_of
 from fastprof.core.words import Message, joined
 from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import expand, skipped
+from fastprof.verbs.reads import Reads
 
 Idle = Callable[[Option[Any]], None]
 
@@ -72,6 +73,12 @@ def run(
     found = [expand(paths, log.warn, skip, lenient=options[LENIENT]) if expanded else [*paths] for paths in sides]
     if not all(found):
         raise UsageError("no input given")
+    given = dict(given or {})
+    if "output" in given:
+        reads = Reads([path for paths in found for path in paths], options)
+        reads.refuse(given["output"])
+        if "target" in given:  # may write more files
+            given["reads"] = reads
     if merge:
         # listed or numbered items follow the order of names, not of arguments
         for paths in found:

@@ -312,7 +312,9 @@ def test_a_worker_that_is_lost_changes_nothing(cluster: Any, tmp_path: Path) -> 
 def test_a_folder_of_partial_sums_that_cannot_be_made(tmp_path: Path) -> None:
     output = tmp_path / "out.callgrind"
     (tmp_path / "out.callgrind.partials").touch()
-    with pytest.raises(FastprofError, match=f"^{output}.partials: temporary files need this name, but fastprof has not made"):
+    with pytest.raises(
+        FastprofError, match=f"^{output}.partials: temporary files need this name, but fastprof has not made"
+    ):
         fastprof.batch_merge([CORPUS / file for file in FILES[:2]], output, jobs=2, union=True)
 
 

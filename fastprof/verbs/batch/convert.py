@@ -64,6 +64,7 @@ from fastprof.verbs.batch.manifest import (
 from fastprof.verbs.batch.remote_folder import FOLDER, folder_of, readable, sizes
 from fastprof.verbs.batch.shards import Plan, of_shard, write_plan
 from fastprof.verbs.convert import target_of
+from fastprof.verbs.reads import Reads
 from fastprof.verbs.run import listed
 
 if TYPE_CHECKING:
@@ -424,7 +425,9 @@ def batch_plan(
     """
     chosen = checked(given, FINDING)
     log = BatchLog()
-    n, log.bytes_read = write_plan(os.fspath(output), _found(paths_of(inputs), chosen, log))
+    output, found = os.fspath(output), _found(paths_of(inputs), chosen, log)
+    Reads(file.path for file in found).refuse(output)
+    n, log.bytes_read = write_plan(output, found)
     log.files += n
     return log
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -20,6 +21,7 @@ from fastprof.inputs.expand import Failed, expand, files_below, objects_below, w
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.hashes import Hashes
 from fastprof.verbs.paths import clash, folded, invalid_because
+from fastprof.verbs.reads import file_identity
 
 if TYPE_CHECKING:
     from fastprof.verbs.batch.jobs import Job
@@ -203,6 +205,13 @@ def refuse_collisions(files: Iterable[File], outdir: str, suffix: str) -> None:
     advice = ": pass a folder that has both"
     if found := clash([(file.name + suffix, file.path) for file in files], outdir, advice):
         raise UsageError(found)
+    aliases = {file_identity(file.path): file.path for file in files if _has_names(file.path)}
+    for file in files if aliases else ():
+        output = os.path.join(outdir, file.name + suffix)
+        identity = file_identity(output)
+        if identity is not None and identity in aliases:
+            other = aliases[identity]
+            raise UsageError(f"{file.path} would become {output}, which is the same file as the input {other}")
     places = _places(outdir)
     below = tuple(os.path.join(place, "") for place in places)
     inputs = {file.path for file in files if file.path.startswith(below)}
@@ -215,6 +224,15 @@ def refuse_collisions(files: Iterable[File], outdir: str, suffix: str) -> None:
 def _places(outdir: str) -> set[str]:
     """The absolute paths of a folder."""
     return {outdir} if is_url(outdir) else {os.path.abspath(outdir), os.path.realpath(outdir)}
+
+
+def _has_names(path: str) -> bool:
+    """Whether a file may have other names: it is a link, or there are several hard links."""
+    try:
+        found = os.lstat(path)
+    except OSError:  # gone, or a profile of a store
+        return False
+    return stat.S_ISLNK(found.st_mode) or found.st_nlink > 1
 
 
 def without_collisions(files: Iterable[File], outdir: str, suffix: str) -> Iterator[File]:
@@ -238,7 +256,7 @@ def without_collisions(files: Iterable[File], outdir: str, suffix: str) -> Itera
                 folders.add(key)
                 above = os.path.dirname(above)
         outputs.add(hash(place + folded(name + suffix)))
-        is_suspect = is_suspect or file.path.startswith(below)
+        is_suspect = is_suspect or file.path.startswith(below) or _has_names(file.path)
     if is_suspect or outputs.repeated() or outputs.any_of(folders):
         refuse_collisions(files, outdir, suffix)
 

@@ -68,6 +68,7 @@ from fastprof.verbs.batch.jobs import CRASHED, ERROR, OK, Job, Record, identity,
 from fastprof.verbs.batch.proof import absolute
 from fastprof.verbs.batch.remote_folder import contents, remove_below
 from fastprof.verbs.convert import converted, target_of
+from fastprof.verbs.reads import Reads
 from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def batch_merge(
     paths = paths_of(inputs)
     found = Found(paths, chosen[INCLUDE], chosen[EXCLUDE], log.warn, failed, lenient=chosen[LENIENT])
     files = sorted(by_size(found), key=lambda file: file.path)
+    Reads([file.path for file in files], chosen).refuse(os.fspath(output))
     own = {option.name for option in (*FINDING, *RUNNING)}
     reading = {name: value for name, value in chosen.given.items() if name not in own}
     output = os.fspath(output)
