@@ -73,12 +73,7 @@ def run(
     found = [expand(paths, log.warn, skip, lenient=options[LENIENT]) if expanded else [*paths] for paths in sides]
     if not all(found):
         raise UsageError("no input given")
-    given = dict(given or {})
-    if "output" in given:
-        reads = Reads([path for paths in found for path in paths], options)
-        reads.refuse(given["output"])
-        if "target" in given:  # may write more files
-            given["reads"] = reads
+    given = _without_overwriting(given or {}, found, options)
     if merge:
         # listed or numbered items follow the order of names, not of arguments
         for paths in found:
@@ -103,6 +98,13 @@ def run(
         except (OutOfOrder, Outgrown):
             pass
     return attempt(log, optimistic=False)
+
+
+def _without_overwriting(given: Mapping[str, Any], found: Sequence[list[Any]], options: Options) -> Mapping[str, Any]:
+    """The arguments, after a check of the output; with `reads` for an end that may write more files."""
+    reads = Reads([path for paths in found for path in paths], options)
+    reads.refuse(given.get("output"))
+    return {**given, "reads": reads} if "target" in given else given
 
 
 def none_can_be_read(last: Message) -> FastprofError:
