@@ -18,7 +18,7 @@ TITLE = """\
 # Options
 
 All options of all verbs, made from their declarations by `make docs`.  `fastprof VERB --help` shows the usual options
-of a verb, `fastprof VERB --help-all` all of them, `fastprof formats NAME` those of one format.
+of a verb, `fastprof VERB --help-all` all of them, `fastprof formats FORMAT` those of one format.
 
 A *keyword* is an argument of the functions in Python; a switch that is on by default has the effect of its flag as
 `NAME=False`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 
 from fastprof.cli import print_message, print_raw
@@ -277,13 +278,14 @@ def _print_failed(records: list[Record]) -> None:
 
 
 class _Progress:
-    """Print failures as they happen, unless --json reports them; and a bar over the bytes of all files, if stderr is a
-    terminal and not --quiet."""
+    """Print the first failure of each kind as it happens, and at the end how many were like it, unless --json reports
+    them; and a bar over the bytes of all files, if stderr is a terminal and not --quiet."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self._silent = args.json
+        self._silent, self._manifests = args.json, os.path.join(_folder(args), FOLDER)
         self._shows = not args.quiet and sys.stderr.isatty()
         self._bar: Any = None
+        self._failures: dict[str, list[Any]] = {}  # by kind: the first file, and how many
 
     def __call__(self, log: BatchLog, record: Record | None) -> None:
         if self._silent:
@@ -293,15 +295,23 @@ class _Progress:
                 self._begin(log)
             return
         if "error" in record:
-            if self._bar is not None:
-                self._bar.clear()
-            print_message(message_of(record["error"]).text(flags=True))
+            self._report(record)
         if self._bar is not None:
             done = log.files - len(log.todo) + self._n
             self._n += 1
             errors = f", {log.errors:,} failed" if log.errors else ""
             self._nbytes += record["size"]
             self._bar.move(self._nbytes, f"{done + 1:,} of {counted(log.files, 'file')}{errors}")
+
+    def _report(self, record: Record) -> None:
+        """Print the first failure of each kind, and count the others."""
+        text = message_of(record["error"]).text(flags=True)
+        found = self._failures.setdefault(_kind_of(text, record["input"]), [record["input"], 0])
+        found[1] += 1
+        if found[1] == 1:
+            if self._bar is not None:
+                self._bar.clear()
+            print_message(text)
 
     def _begin(self, log: BatchLog) -> None:
         from fastprof.cli.bar import Bar
@@ -312,6 +322,14 @@ class _Progress:
     def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
+        for first, n in self._failures.values():
+            if n > 1:
+                print_message(f"{counted(n - 1, 'more file')} failed as {shown(first)} did; {self._manifests} has all")
+
+
+def _kind_of(text: str, path: str) -> str:
+    """What failures that differ only in the file, its contents and numbers have in common."""
+    return re.sub(r"begins with .*\)|'[^']*'|\d+", "", text.replace(path, "").replace(shown(path), ""))
 
 
 class _Partials:

@@ -32,9 +32,9 @@ examples:
 
 
 class Choice(NamedTuple):
-    """An option and its possible values."""
+    """An option or an argument, and its possible values."""
 
-    flags: list[str]
+    flags: list[str]  # empty: an argument
     help: str
     takes_value: bool
     words: tuple[str, ...]  # empty: the shell completes files
@@ -67,7 +67,8 @@ def _commands() -> Iterator[tuple[str, list[Choice]]]:
 
 
 def _of(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[Choice]]]:
-    yield name, [choice for action in parser._actions if (choice := _choice(action)).flags]
+    choices = [_choice(action) for action in parser._actions if not isinstance(action, argparse._SubParsersAction)]
+    yield name, [choice for choice in choices if choice.flags or choice.words]
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for word, sub in action.choices.items():
@@ -83,7 +84,8 @@ def _choice(action: argparse.Action) -> Choice:
     elif action.metavar == "FORMAT":
         from fastprof import formats
 
-        words = [f.name for f in formats.formats() if (f.writer if action.dest == "to" else f.reader)]
+        usable = {"to": "writer", "from_": "reader"}.get(action.dest, "name")
+        words = [f.name for f in formats.formats() if getattr(f, usable)]
     elif not words:
         words = action.choices or ()
     flags = [flag for flag in action.option_strings if not flag.startswith("-O ")]
@@ -124,7 +126,7 @@ def _bash(commands: dict[str, list[Choice]]) -> str:
     lines += ["    esac", '    case "$verb $prev" in']
     for name, choices in commands.items():
         for choice in choices:
-            if choice.takes_value:
+            if choice.flags and choice.takes_value:
                 cases = "|".join(quote(f"{name} {flag}") for flag in choice.flags)
                 list_ = " list=1" if choice.several else ""
                 what = f"words={quote(' '.join(choice.words))}{list_}" if choice.words else "return"
@@ -133,6 +135,9 @@ def _bash(commands: dict[str, list[Choice]]) -> str:
     for name, choices in commands.items():
         flags = " ".join(flag for choice in choices for flag in choice.flags)
         lines.append(f"        -*\\ {quote(name)}) words={quote(flags)} ;;")
+        for choice in choices:
+            if not choice.flags:
+                lines.append(f"        *\\ {quote(name)}) words={quote(' '.join(choice.words))} ;;")
     lines += [
         "        esac ;;",
         "    esac",
@@ -165,7 +170,8 @@ def _fish(commands: dict[str, list[Choice]]) -> str:
         for choice in choices:
             words = [f"complete -c fastprof -n {quote(seen)}"]
             words += [f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in choice.flags]
-            words += ["-r"] * choice.takes_value + ["-f"] * (not choice.takes_value or bool(choice.words))
+            takes = choice.takes_value and bool(choice.flags)
+            words += ["-r"] * takes + ["-f"] * (not takes or bool(choice.words))
             if choice.words:
                 values = f"(__fish_append , {' '.join(choice.words)})" if choice.several else " ".join(choice.words)
                 words.append(f"-a {quote(values)}")

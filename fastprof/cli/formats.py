@@ -18,7 +18,7 @@ from fastprof.core.words import filled
 
 DESCRIPTION = """\
 List the formats: name (for --from and --to), view, read or
-written, file names.  With NAME, describe one format: its
+written, file names.  With FORMAT, describe one format: its
 options, and the repairs and losses it reports."""
 EXAMPLES = """\
 examples:
@@ -36,7 +36,7 @@ _KINDS = {
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="describe this format")
+    parser.add_argument("name", nargs="?", metavar="FORMAT", help="describe this format")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

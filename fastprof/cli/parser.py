@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from fastprof.cli.text import terminal_width
 from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import printable
-from fastprof.core.options import nearest
+from fastprof.core.options import did_you_mean, nearest
 
 # Flags and verbs of other tools, and their equivalents.
 _ELSEWHERE = {
@@ -100,7 +100,9 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error, the usage and the command for help; exit with 2."""
         message = re.sub(r"^argument ", "", message)
-        message = re.sub(r"invalid choice: (.*) \(choose from (.*)\)", r"\1 is not one of \2", message)
+        if found := re.fullmatch(r"(.*): invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
+            known = re.findall(r"'([^']*)'", found[3]) or found[3].split(", ")  # newer Pythons print no quotes
+            message = f"{found[1]}: {found[2]!r} is not one of {', '.join(known)}{did_you_mean(found[2], known)}"
         if found := re.match(r"the following arguments are required: (.*)", message):
             message = self._missing(re.split(",? ", found[1]))
         more = f"       `{self.prog} --help` shows the options\n"

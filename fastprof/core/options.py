@@ -106,7 +106,7 @@ class Words(Kind):
 
     def check(self, value: Any) -> Any:
         if value not in self.words:
-            raise ValueError(f"{value!r:.80} is not one of {', '.join(self.words)}")
+            raise ValueError(f"{value!r:.80} is not one of {', '.join(self.words)}{did_you_mean(value, self.words)}")
         return value
 
 
@@ -125,10 +125,12 @@ class WordList(Words):
         return tuple(super(WordList, self).check(one) for one in value)
 
     def parse(self, text: str) -> Any:
-        try:
-            return self.check(() if text == "none" else text.split(","))
-        except ValueError as error:
-            raise ValueError(f"{error}, none") from None
+        words = () if text == "none" else (*text.split(","),)
+        for word in words:
+            if word not in self.words:
+                known = ", ".join((*self.words, "none"))
+                raise ValueError(f"{word!r:.80} is not one of {known}{did_you_mean(word, self.words)}")
+        return words
 
 
 class Whole(Kind):
@@ -482,7 +484,7 @@ def named(name: str, known: Iterable[Option[Any]]) -> tuple[Option[Any], ...]:
         return found
     format_, dot, _ = name.partition(".")
     names = [option.key for option in known if option.format == format_] if dot else [option.name for option in known]
-    near = nearest(name, names)
+    near = nearest(name, names or [option.key for option in known])  # or there is no such format
     hint = f"; did you mean {near!r}?" if near else f", expected {', '.join(sorted(names))}" if names else ""
     raise UsageError(f"unknown option {name!r:.80}{hint}")
 
@@ -501,6 +503,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     near = get_close_matches(stem, stems, n=1, cutoff=_NEAR)
     near = near or [one for one in stems if len(stem) > 1 and one.startswith(stem)]
     return stems[near[0]] if near else None
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: "; did you mean 'self'?", or nothing."""
+    near = nearest(word, known) if isinstance(word, str) else None
+    return f"; did you mean {near!r}?" if near else ""
 
 
 _NEAR = 0.75  # difflib's measure: topp and top have 0.86, bogus and counts 0.55

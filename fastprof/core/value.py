@@ -22,20 +22,28 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.parts import default_value, match_values, same_kind
 from fastprof.core.reported import REPORTED
+from fastprof.core.options import did_you_mean
 from fastprof.core.words import Message, some, spelled
 
 
 class Column:
-    """One value type, and its column in each part.  `flag` names it, for errors.
+    """One value type, and its column in each part.  `flag` and `also`, the option's other words, are for errors.
 
     `like`: the column of another side of a comparison, whose default is this one's, too.
     """
 
-    def __init__(self, name: str | None, flag: str, holds: Holds = EVERYTHING, like: Column | None = None) -> None:
+    def __init__(
+        self,
+        name: str | None,
+        flag: str,
+        holds: Holds = EVERYTHING,
+        like: Column | None = None,
+        also: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self.type: ValueType | None = None
         self.default: ValueType | None = None  # without a name, and as long as costs do not matter
-        self._flag, self._holds, self._like = flag, holds, like
+        self._flag, self._holds, self._like, self._also = flag, holds, like, also
         self.others: dict[ValueType, None] = {}  # the value types of all parts
         self.missing = False  # whether some part lacks the value type
         self._has_cost: set[ValueType] = set()  # those of the default's kind, before `settled` has chosen
@@ -133,13 +141,16 @@ class Column:
                 )
             )
         if self.name is not None and names:
+            expected = dict.fromkeys((*self._also, *names))
             raise UsageError(
                 Message(
-                    "{inputs}{flag}: unknown value type {name!r:.80}, expected {names}",
+                    "{inputs}{flag}: unknown {what} {name!r:.80}, expected {names}{hint}",
                     inputs=inputs_of(model),
                     flag=spelled(self._flag, "name"),
+                    what="key or value type" if self._also else "value type",
                     name=self.name,
-                    names=", ".join(names),
+                    names=", ".join(expected),
+                    hint=did_you_mean(self.name, expected),
                 )
             )
         if names:

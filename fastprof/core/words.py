@@ -32,20 +32,8 @@ DISTRIBUTION = "fastprof-tools"  # its name in registries, where fastprof is ano
 
 
 def install(extra: str) -> str:
-    """How to install an extra of pyproject.toml: from the source folder if fastprof was installed from one."""
-    import json
-    from importlib import metadata
-
-    try:
-        origin = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
-    except (metadata.PackageNotFoundError, ValueError):
-        origin = {}
-    if "dir_info" not in origin:
-        return f"run `pip install '{DISTRIBUTION}[{extra}]'`"
-    from urllib.parse import unquote, urlsplit
-
-    editable = "-e " if origin["dir_info"].get("editable") else ""
-    return f"run `pip install {editable}'.[{extra}]'` in {unquote(urlsplit(origin['url']).path)}"
+    """How to install an extra of pyproject.toml.  pip adds it to the installed version, also to one from a clone."""
+    return f"run `pip install '{DISTRIBUTION}[{extra}]'`"
 
 
 def counted(n: int, one: str, several: str = "") -> str:

@@ -68,9 +68,11 @@ def _by_name() -> dict[str, Format]:
 def get(name: str) -> Format:
     """The format with this name.  Errors: UsageError, which lists the names."""
     if name not in _by_name():
+        from fastprof.core.options import nearest
+
         low = str(name).lower()
-        meant = _ALIASES.get(low, low)
-        hint = f" (did you mean {meant}?)" if meant in _by_name() else ""
+        meant = _ALIASES.get(low) or nearest(low, _by_name())
+        hint = f" (did you mean {meant}?)" if meant else ""
         raise UsageError(f"unknown format {name!r:.80}{hint}, expected {', '.join(_by_name())}")
     return _by_name()[name]
 

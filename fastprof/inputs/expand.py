@@ -13,7 +13,7 @@ from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError
 from fastprof.core.log import Log, Warn
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.core.urls import has_listings, is_url, shown
-from fastprof.core.words import Message
+from fastprof.core.words import Message, counted, joined
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store, may_be_store
 
@@ -28,6 +28,16 @@ def skipped(error: FastprofError, log: Log) -> None:
     """Count and report an input that is skipped because of `error`."""
     log.count(REPORTED["skipped-inputs"])
     log.warn(REPORTED["unread-inputs"], error=error.message())
+
+
+def with_advice(error: FastprofError, n: int, keep_going: bool | None) -> FastprofError:
+    """The error of one of `n` inputs; for a file of another kind with the option that skips it.
+
+    `keep_going`: that option; None if the verb has none."""
+    if n < 2 or keep_going or not isinstance(error, UnrecognizedError):
+        return error
+    how = "{--keep-going} skips it" if keep_going is not None else "`fastprof merge` skips it with {--keep-going}"
+    return UnrecognizedError(joined("; ", [error.message(), Message(how)]))
 
 
 def names_in(path: str) -> list[str]:
@@ -130,6 +140,7 @@ def _files_below(directory: str, warn: Warn, failed: Failed | None) -> list[str]
 def files_below(directory: str, warn: Warn, failed: Failed | None) -> Iterator[list[str]]:
     """The files in a directory and below, as `expand` has them: a list for each directory.
 
+    Empty files, which killed or forked processes leave, are skipped.
     Errors: FastprofError for an unreadable directory or one that is a recording of another format, if it is not passed
     to `failed`, and if there are no files.
     """
@@ -141,7 +152,7 @@ def files_below(directory: str, warn: Warn, failed: Failed | None) -> Iterator[l
             raise why
         failed(why)
 
-    is_empty = True
+    is_empty, n_empty = True, 0
     for folder, folders, names in os.walk(directory, onerror=unreadable):
         folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_natural)
         names = sorted((name for name in names if not name.startswith(".")), key=_natural)
@@ -159,11 +170,23 @@ def files_below(directory: str, warn: Warn, failed: Failed | None) -> Iterator[l
             warn(REPORTED["other-files"], path=folder, names=", ".join(others))
         inputs = {name: None for name in folders if formats.of_directory(os.path.join(folder, name))}
         folders[:] = [name for name in folders if name not in inputs]
-        found = [os.path.join(folder, name) for name in (*(name for name in names if is_file[name]), *inputs)]
+        found = without_emptied([os.path.join(folder, name) for name in names if is_file[name]])
+        filled = [path for path in found if _has_bytes(path)]
+        n_empty += len(found) - len(filled)
+        found = filled + [os.path.join(folder, name) for name in inputs]
         is_empty = is_empty and not found
         yield found
     if is_empty:
-        raise FastprofError(f"{directory}: the directory has no files")
+        raise FastprofError(f"{directory}: the directory has no files" + " that are not empty" * (n_empty > 0))
+    if n_empty:
+        warn(REPORTED["empty-files"], path=directory, n=counted(n_empty, "empty file"))
+
+
+def _has_bytes(path: str) -> bool:
+    try:
+        return os.path.getsize(path) > 0
+    except OSError:  # gone meanwhile: reading it reports that
+        return True
 
 
 def _objects_below(url: str) -> list[str]:

@@ -9,6 +9,7 @@ REPORTED = reported(
         "skipped-inputs": ("input that could not be read", "inputs that could not be read"),
     },
     warnings={
+        "empty-files": "{path}: skipped {n}",
         "other-files": "{path}: skipped, not regular files: {names}",
         "store-notes": "{path}: {note}",
         "unread-inputs": "{error}",

@@ -55,7 +55,7 @@ from fastprof.formats.archive.sections import (
 from fastprof.formats.archive.tree import Page
 from fastprof.formats.archive.write import empty, packed_index
 from fastprof.inputs import Progress
-from fastprof.inputs.expand import expand, skipped
+from fastprof.inputs.expand import expand, skipped, with_advice
 from fastprof.inputs.state import chosen, located, open_store
 from fastprof.inputs.stored import in_store
 from fastprof.store.bases import Alike, Bases, Key, keyed, read_families
@@ -490,11 +490,12 @@ def add(
 
     def failed(error: FastprofError) -> None:
         if not keep_going or isinstance(error, UsageError):
-            raise error
+            raise with_advice(error, n_inputs, keep_going)
         skipped(error, log)
 
-    lenient = options.get(LENIENT.name) is True
+    lenient, n_inputs = options.get(LENIENT.name) is True, 0
     named = _named(path, expand(inputs, log.warn, failed, lenient=lenient), inputs, name, log)
+    n_inputs = len(named)
     with adding(path) as session:
         there = dict.fromkeys(each for each in named if each in session)
         if not (skip_existing or replace or keep_going):

@@ -61,7 +61,7 @@ def converted(
     options: Mapping[str, Any],
     *,
     merge: bool = False,
-    keep_going: bool = False,
+    keep_going: bool | None = None,
     durable: bool = True,
     idle: Callable[[Option[Any]], None] | None = None,
     of: tuple[str, Holds] | None = None,

@@ -11,7 +11,7 @@ from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END, NONE, values_of, warn_of_missing
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import Kind
+from fastprof.core.options import Kind, did_you_mean
 from fastprof.core.owner import owned
 from fastprof.core.words import spelled
 from fastprof.verbs.reported import REPORTED
@@ -41,6 +41,7 @@ class Grouping(Kind):
         if prefix != "label" or not all(keys.split(",")) or len({*keys.split(",")}) < len(keys.split(",")):
             raise ValueError(
                 f"{value!r:.80} is not one of {', '.join(self._whole)} or label:KEY,... with distinct keys"
+                f"{did_you_mean(value, self._whole)}"
             )
         return value
 

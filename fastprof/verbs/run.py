@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from fastprof import plan
 from fastprof.core._typing import Any
 from fastprof.core.engine import Input, Writer
-from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError, inputs_of
+from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UnrecognizedError, UsageError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.streams import name_of
 from fastprof.core.words import Message, joined
 from fastprof.inputs import Inputs, Progress
-from fastprof.inputs.expand import expand, skipped
+from fastprof.inputs.expand import expand, skipped, with_advice
 from fastprof.verbs.reads import Reads
 
 Idle = Callable[[Option[Any]], None]
@@ -47,7 +47,7 @@ def run(
     given: Mapping[str, Any] | None = None,
     *,
     merge: bool = False,
-    keep_going: bool = False,
+    keep_going: bool | None = None,
     repeatable: Callable[[list[Any]], bool] = lambda paths: False,
     idle: Idle | None = None,
 ) -> Any:
@@ -56,7 +56,7 @@ def run(
     `sides`: paths, bytes and file objects; directories are replaced by their files, unless the end takes one input.
     `given`: arguments of the verb for the code.
     `merge`: the order of inputs does not matter, and the parts of a single input are merged.
-    `keep_going`: inputs that cannot be read are skipped and counted as losses.
+    `keep_going`: inputs that cannot be read are skipped and counted as losses; None: the verb has no such option.
     `repeatable`: whether these inputs may be processed twice.  Then an optimistic plan is tried first.
     `idle` is called with options without effect, which are otherwise refused.
     Errors: FastprofError and its kinds.
@@ -90,14 +90,15 @@ def run(
             made = plan.checked(end, opened, options, merge=merge, optimistic=optimistic, idle=idle)
             return result_of(made, model, options, log, given)
 
-    if not keep_going and repeatable([path for paths in found for path in paths]):
-        first = Log()
-        first.take_all(log)
-        try:
-            return attempt(first, optimistic=True)
-        except (OutOfOrder, Outgrown):
-            pass
-    return attempt(log, optimistic=False)
+    try:
+        if not keep_going and repeatable([path for paths in found for path in paths]):
+            first = Log()
+            first.take_all(log)
+            with suppress(OutOfOrder, Outgrown):
+                return attempt(first, optimistic=True)
+        return attempt(log, optimistic=False)
+    except UnrecognizedError as error:
+        raise with_advice(error, sum(map(len, found)), keep_going) from None
 
 
 def _without_overwriting(given: Mapping[str, Any], found: Sequence[list[Any]], options: Options) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ from fastprof.core.options import Option, Options, checked
 from fastprof.core.owner import address_of
 from fastprof.core.urls import shown
 from fastprof.core.words import Message, spelled
-from fastprof.inputs.expand import skipped
+from fastprof.inputs.expand import skipped, with_advice
 from fastprof.inputs.stored import Stored
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import none_can_be_read
@@ -142,7 +142,7 @@ class Together:
                 found = self._columns(number, wanted, rows_of)
             except FastprofError as error:
                 if not self._keep_going or isinstance(error, UsageError):
-                    raise
+                    raise with_advice(error, len(self._paths), self._keep_going) from None
                 if rows_of:
                     skipped(error, self.log)
                 failed.append(error)

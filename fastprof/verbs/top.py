@@ -275,7 +275,7 @@ def _of_matrix(chosen: Options) -> Options:
 
 def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, log: Log, *, patterns: Patterns) -> Top:
     value = Column(chosen[bridges.VALUE], "--value")
-    second = Column(chosen[SORT], "--sort") if chosen[SORT] not in _COLUMNS else None
+    second = Column(chosen[SORT], "--sort", also=_COLUMNS) if chosen[SORT] not in _COLUMNS else None
     costs = Costs(model, chosen[BY], value, second, arcs=chosen[TREE] is not None, cycles=chosen[CYCLES])
     if chosen[STATS]:
         _check_timelines(pipelines)

@@ -62,13 +62,27 @@ TABLE = [
         (r"^ +10\.0 +100\.0 +100\.0 +10\.0 +100\.0 +2 +b$", r"^ +0\.0 .* 10\.0 +100\.0 +2 +a$"),
         lacks=("repairs", "orphan"),
     ),
+    Answer(
+        "top --sort slef two_threads.json",
+        (r"unknown key or value type 'slef', expected self, inclusive, calls, time; did you mean 'self'\?$",),
+        code=2,
+    ),
+    Answer("topp two_threads.json", (r"unknown verb 'topp'; did you mean 'top'\?$",), code=2),
+    Answer("archive ad x y", (r"'ad' is not one of add, list, .*; did you mean 'add'\?$",), code=2),
+    Answer("diff two_threads.json two_threads.json --pair nme", (r"; did you mean 'name'\?$",), code=2),
+    Answer("convert two_threads.json -t pprf", (r"unknown format 'pprf' \(did you mean pprof\?\)",), code=2),
+    Answer("top --by funtion two_threads.json", (r"; did you mean 'function'\?$",), code=2),
+    Answer("top --value tme two_threads.json", (r"; did you mean 'time'\?$",), code=2),
 ]
 
 
 @pytest.mark.parametrize("answer", TABLE, ids=lambda answer: answer.command)
 def test_answer(answer: Answer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ANSWERS)
-    code = main(shlex.split(answer.command))
+    try:
+        code = main(shlex.split(answer.command))
+    except SystemExit as ended:  # by the parser
+        code = int(ended.code or 0)
     shown = "".join(capfd.readouterr())
     assert code == answer.code, shown
     for pattern in answer.has:

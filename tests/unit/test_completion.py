@@ -24,6 +24,9 @@ TYPED = [
     ("convert -O time_", "time_ns="),
     ("convert --symbols ", ""),  # the shell completes files
     ("help an", "annotate"),
+    ("formats pp", "pprof"),
+    ("formats --js", "--json"),
+    ("completion f", "fish"),
 ]
 
 

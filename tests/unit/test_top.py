@@ -240,7 +240,7 @@ def test_inputs_of_different_views(graph: Path, folded: Path, tmp_path: Path) ->
             "cumulative=True adds up self costs, but sort=calls does not sort by them",
         ),
         ({"by": "label"}, "g.callgrind: by=label: only stacks have labels"),
-        ({"sort": "x"}, "sort: unknown value type 'x', expected Ir, Dr"),
+        ({"sort": "x"}, "sort: unknown key or value type 'x', expected self, inclusive, calls, Ir, Dr"),
         ({"threshold": 2}, "threshold: 2 is not a share from 0 to 1"),
         ({"n": -1}, "n: -1 is not a whole number"),
         ({"labels": ["own"]}, "unknown option 'labels'"),
