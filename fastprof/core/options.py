@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
 from fastprof.core.errors import UsageError
-from fastprof.core.words import ARGUMENTS, Message
+from fastprof.core.words import ARGUMENTS, Message, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from typing import overload
@@ -493,25 +493,6 @@ def ambiguous(name: str, options: Iterable[Option[Any]]) -> UsageError:
     """The error for a name that several formats of a conversion have."""
     return UsageError(f"option {name!r} is ambiguous: {' or '.join(option.key for option in options)}")
 
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The most similar known word, if one is close enough."""
-    from difflib import get_close_matches
-
-    # without dashes, which would make any two flags similar
-    stem, stems = word.lstrip("-"), {one.lstrip("-"): one for one in known}
-    near = get_close_matches(stem, stems, n=1, cutoff=_NEAR)
-    near = near or [one for one in stems if len(stem) > 1 and one.startswith(stem)]
-    return stems[near[0]] if near else None
-
-
-def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: "; did you mean 'self'?", or nothing."""
-    near = nearest(word, known) if isinstance(word, str) else None
-    return f"; did you mean {near!r}?" if near else ""
-
-
-_NEAR = 0.75  # difflib's measure: topp and top have 0.86, bogus and counts 0.55
 
 # Every reader uses this one.
 LENIENT = Option(

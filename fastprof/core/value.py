@@ -22,8 +22,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.parts import default_value, match_values, same_kind
 from fastprof.core.reported import REPORTED
-from fastprof.core.options import did_you_mean
-from fastprof.core.words import Message, some, spelled
+from fastprof.core.words import Message, did_you_mean, some, spelled
 
 
 class Column:

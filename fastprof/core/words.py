@@ -36,6 +36,26 @@ def install(extra: str) -> str:
     return f"run `pip install '{DISTRIBUTION}[{extra}]'`"
 
 
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The most similar known word, if one is close enough."""
+    from difflib import get_close_matches
+
+    # without dashes, which would make any two flags similar
+    stem, stems = word.lstrip("-"), {one.lstrip("-"): one for one in known}
+    near = get_close_matches(stem, stems, n=1, cutoff=_NEAR)
+    near = near or [one for one in stems if len(stem) > 1 and one.startswith(stem)]
+    return stems[near[0]] if near else None
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: "; did you mean 'self'?", or nothing."""
+    near = nearest(word, known) if isinstance(word, str) else None
+    return f"; did you mean {near!r}?" if near else ""
+
+
+_NEAR = 0.75  # difflib's measure: topp and top have 0.86, bogus and counts 0.55
+
+
 def counted(n: int, one: str, several: str = "") -> str:
     """A number and its noun: "1 file", "2,000 files"."""
     return f"{n:,} {one if n == 1 else several or one + 's'}"

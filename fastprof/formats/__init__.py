@@ -68,7 +68,7 @@ def _by_name() -> dict[str, Format]:
 def get(name: str) -> Format:
     """The format with this name.  Errors: UsageError, which lists the names."""
     if name not in _by_name():
-        from fastprof.core.options import nearest
+        from fastprof.core.words import nearest
 
         low = str(name).lower()
         meant = _ALIASES.get(low) or nearest(low, _by_name())

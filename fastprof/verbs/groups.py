@@ -11,9 +11,9 @@ from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END, NONE, values_of, warn_of_missing
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import Kind, did_you_mean
+from fastprof.core.options import Kind
 from fastprof.core.owner import owned
-from fastprof.core.words import spelled
+from fastprof.core.words import did_you_mean, spelled
 from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:
