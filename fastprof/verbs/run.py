@@ -69,8 +69,7 @@ def run(
         last[:] = [error.message()]
 
     skip = failed if keep_going else None
-    expanded = not end.single
-    found = [expand(paths, log.warn, skip, lenient=options[LENIENT]) if expanded else [*paths] for paths in sides]
+    found = [[*paths] if end.single else expand(paths, log.warn, skip, lenient=options[LENIENT]) for paths in sides]
     if not all(found):
         raise UsageError("no input given")
     given = _without_overwriting(given or {}, found, options)
