@@ -42,8 +42,10 @@ single figure add up nothing and refuse `--max-memory`.
 
 These inputs have few parts and threads.  Each part of a profile takes 3 KB more in `report` and in estimates of
 stacks, each thread of a timeline 1 KB, 3 KB in a page and 10 KB in the Firefox Profiler's format.
-Each thread of a Firefox profile takes 6 KB when it is read.
-Each value type of a page takes 16 bytes for each context and, of stacks and graphs, 28 bytes for each distinct arc.  Of
+Each thread of a Firefox profile takes 6 KB when it is read, each sequence of a Perfetto trace 2 KB, each process of a
+recording 1 KB, and each of its mapped files 3 to 4 KB where names are looked up.
+Each value type of a page takes 16 bytes for each context and, of stacks and graphs, 28 bytes for each distinct arc;
+with many value types, up to 350 bytes for each function and type.  Of
 a timeline, callers and callees take at most 2 KB for each function, and durations of single calls 4 KB, at most 17 KB.
 A flight recording takes the constants of its largest chunk, and up to 17 MiB for frames and stacks that are repeated.
 Heaps as text and profiles of DHAT take 100 to 400 bytes for each distinct stack, because mapped objects and names come

@@ -333,7 +333,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
         status = full == FP_FULL ? fp_contexts_shrink(c, 2, &err) : full;
     }
     if (status == FP_DONE && options & 4) status = fp_contexts_shrink(c, 1 + options % 9, &err);
-    if (status == FP_DONE && options & 8) status = fp_contexts_add(c, s, 1000, &err);
+    if (status == FP_DONE && options & 8) status = fp_contexts_add(c, s, 10000, &err); /* there are up to 1,200 */
     if (status == FP_DONE) status = fp_contexts_end(c, &err);
     for (uint32_t cut = 0; status == FP_DONE && cut < 2; cut++) {
         status = fp_contexts_cut(c, cut ? options / 512.0 : 0, cut ? 1 + options % 16 : 1000, &err);
