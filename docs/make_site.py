@@ -37,8 +37,9 @@ highlight_language = "none"
 """
 # The chapters of the site, and their pages in order.
 CHAPTERS = {
-    "Start": "get-started recipes comparison",
-    "Tasks": "top annotate report viewers tables merge-diff store batch filters symbols remote",
+    "Start": "install get-started recipes comparison",
+    "Tasks": "top annotate report viewers tables merge-diff ci store batch filters symbols remote",
+    "From another tool": "for-* from-converters",
     "Reference": "options python python-api formats/*",
     "Concepts": "bridges memory results changes",
     "Contributing": "contributing first-change architecture cores glossary",

@@ -1,4 +1,4 @@
-"""samtools for profiles: any profile format into any other, streaming.
+"""Converts, merges, diffs and shows profiles: any profile format into any other, streaming.
 
 log = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
 log = fastprof.merge(["day1.prof", "day2.prof"], "both.pb.gz")

@@ -29,9 +29,8 @@ VERBS = {
 }
 
 _DESCRIPTION = """\
-samtools for profiles: reads profiles and traces of many
-profilers, converts, merges and compares them, and ranks
-functions by cost."""
+Convert, merge, diff and view profiles of any profiler,
+of any size."""
 _EXAMPLES = """\
 examples:
   fastprof info trace.xray

@@ -23,7 +23,7 @@ from fastprof.cli.arguments import (
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, print_log, print_problems, target_name
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Scale, Screen, print_csv, print_table, short_names, table_of, table_to
+from fastprof.cli.text import Scale, Screen, markdown_text, print_csv, print_table, short_names, table_of, table_to
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import checked
@@ -31,6 +31,7 @@ from fastprof.core.urls import shown
 from fastprof.core.words import counted
 from fastprof.verbs.diff import Difference, diff, options
 from fastprof.verbs.difference import Change, Failure, Runs, growth
+from fastprof.verbs.gate import FAIL_OVER
 from fastprof.verbs.groups import keys_of
 from fastprof.verbs.reads import Reads
 
@@ -110,6 +111,8 @@ def run(args: argparse.Namespace) -> int:
             if args.json:
                 _print_json(found)
             else:
+                if args.markdown:
+                    _print_markdown_head(found, hasattr(args, FAIL_OVER.key))
                 _print_csv(found) if args.csv else _print_text(found, *_screen(args))
         if not args.json:
             print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet, args.verbose)
@@ -127,6 +130,17 @@ def _screen(args: argparse.Namespace) -> tuple[Screen, bool]:
 
 def _growth_of(value: Failure) -> str:
     return f"{value.name} {_percent_of(value.old, value.new)}{' %' * bool(value.old)}"
+
+
+def _print_markdown_head(found: Difference, is_gate: bool) -> None:
+    """A title, the verdict of --fail-over and the warnings, for a comment on a pull request."""
+    old, new = (markdown_text(os.path.basename(name) or name) for name in (found.old, found.new))
+    print(f"### fastprof diff: {old} -> {new}\n")
+    limits = [f"{_growth_of(failure)} (limit {failure.limit:g} %)" for failure in found.failed]
+    if is_gate:
+        print(f"**Failed:** {markdown_text(', '.join(limits))}\n" if limits else "**Passed**\n")
+    for warning in found.log.warned(flags=True):
+        print(f"> warning: {markdown_text(warning['text'])}\n")
 
 
 def _summary(found: Difference) -> str:
@@ -243,6 +257,8 @@ def _spread_text(percent: float | None) -> str:
 
 def _print_rows(found: Difference, screen: Screen, short: bool) -> None:
     value, rows = found.values[found.shown], found.changed()
+    if screen.markdown:  # paths of the machine that recorded say little to a reader of a comment
+        rows = [row._replace(file=os.path.basename(row.file), object=os.path.basename(row.object)) for row in rows]
     sides = [found.sides(row) for row in rows]
     costs = [cost for pair in sides for cost in pair]
     scale = Scale.of(max(map(abs, costs)), value.unit, costs)

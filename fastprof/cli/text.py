@@ -258,8 +258,13 @@ def _print_markdown(cells: list[list[str]], right: Sequence[int]) -> None:
     """Print a GitHub Markdown table; the first row is its head."""
     rules = ["---:" if i in right else "---" for i in range(len(cells[0]))]
     for row in (cells[0], rules, *cells[1:]):
-        texts = row if row is rules else [re.sub(_SPECIAL, r"\\\g<0>", cell) for cell in row]
+        texts = row if row is rules else map(markdown_text, row)
         sys.stdout.write(f"| {' | '.join(texts)} |\n")
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return re.sub(_SPECIAL, r"\\\g<0>", text)
 
 
 def print_csv(rows: Iterable[Sequence[object]]) -> None:

@@ -26,8 +26,9 @@ PAGES = {
 }
 # The number of blocks that are run, and of those that show their output
 BLOCKS = {
-    "README.md": (10, 5),
+    "README.md": (10, 6),
     "docs/annotate.md": (1, 1),
+    "docs/ci.md": (1, 1),
     "docs/get-started.md": (5, 3),
     "docs/merge-diff.md": (2, 2),
     "docs/report.md": (1, 1),
