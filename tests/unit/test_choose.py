@@ -179,6 +179,36 @@ def test_verbs_agree_where_the_first_event_of_a_graph_is_0(tmp_path: Path) -> No
     assert not isinstance(error.value, UsageError) and not (tmp_path / "y.folded").exists()
 
 
+GE = b"events: Ge Ir\nfn=main\n1 %d 10\nfn=f\n3 0 2\n"
+
+
+def test_one_value_type_is_chosen_for_all_inputs(tmp_path: Path) -> None:
+    """The default stays if any input has a cost in it; else all inputs get the same other one."""
+    zero, other, some = (tmp_path / f"{name}.callgrind" for name in ("zero", "other", "some"))
+    zero.write_bytes(GE % 0)
+    other.write_bytes((GE % 0).replace(b"events: Ge Ir", b"events: Ge Dr Ir").replace(b" 10", b" 0 10"))
+    some.write_bytes(GE % 5)
+    for paths in ([zero, some], [some, zero]):
+        assert (fastprof.top(paths).value.name, fastprof.top(paths).total) == ("Ge", 5)
+        fastprof.convert(paths, tmp_path / "x.folded")
+        assert (tmp_path / "x.folded").read_text() == "main 5\n"
+        fastprof.merge(paths, tmp_path / "x.fpa")
+        assert fastprof.top(tmp_path / "x.fpa").value.name == "Ge"
+        found = fastprof.diff(*paths, sort="inclusive")
+        assert found.values[found.shown].name == "Ge"
+        inclusive = {row.name: row.inclusive for row in found.rows}
+        assert inclusive["main"] == ((0, 5) if paths[0] == zero else (5, 0))
+        assert not found.log.warnings
+    found = fastprof.diff(zero, other, union=True, sort="inclusive")
+    assert found.values[found.shown].name == "Ir"
+    assert fastprof.top([zero, other], union=True).value.name == "Ir"
+    store = tmp_path / "s.fpa"
+    fastprof.archive_add(store, [zero, some])
+    assert (fastprof.top(store).value.name, fastprof.top(store).total) == ("Ge", 5)
+    fastprof.archive_add(tmp_path / "t.fpa", [zero])
+    assert fastprof.top(tmp_path / "t.fpa").value.name == "Ir"
+
+
 @pytest.mark.parametrize("verb", [fastprof.top, fastprof.report, fastprof.convert])
 def test_errors_name_the_file(verb: Any, tmp_path: Path) -> None:
     source, out = tmp_path / "in.callgrind", [] if verb is fastprof.top else [tmp_path / "out.folded"]

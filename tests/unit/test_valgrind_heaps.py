@@ -172,3 +172,31 @@ def test_losses_of_dhat() -> None:
     for name, losses in (("beyond", {"frames-beyond-table": 1}), ("negative", {"broken-points": 1})):
         data = Path(CORPUS / "dhat" / "bad" / f"{name}.dhat.json").read_bytes()
         assert dump(data, "dhat", options=Options(lenient=True)).log.losses == losses
+
+
+def test_heaptrack_prints_the_header_last_and_times_with_decimals() -> None:
+    path = CORPUS / "massif/good/heaptrack.massif"
+    facts = fastprof.info(path).facts
+    assert [one["time"] for one in facts["snapshots"]] == [0.044, 0.045]
+    assert (facts["time_unit"], facts["command"], facts["totals"]) == ("s", "./ex", {"heap_bytes": 3_000_000})
+    for bad in (b"time=0.1234567890\n", b"time=0.\n", b"time=.5\n", b"time=1.2.3\n"):
+        with pytest.raises(FormatError, match="time"):
+            fastprof.info(path.read_bytes().replace(b"time=0.044\n", bad), from_="massif")
+
+
+def test_a_tree_larger_than_the_peak_is_read() -> None:
+    """By more than the 1 % by which Massif's peak may be wrong."""
+    text = (CORPUS / "massif/good/inlined.massif").read_bytes()
+    head, _, rest = text.partition(b"#-----------\nsnapshot=")
+    peak = b"#-----------\nsnapshot=" + rest
+    assert b"heap_tree=peak" in peak
+    facts = fastprof.info(text, from_="massif").facts
+    total = facts["totals"]["heap_bytes"]
+    for factor, is_larger in ((1, False), (2, True)):
+        later = (
+            b"#-----------\nsnapshot=77\n#-----------\ntime=9\nmem_heap_B=%d\nmem_heap_extra_B=0\nmem_stacks_B=0\n"
+            b"heap_tree=detailed\nn0: %d (heap allocation functions) malloc\n" % (factor * total, factor * total)
+        )
+        log = fastprof.info(text + later, from_="massif")
+        assert log.facts["totals"]["heap_bytes"] == factor * total
+        assert [warning["code"] for warning in log.warned()] == ["larger-than-peak"] * is_larger
