@@ -75,6 +75,7 @@ cdef class Lexer:
     # events
     cdef uint32_t events[MOST_EVENTS]  # names
     cdef bint has_period[MOST_EVENTS]
+    cdef uint32_t order[MOST_EVENTS]  # of the events' columns
     cdef uint32_t n_events, n_columns, n_known_columns
     cdef uint32_t sample_column[MOST_EVENTS]
     cdef uint32_t period_column[MOST_EVENTS]
@@ -118,7 +119,7 @@ cdef class Lexer:
     @property
     def columns(self):
         """For each event its name's string, and whether a column for its period follows that of its samples."""
-        return [(self.events[i], bool(self.has_period[i])) for i in range(self.n_events)]
+        return [(self.events[self.order[k]], bool(self.has_period[self.order[k]])) for k in range(self.n_events)]
 
     def feed(self, size_t in_, size_t batch, size_t err):
         """Read what the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
@@ -130,6 +131,21 @@ cdef class Lexer:
         with nogil:
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
         return status
+
+    def declare(self, names):
+        """Give events with these names, strings of the model, the first columns in this order, although only some have
+        samples yet: the others have periods if the first sample has one.  Call it once, before `use_columns`."""
+        known = [self.events[i] for i in range(self.n_events)]
+        order = list(dict.fromkeys(names))[:MOST_EVENTS - len(known)]
+        for name in order:
+            if name not in known:
+                self.events[self.n_events], self.has_period[self.n_events] = name, self.has_period[0]
+                self.n_events += 1
+                known.append(name)
+        first = [known.index(name) for name in order]
+        for k, event in enumerate([*first, *(i for i in range(self.n_events) if i not in first)]):
+            self.order[k] = event
+        self.number_columns()
 
     def use_columns(self):
         """The next rows belong to the part with the current `columns`."""
@@ -334,6 +350,7 @@ cdef class Lexer:
                                 "at most 256 different events")
             self.events[i] = name
             self.has_period[i] = False
+            self.order[i] = i
             self.n_events += 1
             self.number_columns()
         if start.has_period and not self.has_period[i]:
@@ -358,8 +375,9 @@ cdef class Lexer:
         return OK
 
     cdef void number_columns(self) noexcept nogil:
-        cdef uint32_t i, n = 0
-        for i in range(self.n_events):
+        cdef uint32_t i, k, n = 0
+        for k in range(self.n_events):
+            i = self.order[k]
             self.sample_column[i] = n
             n += 1
             self.period_column[i] = n

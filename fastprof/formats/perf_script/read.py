@@ -59,6 +59,8 @@ class PerfScriptReader(Reader):
                 return status
             if batch.n:
                 return int(lib.FP_FULL)
+            if self._part < 0:
+                self._lexer.declare([self.model.intern(name) for name in self._recorded()])
             types = self._value_types()
             self._part = self.model.add_part(self._new_part(types))
             if lib.fp_batch_set_values(batch, len(types)):
@@ -78,26 +80,28 @@ class PerfScriptReader(Reader):
     def _new_part(self, types: list[ValueType]) -> Part:
         comments = self._lexer.comments.splitlines()
         self._n_comments = len(comments)
-        pairs = [line[2:].partition(b": ") for line in comments if line[2:3].strip()]  # `# hostname : demo-host`
-        found = [(key.rstrip(), value) for key, colon, value in pairs if colon]
-        header = {key.decode("utf-8", "replace"): value.strip() for key, value in found}
+        header = {key.decode("utf-8", "replace"): value for key, value in self._header()}
         for key, fact in _FACTS.items():
             if key in header:
                 self.log.facts[fact] = header[key].decode("utf-8", "replace")
-        recorded = [value for key, value in found if key == b"event"]  # `# event : name = cycles, , id = ...`
         return Part(
             types,
             command=header.get("cmdline"),
             comments=[line[1:].strip() for line in comments],
-            extra={"default_sample_type": self._default(types, recorded)},
+            # that of the first event, which perf shows first, too: of the header, otherwise of the text
+            extra={"default_sample_type": types[1 if self._lexer.columns[0][1] else 0].name},
         )
 
-    def _default(self, types: list[ValueType], recorded: list[bytes]) -> str:
-        """That of the first event, which perf shows first too: of the header, otherwise of the text."""
-        names = [match[1].decode("utf-8", "replace") for text in recorded if (match := _EVENT.match(text))]
-        own = {value_type.name for value_type in types}
-        known = (one for name in names for one in (name, f"{name}_samples") if one in own)
-        return next(known, types[1 if self._lexer.columns[0][1] else 0].name)
+    def _header(self) -> list[tuple[bytes, bytes]]:
+        """The fields of `--header`: `# hostname : demo-host`."""
+        lines = self._lexer.comments.splitlines()
+        pairs = [line[2:].partition(b": ") for line in lines if line[2:3].strip()]
+        return [(key.rstrip(), value.strip()) for key, colon, value in pairs if colon]
+
+    def _recorded(self) -> list[bytes]:
+        """The names of the recorded events: `# event : name = cycles, , id = ...`."""
+        found = [_EVENT.match(value) for key, value in self._header() if key == b"event"]
+        return [match[1] for match in found if match and not match[1].startswith(b"dummy")]
 
     def finish(self) -> None:
         counts, log = self._lexer.counts, self.log
