@@ -80,3 +80,14 @@ def test_memory_does_not_follow_contexts_and_arcs(tmp_path: Path) -> None:
         calls(tmp_path / "t.xray", n, 700)
         peaks.append(peak("report", tmp_path / "t.xray", "-o", tmp_path / "p.html", "-q", "--max-memory", "4M"))
     assert peaks[1] < peaks[0] + (24 << 20)  # including calls in time order, up to 250,000
+
+
+def test_about_does_not_miss_what_the_time_order_shows(tmp_path: Path) -> None:
+    """ "Calls, summed up without their times" are drawn in order of time; inputs with other clocks are not."""
+    log = report(POOL, tmp_path / "x.html")
+    assert "call-times" not in log.not_representable
+    shown = Page(tmp_path / "x.html").head["logged"]["not_shown"]
+    assert not [line for line in shown if "without their times" in line]
+    convert(POOL, tmp_path / "x.trace.json")
+    both = report([POOL, tmp_path / "x.trace.json"], tmp_path / "y.html")
+    assert both.not_representable["call-times"] > 0
