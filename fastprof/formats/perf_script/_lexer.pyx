@@ -21,24 +21,10 @@ from fastprof.formats.perf_script.lines cimport *
 cdef enum:
     OK = 0
     MOST_EVENTS = 256
-    CACHED_LINES = 1 << 20  # distinct frame lines that are cached
-    LONGEST_CACHED = 1 << 14  # bytes of such a line
-    HEADER = 1 << 16  # bytes of comments that are kept
-    # The events in this many samples decide the value types of a part, so they do not depend on batch sizes.
-    ROWS = 1 << 16
 
 cdef int64_t INT64_LIMIT = 0x7fffffffffffffff
 cdef uint64_t MOST_32 = 0xffffffff
 cdef uint32_t NONE = 0xffffffff
-
-
-cdef struct Row:
-    uint64_t time
-    int64_t period
-    uint32_t stack
-    uint32_t thread
-    uint32_t label
-    uint32_t event
 
 
 cdef class Lexer:
@@ -136,15 +122,13 @@ cdef class Lexer:
         """Give events with these names, strings of the model, the first columns in this order, although only some have
         samples yet: the others have periods if the first sample has one.  Call it once, before `use_columns`."""
         known = [self.events[i] for i in range(self.n_events)]
-        order = list(dict.fromkeys(names))[:MOST_EVENTS - len(known)]
-        for name in order:
-            if name not in known:
-                self.events[self.n_events], self.has_period[self.n_events] = name, self.has_period[0]
-                self.n_events += 1
-                known.append(name)
-        first = [known.index(name) for name in order]
-        for k, event in enumerate([*first, *(i for i in range(self.n_events) if i not in first)]):
-            self.order[k] = event
+        ranks = {name: k for k, name in enumerate(names)}
+        events = [*known, *(name for name in ranks if name not in known)][:MOST_EVENTS]
+        for i in range(self.n_events, len(events)):
+            self.events[i], self.has_period[i] = events[i], self.has_period[0]
+        self.n_events = len(events)
+        for k, event in enumerate(sorted(events, key=lambda name: ranks.get(name, MOST_EVENTS))):
+            self.order[k] = events.index(event)
         self.number_columns()
 
     def use_columns(self):

@@ -6,6 +6,24 @@ from fastprof.core.blanks cimport is_blank, skip_blanks, strip_blanks
 from fastprof.core.fp cimport fp_is_digit, fp_nibble
 
 
+cdef enum:
+    CACHED_LINES = 1 << 20  # distinct frame lines that are cached
+    LONGEST_CACHED = 1 << 14  # bytes of such a line
+    HEADER = 1 << 16  # bytes of comments that are kept
+    # The events in this many samples decide the value types of a part, so they do not depend on batch sizes.
+    ROWS = 1 << 16
+
+
+# A sample.
+cdef struct Row:
+    uint64_t time
+    int64_t period
+    uint32_t stack
+    uint32_t thread
+    uint32_t label
+    uint32_t event
+
+
 # A frame line.
 cdef struct Location:
     uint32_t name  # strings
