@@ -293,6 +293,6 @@ def test_what_a_plan_does_by_itself_may_be_asked_for(tmp_path: Path) -> None:
 def test_every_verb_takes_what_holds_anyway(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for file in ("callgrind/good/cfi.callgrind", "folded/good/plain.folded", "xray/good/fdr5-busy.xray"):
         out = str(tmp_path / "out.callgrind")
-        command = words.replace("IN", str(CORPUS / file)).replace("OUT", out).split()
+        command = [{"IN": str(CORPUS / file), "OUT": out}.get(word, word) for word in words.split()]
         given = [] if words.startswith("info") else ["--no-symbols", "--max-memory", "64M", "--union"]
         assert main([*command, *given, "--keep-signal-frames"]) == 0, capsys.readouterr().err

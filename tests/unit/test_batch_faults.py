@@ -24,7 +24,6 @@ from tests.support.shim import CLOSE, NAME, OPEN, SYNC, WRITE
 from tests.support.signals import heard
 
 GRAPH = CORPUS / "callgrind/good/xdebug.callgrind"
-FASTPROF = Path(sys.executable).with_name("fastprof")
 N = 5
 
 
@@ -47,7 +46,19 @@ MORE = {"convert": ["-t", "folded"], "merge": ["--fan-in", "2"], "archive": []}
 
 
 def command(verb: str, folder: Path) -> list[str]:
-    return [str(FASTPROF), "batch", verb, str(folder / "in"), "-o", str(folder / OUTPUT[verb]), "-j", "2", *MORE[verb]]
+    return [
+        sys.executable,
+        "-m",
+        "fastprof",
+        "batch",
+        verb,
+        str(folder / "in"),
+        "-o",
+        str(folder / OUTPUT[verb]),
+        "-j",
+        "2",
+        *MORE[verb],
+    ]
 
 
 def run(verb: str, folder: Path, shim: Path | None = None, fault: str = "") -> tuple[int, str]:
