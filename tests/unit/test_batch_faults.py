@@ -46,19 +46,8 @@ MORE = {"convert": ["-t", "folded"], "merge": ["--fan-in", "2"], "archive": []}
 
 
 def command(verb: str, folder: Path) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "fastprof",
-        "batch",
-        verb,
-        str(folder / "in"),
-        "-o",
-        str(folder / OUTPUT[verb]),
-        "-j",
-        "2",
-        *MORE[verb],
-    ]
+    program = [sys.executable, "-m", "fastprof"]  # not a script, whose shell may need another descriptor
+    return [*program, "batch", verb, str(folder / "in"), "-o", str(folder / OUTPUT[verb]), "-j", "2", *MORE[verb]]
 
 
 def run(verb: str, folder: Path, shim: Path | None = None, fault: str = "") -> tuple[int, str]:
