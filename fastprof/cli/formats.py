@@ -146,7 +146,7 @@ def _print_section(heading: str, rows: list[tuple[str, str]]) -> None:
 
 
 def _views(f: Format) -> str:
-    return f"{f.view}, {f.also}" if f.also else f.view
+    return ", ".join(filter(None, (f.view, f.also or f.reads_also)))
 
 
 def _yes(place: str) -> str:

@@ -403,6 +403,7 @@ class Format(NamedTuple):
     row_bytes: int = 0  # timeline: the minimum size of a row in an uncompressed file; 0: unknown
     also: str = ""  # another view that it can be written from, if all inputs have it
     both: bool = False  # a file holds rows of both views
+    reads_also: str = ""  # another view that some of its files have, or that an option reads
     docs: str = ""  # its page, if not docs/formats/NAME.md
 
     def view_for(self, of: Iterable[str]) -> str:

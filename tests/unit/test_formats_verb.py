@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 
 import pytest
@@ -54,3 +55,12 @@ def test_options_in_words_are_flags(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["formats", "KCachegrind"]) == 2
     assert "unknown format 'KCachegrind' (did you mean callgrind?)" in capsys.readouterr().err
+
+
+def test_the_readme_has_the_same_views(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formats"]) == 0
+    shown = dict(re.findall(r"^(\S+) +([a-z]+(?:, [a-z]+)?) +(?:yes|-) ", capsys.readouterr().out, re.MULTILINE))
+    row = re.compile(r"^\| (.+?) \| ((?:any|timeline|stacks|graph)[a-z, ]*) \|", re.MULTILINE)
+    rows = row.findall((REPO / "README.md").read_text())
+    listed = {name: view for names, view in rows for name in re.findall(r"`([a-z-]+)`", names) if name in shown}
+    assert listed == shown

@@ -63,6 +63,7 @@ FORMATS = (
     Format(
         name="jfr",
         view="stacks",
+        reads_also="timeline",
         title="flight recordings of Java virtual machines: JDK 9 and later, async-profiler, Datadog",
         suffixes=(".jfr",),
         sniff=sniff,

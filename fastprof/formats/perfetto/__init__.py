@@ -109,6 +109,7 @@ FORMATS = (
     Format(
         name="perfetto",
         view="timeline",
+        reads_also="stacks",
         title="Perfetto trace",
         suffixes=(".pftrace", ".perfetto-trace"),
         sniff=sniff,

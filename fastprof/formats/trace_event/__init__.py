@@ -81,6 +81,7 @@ FORMATS = (
     Format(
         name="trace-event",
         view="timeline",
+        reads_also="stacks",
         title="Chrome Trace Event JSON; its samples are stacks",
         suffixes=(".trace.json",),
         sniff=sniff,

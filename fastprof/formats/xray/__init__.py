@@ -61,6 +61,7 @@ FORMATS = (
     Format(
         name="xray",
         view="timeline",
+        reads_also="stacks",
         title="LLVM XRay log: FDR v1-5, basic v1-3; profiling mode, which is stacks",
         suffixes=(".xray",),
         sniff=sniff,
