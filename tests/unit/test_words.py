@@ -273,7 +273,7 @@ def test_rows_of_one() -> None:
     log = Log()
     log.rows.update(stacks_written=1, stacks_estimated=1, calls=1)
     log.facts["value_type"] = "cpu/ns"
-    assert messages.rows_text(log) == "1 call written as 1 stack of cpu/ns, 1 estimated stack"
+    assert messages.rows_text(log) == ("1 stack of cpu/ns, 1 estimated stack", "1 call")
 
 
 def test_rows_of_all_kinds_have_a_noun() -> None:
