@@ -86,11 +86,13 @@ class WorkFolder:
             try:
                 os.rename(new, self.path)  # replaces nothing but an empty folder
             except BaseException:
-                os.unlink(_MARK, dir_fd=self._fd)
                 self._opened.close()
                 raise
         except BaseException as error:
-            os.rmdir(new)
+            with suppress(OSError):
+                os.unlink(os.path.join(new, _MARK))
+            with suppress(OSError):
+                os.rmdir(new)
             if isinstance(error, OSError) and os.path.lexists(self.path):
                 return False  # another process was faster
             raise
@@ -142,7 +144,7 @@ class WorkFolder:
         os.unlink(name, dir_fd=self._fd)
 
     def empty(self) -> bool:
-        """Remove its files.  Returns whether the folder is empty."""
+        """Remove its files.  Returns whether the folder is empty.  Errors: OSError."""
         for name in self._others():
             if self._names.fullmatch(name) or _TEMPORARY.fullmatch(name):
                 with suppress(OSError):

@@ -180,7 +180,13 @@ class _Filling:
 
     def __enter__(self) -> _Filling:
         self._folder = WorkFolder(self._pieces, _PIECE)
-        self._folder.empty()
+        try:
+            self._folder.empty()  # of pieces for a store as it was
+        except BaseException as error:  # __exit__ is not called yet
+            self._folder.close()
+            if isinstance(error, OSError):
+                raise FastprofError(f"{self._pieces}: {error.strerror}") from None
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
