@@ -176,6 +176,9 @@ def test_read_write_read(file: str, tmp_path: Path) -> None:
         with fastprof.open(CORPUS / file, from_=name) as profile:
             assert profile.view != formats.get(name).view
         return
+    except FastprofError as error:
+        assert "no sample has a cost" in str(error)
+        return
     for source, target in ((once, twice), (twice, thrice)):
         fastprof.convert([str(source)], str(target), from_=name, to=name)
     assert thrice.read_bytes() == twice.read_bytes()

@@ -127,7 +127,8 @@ def test_what_a_filtered_graph_says_of_itself_is_true(file: str, tmp_path: Path)
     out = tmp_path / "out.callgrind"
     fastprof.convert(CORPUS / file, out, function=f"^{re.escape(name)}$")
     assert "summary:" not in out.read_text(errors="replace")
-    assert fastprof.info(out).warnings == []
+    # what the filter leaves may have no cost in the default value type
+    assert [text for text in fastprof.info(out).warnings if "is 0 everywhere" not in text] == []
     facts = fastprof.convert(CORPUS / file, tmp_path / "out.cachegrind", function=f"^{re.escape(name)}$")
     assert facts.left_out or len({row.function[0] for row in whole(file).rows}) == 1
 

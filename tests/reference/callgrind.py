@@ -176,6 +176,8 @@ class Reader:
             word = words.pop(0)
             if word == b"*":
                 found[k] = self.base[k]
+            elif word == b"?":  # old versions of pprof: unknown
+                found[k] = 0
             elif word[:1] in b"+-":
                 found[k] = self.base[k] + (number(word[1:]) if word[:1] == b"+" else -number(word[1:]))
             else:

@@ -18,6 +18,7 @@ from fastprof.core.source import Source
 from fastprof.formats.heap import _lexer
 from fastprof.formats.heap._lexer import Lexer
 from fastprof.formats.heap.reported import REPORTED
+from fastprof.symbols import SYMBOLS
 from fastprof.symbols.listed import SYMBOL_LINE, java_frame
 from fastprof.symbols.maps import MappedObject, MapsText, arrange
 
@@ -265,7 +266,8 @@ class HeapReader(Reader):
         columns = columns[: len(types)]
         if self._sized and not self._java:
             self._extra["drop_frames"] = NAMES
-            if self._kind == "heap":  # Go
+            # Go: pprof would drop all below runtime.main, unless its caller is named, too
+            if self._kind == "heap" and self.options[SYMBOLS]:
                 self._extra |= {"drop_frames": GO_NAMES, "keep_frames": GO_KEPT}
         elif self._kind == "contentionz" and not self._java:
             self._extra["drop_frames"] = LOCKS
