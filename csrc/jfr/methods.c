@@ -36,7 +36,6 @@ static int put_parts(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, 
         r->more.n = 0;
         struct fp_buf *to = r->join ? &r->more : &r->name;
         if (fp_jfr_text(r, &names[FP_JFR_CLASS_NAME], class_end, to) < 0) return FP_E_NOMEM;
-        fp_jfr_spell_hidden(to->p, to->n);
         if (r->join && fp_jfr_put_joined(&r->name, r->more.p, r->more.n)) return FP_E_NOMEM;
     }
     parts->class_n = parts->method = r->name.n;

@@ -86,13 +86,6 @@ int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n) {
     return to->failed ? FP_E_NOMEM : 0;
 }
 
-void fp_jfr_spell_hidden(uint8_t *p, size_t n) {
-    size_t at = 0;
-    while (at < n && (!memchr("+/.", p[at], 3) || !number_of_class(p + at, n - at, at))) at++;
-    for (size_t i = 0; at < n && i < at; i++)
-        if (p[i] == '.') p[i] = '/';
-}
-
 int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n) {
     static const char *const NAMES[] = {"Zboolean", "Bbyte", "Sshort", "Cchar", "Iint", "Jlong", "Ffloat", "Ddouble"};
     size_t dimensions = 0;

@@ -507,8 +507,6 @@ const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot
 int fp_jfr_text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, struct fp_buf *to);
 /* Appends the name of a class without the numbers of hidden classes, which differ from run to run. */
 int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n);
-/* Spells a class as the JVM spells all but hidden ones: a.b.C$$Lambda/0x12 becomes a/b/C$$Lambda/0x12. */
-void fp_jfr_spell_hidden(uint8_t *p, size_t n);
 /* Appends the name of a class in Java's syntax: [[I is int[][], [Ljava/util/Map; is java.util.Map[]. */
 int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n);
 /* The model's string for a slot with a text or a class, cached by constant.  0: none.  FP_NO_ID when memory ran out. */
