@@ -91,6 +91,8 @@ class Column:
     def is_settled(self, part: Part, batch: Batch) -> bool:
         """Whether the default has a cost in this batch, or no other could take its place."""
         k = self.of(part, batch.view)
+        if k >= batch.c.n_values:  # an empty batch of a part without rows
+            return False
         default = self.type
         if default is None or self.name is not None or default != self.default:
             return True
@@ -100,7 +102,7 @@ class Column:
         if k >= 0 and sum(fits) < 2:
             return True
         for other, type_ in enumerate(part.value_types):
-            if fits[other] and other != k and type_ not in self._has_cost and any(batch.values(other)):
+            if fits[other] and other != k and other < batch.c.n_values and type_ not in self._has_cost and any(batch.values(other)):
                 self._has_cost.add(type_)
         return False
 

@@ -58,7 +58,7 @@ class Stubs:
         self._names: dict[int, str] = {}  # by slot
         try:
             if sum(table.size for table in tables) > _MOST:
-                raise SymbolError(f"more than {_MOST >> 20} MiB")
+                raise SymbolError(f"{elf.path}: more than {_MOST >> 20} MiB of stubs")
             stubs = {stub.start: stub for table in tables for stub in _stubs(elf, table)}
             self._names = _names(elf, {stub.slot for stub in stubs.values()}, name_at) if stubs else {}
         except SymbolError as error:

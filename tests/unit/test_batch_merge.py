@@ -216,7 +216,7 @@ def test_processes(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["batch", "merge", str(inputs), "-o", str(tmp_path / "one.callgrind")]) == 0
     assert main(["batch", "merge", str(inputs), "-o", str(tmp_path / "two.callgrind"), "-j", "2", "--fan-in", "4"]) == 0
     assert (tmp_path / "one.callgrind").read_bytes() == (tmp_path / "two.callgrind").read_bytes()
-    assert "rows written" in capsys.readouterr().err
+    assert "one.callgrind: 3 rows (30 rows" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ def test_the_memory_of_a_shard_and_of_a_plan_does_not_grow_with_the_files(
         for folder in range(50):
             (tmp_path / f"dumps/{folder}").mkdir(parents=True, exist_ok=True)
             for number in range(n):
-                (tmp_path / f"dumps/{folder}/a file with a long name {number}.folded").touch()
+                (tmp_path / f"dumps/{folder}/a file with a long name {number}.folded").write_text("a 1\n")
         for what, peak in peaks.items():
             tracemalloc.start()
             if what == "shard":
