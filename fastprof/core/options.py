@@ -155,6 +155,19 @@ class Whole(Kind):
         return self.check(value)
 
 
+class Thread(Kind):
+    """A thread: its id, or its name or another text that is shown for it."""
+
+    typed = "int | str"
+    metavar = "ID|NAME"
+
+    def check(self, value: Any) -> Any:
+        return value if isinstance(value, str) else Whole(0, UINT64).check(value)
+
+    def parse(self, text: str) -> Any:
+        return self.check(int(text) if text.isascii() and text.isdigit() and len(text) < 21 else text)
+
+
 class Share(Kind):
     """A part of a whole, from 0 to 1; text may be in percent: 0.1% is 0.001."""
 
@@ -541,14 +554,15 @@ TIME_RANGE: Option[tuple[int, int] | str | None] = Option(
     "read twice.  Plain numbers and times after @ are as recorded: ticks (timelines) or ns.  Both ends are included; "
     "either may be omitted.",
 )
-THREADS: Option[tuple[int, ...]] = Option(
+THREADS: Option[tuple[int | str, ...]] = Option(
     "threads",
-    Whole(0, UINT64, "TID"),
+    Thread(),
     (),
     several=True,
     flag="--thread",
     group="filters",
     help="keep only this thread; repeatable",
+    details="An id, or a name as `top --by thread` shows it, for which each input is read twice.",
 )
 PART: Option[int | None] = Option(
     "part",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fastprof.bridges import names_processes
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -123,7 +124,8 @@ class Unrepresentable:
 
     def _log_header(self, sources: list[Part], written: list[Part]) -> None:
         kept = self._holds.header
-        of_samples = self._holds.labels and "stacks" in self._taken.values()
+        views = {*self._taken.values()}
+        shown = (self._holds.labels and "stacks" in views) or any(names_processes(v, self._holds) for v in views)
         named = {name for part in sources for name in (*vars(part), *part.extra)}
         lost = [
             title
@@ -133,7 +135,7 @@ class Unrepresentable:
             and any(_has_field(part, name, len(sources)) for part in sources)
             and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
             and not (name in ("pid", "thread") and self._threads)
-            and not (name == "input_labels" and of_samples)
+            and not (name == "input_labels" and shown)
         ]
         self._log.count(REPORTED["header-fields"], len(lost), fields=", ".join(lost))
 
@@ -174,8 +176,10 @@ class Unrepresentable:
         lacks, model = self._holds.lacks, self._model
         numbers = {model.row("threads", i)[1:] for i in range(1, model.count("threads"))} - {(0, 0)}
         named = (entry for part in sources for entry in part.extra.get("thread_names", []))
-        threads = {(pid, tid): name for pid, tid, name in named if name}
-        processes = {pid: name for part in sources for pid, name in part.extra.get("process_names", []) if name}
+        labelled = self._label_texts() if {"thread-names", "idle-threads"} & lacks else set()
+        threads = {(pid, tid): name for pid, tid, name in named if name and name not in labelled}
+        of_parts = (entry for part in sources for entry in part.extra.get("process_names", []))
+        processes = {pid: name for pid, name in of_parts if name and name not in labelled}
         bridged = {*self._given.values()} != {*self._taken.values()} and "graph" not in self._given.values()
         joined = bridged and not self._holds.table and not self._threads and not any(part.thread for part in written)
         if "thread-names" in lacks:
@@ -195,6 +199,12 @@ class Unrepresentable:
                 "thread-numbers": ("thread-numbers" in lacks) * len(unnamed),
             },
         )
+
+    def _label_texts(self) -> set[bytes]:
+        """The texts of labels.  Names that are labels as well, as comm, are not counted twice."""
+        labels, model = self._model.c.labels, self._model
+        words = memoryview(ffi.buffer(labels.words, 4 * labels.n * labels.width)).cast("I")
+        return {model.string(i) for i in {*words[labels.width + lib.FP_LABEL_STRING :: labels.width]}}
 
     def _log_parts(self, sources: list[Part]) -> None:
         lacks = self._holds.lacks

@@ -46,6 +46,8 @@ cdef class Lexer:
     cdef bint in_sample, blank_seen, in_namespaces, has_place
     cdef Row sample
     cdef uint32_t comm
+    cdef uint32_t *comm_of  # by thread: its last one
+    cdef uint32_t cap_comm_of
     cdef Location place
     cdef Location *frames  # leaf first
     cdef uint32_t n_frames, cap_frames
@@ -89,6 +91,7 @@ cdef class Lexer:
         free(self.locations)
         free(self.frames)
         free(self.comm_roots)
+        free(self.comm_of)
         free(self.rows)
         free(self.header)
 
@@ -101,6 +104,11 @@ cdef class Lexer:
     def comments(self):
         """The first comments, which `--header` prints."""
         return self.header[:self.header_n]
+
+    @property
+    def comms(self):
+        """By thread of the model: the string of its last name."""
+        return {i: self.comm_of[i] for i in range(self.cap_comm_of) if self.comm_of[i]}
 
     @property
     def columns(self):
@@ -353,6 +361,10 @@ cdef class Lexer:
             self.sample.label = fp_model_label(self.model, 0, self.comm_key, self.comm, 0, 0)
         if self.comm == FP_NO_ID or self.sample.thread == FP_NO_ID or self.sample.label == FP_NO_ID:
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        if self.sample.thread:
+            if fp_array_zeroed(&self.comm_of, &self.cap_comm_of, <uint64_t>self.sample.thread + 1, sizeof(uint32_t)):
+                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+            self.comm_of[self.sample.thread] = self.comm
         self.in_sample = True
         self.blank_seen = self.has_place = False
         self.n_frames = self.chain = self.known_stack = 0

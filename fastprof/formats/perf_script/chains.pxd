@@ -10,6 +10,15 @@ cdef enum:
     CHAIN_BYTES = 1 << 24  # of all of these; then the cache is cleared
 
 
+cdef struct Row:
+    uint64_t time
+    int64_t period
+    uint32_t stack
+    uint32_t thread
+    uint32_t label
+    uint32_t event
+
+
 cdef struct Chain:
     uint32_t stack  # 0: not known yet
     uint32_t n_frames  # the lines it has
