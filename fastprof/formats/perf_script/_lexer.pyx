@@ -18,10 +18,6 @@ from fastprof.formats.perf_script.chains cimport *
 from fastprof.formats.perf_script.lines cimport *
 
 
-cdef enum:
-    OK = 0
-    MOST_EVENTS = 256
-
 cdef int64_t INT64_LIMIT = 0x7fffffffffffffff
 cdef uint64_t MOST_32 = 0xffffffff
 cdef uint32_t NONE = 0xffffffff

@@ -10,6 +10,11 @@ cdef enum:
     CHAIN_BYTES = 1 << 24  # of all of these; then the cache is cleared
 
 
+cdef enum:
+    OK = 0
+    MOST_EVENTS = 256
+
+
 cdef struct Row:
     uint64_t time
     int64_t period
