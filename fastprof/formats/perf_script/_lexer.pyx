@@ -32,21 +32,18 @@ cdef class Lexer:
 
     cdef fp_model *model
     cdef bint lenient, comm_frames
-    cdef uint32_t input_, unknown, comm_key
+    cdef uint32_t input_, unknown, comm_key, comm
     cdef uint64_t line
     cdef Counts seen
     cdef fp_strings lines  # frame lines that were read
     cdef Location *locations  # by line
-    cdef uint32_t cap_locations
     # the open sample
     cdef bint in_sample, blank_seen, in_namespaces, has_place
     cdef Row sample
-    cdef uint32_t comm
-    cdef uint32_t *comm_of  # by thread: its last one
-    cdef uint32_t cap_comm_of
+    cdef Comms comm_of
     cdef Location place
     cdef Location *frames  # leaf first
-    cdef uint32_t n_frames, cap_frames
+    cdef uint32_t n_frames, cap_frames, cap_locations
     cdef Chains chains
     cdef uint32_t chain  # of the open sample; 0: none, or not cached
     cdef uint32_t known_stack  # of the open sample, if its chain is known
@@ -87,7 +84,7 @@ cdef class Lexer:
         free(self.locations)
         free(self.frames)
         free(self.comm_roots)
-        free(self.comm_of)
+        free(self.comm_of.p)
         free(self.rows)
         free(self.header)
 
@@ -104,7 +101,7 @@ cdef class Lexer:
     @property
     def comms(self):
         """By thread of the model: the string of its last name."""
-        return {i: self.comm_of[i] for i in range(self.cap_comm_of) if self.comm_of[i]}
+        return {i: self.comm_of.p[i] for i in range(self.comm_of.cap) if self.comm_of.p[i]}
 
     @property
     def columns(self):
@@ -355,12 +352,9 @@ cdef class Lexer:
             self.sample.thread = fp_model_thread(self.model, self.input_, start.pid, start.tid)
         if start.comm_n:
             self.sample.label = fp_model_label(self.model, 0, self.comm_key, self.comm, 0, 0)
-        if self.comm == FP_NO_ID or self.sample.thread == FP_NO_ID or self.sample.label == FP_NO_ID:
+        if self.comm == FP_NO_ID or self.sample.label == FP_NO_ID \
+                or not note_comm(&self.comm_of, self.sample.thread, self.comm):
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
-        if self.sample.thread:
-            if fp_array_zeroed(&self.comm_of, &self.cap_comm_of, <uint64_t>self.sample.thread + 1, sizeof(uint32_t)):
-                return fp_fail(err, FP_E_NOMEM, 0, "memory")
-            self.comm_of[self.sample.thread] = self.comm
         self.in_sample = True
         self.blank_seen = self.has_place = False
         self.n_frames = self.chain = self.known_stack = 0
@@ -592,9 +586,8 @@ cdef class Lexer:
         return node
 
     cdef uint32_t comm_root(self) noexcept nogil:
-        cdef uint32_t name = self.comm if self.comm else self.unknown
+        cdef uint32_t frame, name = self.comm if self.comm else self.unknown
         cdef Location location
-        cdef uint32_t frame
         if fp_array_zeroed(&self.comm_roots, &self.cap_comm_roots, <uint64_t>name + 1, sizeof(uint32_t)):
             return FP_NO_ID
         if self.comm_roots[name] == 0:

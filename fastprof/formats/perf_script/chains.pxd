@@ -15,6 +15,20 @@ cdef enum:
     MOST_EVENTS = 256
 
 
+cdef struct Comms:  # by thread: its last name
+    uint32_t *p
+    uint32_t cap
+
+
+cdef inline bint note_comm(Comms *comms, uint32_t thread, uint32_t comm) noexcept nogil:
+    """Whether there was memory, and a thread."""
+    if thread == FP_NO_ID or fp_array_zeroed(&comms.p, &comms.cap, <uint64_t>thread + 1, sizeof(uint32_t)):
+        return False
+    if thread:
+        comms.p[thread] = comm
+    return True
+
+
 cdef struct Row:
     uint64_t time
     int64_t period
