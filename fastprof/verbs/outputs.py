@@ -58,11 +58,7 @@ def written(
         (one,) = rows
         one, model = renumbered(one, model)
         rows = [one]
-    if target.holds.values and not target.holds.verbatim and not target.holds.table:
-        rows = [
-            one if pipeline.view == "timeline" else defaulted(one, model, log)
-            for pipeline, one in zip(pipelines, rows, strict=True)
-        ]
+    rows = [checked(one, pipeline.view, target, model, log) for pipeline, one in zip(pipelines, rows, strict=True)]
     inputs = [*first.inputs]
     most_rows = _most_rows(inputs[0]) if first.optimistic and len(inputs) == 1 else None
     views = [pipeline.view for pipeline in pipelines]
@@ -70,6 +66,13 @@ def written(
     with Outputs(output, target, views, model, options, log, **how) as outputs:
         outputs.write(rows)
         yield outputs
+
+
+def checked(rows: Iterator[Batch], view: str, target: Format, model: Model, log: Log) -> Iterator[Batch]:
+    """Rows for a writer of all value types, one of which must have a cost; archives and tables keep any."""
+    holds = target.holds
+    is_kept = view == "timeline" or not holds.values or holds.verbatim or holds.table
+    return rows if is_kept else defaulted(rows, model, log)
 
 
 def _after_each_other(rows: Iterable[Iterator[Batch]]) -> Iterator[Batch]:

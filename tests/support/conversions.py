@@ -18,6 +18,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options
 from fastprof.core.sink import Sink
 from fastprof.symbols import SYMBOLIZE
+from fastprof.verbs.outputs import checked
 from fastprof.verbs.run import refuse_total_loss
 from tests.support.paths import CORPUS
 from tests.support.product import open_input
@@ -95,7 +96,7 @@ def convert_bytes(data: bytes, from_: str, to: str, options: Options = HERE, cap
     with Sink(out) as sink:
         writer = target.writer_class()(opened.model, sink, options, opened.log)
         writer.view = made.pipelines[0].view
-        rows = made.rows(opened.model, opened.log, capacity)
+        rows = checked(made.rows(opened.model, opened.log, capacity), writer.view, target, opened.model, opened.log)
         write(given.seen(rows, opened.model), writer)
         refuse_total_loss([opened.reader], writer, opened.log)
         sink.commit()
