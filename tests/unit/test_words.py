@@ -140,7 +140,8 @@ def test_the_command_line_speaks_of_flags(
     _: Call, __: str, line: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
-        assert main(line.replace("OUT", str(tmp_path)).split())
+        words = line.replace(str(CORPUS), "CORPUS").split()  # its path may have blanks
+        assert main([word.replace("CORPUS", str(CORPUS)).replace("OUT", str(tmp_path)) for word in words])
     except SystemExit as ended:  # argparse
         assert ended.code == 2
     assert says in capsys.readouterr().err
