@@ -6,6 +6,7 @@ import os
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.model import Model, Part
+from fastprof.core.parts import labels_of
 from fastprof.core.thread_names import ThreadNames, called, joined
 
 
@@ -49,7 +50,7 @@ class Threads:
         pid, tid = names.id(row[0], row[1]), names.id(row[0], row[2])
         process = self._process(row, part)
         name = names.thread(*row)
-        return self._where(row, process, pid if pid != str(ids.pid) else ""), (
+        return self._where(row, part, process, pid if pid != str(ids.pid) else ""), (
             called(name, tid if tid != str(ids.tid) else "", "thread") or called("", tid, "thread") or "thread"
         )
 
@@ -57,11 +58,12 @@ class Threads:
         """The process and the thread in one text, for formats without ids."""
         names, row = self._names, self._model.row("threads", thread)
         process = "" if names.comm(row) else self._process(row, part)
-        return joined(self._where(row, process, names.id(row[0], row[1])), names.thread_text(*row) or "thread")
+        return joined(self._where(row, part, process, names.id(row[0], row[1])), names.thread_text(*row) or "thread")
 
-    def _where(self, row: tuple[int, ...], process: str, pid: str) -> str:
+    def _where(self, row: tuple[int, ...], part: Part, process: str, pid: str) -> str:
         """The text of a process, which may be named after its input."""
-        where, text = self._names.where(*row[:2]), called(process, pid, "process")
+        labels = ", ".join(f"{_text(key)}={_text(value)}" for key, value in labels_of(part))  # also of an archive
+        where, text = labels or self._names.where(*row[:2]), called(process, pid, "process")
         return f"{text} [{where}]".lstrip() if where and where != process else text
 
     def _process(self, row: tuple[int, ...], part: Part) -> str:
