@@ -85,12 +85,16 @@ static uint64_t reach(const struct fp_symtab_in *in, struct symtab_entry e, uint
 /* Fills the table from the entries in order of their addresses. */
 static void fill(struct fp_symtab *s, const struct fp_symtab_in *in, const struct fp_pairs_item *pairs, size_t n) {
     const size_t step = in->flags & FP_SYMTAB_WIDE ? ENTRY_64 : ENTRY_32;
+    uint64_t covered = 0; /* where functions end that begin before */
     for (size_t i = 0; i < n;) {
         struct symtab_entry best = read_entry(in->table + pairs[i].value * step, in->flags);
         for (i++; i < n && pairs[i].key == best.address; i++) {
             const struct symtab_entry e = read_entry(in->table + pairs[i].value * step, in->flags);
             if (is_better(in, best, e)) best = e;
         }
+        const int is_label = !best.size && best.type == NO_TYPE && best.binding == LOCAL;
+        if (is_label && best.address < covered) continue;
+        if (best.type == FUNCTION && best.address + best.size > covered) covered = best.address + best.size;
         s->starts[s->n] = best.address;
         s->sizes[s->n] = best.size ? best.size : reach(in, best, i < n ? pairs[i].key : best.address);
         s->names[s->n++] = best.name;

@@ -4,11 +4,13 @@
  *   32 bits   name u32   address u32   size u32   info u8   other u8   section u16
  *
  * Keeps symbols defined in a section that may name code (the names of versions, such as GCC_4.7.0, are in none):
- * without a type (assembly), data, functions and indirect functions.  A symbol without size reaches to the next one,
- * but not beyond its section.  Of symbols at one address it keeps one of the longest.  Of equally long ones it prefers
- * those that are no old version (`cfree@GLIBC_2.2.5`), then, as perf, those that are not weak, global to local ones,
- * the fewest underscores in front (`clone3`, not `__GI___clone3`), the longest name, and the first. Source: System V
- * ABI, chapter 4, "Symbol Table"; Linux tools/perf/util/symbol.c, choose_best_symbol.
+ * without a type (assembly), data, functions and indirect functions, but no local labels inside functions.  A symbol
+ * without size reaches to the next one, but not beyond its section.  Of symbols at one address it keeps one of the
+ * longest.  Of equally long ones it prefers those that are no old version (`cfree@GLIBC_2.2.5`), then, as perf, those
+ * that are not weak, global to local ones, the fewest underscores in front (`clone3`, not `__GI___clone3`), the longest
+ * name, and the first.
+ *
+ * Source: System V ABI, chapter 4, "Symbol Table"; Linux tools/perf/util/symbol.c, choose_best_symbol.
  */
 #ifndef FP_SYMTAB_H
 #define FP_SYMTAB_H

@@ -110,6 +110,27 @@ def test_a_symbol_without_size_ends_with_its_section(tmp_path: Path) -> None:
         assert elf.extent(start) == ((start, start + size) if name else None)
 
 
+def test_a_label_inside_a_function_is_not_a_function(tmp_path: Path) -> None:
+    """As V8's `construct_stub_invoke_deopt_addr`; the kernel has global ones, which perf shows."""
+    sections = [ElfSection(".text", AT, 64, 64)]
+    symbols = [
+        ElfSymbol("function", AT, 1),
+        ElfSymbol("inside", AT + 8, 1, 0),
+        ElfSymbol("entry", AT + 16, 1, 0x10),
+        ElfSymbol("after", AT + 32, 1, 0),
+    ]
+    made = bytearray(elf_file(sections, symbols))
+    (headers,) = struct.unpack_from("<Q", made, 0x28)
+    (table,) = struct.unpack_from("<Q", made, headers + 2 * 64 + 0x18)
+    for i, size in enumerate((32, 0, 0, 0), 1):
+        struct.pack_into("<Q", made, table + 24 * i + 16, size)
+    path = tmp_path / "program"
+    path.write_bytes(made)
+    elf = ElfObject(path)
+    for start, size, name in [(0, 16, "function"), (16, 16, "entry"), (32, 32, "after")]:
+        assert {name_of(elf, AT + address) for address in range(start, start + size)} == {name}
+
+
 ALIASES = """
 #define SPIN(n) int n(int k){volatile int s=0; for(int i=0;i<k;i++) s+=i; return s;}
 #define A(a,b) extern __typeof(a) b __attribute__((alias(#a)));
