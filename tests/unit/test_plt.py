@@ -21,6 +21,10 @@ FILES = sorted(FOLDER.glob("*.so"))
 AT = 0x400000
 
 
+def test_all_files_are_there() -> None:
+    assert {path.name for path in FILES} == {*expected()}
+
+
 def expected() -> dict[str, dict[int, str]]:
     stubs: dict[str, dict[int, str]] = defaultdict(dict)
     for line in (FOLDER / "expected.tsv").read_text().splitlines():
