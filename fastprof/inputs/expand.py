@@ -184,8 +184,11 @@ def files_below(directory: str, warn: Warn, failed: Failed | None) -> Iterator[l
 
 def _has_bytes(path: str) -> bool:
     try:
-        return os.path.getsize(path) > 0
-    except OSError:  # gone meanwhile: reading it reports that
+        if os.path.getsize(path):
+            return True
+        with open(path, "rb", buffering=0) as file:  # files of /proc have size 0
+            return bool(file.read(1))
+    except OSError:  # reading it reports that
         return True
 
 

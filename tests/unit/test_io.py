@@ -287,11 +287,15 @@ def test_expand_passes_over_the_empty_file_that_callgrind_leaves_beside_threads(
 
 
 @pytest.mark.parametrize("other", ["out.1", "outer-01", "out-", "out-x"])
-def test_expand_keeps_any_other_empty_file(other: str, tmp_path: Path) -> None:
-    """It is read and refused: it may be left by a failed copy."""
+def test_expand_reports_any_other_empty_file(other: str, tmp_path: Path) -> None:
+    """It may be left by a failed copy.  One that is named itself is read and refused."""
     (tmp_path / "out").write_bytes(b"")
     (tmp_path / other).write_bytes(b"x")
-    assert expand([str(tmp_path)], print) == [str(tmp_path / "out"), str(tmp_path / other)]
+    log = Log()
+    assert expand([str(tmp_path)], log.warn) == [str(tmp_path / other)]
+    assert log.warnings == [f"{tmp_path}: skipped 1 empty file"]
+    named = [str(tmp_path / "out"), str(tmp_path / other)]
+    assert expand(named, log.warn) == named and len(log.warnings) == 1
 
 
 @pytest.mark.parametrize("lenient", [False, True])
