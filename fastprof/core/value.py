@@ -101,8 +101,8 @@ class Column:
         fits = [self._holds.rank(t) is not None and same_kind(t, default) for t in part.value_types]
         if k >= 0 and sum(fits) < 2:
             return True
-        for other, type_ in enumerate(part.value_types):
-            if fits[other] and other != k and other < batch.c.n_values and type_ not in self._has_cost and any(batch.values(other)):
+        for other, type_ in enumerate(part.value_types[: batch.c.n_values]):
+            if fits[other] and other != k and type_ not in self._has_cost and any(batch.values(other)):
                 self._has_cost.add(type_)
         return False
 
