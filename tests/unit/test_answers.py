@@ -32,7 +32,7 @@ TABLE = [
     ),
     Answer(
         "convert exec_in_import_cycle.pstats -t folded",
-        (r"^<built-in method builtins.exec>;<module>;main;stage;work 69\d{4}$",),
+        (r"^<built-in method builtins.exec>;<module> \(prog.py:1\);main;stage;work 69\d{4}$",),
         ("^stage",),
     ),
     Answer(
@@ -161,5 +161,4 @@ def test_every_file_has_an_answer() -> None:
     assert not [name for name in sorted(unused) if name not in named]
 
 
-UNTESTED: set[str] = {
-}
+UNTESTED: set[str] = set()

@@ -30,6 +30,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, labels_of, match_columns, merge_parts, parts_since
+from fastprof.core.thread_names import ThreadNames
 from fastprof.core.value import own_calls
 from fastprof.core.version import __version__
 from fastprof.core.words import counted
