@@ -12,7 +12,7 @@ import fastprof
 from fastprof.core.errors import FormatError, SymbolError, UnrecognizedError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import Options
-from fastprof.core.reported import SHARED
+from fastprof.core.reported import REPORTED, SHARED
 from tests.support.paths import CORPUS
 
 
@@ -33,7 +33,7 @@ def test_reports_and_options() -> None:
     log = Log()
     log.count(SHARED["unwound-frames"], 3)
     log.rows["calls"] += 7
-    log.warn(SHARED["only-zeros"], name="cpu", others="wall")
+    log.warn(REPORTED["only-zeros"], name="cpu", others="wall")
     again = same(log)
     assert isinstance(again, Log) and again.as_dict() == log.as_dict()
     assert same(Options(prune=0.5)).given == {"prune": 0.5}  # type: ignore[attr-defined]

@@ -83,7 +83,8 @@ def test_tables_that_overlap_are_not_read_again_and_again(tmp_path: Path) -> Non
     elf = ElfObject(path)
     assert name_of(elf, AT) == "main"
     assert name_of(elf, AT + 100) == ".plt"
-    assert elf.note == "its procedure linkage table cannot be read: more than 16 MiB"
+    assert elf.note.startswith("its procedure linkage table cannot be read: ")
+    assert elf.note.endswith(": more than 16 MiB of stubs")
 
 
 def test_a_symbol_without_size_ends_with_its_section(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_what_is_missing_or_does_not_fit_is_said(
     assert main(arguments) == 0
     said = capsys.readouterr().err
     assert "source files not found: 1, first zip/tree.c; --source=DIR adds a folder" in said
-    assert "1 source file with lines that do not fit the page" in said
+    assert "source files with lines that do not fit the page are not part of the output" in said
     page = Page(tmp_path / "page.html")
     assert page.head["sources"]["cut"] == ["zip/deflate.c"] and page.head["sources"]["missing"] == ["zip/tree.c"]
     assert 0 < len(lines(tmp_path / "page.html")["zip/deflate.c"]) < 17
