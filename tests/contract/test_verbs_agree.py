@@ -56,7 +56,13 @@ class Said(NamedTuple):
 
 
 def without_symbols(verb: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
-    """The available files with symbols depend on the machine."""
+    """The available files with symbols depend on the machine, and conversions keep the frames of allocators."""
+    if verb in (of_top, of_diff, of_annotate, of_report) and "keep_allocator" not in options:
+        try:
+            return without_symbols(verb, *inputs, keep_allocator=True, **options)
+        except UsageError as error:
+            if "keep_allocator=True has no effect" not in str(error):
+                raise
     try:
         return verb(*inputs, symbolize=False, **options)
     except UsageError as error:
