@@ -79,7 +79,8 @@ int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err
 }
 
 int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
-                 int second, struct fp_table *places, struct fp_err *err) {
+                 int second, int inclusive, struct fp_table *places, struct fp_err *err) {
+    const int64_t *const recorded = inclusive < 0 ? NULL : in->values + (size_t)inclusive * in->cap;
     const int64_t *const values = value < 0 ? NULL : in->values + (size_t)value * in->cap;
     const int64_t *const seconds = second < 0 ? NULL : in->values + (size_t)second * in->cap;
     uint32_t last[3] = {0, 0, 0}, id = 0;
@@ -102,8 +103,8 @@ int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp
         }
         if (FP_UNLIKELY(id >= c->cap) && fp_top_room(c, (uint64_t)id + 1)) return no_memory(err);
         c->seen[id] = 1;
-        const int64_t cost = values ? values[i] : 0;
-        overflow |= __builtin_add_overflow(c->inclusive[id], cost, &c->inclusive[id]);
+        const int64_t cost = values ? values[i] : 0, with = !recorded ? cost : kind == FP_CALL ? 0 : recorded[i];
+        overflow |= __builtin_add_overflow(c->inclusive[id], with, &c->inclusive[id]);
         if (kind == FP_CALL) {
             overflow |= __builtin_add_overflow(c->calls[id], in->count[i], &c->calls[id]);
             continue;

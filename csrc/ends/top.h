@@ -18,7 +18,8 @@
  *
  *   main -> a 100, a -> b 80, b -> a 60, b -> c 20, self: a 30, b 50, c 20       a 30, b 70, <cycle> 100
  *
- * Inclusive costs of stacks and timelines are exact: they are added unchanged, and their arcs are only listed.
+ * Inclusive costs of stacks and timelines are exact, and so are those that a graph records itself: they are added
+ * unchanged, and their arcs are only listed.
  */
 #ifndef FP_TOP_H
 #define FP_TOP_H
@@ -56,10 +57,11 @@ enum fp_top_by {
 };
 
 /* Adds the rows of a graph batch by line, file or object.  The inclusive cost of a line includes its calls, and `calls`
- * counts those made there; for files and objects a graph does not provide this.  Value columns `value` and `second`;
- * negative: the batch has none.  `places` has three columns.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * counts those made there; for files and objects a graph does not provide this.  Value columns `value` and `second`,
+ * and `inclusive` with the inclusive cost of each function, at its first line; negative: the batch has none.  `places`
+ * has three columns.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
-                 int second, struct fp_table *places, struct fp_err *err);
+                 int second, int inclusive, struct fp_table *places, struct fp_err *err);
 
 /* The sum of one of the arrays of `c`.  FP_DONE or FP_E_OVERFLOW. */
 int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct fp_err *err);
@@ -107,9 +109,10 @@ void fp_top_functions_free(struct fp_top_functions *f);
 
 /* The source of the following graph rows. */
 enum fp_top_functions_part {
-    FP_PART_GRAPH = 0, /* a graph: inclusive costs follow from arcs */
-    FP_PART_EXACT = 1, /* another view: inclusive costs are added to `all` separately */
-    FP_PART_ARCS = 2   /* the same, and so are self costs and calls */
+    FP_PART_GRAPH = 0,   /* a graph: inclusive costs follow from arcs */
+    FP_PART_EXACT = 1,   /* another view: inclusive costs are added to `all` separately */
+    FP_PART_ARCS = 2,    /* the same, and so are self costs and calls */
+    FP_PART_RECORDED = 3 /* a graph with a value that is the inclusive cost of each function */
 };
 
 /* Begins a part.  `how` is enum fp_top_functions_part; without `arcs` its arcs are not kept.  Keep those of a graph,
@@ -117,10 +120,11 @@ enum fp_top_functions_part {
 void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs);
 
 /* Adds the rows of a graph batch, of value columns as in fp_top_graph.  Column `calls` (negative: none) of cost rows
- * has the number of calls of their function; without it, arcs into a function are counted. FP_DONE, FP_E_NOMEM,
- * FP_E_OVERFLOW, FP_E_MALFORMED (a function that the model does not have). */
+ * has the number of calls of their function; without it, arcs into a function are counted.  Column `inclusive`: the
+ * inclusive cost of a function, in its cost rows, with FP_PART_RECORDED.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW,
+ * FP_E_MALFORMED (a function that the model does not have). */
 int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, int value, int second, int calls,
-                         struct fp_err *err);
+                         int inclusive, struct fp_err *err);
 
 /* Ends the part and computes its inclusive costs.  As above. */
 int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err);

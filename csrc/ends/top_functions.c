@@ -9,6 +9,7 @@ struct fp_top_function_sums {
     int64_t self, second;
     int64_t into, out; /* cost of calls into and out of it, without recursive ones */
     int64_t calls;     /* into it */
+    int64_t recorded;  /* inclusive cost, as the source states it */
     uint32_t touched;
     /* The last arc into it and its caller: usually also the next one, because a function's calls come in a run.  So
      * arcs need no hash table. */
@@ -195,11 +196,12 @@ static inline struct fp_top_function_sums *touch(struct fp_top_functions *f, uin
 }
 
 int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, int value, int second, int calls,
-                         struct fp_err *err) {
+                         int inclusive, struct fp_err *err) {
     const uint32_t n = in->n, n_functions = f->model->functions.n;
     const int64_t *const values = value < 0 ? NULL : in->values + (size_t)value * in->cap;
     const int64_t *const seconds = second < 0 ? NULL : in->values + (size_t)second * in->cap;
     const int64_t *const counted = calls < 0 ? NULL : in->values + (size_t)calls * in->cap;
+    const int64_t *const recorded = inclusive < 0 ? NULL : in->values + (size_t)inclusive * in->cap;
     const int by_arcs = !counted && f->how != FP_PART_ARCS;
     struct fp_top_arcs *const arcs = &f->arcs[f->how != FP_PART_GRAPH];
     int overflow = 0;
@@ -207,7 +209,7 @@ int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, 
     for (uint32_t i = 0; i < n;) {
         const uint32_t caller = in->function[i];
         if (caller >= n_functions) return fp_unknown_id(err, "the function of a row", caller, n_functions);
-        int64_t self = 0, out = 0, other = 0, called = 0;
+        int64_t self = 0, out = 0, other = 0, called = 0, stated = 0;
         for (; i < n && in->function[i] == caller; i++) {
             const uint32_t kind = in->kind[i];
             if (kind > FP_CALL) continue;
@@ -216,6 +218,7 @@ int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, 
                 overflow |= __builtin_add_overflow(self, cost, &self);
                 if (seconds) overflow |= __builtin_add_overflow(other, seconds[i], &other);
                 if (counted) overflow |= __builtin_add_overflow(called, counted[i], &called);
+                if (recorded) overflow |= __builtin_add_overflow(stated, recorded[i], &stated);
                 continue;
             }
             const uint32_t callee = in->callee[i];
@@ -245,6 +248,7 @@ int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, 
         overflow |= __builtin_add_overflow(from->self, self, &from->self);
         overflow |= __builtin_add_overflow(from->second, other, &from->second);
         overflow |= __builtin_add_overflow(from->calls, called, &from->calls);
+        overflow |= __builtin_add_overflow(from->recorded, stated, &from->recorded);
     }
     if (overflow) return beyond(err);
     return arcs->n > arcs->merge_at ? merge_arcs(f, arcs, err) : FP_DONE;
@@ -271,6 +275,12 @@ static int add_inclusive(struct fp_top_functions *f, uint32_t id, const struct f
     return overflow;
 }
 
+/* The recorded inclusive cost; of a function that has none in a source that was merged into others, the cost of its
+ * calls. */
+static int64_t recorded_or_not(const struct fp_top_function_sums *s) {
+    return s->recorded ? farther(s->recorded, s->self) : farther(s->into, s->self);
+}
+
 int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err) {
     struct fp_top *const all = &f->all;
     int overflow = 0;
@@ -283,6 +293,8 @@ int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err) {
         overflow |= __builtin_add_overflow(all->second[id], s->second, &all->second[id]);
         overflow |= __builtin_add_overflow(all->calls[id], s->calls, &all->calls[id]);
         if (f->how == FP_PART_GRAPH) overflow |= add_inclusive(f, id, s);
+        if (f->how == FP_PART_RECORDED)
+            overflow |= __builtin_add_overflow(all->inclusive[id], recorded_or_not(s), &all->inclusive[id]);
         *s = (struct fp_top_function_sums){.last_caller = FP_NO_ID};
     }
     f->n_touched = 0;

@@ -5,20 +5,15 @@
 #include "core/array.h"
 
 enum { NUMBERED = 0x80 };
-
-/* The position in the input window. */
-struct pstats_reading {
-    struct fp_pstats_marshal *m;
-    const struct fp_in *in;
-    size_t pos;
-    struct fp_err *err;
-};
+static const char TYPE[] = "the type of a value";
 
 void fp_pstats_marshal_clear(struct fp_pstats_marshal *m) {
     free(m->items);
     free(m->refs);
     free(m->texts);
     free(m->open);
+    fp_buf_free(&m->raw);
+    fp_buf_free(&m->name);
 }
 
 void fp_pstats_marshal_begin(struct fp_pstats_marshal *m) {
@@ -27,13 +22,16 @@ void fp_pstats_marshal_begin(struct fp_pstats_marshal *m) {
     m->old_items = m->n_items;
     m->old_refs = m->n_refs;
     m->old_texts = m->n_texts;
+    m->old_raw = m->raw.n;
 }
 
 void fp_pstats_marshal_forget(struct fp_pstats_marshal *m) {
     m->n_items = m->old_items;
     m->n_refs = m->old_refs;
     m->n_texts = m->old_texts;
+    m->raw.n = m->old_raw;
     m->n_open = 0;
+    m->code_depth = 0;
     m->kept = 0;
 }
 
@@ -66,6 +64,10 @@ static int text(struct pstats_reading *r, int is_short, struct fp_pstats_marshal
     int status = length(r, is_short, &n);
     if (!status) status = take(r, n, &p);
     if (status) return status;
+    if (r->m->code_depth) {
+        *v = (struct fp_pstats_marshal_value){.kind = FP_PSTATS_MARSHAL_RAW, .n = n, .of.at = r->m->raw.n};
+        return fp_buf_put(&r->m->raw, p, n) ? fp_no_memory(r->err) : FP_DONE;
+    }
     const uint32_t id = fp_strings_intern(r->m->strings, p, n);
     if (id == FP_NO_ID) return fp_no_memory(r->err);
     v->kind = FP_PSTATS_MARSHAL_TEXT;
@@ -80,7 +82,7 @@ static int numbered_text(struct pstats_reading *r, struct fp_pstats_marshal_valu
     if (status) return status;
     if (fp_array_room(&m->texts, &m->cap_texts, (uint64_t)m->n_texts + 1, sizeof *m->texts))
         return fp_no_memory(r->err);
-    m->texts[m->n_texts++] = (uint32_t)v->of.id;
+    m->texts[m->n_texts++] = *v;
     return FP_DONE;
 }
 
@@ -130,12 +132,20 @@ static int number(struct pstats_reading *r, uint32_t n, uint32_t *found) {
                        *found, "less than %", n);
 }
 
+int fp_pstats_marshal_as_string(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
+    if (v->kind != FP_PSTATS_MARSHAL_RAW || r->m->code_depth) return FP_DONE;
+    const uint32_t id = fp_strings_intern(r->m->strings, r->m->raw.p + v->of.at, v->n);
+    if (id == FP_NO_ID) return fp_no_memory(r->err);
+    *v = (struct fp_pstats_marshal_value){.kind = FP_PSTATS_MARSHAL_TEXT, .of.id = id};
+    return FP_DONE;
+}
+
 static int reference(struct pstats_reading *r, size_t at, struct fp_pstats_marshal_value *v) {
     uint32_t k = 0;
     const int status = number(r, r->m->n_refs, &k);
     if (status) return status;
     *v = r->m->refs[k];
-    if (v->kind != FP_PSTATS_MARSHAL_OPEN) return FP_DONE;
+    if (v->kind != FP_PSTATS_MARSHAL_OPEN) return fp_pstats_marshal_as_string(r, v);
     return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "a value contains itself");
 }
 
@@ -143,9 +153,19 @@ static int python2_text(struct pstats_reading *r, struct fp_pstats_marshal_value
     uint32_t k = 0;
     const int status = number(r, r->m->n_texts, &k);
     if (status) return status;
-    v->kind = FP_PSTATS_MARSHAL_TEXT;
-    v->of.id = r->m->texts[k];
-    return FP_DONE;
+    *v = r->m->texts[k];
+    return fp_pstats_marshal_as_string(r, v);
+}
+
+/* Reads a value that occurs only as a constant in code. */
+static int constant(struct pstats_reading *r, size_t at, uint8_t type, struct fp_pstats_marshal_value *v) {
+    const uint8_t *p;
+    int status = FP_DONE;
+    if (type == 'y') status = take(r, 16, &p);
+    if (type == 'x') status = decimal(r, v);
+    if (type == 'x' && !status) status = decimal(r, v);
+    v->kind = FP_PSTATS_MARSHAL_OTHER;
+    return type == '.' || type == 'S' || type == 'x' || type == 'y' ? status : bad(r, at, TYPE, "one of code");
 }
 
 /* Reads a value other than a container. */
@@ -175,17 +195,15 @@ static int scalar(struct pstats_reading *r, size_t at, uint8_t type, struct fp_p
         case 't': return numbered_text(r, v);
         case 'r': return reference(r, at, v);
         case 'R': return python2_text(r, v);
-        default: return bad(r, at, "the type of a value", "one of a profile");
+        default: return r->m->code_depth ? constant(r, at, type, v) : bad(r, at, TYPE, "one of a profile");
     }
 }
-
-static int any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marshal_value *v);
 
 /* Reads an item of a container and pushes it onto `open`. */
 static int item(struct pstats_reading *r, uint32_t depth) {
     struct fp_pstats_marshal *m = r->m;
     struct fp_pstats_marshal_value v = {0};
-    const int status = any(r, depth, &v);
+    const int status = fp_pstats_marshal_any(r, depth, &v);
     if (status) return status;
     if (fp_array_room(&m->open, &m->cap_open, (uint64_t)m->n_open + 1, sizeof *m->open)) return fp_no_memory(r->err);
     m->open[m->n_open++] = v;
@@ -206,26 +224,39 @@ static int dict_items(struct pstats_reading *r, uint32_t depth) {
     }
 }
 
+/* How a container's items are counted: by 1 byte, by 4, or `n_items` of them; by a byte 0 after the last one of a dict.
+ */
+static int items(struct pstats_reading *r, uint8_t type, uint32_t depth) {
+    uint32_t n = 3; /* of a slice */
+    int status = FP_DONE;
+    if (type == '{') return dict_items(r, depth);
+    if (type != ':') status = length(r, type == ')', &n);
+    for (uint32_t i = 0; !status && i < n; i++) status = item(r, depth);
+    return status;
+}
+
 static int container(struct pstats_reading *r, size_t at, uint8_t type, uint32_t depth,
                      struct fp_pstats_marshal_value *v) {
     struct fp_pstats_marshal *m = r->m;
     const uint32_t before = m->n_open;
-    uint32_t n = 0;
-    int status = FP_DONE;
-    if (depth == FP_PSTATS_MARSHAL_DEPTH)
+    if (depth >= FP_PSTATS_MARSHAL_CODE_DEPTH)
+        return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "code is nested more than 250 deep");
+    if (depth >= FP_PSTATS_MARSHAL_DEPTH && !m->code_depth)
         return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "values are nested more than 8 deep");
-    if (type != '{') status = length(r, type == ')', &n);
-    for (uint32_t i = 0; !status && i < n; i++) status = item(r, depth + 1);
-    if (!status && type == '{') status = dict_items(r, depth + 1);
+    const int status = items(r, type, depth + 1);
     if (status) return status;
-    v->kind = type == '{' ? FP_PSTATS_MARSHAL_DICT : FP_PSTATS_MARSHAL_TUPLE;
     v->n = m->n_open - before;
     v->of.at = m->n_items;
+    m->n_open = before;
+    if (m->code_depth) {
+        v->kind = type == '(' || type == ')' ? FP_PSTATS_MARSHAL_CONSTANTS : FP_PSTATS_MARSHAL_OTHER;
+        return FP_DONE;
+    }
+    v->kind = type == '{' ? FP_PSTATS_MARSHAL_DICT : FP_PSTATS_MARSHAL_TUPLE;
     if (fp_array_room(&m->items, &m->cap_items, (uint64_t)m->n_items + v->n, sizeof *m->items))
         return fp_no_memory(r->err);
     if (v->n) memcpy(m->items + m->n_items, m->open + before, v->n * sizeof *m->items);
     m->n_items += v->n;
-    m->n_open = before;
     return FP_DONE;
 }
 
@@ -242,18 +273,20 @@ int fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m) {
     return add_number(m, &k);
 }
 
-static int any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marshal_value *v) {
+int fp_pstats_marshal_any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marshal_value *v) {
     const size_t at = r->pos;
     const uint8_t *p;
     uint32_t k = 0;
     if (take(r, 1, &p)) return FP_MORE;
     const uint8_t type = *p & (NUMBERED - 1);
-    const int is_container = type == '(' || type == ')' || type == '{';
+    const int is_container = memchr(r->m->code_depth ? "(){[<>:" : "(){", type, r->m->code_depth ? 7 : 3) != NULL;
     if (*p & NUMBERED) {
         if (add_number(r->m, &k)) return fp_no_memory(r->err);
-        r->m->kept |= is_container;
+        r->m->kept |= is_container && !r->m->code_depth;
     }
-    const int status = is_container ? container(r, at, type, depth, v) : scalar(r, at, type, v);
+    const int status = is_container  ? container(r, at, type, depth, v)
+                       : type == 'c' ? fp_pstats_marshal_code(r, at, depth, v)
+                                     : scalar(r, at, type, v);
     if (!status && *p & NUMBERED) r->m->refs[k] = *v;
     return status;
 }
@@ -261,7 +294,7 @@ static int any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marsha
 int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_in *in, size_t *pos,
                            struct fp_pstats_marshal_value *value, struct fp_err *err) {
     struct pstats_reading r = {m, in, *pos, err};
-    const int status = any(&r, 0, value);
+    const int status = fp_pstats_marshal_any(&r, 0, value);
     if (!status) *pos = r.pos;
     return status;
 }

@@ -15,11 +15,17 @@
  *   r               4 bytes: a reference number
  *   )  (            1 or 4 bytes: the number of items, and the items of a tuple
  *   {               a dict: keys and values alternate until a byte 0
+ *   c               a code object (marshal_code.c), and in it the types of constants:
+ *   . S             Ellipsis, StopIteration
+ *   y x             a complex number: two floats as `g` or as `f`
+ *   [ < >           4 bytes: the number of items, and the items of a list, set or frozen set
+ *   :               a slice (Python 3.14): three values
  *
  *   a9 03 fa 04 61 2e 70 79 e9 02 00 00 00 da 01 66    ("a.py", 2, "f"), number 0; its items have numbers 1, 2 and 3
  *   72 00 00 00 00                                     the same tuple again
  *
- * Everything else (code, lists, sets, ...) is an error: nothing is executed or constructed.
+ * Everything else, or lists, sets ... elsewhere, is an error: nothing is executed or constructed.  Of a code object
+ * only its description remains, as a text; other texts in it become strings only if a later value refers to them.
  * Source: CPython's Python/marshal.c.
  */
 #ifndef FP_PSTATS_MARSHAL_H
@@ -38,21 +44,26 @@ enum fp_pstats_marshal_kind {
     FP_PSTATS_MARSHAL_FLOAT = 4,
     FP_PSTATS_MARSHAL_TEXT = 5,
     FP_PSTATS_MARSHAL_TUPLE = 6,
-    FP_PSTATS_MARSHAL_DICT = 7
+    FP_PSTATS_MARSHAL_DICT = 7,
+    FP_PSTATS_MARSHAL_RAW = 8,       /* a text or bytes in a code object */
+    FP_PSTATS_MARSHAL_CONSTANTS = 9, /* a tuple in a code object, whose items are not kept */
+    FP_PSTATS_MARSHAL_OTHER = 10     /* any other constant in a code object */
 };
 
-enum { FP_PSTATS_MARSHAL_DEPTH = 8 }; /* maximum depth of containers; profiles have 4 */
+/* Maximum depth of containers: profiles have 4.  Code objects are nested as functions in functions are, of which Python
+ * allows about 100. */
+enum { FP_PSTATS_MARSHAL_DEPTH = 8, FP_PSTATS_MARSHAL_CODE_DEPTH = 250 };
 
 /* cffi-end */
 
 struct fp_pstats_marshal_value {
     uint32_t kind; /* enum fp_pstats_marshal_kind */
-    uint32_t n;    /* TUPLE: items.  DICT: keys and values */
+    uint32_t n;    /* TUPLE: items.  DICT: keys and values.  RAW: bytes */
     union {
         int64_t i;   /* INT */
         double d;    /* FLOAT */
         uint64_t id; /* TEXT: string */
-        uint64_t at; /* TUPLE, DICT: of the first item in `items` */
+        uint64_t at; /* TUPLE, DICT: of the first item in `items`.  RAW: of the `n` bytes in `raw` */
     } of;
 };
 
@@ -62,13 +73,18 @@ struct fp_pstats_marshal {
     uint32_t n_items, cap_items;
     struct fp_pstats_marshal_value *refs; /* by number */
     uint32_t n_refs, cap_refs;
-    uint32_t *texts; /* Python 2, by text number: strings */
+    struct fp_pstats_marshal_value *texts; /* Python 2, by text number */
     uint32_t n_texts, cap_texts;
+    struct fp_buf raw;                    /* texts in code objects */
+    struct fp_buf name;                   /* scratch */
+    uint32_t code_depth;                  /* code objects that are open */
+    int32_t layout;                       /* of the file's code objects, from 1 on; 0: not known yet */
     struct fp_pstats_marshal_value *open; /* items of open containers */
     uint32_t n_open, cap_open;
     int32_t kept; /* a container read since fp_pstats_marshal_begin has a number, so its items must stay */
     /* as of fp_pstats_marshal_begin */
     uint32_t old_items, old_refs, old_texts;
+    size_t old_raw;
 };
 
 void fp_pstats_marshal_clear(struct fp_pstats_marshal *m);
@@ -87,5 +103,25 @@ int fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m);
  * offset of the value. */
 int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_in *in, size_t *pos,
                            struct fp_pstats_marshal_value *value, struct fp_err *err);
+
+/* ---- between marshal.c and marshal_code.c ---- */
+
+/* The position in the input window. */
+struct pstats_reading {
+    struct fp_pstats_marshal *m;
+    const struct fp_in *in;
+    size_t pos;
+    struct fp_err *err;
+};
+
+/* Reads a value of any type that may stand there. */
+int fp_pstats_marshal_any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marshal_value *v);
+
+/* Outside of code objects, makes a text of one a string.  FP_DONE or FP_E_NOMEM. */
+int fp_pstats_marshal_as_string(struct pstats_reading *r, struct fp_pstats_marshal_value *v);
+
+/* Reads the rest of a code object, whose type is at `at`, and gives its description, as Python prints it but without
+ * the address: `<code object f, file "a.py", line 3>`. */
+int fp_pstats_marshal_code(struct pstats_reading *r, size_t at, uint32_t depth, struct fp_pstats_marshal_value *v);
 
 #endif

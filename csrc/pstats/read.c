@@ -33,11 +33,10 @@ static int bad(const struct fp_pstats_reader *r, const char *what, const char *w
 
 /* ---- values of an entry ---- */
 
+/* A number of calls; -1 of pyinstrument, which does not count calls. */
 static int count(const struct fp_pstats_reader *r, const struct fp_pstats_marshal_value *v, int64_t *n,
                  struct fp_err *err) {
-    static const char what[] = "a number of calls", want[] = "0 to 2^63 - 1";
-    if (v->kind != FP_PSTATS_MARSHAL_INT) return bad(r, what, want, err);
-    if (v->of.i < 0) return fp_fail_got(err, FP_E_MALFORMED, r->at, what, FP_GOT_SIGNED, (uint64_t)v->of.i, want, 0);
+    if (v->kind != FP_PSTATS_MARSHAL_INT) return bad(r, "a number of calls", "an int of 64 bits", err);
     *n = v->of.i;
     return 0;
 }
@@ -152,7 +151,7 @@ static int caller_row(struct fp_pstats_reader *r, struct fp_batch *out, struct f
     } else {
         status = count(r, v, &values[FP_PSTATS_CALLS], err);
         if (status) return status;
-        const int64_t n = caller == r->function ? 0 : values[FP_PSTATS_CALLS];
+        const int64_t n = caller == r->function || values[FP_PSTATS_CALLS] < 0 ? 0 : values[FP_PSTATS_CALLS];
         values[FP_PSTATS_PRIMITIVE] = n;
         values[FP_PSTATS_CUMULATIVE] = share(&r->rest[0], n, r->left);
         values[FP_PSTATS_OWN] = share(&r->rest[1], n, r->left);
@@ -165,7 +164,7 @@ static int caller_row(struct fp_pstats_reader *r, struct fp_batch *out, struct f
     out->kind[i] = FP_CALL;
     out->callee[i] = r->function;
     out->target_line[i] = r->line;
-    out->count[i] = (uint64_t)values[FP_PSTATS_CALLS];
+    out->count[i] = values[FP_PSTATS_CALLS] < 0 ? 0 : (uint64_t)values[FP_PSTATS_CALLS];
     r->calls++;
     return 0;
 }

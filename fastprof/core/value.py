@@ -24,6 +24,27 @@ from fastprof.core.parts import default_value, match_values, same_kind
 from fastprof.core.reported import REPORTED
 from fastprof.core.words import Message, did_you_mean, some, spelled
 
+_CALLS = "ncalls"
+_RECORDED = "cumulative_"
+
+
+def own_calls(types: Sequence[ValueType]) -> int:
+    """The column of a graph's cost rows with the calls of their function, also those without a caller in the file;
+    -1: none."""
+    return next((k for k, t in enumerate(types) if t.name == _CALLS), -1)
+
+
+def recorded_inclusive(types: Sequence[ValueType], column: int) -> int:
+    """The column of a graph's cost rows with the inclusive cost that the source records for their function, for the
+    value in `column`; -1: it follows from call arcs.
+
+    The inclusive cost of `time` is `cumulative_time`.  The arcs of other values beside such a pair do not have
+    inclusive costs, so those are inclusive costs of their own.
+    """
+    names = [t.name for t in types]
+    pairs = {k: names.index(_RECORDED + name) for k, name in enumerate(names) if _RECORDED + name in names}
+    return pairs.get(column, column) if pairs else -1
+
 
 class Column:
     """One value type, and its column in each part.  `flag` and `also`, the option's other words, are for errors.

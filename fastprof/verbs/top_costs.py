@@ -25,7 +25,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
-from fastprof.core.value import Column
+from fastprof.core.value import Column, own_calls, recorded_inclusive
 from fastprof.core.words import Message
 from fastprof.plan import Pipeline
 from fastprof.verbs.groups import Groups, keys_of
@@ -33,8 +33,6 @@ from fastprof.verbs.groups import Groups, keys_of
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_project, fp_top, fp_top_arc, fp_top_durations
 
-# A value type with the calls of each function, also of those without a caller in the file.
-_CALLS = "ncalls"
 _BY = {
     "function": lib.FP_TOP_BY_FUNCTION,
     "line": lib.FP_TOP_BY_LINE,
@@ -145,12 +143,16 @@ class Costs:
     def begin_timeline(self, *, arcs: bool = True) -> None:
         lib.fp_top_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs and arcs)
 
-    def begin_graph(self) -> None:
-        lib.fp_top_functions_begin(self._functions, lib.FP_PART_GRAPH, True)
+    def begin_graph(self, part: Part, value: int) -> tuple[int, int]:
+        """Start rows of this part, to be added up in column `value`.  Returns the columns of calls and of recorded
+        inclusive costs."""
+        inclusive = recorded_inclusive(part.value_types, value)
+        how = lib.FP_PART_GRAPH if inclusive < 0 else lib.FP_PART_RECORDED
+        lib.fp_top_functions_begin(self._functions, how, self._arcs or inclusive < 0)
+        return own_calls(part.value_types), inclusive
 
     def graph(self, batches: Iterable[Batch], *, part_is_thread: bool = False) -> None:
         """Add rows of a graph.  `part_is_thread`: no thread is in two parts."""
-        self.begin_graph()
         self.inclusive_known &= self.by not in ("file", "object", "category")
         self._graph(batches, part_is_thread=part_is_thread)
 
@@ -159,7 +161,7 @@ class Costs:
     ) -> Iterator[Batch]:
         """The rows of a pipeline as a graph (of stacks, only self costs by function), adding up their functions; and a
         row of zeros for each function without self cost.  `compared` gives stacks and graphs of all inputs the same
-        value types; those of a timeline are known afterwards."""
+        value types, and may drop those that record inclusive costs; those of a timeline are known afterwards."""
         is_timeline = pipeline.view == "timeline"
         rows = pipeline.rows(self.model, log, encoded=is_timeline)
         if is_timeline:
@@ -174,8 +176,7 @@ class Costs:
             rows = self._chosen(self.value.settled(compared(rows), self.model))
             rows = projected(rows, self.model, pipeline.options, log, holds, self._add_inclusive, self._self_costs)
         else:
-            self.begin_graph()
-            rows = self._added(self.value.settled(compared(rows), self.model))
+            rows = compared(self._added(self.value.settled(rows, self.model)))
         part, n_values = -1, 0
         for batch in rows:
             part, n_values = batch.part, int(batch.c.n_values)
@@ -204,8 +205,8 @@ class Costs:
             pass
 
     def _added(self, batches: Iterable[Batch], calls: int = -1, *, part_is_thread: bool = False) -> Iterator[Batch]:
-        """Add batches up and pass them on.  `calls`: the column of calls; -1: the part's, or the calls of its arcs."""
-        current, columns, counts = -1, (-1, -1), calls
+        """Add batches up and pass them on.  `calls`: the column of calls, if the graph is that of a timeline."""
+        current, columns, counts, inclusive = -1, (-1, -1), calls, -1
         for batch in batches:
             if batch.part != current:
                 if current >= 0:
@@ -215,18 +216,17 @@ class Costs:
                 self.begin_part(part)
                 columns = (self.value.of(part, "graph"), self.second.of(part, "graph") if self.second else -1)
                 thread = thread_name(part.named("pid"), part.named("thread"))
-                names = [t.name for t in part.value_types]
-                counts = names.index(_CALLS) if calls < 0 and _CALLS in names else calls
+                if calls < 0:
+                    counts, inclusive = self.begin_graph(part, columns[0])
             if self._inclusive_only and not self.inclusive_known:
                 pass
             elif self.by == "function":
-                self.put(batch, *columns, counts)
+                self.put(batch, *columns, counts, inclusive)
             elif self.by in _BY:
                 by = _BY[self.by]
+                top = ffi.addressof(self._c)
                 self._fits(
-                    lib.fp_top_graph(
-                        ffi.addressof(self._c), self.model.c, batch.c, by, *columns, self._places, self._err
-                    )
+                    lib.fp_top_graph(top, self.model.c, batch.c, by, *columns, inclusive, self._places, self._err)
                 )
             elif self.by == "thread":
                 totals = ffi.new("int64_t[]", batch.c.n_values or 1)
@@ -247,9 +247,9 @@ class Costs:
             self.self_alone = True
             self.calls_known = self.inclusive_known = False
 
-    def put(self, batch: Batch, value: int, second: int = -1, calls: int = -1) -> None:
+    def put(self, batch: Batch, value: int, second: int = -1, calls: int = -1, inclusive: int = -1) -> None:
         """Add rows of a graph in the current part, with these value columns; -1: none."""
-        self._fits(lib.fp_top_functions_put(self._functions, batch.c, value, second, calls, self._err))
+        self._fits(lib.fp_top_functions_put(self._functions, batch.c, value, second, calls, inclusive, self._err))
 
     def end_part(self) -> None:
         self._fits(lib.fp_top_functions_end_part(self._functions, self._err))

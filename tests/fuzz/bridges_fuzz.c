@@ -223,7 +223,7 @@ static int put(const struct sinks *to, const struct fp_project *s, struct fp_bat
     if (to->coarse) return coarser(to->coarse, rows, err);
     if (to->top) {
         fp_top_functions_begin(to->top, options >> 5 & 1, 1);
-        return fp_top_functions_put(to->top, rows, 0, 1, -1, err);
+        return fp_top_functions_put(to->top, rows, 0, 1, -1, -1, err);
     }
     if (options & 32) to->estimate->own->limit = to->estimate->arcs->limit = 8;
     return fp_estimate_put(to->estimate, rows, columns, s->addresses, s->lines, err);

@@ -363,7 +363,7 @@ static void top(const struct fp_model *m, const struct fp_batch *b, int by) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < b->n; i++) expected += b->kind[i] == FP_COST ? (uint64_t)b->values[i] : 0;
     must(!fp_table_init(&places, 3) && fp_first_lines_graph(&lines, m, b, &err) == FP_DONE);
-    int status = fp_top_graph(&c, m, b, by, 0, 1, &places, &err);
+    int status = fp_top_graph(&c, m, b, by, 0, 1, by & 1 ? 1 : -1, &places, &err);
     if (status == FP_DONE) status = fp_top_add(&calls, b->function, b->values, b->values + b->cap, b->n, &err);
     if (status == FP_DONE) status = fp_top_add_calls(&c, &calls, &err);
     if (status == FP_DONE) status = fp_top_sum(&c, c.self, &sum, &err);

@@ -25,6 +25,26 @@ class Answer(NamedTuple):
 
 
 TABLE = [
+    Answer(
+        "top exec_in_import_cycle.pstats --sort inclusive --width none",
+        tuple(rf" 696 ms +100\.0 +{calls}  {name}" for calls, name in ((2, "<built-in"), (1, "<module>"), (1, "main"))),
+        ("<cycle",),
+    ),
+    Answer(
+        "convert exec_in_import_cycle.pstats -t folded",
+        (r"^<built-in method builtins.exec>;<module>;main;stage;work 69\d{4}$",),
+        ("^stage",),
+    ),
+    Answer(
+        "top python_m_profile_311.pstats",
+        ("in 7 functions", r" 465  f$", r" 1  <code object <module>, file \"t.py\", line 1>$"),
+    ),
+    Answer("top python_m_profile_311.pstats --value ncalls", (r": 470 ncalls",)),
+    Answer("top python_m_profile_311.pstats --value primitive_calls", (r": 6 primitive_calls",)),
+    Answer(
+        "top pyinstrument-5.1.3.pstats --sort inclusive",
+        (r"^ +0\.10 .* 1\.65 +128\.0 +-1  fib$", r" 1\.29 +100\.0 +-1  <module>$", "in 23 functions"),
+    ),
     Answer("info named.json", (r"^view +timeline$",)),
     # the first event has no sample: the first of its kind with a cost takes its place
     Answer("info zero-first-event.data", (r"^default value type +cpu-clock$", "major-faults is 0 everywhere, so cpu-")),
@@ -99,10 +119,7 @@ def test_every_file_has_an_answer() -> None:
 
 UNTESTED: set[str] = {
     "anon.cpuprofile",
-    "exec_in_import_cycle.pstats",
     "node.data",
-    "pyinstrument-5.1.3.pstats",
-    "python_m_profile_311.pstats",
     "r0.trace.json",
     "r1.trace.json",
     "sw.data",

@@ -170,10 +170,22 @@ def test_cycles_end() -> None:
     # no outside caller: the stack begins with the most expensive function
     assert estimate([cost("a", 5), call("a", "b", 9), call("b", "a", 9)]) == {"a": (5,)}
     rows = [cost("a", 5), cost("b", 3), call("a", "b", 9), call("b", "a", 9)]
-    assert estimate(rows) == {"a": (5,), "a>b": (3,)}
+    assert estimate(rows) == {"a": (2,), "a>b": (2,), "b": (1,), "b>a": (3,)}
     # the docs' example
     rows = [call("main", "a", 60), call("main", "b", 40), call("a", "b", 30), call("b", "a", 20), cost("a", 80)]
     assert estimate(rows) == {"main>a": (60,), "main>b>a": (20,)}
+
+
+def test_a_cycle_without_callers_begins_with_what_costs_more_than_the_calls_into_it() -> None:
+    # exec > main > exec > load: of a's 100, b has 95, of which a has 5 again
+    rows = [cost("a", 5), call("a", "b", 95), call("a", "c", 5), cost("b", 90), call("b", "a", 5), cost("c", 5)]
+    assert estimate(rows) == {"a": (5,), "a>b": (90,), "a>c": (5,)}
+    # a caller from outside takes its part
+    rows = [*rows, cost("main", 1), call("main", "b", 50), cost("b", 50)]
+    found = estimate(rows)
+    assert sum(v for (v,) in found.values()) == 151
+    assert sum(v for path, (v,) in found.items() if path.startswith("main")) == pytest.approx(51, abs=2)
+    assert {path.split(">")[0] for path in found} == {"main", "a"}
 
 
 def test_what_a_cycle_calls_gets_all_of_its_cost() -> None:

@@ -7,6 +7,7 @@ struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double 
     if (!e) return NULL;
     e->model = model;
     e->by = by;
+    e->own_calls = FP_NO_ID;
     e->prune = prune;
     e->max_contexts = FP_ESTIMATE_CONTEXTS;
     e->most_rows = FP_ESTIMATE_ROWS;

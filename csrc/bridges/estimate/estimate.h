@@ -11,8 +11,9 @@
  *
  * Exact: each place's cost is divided into integers that add up to it, in the same proportions for all values: those of
  * the first value that any arc has.
- * Roots: functions without callers.  A function outside of cycles that costs more than the arcs into it is a root for
- * the difference.
+ * Roots: functions without callers.  A function that costs more than the arcs into it is a root for the difference.  So
+ * is a cycle: of its members, those that have more calls than the arcs into them, if calls of functions are recorded,
+ * otherwise those that cost more than the arcs into them.
  * Pruning: a context below `prune` of the profile's total, averaged over the values, is not created.  The pruned part
  * of an arc b -> c becomes a context [pruned] > b > c if that is large enough, otherwise [pruned] > c.
  * Cycles: a function occurs at most once in a stack.  The walk skips arcs that would close a cycle, then scales the
@@ -45,8 +46,9 @@ enum { FP_ESTIMATE_DEPTH = 1000 };
 struct fp_estimate {
     struct fp_model *model;
     uint32_t n_values;
-    uint32_t by;  /* enum fp_estimate_by */
-    double prune; /* fp_estimate_end raises it if there would be more than max_contexts */
+    uint32_t by;        /* enum fp_estimate_by */
+    uint32_t own_calls; /* the value of a self cost that counts the calls of its function; FP_NO_ID: none */
+    double prune;       /* fp_estimate_end raises it if there would be more than max_contexts */
     /* set by fp_estimate_end: functions without callers while another one of the same name has callers but no rows,
      * and their share of the total */
     uint32_t uncalled;

@@ -104,56 +104,118 @@ static int order_functions(struct fp_estimate_flow *f) {
     return 0;
 }
 
-static int is_cyclic(const struct fp_estimate_flow *f, uint32_t function) {
-    const uint32_t next = f->component[function] + 1;
-    return f->order[f->component[function]] != function ||
-           (next < f->n_functions && f->component[f->order[next]] == f->component[function]);
+/* Sums by function, in the value that divides; `beyond` by cycle, at the place in `order` of its first function. */
+struct flow_sums {
+    double *called;  /* cost of the arcs into it, later with its calls from outside of the profile */
+    double *spent;   /* its self cost and the cost of its calls */
+    double *beyond;  /* cost of a function or cycle that no arc into it has */
+    double *counted; /* calls in the arcs into it */
+    double *outside; /* recorded calls of it that no arc has */
+    double *own;     /* its recorded calls */
+};
+
+static void add_up(struct fp_estimate_flow *f, const struct fp_estimate_sums *own, const struct fp_estimate_sums *arcs,
+                   uint32_t own_calls, const struct flow_sums *s) {
+    const uint32_t n_values = own->width;
+    for (uint32_t i = 0; i < own->n; i++) {
+        const uint32_t function = own->places[i].function;
+        const int64_t *values = fp_estimate_sums_values(own, i);
+        const double cost = f->primary < n_values ? fp_estimate_magnitude(values[f->primary]) : 0;
+        s->spent[function] += cost;
+        s->beyond[f->component[function]] += cost;
+        if (own_calls < n_values) s->own[function] += (double)values[own_calls];
+        f->cost[function] += fp_estimate_sums_share(values, own->scale, n_values);
+    }
+    for (uint32_t i = 0; i < arcs->n; i++) /* those of a function to itself, too */
+        s->outside[arcs->places[i].callee] -= (double)fp_estimate_sums_values(arcs, i)[n_values];
+    for (uint32_t function = 0; function < f->n_functions; function++) s->outside[function] += s->own[function];
+    for (uint32_t i = 0; i < f->n_arcs; i++) {
+        struct fp_estimate_arc *arc = &f->arcs[i];
+        const int64_t *values = fp_estimate_sums_values(arcs, arc->place);
+        s->spent[arc->caller] += arc->share;
+        s->called[arc->callee] += arc->share;
+        if (f->component[arc->caller] != f->component[arc->callee]) {
+            s->beyond[f->component[arc->caller]] += arc->share;
+            s->beyond[f->component[arc->callee]] -= arc->share;
+        }
+        s->counted[arc->callee] += fp_estimate_magnitude(values[n_values]);
+        arc->cost = fp_estimate_sums_share(values, own->scale, n_values);
+        f->cost[arc->caller] += arc->cost;
+    }
+}
+
+/* The weight of a cycle's member as its root, at most the cost of all roots: what it costs more than the arcs into it.
+ * By recorded calls only if it has some from outside of the profile, and at least as much as these cost on average. */
+static double weight_of(const struct flow_sums *s, uint32_t function, double most, int by_calls) {
+    double weight = s->spent[function] - s->called[function];
+    if (by_calls) {
+        if (!(s->own[function] > 0 && s->outside[function] > 0)) return 0;
+        weight = fmax(weight, s->spent[function] * s->outside[function] / s->own[function]);
+    }
+    return fmin(fmax(weight, 0), most);
+}
+
+static double weigh_roots(const struct fp_estimate_flow *f, const struct flow_sums *s, uint32_t first, uint32_t end,
+                          int by_calls) {
+    double sum = 0;
+    for (uint32_t i = first; i < end; i++) sum += weight_of(s, f->order[i], s->beyond[first], by_calls);
+    return sum;
+}
+
+static void add_uncalled(struct fp_estimate_flow *f, const struct flow_sums *s, uint32_t function, double cost) {
+    s->called[function] += cost;
+    f->uncalled[function] = cost / s->called[function];
+}
+
+/* Finds the cost that no arc has: of a function, or of a cycle, order[first..end), divided among its members.  In a
+ * cycle arcs count costs several times, so they only compare its members. */
+static void find_roots(struct fp_estimate_flow *f, const struct flow_sums *s, uint32_t first, uint32_t end,
+                       double prune) {
+    const double beyond = s->beyond[first];
+    double called = 0;
+    for (uint32_t i = first; i < end; i++) called += s->called[f->order[i]];
+    /* a difference below the pruned share may only come from rounding; without callers it is a root anyway */
+    if (!(called > 0) || beyond <= called * prune) return;
+    if (end - first == 1) {
+        add_uncalled(f, s, f->order[first], beyond);
+        return;
+    }
+    double sum = weigh_roots(f, s, first, end, 1);
+    const int by_calls = sum > 0;
+    if (!by_calls) sum = weigh_roots(f, s, first, end, 0);
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t function = f->order[i];
+        const double weight = weight_of(s, function, beyond, by_calls);
+        if (weight > 0) add_uncalled(f, s, function, beyond * (weight / sum));
+        f->entered[function] = f->uncalled[function];
+    }
 }
 
 /* Computes inclusive costs of functions, and the share of each arc in its callee's cost. */
-static int weigh(struct fp_estimate_flow *f, const struct fp_estimate_sums *own, const struct fp_estimate_sums *arcs,
-                 double prune) {
-    const uint32_t n_values = own->width, n = f->n_functions;
-    double *called = calloc((size_t)n * 3 + 1, sizeof *called); /* three arrays of n */
-    if (!called) return FP_E_NOMEM;
-    double *spent = called + n, *by_count = spent + n;
-    for (uint32_t i = 0; i < own->n; i++) {
-        const uint32_t function = own->places[i].function;
-        if (f->primary < n_values)
-            spent[function] += fp_estimate_magnitude(fp_estimate_sums_values(own, i)[f->primary]);
-        f->cost[function] += fp_estimate_sums_share(fp_estimate_sums_values(own, i), own->scale, n_values);
-    }
-    for (uint32_t i = 0; i < f->n_arcs; i++) {
-        const struct fp_estimate_arc *arc = &f->arcs[i];
-        const int64_t *values = fp_estimate_sums_values(arcs, arc->place);
-        spent[arc->caller] += arc->share;
-        called[arc->callee] += arc->share;
-        by_count[arc->callee] += fp_estimate_magnitude(values[n_values]);
-        f->arcs[i].cost = fp_estimate_sums_share(values, own->scale, n_values);
-        f->cost[arc->caller] += arc->cost;
-    }
-    for (uint32_t function = 0; function < n; function++) {
-        if (!(called[function] > 0)) continue;
-        const double beyond = spent[function] - called[function];
-        /* In a cycle costs count several times, so a difference is meaningless.  One below the pruned share
-         * may only come from rounding. */
-        if (is_cyclic(f, function) || beyond <= called[function] * prune) continue;
-        f->uncalled[function] = beyond / spent[function];
-        called[function] = spent[function];
+static int weigh(struct fp_estimate_flow *f, const struct fp_estimate *e) {
+    const uint32_t n = f->n_functions, n_values = e->own->width;
+    double *all = calloc((size_t)n * 6 + 1, sizeof *all); /* six arrays of n */
+    if (!all) return FP_E_NOMEM;
+    const struct flow_sums s = {
+        all, all + n, all + 2 * (size_t)n, all + 3 * (size_t)n, all + 4 * (size_t)n, all + 5 * (size_t)n};
+    add_up(f, e->own, e->arcs, e->own_calls, &s);
+    for (uint32_t end = n, first; end; end = first) {
+        first = f->component[f->order[end - 1]];
+        find_roots(f, &s, first, end, e->prune);
     }
     for (uint32_t i = 0; i < f->n_arcs; i++) {
         struct fp_estimate_arc *arc = &f->arcs[i];
         const uint32_t to = arc->callee;
-        if (called[to] > 0)
-            arc->share /= called[to];
-        else if (by_count[to] > 0) /* arcs that cost nothing are shared by calls, else evenly */
-            arc->share = fp_estimate_magnitude(fp_estimate_sums_values(arcs, arc->place)[n_values]) / by_count[to];
+        if (s.called[to] > 0)
+            arc->share /= s.called[to];
+        else if (s.counted[to] > 0) /* arcs that cost nothing are shared by calls, else evenly */
+            arc->share = fp_estimate_magnitude(fp_estimate_sums_values(e->arcs, arc->place)[n_values]) / s.counted[to];
         else
             arc->share = 1.0 / f->n_callers[to];
         arc->weight = arc->share * f->cost[to];
         if (f->component[arc->caller] != f->component[to]) f->entered[to] += arc->share;
     }
-    free(called);
+    free(all);
     return 0;
 }
 
@@ -178,7 +240,7 @@ struct fp_estimate_flow *fp_estimate_flow_new(const struct fp_estimate *e) {
         list_arcs(f, e->arcs);
         list_own(f, e->own);
         status = order_functions(f);
-        if (!status) status = weigh(f, e->own, e->arcs, e->prune);
+        if (!status) status = weigh(f, e);
     }
     if (!status) return f;
     fp_estimate_flow_free(f);

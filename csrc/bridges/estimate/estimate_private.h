@@ -139,7 +139,7 @@ struct fp_estimate_flow {
     uint32_t *n_callers;  /* by function: arcs into it */
     double *cost;         /* by function: its inclusive cost, as a share of the total */
     double *uncalled;     /* by function: the share of its cost that has no caller */
-    double *entered;      /* by function of a cycle: cost of the arcs from outside of it */
+    double *entered;      /* by function of a cycle: the share of its cost that comes from outside of it */
     uint32_t *order;      /* functions, callees before callers, those of a cycle adjacent */
     uint32_t *component;  /* by function: the position in `order` of the first function of its cycle */
     /* the contexts */

@@ -131,27 +131,30 @@ static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32
     struct fp_estimate_flow *f = w->f;
     uint32_t costliest = f->order[first];
     double entered = 0, by_contexts = 0;
-    *n_entries = 0;
+    int status = 0;
     for (uint32_t i = first; i < end; i++) {
         const uint32_t function = f->order[i];
         entered += f->entered[function] * f->cost[function];
         if (f->cost[function] > f->cost[costliest]) costliest = function;
+        if (f->uncalled[function] > 0) status = add_context(w, function, FP_NO_ID, FP_NO_ID, f->uncalled[function]);
+        if (status) return status;
         w->possible[function] = f->entered[function];
-        for (uint32_t id = f->first[function]; id != FP_NO_ID; id = f->contexts[id].next) {
+    }
+    if (!(entered > 0)) { /* no callers: begin with the most expensive function */
+        w->possible[costliest] = 1;
+        status = add_context(w, costliest, FP_NO_ID, FP_NO_ID, 1);
+        if (status) return status;
+    }
+    *n_entries = 0;
+    for (uint32_t i = first; i < end; i++)
+        for (uint32_t id = f->first[f->order[i]]; id != FP_NO_ID; id = f->contexts[id].next) {
             if (fp_array_room(&w->entries, &w->cap_entries, (uint64_t)*n_entries + 1, sizeof *w->entries))
                 return FP_E_NOMEM;
             w->entries[(*n_entries)++] = id;
-            by_contexts += f->contexts[id].share * f->cost[function];
+            by_contexts += f->contexts[id].share * f->cost[f->order[i]];
         }
-    }
     *known = by_contexts < entered * (1 - ROUNDING) ? by_contexts / entered : 1;
-    if (entered > 0) return 0;
-    /* no callers: begin with the most expensive function */
-    if (fp_array_room(&w->entries, &w->cap_entries, 1, sizeof *w->entries)) return FP_E_NOMEM;
-    *n_entries = 1;
-    w->entries[0] = f->n_contexts;
-    w->possible[costliest] = 1;
-    return add_context(w, costliest, FP_NO_ID, FP_NO_ID, 1);
+    return 0;
 }
 
 /* Creates the contexts of a cycle's functions, order[first..end).  The contexts of an arc within the cycle divide the

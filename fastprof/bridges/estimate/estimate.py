@@ -31,6 +31,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, labels_of, match_columns, merge_parts, parts_since
+from fastprof.core.value import own_calls
 from fastprof.core.version import __version__
 from fastprof.core.words import counted
 
@@ -162,6 +163,8 @@ class _Group:
         self.check(lib.fp_estimate_put(self.c, batch.c, columns, instr, line, self._err))
 
     def end(self, callers: int) -> None:
+        calls = own_calls(self.events)
+        self.c.own_calls = lib.FP_NO_ID if calls < 0 else calls
         self.check(lib.fp_estimate_end(self.c, callers, self._err))
 
     def pull(self, thread: int, out: fp_batch) -> int:

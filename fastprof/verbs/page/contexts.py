@@ -237,17 +237,18 @@ class Shown:
 
     def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Add up the costs of functions and pass batches on."""
-        current, found = -1, list[int]()
+        current, found, recorded = -1, list[int](), list[tuple[int, int]]()
         for batch in batches:
             if batch.part != current:
                 for column in found:
                     self.costs[column].end_part()
                 current = batch.part
-                found = self._columns_of(side, "graph", self._model.parts[batch.part])
-                for column in found:
-                    self.costs[column].begin_graph()
+                part = self._model.parts[current]
+                found = self._columns_of(side, "graph", part)
+                recorded = [self.costs[column].begin_graph(part, value) for value, column in enumerate(found)]
             for value, column in enumerate(found):
-                self.costs[column].put(batch, value)
+                calls, inclusive = recorded[value]
+                self.costs[column].put(batch, value, calls=calls, inclusive=inclusive)
             self._fits(lib.fp_first_lines_graph(self._lines, self._model.c, batch.c, self._err))
             yield batch
         for column in found:
