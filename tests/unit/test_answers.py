@@ -32,7 +32,7 @@ TABLE = [
     ),
     Answer(
         "convert exec_in_import_cycle.pstats -t folded",
-        (r"^<built-in method builtins.exec>;<module>;main;stage;work 69\d{4}$",),
+        (r"^<built-in method builtins.exec>;<module>( \(prog.py:1\))?;main;stage;work 69\d{4}$",),
         ("^stage",),
     ),
     Answer(
