@@ -15,7 +15,7 @@
  *   r               4 bytes: a reference number
  *   )  (            1 or 4 bytes: the number of items, and the items of a tuple
  *   {               a dict: keys and values alternate until a byte 0
- *   c               a code object (marshal_code.c), and in it the types of constants:
+ *   c               a code object, whose fields depend on the version (marshal.c), and in it the types of constants:
  *   . S             Ellipsis, StopIteration
  *   y x             a complex number: two floats as `g` or as `f`
  *   [ < >           4 bytes: the number of items, and the items of a list, set or frozen set
@@ -103,25 +103,5 @@ int fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m);
  * offset of the value. */
 int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_in *in, size_t *pos,
                            struct fp_pstats_marshal_value *value, struct fp_err *err);
-
-/* ---- between marshal.c and marshal_code.c ---- */
-
-/* The position in the input window. */
-struct pstats_reading {
-    struct fp_pstats_marshal *m;
-    const struct fp_in *in;
-    size_t pos;
-    struct fp_err *err;
-};
-
-/* Reads a value of any type that may stand there. */
-int fp_pstats_marshal_any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marshal_value *v);
-
-/* Outside of code objects, makes a text of one a string.  FP_DONE or FP_E_NOMEM. */
-int fp_pstats_marshal_as_string(struct pstats_reading *r, struct fp_pstats_marshal_value *v);
-
-/* Reads the rest of a code object, whose type is at `at`, and gives its description, as Python prints it but without
- * the address: `<code object f, file "a.py", line 3>`. */
-int fp_pstats_marshal_code(struct pstats_reading *r, size_t at, uint32_t depth, struct fp_pstats_marshal_value *v);
 
 #endif
