@@ -249,7 +249,7 @@ def figures(verb: Callable[..., Figures | None], path: Path, folder: Path, shown
     try:
         found: Figures | None = without_symbols(verb, path, folder, shown, **options)
     except FastprofError as error:
-        if "no row has a cost" in str(error):  # what is left has only zeros, of which no profile is written
+        if re.search("no (row|sample) has a cost", str(error)):  # what is left has only zeros, of which no profile is written
             return None
         text = str(error).replace(f"{path} and 1 more:", f"{path}:")
         return re.sub(r" (.+), \1$", r" \1", text)  # times of both
