@@ -313,7 +313,7 @@ class Reader:
         text = text.rstrip(b"\r").lstrip(b" \t")
         if not text or text.startswith(b"#"):
             return
-        if text[:1] in b"0123456789+-*":
+        if text[:1] in b"0123456789+-*?":
             self.position_line(text)
         elif match := re.match(rb"(fn|fl|fi|fe|ob|cfn|cfi|cfl|cob|jfi|jfn|frfn|rec)=(.*)$", text, re.DOTALL):
             self.name_line(match[1].decode(), match[2])

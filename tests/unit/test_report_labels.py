@@ -169,7 +169,7 @@ def test_values_that_do_not_fit_are_added_up_and_said(
     monkeypatch.setattr("fastprof.verbs.page.labels._MOST_ENTRIES", 2500)
     samples = random_samples(random.Random(1), 4000, 600)
     source = labelled(tmp_path / "a.pb", samples)
-    assert main(["report", str(source), "-o", str(tmp_path / "page.html")]) == 0
+    assert main(["report", "-v", str(source), "-o", str(tmp_path / "page.html")]) == 0
     found = Page(tmp_path / "page.html")
     assert len(found.columns["label set"]) <= 2500
     (request,) = (key for key in found.head["labels"]["keys"] if key["name"] == "request")

@@ -182,7 +182,8 @@ def test_nobody_polls() -> None:
         for path in (REPO / "fastprof" / folder).rglob("*.py"):
             if lines := [line.strip() for line in path.read_text().splitlines() if waiting.search(line)]:
                 found[path.relative_to(REPO / "fastprof").as_posix()] = lines
-    assert found.keys() == {"core/remote.py"}  # an upload, which must notice a failure on the server's side
+    # an upload must notice a failure on the server's side; a folder may be in the hands of another process
+    assert found.keys() == {"core/remote.py", "core/made_folders.py"}
 
 
 @pytest.mark.parametrize("nth", range(3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from re import match
 
 from fastprof.core.engine import NO, SURE, Format
+from fastprof.symbols import SYMBOLS
 
 # Every file contains one of these words; without one, the patterns are not compiled.
 _WORDS = (b"heap profile:", b"heap_v2/", b"--- ", b" profile: total ")
@@ -32,5 +33,6 @@ FORMATS = (
         suffixes=(".heap",),
         sniff=sniff,
         reader="read:HeapReader",
+        reads=(SYMBOLS,),  # with names of all frames, more of Go's can be dropped
     ),
 )
