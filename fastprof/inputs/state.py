@@ -28,9 +28,9 @@ def located(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Archive]]:
-    """Errors: FastprofError and its subclasses."""
-    with _source_of(path) as source:
+def open_store(path: str, *, name: str | None = None, lenient: bool = False) -> Iterator[tuple[Source, Archive]]:
+    """The store at a path, called `name` in messages.  Errors: FastprofError and its subclasses."""
+    with _source_of(path, name) as source:
         source.use_ranges()
         if source.folder is not None:
             raise UsageError(f"{source.name}: is a directory, expected a store")
@@ -44,10 +44,10 @@ def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Ar
         yield source, archive
 
 
-def _source_of(path: str) -> Source:
+def _source_of(path: str, name: str | None = None) -> Source:
     """An archive behind a URL is read by ranges from the beginning, if its server supports them."""
     ranges = ranges_of(path) if is_url(path) else None
-    return Source(path) if ranges is None else Source(ranges, shown(path))  # type: ignore[arg-type]
+    return Source(path, name) if ranges is None else Source(ranges, shown(path))  # type: ignore[arg-type]
 
 
 class State:

@@ -74,9 +74,10 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
 def _copy(path: str, source: Source, archive: Archive, new: NewFile, mode: int, done: Done) -> int:
     """Write the profiles of a store to the file `new`.  Returns its size."""
     file = new.file
+    file.name = path  # in messages
     os.fchmod(file.fileno(), mode)
     file.write(empty())
-    with open_store(new.readable) as (written, nothing), located(path):
+    with open_store(new.readable, name=path) as (written, nothing), located(path):
         session = Adding(path, file, written, nothing)
         at: dict[int, int] = {}
         # one for all profiles: many may have the same lost base

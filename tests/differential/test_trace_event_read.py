@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from fastprof.core.errors import FastprofError
+from fastprof.core.log import Log
 from fastprof.core.options import Options
 from tests.support.paths import needs_shared, shared_folder
 from tests.support.product import OPS, batches, open_input
@@ -66,8 +68,8 @@ def expected(path: Path) -> Table:
     return found
 
 
-def ours(path: Path) -> tuple[dict[str, Calls], set[str]]:
-    """Read the rows: calls by name, names of threads."""
+def ours(path: Path) -> tuple[dict[str, Calls], set[str], Log]:
+    """Read the rows: calls by name, names of threads, what the reader counts."""
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     opened = open_input(path)
     threads: dict[int, list[list[int]]] = defaultdict(list)  # open calls: function, begin, time in callees
@@ -96,7 +98,7 @@ def ours(path: Path) -> tuple[dict[str, Calls], set[str]]:
             row[0] += 1
             row[3] += 1
     names = {name.decode() for part in model.parts for _, _, name in part.extra.get("thread_names", [])}
-    return {name: Calls(*row) for name, row in sums.items()}, names
+    return {name: Calls(*row) for name, row in sums.items()}, names, opened.log
 
 
 def samples(path: Path) -> Counter[tuple[str, str]]:
@@ -122,17 +124,23 @@ def innermost(stacks: Counter[tuple[str, str]]) -> Counter[str]:
     return +found
 
 
-def wrong(calls: dict[str, Calls], wanted: dict[str, Calls]) -> list[tuple[str, Calls | None, Calls | None]]:
-    """Each call may differ by the nanosecond to which its times are rounded."""
+def wrong(
+    calls: dict[str, Calls], wanted: dict[str, Calls], divided: int = 0
+) -> list[tuple[str, Calls | None, Calls | None]]:
+    """Each call may differ by the nanosecond to which its times are rounded.
+
+    The tables put PyTorch's annotations beside the functions that they overlap.  We divide these functions instead: they
+    have as many calls more, and an annotation's own time is what its callees leave."""
     found = []
     for name in {*calls, *wanted}:
         one, other = calls.get(name), wanted.get(name)
         if (
             not one
             or not other
-            or (one.count, one.open) != (other.count, other.open)
+            or one.open != other.open
+            or not 0 <= one.count - other.count <= divided
             or abs(one.total - other.total) > one.count
-            or (abs(one.own - other.own) > one.count and not other.async_)
+            or (abs(one.own - other.own) > one.count and not other.async_ and not divided)
         ):
             found.append((name, one, other))
     return found
@@ -146,9 +154,14 @@ def test_calls_and_samples(path: Path) -> None:
         with pytest.raises(FastprofError):
             ours(path)
         return
-    calls, names = ours(path)
+    calls, names, log = ours(path)
     better = BETTER.get(path.name, set()) | UNNAMED
-    assert [row for row in wrong(calls, wanted.calls) if row[0] not in better] == []
+    divided = log.repairs["divided-calls"]
+    differ = [row for row in wrong(calls, wanted.calls, divided) if row[0] not in better]
+    # a profiler's spans for itself are no calls
+    spans = [name for name, one, _ in differ if one is None and re.match(r"PyTorch Profiler|__cupti_profiler__", name)]
+    assert [row for row in differ if row[0] not in spans] == []
+    assert len(spans) <= log.not_representable["profiler-spans"]
     assert {name for name in wanted.names if not any(known.startswith(name) for known in names)} <= {"7"}
     if wanted.stacks:
         found = samples(path)

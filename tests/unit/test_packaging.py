@@ -125,7 +125,8 @@ def test_the_sdist_holds_everything(built: tuple[Path, Path]) -> None:
         apart = (".ci/", ".git", ".clang-format", ".pre-commit-config.yaml")
         missing = [f for f in tracked.stdout.splitlines() if f not in names and not f.startswith(apart)]
         assert missing == []
-    assert not [n for n in names if n.endswith((".so", ".pyc", ".o"))]
+    built_here = [n for n in names if n.endswith((".so", ".pyc", ".o"))]
+    assert not [n for n in built_here if not n.startswith("tests/corpus/")]  # where libraries are samples
 
 
 @pytest.fixture(scope="module")
