@@ -106,7 +106,9 @@ FIRST = "clone"
 @pytest.mark.parametrize(("path", "expected"), recorded_rightly(), ids=lambda p: p.name)
 def test_functions_callers_and_callees_are_those_of_kcachegrind(path: Path, expected: Path) -> None:
     text = expected.read_text()
-    found = top(loaded(path, text), n=0, tree="both", cycles=False)
+    # it shows the first event, even if that is 0 everywhere
+    value = {"value": "curB"} if path.name == "mt_xtmemory.kcg" else {}
+    found = top(loaded(path, text), n=0, tree="both", cycles=False, **value)
     theirs = as_listed(listing(text))
     assert len(theirs) > 0
     missing = [(row.name, row.inclusive, row.own) for row in theirs - as_shown(found)]

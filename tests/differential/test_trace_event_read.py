@@ -129,8 +129,8 @@ def wrong(
 ) -> list[tuple[str, Calls | None, Calls | None]]:
     """Each call may differ by the nanosecond to which its times are rounded.
 
-    The tables put PyTorch's annotations beside the functions that they overlap.  We divide these functions instead: they
-    have as many calls more, and an annotation's own time is what its callees leave."""
+    The tables put PyTorch's annotations beside the functions that they overlap.  We divide these functions instead:
+    they have as many calls more, and an annotation's own time is what its callees leave."""
     found = []
     for name in {*calls, *wanted}:
         one, other = calls.get(name), wanted.get(name)
