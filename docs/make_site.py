@@ -14,18 +14,23 @@ import sys
 from pathlib import Path
 
 import fastprof
+from fastprof.cli import main as main_of_fastprof
 
 REPO = Path(__file__).resolve().parent.parent
 SITE = REPO / "build" / "site"
 PAGES = SITE / "pages"
 FRONT = {"CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md", "bench/RESULTS.md": "results.md"}
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:)([^)#\s]*)(#[^)\s]*)?\)")
+# A block of commands, and the block of Python that does the same, directly after it.
+COMMANDS = re.compile(r"^```\n(?=(\$ )?(?:fastprof|python3|perf|valgrind|\.venv/|apt-get|pip) )", re.MULTILINE)
+LINES_OF_BLOCK = r"((?:(?!```).*\n)*)```\n"
+SAME = re.compile(rf"^```(console|sh)\n{LINES_OF_BLOCK}\n```python\n{LINES_OF_BLOCK}", re.MULTILINE)
 EXAMPLE = re.compile(r"(?:^>>> .*\n(?:^.+\n)*)+", re.MULTILINE)
 CONFIG = f"""
 project = "fastprof"
 author = "the authors of fastprof"
 version = release = "{fastprof.__version__}"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx_copybutton", "sphinx_inline_tabs"]
 source_suffix = {{".md": "markdown"}}
 root_doc = "index"
 html_theme = "furo"
@@ -34,6 +39,8 @@ html_copy_source = False
 html_show_sourcelink = False
 myst_heading_anchors = 4
 highlight_language = "none"
+copybutton_prompt_text = "$ "
+html_extra_path = ["live"]
 """
 # The chapters of the site, and their pages in order.
 CHAPTERS = {
@@ -43,6 +50,13 @@ CHAPTERS = {
     "Reference": "options python python-api formats/*",
     "Concepts": "bridges memory results changes",
     "Contributing": "contributing first-change architecture cores glossary",
+}
+
+
+# The pages of `fastprof report` that the site shows, and their inputs below tests/corpus.
+LIVE = {
+    "one": ("xray/good/fdr5-pool-clang19.xray", "-s", "xray/pool-clang19"),
+    "compared": ("pair/old.callgrind", "pair/new.callgrind"),
 }
 
 
@@ -62,13 +76,33 @@ def page(source: Path, target: Path) -> None:
         inside = FRONT.get(name, "index.md" if name in ("README.md", "docs/README.md") else "")
         if not inside and name.startswith("docs/") and name.endswith(".md"):
             inside = name.removeprefix("docs/")
-        if text == Path(path).name and inside:
+        if text in (path, Path(path).name) and inside:
             text = title(found)  # the name of a file says less
         up = "../" * (len(target.relative_to(PAGES).parts) - 1)
         return f"[{text}]({up}{inside}{heading})" if inside else text
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(LINK.sub(moved, source.read_text()).replace("](docs/pictures/", "](pictures/"))
+    text = COMMANDS.sub(lambda match: "```console\n" if match[1] else "```sh\n", source.read_text())
+    text = SAME.sub(r"````{tab} Command line\n```\1\n\2```\n````\n````{tab} Python\n```python\n\3```\n````\n", text)
+    target.write_text(LINK.sub(moved, text).replace("](docs/pictures/", "](pictures/"))
+
+
+def live(folder: Path) -> None:
+    """Makes the pages of LIVE, and embeds them where report.md shows their pictures."""
+    folder.mkdir(parents=True)
+    for name, words in LIVE.items():
+        paths = [word if word.startswith("-") else str(REPO / "tests" / "corpus" / word) for word in words]
+        if main_of_fastprof(["report", "-q", *paths, "-o", str(folder / f"{name}.html")]):
+            raise SystemExit(f"no page {name}")
+    target = PAGES / "report.md"
+    text = target.read_text()
+    for name in LIVE:
+        frame = f'<iframe src="{name}.html" title="A page of fastprof report" loading="lazy"></iframe>'
+        link = f'<p><a href="{name}.html">The same page alone</a></p>'
+        text, n = re.subn(rf"(?:!\[.*\n\n)?<!-- live: {name} -->\n", f"```{{raw}} html\n{frame}\n{link}\n```\n", text)
+        if n != 1:
+            raise SystemExit(f"report.md has {n} places for the page {name}")
+    target.write_text(text)
 
 
 def described(name: str) -> str:
@@ -104,6 +138,7 @@ def main() -> None:
     for path, target in FRONT.items():
         page(REPO / path, PAGES / target)
     shutil.copytree(REPO / "docs" / "pictures", PAGES / "pictures")
+    live(PAGES / "live")
     names = [name for name in fastprof.__all__ if not name.startswith("_") and not name.endswith("Error")]
     names.sort(key=lambda name: (name[0].isupper(), name))
     (PAGES / "python-api.md").write_text("# Functions and classes\n\n" + "\n".join(map(described, names)))
@@ -115,6 +150,8 @@ def main() -> None:
     (PAGES / "conf.py").write_text(CONFIG)
     build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(PAGES), str(SITE / "html")]
     subprocess.run(build, check=True)
+    with open(SITE / "html" / "_static" / "styles" / "furo.css", "a") as css:
+        css.write("iframe { width: 100%; height: 75vh; border: 1px solid #8888 }\n")
     print(SITE / "html" / "index.html")
 
 

@@ -192,6 +192,18 @@ def test_the_python_of_the_readme(
     assert "{'unwound-frames': 3}" in printed and "\nmain 4008599 " in printed and "'format': 'archive'" in printed
 
 
+def test_the_python_of_get_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tests").symlink_to(REPO / "tests")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```$", (REPO / "docs/get-started.md").read_text(), re.MULTILINE | re.DOTALL)
+    exec("".join(blocks), {})
+    printed = capsys.readouterr().out
+    assert " main\n" in printed and "{'unwound-frames': 3} " in printed and " find\n" in printed
+    assert Path("pool.html").exists() and len(blocks) == 4
+
+
 def test_the_python_of_stores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
