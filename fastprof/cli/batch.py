@@ -257,13 +257,13 @@ def _tell(args: argparse.Namespace, log: BatchLog) -> None:
         if lossy or noted:
             print_message(f"{args.output}: {', '.join([*lossy, *noted])}")
         return
-    counts = [f"{log.statuses[OK]:,} done"]
-    counts += [f"{n:,} {what}" for n, what in ((log.statuses[LOSSY], "with losses"), (log.errors, "failed")) if n]
+    done = log.files - log.errors
+    files = f"{done:,} of {counted(log.files, 'file')}" if log.errors else counted(log.files, "file")
+    notes = [counted(log.bytes_written, "byte")]
+    notes += [f"{n:,} {what}" for n, what in ((log.errors, "failed"), (log.statuses[LOSSY], "with losses")) if n]
     if log.earlier:
-        counts.append(f"{log.earlier:,} in earlier runs")
-    counts += noted
-    written = counted(log.bytes_written, "byte")
-    print_message(f"{counted(log.files, 'file')}: {', '.join(counts)} -> {args.output} ({written})")
+        notes.append(f"{log.earlier:,} in earlier runs")
+    print_message(f"wrote {args.output}: {files} ({', '.join(notes + noted)})")
 
 
 def _folder(args: argparse.Namespace) -> str:

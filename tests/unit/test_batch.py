@@ -277,7 +277,7 @@ def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert f"fastprof: {tmp_path}/in/memory: Invalid argument\n" in printed
     assert f"fastprof: {tmp_path}/absent: No such file or directory\n" in printed
     assert f"fastprof: {tmp_path}/in/truncated.prof: gperftools: at byte " in printed
-    assert "fastprof: 7 files: 4 done, 3 failed, " in printed
+    assert ": 4 of 7 files (" in printed
     assert len(outputs(tmp_path / "out")) == 4
     assert main([*given, "--lenient", "-q"]) == 1  # /proc/self/mem
     printed = capsys.readouterr().err
@@ -519,6 +519,6 @@ def test_progress_is_for_terminals(tmp_path: Path) -> None:
                 break
     os.close(master)
     assert process.returncode == 1
-    assert b"B/s" in shown and b"5 files: 4 done, 1 failed" in shown
+    assert b"B/s" in shown and b": 4 of 5 files (" in shown
     quiet = subprocess.run([sys.executable, "-c", at_once, *words, "--retry-errors"], cwd=REPO, capture_output=True)
     assert b"B/s" not in quiet.stderr
