@@ -571,9 +571,11 @@ int fp_ends_tables_graph(struct fp_ends_tables *t, const struct fp_batch *in, ui
             if (check_ids(&m->functions, "the callee of a row", in->callee[i], err)) return err->code;
             if (put_text(t, &t->callees, &c[CALLEE], row, name_of(m, in->callee[i]))) return no_memory(err);
             if (in->count[i] > INT64_MAX) return fp_fail_beyond(err, "a count of calls", FP_NO_COLUMN, "2^63 - 1");
-            put_u64(&c[CALLS], row, in->count[i]);
             t->jumps += kind != FP_CALL;
-            has_value(&c[CALLS], row);
+            if (in->count[i] || kind != FP_CALL) { /* calls that nobody counted are 0 */
+                put_u64(&c[CALLS], row, in->count[i]);
+                has_value(&c[CALLS], row);
+            }
         }
         if (kind == FP_COST || kind == FP_CALL) put_values(t, in, i, out);
         out->n++;

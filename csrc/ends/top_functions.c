@@ -268,6 +268,8 @@ static int add_inclusive(struct fp_top_functions *f, uint32_t id, const struct f
     if (s->calls > 0) {
         inclusive = farther(s->into, spent);
         recursive = farther(s->into, s->self);
+    } else if (s->into) { /* calls that nobody counted */
+        recursive = farther(s->into, s->self);
     }
     overflow |= __builtin_add_overflow(f->self[id], s->self, &f->self[id]);
     overflow |= __builtin_add_overflow(f->inclusive[id], inclusive, &f->inclusive[id]);

@@ -208,7 +208,8 @@ class _Called(NamedTuple):
     @staticmethod
     def of(call: Call, names: Mapping[str, str], listing: Listing) -> _Called:
         where = "" if call.file in (listing.file, "") else f"  [{call.file}]"
-        return _Called(_readable(names[call.function]), f" ({call.times:,}x)", _readable(where))
+        times = "" if call.times is None else f" ({call.times:,}x)"
+        return _Called(_readable(names[call.function]), times, _readable(where))
 
     def fitting(self, room: int | None) -> str:
         """The call in `room` columns: the name loses its arguments, then its middle; the file is dropped last."""

@@ -14,7 +14,7 @@ from fastprof.core.unknown import known
 class Call(NamedTuple):
     """The calls of a function from one place."""
 
-    times: int
+    times: int | None  # None: not counted
     function: str
     file: str  # "": unknown
     object: str
@@ -118,14 +118,15 @@ class Costs:
         found = []
         for names, (times, values) in self._calls.items():
             function, file, object_ = names
-            found.append(Call(times, function.decode("utf-8", "backslashreplace"), known(file), known(object_), values))
+            name = function.decode("utf-8", "backslashreplace")
+            found.append(Call(times or None, name, known(file), known(object_), values))
         found.sort(key=lambda call: (-abs(call.values[value]) if call.values else 0, call[1:4]))
         if not 0 < most < len(found):
             return found
         rest = found[most - 1 :]
         sums = [sum(column) for column in zip(*(call.values for call in rest), strict=True)]
-        times = sum(call.times for call in rest)
-        return [*found[: most - 1], Call(times, f"[{len(rest):,} other functions]", "", "", sums)]
+        times = sum(call.times or 0 for call in rest)
+        return [*found[: most - 1], Call(times or None, f"[{len(rest):,} other functions]", "", "", sums)]
 
 
 def add(sums: list[int], values: list[int]) -> None:

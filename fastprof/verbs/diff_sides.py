@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain
 
 from fastprof import bridges, plan
-from fastprof.bridges.project.project import to_graph
+from fastprof.bridges.project.project import NOT_COUNTED, to_graph
 from fastprof.bridges.rows.choose import one_value
 from fastprof.bridges.rows.coarse import CALLS, coarse, subtracted
 from fastprof.bridges.rows.pair import Pairs
@@ -87,6 +87,7 @@ class Both(Input):
         self._columns: dict[int, list[int]] = {}  # by part: the events of its values
         self._totals: list[dict[int, Any]] = [{} for _ in self._names]  # by run, then by part: sums of its values
         self._calls = [0] * self._n_runs  # by arc
+        self._has_calls = False  # some are counted; known after the last row
         self._weights: Weights | None = None
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
@@ -134,7 +135,7 @@ class Both(Input):
         for index, totals in self._totals[run].items():
             for k, e in enumerate(self._columns[index]):
                 found[e] = found.get(e, 0) + totals[k]
-        if self._how.by == "arc":
+        if self._has_calls:
             found[len(self._events) - 1] = self._calls[run]
         return found
 
@@ -199,10 +200,11 @@ class Both(Input):
                 table.put(batch, types[batch.part])
         if pairs is not None:
             table = self._paired(table, pairs)
-        if by == "arc":
+        self._has_calls = any(self._calls)
+        if self._has_calls:
             self._events.append(CALLS)
         column = {t.unit: k for k, t in enumerate(table.value_types)}
-        last = len(self._events) - 1 if by == "arc" else -1
+        last = len(self._events) - 1 if self._has_calls else -1
         places = [-1 if e == last else e for e in range(len(self._events))]
         return table, [[column.get(f"{run} {e}", -1) for run in range(self._n_runs)] for e in places]
 
@@ -267,9 +269,7 @@ class Both(Input):
                 self._combine(batch, to, weights + [0] * (to - n_columns), divisor, e)
             ffi.memmove(c.values, c.values + n_columns * c.cap, 8 * len(kept) * c.cap)
             batch.set_values(len(kept))
-            counts = batch["count"]
-            for i, kind in enumerate(batch["kind"] if self._how.by == "arc" else ()):
-                counts[i] = kind == lib.FP_CALL
+            ffi.buffer(c.count, 8 * c.n)[:] = bytes(8 * c.n)  # their difference is an event
             yield batch
             batch.set_values(n_columns)
 
@@ -285,8 +285,8 @@ class Both(Input):
             command=b"; ".join(command or b"(unknown)" for command in commands),
             descriptions=[(b"Files compared", b"  " + names)],
         )
-        if self._how.by == "arc":
-            part.descriptions.append((b"Calls", b"their difference is the event calls; every arc counts 1"))
+        if self._has_calls:
+            part.descriptions.append((b"Calls", b"their difference is the event calls (" + NOT_COUNTED + b")"))
         return part
 
     # ---- results

@@ -410,6 +410,7 @@ class Costs:
     # ---- results
 
     def end(self) -> None:
+        self.calls_known = self.calls_known and self.sum("calls") != 0  # counts of 0 are those that nobody counted
         if self.by == "function":
             self._fits(lib.fp_top_functions_end(self._functions, self._cycles, self._err))
         if self._is_within and self.groups and not self.groups.has_functions:
@@ -544,7 +545,6 @@ def add_projected(project: fp_project, events: list[ValueType], to: list[tuple[C
     for costs, _, _ in to:
         costs._begin_arcs()
     for batch in first._selected(project, events, calls):
-        lib.fp_project_count(batch.c)
         for costs, value, _ in to:
             costs.put(batch, value)
     for costs, _, _ in to:

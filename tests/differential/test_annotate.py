@@ -44,7 +44,7 @@ def ours(found: Annotation) -> dict[str, Source]:
             for call in line.calls:
                 key = line.number, f"{call.file or '???'}:{call.function}"
                 times, costs = source.calls.get(key, (0, (0,) * len(call.values)))
-                source.calls[key] = times + call.times, tuple(map(int.__add__, costs, call.values))
+                source.calls[key] = times + (call.times or 0), tuple(map(int.__add__, costs, call.values))
     return made
 
 

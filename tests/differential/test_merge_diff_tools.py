@@ -143,6 +143,8 @@ def test_callgrind_annotate_reads_a_difference(by: str, tmp_path: Path) -> None:
     # not those in parts/: callgrind_annotate counts a call with count 0 as a self cost
     paths = [shared_data("callgrind", "mt_default.callgrind"), shared_data("callgrind", "threads", "mt.callgrind-02")]
     fastprof.diff(*paths, tmp_path / "d.callgrind", by=by)
+    difference = (tmp_path / "d.callgrind").read_bytes()
+    (tmp_path / "d.callgrind").write_bytes(re.sub(rb"^calls=0 ", b"calls=1 ", difference, flags=re.MULTILINE))
     reports = []
     for path in (*paths, tmp_path / "d.callgrind"):
         text = run(need("callgrind_annotate"), "--auto=no", "--show-percs=no", "--threshold=100", path)

@@ -57,8 +57,8 @@ def as_shown(found: Top) -> Counter[Shows]:
             arcs.append(by_name([(n, c.cost, c.calls or 0) for n, c in zip(named, calls, strict=True)]))
         name = re.sub(r"<cycle \d+>", "<cycle>", row.name)
         object = base_name(row.object.encode()).decode()
-        assert row.inclusive is not None and row.calls is not None
-        rows[Shows(row.inclusive, row.self, row.calls, name, object, *arcs)] += 1
+        assert row.inclusive is not None
+        rows[Shows(row.inclusive, row.self, row.calls or 0, name, object, *arcs)] += 1
     return rows
 
 

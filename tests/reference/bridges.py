@@ -79,7 +79,7 @@ def graph(
             for i in range(max(len(path) - leaf, 1), len(path)):
                 counts[path[i - 1], path[i].function] += max(values[calls], 0)
     rows: dict[tuple[At, Fn | None], tuple[int, Values]] = {(at, None): (0, v) for at, v in selfs.items()}
-    rows.update({arc: (counts[arc] or 1, v) for arc, v in arcs.items()})
+    rows.update({arc: (counts[arc], v) for arc, v in arcs.items()})
     return rows
 
 

@@ -74,7 +74,7 @@ class Sums:
                 of = found.to_pylist() if kind.nullable else []
                 self.values[column] += sum(row[column] or 0 for row in of if row.get("kind", "cost") == "cost")
         if {"kind", "calls"} <= {*found.column_names}:
-            self.calls += sum(row["calls"] for row in found.to_pylist() if row["kind"] == "call")
+            self.calls += sum(row["calls"] or 0 for row in found.to_pylist() if row["kind"] == "call")
 
 
 class Conversion(NamedTuple):

@@ -274,7 +274,7 @@ def test_a_profile_that_says_when_it_was_recorded(profile: Path, tmp_path: Path)
     assert found.value == 1  # cpu, which pprof also shows
     assert [*found.listings[0].blocks()] == [
         [Line(3, "tree 3", [2, 20], [])],
-        [Line(6, "tree 6", [1, 10], [Call(1, "f", "zip/tree.c", "", [2, 20])])],
+        [Line(6, "tree 6", [1, 10], [Call(None, "f", "zip/tree.c", "", [2, 20])])],
     ]
     for value, costs in ("samples", {3: [2], 6: [1]}), ("cpu", {3: [20], 6: [10]}):
         one = fastprof.annotate(path, context=0, value=value)

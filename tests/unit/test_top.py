@@ -339,10 +339,10 @@ def test_functions_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.Cap
     assert printed(capsys, str(path)) == (
         f"{path}: 12 ns in 3 functions\n"
         "\n"
-        "self ns  self %  sum %  inclusive ns  incl. %  calls  function\n"
-        "      7    58.3   58.3             7     58.3      0  init (a.c)\n"
-        "      5    41.7  100.0             5     41.7      0  init (b.c)\n"
-        "      0     0.0  100.0             0      0.0      0  \\x1b[2J\n"
+        "self ns  self %  sum %  inclusive ns  incl. %  function\n"
+        "      7    58.3   58.3             7     58.3  init (a.c)\n"
+        "      5    41.7  100.0             5     41.7  init (b.c)\n"
+        "      0     0.0  100.0             0      0.0  \\x1b[2J\n"
     )
 
 

@@ -180,9 +180,9 @@ static void find_roots(struct fp_estimate_flow *f, const struct flow_sums *s, ui
         add_uncalled(f, s, f->order[first], beyond);
         return;
     }
-    double sum = weigh_roots(f, s, first, end, 1);
-    const int by_calls = sum > 0;
-    if (!by_calls) sum = weigh_roots(f, s, first, end, 0);
+    int by_calls = 0;
+    for (uint32_t i = first; i < end; i++) by_calls |= s->own[f->order[i]] > 0;
+    const double sum = weigh_roots(f, s, first, end, by_calls);
     for (uint32_t i = first; i < end; i++) {
         const uint32_t function = f->order[i];
         const double weight = weight_of(s, function, beyond, by_calls);

@@ -105,7 +105,7 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
 int fp_project_end(struct fp_project *s, struct fp_err *err);
 
 /* Begins the graph of a group, or of all groups together (FP_NO_ID).  Call counts come from value `calls`; negative:
- * there are none.  `totals` (n_values) is set to 0. */
+ * there are none, and all are 0.  `totals` (n_values) is set to 0. */
 void fp_project_begin(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals);
 
 /* Builds the graph, or a part of it with little more than `most` rows: the graph is the sum of its parts.  FP_FULL:
@@ -120,10 +120,6 @@ int fp_project_pull(struct fp_project *s, struct fp_batch *out);
 
 /* Drops the sums, to begin again.  The graph of all batches is the sum of the graphs pulled before and after. */
 void fp_project_empty(struct fp_project *s);
-
-/* Sets call counts of 0 to 1: readers of graphs treat the cost of an arc with 0 calls as self cost.  Returns how
- * many. */
-uint32_t fp_project_count(struct fp_batch *b);
 
 /* cffi-end */
 

@@ -183,13 +183,3 @@ int fp_project_pull(struct fp_project *s, struct fp_batch *out) {
     }
     return FP_DONE;
 }
-
-uint32_t fp_project_count(struct fp_batch *b) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < b->n; i++) {
-        if (b->kind[i] != FP_CALL || b->count[i]) continue;
-        b->count[i] = 1;
-        n++;
-    }
-    return n;
-}

@@ -38,7 +38,8 @@ from fastprof.core.version import __version__
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_err, fp_project
 
-CALLS_UNKNOWN = b"not recorded by samples; every arc counts 1"
+# callgrind_annotate prints it
+NOT_COUNTED = b"calls=0, whose costs callgrind_annotate adds to self costs"
 RETURN_ADDRESSES = b"a calling position's address is the one its call returns to"
 
 
@@ -143,7 +144,7 @@ class _Graph:
         self_costs: Callable[[Iterator[Batch]], Iterator[Batch]] | None,
     ) -> None:
         self._model, self._keeps_stacks, self._seen, self._self_costs = model, holds.keeps_stacks, seen, self_costs
-        self._of_one = holds.of_one
+        self._of_one, self._holds_calls = holds.of_one, holds.calls
         self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
         self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
@@ -225,19 +226,17 @@ class _Graph:
         several = len(model.inputs) > 1 and not self._of_one  # now that all inputs are known
         order = in_any_order(sources, self._events) if several else self._order_of(sources)
         for group in sorted(self._tables):
-            table, uncounted = self._table(group), 0
-            if calls_of(self._events) >= 0:
-                uncounted = sum(lib.fp_project_count(batch.c) for batch in table.batches(0))
+            table = self._table(group)
             table.widen(self._events)
-            part = _part(sources, table.reorder(order), c, calls_of(self._events), uncounted, several)
+            part = _part(sources, table.reorder(order), c, several)
+            if self._holds_calls and calls_of(self._events) < 0:
+                part.descriptions.insert(0, (b"Calls", b"not counted by samples (" + NOT_COUNTED + b")"))
             total = self._total(group)
             part.summary = [total[k] for k in order]
             if group:
                 _, pid, part.thread = model.row("threads", group)
                 part.pid = pid or part.pid
-            for batch in table.batches(model.add_part(part)):
-                lib.fp_project_count(batch.c)
-                yield batch
+            yield from table.batches(model.add_part(part))
 
     def _order_of(self, sources: list[Part]) -> list[int]:
         """The order of the events in the only part, if it has all of them."""
@@ -256,19 +255,13 @@ class _Graph:
         return totals
 
 
-def _part(
-    sources: list[Part], events: list[ValueType], stacks: fp_project, calls: int, uncounted: int, several: bool
-) -> Part:
+def _part(sources: list[Part], events: list[ValueType], stacks: fp_project, several: bool) -> Part:
     part = merge_parts(sources, list(events), creator=f"fastprof-{__version__}".encode())
     if len(events) > 1:
         # with one input, the order of its first part with values; otherwise an order independent of that of the inputs
         first = part if several else next((source for source in sources if source.value_types), part)
         part.extra["default_sample_type"] = first.value_types[default_value(first, "stacks")].name
     part.positions = ("instr", "line") if stacks.addresses else ("line",)
-    if calls < 0:
-        part.descriptions.append((b"Calls", CALLS_UNKNOWN))
-    elif uncounted:
-        part.descriptions.append((b"Calls", b"%d arcs without a recorded call say 1" % uncounted))
     if stacks.return_addresses:
         part.descriptions.append((b"Addresses", RETURN_ADDRESSES))
     return part
