@@ -42,10 +42,17 @@ def test_what_is_in_the_log_is_lost(name: str, to: str) -> None:
     assert noise(leg(name, to)) == set()
 
 
+# A graph of samples has no counts of calls, so arcs without a cost have only zeros, of which no stack is made.
+ZEROS = {
+    ("otlp", "pstats"): {"calls", "files", "first lines", "lines"},
+    ("firefox", "pstats"): {"value types"},  # ncalls and primitive_calls
+}
+
+
 @pytest.mark.parametrize(("name", "to"), PAIRS)
 def test_the_way_back_loses_nothing_more_without_a_word(name: str, to: str) -> None:
     done = back(name, to)
-    assert done is None or unsaid(done) == {}
+    assert done is None or unsaid(done).keys() <= ZEROS.get((name, to), set())
 
 
 def test_each_code_is_needed() -> None:

@@ -59,7 +59,7 @@ def of_graph(parts: Iterable[list[Row]], k: int, with_cycles: bool) -> tuple[dic
             calls[f] += called[f]
             spent = self_[f] + out[f]
             inclusive[f] += max(into[f], spent, key=abs) if called[f] else spent
-            recursive[f] += max(into[f], self_[f], key=abs) if called[f] else spent
+            recursive[f] += max(into[f], self_[f], key=abs) if called[f] or into[f] else spent
     reach: dict[Fn, set[Fn]] = defaultdict(set)
     for f in own:
         todo = [f]
