@@ -333,6 +333,8 @@ def _warn(costs: Costs, chosen: Options, log: Log) -> None:
         flag = spelled("--tree", "name") if chosen[TREE] else spelled("--sort", "=") + chosen[SORT]
         what = "{inputs}{flag}: the profile has only self costs, no calls"
         raise UsageError(Message(what, inputs=inputs_of(model), flag=flag))
+    if chosen[SORT] == "calls" and costs.count and not costs.calls_known:
+        raise UsageError(Message("{inputs}{--sort:=}calls: the profile does not count calls", inputs=inputs_of(model)))
     for column, option in ((value, "--value"), (costs.second, "--sort")):
         if column and column.known(model) and column.missing:
             log.warn(REPORTED["partly-missing-value"], option=spelled(option, "name"), name=column.known(model).name)

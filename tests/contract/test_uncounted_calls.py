@@ -73,3 +73,9 @@ def test_calls_that_nobody_counted_have_no_number(file: str, tmp_path: Path) -> 
     fastprof.convert(tmp_path / "out.callgrind", tmp_path / "again.callgrind")
     again = (tmp_path / "again.callgrind").read_text("utf-8", "surrogateescape")
     assert set(re.findall(r"^calls=(\d+)", again, re.MULTILINE)) <= {"0"}
+
+
+@pytest.mark.parametrize("file", ["folded/good/recursion.folded", "callgrind/good/pprof_style.callgrind"])
+def test_rows_without_counts_are_not_sorted_by_them(file: str) -> None:
+    with pytest.raises(UsageError, match="calls: the profile does not count calls"):
+        fastprof.top(CORPUS / file, sort="calls")
