@@ -233,12 +233,11 @@ def selected(
         from fastprof.bridges.rows.label import labelled
 
         rows = labelled(rows, model, labels, input_.view)
-        input_.labels = {**input_.labels, **labels}
+        input_.labels = model.names.labels[input_.name] = {**input_.labels, **labels}
     if not filters_here:
         return rows
     filters = Options(**{option.name: options[option] for option in filters_here})
-    if input_.time_range:
-        filters = filters.with_given(time_range=input_.time_range)
+    filters = filters.with_given(**input_.resolved)
     return operator.load()(rows, model, filters, log, EVERYTHING)
 
 

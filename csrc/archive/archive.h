@@ -39,14 +39,15 @@ struct fp_archive_ids {
     struct fp_model *model; /* borrowed */
     uint32_t n[9];          /* entries of each table so far, 0 included */
     uint32_t *to[9];        /* archive's id -> model's id */
+    /* FP_THREAD_INPUT: a row for each input number of the archive, and the model's number for each row */
+    struct fp_table inputs;
+    uint32_t *model_inputs;
 
     /* private from here on */
     uint32_t cap[9];
     int32_t differ;  /* some id differs */
     int32_t appends; /* rows are not looked up: equal ones get several ids, and the model's tables cannot be searched */
-    /* FP_THREAD_INPUT: a row for each input number of the archive, and the model's number for each row */
-    struct fp_table inputs;
-    uint32_t *model_inputs, cap_inputs;
+    uint32_t cap_inputs;
 };
 
 struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m);

@@ -374,16 +374,17 @@ uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row) {
 }
 
 uint32_t fp_model_distinct_functions(const struct fp_model *m) {
-    enum { NAMED = FP_FUNCTION_NAME + 1 }; /* the columns that are compared */
-    struct fp_table further;               /* functions that are not the first of their name */
+    enum { WIDTH = sizeof(struct fp_same_function) / sizeof(uint32_t) };
+    struct fp_table further; /* functions that are not the first of their name */
     memset(&further, 0, sizeof further);
-    uint32_t found = fp_table_init(&further, NAMED) ? FP_NO_ID : 0;
+    uint32_t found = fp_table_init(&further, WIDTH) ? FP_NO_ID : 0;
     for (uint32_t i = 1; i < m->functions.n && found != FP_NO_ID; i++) {
-        const uint32_t *row = fp_table_row(&m->functions, i), name = row[FP_FUNCTION_NAME];
-        const uint32_t first = name < m->n_named ? m->named[name] : 0;
-        if (first && first != i && same_row(fp_table_row(&m->functions, first), row, NAMED)) continue;
+        const struct fp_same_function own = fp_same_function(m, i);
+        const uint32_t first = own.name < m->n_named ? m->named[own.name] : 0;
+        const struct fp_same_function its = fp_same_function(m, first);
+        if (first && first != i && !memcmp(&own, &its, sizeof own)) continue;
         const uint32_t had = further.n;
-        if (first != i && fp_table_intern(&further, row) == FP_NO_ID)
+        if (first != i && fp_table_intern(&further, (const uint32_t *)&own) == FP_NO_ID)
             found = FP_NO_ID;
         else
             found += first == i || further.n > had;

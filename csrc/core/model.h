@@ -197,7 +197,12 @@ uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_
 uint32_t fp_model_input(struct fp_model *m);
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
 
-/* The number of functions that differ in object, file or name, as verbs show them.  FP_NO_ID when memory ran out. */
+/* What makes two functions the same for every verb, page and conversion: object, file, name and first line.  Their
+ * linker names may differ. */
+struct fp_same_function {
+    uint32_t object, file, name, line;
+};
+/* The number of functions that are not the same.  FP_NO_ID when memory ran out. */
 uint32_t fp_model_distinct_functions(const struct fp_model *m);
 
 /* Adds a stack without looking it up or indexing it: fp_model_stack may add it again.  Its id, or FP_NO_ID. */
@@ -215,6 +220,12 @@ uint64_t fp_model_bytes(const struct fp_model *m);
 
 static inline const uint32_t *fp_table_row(const struct fp_table *t, uint32_t id) {
     return t->words + (size_t)id * t->width;
+}
+
+static inline struct fp_same_function fp_same_function(const struct fp_model *m, uint32_t function) {
+    const uint32_t *f = fp_table_row(&m->functions, function);
+    return (struct fp_same_function){f[FP_FUNCTION_OBJECT], f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME],
+                                     f[FP_FUNCTION_LINE]};
 }
 
 static inline uint32_t fp_file_of_function(const struct fp_model *m, uint32_t function) {

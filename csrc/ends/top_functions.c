@@ -389,7 +389,7 @@ static int find_names(struct fp_top_functions *f) {
     const struct fp_model *m = f->model;
     const uint32_t n = f->arcs[0].n_start;
     struct fp_table names = {0};
-    int status = fp_table_init(&names, 4);
+    int status = fp_table_init(&names, 5);
     free(f->shown_as);
     free(f->slot);
     f->shown_as = calloc((size_t)n + 1, sizeof *f->shown_as);
@@ -398,8 +398,8 @@ static int find_names(struct fp_top_functions *f) {
     for (uint32_t i = 0; !status && i < n; i++) {
         const uint32_t *row = fp_table_row(&m->functions, i);
         const uint32_t object = fp_table_row(&m->objects, row[FP_FUNCTION_OBJECT])[0];
-        f->shown_as[i] =
-            fp_table_intern(&names, (uint32_t[]){object, row[FP_FUNCTION_FILE], row[FP_FUNCTION_NAME], f->cycle[i]});
+        f->shown_as[i] = fp_table_intern(&names, (uint32_t[]){object, row[FP_FUNCTION_FILE], row[FP_FUNCTION_NAME],
+                                                              row[FP_FUNCTION_LINE], f->cycle[i]});
         if (f->shown_as[i] == FP_NO_ID) status = FP_E_NOMEM;
     }
     fp_table_clear(&names);

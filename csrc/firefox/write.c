@@ -225,7 +225,6 @@ static int put_sample(struct fp_firefox *w, const struct fp_batch *b, uint32_t i
     if (!t) return FP_E_NOMEM;
     const uint32_t stack = fp_firefox_stack(w, b->stack[i]);
     if (!stack) return FP_E_NOMEM;
-    t->label = b->label[i];
     uint32_t n = 0; /* values */
     for (uint32_t k = 0; k < w->n_values; k++) n += columns[k] >= 0 && b->values[(size_t)columns[k] * b->cap + i];
     for (uint32_t k = 0; k == 0 || k < w->n_values; k++, t++) {

@@ -73,7 +73,6 @@ enum fp_firefox_unit {
 struct fp_firefox_thread {
     uint32_t thread, part; /* thread: its id in the model; part: that of its first row */
     uint32_t is_counter, name;
-    uint32_t label; /* stacks: the labels of its last row, where comm names the thread */
     uint64_t first; /* time of the first sample or value; stacks: 0 = samples have no times */
     uint64_t samples, markers;
 

@@ -27,6 +27,7 @@ void fp_folded_writer_free(struct fp_folded_writer *w) {
     free(w->ends);
     free(w->depth_of);
     free(w->path);
+    free(w->called);
     free(w);
 }
 
@@ -80,7 +81,15 @@ static uint32_t text_of_frame(struct fp_folded_writer *w, uint32_t frame) {
     const struct fp_model *m = w->model;
     const uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
     const uint32_t function = line ? fp_table_row(&m->lines, line)[FP_LINE_FUNCTION] : 0;
-    return text_of_name(w, fp_table_row(&m->functions, function)[FP_FUNCTION_NAME]);
+    const uint32_t called = function < w->cap_called ? w->called[function] : 0;
+    return text_of_name(w, called ? called : fp_table_row(&m->functions, function)[FP_FUNCTION_NAME]);
+}
+
+int fp_folded_call(struct fp_folded_writer *w, uint32_t function, uint32_t name) {
+    if (name == FP_NO_ID || fp_array_zeroed(&w->called, &w->cap_called, (uint64_t)function + 1, sizeof *w->called))
+        return FP_E_NOMEM;
+    w->called[function] = name;
+    return 0;
 }
 
 /* The replacement of a text that would be misread at the beginning or the end of a line: its n bytes with an underscore

@@ -57,6 +57,8 @@ struct fp_folded_writer {
     uint32_t cap_depth_of;
     uint32_t *path; /* stacks from a leaf upwards */
     uint32_t cap_path;
+    uint32_t *called; /* by function: fp_folded_call, 0 = by its name */
+    uint32_t cap_called;
 };
 
 /* Borrows the model.  Caller owns.  NULL when memory ran out. */
@@ -65,6 +67,9 @@ void fp_folded_writer_free(struct fp_folded_writer *w);
 
 /* From now on every line begins with a frame of this name, a string of the model.  0 or FP_E_NOMEM. */
 int fp_folded_root(struct fp_folded_writer *w, uint32_t name);
+
+/* From now on a function is called by this string of the model instead of its name.  0 or FP_E_NOMEM. */
+int fp_folded_call(struct fp_folded_writer *w, uint32_t function, uint32_t name);
 
 /* Appends a line for each row, with the value in column 0.  A frame is named after the function of its first line, and
  * should have only one line (bridges/rows/restack.h: fp_restack_names).  FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out`

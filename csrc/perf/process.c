@@ -69,6 +69,15 @@ static int exit_thread(struct fp_perf_reader *r, const uint8_t *p) {
     return 0;
 }
 
+uint32_t fp_perf_comm(const struct fp_perf_reader *r, uint32_t i, uint32_t *pid, uint32_t *tid, int *has_samples) {
+    if (i >= r->tids.n) return FP_NO_ID;
+    const struct fp_perf_thread *t = &r->threads[i];
+    *has_samples = t->thread != 0;
+    *pid = t->thread ? t->thread_pid : t->pid;
+    *tid = *fp_table_row(&r->tids, i);
+    return t->comm;
+}
+
 /* The labels of a thread on a CPU. */
 static uint32_t label_of(struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t cpu) {
     if (t->label != FP_NO_ID && t->cpu == cpu) return t->label;

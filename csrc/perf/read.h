@@ -240,6 +240,9 @@ void fp_perf_begin(struct fp_perf_reader *r);
 /* Appends decompressed bytes.  0 or FP_E_NOMEM. */
 int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n);
 
+/* The name of thread `i` from 1 on, a string, and whether it has samples.  FP_NO_ID after the last thread. */
+uint32_t fp_perf_comm(const struct fp_perf_reader *r, uint32_t i, uint32_t *pid, uint32_t *tid, int *has_samples);
+
 /* FP_MORE, FP_FULL, FP_DONE at the end of the range, FP_ASK, or an error. */
 int fp_perf_feed(struct fp_perf_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
 

@@ -399,15 +399,20 @@ SELECT = {
 
 
 def keeps_input_labels(view: str, holds: Holds) -> bool:
-    """Whether labels of inputs are kept: by samples, and by parts of graphs and of timelines if they are written."""
-    header = holds.header
-    return view == "stacks" or ("input_labels" in header if header is not None else holds.verbatim)
+    """Whether labels of inputs are kept: by samples, parts of graphs and timelines that are written, and processes."""
+    written = holds.verbatim if holds.header is None else "input_labels" in holds.header
+    return view == "stacks" or written or names_processes(view, holds)
+
+
+def names_processes(view: str, holds: Holds) -> bool:
+    """Whether the names of processes are written, with the labels of their inputs."""
+    return view == "timeline" and holds.header is not None and "thread-names" not in holds.lacks
 
 
 # It precedes the filters if the input is a graph or has the view to which the plan leads, else it follows the bridge:
 # the plan places it per input.
 LABEL_INPUTS = _in(
-    "any", "rows.label:labelled", "stacks, and parts of graphs and archives", INPUT_LABELS, switches=INPUT_LABELS
+    "any", "rows.label:labelled", "stacks, graphs, archives, names of processes", INPUT_LABELS, switches=INPUT_LABELS
 )
 
 # For timelines it follows the bridge, which makes their values: the plan places it for each input.

@@ -20,14 +20,11 @@ class _Names:
         self.labels: dict[int, bytes] = {}  # of processes
         self.processes: dict[int, bytes] = {}
         self.threads: dict[tuple[int, int], bytes] = {}
+        self.ids: dict[int, bytes] = {}  # by our number: the id in the source
 
-    def put(self, part: Part) -> None:
-        """Put the names into a part."""
-        if self.processes or self.labels:
-            part.extra["process_names"] = [*self._labelled().items()]
-        if self.threads:
-            part.extra.pop("thread_names", None)  # keeps the order of keys fixed
-            part.extra["thread_names"] = [(pid, tid, name) for (pid, tid), name in self.threads.items()]
+    def put(self, model: Model, part: Part, input_: int | None) -> None:
+        """Put the names into a part and the model."""
+        model.names.put(part, input_, self._labelled(), self.threads, self.ids)
 
     def _labelled(self) -> dict[int, bytes]:
         """Names of processes, with the labels that distinguish them: PyTorch calls all of them python."""
@@ -83,15 +80,14 @@ class ThreadNames:
         pid = self._number(ids.pid)
         tid = self._number(ids.tid, pid)
         self._tids.add(tid)
+        for id_, number in ((ids.pid, pid), (ids.tid, tid)):
+            if text := self._text_of(id_, number):
+                self._of(ids.document).ids[number] = text
         return pid, tid
 
     def set_thread(self, ids: fp_chrome_ids) -> None:
         """Tell the reader its thread."""
         pid, tid = self._ids(ids)
-        self._name_process(ids, pid)
-        named = self._of(ids.document).threads
-        if (name := self._text_of(ids.tid, tid)) and (pid, tid) not in named:
-            named[pid, tid] = b"thread " + name
         lib.fp_chrome_set_thread(ffi.addressof(ids), self._model.thread(pid, tid, self._input(ids)))
         self._n_new += 1
 
@@ -102,11 +98,6 @@ class ThreadNames:
             self._documents[input_] = int(ids.document)
         return self._inputs[ids.document]
 
-    def _name_process(self, ids: fp_chrome_ids, pid: int) -> None:
-        named = self._of(ids.document).processes
-        if (name := self._text_of(ids.pid, pid)) and pid not in named:
-            named[pid] = name
-
     def _unused(self) -> int:
         """The number of an additional thread."""
         self._lane -= 1
@@ -116,9 +107,9 @@ class ThreadNames:
 
     def track(self, ids: fp_chrome_ids, category: bytes) -> int:
         """The model's thread for asynchronous calls of a category in a process."""
-        pid, tid = self._number(ids.pid), self._unused()
-        self._name_process(ids, pid)
-        self._of(ids.document).threads[pid, tid] = b"async " + category if category else b"async"
+        pid, tid = self._ids(ids)[0], self._unused()
+        names = self._of(ids.document)
+        names.threads[pid, tid], names.ids[tid] = b"async " + category if category else b"async", b""
         self._n_new += 1
         return self._model.thread(pid, tid, self._input(ids))
 
@@ -126,9 +117,11 @@ class ThreadNames:
         """The model's thread for a lane of a thread.  The thread's name must be known."""
         input_, pid, tid = self._model.row("threads", thread)
         added = self._unused()
-        named = self._of(self._documents[input_]).threads
-        name = named.get((pid, tid), b"thread %d" % tid)
-        named[pid, added] = b"%s [%d]" % (name, lane + 1)
+        names = self._of(self._documents[input_])
+        own = names.ids.get(tid, b"%d" % tid)
+        name = names.threads.get((pid, tid), b"thread %b" % own)
+        names.threads[pid, added] = b"%b [%d]" % (name, lane + 1)
+        names.ids[added] = own if (pid, tid) in names.threads else b""
         self._n_new += 1
         return self._model.thread(pid, added, input_)
 
@@ -141,8 +134,7 @@ class ThreadNames:
         elif ids.meta == 3:
             names.labels[pid] = name
         else:
-            really = self._text_of(ids.tid, tid)
-            names.threads[pid, tid] = name + (b" (%s)" % really if really else b"")
+            names.threads[pid, tid] = name
         ids.noted = 1
         self._n_new += 1
 
@@ -153,6 +145,6 @@ class ThreadNames:
             return
         self._n_copied += self._n_new
         self._n_new = 0
-        for names, own in zip(self._names, parts, strict=False):
+        for document, (names, own) in enumerate(zip(self._names, parts, strict=False)):
             for part in own:
-                names.put(part)
+                names.put(self._model, part, self._inputs.get(document))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter
 from itertools import chain
 
 from fastprof.cli import print_message
@@ -316,7 +317,10 @@ def _names(by: str, rows: list[Change]) -> list[tuple[str, list[str]]]:
     if by == "arc":
         columns = [("caller", called), ("callee", [row.callee or "???" for row in rows])]
     else:
-        places = [f"{row.file or '???'}:{row.line}" if by == "line" else row.file or "???" for row in rows]
+        # the line of a function only if another one has its name
+        seen = Counter((row.name, row.file, row.object) for row in rows)
+        lined = [row.line > 0 and (by == "line" or seen[row.name, row.file, row.object] > 1) for row in rows]
+        places = [f"{row.file or '???'}{f':{row.line}' * is_}" for row, is_ in zip(rows, lined, strict=True)]
         columns = [(keys, [row.label for row in rows])] * bool(keys)
         columns += [("function", called), ("line" if by == "line" else "file", places)]
     columns.append(("object", [row.object for row in rows]))

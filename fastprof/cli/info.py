@@ -68,7 +68,7 @@ _UNITS = {
     "period_us": "microseconds",
 }
 # Fields of a header, for any number of parts.
-TEXTS = ("creator", "command", "trigger", "pid", "thread", "comments", "descriptions", "process_names")
+TEXTS = ("creator", "command", "trigger", "pid", "thread", "comments", "descriptions", "process_names", "thread_names")
 NS = 1_000_000_000
 _OF_A_KIND = 5  # items printed of a list; --json has all
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
 
 from fastprof import formats
@@ -28,6 +28,7 @@ from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_ta
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import UsageError
+from fastprof.core.function_names import Place, marks
 from fastprof.core.model import ValueType
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
@@ -257,15 +258,24 @@ def _names(found: Top) -> list[tuple[str, list[str]]]:
         if len(keys) == len(by[6:].split(",")):
             return [(", ".join(keys), [row.name for row in rows])]
         objects = [("object", _short([row.object for row in rows]))] * any(row.object for row in rows)
-        return [(", ".join(keys), [row.label for row in rows]), *objects, ("function", [_shown(row) for row in rows])]
+        return [
+            (", ".join(keys), [row.label for row in rows]),
+            *objects,
+            ("function", _apart(rows, has_objects=bool(objects))),
+        ]
     objects = [("object", _short([row.object for row in rows]))] * any(row.object for row in rows)
     if by == "line":
-        lines = [f"{row.file or '???'}:{row.line}" for row in rows]
+        lines = [f"{row.file or '???'}{f':{row.line}' * (row.line > 0)}" for row in rows]
         return [*objects, ("function", [row.name for row in rows]), ("line", lines)]
-    seen = Counter((row.name, row.object) for row in rows)
-    # equal names are distinguished by their files
-    names = [_shown(row, f" ({row.file})" * (seen[row.name, row.object] > 1)) for row in rows]
-    return [*objects, ("function", names)]
+    return [*objects, ("function", _apart(rows, has_objects=bool(objects)))]
+
+
+def _apart(rows: Sequence[Row | Call], *, has_objects: bool) -> list[str]:
+    """Names of functions; equal ones are followed by what distinguishes them, except the column of objects."""
+    places = [Place(f"{row.object * has_objects}\0{row.name}", row.file, row.line, row.object) for row in rows]
+    found = marks(places)
+    texts = (f" ({found[place]})" if place in found else "" for place in places)
+    return [_shown(row, text) for row, text in zip(rows, texts, strict=True)]
 
 
 def _short(objects: list[str]) -> list[str]:
@@ -282,9 +292,16 @@ def _print_tree(found: Top, screen: Screen) -> None:
     labels: list[str] = []
     shares: list[float | None] = [None]
 
+    every: list[Row | Call] = []
+    for row in found.rows:
+        every += [row, *row.callers, *row.callees]
+    names = dict(zip(every, _apart(every, has_objects=any(one.object for one in every)), strict=True))
+
     def add(sign: str, one: Row | Call, self: str, inclusive: int, share: float | None = None) -> None:
         calls = "" if one.calls is None else f"{one.calls:,}"
-        rows.append((self, cost(inclusive), percent(inclusive, found.total), calls, f"{sign} {_shown(one)}"))
+        rows.append(
+            (self, cost(inclusive), percent(inclusive, found.total), calls, f"{sign} {names.get(one) or _shown(one)}")
+        )
         objects.append(one.object)
         labels.append(one.label if isinstance(one, Row) else "")
         shares.append(share)
@@ -300,7 +317,7 @@ def _print_tree(found: Top, screen: Screen) -> None:
             times = None if small[0].calls is None else sum(call.calls or 0 for call in small)
             name = f"... {len(small):,} more below {percent(_LEAST)} % of it"
             cost_of_all = sum(call.cost for call in small)
-            add(sign, Call(name, "", "", None, cost_of_all, times), "", cost_of_all)
+            add(sign, Call(name, "", 0, "", None, cost_of_all, times), "", cost_of_all)
 
     for row in found.rows:
         rows.append(("",) * 5)

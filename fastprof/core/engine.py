@@ -118,7 +118,7 @@ class Input:
     labels: Mapping[str, str] = {}  # of the input: those in a store, and those that options give once rows are read
     stated: Mapping[str, Any] = {}  # for `info`: facts of the file apart from its parts; set after the rows
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
-    time_range: tuple[int, int] | None = None  # a relative TIME_RANGE, resolved for this input
+    resolved: Mapping[str, Any] = {}  # filters by name that were looked up in this input: fastprof/inputs/times.py
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         """Like `read`; call it once.  `encoded`: the caller also accepts Encoded batches."""
@@ -140,7 +140,7 @@ class OtherView(Input):
         self._first = first
         first.both = True
         self.name, self.format, self.view = first.name, first.format, first.other_view
-        self.selects, self.time_range = first.selects, first.time_range
+        self.selects, self.resolved = first.selects, first.resolved
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         for batch in self._first.other_rows(capacity):
@@ -193,8 +193,11 @@ class Reader(Input):
         self.log = log
         model.inputs.append(source.name)
         model.formats.append(self.format)
+        model.names.begin(int(model.c.n_inputs), source.name)
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
+        # readers of several pipes were opened before
+        self.model.names.begin(int(self.model.c.n_inputs), self.name)
         if self.both:
             self.source.spool()
         return read(self, capacity)

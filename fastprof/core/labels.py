@@ -61,13 +61,3 @@ def label_value(model: Model, string: int, low: int, high: int, unit: int) -> st
         return model.string(string).decode("utf-8", "backslashreplace")
     number = low | high << 32
     return f"{number - (number >> 63 << 64)} {model.string(unit).decode('utf-8', 'replace')}".rstrip()
-
-
-def thread_name(pid: object, tid: object) -> str:
-    """'process 7, thread 8', without what is 0."""
-
-    def text(value: object) -> str:
-        return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-    named = [f"{what} {text(number)}" for what, number in (("process", pid), ("thread", tid)) if number]
-    return ", ".join(named) or "(unknown)"

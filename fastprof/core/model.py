@@ -17,6 +17,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, T
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.owner import address_of, owned
+from fastprof.core.thread_names import Names
 from fastprof.core.words import Message
 
 if TYPE_CHECKING:
@@ -191,10 +192,12 @@ EXTRA: dict[str, Any] = {
     "labels": (str, ...),
     # Labels of the input (--label-path and others), sorted by key.  By graphs, whose rows have none.
     "input_labels": ((bytes, bytes), ...),
-    # Names of processes and threads of a timeline, by their ids.  By Trace Event JSON.
+    # Names of processes and threads, by their ids.  By formats that have them.
     "process_names": [(int, bytes)],
     "thread_names": [(int, int, bytes)],
-    # The frequency of the clock that times of a timeline are read from; 0: unknown.  By XRay.
+    # Their ids in the source by their numbers in the model, if these differ: texts, ids beyond 32 bits; empty: none.
+    "own_ids": [(int, bytes)],
+    # The frequency of the clock of a timeline's times; 0: unknown.  By XRay.
     "ticks_per_second": range(1 << 64),
     # The source of calls: number of threads, first and last tick, and repairs.  By the stack machine.
     "threads": int,
@@ -266,6 +269,8 @@ class Model:
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
         self.formats: list[str] = []
+        self.names = Names()  # of processes and threads
+        self.function_texts: dict[int, str] = {}  # of functions whose name another one has: see only_names
         # display names by input, if the name itself is meaningless, as for a member of an archive
         self.titles: dict[str, str] = {}
         self.times: list[Span] = []  # of the inputs that --time-range applies to
@@ -273,8 +278,7 @@ class Model:
         self._checked = 0  # bytes of the tables when check_memory last queried the system
         self.keeps_stacks = 0  # how many hold rows that refer to stacks: see core/held.py
         self.lock = RLock()  # hold it to read or change anything: several threads may use the model
-        # By input, if its reader knows: bytes of the input by thread (pid, tid).
-        self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}
+        self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}  # by input, if known: bytes by pid and tid
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -445,7 +449,7 @@ class Model:
         return int(self._table(table).n)
 
     def distinct_functions(self) -> int:
-        """The number of functions that differ in object, file or name, as verbs show them."""
+        """The number of functions that are not the same, as verbs show them."""
         return self._id(lib.fp_model_distinct_functions(self.c))
 
     def get_function(self, function_id: int) -> Function:

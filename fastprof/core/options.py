@@ -155,6 +155,18 @@ class Whole(Kind):
         return self.check(value)
 
 
+class Thread(Kind):
+    """A thread: its id, or its name or another text that is shown for it."""
+
+    typed, metavar = "int | str", "ID|NAME"
+
+    def check(self, value: Any) -> Any:
+        return value if isinstance(value, str) else Whole(0, UINT64).check(value)
+
+    def parse(self, text: str) -> Any:
+        return int(text) if text.isascii() and text.isdigit() and int(text[:21]) <= UINT64 else text
+
+
 class Share(Kind):
     """A part of a whole, from 0 to 1; text may be in percent: 0.1% is 0.001."""
 
@@ -504,7 +516,7 @@ LENIENT = Option(
     details="Losses are counted and reported; the exit code is then 3.",
 )
 
-# So does every conversion.  The output does not depend on it.
+# So does every conversion.
 CORES: Option[int | None] = Option(
     "cores",
     Whole(1, 1024),
@@ -517,8 +529,7 @@ CORES: Option[int | None] = Option(
 
 def cores_of(options: Options) -> int:
     """The maximum number of worker threads."""
-    cores = options[CORES]
-    return available() if cores is None else cores
+    return options[CORES] or available()
 
 
 def available() -> int:
@@ -529,8 +540,7 @@ def available() -> int:
         return os.cpu_count() or 1
 
 
-# Filters.  A reader that applies one itself lists it (Reader.selects); for other readers an operator does.
-# docs/filters.md explains them for each view.
+# Filters (docs/filters.md).  A reader that applies one itself lists it (Reader.selects); otherwise an operator does.
 TIME_RANGE: Option[tuple[int, int] | str | None] = Option(
     "time_range",
     Range(),
@@ -541,14 +551,15 @@ TIME_RANGE: Option[tuple[int, int] | str | None] = Option(
     "read twice.  Plain numbers and times after @ are as recorded: ticks (timelines) or ns.  Both ends are included; "
     "either may be omitted.",
 )
-THREADS: Option[tuple[int, ...]] = Option(
+THREADS: Option[tuple[int | str, ...]] = Option(
     "threads",
-    Whole(0, UINT64, "TID"),
+    Thread(),
     (),
     several=True,
     flag="--thread",
     group="filters",
     help="keep only this thread; repeatable",
+    details="An id, or a name as `top --by thread` shows it, for which each input is read twice.",
 )
 PART: Option[int | None] = Option(
     "part",

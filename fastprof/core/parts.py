@@ -203,6 +203,7 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "inherited": lambda lists: [*{event.name: event for event in reversed(_all_of(lists))}.values()][::-1],
     "process_names": lambda lists: _all_of(lists),
     "thread_names": lambda lists: _all_of(lists),
+    "own_ids": lambda lists: _all_of(lists),
     "labels": lambda lists: tuple(_all_of(lists)),
     "default_sample_type": min,
     "drop_frames": min,

@@ -1,20 +1,19 @@
-"""Names and numbers of processes and threads in formats for viewers."""
+"""Numbers of processes and threads in formats for viewers, and their names next to these numbers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.model import Model, Part
+from fastprof.core.parts import labels_of
+from fastprof.core.thread_names import ThreadNames, called, joined
 
 
 class ThreadIds(NamedTuple):
     process: int  # from 1, in the order of the requests
-    process_name: str
     pid: int
     tid: int
-    name: str
     new_process: bool
 
 
@@ -23,59 +22,62 @@ class Threads:
 
     To viewers, equal numbers are the same thread, even from different inputs, and 0 is none.  So a thread whose numbers
     are taken, unknown or above `most_pid` and `most_tid` gets others; `renumbered` counts these threads.
-    `comms`: by thread, a name for those without one in the part; that of its main thread also names the process.
     """
 
-    def __init__(self, model: Model, most_pid: int, most_tid: int, comms: Mapping[int, bytes] | None = None) -> None:
-        self._model = model
-        self._comms = comms or {}
-        self._of_processes: dict[tuple[int, int], bytes] = {}
-        for thread, name in self._comms.items():
-            input_, pid, tid = model.row("threads", thread)
-            if pid and (tid == pid or (input_, pid) not in self._of_processes):
-                self._of_processes[input_, pid] = name
-        self._processes: dict[tuple[int, int], tuple[int, str, int]] = {}  # input, pid: number, name, pid in the output
+    def __init__(self, model: Model, most_pid: int, most_tid: int) -> None:
+        self._model, self._names = model, ThreadNames(model)
+        # by input, pid and, if that is unknown, the name of a process: number, pid in the output
+        self._processes: dict[tuple[int, int, str], tuple[int, int]] = {}
         self._pids, self._tids = _Free(most_pid), _Free(most_tid)
         self.renumbered = 0
-        # the names in the last part, and the same by id
-        self._last_names: tuple[list[tuple[int, bytes]] | None, list[tuple[int, int, bytes]] | None] = None, None
-        self._named: tuple[dict[int, bytes], dict[tuple[int, int], bytes]] = {}, {}
 
-    def ids_of(self, thread: int, part: Part) -> ThreadIds:
+    def ids_of(self, thread: int) -> ThreadIds:
         """Call it once for each thread."""
-        input_, pid, tid = self._model.row("threads", thread)
-        key = input_, pid
+        input_, pid, tid = row = self._model.row("threads", thread)
+        key = input_, pid, self._names.comm(row)
         new_process = key not in self._processes
         if new_process:
-            own_pid = self._pids.take(pid)
-            self._processes[key] = len(self._processes) + 1, self._process_name(input_, pid, part), own_pid
-        process, process_name, own_pid = self._processes[key]
+            self._processes[key] = len(self._processes) + 1, self._pids.take(pid)
+        process, own_pid = self._processes[key]
         own_tid = self._tids.take(tid)
         self.renumbered += (pid != 0 and own_pid != pid) or (tid != 0 and own_tid != tid)
-        name = _text(self._comms.get(thread, b"")) or (f"thread {tid}" if tid else "thread")
-        return ThreadIds(process, process_name, own_pid, own_tid, name, new_process)
+        return ThreadIds(process, own_pid, own_tid, new_process)
 
     def called(self, thread: int, ids: ThreadIds, part: Part) -> tuple[str, str]:
-        """The names of the process and the thread, from the source if it has them.  The name of a renumbered thread is
-        followed by its original number."""
-        _, pid, tid = self._model.row("threads", thread)
-        names = part.extra.get("process_names"), part.extra.get("thread_names")
-        if self._last_names[0] is not names[0] or self._last_names[1] is not names[1]:
-            self._last_names = names
-            self._named = dict(names[0] or ()), {(pid, tid): name for pid, tid, name in names[1] or ()}
-        processes, threads = self._named
-        process = _text(processes[pid]) if pid in processes else ids.process_name
-        if (pid, tid) not in threads:
-            return process, ids.name
-        name = _text(threads[pid, tid])
-        return process, name if tid in (0, ids.tid) else f"{name} ({tid})"
+        """The names of the process and the thread.  Each is followed by its id in the source, if `ids` has another one.
+        Call it after the last row: some sources name threads at their end."""
+        names, row = self._names, self._model.row("threads", thread)
+        pid, tid = names.id(row[0], row[1]), names.id(row[0], row[2])
+        process = self._process(row, part)
+        name = names.thread(*row)
+        return self._where(row, part, process, pid if pid != str(ids.pid) else ""), (
+            called(name, tid if tid != str(ids.tid) else "", "thread") or called("", tid, "thread") or "thread"
+        )
 
-    def _process_name(self, input_: int, pid: int, part: Part) -> str:
-        """The comm of its main thread, otherwise the command, otherwise the only object that is a file, otherwise the
-        input, or the profile of an archive."""
+    def text(self, thread: int, part: Part) -> str:
+        """The process and the thread in one text, for formats without ids."""
+        names, row = self._names, self._model.row("threads", thread)
+        process = "" if names.comm(row) else self._process(row, part)
+        return joined(self._where(row, part, process, names.id(row[0], row[1])), names.thread_text(*row) or "thread")
+
+    def _where(self, row: tuple[int, ...], part: Part, process: str, pid: str) -> str:
+        """The text of a process, which may be named after its input."""
+        labels = ", ".join(f"{_text(key)}={_text(value)}" for key, value in labels_of(part))  # also of an archive
+        where, text = labels or self._names.where(*row[:2]), called(process, pid, "process")
+        return f"{text} [{where}]".lstrip() if where and where != process else text
+
+    def _process(self, row: tuple[int, ...], part: Part) -> str:
+        """The name of a process."""
+        names = self._model.names
+        if comm := self._names.comm(row):
+            return comm
+        if row[:2] in names.processes:  # maybe it has none
+            return self._names.process(*row[:2])
+        return self._process_name(row[0], part)
+
+    def _process_name(self, input_: int, part: Part) -> str:
+        """The command, otherwise the only object that is a file, otherwise the input, or the profile of an archive."""
         model = self._model
-        if (input_, pid) in self._of_processes:
-            return _text(self._of_processes[input_, pid])
         objects = (model.string(model.row("objects", i)[0]) for i in range(1, model.count("objects")))
         names = {name for name in objects if name and name[:1] != b"["}  # [kernel.kallsyms] is no program
         if part.command and part.command.split():
@@ -83,7 +85,7 @@ class Threads:
         elif len(names) == 1:
             name = _text(names.pop())
         else:
-            name = model.inputs[min(input_, len(model.inputs) - 1)] if model.inputs else ""
+            name = model.names.input(input_)
             name = model.titles.get(name, name)
         return os.path.basename(name).encode("utf-8", "replace").decode()
 

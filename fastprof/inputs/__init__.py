@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 
@@ -13,8 +13,9 @@ from fastprof.core.engine import Input, Reader, read_other
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import LENIENT, TIME_RANGE, Options, cores_of
+from fastprof.core.options import LENIENT, THREADS, TIME_RANGE, Options, cores_of
 from fastprof.core.source import Source
+from fastprof.core.thread_names import is_name
 from fastprof.core.urls import is_url
 from fastprof.core.words import Message, spelled
 from fastprof.formats.archive import MEMBER
@@ -113,15 +114,14 @@ def _reader(source: Source, from_: str | None, model: Model, options: Options, l
         raise FastprofError(f"{source.name}: is a directory, but {format_.name} is a file format")
     if not format_.reader:
         raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
-    time_range = None
-    if isinstance(options.given.get(TIME_RANGE.name), str):
+    found: Mapping[str, Any] = {}
+    if isinstance(options.given.get(TIME_RANGE.name), str) or any(map(is_name, options.given.get(THREADS.name, ()))):
         from fastprof.inputs.times import resolved
 
-        time_range = resolved(source, format_, options)
-        if time_range:
-            options = options.with_given(**{TIME_RANGE.name: time_range})
+        found = resolved(source, format_, options)
+        options = options.with_given(**found)
     reader = format_.reader_class()(source, model, options, log)
-    reader.time_range = time_range
+    reader.resolved = found
     return reader
 
 
@@ -209,8 +209,7 @@ class Inputs:
             return
         if self._progress is not None:
             self._progress(source)
-        if seen.time_range:  # the file was already read to resolve it
-            options = options.with_given(**{TIME_RANGE.name: seen.time_range})
+        options = options.with_given(**seen.resolved)  # the file was already read
         reader = _reader(source, seen.format, self._model, options, self._log)
         if second:
             yield from read_other(reader, capacity)
@@ -258,7 +257,7 @@ class _Closed(Input):
         self._inputs, self.path = inputs, path
         self.name, self.format, self.view, self.other_view = reader.name, reader.format, reader.view, reader.other_view
         self.addresses, self.formulas, self.selects = reader.addresses, reader.formulas, reader.selects
-        self.renews_stacks, self.time_range = reader.renews_stacks, reader.time_range
+        self.renews_stacks, self.resolved = reader.renews_stacks, reader.resolved
         self.identity = reader.source.identity
         self.has_other_rows = False
 

@@ -1,37 +1,54 @@
-"""Resolves relative time ranges (--time-range 10%:20%), which need the times of the whole input: it is read twice."""
+"""Resolves filters that need the whole input, which is read twice: relative time ranges (--time-range 10%:20%) and
+names of threads."""
 
 from __future__ import annotations
 
 from fastprof.core import times
-from fastprof.core.engine import Format, Summary
+from fastprof.core._typing import Any
+from fastprof.core.engine import Format, Reader, Summary
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
-from fastprof.core.options import TIME_RANGE, Options
+from fastprof.core.options import THREADS, TIME_RANGE, Options
 from fastprof.core.source import Source
+from fastprof.core.thread_names import ThreadNames, is_name
 from fastprof.core.words import Message
 
 
-def resolved(source: Source, format_: Format, options: Options) -> tuple[int, int] | None:
-    """The range of `options` in ticks of this input as recorded; None for a graph, which has no times.
+def resolved(source: Source, format_: Format, options: Options) -> dict[str, Any]:
+    """By name of an option: a range in ticks of this input as recorded, except of a graph, which has no times; ids of
+    threads, and (pid, tid) for each with one of the names.
 
     An archive has the times in its index.  An input that cannot be read again is copied to a temporary file first.
     Errors: UsageError for a unit if the clock is unknown; those of reading.
     """
-    time_range = options[TIME_RANGE]
-    assert isinstance(time_range, str)
     if source.folder is None:
         source.spool()
     model = Model()
-    others = {name: value for name, value in options.given.items() if name != TIME_RANGE.name}
+    others = {name: value for name, value in options.given.items() if name not in (TIME_RANGE.name, THREADS.name)}
     reader = format_.reader_class()(source, model, Options(**others), Log())
-    if reader.view == "graph":
-        return None
+    time_range = options.given.get(TIME_RANGE.name)
+    names = [name for name in options[THREADS] if is_name(name)]
+    is_ranged = isinstance(time_range, str) and reader.view != "graph"
+    if not names and not is_ranged:
+        return {}
     summary = reader.summary()
     if summary is None:
         summary = Summary()
         for batch in reader.rows():
             summary.add(batch)
+        summary.count(model)
+    found: dict[str, Any] = {}
+    if is_ranged:
+        found[TIME_RANGE.name] = _range(source, str(time_range), reader, model, summary)
+    if names:
+        known = ThreadNames(model)
+        named = [row[1:] for row in summary.threads if not known.texts(row).isdisjoint(map(str, names))]
+        found[THREADS.name] = (*(one for one in options[THREADS] if not is_name(one)), *(named or [(-1, -1)]))
+    return found
+
+
+def _range(source: Source, time_range: str, reader: Reader, model: Model, summary: Summary) -> tuple[int, int]:
     if summary.c.first_time > summary.c.last_time:
         return 0, 0  # no row has a time
     clocks = {part.extra.get("ticks_per_second", 0) for part in model.parts} if reader.view == "timeline" else {10**9}

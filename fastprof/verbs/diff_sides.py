@@ -395,7 +395,7 @@ class Both(Input):
         self, batch: Batch, sides: list[list[int]], inclusive: Inclusive | None, runs: list[Runs | None]
     ) -> Callable[[int], Change]:
         """Returns a function that converts a row of a batch to a Change."""
-        model, by_place = self._model, self._how.by in ("file", "object")
+        model, by_place, by_line = self._model, self._how.by in ("file", "object"), self._how.by == "line"
         columns = [batch[name] for name in ("function", "file", "line", "callee")]
         costs = [[batch.values(k) for k in side] for side in sides]
 
@@ -412,6 +412,7 @@ class Both(Input):
                 [[before], [after]] = inclusive.of([function])
                 total = before, after
             label, name = self._groups.split(name) if self._groups else ("", name)
+            line = line if by_line else own.line
             return Change(name, path, object_, line, called_name, old, new, total, runs[i], label)
 
         return change

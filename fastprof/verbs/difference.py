@@ -37,7 +37,7 @@ class Change(NamedTuple):
     name: str
     file: str
     object: str
-    line: int  # by line, else 0
+    line: int  # of a function its first one; 0: unknown
     callee: str  # by arc, else ""
     old: tuple[int, ...]
     new: tuple[int, ...]

@@ -13,6 +13,7 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Model, Part
 from fastprof.core.options import Options, checked
+from fastprof.core.thread_names import ThreadNames, apart
 from fastprof.inputs import Progress
 from fastprof.inputs.stored import may_be_store
 from fastprof.verbs.reported import REPORTED
@@ -165,6 +166,8 @@ def _add_summary(log: Log, model: Model, view: str, seen: Summary) -> None:
     if seen.threads:
         facts["processes"] = len({(i, pid) for i, pid, _ in seen.threads})
         facts["threads"] = len(seen.threads)
+        if named := _thread_names(model, seen.threads):
+            facts["thread_names"] = named
     if view == "timeline" and rows:
         facts["first_tick"] = int(summary.first_time)
         facts["last_tick"] = int(summary.last_time)
@@ -203,6 +206,14 @@ def _add_summary(log: Log, model: Model, view: str, seen: Summary) -> None:
             has_cost = [totals.get(t.name, 0) for t in types]
             facts["default_value_type"] = types[settled_default(types, default_value(first, view), has_cost, log)].name
         _add_inherited(log, model)
+
+
+def _thread_names(model: Model, threads: list[tuple[int, ...]]) -> list[str]:
+    """What the threads are called, if a thread or a process has a name."""
+    names = ThreadNames(model)
+    if not any(names.process(row[0], row[1]) or names.thread(row[0], row[1], row[2]) for row in threads):
+        return []
+    return apart(map(names.text_of, sorted(threads)))
 
 
 def _add_inherited(log: Log, model: Model) -> None:

@@ -97,7 +97,7 @@ class InfoOptions(TypedDict, total=False):
     cores: int | None
     part: int | None
     time_range: Sequence[int] | str | None
-    threads: Sequence[int]
+    threads: Sequence[int | str]
     label: Sequence[str]
     symbols: Sequence[Path]
     demangle: Literal["full", "templates", "short", "none"]
@@ -482,7 +482,7 @@ class ArchiveExtractOptions(TypedDict, total=False):
     cores: int | None
     part: int | None
     time_range: Sequence[int] | str | None
-    threads: Sequence[int]
+    threads: Sequence[int | str]
     label: Sequence[str]
     set_label: Sequence[str]
     label_path: str | None

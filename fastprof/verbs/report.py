@@ -13,6 +13,7 @@ from fastprof.core import urls
 from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
+from fastprof.core.function_names import Place
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Switch, checked
@@ -26,7 +27,7 @@ from fastprof.verbs.comparing import PAIR, read_all
 from fastprof.verbs.page import call_graph, html
 from fastprof.verbs.page.content import Content
 from fastprof.verbs.page.contexts import Shown
-from fastprof.verbs.page.figures import Place, Places, Table
+from fastprof.verbs.page.figures import Places, Table
 from fastprof.verbs.page.picture import Picture
 from fastprof.verbs.page.source import Source
 from fastprof.verbs.reported import REPORTED

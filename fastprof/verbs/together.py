@@ -62,7 +62,7 @@ class _One(Profile):
 
     def _refuse_idle(self) -> None:
         one = self._reader
-        facts = one.format, one.view, one.other_view, one.addresses, one.formulas, one.time_range is None
+        facts = one.format, one.view, one.other_view, one.addresses, one.formulas, not one.resolved
         if facts not in self._of._idle_of:
             idle: set[Option[Any]] = set()
             plan.checked(table_end(None), [[one]], self._options, idle=idle.add)

@@ -12,6 +12,7 @@ from fastprof import bridges, plan
 from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable
+from fastprof.core.function_names import same
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
@@ -126,6 +127,7 @@ class Call(NamedTuple):
 
     name: str
     file: str
+    line: int  # the first one of the function; 0: unknown
     object: str
     cycle: int | None  # the number of the cycle that the function belongs to
     cost: int  # inclusive cost of these calls
@@ -137,7 +139,7 @@ class Row(NamedTuple):
 
     name: str  # of the function; "" for a file or an object; `<cycle 1>` for a cycle of functions
     file: str
-    line: int
+    line: int  # of a function its first one; 0: unknown
     object: str
     self: int
     self_share: float
@@ -305,12 +307,12 @@ def _others(value: Column) -> list[str]:
 
 
 def _cells(model: Model, costs: Costs) -> Iterator[tuple[str, int, int]]:
-    """Value of the label, function and self cost.  Functions of the same name, file and object are one."""
+    """Value of the label, function and self cost.  Functions that are the same are one."""
     first: dict[tuple[int, ...], int] = {}
     own = costs.column("self")
     for i in costs.largest("self", _ALL):
         label, function = costs.group(i)
-        yield label, first.setdefault(tuple(model.row("functions", function)[:3]), function), own[i]
+        yield label, first.setdefault(same(model, function), function), own[i]
 
 
 def _matches(patterns: Patterns, name: str) -> bool:
@@ -344,7 +346,7 @@ def _warn(costs: Costs, chosen: Options, log: Log) -> None:
 
 
 class _Place(NamedTuple):
-    """The identity of a row."""
+    """The identity of a row: that of a function, and the values of labels."""
 
     name: str
     file: str = ""
@@ -460,7 +462,7 @@ class Finder:
             if "function" not in keys_of(by):
                 return _Place(label)
             f = model.get_function(function)
-            return _Place(_text(f.name) or "[unknown]", known(f.file), 0, known(f.object), label)
+            return _Place(_text(f.name) or "[unknown]", known(f.file), f.line, known(f.object), label)
         if by == "file":
             return _Place("", file=known(model.string(i)))
         if by in ("object", "category"):
@@ -473,7 +475,7 @@ class Finder:
         label, name = self._costs.split(_text(f.name))
         if label and not name and "function" not in keys_of(by):
             return _Place(label)
-        return _Place(name, known(f.file), 0, known(f.object), label)
+        return _Place(name, known(f.file), f.line, known(f.object), label)
 
     def _named(self) -> list[_Item]:
         """The items of threads and labels."""
@@ -569,7 +571,7 @@ class Finder:
         known = costs.calls_known
         order = sorted(found.items(), key=lambda entry: (-abs(entry[1][0]), -entry[1][1] * known, entry[0][0]))
         return tuple(
-            Call(place.name, place.file, place.object, cycle, cost, calls if costs.calls_known else None)
+            Call(*place[:4], cycle, cost, calls if costs.calls_known else None)
             for (place, cycle), (cost, calls) in order
         )
 

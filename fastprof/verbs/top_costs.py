@@ -6,7 +6,6 @@ stacks that the model need not keep stay within --max-memory.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from struct import iter_unpack
@@ -19,12 +18,13 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import Holds, batches_of
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
-from fastprof.core.labels import GROUP_END, label_text, thread_name
+from fastprof.core.labels import GROUP_END, label_text
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
+from fastprof.core.thread_names import ThreadNames, apart, text_of_part
 from fastprof.core.value import Column, own_calls, recorded_inclusive
 from fastprof.core.words import Message
 from fastprof.plan import Pipeline
@@ -90,8 +90,8 @@ class Costs:
         self._places = owned(ffi.new("struct fp_table *"), lib.fp_table_clear, "the table of lines")
         if lib.fp_table_init(self._places, 3):
             raise MemoryError("no memory for the table of lines")
-        # Threads and labels: self costs in both columns.  Threads of equal numbers differ by what they belong to.
-        self._named: dict[tuple[int, str], list[int]] = {}
+        # Threads of the model, other threads by name, and labels: self costs in both columns.
+        self._named: dict[str | int, list[int]] = {}
         self.calls_known = True
         self.inclusive_known = by in _BY
         self.self_alone = False  # some part has only self costs
@@ -129,7 +129,7 @@ class Costs:
             self._graph(rows, lib.FP_FOLD_CALLS)
         else:
             own = options.with_given(**{PER_THREAD.name: self.by == "thread"})
-            self.graph(to_graph(batches, self.model, own, log), part_is_thread=self.by == "thread")
+            self.graph(to_graph(batches, self.model, own, log))
 
     def inclusive_to(self, types: list[ValueType]) -> list[tuple[fp_top, int]]:
         """Where the stack machine adds inclusive costs, for the value type of a timeline."""
@@ -151,10 +151,10 @@ class Costs:
         lib.fp_top_functions_begin(self._functions, how, self._arcs or inclusive < 0)
         return own_calls(part.value_types), inclusive
 
-    def graph(self, batches: Iterable[Batch], *, part_is_thread: bool = False) -> None:
-        """Add rows of a graph.  `part_is_thread`: no thread is in two parts."""
+    def graph(self, batches: Iterable[Batch]) -> None:
+        """Add rows of a graph."""
         self.inclusive_known &= self.by not in ("file", "object", "category")
-        self._graph(batches, part_is_thread=part_is_thread)
+        self._graph(batches)
 
     def through(
         self, pipeline: Pipeline, log: Log, compared: Callable[[Iterator[Batch]], Iterator[Batch]]
@@ -200,11 +200,11 @@ class Costs:
     def _self_costs(self, rows: Iterator[Batch]) -> Iterator[Batch]:
         return coarse(rows, self.model, "function")
 
-    def _graph(self, batches: Iterable[Batch], calls: int = -1, *, part_is_thread: bool = False) -> None:
-        for _ in self._added(batches, calls, part_is_thread=part_is_thread):
+    def _graph(self, batches: Iterable[Batch], calls: int = -1) -> None:
+        for _ in self._added(batches, calls):
             pass
 
-    def _added(self, batches: Iterable[Batch], calls: int = -1, *, part_is_thread: bool = False) -> Iterator[Batch]:
+    def _added(self, batches: Iterable[Batch], calls: int = -1) -> Iterator[Batch]:
         """Add batches up and pass them on.  `calls`: the column of calls, if the graph is that of a timeline."""
         current, columns, counts, inclusive = -1, (-1, -1), calls, -1
         for batch in batches:
@@ -215,7 +215,6 @@ class Costs:
                 part = self.model.parts[current]
                 self.begin_part(part)
                 columns = (self.value.of(part, "graph"), self.second.of(part, "graph") if self.second else -1)
-                thread = thread_name(part.named("pid"), part.named("thread"))
                 if calls < 0:
                     counts, inclusive = self.begin_graph(part, columns[0])
             if self._inclusive_only and not self.inclusive_known:
@@ -232,8 +231,8 @@ class Costs:
                 totals = ffi.new("int64_t[]", batch.c.n_values or 1)
                 if lib.fp_batch_add_self(batch.c, totals, batch.c.n_values):
                     raise FastprofError(f"{inputs_of(self.model)}top: the sum of a thread's costs exceeds 2^63 - 1")
-                owner = current if part_is_thread else 0
-                self._name(owner, thread, *(totals[k] if k >= 0 else 0 for k in columns))
+                owner = self.model.names.of_parts.get(current) or text_of_part(part)
+                self._name(owner, *(totals[k] if k >= 0 else 0 for k in columns))
             else:
                 what = "{inputs}{--by:=}{by}: only stacks have labels"
                 raise UsageError(Message(what, inputs=inputs_of(self.model), by=self.by))
@@ -332,15 +331,10 @@ class Costs:
         for i in range(sums.cap):
             if not sums.seen[i]:
                 continue
-            owner = 0
             if self.by == "label":
-                name = label_text(model, i)
-            elif i:
-                owner, pid, tid = model.row("threads", i)
-                name = thread_name(pid, tid)
+                self._name(label_text(model, i), sums.self[i], sums.second[i])
             else:
-                name = thread_name(model.parts[part].named("pid"), model.parts[part].named("thread"))
-            self._name(owner, name, sums.self[i], sums.second[i])
+                self._name(i or text_of_part(model.parts[part]), sums.self[i], sums.second[i])
         lib.fp_top_clear(sums)
 
     def _stacks(self, batches: Iterable[Batch], options: Options, keeps_stacks: bool) -> None:
@@ -399,8 +393,8 @@ class Costs:
         totals, check = ffi.new("int64_t[]", len(events)), partial(self._fits, events=events)
         return selected(project, lib.FP_NO_ID, calls, totals, 0, check, self._err)
 
-    def _name(self, owner: int, name: str, value: int, second: int) -> None:
-        sums = self._named.setdefault((owner, name), [0, 0])
+    def _name(self, name: str | int, value: int, second: int) -> None:
+        sums = self._named.setdefault(name, [0, 0])
         sums[0] += value
         sums[1] += second
 
@@ -442,12 +436,10 @@ class Costs:
 
     @property
     def named(self) -> dict[str, list[int]]:
-        """Self costs of threads and labels, in both columns.  The second thread of equal numbers is `thread 7 [2]`."""
-        seen, named = Counter[str](), {}
-        for (_, name), sums in self._named.items():
-            seen[name] += 1
-            named[name if seen[name] == 1 else f"{name} [{seen[name]}]"] = sums
-        return named
+        """Self costs of threads and labels, in both columns."""
+        names = ThreadNames(self.model)
+        texts = apart(names.text(name) if isinstance(name, int) else name for name in self._named)
+        return dict(zip(texts, self._named.values(), strict=True))
 
     @property
     def is_zero(self) -> bool:

@@ -259,7 +259,7 @@ def figures(verb: Callable[..., Figures | None], path: Path, folder: Path, shown
     costs = Counter[str]()
     for name, cost in found.by_name.items():
         name = re.sub(r"[^ -~]|\\x..|\\0|\?", "", name)
-        if name and not name.startswith(("[", "<cycle ")):
+        if name and not name.startswith(("[", "<cycle ", " (")):
             costs[name] += cost
     return found._replace(by_name=nonzero(costs))
 
@@ -267,12 +267,21 @@ def figures(verb: Callable[..., Figures | None], path: Path, folder: Path, shown
 def differences(
     verb: Callable[..., Any], found: Mapping[str, float], expected: Mapping[str, float]
 ) -> dict[str, float]:
-    if verb is of_folded:  # changes blanks and signs
-        found, expected = in_letters(found), in_letters(expected)
+    if verb is of_folded:  # tells functions of equal names apart; changes blanks and signs
+        found, expected = in_letters(unmarked(found, expected)), in_letters(expected)
     if verb is of_report:  # a page has doubles
         expected = {name: float(cost) for name, cost in expected.items()}
     names = {*found, *expected}
     return {name: found.get(name, 0) - expected.get(name, 0) for name in names}
+
+
+def unmarked(costs: Mapping[str, float], names: Mapping[str, float]) -> Counter[str]:
+    """Costs by name without what tells equal names apart: `main` for `main (b.h)`."""
+    found = Counter[str]()
+    for name, cost in costs.items():
+        cuts = [m.start() for m in re.finditer(r" \(", name)]
+        found[next((name[:at] for at in (len(name), *cuts) if name[:at] in names), name)] += cost
+    return found
 
 
 def in_letters(costs: Mapping[str, float]) -> Counter[str]:

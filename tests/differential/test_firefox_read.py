@@ -128,4 +128,4 @@ def test_addresses_count_from_the_base_of_a_library(pie: str, base: int, place: 
     profile["libs"][0] |= {"path": str(program), "breakpadId": "", **place}
     file.write_text(json.dumps(profile))
     found = fastprof.top(file, n=0).rows
-    assert [(row.file, row.line) for row in found if row.name == "work"] == [(str(source), 0)]
+    assert [(row.file, row.line) for row in found if row.name == "work"] == [(str(source), 1)]

@@ -58,7 +58,8 @@ READ = [
 
 def _comparable(stack: str) -> str:
     """Without the comm, unknown frames, and the parts of names that stackcollapse-perf.pl cuts off."""
-    names = [name for name in stack.split(";")[1:] if not re.fullmatch(r"\[.*\]", name) and not name.startswith("(")]
+    names = stack.split(";")[1:]
+    names = [name for name in names if not re.fullmatch(r"\[.*\]( \(.*\))?", name) and not name.startswith("(")]
     cut = (name if re.search(r"\.\(.*\)\.", name) else name.partition("(")[0] for name in names)
     return ";".join(name.translate({ord("'"): None, ord('"'): None}).rstrip() for name in cut)
 

@@ -42,27 +42,22 @@ def positions(frame: Frame | None, inlines: bool) -> list[At]:
     if not frame.lines:
         return [At(Fn(at_address(), "???", where), "???", 0, frame.address)]
     if inlines:
-        return [At(named(f), f.file or "???", line, frame.address) for f, line in reversed(frame.lines)]
+        return [At(named(f), f.file or "???", line or f.line, frame.address) for f, line in reversed(frame.lines)]
     innermost, line = frame.lines[0]
-    return [At(named(frame.lines[-1][0]), innermost.file or "???", line, frame.address)]
+    return [At(named(frame.lines[-1][0]), innermost.file or "???", line or innermost.line, frame.address)]
 
 
 def graph(
     samples: Iterable[Sample], inlines: bool = False, calls: int | None = None
 ) -> dict[tuple[At, Fn | None], tuple[int, Values]]:
     """(place, callee or None) -> (call count, values)."""
-
-    def one(p: At) -> At:
-        """Functions are equal if their object, file and name are."""
-        return p._replace(function=p.function._replace(line=0))
-
     selfs: dict[At, Values] = {}
     arcs: dict[tuple[At, Fn], Values] = {}
     by_stack: dict[tuple[Frame, ...], Values] = {}
     counts: dict[tuple[At, Fn], int] = defaultdict(int)
     for sample in samples:
         zero = (0,) * len(sample.values)
-        path = [p for f in sample.frames or (None,) for p in map(one, positions(f, inlines))]
+        path = [p for f in sample.frames or (None,) for p in positions(f, inlines)]
         selfs[path[-1]] = plus(selfs.get(path[-1], zero), sample.values)
         for i in range(1, len(path)):
             arc = path[i - 1], path[i].function
@@ -74,7 +69,7 @@ def graph(
         for frames, values in by_stack.items():
             if not frames:
                 continue
-            path = [p for f in frames for p in map(one, positions(f, inlines))]
+            path = [p for f in frames for p in positions(f, inlines)]
             leaf = len(positions(frames[-1], inlines))
             for i in range(max(len(path) - leaf, 1), len(path)):
                 counts[path[i - 1], path[i].function] += max(values[calls], 0)

@@ -65,6 +65,9 @@ def lost(name: str, source: Attributes, target: Attributes) -> Counter[Any]:
     if name in ("threads", "thread names"):  # if the source names no process, it may have any number
         without = Counter({(0, *key[1:]): 1 for key in target[name]})
         missing -= Counter({key: n for key, n in without.items() if key[0] == 0})
+    if name in ("thread names", "process names"):  # may be labels
+        texts = {value for _, value in target["labels"]}
+        return Counter({key: n for key, n in missing.items() if key[-1] not in texts})
     if name.startswith("header: "):
         said = b"\n".join(text for other in _TEXTS for text in target[f"header: {other}"])
         return Counter({text: n for text, n in missing.items() if not (isinstance(text, bytes) and text in said)})

@@ -50,7 +50,7 @@ TOLD_BY: dict[str, set[str]] = {
     "CPUs": {"cpus"},
     "threads": {"threads", "thread-numbers", "header-fields"} | _LABELS | _EVENTS,
     "thread names": {"thread-names", "idle-threads", "thread-numbers", "threads"} | _LABELS | _EVENTS,
-    "process names": {"thread-names", "idle-threads", "thread-numbers"},
+    "process names": {"thread-names", "idle-threads", "thread-numbers"} | _LABELS,  # comm is both
     "events": _EVENTS,
     "arguments": {"call-arguments"} | _NAMES,
     **_HEADER,

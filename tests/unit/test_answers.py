@@ -45,7 +45,6 @@ TABLE = [
         "top pyinstrument-5.1.3.pstats --sort inclusive",
         (r"^ +0\.10 .* 1\.65 +128\.0 +-1  fib$", r" 1\.29 +100\.0 +-1  <module>$", "in 23 functions"),
     ),
-    Answer("info named.json", (r"^view +timeline$",)),
     # the first event has no sample: the first of its kind with a cost takes its place
     Answer("info zero-first-event.data", (r"^default value type +cpu-clock$", "major-faults is 0 everywhere, so cpu-")),
     Answer("top zero-first-event.data", ("257 ms cpu-clock in 67 functions", "so cpu-clock takes its place")),
@@ -67,7 +66,7 @@ TABLE = [
     Answer("convert dhat.heap -t folded -o -", (r";c;malloc \d+$", r";b;calloc \d+$")),
     Answer("top massif-pages.out", ("133 MiB heap_bytes", "snapshot 89 is read.* peak 1;", r" 56\.8 .* c$"), ("mmap",)),
     Answer("top massif-pages.out -O snapshot=1", ("4.01 MiB heap_bytes",), ("snapshot 89",)),
-    Answer("report --prune 0 cprofile.pstats -o /dev/null", ("195 functions",), ("prune",)),
+    Answer("report --prune 0 cprofile.pstats -o /dev/null", ("209 functions",), ("prune",)),
     # of another host: its kernel is not this machine's
     Answer("top z.data", (r"kernel\.kallsyms\]: 16 addresses without .*: no build id identifies the kernel$",)),
     Answer("info memprof83.heap", (r"^  samples +4,203$", r"^distinct chains +3$", "the period is 0")),
@@ -93,6 +92,45 @@ TABLE = [
     Answer("convert two_threads.json -t pprf", (r"unknown format 'pprf' \(did you mean pprof\?\)",), code=2),
     Answer("top --by funtion two_threads.json", (r"; did you mean 'function'\?$",), code=2),
     Answer("top --value tme two_threads.json", (r"; did you mean 'time'\?$",), code=2),
+    Answer(
+        "info named.json", (r"^view +timeline$", r"Renderer \(1\): CrRendererMain \(10\), Renderer \(1\): IOThread")
+    ),
+    Answer("top --by thread named.json", (r"100 .* Renderer \(1\): CrRendererMain \(10\)$", r"IOThread \(11\)$")),
+    Answer("top --thread CrRendererMain named.json", (r"^named.json: 100 us in 1 function;", r"task$"), (r" x$",)),
+    Answer("top --thread 'Renderer (1): IOThread (11)' named.json", (r"^named.json: 50.0 us in 1 function;",)),
+    Answer("top --thread Nobody named.json", (r"the threads are CrRendererMain \(10\), IOThread \(11\)$",), code=2),
+    Answer("info two_threads.json", (r"srv \(7\): worker A \(8\), srv \(7\): thread 9$",)),
+    Answer("top --by thread two_threads.json", (r" srv \(7\): worker A \(8\)$", r" srv \(7\): thread 9$")),
+    Answer(
+        "convert r0.trace.json r1.trace.json -t trace-event",
+        (r'"pid":10,.*"name":"python \[r0.trace.json\]"', r'"name":"python \(10\) \[r1.trace.json\]"'),
+    ),
+    Answer(
+        "convert r0.trace.json r1.trace.json -t trace-event --label-path r{rank}.trace.json",
+        (r'"name":"python \[rank=0\]"', r'"name":"python \(10\) \[rank=1\]"'),
+    ),
+    Answer(
+        "top --by thread r0.trace.json r1.trace.json", (r"python \(10\) \[r0.trace.json\]: thread 1$", r"\[r1.trace")
+    ),
+    Answer(
+        "top --by thread sw.data", (r"^  46 .* mt_fp \(27109\): wrk-3 \(27123\)$", r"mt_fp \(27109\): wrk-0 \(27118\)$")
+    ),
+    Answer("convert sw.data -t speedscope", (r'"mt_fp \(27109\): wrk-3 \(27123\)',), (r'"perf',)),
+    Answer("convert sw.data -t firefox", (r'"processName":"mt_fp"', r'"name":"[^"]*wrk-3"'), (r'"processName":"perf',)),
+    # functions of equal name and other lines
+    Answer(
+        "top two.pstats",
+        (r"1\.25 s in 12 functions", r" run \(two.py:3\)$", r" run \(two.py:7\)$", r" run \(two.py:11\)$"),
+    ),
+    Answer("top two.pstats --csv", (r"^run,two.py,3,,570421023,", r"^run,two.py,7,,", r"^run,two.py,11,,")),
+    Answer("top anon.cpuprofile", (r"554 .* a \(anon.js:2\)$", r"62 .* a \(anon.js:3\)$", r"183 .* a \(anon.js:4\)$")),
+    Answer("top anon.cpuprofile --by line", (r" 554 .* a +file:///opt/t4/ux/out/anon.js:2$",), (r":0$",)),
+    Answer("convert anon.cpuprofile -t folded", (r";a \(anon.js:2\) 553537$", r";a \(anon.js:4\) 183018$")),
+    Answer(
+        "top three.speedscope.json",
+        (r"60 .* run \(two.py:3\)$", r"10 .* run \(two.py:7\)$"),
+    ),
+    Answer("convert three.speedscope.json -t folded", (r"^main;run \(two.py:3\) 60000$", r"run \(two.py:11\) 30000$")),
 ]
 
 
@@ -118,12 +156,5 @@ def test_every_file_has_an_answer() -> None:
 
 
 UNTESTED: set[str] = {
-    "anon.cpuprofile",
     "node.data",
-    "r0.trace.json",
-    "r1.trace.json",
-    "sw.data",
-    "three.speedscope.json",
-    "two.pstats",
-    "two_threads.json",
 }

@@ -389,7 +389,7 @@ def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
         ("-Otime_ns=-5", "-O time_ns=-5: -5 is not a whole number from 0"),
         ("-Otime_ns=9223372036854775808", "is not a whole number from 0"),
         ("--part=0", "0 is not a whole number from 1"),
-        ("--thread=x", "'x' is not a whole number from 0"),
+        ("--thread=x", "no row matches --thread='x'; the threads are 29280"),
         ("--time-range=5:1", "'5:1' is not a range A:B"),
         ("--time-range=5", "'5' is not a range A:B"),
         ("--time-range=1:18446744073709551616", "'1:18446744073709551616' is not a range A:B"),

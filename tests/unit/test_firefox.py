@@ -158,7 +158,7 @@ def test_two_timelines_begin_at_the_same_time(tmp_path: Path) -> None:
     out = tmp_path / "out.profile.json"
     report = fastprof.convert([tmp_path / "one.xray", tmp_path / "two.xray"], out)
     one, two = firefox.read(out.read_bytes())
-    assert (one.process, two.process) == ("one.xray", "two.xray")
+    assert (one.process, two.process) == ("one.xray", "two.xray (1)")
     assert [str(t.samples[0][0]) for t in (one, two)] == ["2", "0"]
     assert [dict(t.self_) for t in (one, two)] == [{"#1": Decimal("2.000001")}] * 2
     assert report.not_representable["empty-calls"] == 2

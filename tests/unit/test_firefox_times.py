@@ -125,7 +125,15 @@ def test_threads_and_processes_have_the_names_that_linux_gives_them() -> None:
     assert {(t.process, t.name.partition(", ")[2], t.tid) for t in threads} == {("app", "app", 8), ("app", "pool-1", 9)}
 
 
-@pytest.mark.parametrize(("object_", "name"), [(b"[kernel.kallsyms]", "input"), (b"/opt/app", "app")])
-def test_a_process_without_a_number_is_named_after_its_only_file(object_: bytes, name: str) -> None:
-    data = text([5_000_000]).replace(b"app 7/8", b"main 8").replace(b"/app", object_)
+@pytest.mark.parametrize(
+    ("command", "object_", "name"),
+    [
+        (b"main 8", b"/opt/app", "main"),
+        (b"8", b"[kernel.kallsyms]", "input"),
+        (b"8", b"/opt/app", "app"),
+    ],
+)
+def test_a_process_without_a_number_has_a_name(command: bytes, object_: bytes, name: str) -> None:
+    """That of its thread, else of its only file, else of the input."""
+    data = text([5_000_000]).replace(b"app 7/8", command).replace(b"/app", object_)
     assert {t.process for t in firefox.read(convert_bytes(data, "perf-script", "firefox").data)} == {name}

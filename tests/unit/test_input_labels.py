@@ -476,8 +476,10 @@ def test_parts_of_timelines_keep_labels(tmp_path: Path, monkeypatch: pytest.Monk
     assert "desc: Labels: host=web2\n" in Path("x.callgrind").read_text()
     # labels given to the input replace those of the same key
     assert groups("one.fpa", "label:host", set_label=["host=db"]) == {"db": cost}
-    # other formats of timelines have no place for them
+    # other formats of timelines have them in the names of processes
     log = fastprof.convert("one.fpa", "one.json", to="speedscope")
-    assert log.not_representable["header-fields"] == 1
-    with pytest.raises(UsageError, match="set_label= has no effect from xray to speedscope"):
-        fastprof.convert("mix/web1.xray", "x.json", to="speedscope", set_label=["a=b"])
+    assert not log.not_representable["header-fields"] and "[host=web1]" in Path("one.json").read_text()
+    fastprof.convert("mix/web1.xray", "x.json", to="speedscope", set_label=["a=b"])
+    assert "[a=b]" in Path("x.json").read_text()
+    with pytest.raises(UsageError, match="set_label= has no effect from xray to xray"):
+        fastprof.convert("mix/web1.xray", "x.xray", set_label=["a=b"])

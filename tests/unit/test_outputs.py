@@ -263,7 +263,7 @@ def test_calls_still_open_end_in_their_own_input(tmp_path: Path) -> None:
     start = {"start-time": 1}
     assert report.not_representable == {"thread-numbers": 2, **start}
     one, two = json.loads(output.read_bytes())["profiles"]
-    assert (one["name"], two["name"]) == ("one, thread 7", "two, thread 8")
+    assert (one["name"], two["name"]) == ("one (7): thread 7", "two (8): thread 8")
     assert [event["type"] for event in one["events"]] == [event["type"] for event in two["events"]] == [*"OOCC"]
 
 

@@ -64,7 +64,10 @@ def test_threads_of_two_inputs_stay_apart(tmp_path: Path) -> None:
     ]
     # other numbers, because these are in use; the names still contain the original ones
     assert third.pid == fourth.pid != 7 and {7, 8}.isdisjoint({third.tid, fourth.tid})
-    assert [(t.process, t.name) for t in (third, fourth)] == [("two.xray", "thread 7"), ("two.xray", "thread 8")]
+    assert [(t.process, t.name) for t in (third, fourth)] == [
+        ("two.xray (7)", "thread 7"),
+        ("two.xray (7)", "thread 8"),
+    ]
     assert [[s.end - s.begin for s in t.slices if s.end] for t in (third, fourth)] == [[17], [18]]
     assert sum(report.not_representable.values()) == 2
 

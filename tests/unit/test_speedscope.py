@@ -91,7 +91,7 @@ def test_threads_and_parts_come_back(tmp_path: Path) -> None:
     source.write_text(json.dumps({"traceEvents": calls + names}))
     fastprof.convert(source, out)
     said = [profile["samplesOf"] for profile in json.loads(out.read_text())["profiles"]]
-    assert said == ["x.json, w", "x.json, thread 2", "x.json, w [2]"]
+    assert said == ["x.json (1): w (1)", "x.json (1): thread 2", "x.json (1): w (3)"]
     fastprof.convert(out, again)
     assert again.read_bytes() == out.read_bytes()
     log = fastprof.convert(out, tmp_path / "x.callgrind", per_thread=True)

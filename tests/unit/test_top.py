@@ -186,7 +186,9 @@ def test_threads_of_equal_numbers_are_rows_of_their_own(tmp_path: Path) -> None:
         return [(row.name, row.self) for row in top(of, by="thread", n=0).rows]
 
     assert costs(both) == [(f"{thread} [2]", 5000), (thread, 1000)]
-    assert costs([one, both]) == [(f"{thread} [3]", 5000), (thread, 1000), (f"{thread} [2]", 1000)]
+    one_of = "process 7 [one.trace.json], thread 2"
+    of_both = "process 7 [both.trace.json], thread 2"
+    assert costs([one, both]) == [(f"{of_both} [2]", 5000), (of_both, 1000), (one_of, 1000)]
     assert costs(samples) == [(thread, 2)]
     assert costs([samples, samples]) == [(thread, 2), (f"{thread} [2]", 2)]
 

@@ -13,7 +13,7 @@ struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int in
     /* now, so that its place among functions and stacks does not depend on batches */
     s->no_stack = fp_model_name_frame(model, fp_strings_intern(&model->strings, "[no stack]", 10));
     if (s->no_stack == FP_NO_ID || fp_model_stack(model, 0, s->no_stack) == FP_NO_ID || fp_table_init(&s->keys, 2) ||
-        fp_table_init(&s->names, 3) || fp_table_init(&s->positions, FP_POSITION_WIDTH)) {
+        fp_table_init(&s->names, 4) || fp_table_init(&s->positions, FP_POSITION_WIDTH)) {
         fp_project_free(s);
         return NULL;
     }

@@ -26,13 +26,14 @@ static uint32_t function_at(struct fp_project *s, const struct position_place *a
     return function;
 }
 
-/* Readers of graphs identify functions by object, file and name.  Of functions that differ only
- * in other fields (first line, linker name), the first represents all, or recursion between them would be missed. */
+/* Of functions that are the same but for their linker name, the first represents all, or recursion between them would
+ * be missed. */
 static uint32_t same_function(struct fp_project *s, const uint32_t *f) {
-    uint32_t known = s->names.n, function = fp_model_function_row(s->model, f);
-    uint32_t name =
-        fp_table_intern(&s->names, (uint32_t[]){f[FP_FUNCTION_OBJECT], f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME]});
-    if (function == FP_NO_ID || name == FP_NO_ID) return FP_NO_ID;
+    const uint32_t known = s->names.n, function = fp_model_function_row(s->model, f);
+    if (function == FP_NO_ID) return FP_NO_ID;
+    const struct fp_same_function same = fp_same_function(s->model, function);
+    const uint32_t name = fp_table_intern(&s->names, (const uint32_t *)&same);
+    if (name == FP_NO_ID) return FP_NO_ID;
     if (name < known) return s->function_of_name[name];
     if (fp_array_room(&s->function_of_name, &s->cap_names, (uint64_t)name + 1, sizeof *s->function_of_name))
         return FP_NO_ID;
@@ -65,6 +66,12 @@ static int push_position(struct fp_project *s, uint32_t function, uint32_t file,
     return position == FP_NO_ID ? FP_E_NOMEM : fp_project_push(s, position);
 }
 
+/* The line of an entry; if it has none, its function's first one. */
+static uint32_t line_of(const struct fp_model *m, const uint32_t *entry) {
+    return entry[FP_LINE_LINE] ? entry[FP_LINE_LINE]
+                               : fp_table_row(&m->functions, entry[FP_LINE_FUNCTION])[FP_FUNCTION_LINE];
+}
+
 /* Appends the positions of a line chain, outermost first.  Without inline_calls that is one: the line of the innermost
  * inlined function, in the outermost function. */
 static int push_lines(struct fp_project *s, uint32_t lines, const struct position_place *at, struct fp_err *err) {
@@ -84,7 +91,7 @@ static int push_lines(struct fp_project *s, uint32_t lines, const struct positio
         const uint32_t *row = fp_table_row(&m->lines, lines);
         uint32_t function = fp_table_row(&m->lines, outermost)[FP_LINE_FUNCTION];
         uint32_t file = known_file(s, fp_file_of_function(m, row[FP_LINE_FUNCTION]));
-        if (push_position(s, function_in(s, function, at), file, row[FP_LINE_LINE], at->address))
+        if (push_position(s, function_in(s, function, at), file, line_of(m, row), at->address))
             return fp_project_no_memory(err);
         return 0;
     }
@@ -93,7 +100,7 @@ static int push_lines(struct fp_project *s, uint32_t lines, const struct positio
         const uint32_t *row = fp_table_row(&m->lines, id);
         uint32_t function = row[FP_LINE_FUNCTION];
         uint32_t file = known_file(s, fp_file_of_function(m, function));
-        if (push_position(s, function_in(s, function, at), file, row[FP_LINE_LINE], at->address))
+        if (push_position(s, function_in(s, function, at), file, line_of(m, row), at->address))
             return fp_project_no_memory(err);
     }
     for (uint32_t i = 0; i < n / 2; i++) {

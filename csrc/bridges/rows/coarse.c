@@ -24,8 +24,8 @@ static uint32_t looked_up(struct fp_model *m, uint32_t by, uint32_t id) {
     const uint32_t *f = fp_table_row(&m->functions, id);
     const uint32_t object = f[FP_FUNCTION_OBJECT];
     if (by == FP_COARSE_BY_OBJECT) return fp_model_function(m, object, 0, fp_table_row(&m->objects, object)[0], 0, 0);
-    if (!f[FP_FUNCTION_SYSTEM_NAME] && !f[FP_FUNCTION_LINE]) return id;
-    return fp_model_function(m, object, f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME], 0, 0);
+    if (!f[FP_FUNCTION_SYSTEM_NAME]) return id;
+    return fp_model_function(m, object, f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME], 0, f[FP_FUNCTION_LINE]);
 }
 
 /* 0, FP_E_NOMEM or FP_E_MALFORMED. */

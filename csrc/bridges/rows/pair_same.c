@@ -4,6 +4,9 @@
  *     f  a.c  app            f  a.c  app          equal: paired
  *     g  /old/b.c  app       g  /new/b.c  app     same name and base name of the file: left
  *     h  c.c  app            h  d.c  app          neither paired nor left, unless some h has no file
+ *
+ * Lines move from build to build.  Of several functions with the same object, file and name, those of the same line are
+ * paired, then the others in the order of their lines if they are as many on both sides.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +25,19 @@ enum {
     LONGEST = 4096 /* bytes of a path compared */
 };
 
+/* An object, file and name. */
+struct pair_row {
+    uint32_t first;   /* the first function of the new side */
+    uint32_t line[2]; /* of a function of each side */
+    uint8_t sides;
+    uint8_t has_lines; /* a side has functions of several lines */
+};
+
+/* A function of a row that has lines. */
+struct pair_member {
+    uint32_t row, line, function;
+};
+
 struct pair_same {
     uint8_t *names; /* by string: its sides; whether a function of one side alone has it, or one without a file; whether
                        it is like an address */
@@ -32,10 +48,10 @@ struct pair_same {
     uint32_t n_alone;     /* functions of one side alone */
     struct fp_table rows; /* object, file, name of functions that may be equal */
     uint32_t *row_of;     /* by function: its row, 0: none */
-    uint32_t *first;      /* by row: the first function of the new side */
-    uint32_t cap_first;
-    uint8_t *sides; /* by row */
-    uint32_t cap_sides;
+    struct pair_row *own; /* by row */
+    uint32_t cap_own;
+    struct pair_member *members;
+    uint32_t n_members, cap_members;
     uint32_t *bases; /* by string: the hash of the base name of a path, 0: not computed yet */
 };
 
@@ -134,12 +150,79 @@ static int collect_functions(struct fp_pair *p, struct pair_same *s) {
         const struct pair_key key = key_of(p, i);
         if (!is_compared(s, key.name) || *seen_key(s, key) != BOTH) continue;
         const uint32_t id = fp_table_intern(&s->rows, (uint32_t[]){key.object, key.file, key.name});
-        if (id == FP_NO_ID || fp_array_zeroed(&s->first, &s->cap_first, (uint64_t)id + 1, sizeof *s->first) ||
-            fp_array_zeroed(&s->sides, &s->cap_sides, (uint64_t)id + 1, 1))
+        if (id == FP_NO_ID || fp_array_zeroed(&s->own, &s->cap_own, (uint64_t)id + 1, sizeof *s->own))
             return FP_E_NOMEM;
         s->row_of[i] = id;
-        s->sides[id] |= p->functions[i];
-        if (p->functions[i] & NEW && !s->first[id]) s->first[id] = i;
+        struct pair_row *row = &s->own[id];
+        const uint32_t line = fp_same_function(p->model, i).line;
+        for (uint8_t side = 0; side < 2; side++) {
+            if (!(p->functions[i] & 1u << side)) continue;
+            row->has_lines |= row->sides & 1u << side && row->line[side] != line;
+            row->line[side] = line;
+        }
+        row->sides |= p->functions[i];
+        if (p->functions[i] & NEW && !row->first) row->first = i;
+    }
+    return FP_DONE;
+}
+
+static int compare_members(const void *a, const void *b) {
+    const struct pair_member *x = a, *y = b;
+    if (x->row != y->row) return x->row < y->row ? -1 : 1;
+    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    return x->function < y->function ? -1 : x->function > y->function;
+}
+
+/* The end of the members from `at` on with the same row and line; *sides, and *to, the first of the new side. */
+static uint32_t end_of_line(const struct fp_pair *p, const struct pair_same *s, uint32_t at, uint8_t *sides,
+                            uint32_t *to) {
+    const struct pair_member *first = &s->members[at];
+    *sides = 0;
+    *to = 0;
+    for (; at < s->n_members && s->members[at].row == first->row && s->members[at].line == first->line; at++) {
+        const uint32_t function = s->members[at].function;
+        *sides |= p->functions[function];
+        if (p->functions[function] & NEW && !*to) *to = function;
+    }
+    return at;
+}
+
+static int replace_olds(struct fp_pair *p, const struct pair_same *s, uint32_t from, uint32_t end, uint32_t to) {
+    for (; from < end; from++)
+        if (p->functions[s->members[from].function] == OLD && fp_pair_function(p, s->members[from].function, to))
+            return FP_E_NOMEM;
+    return FP_DONE;
+}
+
+/* Pairs the members from `at` to `end`, which have the same row. */
+static int pair_lines(struct fp_pair *p, const struct pair_same *s, uint32_t at, uint32_t end) {
+    uint32_t n[2] = {0, 0}, to, next = at;
+    uint8_t sides;
+    for (uint32_t i = at; i < end;) {
+        const uint32_t after = end_of_line(p, s, i, &sides, &to);
+        if (sides != BOTH)
+            n[sides == NEW]++;
+        else if (replace_olds(p, s, i, after, to))
+            return FP_E_NOMEM;
+        i = after;
+    }
+    for (uint32_t i = at; i < end && n[0] == n[1];) {
+        const uint32_t after = end_of_line(p, s, i, &sides, &to);
+        if (sides == OLD) {
+            do next = end_of_line(p, s, next, &sides, &to);
+            while (sides != NEW);
+            if (replace_olds(p, s, i, after, to)) return FP_E_NOMEM;
+        }
+        i = after;
+    }
+    return FP_DONE;
+}
+
+static int pair_members(struct fp_pair *p, struct pair_same *s) {
+    if (s->n_members) qsort(s->members, s->n_members, sizeof *s->members, compare_members);
+    for (uint32_t at = 0, end; at < s->n_members; at = end) {
+        for (end = at; end < s->n_members && s->members[end].row == s->members[at].row;) end++;
+        if (pair_lines(p, s, at, end)) return FP_E_NOMEM;
     }
     return FP_DONE;
 }
@@ -147,10 +230,17 @@ static int collect_functions(struct fp_pair *p, struct pair_same *s) {
 /* Pairs equal functions; others that may have a counterpart are left. */
 static int pair(struct fp_pair *p, struct pair_same *s) {
     for (uint32_t i = 1; i < p->n_functions; i++) {
-        if (!p->functions[i] || p->functions[i] == BOTH) continue;
         const uint32_t id = s->row_of[i];
-        if (id && s->sides[id] == BOTH) {
-            if (p->functions[i] == OLD && fp_pair_function(p, i, s->first[id])) return FP_E_NOMEM;
+        const struct pair_row *row = id ? &s->own[id] : NULL;
+        if (row && row->sides == BOTH && row->has_lines) {
+            if (fp_array_room(&s->members, &s->cap_members, (uint64_t)s->n_members + 1, sizeof *s->members))
+                return FP_E_NOMEM;
+            s->members[s->n_members++] = (struct pair_member){id, fp_same_function(p->model, i).line, i};
+            continue;
+        }
+        if (!p->functions[i] || p->functions[i] == BOTH) continue;
+        if (row && row->sides == BOTH) {
+            if (p->functions[i] == OLD && fp_pair_function(p, i, row->first)) return FP_E_NOMEM;
             continue;
         }
         const struct pair_key key = key_of(p, i);
@@ -159,7 +249,7 @@ static int pair(struct fp_pair *p, struct pair_same *s) {
         if (s->names[key.name] & ADDRESS && !of_build && is_address(p->model, key.name)) continue;
         p->left[p->n_left++] = i;
     }
-    return FP_DONE;
+    return pair_members(p, s);
 }
 
 /* Of functions that are left, those without a counterpart by name and base name of the file stay only if their name
@@ -209,7 +299,7 @@ int fp_pair_same(struct fp_pair *p, struct fp_err *err) {
     free(s.bases);
     free(s.seen);
     free(s.row_of);
-    free(s.first);
-    free(s.sides);
+    free(s.own);
+    free(s.members);
     return status == FP_E_NOMEM ? fp_fail(err, FP_E_NOMEM, 0, "the functions of two profiles") : status;
 }

@@ -6,12 +6,50 @@
 #include "core/address.h"
 #include "core/array.h"
 
+static int add_alike(struct fp_restack *r, uint32_t function) {
+    if (fp_array_zeroed(&r->is_alike, &r->cap_is_alike, (uint64_t)function + 1, 1)) return FP_E_NOMEM;
+    if (r->is_alike[function]) return 0;
+    r->is_alike[function] = 1;
+    if (fp_array_room(&r->alike, &r->cap_alike, (uint64_t)r->n_alike + 1, sizeof *r->alike)) return FP_E_NOMEM;
+    r->alike[r->n_alike++] = function;
+    return 0;
+}
+
+/* Adds the functions with this name to `alike` once there are two. */
+static int note_name(struct fp_restack *r, uint32_t name, uint32_t function) {
+    if (fp_array_zeroed(&r->of_name, &r->cap_of_name, (uint64_t)name + 1, sizeof *r->of_name)) return FP_E_NOMEM;
+    uint32_t *first = &r->of_name[name];
+    if (!*first) *first = function;
+    if (*first == function) return 0;
+    if (*first != FP_NO_ID && add_alike(r, *first)) return FP_E_NOMEM;
+    *first = FP_NO_ID;
+    return add_alike(r, function);
+}
+
+/* In the length of a chain: note_names has seen it. */
+static const uint32_t NOTED = 1u << 31;
+
+static int note_names(struct fp_restack *r, const uint32_t *frames, uint32_t n) {
+    const struct fp_model *m = r->model;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t line = fp_table_row(&m->frames, frames[i])[FP_FRAME_LINES];
+        const uint32_t function = line ? fp_table_row(&m->lines, line)[FP_LINE_FUNCTION] : 0;
+        if (note_name(r, fp_table_row(&m->functions, function)[FP_FUNCTION_NAME], function)) return FP_E_NOMEM;
+    }
+    return 0;
+}
+
+/* Called for each frame of a stack. */
 static const uint32_t *chain_of(void *arg, uint32_t frame, uint32_t *n) {
-    const struct fp_restack *r = arg;
-    const uint32_t at = frame < r->cap_frames ? r->frame_to[frame] : 0;
-    if (!at) return NULL;
-    *n = r->chains[at];
-    return r->chains + at + 1;
+    struct fp_restack *r = arg;
+    uint32_t *chain = frame < r->cap_frames && r->frame_to[frame] ? r->chains + r->frame_to[frame] : NULL;
+    if (!chain) return NULL;
+    *n = *chain & ~NOTED;
+    if (r->tells_apart && !(*chain & NOTED)) {
+        r->failed |= note_names(r, chain + 1, *n);
+        *chain |= NOTED;
+    }
+    return chain + 1;
 }
 
 struct fp_restack *fp_restack_new(struct fp_model *model) {
@@ -30,6 +68,9 @@ void fp_restack_free(struct fp_restack *r) {
     if (!r) return;
     free(r->frame_to);
     free(r->chains);
+    free(r->alike);
+    free(r->of_name);
+    free(r->is_alike);
     fp_buf_free(&r->name);
     fp_remap_free(r->ids);
     free(r);
@@ -110,15 +151,19 @@ int fp_restack_chains(struct fp_restack *r, const struct fp_restack_named *named
 
 /* ---- frames reduced to names ---- */
 
-/* Appends a frame named after `function` or, if there is none, after the address of frame `of`. */
-static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, struct fp_err *err) {
+/* Appends a frame named after `function` or, if there is none, after the address of frame `of`, in `object`. */
+static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, uint32_t object, struct fp_err *err) {
     struct fp_model *m = r->model;
     uint32_t name = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
-    if (!name && fp_words_u64(fp_table_row(&m->frames, of) + FP_FRAME_ADDRESS)) name = fp_frame_name(m, of, &r->name);
+    const uint32_t *frame_row = fp_table_row(&m->frames, of);
+    if (!name && (fp_words_u64(frame_row + FP_FRAME_ADDRESS) || !frame_row[FP_FRAME_LINES]))
+        name = fp_frame_name(m, of, &r->name);
     if (!name) name = fp_strings_intern(&m->strings, "[unknown]", 9);
     const uint32_t *row = fp_table_row(&m->functions, function);
-    const uint32_t file = r->files ? row[FP_FUNCTION_FILE] : 0, first_line = r->files ? row[FP_FUNCTION_LINE] : 0;
-    uint32_t only = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, file, name, 0, first_line);
+    if (row[FP_FUNCTION_OBJECT]) object = row[FP_FUNCTION_OBJECT];
+    const uint32_t only = name == FP_NO_ID ? FP_NO_ID
+                                           : fp_model_function(m, r->files ? 0 : object, row[FP_FUNCTION_FILE], name, 0,
+                                                               row[FP_FUNCTION_LINE]);
     const uint32_t frame = fp_model_plain_frame(m, only);
     return frame == FP_NO_ID || push(r, frame) ? no_memory(err) : 0;
 }
@@ -148,10 +193,10 @@ static int name_frame(struct fp_restack *r, uint32_t frame, struct fp_err *err) 
     }
     r->placed += placed;
     if (begin_chain(r, frame, n ? n : 1)) return no_memory(err);
-    if (!n) return push_name(r, 0, frame, err);
+    if (!n) return push_name(r, 0, frame, object, err);
     const uint32_t first = r->n_chains;
     for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
-        int status = push_name(r, fp_table_row(&m->lines, id)[FP_LINE_FUNCTION], frame, err);
+        int status = push_name(r, fp_table_row(&m->lines, id)[FP_LINE_FUNCTION], frame, object, err);
         if (status) return status;
     }
     for (uint32_t i = 0; i < n / 2; i++) {
@@ -171,11 +216,13 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
         r->n_named++;
     }
     r->n_named = r->model->frames.n; /* the new ones are already names */
+    r->tells_apart = !r->files;
     return FP_DONE;
 }
 
 /* ---- stacks ---- */
 
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err) {
-    return fp_remap_batch(r->ids, b, err);
+    const int status = fp_remap_batch(r->ids, b, err);
+    return r->failed ? no_memory(err) : status;
 }

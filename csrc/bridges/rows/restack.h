@@ -15,8 +15,11 @@
 
 struct fp_restack {
     struct fp_model *model;
-    int32_t files;   /* fp_restack_names: names keep the file and the first line of their function; set by the caller */
+    int32_t files; /* fp_restack_names: the target shows the file and the first line of functions; set by the caller */
     uint64_t placed; /* fp_restack_names: frames that lost an address, a file or a line */
+    /* without `files`: functions in the stacks so far that have the name of another one */
+    uint32_t *alike;
+    uint32_t n_alike;
     /* private from here on */
     uint32_t *frame_to; /* by frame: the position of its replacement in `chains`, 0 = none */
     uint32_t cap_frames;
@@ -25,6 +28,11 @@ struct fp_restack {
     uint32_t n_named; /* frames that fp_restack_names has seen */
     struct fp_remap *ids;
     struct fp_buf name;
+    uint32_t *of_name; /* by string: the first function of that name; FP_NO_ID: they are in `alike` */
+    uint32_t cap_of_name, cap_alike;
+    uint8_t *is_alike; /* by function */
+    uint32_t cap_is_alike;
+    int tells_apart, failed; /* failed: memory ran out for these */
 };
 
 /* The model is borrowed.  NULL when memory ran out. */
@@ -49,9 +57,9 @@ struct fp_restack_named {
 int fp_restack_chains(struct fp_restack *r, const struct fp_restack_named *named, struct fp_err *err);
 
 /* Reduces the frames that the model has so far to names: each function of a frame becomes a separate frame, without
- * address, object, file and line; an address without a symbol becomes a function with a name by core/address.h.  Call
- * before the first batch that has such frames.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not
- * have). */
+ * address and line, and with `files` without its object; an address without a symbol becomes a function with a name by
+ * core/address.h.  Call before the first batch that has such frames.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that
+ * the model does not have). */
 int fp_restack_names(struct fp_restack *r, struct fp_err *err);
 
 /* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED

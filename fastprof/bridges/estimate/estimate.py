@@ -25,12 +25,12 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
-from fastprof.core.labels import thread_name
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, labels_of, match_columns, merge_parts, parts_since
+from fastprof.core.thread_names import ThreadNames
 from fastprof.core.value import own_calls
 from fastprof.core.version import __version__
 from fastprof.core.words import counted
@@ -98,8 +98,7 @@ def to_stacks(
         log.count(REPORTED["call-counts"], c.calls)
         log.count(REPORTED["jumps"], c.jumps)
         log.count(REPORTED["part-addresses"], group.n_addressed(by))
-        _, pid, tid = model.row("threads", thread) if thread else (0, 0, 0)
-        where = f"{thread_name(pid, tid)}: " if pid or tid else ""
+        where = f"{ThreadNames(model).text(thread)}: " if thread else ""
         _log_shares(group, by, prune, where, log)
 
 

@@ -287,8 +287,9 @@ class _Machine:
         part = self._common_part()
         n_threads, first, last = 1, fold.first_time, fold.last_time
         if group:
-            _, pid, tid = model.row("threads", group)
-            part.pid, part.thread = pid or None, tid
+            row = model.row("threads", group)
+            part.pid, part.thread = row[1] or None, row[2]
+            part.extra |= model.names.of_thread(row)
             times = ffi.new("uint64_t[2]")
             lib.fp_fold_thread_times(fold, group, times, times + 1)
             first, last = times
@@ -377,7 +378,10 @@ class _Graph(_Machine):
                 part.summary = total
                 if labels:
                     part.extra["input_labels"] = labels
-                yield from batches_of("graph", 2, self._model.add_part(part), pull)
+                number = self._model.add_part(part)
+                if group:
+                    self._model.names.of_parts[number] = group
+                yield from batches_of("graph", 2, number, pull)
 
     def _out(self, nodes: Merge[fp_merge], arcs: Merge[fp_merge]) -> fp_fold_out:
         out = ffi.new("struct fp_fold_out *")

@@ -30,6 +30,7 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import labels_of
+from fastprof.core.thread_names import ThreadNames, is_chosen
 from fastprof.core.times import Span
 from fastprof.core.words import Message, joined, some, spelled
 
@@ -78,9 +79,9 @@ def select(
     log.leave_out(left_out, (PART, TIME_RANGE, THREADS, LABEL), options)
 
 
-def _has_part(part: Part, threads: frozenset[int], labels: _Labels) -> bool:
+def _has_part(part: Part, threads: frozenset[Any], labels: _Labels) -> bool:
     """Whether a part of a graph is of these threads and has these labels."""
-    return (not threads or part.thread in threads) and labels.match(labels_of(part))
+    return (not threads or is_chosen(part.pid or 0, part.thread, threads)) and labels.match(labels_of(part))
 
 
 class Mask:
@@ -100,8 +101,12 @@ class Mask:
         c.keep, c.n = self._shown, n
 
 
-def mask_of_threads(model: Model, threads: frozenset[int]) -> Mask:
-    return Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)
+def mask_of_threads(model: Model, threads: frozenset[Any]) -> Mask:
+    def decide(i: int) -> bool:
+        _, pid, tid = model.row("threads", i)
+        return is_chosen(pid, tid, threads)
+
+    return Mask(model, "threads", decide)
 
 
 class _Labels:
@@ -175,9 +180,12 @@ def nothing_left(model: Model, options: Options) -> Message:
         covered = [span.text() for span in model.times]
         hints.append(f"the trace covers {some(covered)}" if covered else "no row has a time")
     if THREADS in given:
-        tids = {model.row("threads", i)[2] for i in range(1, model.count("threads"))}
-        tids |= {part.thread for part in model.parts if part.thread is not None}
-        hints.append(f"the threads are {some(sorted(tids))}" if tids else "no threads are known")
+        names = ThreadNames(model)
+        rows = [model.row("threads", i) for i in range(1, model.count("threads"))]
+        texts = {(row[2], names.thread_text(*row) if names.thread(*row) else names.id(row[0], row[2])) for row in rows}
+        texts |= {(part.thread, str(part.thread)) for part in model.parts if part.thread is not None}
+        known = [text for _, text in sorted(texts) if text]
+        hints.append(f"the threads are {some(known)}" if known else "no threads are known")
     if LABEL in given:
         hints.append(which(keys_in(model)))
     filters = [spelled(option.flag, "=") + value for option in given for value in _shown(option, options[option])]

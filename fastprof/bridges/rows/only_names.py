@@ -3,9 +3,9 @@
     main a.c:3 > f b.c:7, inlined into g b.c:9     becomes    main > g > f
     main a.c:4 > [libx.so at 0x7f001136]                      main > [libx.so+0x1136]
 
-For formats without places: stacks that differ only in these become equal and are then added up.  A target that holds
-files keeps the file and the first line of each function.
-Lost: addresses, objects, files and lines, which are counted; which functions were inlined.
+For formats without places: stacks that differ only in these become equal and are then added up.  Functions stay those
+that they are (fp_same_function); `Model.function_texts` tells those with equal names apart if the target has no files.
+Lost: addresses, lines and, in a target with files, objects, which are counted; which functions were inlined.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
+from fastprof.core.function_names import marks, place_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
@@ -34,3 +35,7 @@ def only_names(
         check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "stacks of names")
         yield batch
     log.count(REPORTED["places"], restack.placed)
+    functions = restack.alike[0 : restack.n_alike]
+    places = {i: place_of(model.get_function(i)) for i in functions}
+    found = marks(places.values())
+    model.function_texts |= {i: f"{at.name} ({found[at]})" for i, at in places.items() if at in found}

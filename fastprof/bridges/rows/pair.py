@@ -75,7 +75,7 @@ class _Object(NamedTuple):
 
 
 class _Function(NamedTuple):
-    """A function by name, file and object; rows by function do not distinguish lines."""
+    """Functions by name, file and object; `_replace` pairs those of several lines."""
 
     object: int
     file: bytes
@@ -161,11 +161,24 @@ class Pairs:
     def _replace(self, olds: list[int], news: list[int], rule: str, *, files: bool = False) -> None:
         """Replace ids of the old side by the new side's id."""
         replace = lib.fp_pair_file if files else lib.fp_pair_function
-        for i in olds:
-            if i not in news and replace(self._c, i, news[0]):
+        counterparts = dict.fromkeys(olds, news[0]) if files else self._by_line(olds, news)
+        for i, to in counterparts.items():
+            if i not in news and replace(self._c, i, to):
                 raise MemoryError("no memory for pairs of functions")
         if rule:
             self.counts[rule] += 1
+
+    def _by_line(self, olds: list[int], news: list[int]) -> dict[int, int]:
+        """The counterparts of functions with the same name and file, as fp_pair_same finds them."""
+        sides = [defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)]
+        for by_line, ids in zip(sides, (olds, news), strict=True):
+            for i in ids:
+                by_line[self._model.row("functions", i)[4]].append(i)
+        old, new = sides
+        pairs = [(line, line) for line in old if line in new]
+        left = [sorted(line for line in one if line not in other) for one, other in ((old, new), (new, old))]
+        pairs += zip(*left, strict=True) if len(left[0]) == len(left[1]) else ()
+        return {i: new[to][0] for line, to in pairs for i in old[line]}
 
     def _objects(self, olds: set[int], news: set[int]) -> dict[int, tuple[int, str]]:
         """The new side's object for each object of the old side, and the rule."""

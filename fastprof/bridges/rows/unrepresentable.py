@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fastprof.bridges import names_processes
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -123,7 +124,8 @@ class Unrepresentable:
 
     def _log_header(self, sources: list[Part], written: list[Part]) -> None:
         kept = self._holds.header
-        of_samples = self._holds.labels and "stacks" in self._taken.values()
+        views = {*self._taken.values()}
+        shown = (self._holds.labels and "stacks" in views) or any(names_processes(v, self._holds) for v in views)
         named = {name for part in sources for name in (*vars(part), *part.extra)}
         lost = [
             title
@@ -133,7 +135,7 @@ class Unrepresentable:
             and any(_has_field(part, name, len(sources)) for part in sources)
             and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
             and not (name in ("pid", "thread") and self._threads)
-            and not (name == "input_labels" and of_samples)
+            and not (name == "input_labels" and shown)
         ]
         self._log.count(REPORTED["header-fields"], len(lost), fields=", ".join(lost))
 
@@ -173,9 +175,7 @@ class Unrepresentable:
     def _log_threads(self, sources: list[Part], written: list[Part]) -> None:
         lacks, model = self._holds.lacks, self._model
         numbers = {model.row("threads", i)[1:] for i in range(1, model.count("threads"))} - {(0, 0)}
-        named = (entry for part in sources for entry in part.extra.get("thread_names", []))
-        threads = {(pid, tid): name for pid, tid, name in named if name}
-        processes = {pid: name for part in sources for pid, name in part.extra.get("process_names", []) if name}
+        threads, processes = self._names(sources, numbers)
         bridged = {*self._given.values()} != {*self._taken.values()} and "graph" not in self._given.values()
         joined = bridged and not self._holds.table and not self._threads and not any(part.thread for part in written)
         if "thread-names" in lacks:
@@ -195,6 +195,29 @@ class Unrepresentable:
                 "thread-numbers": ("thread-numbers" in lacks) * len(unnamed),
             },
         )
+
+    def _names(self, sources: list[Part], numbers: set[tuple[int, ...]]) -> tuple[dict[Any, bytes], dict[int, bytes]]:
+        """The names of threads and processes, or the ids in the source that are not numbers of the model."""
+        but = {b""} | (self._label_texts() if {"thread-names", "idle-threads"} & self._holds.lacks else set())
+        threads: dict[Any, bytes] = {}
+        processes: dict[int, bytes] = {}
+        own: dict[int, bytes] = {}
+        for extra in (part.extra for part in sources):
+            threads |= {(pid, tid): name for pid, tid, name in extra.get("thread_names", ()) if name not in but}
+            processes |= {pid: name for pid, name in extra.get("process_names", ()) if name not in but}
+            own |= {number: id_ for number, id_ in extra.get("own_ids", ()) if id_}
+        return (
+            {(pid, tid): own[tid] for pid, tid in numbers if tid in own} | threads,
+            {pid: own[pid] for pid, _ in numbers if pid in own} | processes,
+        )
+
+    def _label_texts(self) -> set[bytes]:
+        """The texts of labels of rows.  Names that are labels as well, as comm, are not counted twice."""
+        if "stacks" not in self._given.values():
+            return set()
+        labels, model = self._model.c.labels, self._model
+        words = memoryview(ffi.buffer(labels.words, 4 * labels.n * labels.width)).cast("I")
+        return {model.string(i) for i in {*words[labels.width + lib.FP_LABEL_STRING :: labels.width]}}
 
     def _log_parts(self, sources: list[Part]) -> None:
         lacks = self._holds.lacks

@@ -7,7 +7,7 @@ describes the bytes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from fastprof.core._c import ffi, lib
@@ -20,6 +20,7 @@ from fastprof.core.options import LENIENT, PART, THREADS, TIME_RANGE, UINT64, Op
 from fastprof.core.owner import owned
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
+from fastprof.core.thread_names import is_chosen
 from fastprof.core.times import Span
 from fastprof.core.words import Message, counted
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
@@ -87,6 +88,8 @@ class ArchiveReader(Reader):
             if not options[LENIENT]:
                 raise self._error(error) from None
         self.view, self.labels = self._member.view, self._member.about.get("labels", {})
+        if self.labels:
+            model.names.labels[self.name] = self.labels
         self.addresses, self.formulas = self.view == "stacks", self.view == "graph"
         if self.view not in VIEWS:
             raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
@@ -178,6 +181,7 @@ class ArchiveReader(Reader):
             counts = end["counts"]
             found.functions, found.stacks = end.get("functions", counts[3]), counts[6]
             found.threads = [tuple(row) for row in end.get("threads", [])]
+            self._name_threads({row[0]: row[0] for row in found.threads})
         except SectionError as error:
             raise self._error(error) from None
         except (IndexError, KeyError, OverflowError) as error:
@@ -220,7 +224,7 @@ class ArchiveReader(Reader):
         """The archive's ids of the threads to keep."""
         assert self._member.end is not None
         rows = self._member.end.get("threads", [])
-        return {i for i, row in enumerate(rows, 1) if row[2] in self._wanted_threads}
+        return {i for i, row in enumerate(rows, 1) if is_chosen(row[1], row[2], self._wanted_threads)}
 
     # ---- feeding ---------------------------------------------------------------
 
@@ -304,7 +308,8 @@ class ArchiveReader(Reader):
         chosen.part = 0xFFFFFFFF if self._part is None else min(self._part - 1, 0xFFFFFFFE)
         if self._wanted_threads:
             first, n = len(self._mask), self.model.count("threads")
-            wanted = (i > 0 and self.model.row("threads", i)[2] in self._wanted_threads for i in range(first, n))
+            rows = ((i, self.model.row("threads", i)) for i in range(first, n))
+            wanted = (i > 0 and is_chosen(row[1], row[2], self._wanted_threads) for i, row in rows)
             self._mask += bytes(wanted)
             self._keep_mask = ffi.from_buffer("uint8_t[]", self._mask)
             chosen.rows.threads.keep, chosen.rows.threads.n = self._keep_mask, n
@@ -367,6 +372,15 @@ class ArchiveReader(Reader):
                 # in place: a writer may hold the object
                 vars(parts[self._part_at[index]]).update(vars(part))
 
+    def _name_threads(self, inputs: Mapping[int, int]) -> None:
+        """Name the threads of these inputs of the archive, whose numbers in the model are given."""
+        names, stated = self.model.names, {row[0]: row[1:] for row in (self._member.end or {}).get("inputs", [])}
+        for own, input_ in inputs.items():
+            if own in stated:
+                names.put_input(input_, *stated[own])
+            for part in () if own in stated else [self.model.parts[i] for i in self._part_at]:
+                names.take(part, input_)
+
     def _take_numbers(self, numbers: dict[Any, Any]) -> None:
         assert self._section is not None
         for function, number in numbers.items():
@@ -428,6 +442,8 @@ class ArchiveReader(Reader):
         if self._time_range and times:
             clock = self.model.parts[-1].extra.get("ticks_per_second", 0) if self.view == "timeline" else 10**9
             self.model.times.append(Span(min(first for first, _ in times), max(last for _, last in times), clock))
+        ids = self._ids
+        self._name_threads({ids.inputs.words[i]: ids.model_inputs[i] for i in range(1, int(ids.inputs.n))})
         self._count()
         self._tell()
 

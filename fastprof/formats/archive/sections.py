@@ -71,6 +71,7 @@ _END = {
     "counts": [int],
     "functions": int,
     "threads": [[int, int, int]],
+    "inputs": [[int, str, [[int, bytes]], [[int, int, bytes]]]],
     "facts": {},
     "repairs": {str: int},
     "losses": {str: int},

@@ -233,6 +233,8 @@ class ArchiveWriter(Writer):
             end["functions"] = self._summary.functions
         if self._summary.threads:
             end["threads"] = [list(row) for row in self._summary.threads]
+            if inputs := model.names.by_input(self._summary.threads):
+                end["inputs"] = inputs
         # when an archive is copied, facts about its source are kept
         facts = log.facts
         repairs, losses = Counter(log.repairs), Counter(log.losses)

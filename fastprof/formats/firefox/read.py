@@ -215,6 +215,8 @@ class FirefoxReader(Reader):
         used: dict[tuple[int, int], str] = {}
         texts: dict[str, int] = {}  # numbers for process ids that are not numbers
         process_names: dict[int, bytes] = {}
+        names = self._thread_names = dict[tuple[int, int], bytes]()
+        ids = self._ids = dict[int, bytes]()  # of the file, by our number
         start = self._start_of(0)
         for i in range(r.n_threads):
             thread = r.threads[i]
@@ -226,25 +228,26 @@ class FirefoxReader(Reader):
             if pid < 0:
                 if pid_text not in texts:
                     texts[pid_text], free = free, free - 1
+                    ids[texts[pid_text]] = pid_text.encode()
                 pid = texts[pid_text]
             # fastprof writes a thread once for each value type
             mine = f"{tid_text} {name if not thread.has_value else ''}"
             if tid < 0 or used.get((pid, tid), mine) != mine or ((pid, tid) in used and not thread.has_value):
                 tid, free = free, free - 1
+                ids[tid] = tid_text.encode()
             used[pid, tid] = mine
             thread.thread = model.thread(pid, tid, input_)
             if self._ours and self.view == "stacks":
                 thread.start_ns = self._own_start(self._text(thread.times_from))
             else:
                 thread.start_ns = self._times_from(thread.process, start)
-            self._add_name(part, thread, pid, tid, name)
+            self._add_name(thread, pid, tid, name)
             if thread.process_name:
                 process_names.setdefault(pid, model.string(thread.process_name))
-        if process_names:
-            part.extra["process_names"] = list(process_names.items())
-        self._place_counters(part, start, free, input_)
+        self._place_counters(start, free, input_)
+        model.names.put(part, input_, process_names, names, ids)
 
-    def _place_counters(self, part: Part, start: int, free: int, input_: int) -> None:
+    def _place_counters(self, start: int, free: int, input_: int) -> None:
         """Give each counter the thread that its process begins with, or one named `counters` if it has none."""
         r, model = self._r, self.model
         first: dict[tuple[int, int], int] = {}  # by process and the text of its id
@@ -264,18 +267,17 @@ class FirefoxReader(Reader):
             if pid_text not in lanes:
                 pid = max(0, self._number(pid_text))
                 lanes[pid_text] = r.n_threads + 1 + len(lanes), model.thread(pid, free, input_)
-                part.extra.setdefault("thread_names", []).append((pid, free, b"counters"))
+                self._thread_names[pid, free], self._ids[free] = b"counters", b""
                 free -= 1
             self._thread_of[i], counter.thread = lanes[pid_text]
 
-    def _add_name(self, part: Part, thread: fp_firefox_thread_in, pid: int, tid: int, name: str) -> None:
+    def _add_name(self, thread: fp_firefox_thread_in, pid: int, tid: int, name: str) -> None:
         if thread.has_value:  # "cpu, main"
             kind, _, name = name.partition(", ")
             if kind != self._text(thread.value) or not name:
                 return
-        named = part.extra.setdefault("thread_names", [])
-        if name and (pid, tid, name.encode()) not in named[-MAX_VALUE_TYPES:]:
-            named.append((pid, tid, name.encode()))
+        if name:
+            self._thread_names[pid, tid] = name.encode()
 
     @staticmethod
     def _number(text: str) -> int:

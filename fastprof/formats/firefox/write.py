@@ -142,7 +142,7 @@ class FirefoxWriter(Writer):
         threads_in = [w.threads[k] for k in range(w.n_threads)]
         self._start = min((t.first for t in threads_in if t.first or self.view == "timeline"), default=0)
         part = merge_parts([model.parts[i] for i in self._columns], self._types or [])
-        threads = Threads(model, _MOST_NUMBER, _MOST_NUMBER, self._comms())
+        threads = Threads(model, _MOST_NUMBER, _MOST_NUMBER)
         self.text(b'{"threads":[')
         counters: list[int] = []
         placed: dict[int, tuple[int, int]] = {}  # by thread of the model: its index in the array, its process
@@ -186,7 +186,7 @@ class FirefoxWriter(Writer):
         t = self._w.threads[k]
         part = self.model.parts[t.part]
         if not self._types or k % len(self._types) == 0:
-            self._ids = threads.ids_of(t.thread, part)
+            self._ids = threads.ids_of(t.thread)
         ids = self._ids
         process_name, thread_name = threads.called(t.thread, ids, part)
         known = any(self.model.row("threads", t.thread))
@@ -221,19 +221,6 @@ class FirefoxWriter(Writer):
         self._markers(lib.FP_FIREFOX_SHARED + k * lib.FP_FIREFOX_STRIDE, t.markers)
         self.text(b"}}")
         return ids.pid
-
-    def _comms(self) -> dict[int, bytes]:
-        """By thread: Linux's name for it."""
-        model, found = self.model, {}
-        comm = model.intern("comm")
-        for k in range(self._w.n_threads):
-            label = self._w.threads[k].label
-            while label:
-                row = model.row("labels", label)
-                if row[lib.FP_LABEL_KEY] == comm:
-                    found[self._w.threads[k].thread] = model.string(row[lib.FP_LABEL_STRING])
-                label = row[lib.FP_LABEL_NEXT]
-        return found
 
     def _samples(self, k: int, value_type: ValueType | None) -> None:
         t = self._w.threads[k]

@@ -29,12 +29,17 @@ class FoldedWriter(Writer):
         self._w = owned(lib.fp_folded_writer_new(model.c), lib.fp_folded_writer_free, "the writer of folded stacks")
         self._err = ffi.new("struct fp_err *")
         self._nanoseconds = options[NANOSECONDS]
+        self._n_called = 0  # of Model.function_texts
         root = options[ROOT]
         if root is not None and lib.fp_folded_root(self._w, model.intern(root)):
             raise MemoryError("no memory for the writer of folded stacks")
 
     def put(self, batch: Batch) -> None:
         w, (value, *_) = self._w, self.model.parts[batch.part].value_types
+        for function in [*self.model.function_texts][self._n_called :]:
+            if lib.fp_folded_call(w, function, self.model.intern(self.model.function_texts[function])):
+                raise MemoryError("no memory for the writer of folded stacks")
+        self._n_called = len(self.model.function_texts)
         in_microseconds = value.unit in ("nanoseconds", "ns") and not self._nanoseconds
         w.divisor = 1000 if in_microseconds else 1
         self.take_all(lambda: lib.fp_folded_put(w, batch.c, self.out, self._err), self._err)

@@ -587,8 +587,9 @@ class JfrReader(Reader):
         """Set the names of threads, for formats that store them outside labels."""
         if self._part < 0:
             return
-        names = self.model.parts[self._part].extra.setdefault("thread_names", [])
+        names = dict[tuple[int, int], bytes]()
         for thread in range(1, self.model.count("threads")):
             if name := lib.fp_jfr_thread_name(self._r, thread):
-                _, pid, tid = self.model.row("threads", thread)
-                names.append((pid, tid, self.model.string(name)))
+                input_, pid, tid = self.model.row("threads", thread)
+                self.model.names.threads[input_, pid, tid] = names[pid, tid] = self.model.string(name)
+        self.model.names.put(self.model.parts[self._part], None, {}, names, {})

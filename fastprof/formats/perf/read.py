@@ -455,8 +455,23 @@ class PerfReader(Reader):
 
     # ---- the end
 
+    def _name_threads(self) -> None:
+        """Name the threads that have samples, and main threads, which name their processes."""
+        r, model, found, i = self._r, self.model, dict[tuple[int, ...], tuple[int, int]](), 1
+        pid, tid, has_samples = ffi.new("uint32_t *"), ffi.new("uint32_t *"), ffi.new("int *")
+        while (comm := lib.fp_perf_comm(r, i, pid, tid, has_samples)) != lib.FP_NO_ID:
+            if comm:
+                found[r.input, pid[0], tid[0]] = comm, has_samples[0]
+            i += 1
+        pids = {row[1] for row, (_, sampled) in found.items() if sampled}
+        named = {row: model.string(comm) for row, (comm, sampled) in found.items() if sampled or row[1] == row[2]}
+        if self._part >= 0:
+            comms = {row: name for row, name in named.items() if row[1] in pids}
+            model.names.put_comms(model.parts[self._part], comms)
+
     def finish(self) -> None:
         r, log = self._r, self.log
+        self._name_threads()
         counts = r.counts
         log.count_all(
             REPORTED,

@@ -18,10 +18,6 @@ from fastprof.formats.perf_script.chains cimport *
 from fastprof.formats.perf_script.lines cimport *
 
 
-cdef enum:
-    OK = 0
-    MOST_EVENTS = 256
-
 cdef int64_t INT64_LIMIT = 0x7fffffffffffffff
 cdef uint64_t MOST_32 = 0xffffffff
 cdef uint32_t NONE = 0xffffffff
@@ -36,19 +32,18 @@ cdef class Lexer:
 
     cdef fp_model *model
     cdef bint lenient, comm_frames
-    cdef uint32_t input_, unknown, comm_key
+    cdef uint32_t input_, unknown, comm_key, comm
     cdef uint64_t line
     cdef Counts seen
     cdef fp_strings lines  # frame lines that were read
     cdef Location *locations  # by line
-    cdef uint32_t cap_locations
     # the open sample
     cdef bint in_sample, blank_seen, in_namespaces, has_place
     cdef Row sample
-    cdef uint32_t comm
+    cdef Comms comm_of
     cdef Location place
     cdef Location *frames  # leaf first
-    cdef uint32_t n_frames, cap_frames
+    cdef uint32_t n_frames, cap_frames, cap_locations
     cdef Chains chains
     cdef uint32_t chain  # of the open sample; 0: none, or not cached
     cdef uint32_t known_stack  # of the open sample, if its chain is known
@@ -89,6 +84,7 @@ cdef class Lexer:
         free(self.locations)
         free(self.frames)
         free(self.comm_roots)
+        free(self.comm_of.p)
         free(self.rows)
         free(self.header)
 
@@ -101,6 +97,11 @@ cdef class Lexer:
     def comments(self):
         """The first comments, which `--header` prints."""
         return self.header[:self.header_n]
+
+    @property
+    def comms(self):
+        """By thread of the model: the string of its last name."""
+        return {i: self.comm_of.p[i] for i in range(self.comm_of.cap) if self.comm_of.p[i]}
 
     @property
     def columns(self):
@@ -351,7 +352,8 @@ cdef class Lexer:
             self.sample.thread = fp_model_thread(self.model, self.input_, start.pid, start.tid)
         if start.comm_n:
             self.sample.label = fp_model_label(self.model, 0, self.comm_key, self.comm, 0, 0)
-        if self.comm == FP_NO_ID or self.sample.thread == FP_NO_ID or self.sample.label == FP_NO_ID:
+        if self.comm == FP_NO_ID or self.sample.label == FP_NO_ID \
+                or not note_comm(&self.comm_of, self.sample.thread, self.comm):
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
         self.in_sample = True
         self.blank_seen = self.has_place = False
@@ -584,9 +586,8 @@ cdef class Lexer:
         return node
 
     cdef uint32_t comm_root(self) noexcept nogil:
-        cdef uint32_t name = self.comm if self.comm else self.unknown
+        cdef uint32_t frame, name = self.comm if self.comm else self.unknown
         cdef Location location
-        cdef uint32_t frame
         if fp_array_zeroed(&self.comm_roots, &self.cap_comm_roots, <uint64_t>name + 1, sizeof(uint32_t)):
             return FP_NO_ID
         if self.comm_roots[name] == 0:

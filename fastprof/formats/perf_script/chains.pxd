@@ -10,6 +10,34 @@ cdef enum:
     CHAIN_BYTES = 1 << 24  # of all of these; then the cache is cleared
 
 
+cdef enum:
+    OK = 0
+    MOST_EVENTS = 256
+
+
+cdef struct Comms:  # by thread: its last name
+    uint32_t *p
+    uint32_t cap
+
+
+cdef inline bint note_comm(Comms *comms, uint32_t thread, uint32_t comm) noexcept nogil:
+    """Whether there was memory, and a thread."""
+    if thread == FP_NO_ID or fp_array_zeroed(&comms.p, &comms.cap, <uint64_t>thread + 1, sizeof(uint32_t)):
+        return False
+    if thread:
+        comms.p[thread] = comm
+    return True
+
+
+cdef struct Row:
+    uint64_t time
+    int64_t period
+    uint32_t stack
+    uint32_t thread
+    uint32_t label
+    uint32_t event
+
+
 cdef struct Chain:
     uint32_t stack  # 0: not known yet
     uint32_t n_frames  # the lines it has

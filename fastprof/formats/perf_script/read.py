@@ -103,8 +103,15 @@ class PerfScriptReader(Reader):
         found = [_EVENT.match(value) for key, value in self._header() if key == b"event"]
         return [match[1] for match in found if match and not match[1].startswith(b"dummy")]
 
+    def _name_threads(self) -> None:
+        """The comm of the main thread also names the process.  Without process ids, each comm may be one."""
+        threads = {self.model.row("threads", i): self.model.string(comm) for i, comm in self._lexer.comms.items()}
+        if threads and self._part >= 0:
+            self.model.names.put_comms(self.model.parts[self._part], threads)
+
     def finish(self) -> None:
         counts, log = self._lexer.counts, self.log
+        self._name_threads()
         log.count_all(
             REPORTED,
             {

@@ -25,6 +25,7 @@ class PlaceThreads:
         self._free, self._lane = _NO_ID, _LANES
         self._lanes: list[tuple[int, int, str]] = []  # pid, tid, name
         self._n_added = 0
+        self._ids: dict[int, bytes] = {}  # of the trace, by our number
 
     def _number(self, id_: int, *scope: int) -> int:
         """Convert an id for the model: a missing one is 0; one beyond 32 bits, or whose number another one got, gets a
@@ -36,6 +37,8 @@ class PlaceThreads:
             while (*scope, number) in self._taken:
                 number = self._free = self._free - 1
             self._numbers[key] = number
+            if number != id_:
+                self._ids[number] = b"%d" % id_
             self._taken.add((*scope, number))
         return self._numbers[key]
 
@@ -51,6 +54,7 @@ class PlaceThreads:
             tid = self._lane
             self._taken.add((pid, tid))
             self._lanes.append((pid, tid, self._lane_name(place, lane)))
+            self._ids[tid] = b"%d" % place.tid if not place.is_lanes and place.tid > 0 else b""
         else:
             tid = self._number(int(place.tid), pid)
         if lib.fp_perfetto_set_thread(r, self._model.thread(pid, tid, self._input)):
@@ -69,15 +73,12 @@ class PlaceThreads:
         if n == self._n_added or (not at_end and n < 2 * self._n_added):
             return
         self._n_added = n
-        processes, threads = [], []
+        processes, threads = dict[int, bytes](), dict[tuple[int, int], bytes]()
         for (pid, tid), name in self._trace.names().items():
             own = self._number(pid)
             if tid < 0:
-                processes.append((own, name.encode()))
+                processes[own] = name.encode()
             else:
-                threads.append((own, self._number(tid, own), name.encode()))
-        threads += [(pid, tid, name.encode()) for pid, tid, name in self._lanes]
-        if processes:
-            part.extra["process_names"] = processes
-        if threads:
-            part.extra["thread_names"] = threads
+                threads[own, self._number(tid, own)] = name.encode()
+        threads |= {(pid, tid): name.encode() for pid, tid, name in self._lanes}
+        self._model.names.put(part, self._input, processes, threads, self._ids)

@@ -36,14 +36,14 @@ class PerfettoWriter(Writer):
             if status == lib.FP_FULL:
                 self.drain()
                 continue
-            ids = self._threads.ids_of(w.new_thread, self.model.parts[batch.part])
+            ids = self._threads.ids_of(w.new_thread)
             self._seen.append((w.new_thread, ids, batch.part))
-            self._name_thread(w.new_thread, ids, ids.name)
+            self._name_thread(w.new_thread, ids, "")
             self._status(lib.fp_perfetto_begin(w, w.new_thread, self.out))
 
     def _name_thread(self, thread: int, ids: ThreadIds, called: str) -> None:
         # the UI shows the number after the name, "f 7", and without a name "Thread 7"
-        name = b"" if called == f"thread {ids.tid}" else called.encode()
+        name = b"" if called == f"thread {ids.tid}" else called.encode("utf-8", "replace")
         self._status(lib.fp_perfetto_thread(thread, ids.process, ids.pid, ids.tid, name, len(name), self.out))
 
     def end(self) -> None:
@@ -53,9 +53,9 @@ class PerfettoWriter(Writer):
         for thread, ids, part in self._seen:
             process, called = self._threads.called(thread, ids, self.model.parts[part])
             if ids.new_process:
-                name = process.encode()
+                name = process.encode("utf-8", "replace")
                 self._status(lib.fp_perfetto_process(ids.process, ids.pid, name, len(name), self.out))
-            if called != ids.name:
+            if called != f"thread {ids.tid}":
                 self._name_thread(thread, ids, called)
         self.written = int(w.calls + w.events)
         if not self.written:

@@ -67,14 +67,17 @@ class SpeedscopeReader(Reader):
             self._plan_samples(mine, input_)
             return
         parts: dict[Any, int] = {}
-        names = self._names((i, p.name) for i, p in mine)
+        names = Part()
+        self._name(names, input_, ((i, p.name) for i, p in mine))
         for i, p in mine:
             unit = model.string(p.unit)
             p.wanted, p.scale = 1, _SCALES.get(unit, 0)
             p.is_time = is_time = unit in _SCALES
             p.thread = model.thread(0, i, input_)
             if is_time not in parts:
-                parts[is_time] = model.add_part(Part(extra={"ticks_per_second": 1_000_000_000 * is_time, **names}))
+                parts[is_time] = model.add_part(
+                    Part(extra={"ticks_per_second": 1_000_000_000 * is_time, **names.extra})
+                )
             p.part = parts[is_time]
 
     def _plan_samples(self, mine: list[tuple[int, fp_speedscope_profile]], input_: int) -> None:
@@ -121,16 +124,16 @@ class SpeedscopeReader(Reader):
             if p.thread and (not p.samples_of or threads[p.samples_of] == i)
         ]
         if numbered:
-            part.extra |= self._names(numbered)
+            self._name(part, input_, numbered)
         self._types = part.value_types
         index = model.add_part(part)
         for _, p in mine:
             p.part = index
 
-    def _names(self, numbered: Iterable[tuple[int, int]]) -> dict[str, Any]:
-        """Names of threads by their numbers; their process has none."""
-        names = [(0, i, self.model.string(name)) for i, name in numbered if name]
-        return {"process_names": [(0, b"")], "thread_names": names}
+    def _name(self, part: Part, input_: int, numbered: Iterable[tuple[int, int]]) -> None:
+        """Name threads by their numbers, which are not in the file; their process has none."""
+        names = {(0, i): self.model.string(name) for i, name in numbered if name}
+        self.model.names.put(part, input_, {0: b""}, names, {i: b"" for _, i in names})
 
     def _value_type(self, profile: fp_speedscope_profile) -> ValueType:
         """The value type of a profile's samples.  Profile names of other writers are arbitrary and ignored."""

@@ -14,7 +14,7 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, default_value
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
-from fastprof.core.thread_ids import ThreadIds, Threads
+from fastprof.core.thread_ids import Threads
 from fastprof.core.version import __version__
 from fastprof.formats.speedscope.reported import REPORTED
 
@@ -47,8 +47,7 @@ class SpeedscopeWriter(Writer):
         super().__init__(model, sink, options, log)
         self._w = owned(lib.fp_speedscope_new(model.c), lib.fp_speedscope_free, "the writer of speedscope's JSON")
         self._packed = Groups()
-        self._threads = {view: Threads(model, (1 << 32) - 1, (1 << 32) - 1) for view in ("stacks", "timeline")}
-        self._ids: dict[int, ThreadIds] = {}  # by thread
+        self._threads = Threads(model, 0, 0)
         self._names: dict[int, str] = {}  # by group
         self._n_parts = 0
         self._taken: dict[tuple[str, str], int] = {}  # views and names, and how many groups would have them
@@ -183,13 +182,10 @@ class SpeedscopeWriter(Writer):
         return self._names[number]
 
     def _name(self, view: str, group: fp_speedscope_group, part: Part) -> str:
-        thread, threads = group.thread, self._threads[view]
+        thread = group.thread
         if view == "stacks" and not thread:
             return f"part {part.number}" if part.number is not None and self._n_parts > 1 else ""
-        if thread not in self._ids:
-            self._ids[thread] = threads.ids_of(thread, part)
-        process, name = threads.called(thread, self._ids[thread], part)
-        return f"{process}, {name}" if process else name
+        return self._threads.text(thread, part)
 
     @staticmethod
     def _estimated(part: Part) -> str:

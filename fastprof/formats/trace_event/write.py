@@ -49,7 +49,7 @@ class TraceEventWriter(Writer):
             if status == lib.FP_FULL:
                 self.drain()
                 continue
-            ids = self._threads.ids_of(w.new_thread, part)
+            ids = self._threads.ids_of(w.new_thread)
             self._seen.append((w.new_thread, ids, part))
             lib.fp_trace_thread(w, w.new_thread, ids.pid, ids.tid)
 

@@ -15,18 +15,19 @@ A value column is a value type of one side; the old profile is side 0, the new o
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from itertools import chain, count, repeat
 from operator import sub
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.labels import thread_name
+from fastprof.core.function_names import Place
 from fastprof.core.model import Model
+from fastprof.core.thread_names import ThreadNames, apart
 from fastprof.verbs.page import NONE, Columns
 from fastprof.verbs.page.contexts import Shown, Times
-from fastprof.verbs.page.figures import Arcs, Cost, Figures, Place, Places
+from fastprof.verbs.page.figures import Arcs, Cost, Figures, Places
 from fastprof.verbs.top_costs import Durations
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class Content:
         if times is not None and not times.mixed:
             other._calls(times, n)
         texts = other._texts
-        for k, name in enumerate(Place._fields):
-            numbers = [texts.setdefault(place[k], len(texts)) for place in other._functions]
+        for name in ("name", "file", "object"):
+            numbers = [texts.setdefault(getattr(place, name), len(texts)) for place in other._functions]
             other.columns.add(f"function {name}", "I", numbers)
         other.columns.add("function line", "I", [self._places.lines.get(f, 0) for f in other._functions])
         other.head["texts"] = [*other._texts]
@@ -156,15 +157,14 @@ class Content:
             self.columns.add(f"context self {k}", "d", values)
             cut.append(sum(values[i] for i in pruned))
         self._shown.labels.add_to(self.columns, self.head, self._text, self._kept)
-        self.head["threads"] = [self._thread(t) for t in positions]
+        self.head["threads"] = self._threads(positions)
         self.head["all_contexts"] = c.n_all
         self.head["cut"] = cut
         self.head["cuts"] = len(pruned)  # contexts named [pruned]
 
-    def _thread(self, thread: int) -> str:
-        if thread == lib.FP_NO_ID:
-            return "[pruned]"
-        return thread_name(*self._model.row("threads", thread)[1:])
+    def _threads(self, threads: Iterable[int]) -> list[str]:
+        names = ThreadNames(self._model)
+        return apart("[pruned]" if thread == lib.FP_NO_ID else names.text(thread) for thread in threads)
 
     # ---- time order
 
@@ -188,7 +188,7 @@ class Content:
         for name, type_, items in columns:
             self.columns.add(f"call {name}", type_, items)
         self.head["time"] = {
-            "threads": [self._thread(t) for t in threads],
+            "threads": self._threads(threads),
             "ticks_per_second": times.ticks_per_second or 0,
             "length": times.c.last_time - first if calls.begins else 0,
             "shortest": calls.shortest,

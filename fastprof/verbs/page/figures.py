@@ -12,6 +12,7 @@ from itertools import product
 from operator import add
 
 from fastprof.core._typing import NamedTuple
+from fastprof.core.function_names import Place
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.unknown import known
@@ -21,12 +22,6 @@ from fastprof.verbs.top_costs import Durations, durations_of
 
 _LISTED = 4  # figures of an arc in Shown.listed_arcs
 _CALLS = 15  # number of callers and of callees shown per function, the most expensive ones
-
-
-class Place(NamedTuple):
-    name: str
-    file: str
-    object: str
 
 
 class Places(dict[int, Place]):
@@ -47,7 +42,7 @@ class Places(dict[int, Place]):
             self._files[file] = known(model.string(file))
         if object_ not in self._objects:
             self._objects[object_] = known(model.string(model.row("objects", object_)[0]))
-        place = self[function] = Place(_decoded(model.string(name)), self._files[file], self._objects[object_])
+        place = self[function] = Place(_decoded(model.string(name)), self._files[file], line, self._objects[object_])
         line, before = line or self._shown.first_line(function), self.lines.get(place)
         self.are_distinct &= before is None
         self.lines[place] = min(line, before or line)
@@ -108,13 +103,21 @@ class Table:
             seen = shown.costs[c].seen
             for i in ids:
                 if i < len(seen) and seen[i]:
-                    self._found.setdefault(places[i], {})[c] = i
+                    self._found.setdefault(self._free(places[i], c), {})[c] = i
             for row in finder.cycle_rows():
-                self._found.setdefault(Place(row.name, row.file, row.object), {})[c] = row
+                self._found.setdefault(Place(row.name), {})[c] = row
         self._with_arcs = [c for c in kept if shown.costs[c].has_arcs]
         self._has_cycles = any(finder.has_cycles for finder in self._finders.values())
         self._ranked = self._rank()
         self._made: list[Figures] = []
+
+    def _free(self, place: Place, c: int) -> Place:
+        """The place; functions that are the same but for their linker names keep their own rows."""
+        name, n = place.name, 1
+        while c in self._found.get(place, ()):
+            n += 1
+            place = place._replace(name=f"{name} [{n}]")
+        return place
 
     def __len__(self) -> int:
         return len(self._ranked)
@@ -124,7 +127,7 @@ class Table:
         for place in self._ranked[len(self._made) : n]:
             found = self._found[place]
             costs = {c: self._cost(c, of) for c, of in found.items()}
-            is_cycle = any(place == (f"<cycle {cost.cycle}>", "", "") for cost in costs.values())
+            is_cycle = any(place == Place(f"<cycle {cost.cycle}>") for cost in costs.values())
             self._made.append(Figures(place, costs, self._arcs(found), is_cycle, self._durations(found)))
         return self._made[:n]
 
@@ -235,12 +238,12 @@ class Table:
             place = places[caller if into else callee]
             number = finder.cycle_of(caller if into else callee)
             if not into and number and number != cycle:
-                place, number = Place(f"<cycle {number}>", "", ""), None
+                place, number = Place(f"<cycle {number}>"), None
             if before := sums.get((place, number)):
                 cost, calls = cost + before[0], calls + before[1]
             sums[place, number] = cost, calls
         if into and cycle:
-            sums[Place(f"<cycle {cycle}>", "", ""), None] = self._columns[c]["inclusive"][function], 0
+            sums[Place(f"<cycle {cycle}>"), None] = self._columns[c]["inclusive"][function], 0
         # without call counts, arcs only count sums
         known = costs.calls_known
         rows = sorted((-abs(cost), -calls * known, place, cost, calls) for (place, _), (cost, calls) in sums.items())
@@ -283,7 +286,7 @@ def _packed(items: list[int]) -> Sequence[int]:
 
 def _of_cycle(row: Row, into: bool) -> _Calls:
     return [
-        (Place(call.name, call.file, call.object), call.cost, call.calls)
+        (Place(call.name, call.file, call.line, call.object), call.cost, call.calls)
         for call in (row.callers if into else row.callees)
     ]
 

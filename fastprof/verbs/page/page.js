@@ -52,7 +52,7 @@ const begin = async () => {
     return shortNames.get(fn);
   };
   // If all threads belong to one process, their names omit it.
-  const process = /^process \d+, (?=thread )/.exec(head.threads[0] || "")?.[0];
+  const process = /^(?:process \d+, (?=thread )|[^:]+: (?=.))/.exec(head.threads[0] || "")?.[0];
   const isOne = process && head.threads.every(name => name.startsWith(process) || name === "[pruned]");
   const threadLabel = name => isOne ? name.replace(process, "") : name;
   const isThreadShown = () => {
