@@ -38,7 +38,7 @@ def recorded_inclusive(types: Sequence[ValueType], column: int) -> int:
     """The column of a graph's cost rows with the inclusive cost that the source records for their function, for the
     value in `column`; -1: it follows from call arcs.
 
-    The inclusive cost of `time` is `cumulative_time`.  The arcs of other values beside such a pair do not have
+    The inclusive cost of `time` is `cumulative_time`.  The arcs of other values next to such a pair do not have
     inclusive costs, so those are inclusive costs of their own.
     """
     names = [t.name for t in types]
