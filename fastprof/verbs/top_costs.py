@@ -404,7 +404,7 @@ class Costs:
     # ---- results
 
     def end(self) -> None:
-        self.calls_known = self.calls_known and self.sum("calls") != 0  # counts of 0 are those that nobody counted
+        self.calls_known = self.calls_known and any(self.column("calls"))  # counts of 0 are those that nobody counted
         if self.by == "function":
             self._fits(lib.fp_top_functions_end(self._functions, self._cycles, self._err))
         if self._is_within and self.groups and not self.groups.has_functions:

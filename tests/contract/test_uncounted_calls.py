@@ -20,7 +20,7 @@ from tests.support.chosen import cases
 from tests.support.pages import Page
 from tests.support.paths import CORPUS
 
-BEYOND = {"folded/good/two_fractions.folded"}  # sums that pass 2^63 - 1
+BEYOND = {"callgrind/good/everything.callgrind", "folded/good/two_fractions.folded"}  # sums that pass 2^63 - 1
 FILES = [
     file
     for file in files("good")
@@ -57,7 +57,7 @@ def test_calls_that_nobody_counted_have_no_number(file: str, tmp_path: Path) -> 
     path = CORPUS / file
     facts = fastprof.info(path).facts
     if facts["view"] != "stacks" or "calls" in map(str.lower, facts.get("totals", {})):
-        pytest.skip("its calls are counted")
+        return  # its calls are counted
     try:
         without_symbols(fastprof.convert, path, tmp_path / "out.callgrind")
     except FastprofError as error:

@@ -144,7 +144,7 @@ class _Graph:
         self_costs: Callable[[Iterator[Batch]], Iterator[Batch]] | None,
     ) -> None:
         self._model, self._keeps_stacks, self._seen, self._self_costs = model, holds.keeps_stacks, seen, self_costs
-        self._of_one, self._holds_calls = holds.of_one, holds.calls
+        self._of_one = holds.of_one
         self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
         self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
@@ -229,7 +229,7 @@ class _Graph:
             table = self._table(group)
             table.widen(self._events)
             part = _part(sources, table.reorder(order), c, several)
-            if self._holds_calls and calls_of(self._events) < 0:
+            if calls_of(self._events) < 0:
                 part.descriptions.insert(0, (b"Calls", b"not counted by samples (" + NOT_COUNTED + b")"))
             total = self._total(group)
             part.summary = [total[k] for k in order]

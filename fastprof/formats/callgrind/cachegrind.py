@@ -65,6 +65,7 @@ class CachegrindWriter(Writer):
         names = event_names(part.value_types, self.log)
         # cg_merge and the newer cg_annotate need at least one desc: line, a command and a summary.
         descriptions = [*descriptions_of(part, labels=False), *described_types(part, names)]
+        descriptions = [(key, text) for key, text in descriptions if key != b"Calls"]  # it has none
         descriptions = descriptions or [(b"Creator", part.creator or CREATOR)]
         lines = [desc_line(key, value) for key, value in descriptions]
         command = part.command or b"(unknown)"
