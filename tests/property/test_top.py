@@ -41,14 +41,9 @@ def figures(found: Costs, name: Any) -> dict[Hashable, tuple[int, ...]]:
     return {name(i): tuple(column[i] for column in columns) for i in ids}
 
 
-def same_name(f: Fn) -> Fn:
-    """Functions that differ only in the line where they begin are equal."""
-    return f._replace(line=0)
-
-
 THINGS = {
-    "function": lambda at: same_name(at.function),
-    "line": lambda at: (same_name(at.function), at.file, at.line),
+    "function": lambda at: at.function,
+    "line": lambda at: (at.function, at.file, at.line),
     "file": lambda at: at.file,
     "object": lambda at: at.function.object,
 }
@@ -68,13 +63,13 @@ def test_stacks(by: str, samples: list[Sample], capacity: int, least: int) -> No
 
     def name(i: int) -> Hashable:
         if by == "function":
-            return same_name(fn(model, i))
+            return fn(model, i)
         if by == "object":
             return model.string(model.row("objects", i)[0]).decode()
         if by == "file":
             return model.string(i).decode()
         function, file, line = found.place(i)
-        return same_name(fn(model, function)), model.string(file).decode(), line
+        return fn(model, function), model.string(file).decode(), line
 
     expected = reference.of_stacks(samples, THINGS[by], 0)
     second = reference.of_stacks(samples, THINGS[by], 1) if n > 1 else {}
@@ -149,12 +144,12 @@ def arc_key(arc: Arc) -> tuple[int, ...]:
 
 
 def shown(cycle_of: dict[Fn, Any], pair: tuple[Fn, Fn], into: bool) -> Any:
-    """The listed form of a call: the other end has no line, and a call from outside calls a cycle, not its member."""
+    """The listed form of a call: a call from outside calls a cycle, not its member."""
     caller, callee = pair
     mine, other = (callee, caller) if into else pair
     cycle = cycle_of.get(callee)
     if cycle is None or cycle_of.get(caller) == cycle:
-        return mine, (*other._replace(line=0), cycle_of.get(other))
+        return mine, (*other, cycle_of.get(other))
     return None if into else (mine, cycle)
 
 
