@@ -143,7 +143,7 @@ def test_slurm(slurm: dict[str, str], tmp_path: Path) -> None:
     )
     logs = "".join(path.read_text() for path in sorted(tmp_path.glob("*.log")))
     assert done.returncode == 0, done.stderr + logs
-    assert logs.count(" files: ") == 8
+    assert logs.count("fastprof: wrote ") == 8
     assert_each_was_done_once(tmp_path / "out", 8)
     again = subprocess.run(
         command, input=adapted(script, tmp_path), env=slurm, capture_output=True, text=True, timeout=300

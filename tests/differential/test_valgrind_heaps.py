@@ -99,6 +99,8 @@ def test_dhat_has_the_true_sums(mode: str, tmp_path: Path) -> None:
     found: dict[str, int] = {}
     for line in out.read_text().splitlines():
         stack, _, n = line.rpartition(" ")
+        # equal names are told apart by file or object, which the reference does not do
+        stack = ";".join(re.sub(r" \([\w.+-]+\)$", "", frame) for frame in stack.split(";"))
         found[stack] = found.get(stack, 0) + int(n)
     expected: dict[str, int] = {}
     for stack, n in truth["folded_tb"].items():

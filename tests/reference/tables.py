@@ -171,7 +171,7 @@ class Tables:
             "object": place(function.object),
             "address": at["address"] if placed and "instr" in part.positions else None,
             "callee": self.function(at["callee"]) if goes else None,
-            "calls": at["count"] if goes else None,
+            "calls": (at["count"] or None) if goes else None,  # 0: not counted
         }
         costs = at["values"] if kind in ("cost", "call") else dict.fromkeys(at["values"])
         self.rows["graph"].append(row | as_columns(row, costs))
