@@ -106,18 +106,23 @@ class Agreement:
                 self._log.warn(REPORTED["missing-values"], name=one, types=_listed(lacked))
 
 
+def _matched(one: list[ValueType], other: list[ValueType]) -> set[int]:
+    """The indexes in `one` of those that `other` has, and further ones for the rest of `other`."""
+    return {*match_values(Part(value_types=other), len(other), [*one])}
+
+
 def _both(one: list[ValueType], other: list[ValueType]) -> list[ValueType]:
-    columns = match_values(Part(value_types=other), len(other), [*one])
-    return [t for k, t in enumerate(one) if k in columns]
+    found = _matched(one, other)
+    return [t for k, t in enumerate(one) if k in found]
 
 
 def _others(one: list[ValueType], other: list[ValueType]) -> list[ValueType]:
-    return [t for t in one if t not in _both(one, other)]
+    found = _matched(one, other)
+    return [t for k, t in enumerate(one) if k not in found]
 
 
 def _same(one: list[ValueType], other: list[ValueType]) -> bool:
-    columns = match_values(Part(value_types=other), len(other), [*one])
-    return sorted(columns) == [*range(len(one))]
+    return _matched(one, other) == {*range(len(one))}
 
 
 def _listed(types: list[ValueType]) -> str:
