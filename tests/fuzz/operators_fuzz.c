@@ -150,6 +150,63 @@ static uint32_t equal_function(const struct fp_pair *p, uint32_t function) {
     return 0;
 }
 
+static uint32_t line_of(const struct fp_pair *p, uint32_t function) {
+    return fp_same_function(p->model, function).line;
+}
+
+/* The sides of those of the n members that have a line, and the first one of the new side. */
+static uint32_t sides_of_line(const struct fp_pair *p, const uint32_t *members, uint32_t n, uint32_t line,
+                              uint32_t *to) {
+    uint32_t sides = 0;
+    *to = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        if (line_of(p, members[k]) != line) continue;
+        sides |= p->functions[members[k]];
+        if (p->functions[members[k]] & 2 && !*to) *to = members[k];
+    }
+    return sides;
+}
+
+/* Where the k-th line that only one side has begins among the n members, which are in the order of their lines; n:
+ * there is none. */
+static uint32_t line_of_side(const struct fp_pair *p, const uint32_t *members, uint32_t n, uint32_t side, uint32_t k) {
+    uint32_t to;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i && line_of(p, members[i]) == line_of(p, members[i - 1])) continue;
+        if (sides_of_line(p, members, n, line_of(p, members[i]), &to) == side && k-- == 0) return i;
+    }
+    return n;
+}
+
+/* What an old function is paired with: of the new functions with its object, file and name the first one; if either
+ * side has several lines, the first one of its line or, if as many lines of one side alone are left on both sides, of
+ * the line at the same place. */
+static uint32_t counterpart(const struct fp_pair *p, uint32_t function) {
+    enum { MOST = ROWS * 24 };
+    uint32_t members[MOST], n = 0, lines[2] = {0}, has[2] = {0}, several = 0, to;
+    for (uint32_t i = 1; i < p->n_functions && n < MOST; i++) {
+        if (!p->functions[i] || !same_function(p, function, i, 1)) continue;
+        for (uint32_t side = 0; side < 2; side++) {
+            if (!(p->functions[i] & 1u << side)) continue;
+            several |= has[side] && lines[side] != line_of(p, i);
+            has[side] = 1;
+            lines[side] = line_of(p, i);
+        }
+        uint32_t at = n++;
+        for (; at && line_of(p, members[at - 1]) > line_of(p, i); at--) members[at] = members[at - 1];
+        members[at] = i;
+    }
+    if (!several || !has[1]) return equal_function(p, function);
+    if (sides_of_line(p, members, n, line_of(p, function), &to) == 3) return to;
+    uint32_t left[2] = {0}, rank = 0;
+    for (uint32_t side = 0; side < 2; side++)
+        while (line_of_side(p, members, n, side + 1, left[side]) < n) left[side]++;
+    if (left[0] != left[1]) return 0;
+    while (line_of(p, members[line_of_side(p, members, n, 1, rank)]) != line_of(p, function)) rank++;
+    sides_of_line(p, members, n, line_of(p, members[line_of_side(p, members, n, 2, rank)]), &to);
+    return to;
+}
+
 static int is_alone(const struct fp_pair *p, uint32_t function) {
     const uint8_t sides = p->functions[function];
     return (sides == 1 || sides == 2) && !equal_function(p, function);
@@ -187,7 +244,7 @@ static void paired(struct fp_model *m, const struct fp_batch *b, uint32_t option
         uint32_t left = 0;
         for (uint32_t k = 0; k < p->n_left; k++) left += p->left[k] == i;
         const uint32_t to = i < p->n_to_function ? p->to_function[i] : 0;
-        must(to == (p->functions[i] == 1 ? equal_function(p, i) : 0));
+        must(to == (p->functions[i] == 1 ? counterpart(p, i) : 0));
         must(left <= (uint32_t)is_alone(p, i));
         if (is_alone(p, i) && resembles(p, i)) must(left);
     }
