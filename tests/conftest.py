@@ -51,8 +51,21 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("default" if default and not IN_CI else "exhaustive")
 
 
+def left_out() -> set[str]:
+    """The tests of exhaustive.txt: names, or `name[1:]` for all cases but the first."""
+    lines = (REPO / "tests" / "exhaustive.txt").read_text().splitlines()
+    return {line.split()[1] for line in lines if not line.startswith("#")}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse tests of files that are no part of the repository, such as a virtual environment's."""
+    """Mark the tests of exhaustive.txt.  Refuse tests of files that are no part of the repository, such as a virtual
+    environment's."""
+    names, seen = left_out(), set[str]()
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name in names or (name in seen and f"{name}[1:]" in names):
+            item.add_marker(pytest.mark.exhaustive)
+        seen.add(name)
     homes = [REPO / name for name in ("tests", "docs", "fastprof", "csrc", "bench")]
     homes += [path for path in REPO.iterdir() if path.is_file()] + ([SHARED] if SHARED else [])
     for item in items:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from fastprof import formats
+from tests.conftest import left_out
 from tests.support.paths import REPO
 
 MOST = 20_000
@@ -40,6 +41,13 @@ def test_each_format_has_a_good_and_a_bad_file(test: str, kind: str, collected: 
     names = [name for name in collected if name.startswith(f"tests/contract/test_contract.py::test_{test}[")]
     missing = [f.name for f in formats.formats() if f.reader and not any(f"[{f.name}/{kind}/" in n for n in names)]
     assert missing == []
+
+
+def test_what_is_left_out_exists() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "-m", "", "tests"]
+    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True)
+    known = {line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
+    assert {name.removesuffix("[1:]") for name in left_out()} <= known
 
 
 def test_each_verb_and_each_mended_fault_is_tried(collected: list[str]) -> None:
