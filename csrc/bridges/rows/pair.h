@@ -48,11 +48,10 @@ void fp_pair_free(struct fp_pair *p);
  * FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
 int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, struct fp_err *err);
 
-/* After the last row: pairs functions of the same object, file and name, in the order of
- * their lines, which may differ.  Of the others, `left`
- * has those that a function of the other side resembles: it has the same name, and the same base name of the file
- * unless some function of this name has no file.  Names like addresses stay too, but addresses only of objects with a
- * build id, because others never pair.  As fp_pair_note. */
+/* After the last row: pairs functions of the same object, file and name, in the order of their lines, which may differ.
+ * Of the others, `left` has those that a function of the other side resembles: it has the same name, and the same base
+ * name of the file unless some function of this name has no file.  Names like addresses stay too, but addresses only of
+ * objects with a build id, because others never pair.  As fp_pair_note. */
 int fp_pair_same(struct fp_pair *p, struct fp_err *err);
 
 /* Replaces a function, or a file, in the following batches.  0 or FP_E_NOMEM. */

@@ -36,10 +36,11 @@ class FoldedWriter(Writer):
 
     def put(self, batch: Batch) -> None:
         w, (value, *_) = self._w, self.model.parts[batch.part].value_types
-        for function in [*self.model.function_texts][self._n_called :]:
-            if lib.fp_folded_call(w, function, self.model.intern(self.model.function_texts[function])):
+        texts = self.model.function_texts
+        for function in [*texts][self._n_called :] if len(texts) > self._n_called else ():
+            if lib.fp_folded_call(w, function, self.model.intern(texts[function])):
                 raise MemoryError("no memory for the writer of folded stacks")
-        self._n_called = len(self.model.function_texts)
+        self._n_called = len(texts)
         in_microseconds = value.unit in ("nanoseconds", "ns") and not self._nanoseconds
         w.divisor = 1000 if in_microseconds else 1
         self.take_all(lambda: lib.fp_folded_put(w, batch.c, self.out, self._err), self._err)

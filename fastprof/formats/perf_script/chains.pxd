@@ -1,4 +1,4 @@
-# Call chains that occurred before, which most samples have: looked up by their text, in one piece.
+# Call chains that occurred before, which most samples have: looked up by their text, in one piece.  Names of threads.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
@@ -8,11 +8,6 @@ from fastprof.core.fp cimport *
 cdef enum:
     LONGEST_CHAIN = 1 << 16  # bytes of a chain that is looked up whole
     CHAIN_BYTES = 1 << 24  # of all of these; then the cache is cleared
-
-
-cdef enum:
-    OK = 0
-    MOST_EVENTS = 256
 
 
 cdef struct Comms:  # by thread: its last name
@@ -27,15 +22,6 @@ cdef inline bint note_comm(Comms *comms, uint32_t thread, uint32_t comm) noexcep
     if thread:
         comms.p[thread] = comm
     return True
-
-
-cdef struct Row:
-    uint64_t time
-    int64_t period
-    uint32_t stack
-    uint32_t thread
-    uint32_t label
-    uint32_t event
 
 
 cdef struct Chain:

@@ -7,6 +7,8 @@ from fastprof.core.fp cimport fp_is_digit, fp_nibble
 
 
 cdef enum:
+    OK = 0
+    MOST_EVENTS = 256
     CACHED_LINES = 1 << 20  # distinct frame lines that are cached
     LONGEST_CACHED = 1 << 14  # bytes of such a line
     HEADER = 1 << 16  # bytes of comments that are kept
