@@ -30,9 +30,12 @@ Names = dict[tuple[str, int], set[str]]  # by object, and address as printed by 
 
 
 def printed(text: str) -> Names:
+    """Without the starts of functions: nothing returns to one, and a chain that has it there is what the stack held
+    where the program kept no frame pointer.  We name the byte before, perf the address."""
     names: Names = defaultdict(set)
     for _, address, name, path in FRAME.findall(text):
-        names[path, int(address, 16)].add(re.sub(r"\+0x[0-9a-f]+$", "", name))
+        if not name.endswith("+0x0"):
+            names[path, int(address, 16)].add(re.sub(r"\+0x[0-9a-f]+$", "", name))
     return names
 
 
