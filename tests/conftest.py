@@ -67,10 +67,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.exhaustive)
         seen.add(name)
     homes = [REPO / name for name in ("tests", "docs", "fastprof", "csrc", "bench")]
-    homes += [path for path in REPO.iterdir() if path.is_file()] + ([SHARED] if SHARED else [])
+    homes += [path for path in REPO.iterdir() if path.is_file()] + ([SHARED, SHARED.resolve()] if SHARED else [])
+    inside = tuple(f"{home.absolute()}{os.sep * home.is_dir()}" for home in homes)
     for item in items:
         for value in item.callspec.params.values() if hasattr(item, "callspec") else ():
-            if isinstance(value, Path) and not any(value.absolute().is_relative_to(home) for home in homes):
+            if isinstance(value, Path) and not os.path.abspath(value).startswith(inside):
                 raise pytest.UsageError(f"{item.nodeid} tests a file outside tests/ and shared/: {value}")
 
 
