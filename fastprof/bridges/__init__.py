@@ -227,7 +227,7 @@ PER_THREAD = Option(
     False,
     group="values",
     help="keep threads separate instead of adding them up",
-    details="Each thread of each input gets its own part or label.",
+    details="Each thread of each input gets its own part or label, in formats without both an outermost frame.",
 )
 TIME_UNIT = Option(
     "time_unit",
@@ -556,6 +556,14 @@ SUM_PLACES = _in(
     when=lambda f: f.holds.calls and not f.merged,
     switches=(AGGREGATE,),
 )
+THREAD_ROOTS = _in(
+    "stacks",
+    "rows.tag:thread_roots",
+    "stacks to a format of names without threads",
+    (PER_THREAD,),
+    when=lambda f: f.holds.names and not f.holds.labels and not f.holds.threads,
+    switches=(PER_THREAD,),
+)
 COMMON_VALUES = _in(
     "any", "sums.agree:common", "several inputs", (UNION, INTERSECT), when=lambda f: f.several, switches=(INTERSECT,)
 )
@@ -585,6 +593,7 @@ AFTER = (
     SUM_STACKS,
     EQUAL_STACKS,
     IN_TIME,
+    THREAD_ROOTS,
     MERGE_GRAPHS,
     SUM_PLACES,
     SUM_LINES,
