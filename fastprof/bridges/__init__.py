@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 
-from fastprof.bridges.reported import REPORTED
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.allocators import KEEP_ALLOCATOR
 from fastprof.core.options import MAX_MEMORY as MAX_MEMORY
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 # The words of --labels.  own: the input's labels; the others are added as labels.
 LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
-_THREAD = frozenset({"thread", "process"})
 
 # Regular expressions are matched against this many bytes of a name.  Names come from files, and matching may take time
 # quadratic in their length.
@@ -298,29 +296,6 @@ MAX_DEPTH = Option(
     details="For formats that repeat all frames of a stack with each sample.",
     rare=True,
 )
-
-
-def separating_labels(options: Options, holds: Holds) -> frozenset[str]:
-    """The labels, of thread, process, part and cpu, that keep rows separate that would otherwise be added up."""
-    if not holds.labels:
-        return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
-    separating = frozenset(options[LABELS] or ()) - {"own"}
-    return separating | {"thread", "process", "part"} if options[PER_THREAD] else separating
-
-
-def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
-    """The labels that samples keep, of LABEL_WORDS."""
-    if not holds.labels:
-        return _THREAD if holds.threads else frozenset()
-    own = ("own", "thread", "process") if options[LABELS] is None else options[LABELS]
-    return separating_labels(options, holds) | frozenset(own or ())
-
-
-def log_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]) -> None:
-    """Warn of requested labels that no row has.  `found`: the LABEL_WORDS that some row has."""
-    requested = options[LABELS] if holds.labels else ()
-    for name in sorted({*(requested or ())} - {"own"} - found):
-        log.warn(REPORTED["missing-labels"], name=name)
 
 
 class Facts(NamedTuple):
