@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support import rich
 from tests.support.attributes import NAMES
-from tests.support.matrix import PAIRS, TOLD_BY, leg, said, view_of
+from tests.support.matrix import TOLD_BY, leg, pairs, said, view_of
 
 TITLE = """\
 # What survives a conversion
@@ -24,7 +24,7 @@ VIEWS = {"timeline": "From timelines", "stacks": "From stacks", "graph": "From c
 def _cell(view: str, name: str, to: str) -> str:
     lost = [
         name in leg(source, target).lost
-        for source, target in PAIRS
+        for source, target in pairs()
         if target == to and view_of(source) == view and said(source)[name]
     ]
     return "" if not lost else "-" if all(lost) else "(+)" if any(lost) else "+"
@@ -35,7 +35,7 @@ def _rows(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _table(view: str) -> list[str]:
-    targets = [*dict.fromkeys(to for source, to in PAIRS if view_of(source) == view)]
+    targets = [*dict.fromkeys(to for source, to in pairs() if view_of(source) == view)]
     sources = [name for name in rich.sources() if view_of(name) == view]
     names = [name for name in NAMES if any(said(source)[name] for source in sources)]
     rows = [("", *targets), ("---", *("---",) * len(targets))]

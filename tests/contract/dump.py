@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import io
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -45,6 +46,11 @@ _KINDS = ("cost", "call", "jump", "jcnd", "block")
 
 def files(kind: str) -> list[str]:
     """`format/kind/name` of every corpus file."""
+    return [*_files(kind)]
+
+
+@cache
+def _files(kind: str) -> list[str]:
     return sorted(str(p.relative_to(CORPUS)) for p in CORPUS.glob(f"*/{kind}/*") if p.name != "expected.tsv")
 
 

@@ -18,14 +18,16 @@ from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, 
 from fastprof.core.options import Options
 from fastprof.core.source import Source
 from tests.contract.dump import CORPUS, dump, expected_failures, failure, files, golden, golden_path
-from tests.support.chosen import cases
+from tests.support.chosen import CHOSEN, cases
 
 GOOD, BAD = files("good"), files("bad")
 READERS = [f.name for f in formats.formats() if f.reader]
 WINDOWS = (1, 2, 3, 7, 4096, 1 << 20)
 CAPACITIES = (1, 2, 1000)
-SMALL = 400  # bytes; smaller files are cut at every byte
-STEPS = 120  # number of cuts in a longer file
+
+# Where a file is cut or changed: at every byte of one of at most SMALL bytes; in a larger one at the first ENDS bytes,
+# at half as many last ones, and at STEPS places between.  More (True) in files that represent a format.
+SMALL, ENDS, STEPS = {True: 400, False: 80}, {True: 48, False: 16}, {True: 120, False: 24}
 
 
 def format_of(file: str) -> str:
@@ -88,15 +90,16 @@ def test_windows_and_capacities_do_not_matter(file: str) -> None:
     assert dump(CORPUS / file, from_=format_of(file), window=1, capacity=1) == expected
 
 
-def places(n: int) -> Iterator[int]:
+def places(n: int, file: str) -> Iterator[int]:
     """Every offset of a small file; in a larger one, both ends and evenly spread offsets of all alignments."""
-    if n <= SMALL:
+    chosen = file in CHOSEN
+    if n <= SMALL[chosen]:
         yield from range(n)
         return
-    step = n // STEPS | 1
-    yield from range(48)
-    yield from range(48, n - 24, step)
-    yield from range(n - 24, n)
+    ends = ENDS[chosen]
+    yield from range(ends)
+    yield from range(ends, n - ends // 2, n // STEPS[chosen] | 1)
+    yield from range(n - ends // 2, n)
 
 
 def outcome(data: bytes, file: str, *, lenient: bool = False) -> list[str] | FastprofError:
@@ -115,7 +118,7 @@ def test_cut_anywhere(file: str) -> None:
     """A located error, or a valid shorter file.  Lenient: only the header may be an error, and each loss is
     reported."""
     data = (CORPUS / file).read_bytes()
-    for at in places(len(data)):
+    for at in places(len(data), file):
         strict = outcome(data[:at], file)
         kept = outcome(data[:at], file, lenient=True)
         if isinstance(strict, FormatError):
@@ -130,7 +133,7 @@ def test_cut_anywhere(file: str) -> None:
 def test_flipped_bits(file: str) -> None:
     """A result or a located error, lenient or not."""
     data = bytearray((CORPUS / file).read_bytes())
-    for n, at in enumerate(islice(places(len(data)), 0, None, 2)):
+    for n, at in enumerate(islice(places(len(data), file), 0, None, 2)):
         mask = 1 << n % 8 if n % 3 else 0xFF
         data[at] ^= mask
         strict = outcome(bytes(data), file)

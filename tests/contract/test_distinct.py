@@ -11,6 +11,7 @@ import pytest
 
 from docs.make_memory import ABOUT, commands, peaks_of, reasons
 from tests.support.distinct import INPUTS
+from tests.support.once import made_once
 from tests.support.paths import REPO
 
 SLACK = 7 << 20  # bytes, 1 MiB of which is the limit
@@ -28,9 +29,11 @@ TRIED = [case for word in sorted({word for _, word in BOUND}) for case in [one f
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]]:
     @cache
     def make(name: str) -> list[str]:
-        folder = tmp_path_factory.mktemp(name)
-        for rows in (30_000, 300_000):
-            INPUTS[name](folder / f"{rows}", rows)
+        def write(folder: Path) -> None:
+            for rows in (30_000, 300_000):
+                INPUTS[name](folder / f"{rows}", rows)
+
+        folder = made_once(tmp_path_factory, f"distinct-{name}", write)
         return [str(folder / "30000"), str(folder / "300000")]
 
     return make

@@ -22,6 +22,7 @@ from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.support import perfettotrace as t
 from tests.support.jfrfile import Chunk
+from tests.support.once import made_once
 from tests.support.oprofile import path_of, sample_file, tar_of
 from tests.support.peak import DRIVER, peak
 from tests.support.perfdata import PerfData
@@ -337,6 +338,12 @@ def sources(writer: str) -> list[str]:
     return [*found.values()]
 
 
+def pair(folder: Path, name: str) -> None:
+    for times in (1, 10):
+        (folder / f"{times}").mkdir()
+        GROW[name](folder / f"{times}" / "profile", times)
+
+
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]]:
     """The paths of a short and a long file of a format."""
@@ -344,9 +351,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]
     @cache
     def make(name: str) -> list[str]:
         assert name in GROW, f"no way is known to make a long {name} file: a reader comes with an entry in GROW"
-        paths = [tmp_path_factory.mktemp(name) / "profile" for _ in range(2)]
-        for path, times in zip(paths, (1, 10), strict=True):
-            GROW[name](path, times)
+        folder = made_once(tmp_path_factory, f"grown-{name}", lambda folder: pair(folder, name))
+        paths = [folder / f"{times}" / "profile" for times in (1, 10)]
         once, ten_times = (path.stat().st_size for path in paths)
         assert ten_times > 5 * once and ten_times > SLACK // 2, (once, ten_times)
         return [*map(str, paths)]

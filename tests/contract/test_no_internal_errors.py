@@ -41,12 +41,15 @@ def convert(source: Path, to: str, lenient: bool, out: Path) -> bool:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", ["good", "bad"])
 @pytest.mark.parametrize("to", WRITERS)
-def test_every_file_into_every_format(kind: str, to: str, tmp_path: Path) -> None:
-    inputs = [CORPUS / file for file in files(kind)]
-    made = [convert(path, to, lenient, tmp_path / "out") for path in inputs for lenient in {kind == "bad", False}]
-    assert any(made)
+def test_every_bad_file_into_every_format(to: str, tmp_path: Path) -> None:
+    """Those that read everything else; without --lenient it is the reader that fails, the same for each format.
+    test_writers.py writes the good files in every format."""
+    inputs = [CORPUS / file for file in files("bad")]
+    read = [convert(path, to, True, tmp_path / "out") for path in inputs]
+    assert any(read)
+    for path in inputs[WRITERS.index(to) :: len(WRITERS)]:
+        convert(path, to, False, tmp_path / "out")
 
 
 def destroyed(data: bytes, kind: int) -> bytes:
@@ -236,8 +239,9 @@ def test_every_verb_with_every_value(verb: str, whole: bool, out: Path) -> None:
     """`annotate --value`, where another value type is the default, looked up one that was gone."""
     paths, wrong = _small("good", whole), []
     others, calls = cycle((*paths[7:], *paths[:7])), _calls(verb, "")
-    for path in paths:
-        for value in _values(path) if verb != "info" else "-":
+    for i, path in enumerate(paths):
+        every = path.relative_to(CORPUS).as_posix() in CHOSEN  # of other files the first and the third, or the others
+        for value in _values(path)[0 if every else i % 2 :: 1 if every else 2] if verb != "info" else "-":
             wrong.append(_run(_words(verb, path, next(others), value, next(calls), out)))
     assert not [*filter(None, wrong)]
 

@@ -118,7 +118,9 @@ def back(name: str, to: str) -> Leg | None:
         return None
 
 
-def _pairs() -> list[tuple[str, str]]:
+@cache
+def pairs() -> list[tuple[str, str]]:
+    """The rich profiles, by name, and the formats that they can be written in."""
     found = []
     for name in rich.sources():
         for f in formats.formats():
@@ -130,5 +132,3 @@ def _pairs() -> list[tuple[str, str]]:
                 found.append((name, f.name))
     return found
 
-
-PAIRS = _pairs()

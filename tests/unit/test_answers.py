@@ -47,11 +47,11 @@ TABLE = [
     ),
     # the first event has no sample: the first of its kind with a cost takes its place
     Answer("info zero-first-event.data", (r"^default value type +cpu-clock$", "major-faults is 0 everywhere, so cpu-")),
-    Answer("top zero-first-event.data", ("257 ms cpu-clock in 67 functions", "so cpu-clock takes its place")),
+    Answer("top --no-symbols zero-first-event.data", ("257 ms cpu-clock in 89 functions", "so cpu-clock takes")),
     Answer("top --by thread zero-first-event.data", ("257 ms cpu-clock in 5 threads",)),
     Answer("diff zero-first-event.data zero-first-event.data", ("so cpu-clock takes its place",)),
     Answer("annotate zero-first-event.data", ("so cpu-clock takes its place", r"cpu-clock ms")),
-    Answer("convert zero-first-event.data -t folded -o /dev/null", ("67 stacks of cpu-clock",)),
+    Answer("convert zero-first-event.data --no-symbols -t folded -o /dev/null", ("89 stacks of cpu-clock",)),
     Answer("convert zero-first-event.data -t gperftools -o /dev/null", (": 89 samples",)),
     Answer(
         "convert zero-first-event.data -t folded --value major-faults -o /dev/null",
@@ -100,11 +100,6 @@ TABLE = [
     Answer("top --thread 'Renderer (1): IOThread (11)' named.json", (r"^named.json: 50.0 us in 1 function;",)),
     Answer("top --thread Nobody named.json", (r"the threads are CrRendererMain \(10\), IOThread \(11\)$",), code=2),
     Answer("info two_threads.json", (r"srv \(7\): worker A \(8\), srv \(7\): thread 9$",)),
-    Answer(
-        "convert two_threads.json -t folded --per-thread",
-        (r"^srv \(7\): worker A \(8\);f 5$", r"^srv \(7\): thread 9;g 5$"),
-        ("merged",),
-    ),
     Answer("top --by thread two_threads.json", (r" srv \(7\): worker A \(8\)$", r" srv \(7\): thread 9$")),
     Answer(
         "convert r0.trace.json r1.trace.json -t trace-event",

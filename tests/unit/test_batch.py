@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -224,11 +225,12 @@ def processes_of(pid: int) -> list[int]:
     return [*map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
 
-@pytest.mark.parametrize("n_lines", cases([1, 2, 600], default=[2]))
+@pytest.mark.parametrize("n_lines", cases([1, 2, 200], default=[2]))
 def test_nothing_is_lost_when_all_are_killed(tmp_path: Path, n_lines: int) -> None:
     """Killed before the first file is done, in the middle, near the end: files in the manifest are not converted
     again."""
-    inputs = dumps(tmp_path / "in", 1200)
+    n = 400
+    inputs = dumps(tmp_path / "in", n)
     out = tmp_path / "out"
     os.mkfifo(tmp_path / "fifo")  # it has no writer, so some work is always left, however slow this process is
     command = [*CLI, str(inputs), str(tmp_path / "fifo"), "-t", "callgrind", "-o", str(out), "-j", "2"]
@@ -236,15 +238,16 @@ def test_nothing_is_lost_when_all_are_killed(tmp_path: Path, n_lines: int) -> No
     with subprocess.Popen(command, cwd=REPO, stderr=subprocess.PIPE) as parent:
         while not manifest.exists() or manifest.read_bytes().count(b"\n") < n_lines or not processes_of(parent.pid):
             assert parent.poll() is None
+            time.sleep(0.001)  # leaves the processors to the workers
         handles = [os.pidfd_open(pid) for pid in processes_of(parent.pid)]
         parent.kill()
     for handle in handles:
         assert select.select([handle], [], [], 60)[0], "a worker lives on"
         os.close(handle)
     n_done = len(records_by_output(manifests(str(out))))
-    assert n_lines - 1 <= n_done <= 1200
+    assert n_lines - 1 <= n_done <= n
     log = fastprof.batch_convert(inputs, out, to="callgrind", jobs=2)
-    assert (log.earlier, log.statuses["ok"]) == (n_done, 1200)
+    assert (log.earlier, log.statuses["ok"]) == (n_done, n)
     assert outputs(out) == one_by_one(inputs, tmp_path / "alone")
 
 
@@ -257,6 +260,7 @@ def test_interrupts_end_all_processes(tmp_path: Path) -> None:
         manifest = tmp_path / "out" / FOLDER / "1-of-1.jsonl"
         while not manifest.exists() or manifest.read_bytes().count(b"\n") < 5:
             assert parent.poll() is None
+            time.sleep(0.001)
         (handle,) = [os.pidfd_open(pid) for pid in processes_of(parent.pid)]
         parent.send_signal(signal.SIGINT)
         assert parent.wait() == -signal.SIGINT

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from fastprof import formats
@@ -13,19 +9,22 @@ from tests.conftest import left_out
 from tests.support.paths import REPO
 
 MOST = 20_000
+pytestmark = pytest.mark.exhaustive  # to know what is left out, everything must be collected
 
 
-@pytest.fixture(scope="module")
-def collected() -> list[str]:
-    """Their names; tests/conftest.py refuses those of files outside the repository."""
-    env = {name: value for name, value in os.environ.items() if name != "CI"} | {"FASTPROF_SHARED": "none"}
-    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "tests"]
-    done = subprocess.run(command, cwd=REPO, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return [line for line in done.stdout.splitlines() if "::" in line]
+@pytest.fixture
+def every(request: pytest.FixtureRequest) -> list[pytest.Item]:
+    """All tests, if this run collected them; to collect them again takes a quarter of a minute."""
+    if {item.path for item in request.session.items} < {*(REPO / "tests").glob("*/test_*.py")}:
+        pytest.skip("needs all tests: run pytest -m ''")
+    return request.session.items
 
 
-pytestmark = pytest.mark.exhaustive  # collecting everything takes half a minute
+@pytest.fixture
+def collected(every: list[pytest.Item]) -> list[str]:
+    """The names of those that run by default, with samples; tests/conftest.py refuses those of files outside the
+    repository."""
+    return [item.nodeid for item in every if not item.get_closest_marker("exhaustive")]
 
 
 def test_there_are_no_phantoms(collected: list[str]) -> None:
@@ -43,10 +42,8 @@ def test_each_format_has_a_good_and_a_bad_file(test: str, kind: str, collected: 
     assert missing == []
 
 
-def test_what_is_left_out_exists() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "-m", "", "tests"]
-    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True)
-    known = {line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
+def test_what_is_left_out_exists(every: list[pytest.Item]) -> None:
+    known = {item.nodeid.partition("[")[0] for item in every}
     assert {name.removesuffix("[1:]") for name in left_out()} <= known
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import fcntl
 import os
 import re
 import shutil
@@ -23,13 +22,15 @@ import pytest
 import fastprof
 from fastprof.core import words
 from tests.differential.peers import need
+from tests.support.once import made_once
 from tests.support.paths import REPO
 
 POOL = REPO / "tests" / "corpus" / "xray" / "good" / "fdr5-pool-clang19.xray"
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    fast = {"FASTPROF_DEBUG": "1", "FASTPROF_OPTIMIZE": "-O0"}  # a fraction of the time of -O3
+    # a fraction of the time of -O3, which ccache has from the installation
+    fast = {} if "ccache" in os.environ["PATH"] else {"FASTPROF_DEBUG": "1", "FASTPROF_OPTIMIZE": "-O0"}
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | fast
     done = subprocess.run([str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
@@ -39,18 +40,21 @@ def run(*command: str | Path, cwd: Path) -> str:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """(sdist, wheel); the wheel is made from the unpacked sdist, never from the checkout."""
-    out = tmp_path_factory.mktemp("dist")
-    with open(REPO / "pyproject.toml") as project:
-        fcntl.flock(project, fcntl.LOCK_EX)  # the build uses the checkout, like other test processes
-        run(sys.executable, "-m", "build", "--sdist", "--outdir", out, REPO, cwd=out)
+    out = made_once(tmp_path_factory, "dist", build)
+    (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    return sdist, wheel
+
+
+def build(out: Path) -> None:
+    """Without isolation, which fetches the build's packages anew; the newcomer's lane installs with it."""
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", out]
+    run(*command, "--sdist", REPO, cwd=out)
     (sdist,) = out.glob("*.tar.gz")
     unpacked = out / "unpacked"
     unpacked.mkdir()
     run("tar", "-xzf", sdist, "-C", unpacked, cwd=out)
     (source,) = unpacked.iterdir()
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", out, source, cwd=out)
-    (wheel,) = out.glob("*.whl")
-    return sdist, wheel
+    run(*command, "--wheel", source, cwd=out)
 
 
 def test_one_version() -> None:
@@ -132,10 +136,12 @@ def test_the_sdist_holds_everything(built: tuple[Path, Path]) -> None:
 @pytest.fixture(scope="module")
 def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin folder of a new environment with the wheel."""
-    env = tmp_path_factory.mktemp("env")
-    venv.create(env, with_pip=True)
-    run(env / "bin" / "pip", "install", "-q", built[1], cwd=env)
-    return env / "bin"
+
+    def install(env: Path) -> None:
+        venv.create(env, with_pip=True)
+        run(env / "bin" / "pip", "install", "-q", built[1], cwd=env)
+
+    return made_once(tmp_path_factory, "env", install) / "bin"
 
 
 @pytest.mark.exhaustive

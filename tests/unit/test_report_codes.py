@@ -57,9 +57,14 @@ def is_table(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "REPORTED"
 
 
-def used(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def used(path: Path) -> list[tuple[str, int]]:
     """(code, line) of each code that a file uses from its table: REPORTED["x"], and the keys of counts added
     together."""
+    return [*_used(path)]
+
+
+def _used(path: Path) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Subscript) and is_table(node.value):
             of = (node.slice.body, node.slice.orelse) if isinstance(node.slice, ast.IfExp) else (node.slice,)
@@ -72,6 +77,7 @@ def used(path: Path) -> Iterator[tuple[str, int]]:
             yield from ((code, node.lineno) for code in keys(node.iter))
 
 
+@cache
 def imported_from(path: Path) -> str:
     """The module of the table that a file uses, "" for none."""
     for node in ast.walk(tree(path)):
