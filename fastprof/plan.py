@@ -373,6 +373,8 @@ def _pipeline(
     facts = Facts(view, view, holds, options, several and not holds.unmerged, several)
     facts = facts._replace(profiles=_profiles(branches, holds, merge), in_order=_in_order(plan))
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
+    if bridges.THREAD_ROOTS in joined:
+        holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
     _let_add_up(branches, joined, options)
     _check(inputs, view, holds, options)
     if several:
@@ -384,6 +386,8 @@ def _pipeline(
         plan.kept[bridges.AGGREGATE] = True
     if view != "stacks" or not holds.labels:
         plan.kept[bridges.LABELS] = ()
+    if view == "timeline":
+        plan.kept[bridges.PER_THREAD] = True
     return Pipeline(side, view, branches, joined, several, holds, options, remaining, plan.optimistic)
 
 

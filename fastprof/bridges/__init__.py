@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 
-from fastprof.bridges.reported import REPORTED
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.allocators import KEEP_ALLOCATOR
 from fastprof.core.options import MAX_MEMORY as MAX_MEMORY
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 # The words of --labels.  own: the input's labels; the others are added as labels.
 LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
-_THREAD = frozenset({"thread", "process"})
 
 # Regular expressions are matched against this many bytes of a name.  Names come from files, and matching may take time
 # quadratic in their length.
@@ -227,7 +225,7 @@ PER_THREAD = Option(
     False,
     group="values",
     help="keep threads separate instead of adding them up",
-    details="Each thread of each input gets its own part or label.",
+    details="Each thread of each input gets its own part or label, in formats without both an outermost frame.",
 )
 TIME_UNIT = Option(
     "time_unit",
@@ -298,29 +296,6 @@ MAX_DEPTH = Option(
     details="For formats that repeat all frames of a stack with each sample.",
     rare=True,
 )
-
-
-def separating_labels(options: Options, holds: Holds) -> frozenset[str]:
-    """The labels, of thread, process, part and cpu, that keep rows separate that would otherwise be added up."""
-    if not holds.labels:
-        return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
-    separating = frozenset(options[LABELS] or ()) - {"own"}
-    return separating | {"thread", "process", "part"} if options[PER_THREAD] else separating
-
-
-def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
-    """The labels that samples keep, of LABEL_WORDS."""
-    if not holds.labels:
-        return _THREAD if holds.threads else frozenset()
-    own = ("own", "thread", "process") if options[LABELS] is None else options[LABELS]
-    return separating_labels(options, holds) | frozenset(own or ())
-
-
-def log_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]) -> None:
-    """Warn of requested labels that no row has.  `found`: the LABEL_WORDS that some row has."""
-    requested = options[LABELS] if holds.labels else ()
-    for name in sorted({*(requested or ())} - {"own"} - found):
-        log.warn(REPORTED["missing-labels"], name=name)
 
 
 class Facts(NamedTuple):
@@ -556,6 +531,14 @@ SUM_PLACES = _in(
     when=lambda f: f.holds.calls and not f.merged,
     switches=(AGGREGATE,),
 )
+THREAD_ROOTS = _in(
+    "stacks",
+    "rows.tag:thread_roots",
+    "stacks to a format of names without threads",
+    (PER_THREAD,),
+    when=lambda f: f.holds.names and not f.holds.labels and not f.holds.threads,
+    switches=(PER_THREAD,),
+)
 COMMON_VALUES = _in(
     "any", "sums.agree:common", "several inputs", (UNION, INTERSECT), when=lambda f: f.several, switches=(INTERSECT,)
 )
@@ -585,6 +568,7 @@ AFTER = (
     SUM_STACKS,
     EQUAL_STACKS,
     IN_TIME,
+    THREAD_ROOTS,
     MERGE_GRAPHS,
     SUM_PLACES,
     SUM_LINES,

@@ -255,14 +255,16 @@ static void paired(struct fp_model *m, const struct fp_batch *b, uint32_t option
     fp_pair_free(p);
 }
 
-/* Stacks grow by the frames of their labels, and nothing else changes. */
+/* Stacks grow by the frames of their labels or threads, and nothing else changes. */
 static void tagged(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
-    struct fp_tag *t = fp_tag_new(m);
+    const int by_thread = options >> 2 & 1;
+    const uint32_t n_keys = by_thread ? m->threads.n : m->labels.n;
+    struct fp_tag *t = fp_tag_new(m, by_thread);
     struct fp_batch *rows = fp_batch_copy(b);
     struct fp_err err;
     const uint32_t n_roots = options & 1, n_leaves = options >> 1 & 1, frame = m->frames.n > 1;
-    for (uint32_t label = 0; label < m->labels.n; label++)
-        must(!fp_tag_label(t, label, (uint32_t[]){frame, frame}, n_roots, n_leaves));
+    for (uint32_t key = 0; key < n_keys; key++)
+        must(!fp_tag_key(t, key, (uint32_t[]){frame, frame}, n_roots, n_leaves));
     must(fp_tag_batch(t, rows, &err) == FP_DONE && rows->n == b->n);
     same_values(b, rows);
     for (uint32_t i = 0; i < rows->n; i++) {

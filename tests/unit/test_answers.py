@@ -100,6 +100,11 @@ TABLE = [
     Answer("top --thread 'Renderer (1): IOThread (11)' named.json", (r"^named.json: 50.0 us in 1 function;",)),
     Answer("top --thread Nobody named.json", (r"the threads are CrRendererMain \(10\), IOThread \(11\)$",), code=2),
     Answer("info two_threads.json", (r"srv \(7\): worker A \(8\), srv \(7\): thread 9$",)),
+    Answer(
+        "convert two_threads.json -t folded --per-thread",
+        (r"^srv \(7\): worker A \(8\);f 5$", r"^srv \(7\): thread 9;g 5$"),
+        ("merged",),
+    ),
     Answer("top --by thread two_threads.json", (r" srv \(7\): worker A \(8\)$", r" srv \(7\): thread 9$")),
     Answer(
         "convert r0.trace.json r1.trace.json -t trace-event",

@@ -11,7 +11,7 @@ import pytest
 
 import fastprof
 from fastprof import formats
-from fastprof.core.errors import FormatError, UnrecognizedError, UsageError
+from fastprof.core.errors import FormatError, UnrecognizedError
 from tests.contract.dump import CORPUS
 from tests.reference import folded as reference
 from tests.reference import profile_proto
@@ -383,8 +383,8 @@ def test_negative_values_are_said(tmp_path: Path) -> None:
 
 
 def test_labels_and_threads_are_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="per_thread=True has no effect"):
-        converted("f 1\n", tmp_path, per_thread=True)
+    text, log = converted("f 1\n", tmp_path, per_thread=True)
+    assert (text, [warning["code"] for warning in log.warned()]) == ("f 1\n", ["no-threads"])
 
 
 def test_max_memory_changes_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -110,16 +111,71 @@ def test_a_timeline_has_no_labels(merged: str) -> None:
         fastprof.convert("t.json", "out.json", to="speedscope", from_="trace-event", tagroot="thread")
 
 
-def test_ids_that_are_not_there() -> None:
+# (pid, tid, name): threads of equal and without names, and a process of another input with the same id
+THREADS = {"a.json": [(7, 8, "w"), (7, 9, "w"), (7, 10, "")], "b.json": [(7, 8, "w"), (1, 1, "")]}
+ROOTS = [
+    "process 1, thread 1",
+    *(
+        f"process 7 [{i}.json], {thread}"
+        for i, n in (("a", 3), ("b", 1))
+        for thread in ("w (8)", "w (9)", "thread 10")[:n]
+    ),
+]
+
+
+@pytest.fixture
+def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Calls main > f, 4 us of them in f, in all of THREADS.  The names of threads come last."""
+    monkeypatch.chdir(tmp_path)
+    for path, threads in THREADS.items():
+        calls = [
+            {"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": name}
+            for pid, tid, _ in threads
+            for ts, dur, name in ((0, 10, "main"), (5, 4, "f"))
+        ]
+        named = [
+            {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}
+            for pid, tid, name in threads
+            if name
+        ]
+        Path(path).write_text(json.dumps(calls + named))
+    return [*THREADS]
+
+
+def test_threads_become_frames_where_a_format_has_no_place_for_them(traces: list[str]) -> None:
+    expected = sorted(f"{root};{stack}" for root in ROOTS for stack in ("main 6", "main;f 4"))
+    log = fastprof.convert(traces, "out.folded", per_thread=True)
+    assert sorted(Path("out.folded").read_text().splitlines()) == expected
+    assert {row.name for row in fastprof.top(traces, by="thread").rows} == {*ROOTS}  # one rule
+    assert {"threads", "thread-names", "labels-and-threads"}.isdisjoint(
+        entry["code"] for entry in log.not_representable.entries()
+    )
+    # and from stacks and graphs that have threads
+    for suffix in (".speedscope.json", ".firefox.json", ".fpa", ".callgrind"):
+        fastprof.convert(traces[0], f"x{suffix}", per_thread=True, to="firefox" if "firefox" in suffix else None)
+        found = folded(f"x{suffix}", per_thread=True)
+        assert len(found) == 6
+        assert {line.split(";", 1)[1] for line in found} == {"main 6", "main;f 4"}
+        assert len({line.split(";")[0] for line in found}) == 3
+
+
+def test_a_frame_for_each_thread_needs_threads(merged: str) -> None:
+    log = fastprof.convert(merged, "out.folded", per_thread=True)
+    assert log.warnings == ["per_thread: the input records no threads (tagroot= separates samples by labels)"]
+    assert sorted(Path("out.folded").read_text().splitlines()) == ["main;f 11", "main;g 33"]
+
+
+@pytest.mark.parametrize("by_thread", [False, True])
+def test_ids_that_are_not_there(by_thread: bool) -> None:
     model = Model()
-    model.label("k", "v")
-    c = ffi.gc(lib.fp_tag_new(model.c), lib.fp_tag_free)
+    assert (model.thread(1, 1) if by_thread else model.label("k", "v")) == 1
+    c = ffi.gc(lib.fp_tag_new(model.c, by_thread), lib.fp_tag_free)
     err = ffi.new("struct fp_err *")
     frame = model.frame(0, 0, 0, model.line(model.function("f")))
-    for label, stack, known in ((0, 7, True), (1, 0, False), (9, 0, True)):
+    for key, stack, known in ((0, 7, True), (1, 0, False), (9, 0, True)):
         if known:
-            assert lib.fp_tag_label(c, 0, [frame], 1, 0) == 0
+            assert lib.fp_tag_key(c, 0, [frame], 1, 0) == 0
         batch = Batch("stacks", 1, 1)
         batch.c.n = 1
-        batch.c.label[0], batch.c.stack[0] = label, stack
+        (batch.c.thread if by_thread else batch.c.label)[0], batch.c.stack[0] = key, stack
         assert lib.fp_tag_batch(c, batch.c, err) == lib.FP_E_MALFORMED

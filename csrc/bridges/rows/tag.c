@@ -4,10 +4,11 @@
 
 #include "core/array.h"
 
-struct fp_tag *fp_tag_new(struct fp_model *model) {
+struct fp_tag *fp_tag_new(struct fp_model *model, int by_thread) {
     struct fp_tag *t = calloc(1, sizeof *t);
     if (!t) return NULL;
     t->model = model;
+    t->by_thread = by_thread;
     t->n_added = 1; /* place 0 is none */
     return t;
 }
@@ -20,15 +21,15 @@ void fp_tag_free(struct fp_tag *t) {
     free(t);
 }
 
-int fp_tag_label(struct fp_tag *t, uint32_t label, const uint32_t *frames, uint32_t n_roots, uint32_t n_leaves) {
+int fp_tag_key(struct fp_tag *t, uint32_t key, const uint32_t *frames, uint32_t n_roots, uint32_t n_leaves) {
     const uint64_t n = (uint64_t)n_roots + n_leaves;
-    if (fp_array_zeroed(&t->at, &t->cap, (uint64_t)label + 1, sizeof *t->at)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&t->at, &t->cap, (uint64_t)key + 1, sizeof *t->at)) return FP_E_NOMEM;
     if (fp_array_room(&t->added, &t->cap_added, t->n_added + 2 + n, sizeof *t->added)) return FP_E_NOMEM;
     uint32_t *added = t->added + t->n_added;
     added[0] = n_roots;
     added[1] = n_leaves;
     memcpy(added + 2, frames, n * sizeof *frames);
-    t->at[label] = t->n_added;
+    t->at[key] = t->n_added;
     t->n_added += 2 + (uint32_t)n;
     return 0;
 }
@@ -62,18 +63,20 @@ static uint32_t tagged(struct fp_tag *t, const uint32_t *added, uint32_t n_frame
 }
 
 int fp_tag_batch(struct fp_tag *t, struct fp_batch *b, struct fp_err *err) {
-    uint32_t last_stack = FP_NO_ID, last_label = FP_NO_ID, to = 0; /* samples often repeat the one before */
+    const uint32_t *keys = t->by_thread ? b->thread : b->label;
+    uint32_t last_stack = FP_NO_ID, last_key = FP_NO_ID, to = 0; /* samples often repeat the one before */
     for (uint32_t i = 0; i < b->n; i++) {
-        const uint32_t label = b->label[i], stack = b->stack[i];
-        if (label >= t->cap || !t->at[label]) return fp_unknown_id(err, "the labels of a sample", label, t->cap);
-        if (stack != last_stack || label != last_label) {
+        const uint32_t key = keys[i], stack = b->stack[i];
+        if (key >= t->cap || !t->at[key])
+            return fp_unknown_id(err, t->by_thread ? "the thread of a sample" : "the labels of a sample", key, t->cap);
+        if (stack != last_stack || key != last_key) {
             uint32_t n_frames = 0;
             const int status = unfold(t, stack, &n_frames, err);
             if (status) return status;
-            to = tagged(t, t->added + t->at[label], n_frames);
+            to = tagged(t, t->added + t->at[key], n_frames);
             if (to == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "stacks with labels");
             last_stack = stack;
-            last_label = label;
+            last_key = key;
         }
         b->stack[i] = to;
     }

@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from fastprof.bridges import FRAMES, PRUNE, PRUNED, STACKS, labels_wanted, separating_labels
+from fastprof.bridges import FRAMES, PRUNE, PRUNED, STACKS
 from fastprof.bridges.estimate.reported import REPORTED
+from fastprof.bridges.labels import labels_wanted, separating_labels
 from fastprof.bridges.rows.label import labelled_rows
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple

@@ -13,9 +13,10 @@ from contextlib import ExitStack
 from copy import copy
 from itertools import chain, groupby
 
-from fastprof.bridges import MAX_MEMORY, PER_THREAD, log_missing_labels, separating_labels
+from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Drained, Paths
 from fastprof.bridges.fold.reported import REPORTED
+from fastprof.bridges.labels import log_missing_labels, separating_labels
 from fastprof.bridges.rows.label import labelled_rows
 from fastprof.bridges.rows.nest import Clocks
 from fastprof.bridges.sums.aggregate import merge as one_graph

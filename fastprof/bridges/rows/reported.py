@@ -68,6 +68,7 @@ REPORTED = reported(
     },
     warnings={
         "no-path-labels": "{file}: {--label-path:=}{pattern} does not match, so it gets no labels from it",
+        "no-threads": "{--per-thread:name}: the input records no threads ({--tagroot} separates samples by labels)",
         "no-such-value": "{--rename-value:name}: no input has the value type {name!r:.80}",
         "no-table-labels": "{file}: is not in {table}, so it gets no labels from it",
         "cut-stacks": (

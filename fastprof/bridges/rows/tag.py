@@ -4,13 +4,19 @@
 
 So every viewer shows costs by host, and every verb ranks them.  The frame's function has the label's value as its name
 and the key as its file.  Samples without the label get the frame (none).  Kept: everything, including the labels.
+
+Threads likewise, with `--per-thread`, for formats that hold neither labels nor threads of samples:
+
+    main > f  {thread 8 of srv, 7}         srv (7): thread 8 > main > f
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from fastprof.bridges import TAGLEAF, TAGROOT
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
@@ -19,25 +25,54 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
+from fastprof.core.thread_names import ThreadNames
 
 
 def tag(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches with their new stacks.  Memory is linear in distinct stacks with labels, and distinct labels."""
-    c = owned(lib.fp_tag_new(model.c), lib.fp_tag_free, "stacks with labels")
     frames = _Frames(model)
     roots, leaves = (keys.split(",") if keys else [] for keys in (options[TAGROOT], options[TAGLEAF]))
+
+    def added(label: int) -> list[int]:
+        values = values_of(model, label)
+        return [frames.of(key, values.get(key, NONE)) for key in (*roots, *leaves)]
+
+    yield from _tagged(batches, model, "labels", added, len(roots))
+
+
+def thread_roots(
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The batches, with the name of each row's process and thread as outermost frame.
+
+    It follows what adds up rows, because readers may find names after rows."""
+    frames, names = _Frames(model), ThreadNames(model)
+    batches = iter(batches)
+    first = next(batches, None)
+    if first is not None and model.count("threads") > 1:
+        yield from _tagged(chain([first], batches), model, "threads", lambda i: [frames.of("", names.text(i))], 1)
+    elif first is not None:
+        log.warn(REPORTED["no-threads"])
+        yield from chain([first], batches)
+
+
+def _tagged(
+    batches: Iterable[Batch], model: Model, table: str, added: Callable[[int], Sequence[int]], n_roots: int
+) -> Iterator[Batch]:
+    """`added`: the frames of an entry of the `table` of keys, labels or threads; first the roots."""
+    what = f"stacks with {table}"
+    c = owned(lib.fp_tag_new(model.c, table == "threads"), lib.fp_tag_free, what)
     err = ffi.new("struct fp_err *")
     seen = 0
     for batch in batches:
-        while seen < model.count("labels"):
-            values = values_of(model, seen)
-            added = [frames.of(key, values.get(key, NONE)) for key in (*roots, *leaves)]
-            if lib.fp_tag_label(c, seen, added, len(roots), len(leaves)):
-                raise MemoryError("no memory for stacks with labels")
+        while seen < model.count(table):
+            found = added(seen)
+            if lib.fp_tag_key(c, seen, found, n_roots, len(found) - n_roots):
+                raise MemoryError(f"no memory for {what}")
             seen += 1
-        check_sums(lib.fp_tag_batch(c, batch.c, err), err, model, "stacks with labels")
+        check_sums(lib.fp_tag_batch(c, batch.c, err), err, model, what)
         yield batch
 
 

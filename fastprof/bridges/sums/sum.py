@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_wanted, log_missing_labels, separating_labels
+from fastprof.bridges import MAX_MEMORY, PER_THREAD
+from fastprof.bridges.labels import labels_wanted, log_missing_labels, separating_labels
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Words
 from fastprof.core._c import ffi, lib

@@ -1,0 +1,34 @@
+"""Which labels samples keep, and which keep rows separate: `--labels` and `--per-thread`."""
+
+from __future__ import annotations
+
+from fastprof.bridges import LABELS, PER_THREAD
+from fastprof.bridges.reported import REPORTED
+from fastprof.core.engine import Holds
+from fastprof.core.log import Log
+from fastprof.core.options import Options
+
+_THREAD = frozenset({"thread", "process"})
+
+
+def separating_labels(options: Options, holds: Holds) -> frozenset[str]:
+    """The labels, of thread, process, part and cpu, that keep rows separate that would otherwise be added up."""
+    if not holds.labels:
+        return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
+    separating = frozenset(options[LABELS] or ()) - {"own"}
+    return separating | {"thread", "process", "part"} if options[PER_THREAD] else separating
+
+
+def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
+    """The labels that samples keep, of LABEL_WORDS."""
+    if not holds.labels:
+        return _THREAD if holds.threads else frozenset()
+    own = ("own", "thread", "process") if options[LABELS] is None else options[LABELS]
+    return separating_labels(options, holds) | frozenset(own or ())
+
+
+def log_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]) -> None:
+    """Warn of requested labels that no row has.  `found`: the LABEL_WORDS that some row has."""
+    requested = options[LABELS] if holds.labels else ()
+    for name in sorted({*(requested or ())} - {"own"} - found):
+        log.warn(REPORTED["missing-labels"], name=name)
