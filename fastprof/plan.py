@@ -380,7 +380,8 @@ def _pipeline(
     if several:
         used.update(bridges.COMMON_VALUES.options)
     if view == "stacks" and not holds.labels:
-        used -= {bridges.LABELS, *([] if holds.threads else [bridges.PER_THREAD])}
+        separates = holds.threads or bridges.THREAD_ROOTS.has_place(facts)
+        used -= {bridges.LABELS, *([] if separates else [bridges.PER_THREAD])}
     plan.used.update(used)
     if {*joined} & bridges.ADD_UP_PLACES:
         plan.kept[bridges.AGGREGATE] = True
