@@ -379,10 +379,7 @@ def _pipeline(
     _check(inputs, view, holds, options)
     if several:
         used.update(bridges.COMMON_VALUES.options)
-    if view == "stacks" and not holds.labels:
-        separates = holds.threads or bridges.THREAD_ROOTS.has_place(facts)
-        used -= {bridges.LABELS, *([] if separates else [bridges.PER_THREAD])}
-    plan.used.update(used)
+    plan.used.update(used - _not_looked_at(view, holds))
     if {*joined} & bridges.ADD_UP_PLACES:
         plan.kept[bridges.AGGREGATE] = True
     if view != "stacks" or not holds.labels:
@@ -390,6 +387,13 @@ def _pipeline(
     if view == "timeline":
         plan.kept[bridges.PER_THREAD] = True
     return Pipeline(side, view, branches, joined, several, holds, options, remaining, plan.optimistic)
+
+
+def _not_looked_at(view: str, holds: Holds) -> set[Option[Any]]:
+    """Options of operators that do nothing with them for stacks without labels."""
+    if view != "stacks" or holds.labels:
+        return set()
+    return {bridges.LABELS} if holds.threads or holds.names else {bridges.LABELS, bridges.PER_THREAD}
 
 
 def _shared_facts(inputs: list[Input], view: str, holds: Holds, options: Options) -> Facts:
