@@ -131,4 +131,3 @@ def pairs() -> list[tuple[str, str]]:
                     continue
                 found.append((name, f.name))
     return found
-
