@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.differential.peers import need
-from tests.support.paths import REPO, needs_shared, shared_data
+from tests.support.paths import CORPUS, REPO, needs_shared, shared_data
 from tests.unit.test_diff import NEW, OLD
 from tests.unit.test_diff_runs import make_runs
 
@@ -28,15 +28,17 @@ PAGES = {
 BLOCKS = {
     "README.md": (10, 6),
     "docs/annotate.md": (1, 1),
+    "docs/batch.md": (1, 0),
     "docs/ci.md": (1, 1),
     "docs/get-started.md": (5, 3),
-    "docs/merge-diff.md": (2, 2),
+    "docs/merge-diff.md": (3, 2),
     "docs/report.md": (1, 1),
     "docs/store.md": (2, 2),
     "docs/tables.md": (1, 1),
     "docs/top.md": (1, 1),
     "docs/viewers.md": (5, 2),
 }
+NEED_SHARED = ("docs/annotate.md", "docs/top.md")
 
 
 def test_the_blocks_are_found() -> None:
@@ -71,11 +73,15 @@ def pattern(text: str) -> str:
 def put_inputs(page: str, folder: Path) -> None:
     """The files that a page assumes."""
     (folder / "tests").symlink_to(REPO / "tests")
-    if page in ("README.md", "docs/annotate.md", "docs/top.md"):
+    if page in NEED_SHARED:
         for name in ("callgrind.out.101", "callgrind.out.5557"):
             shutil.copy(shared_data("callgrind", "src_relative.callgrind"), folder / name)
         shutil.copytree(shared_data("callgrind", "src"), folder / "src")
+    elif page == "docs/batch.md":
+        shutil.copytree(CORPUS / "gperftools" / "good", folder / "dumps")
+        shutil.copy(CORPUS / "xray" / "pool-clang19", folder / "server")
     elif page == "docs/merge-diff.md":
+        shutil.copytree(CORPUS / "gperftools" / "good", folder / "runs")
         (folder / "old.callgrind").write_bytes(OLD)
         (folder / "new.callgrind").write_bytes(NEW)
         make_runs(folder)
@@ -94,8 +100,7 @@ def put_inputs(page: str, folder: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("page", BLOCKS)
-@needs_shared
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[needs_shared] * (page in NEED_SHARED)) for page in BLOCKS])
 def test_the_commands_print_what_is_shown(page: str, tmp_path: Path) -> None:
     if page == "README.md":
         for tool in ("callgrind_annotate", "zstd", "go"):

@@ -15,7 +15,7 @@ from fastprof.bridges import TABLES
 from tests.support.paths import CORPUS, REPO
 
 PAGE = (REPO / "docs" / "tables.md").read_text()
-BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 COLUMNS = dict(re.findall(r"^\| `(\w+)` \| [\w ]+ \| (.*?) \|$", PAGE, re.MULTILINE))
 OF = {
     "timeline": "xray/good/fdr5-busy.xray",
