@@ -133,6 +133,15 @@ def test_the_sdist_holds_everything(built: tuple[Path, Path]) -> None:
     assert not [n for n in built_here if not n.startswith("tests/corpus/")]  # where libraries are samples
 
 
+def test_a_container_gets_what_is_installed() -> None:
+    """.ci/run builds it only where a builder exists."""
+    project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
+    kept = [line[1:] for line in (REPO / ".containerignore").read_text().splitlines() if line.startswith("!")]
+    installed = {"pyproject.toml", "setup.py", "csrc", "fastprof", "docs/man", *project["license-files"]}
+    assert {*kept} == installed | {project["readme"]} and all((REPO / name).exists() for name in kept)
+    assert (REPO / ".dockerignore").resolve() == REPO / ".containerignore"
+
+
 @pytest.fixture(scope="module")
 def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin folder of a new environment with the wheel."""
