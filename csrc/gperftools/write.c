@@ -53,7 +53,7 @@ int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in,
             continue;
         }
         if (w->no_address > no_address) w->cut += (double)values[i];
-        w->written += (double)values[i];
+        *(count || !values[i] ? &w->written : &w->left_out) += (double)values[i];
         memcpy(out->p + start + 8, &depth, 8);
         w->rows++;
     }

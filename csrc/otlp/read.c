@@ -272,6 +272,7 @@ static void end_profile(struct fp_otlp_reader *r) {
     const uint64_t time = r->profile_time, end = time + r->profile_duration;
     if (time && (!r->first_time || time < r->first_time)) r->first_time = time;
     if (time && end >= time && end > r->last_time) r->last_time = end;
+    if (!time && r->profile_duration > r->longest) r->longest = r->profile_duration;
     r->evidence.n_profiles_1_8 += r->profile_fields == FP_OTLP_1_8;
     r->evidence.n_profiles_1_9 += r->profile_fields == FP_OTLP_1_9;
 }

@@ -128,6 +128,7 @@ struct fp_otlp_reader {
     struct fp_otlp_message *messages;
     uint32_t n_messages;
     uint64_t first_time, last_time; /* of profiles: the first start and the last end; 0: none */
+    uint64_t longest;               /* duration of a profile without a start */
     struct fp_table types;          /* row k + 1: name and unit of value column k */
     /* of the current message */
     struct fp_otlp_attribute *attributes; /* the table */

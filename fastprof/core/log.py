@@ -38,9 +38,9 @@ class Counts(Mapping[str, int]):
             key = entry, tuple(values.items())
             self._counts[key] = self._counts.get(key, 0) + int(n)
 
-    def drop(self, code: str) -> None:
-        """Remove the entries with this code."""
-        self._counts = {key: n for key, n in self._counts.items() if key[0].code != code}
+    def drop(self, *codes: str) -> None:
+        """Remove the entries with these codes."""
+        self._counts = {key: n for key, n in self._counts.items() if key[0].code not in codes}
 
     def counted(self) -> Iterator[tuple[Entry, Values, int]]:
         yield from ((entry, values, n) for (entry, values), n in self._counts.items())

@@ -18,6 +18,7 @@ _VIEW = {"joined-stacks", "call-times", "frames"}  # stacks or calls become a su
 _NAMES = {"function-names", "renamed"}  # of functions
 _PLACES = {"places", "call-places", "function-places", "function-names", "frames"}
 _ROWS = {"value-types"}
+_ARCS = {"unshown-arcs"}
 _EVENTS = {"events", "counter-values"}  # also threads that have nothing else
 _LABELS = {"sample-labels", "labels-and-threads"}
 _HEADER = {f"header: {name}": {"header-fields"} for name in (*attributes.HEADER, *attributes.HEADER_EXTRA)}
@@ -31,22 +32,22 @@ TOLD_BY: dict[str, set[str]] = {
     "default type": {"default-type", "value-types"},
     "self costs": _ROWS | _NAMES | {"value-names"},
     "stacks": _VIEW | _NAMES | _ROWS,
-    "calls": {"calls-and-jumps", "frames"} | _NAMES | _ROWS,
-    "call counts": {"calls-and-jumps", "frames", "call-counts", "value-types"} | _NAMES,
+    "calls": {"calls-and-jumps", "frames"} | _ARCS | _NAMES | _ROWS,
+    "call counts": {"calls-and-jumps", "frames", "call-counts", "value-types"} | _ARCS | _NAMES,
     "jumps": {"jumps", "calls-and-jumps"},
     "inlined functions": {"inlined-calls"} | _PLACES,
-    "lines": {"calls-and-jumps", "cost-lines"} | _PLACES,
-    "files": {"calls-and-jumps", "cost-lines"} | _PLACES,  # functions without self cost go with their calls
+    "lines": {"calls-and-jumps", "cost-lines"} | _ARCS | _PLACES,
+    "files": {"calls-and-jumps", "cost-lines"} | _ARCS | _PLACES,  # functions without self cost go with their calls
     "first lines": {"first-lines"} | _PLACES,
     "columns": {"columns"} | _PLACES,
-    "objects": {"objects", "call-objects"} | _PLACES,
+    "objects": {"objects", "call-objects"} | _ARCS | _PLACES,
     "build ids": {"build-ids"},
     "mappings": {"mappings", "places"},
     "system names": {"system-names", "function-names"},
     # some viewers count from the start of the object
     "addresses": {"addresses", "part-addresses", "mappings"} | _PLACES,
     "labels": _LABELS,
-    "times": {"sample-times", "call-times", "start-time", "shifted-times", "events"},
+    "times": {"sample-times", "call-times", "start-time", "shifted-times"} | _EVENTS,
     "CPUs": {"cpus"},
     "threads": {"threads", "thread-numbers", "header-fields"} | _LABELS | _EVENTS,
     "thread names": {"thread-names", "idle-threads", "thread-numbers", "threads"} | _LABELS | _EVENTS,
@@ -54,7 +55,10 @@ TOLD_BY: dict[str, set[str]] = {
     "events": _EVENTS,
     "arguments": {"call-arguments"} | _NAMES,
     **_HEADER,
+    **{f"header: {name}": {"header-fields", "thread-numbers"} for name in ("pid", "thread")},
     "header: comments": {"header-fields", "comments"},
+    "header: period": {"header-fields", "period"},
+    "header: period_type": {"header-fields", "period"},
     "parts": {"parts"},
 }
 
@@ -65,15 +69,18 @@ class Leg(NamedTuple):
     data: bytes
     lost: dict[str, Counter[Any]]  # by attribute; only attributes with a loss
     codes: set[str]  # of the report
+    dropped: set[str]  # those of what the output does not have
 
 
-def _made(data: bytes, from_: str, to: str, said: Attributes) -> Leg:
+def made(data: bytes, from_: str, to: str, said: Attributes) -> Leg:
+    """`said`: what the source has."""
     done = convert_bytes(data, from_, to)
     written = READERS[to](done.data) if to in READERS else attributes.of_file(done.data, to)
     lost = {name: missing for name in attributes.NAMES if (missing := attributes.lost(name, said, written))}
     counts = (done.log.not_representable, done.log.repairs, done.log.left_out)
-    codes = {entry.code for its in counts for entry, _, _ in its.counted()}
-    return Leg(done.data, lost, codes | {warning["code"] for warning in done.log.warned()})
+    dropped, *others = ({entry.code for entry, _, _ in its.counted()} for its in counts)
+    warned = {warning["code"] for warning in done.log.warned()}
+    return Leg(done.data, lost, dropped.union(warned, *others), dropped)
 
 
 @cache
@@ -103,7 +110,7 @@ def view_of(name: str) -> str:
 def leg(name: str, to: str) -> Leg:
     """A rich profile, by its name, in a format."""
     source = rich.sources()[name]
-    return _made(source.data, source.format, to, said(name, other_view(name, to)))
+    return made(source.data, source.format, to, said(name, other_view(name, to)))
 
 
 @cache
@@ -113,7 +120,7 @@ def back(name: str, to: str) -> Leg | None:
     if not formats.get(from_).writer or to in READERS:
         return None
     try:
-        return _made(done.data, to, from_, attributes.of_file(done.data, to))
+        return made(done.data, to, from_, attributes.of_file(done.data, to))
     except UsageError:
         return None
 

@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.parquet
 
 from tests.reference import firefox, perfetto
-from tests.support.attributes import NAMES, Attributes
+from tests.support.attributes import NAMES, Attributes, unit_of
 
 
 class _Said:
@@ -103,7 +103,7 @@ def _firefox_thread(said: _Said, thread: firefox.Thread, timeline: bool) -> None
     type_ = "time" if timeline else type_
     said.once("thread names", (pid, tid, name.encode()), name)
     unit = Decimal(1_000_000 if thread.weight_type == "tracing-ms" else 1)
-    said.once("units", (type_, "nanoseconds" if thread.weight_type == "tracing-ms" else thread.weight_type))
+    said.once("units", (type_, "time" if thread.weight_type == "tracing-ms" else thread.weight_type))
     before: tuple[str, ...] = ()
     for time, path, weight in thread.samples:
         said.once("times", thread.times_from + int(time * 1_000_000))
@@ -150,7 +150,7 @@ def _table(table: pyarrow.Table) -> Attributes:
     types = [name for name in table.column_names if name not in fixed]
     for field in table.schema:
         unit = (field.metadata or {}).get(b"unit", b"").decode()
-        said.once("units", (field.name, unit), unit and field.name in types)
+        said.once("units", (field.name, unit_of(unit)), unit and field.name in types)
         description = (field.metadata or {}).get(b"description", b"").decode()
         said.once("long names", (field.name, description), description)
     rows = table.to_pylist()
@@ -158,11 +158,11 @@ def _table(table: pyarrow.Table) -> Attributes:
         _spans(said, rows)
         return said.all
     for row in rows:
-        name = (row["function"] or "").encode()
+        name = (row["function"] or "[unknown]").encode()
         said.once("times", row.get("ts"), row.get("ts"))
-        said.once("threads", (row.get("process") or 0, row.get("thread") or 0), row.get("thread"))
+        said.once("threads", (row.get("process") or 0, row.get("thread") or 0), row.get("thread") or row.get("process"))
         for pair in json.loads(row.get("labels") or "{}").items():
-            said.once("labels", (pair[0].encode(), pair[1].encode() if isinstance(pair[1], str) else pair[1]))
+            said.once("labels", _label(*pair))
         for key, attribute in (("file", "files"), ("object", "objects"), ("line", "lines")):
             value = row.get(key)
             said.once(attribute, (name, value.encode() if isinstance(value, str) else value), value)
@@ -172,8 +172,16 @@ def _table(table: pyarrow.Table) -> Attributes:
                 said.cost(type_, (name,), row[type_] or 0)
         elif row["kind"] == "call":
             said.once("calls", (name, row["callee"].encode()))
-            said.all["call counts"][name, row["callee"].encode()] += row["calls"]
+            said.all["call counts"][name, row["callee"].encode()] += row["calls"] or 0
     return said.all
+
+
+def _label(key: str, value: int | str) -> tuple[bytes, bytes | int]:
+    """A number with a unit is `key [unit]` and text."""
+    key, _, unit = key.partition(" [")
+    if isinstance(value, str) and not (unit and value.removeprefix("-").isdigit()):
+        return key.encode(), value.encode()
+    return key.encode(), int(value) % (1 << 64)
 
 
 def _spans(said: _Said, rows: Iterable[dict[str, Any]]) -> None:
@@ -183,7 +191,7 @@ def _spans(said: _Said, rows: Iterable[dict[str, Any]]) -> None:
         while at is not None:
             path.append((at["function"] or "").encode())
             at = by_id.get(at["parent"])
-        said.once("threads", (row["process"] or 0, row["thread"] or 0), row["thread"])
+        said.once("threads", (row["process"] or 0, row["thread"] or 0), row["thread"] or row["process"])
         said.once("times", row["ts"])
         said.once("times", row["ts"] + row["dur"])
         said.call(tuple(path[::-1]))

@@ -75,6 +75,32 @@ def test_functions_that_are_called_by_name_in_another_file_are_warned_of() -> No
     assert not log.warnings
 
 
+FREE = Fn("free")
+
+
+@pytest.mark.parametrize(
+    ("more", "unshown"),
+    [
+        ([], 0),
+        ([call("c", FREE, 0, 7)], 1),  # nothing below it costs anything
+        ([call("c", FREE, 0, 7), call(FREE, "c", 0, 1)], 2),
+        ([call("c", FREE, 0, 7), call("c", FREE, 0, 7, line=9), cost(FREE, 0)], 2),
+        ([call("c", "c", 5, 1)], 1),  # a function is on a stack once
+        ([call("c", "d", 3, 1), cost("d", 3)], 0),
+    ],
+)
+def test_arcs_that_no_stack_shows_are_counted(more: list[Row], unshown: int) -> None:
+    log = Log()
+    estimate([*DIAMOND, *more], log, frames="line")
+    assert log.not_representable.get("unshown-arcs", 0) == unshown
+
+
+def test_without_callers_no_stack_shows_an_arc() -> None:
+    log = Log()
+    estimate(DIAMOND, log, stacks="self")
+    assert log.not_representable["unshown-arcs"] == 4
+
+
 def test_example_of_the_docs() -> None:
     log = Log()
     assert estimate(DIAMOND, log) == {

@@ -8,6 +8,7 @@ import pytest
 
 import fastprof
 from fastprof.cli import main
+from tests.reference.profile_proto import Profile
 
 NO_LINES = b"events: samples\nfn=main\n1 %d\nfn=f\n3 %d\n"
 WITH_ADDRESSES = b"positions: instr line\nevents: samples\nfn=main\n0x10 1 75\nfn=f\n0 3 25\n"
@@ -48,13 +49,27 @@ def test_a_difference_of_which_nothing_is_written_is_an_error(tmp_path: Path) ->
     assert out.read_bytes() == b""
 
 
+def test_times_of_which_no_tick_is_left_are_an_error(tmp_path: Path) -> None:
+    source = Profile(string_table=["", "time", "nanoseconds"])
+    source.sample_type.add(type=1, unit=2)
+    source.location.add(id=1, address=4096)
+    source.sample.add(location_id=[1], value=[4_999_999])
+    source.sample.add(location_id=[1], value=[0])
+    (tmp_path / "x.pb").write_bytes(source.SerializeToString())
+    with pytest.raises(fastprof.FastprofError, match=r"below half of the period \(10,000 us\)"):
+        fastprof.convert(tmp_path / "x.pb", tmp_path / "x.prof")
+    assert not (tmp_path / "x.prof").exists()
+    fastprof.convert(tmp_path / "x.pb", tmp_path / "x.prof", period_us=1)
+    assert fastprof.info(tmp_path / "x.prof").facts["totals"]["samples"] == 5000
+
+
 def test_a_part_is_said_with_its_share(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(WITH_ADDRESSES)
     log = fastprof.convert(path, tmp_path / "out.prof", frames="address")
     assert log.rows["samples_written"] == 1
     assert log.warnings == [
-        "25.0 % of the cost is dropped: samples that have no address or are negative",
+        "25.0 % of the cost is dropped: samples that have no address, are negative or rounded to 0",
     ]
     path.write_bytes(NO_LINES % (75, -25))
     log = fastprof.convert(path, tmp_path / "out.folded")

@@ -115,6 +115,15 @@ def test_pprof_there_and_back_is_the_same() -> None:
     assert not written.log.not_representable.entries()
 
 
+def test_a_duration_without_a_start_is_kept() -> None:
+    once = profile_proto.parse(rich.sources()["pprof"].data)
+    once.time_nanos = 0
+    source = once.SerializeToString()
+    written = convert_bytes(convert_bytes(source, "pprof", "otlp").data, "otlp", "pprof")
+    back = profile_proto.parse(gzip.decompress(written.data))
+    assert (back.time_nanos, back.duration_nanos) == (0, once.duration_nanos)
+
+
 def test_labels_are_of_resource_scope_link_and_sample() -> None:
     parsed = otlp.parse(convert_bytes(corpus("v1.10-both.otlp"), "otlp", "otlp").data)
     first, second = parsed.resource_profiles

@@ -57,6 +57,7 @@ struct fp_estimate {
     uint32_t most_rows; /* rows that are written in full detail; 1 / prune if that is more */
     uint64_t calls;     /* sum of the call counts, which stacks cannot hold */
     uint64_t jumps;     /* jump rows, which stacks cannot hold */
+    uint32_t unshown;   /* arcs in none of the rows pulled so far: no cost, pruned, or a second time on their path */
     /* of the rows pulled so far; shares are of the value that divides */
     uint64_t stacks;
     double pruned;    /* share of the total under [pruned] */

@@ -40,7 +40,7 @@ static void list_arcs(struct fp_estimate_flow *f, const struct fp_estimate_sums 
         if (i == arcs->n || !is_arc(&arcs->places[i])) continue;
         const uint32_t callee = arcs->places[i].callee;
         const double weight = fp_estimate_magnitude(fp_estimate_sums_values(arcs, i)[f->primary]);
-        f->arcs[f->n_arcs++] = (struct fp_estimate_arc){weight, 0, 0, next, callee, i};
+        f->arcs[f->n_arcs++] = (struct fp_estimate_arc){weight, 0, 0, next, callee, i, 0};
         f->n_callers[callee]++;
     }
 }

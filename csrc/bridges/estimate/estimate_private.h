@@ -114,7 +114,8 @@ struct fp_estimate_arc {
     double weight; /* the same times the callee's share of the total */
     double cost;   /* its own share of the total */
     uint32_t caller, callee;
-    uint32_t place; /* of the sums of arcs */
+    uint32_t place;    /* of the sums of arcs */
+    uint32_t is_shown; /* by a row */
 };
 
 /* A function with its callers. */
@@ -125,7 +126,8 @@ struct fp_estimate_context {
     uint32_t function;
     uint32_t next;    /* while walking: of the same function; then: of the same parent */
     uint16_t depth;   /* at most FP_ESTIMATE_DEPTH */
-    uint16_t is_left; /* under [pruned]: only its nearest callers are known */
+    uint8_t is_left;  /* under [pruned]: only its nearest callers are known */
+    uint8_t is_shown; /* by a row */
     uint32_t child;   /* FP_NO_ID: none */
 };
 

@@ -209,6 +209,7 @@ int fp_estimate_rows_make(struct fp_estimate *e) {
         if ((double)n > most && take_names(e, n, (uint64_t)most)) return FP_E_NOMEM;
     }
     list_children(f, r);
+    e->unshown = e->arcs->n;
     return 0;
 }
 
@@ -246,6 +247,18 @@ static uint32_t frame_of(const struct fp_estimate *e, uint32_t *frames, const st
 
 /* ---- rows --------------------------------------------------------------- */
 
+/* Marks the arcs to the current context as shown. */
+static void show_arcs(struct fp_estimate *e) {
+    struct fp_estimate_context *contexts = e->flow->contexts;
+    for (uint32_t id = e->rows->context; id != FP_NO_ID && !contexts[id].is_shown; id = contexts[id].parent) {
+        contexts[id].is_shown = 1;
+        if (contexts[id].arc == FP_NO_ID) continue;
+        struct fp_estimate_arc *arc = &e->flow->arcs[contexts[id].arc];
+        e->unshown -= !arc->is_shown;
+        arc->is_shown = 1;
+    }
+}
+
 /* Adds a row unless its values are all 0.  FP_DONE, FP_FULL or FP_E_NOMEM. */
 static int put_row(struct fp_estimate *e, struct fp_batch *out, uint32_t thread, uint32_t callers, uint32_t place,
                    struct part part) {
@@ -263,6 +276,7 @@ static int put_row(struct fp_estimate *e, struct fp_batch *out, uint32_t thread,
     out->time[i] = 0;
     out->n++;
     e->stacks++;
+    show_arcs(e);
     if (e->own->totals[shown] > 0) {
         const double share = fp_estimate_magnitude(out->values[(size_t)shown * out->cap + i]) / e->own->totals[shown];
         if (r->context == FP_NO_ID || e->flow->contexts[r->context].is_left) e->pruned += share;

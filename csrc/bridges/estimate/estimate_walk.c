@@ -25,14 +25,14 @@ struct flow_walk {
     uint32_t cap_path, cap_costs, cap_at, cap_entries;
 };
 
-static int add(struct flow_walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share, uint16_t is_left) {
+static int add(struct flow_walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share, uint8_t is_left) {
     struct fp_estimate_flow *f = w->f;
     if (f->n_contexts >= w->max_contexts) return TOO_MANY;
     if (fp_array_room(&f->contexts, &f->cap_contexts, (uint64_t)f->n_contexts + 1, sizeof *f->contexts))
         return FP_E_NOMEM;
     const uint16_t depth = parent == FP_NO_ID ? 0 : (uint16_t)(f->contexts[parent].depth + 1);
     f->contexts[f->n_contexts] =
-        (struct fp_estimate_context){share, parent, arc, function, f->first[function], depth, is_left, FP_NO_ID};
+        (struct fp_estimate_context){share, parent, arc, function, f->first[function], depth, is_left, 0, FP_NO_ID};
     f->first[function] = f->n_contexts++;
     return 0;
 }

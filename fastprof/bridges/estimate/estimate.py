@@ -9,8 +9,9 @@ becomes
 It is right if the calls of c cost the same under main > a as under any other
 caller of a, which a graph does not record.
 Kept exactly: every total and the self cost of every function; also of every line, unless there are too many lines.
-Lost, and counted as not representable: call counts and jumps.  Lost: which caller a line ran for; all lines of a
-function are divided alike.
+Lost, and counted as not representable: call counts, jumps, and arcs that no stack shows because nothing below them
+costs anything, because they are pruned, or because their callee is on the stack already.
+Lost: which caller a line ran for; all lines of a function are divided alike.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ def to_stacks(
         yield from labelled_rows(rows, model, dict(key.labels)) if key.labels else rows
         log.rows["stacks_estimated"] += c.stacks
         log.count(REPORTED["call-counts"], c.calls)
+        log.count(REPORTED["unshown-arcs"], c.unshown)
         log.count(REPORTED["jumps"], c.jumps)
         log.count(REPORTED["part-addresses"], group.n_addressed(by))
         where = f"{ThreadNames(model).text(thread)}: " if thread else ""

@@ -9,6 +9,7 @@ REPORTED = reported(
     not_representable={
         "call-counts": ("call count", "call counts"),
         "jumps": ("jump", "jumps"),
+        "unshown-arcs": ("call arc that no stack shows", "call arcs that no stack shows"),
     },
     warnings={
         "many-callers": (

@@ -16,6 +16,7 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Holds
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.parts import comments_of, remarks_of
 
 # What a target may lack, by the code of the log.
 LACKS = frozenset(
@@ -50,8 +51,10 @@ CODES = LACKS | {
     "inlined-calls",
     "joined-stacks",
     "part-addresses",
+    "period",
     "start-time",
     "threads",
+    "unshown-arcs",
 }
 
 # Fields of a part with their printed names; Holds.header lists those that the target keeps.
@@ -83,6 +86,7 @@ class Unrepresentable:
         self._taken: dict[int, str] = {}
         self._found = ffi.new("struct fp_unrepresentable *")
         self._events: set[ValueType] = set()  # inherited
+        self._without_rows = 0  # parts of inputs without rows
         self._inputs = 0
         self._threads = False  # whether written rows have threads
         self._seen = bytearray()  # by thread: whether it has rows
@@ -97,7 +101,11 @@ class Unrepresentable:
             self._given[batch.part] = batch.view
             if "cpus" in self._holds.lacks:
                 self._on_cpus += lib.fp_unrepresentable_cpus(batch.c)
+            if self._holds.table:
+                self._threads = self._threads or bool(lib.fp_unrepresentable_has_thread(batch.c))
             yield batch
+        if not self._given:
+            self._without_rows = len(self._model.parts)
 
     def taken(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         if self._holds.table:
@@ -116,10 +124,11 @@ class Unrepresentable:
         self._log.count(REPORTED["cpus"], self._on_cpus)
         sources = self._model.whole_parts(self._given)
         written = sources if self._holds.table else self._model.whole_parts(self._taken)
-        self._log_header(sources, written)
+        without_rows = self._model.whole_parts(range(self._without_rows))
+        self._log_header(sources or without_rows, written or without_rows)
         self._log_values(sources, written)
         self._log_entries()
-        self._log_threads(sources, written)
+        self._log_threads(sources or without_rows, written)
         self._log_parts(sources)
 
     def _log_header(self, sources: list[Part], written: list[Part]) -> None:
@@ -146,7 +155,7 @@ class Unrepresentable:
         several = any(len(part.value_types) > 1 for part in written)
         defaults = {part.extra.get("default_sample_type") for part in sources} - {None}
         counts = {
-            "value-names": sum(map(_is_named, types)),
+            "value-names": sum(_is_named(t) and t.name not in self._holds.same for t in types),
             "units": sum([t.unit not in ("", "count") for t in types]),
             "long-names": sum([t.long_name != "" for t in types]),
             "inherited-events": len(self._events | _inherited(sources)),
@@ -254,6 +263,8 @@ def _has_field(part: Part, name: str, n_parts: int) -> bool:
 
 
 def _field(part: Part, name: str) -> Any:
+    if name == "comments":
+        return [*comments_of(part), *remarks_of(part)]
     return part.named(name) if name in ("pid", "thread") else getattr(part, name, part.extra.get(name))
 
 

@@ -85,6 +85,10 @@ REPORTED = reported(
             "lines that separate callers or recursion levels (rec=, frfn=)",
         ),
         "comments": ("comment, which cg_merge refuses", "comments, which cg_merge refuses"),
+        "escaped-comments": (
+            "comment with a line end or NUL byte, escaped",
+            "comments with a line end or NUL byte, escaped",
+        ),
         "escaped-names": (
             "name with a line end or NUL byte, escaped",
             "names with a line end or NUL byte, escaped",

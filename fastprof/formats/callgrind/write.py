@@ -95,7 +95,9 @@ class CallgrindWriter(Writer):
                 # ... and refuses a second command.
                 descriptions.append((b"Command", part.command))
         lines += [*_number_line("thread", part), b""]
-        lines += [b"# " + one_line(text) for text in comments_of(part)]
+        comments = comments_of(part)
+        lines += [b"# " + one_line(text) for text in comments]
+        self.log.count(REPORTED["escaped-comments"], sum(one_line(text) != text for text in comments))
         if part.creator and not part.creator.startswith(b"fastprof"):
             descriptions.insert(0, (b"Original creator", part.creator))
         if part.trigger is not None:

@@ -13,7 +13,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import comments_of, default_value, descriptions_of, match_values, merge_parts
+from fastprof.core.parts import comments_of, default_value, descriptions_of, match_values, merge_parts, remarks_of
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
@@ -373,12 +373,11 @@ class FirefoxWriter(Writer):
         names = [path.rpartition("/")[2] for path, *_ in self._objects()]
         categories = [("Other", "grey"), *zip(names, _COLOURS, strict=False)]
         texts = [(key or b"Comment", text) for key, text in descriptions_of(part)]
-        texts += [(b"Comment", text) for text in comments_of(part)]
+        texts += [(b"Comment", text) for text in (*comments_of(part), *remarks_of(part))]
         if part.command:
             texts.append((b"Command", part.command))
         entries = [
-            {"label": key.decode("utf-8", "replace"), "format": "string", "value": text.decode("utf-8", "replace")}
-            for key, text in texts
+            {"label": self._readable(key), "format": "string", "value": self._readable(text)} for key, text in texts
         ]
         if not timeline and not self._start:
             entries.append({"label": "Times", "format": "string", "value": "none: samples are numbered from 0 on"})

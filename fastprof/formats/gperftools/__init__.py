@@ -69,7 +69,7 @@ FORMATS = (
             keeps_stacks=False,
             repeats_frames=True,
             model_order=True,
-            lacks=frozenset({"thread-names", "long-names", "inherited-events", "parts"}),
+            lacks=frozenset({"thread-names", "value-names", "long-names", "inherited-events", "parts"}),
             header=frozenset({"period", "drop_frames"}),
         ),
         reads=(PERIOD, KEEP_SIGNAL_FRAMES),

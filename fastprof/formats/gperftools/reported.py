@@ -32,6 +32,7 @@ REPORTED = reported(
         ),
         "mappings-without-addresses": ("mapping without addresses", "mappings without addresses"),
         "negative-samples": ("sample with a negative value", "samples with negative values"),
+        "period": ("period that is not a time", "periods that are not times"),
         "rounded-times": ("time rounded to whole ticks", "times rounded to whole ticks"),
         "sample-labels": ("label, thread or time of a sample", "labels, threads and times of samples"),
         "samples-without-addresses": ("sample without addresses", "samples without addresses"),
@@ -44,7 +45,7 @@ REPORTED = reported(
     },
     warnings={
         "missing-frames": "{share} of the cost is in stacks that lose frames without an address",
-        "missing-cost": "{share} of the cost is dropped: samples that have no address or are negative",
+        "missing-cost": "{share} of the cost is dropped: samples that have no address, are negative or rounded to 0",
         "cut-stacks": (
             "{file}: the profiler cut the stacks of {cut:,} of {samples} at 254 frames: their callers are missing"
         ),

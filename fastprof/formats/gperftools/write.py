@@ -41,6 +41,7 @@ class GperftoolsWriter(Writer):
         period_us = extra.get("period", 0) * NANOSECONDS.get(unit, 0) // 1000
         if not 0 < period_us < 1 << 32:
             period_us = 10_000
+            self.log.count(REPORTED["period"], bool(extra.get("period")))
         if self._period_us:
             period_us = self._period_us
         self._w.period_ns = period_us * 1000
@@ -86,6 +87,9 @@ class GperftoolsWriter(Writer):
             },
         )
         self.written = int(w.rows)
+        if w.rows and w.left_out and not w.written:
+            period = f"{w.period_ns // 1000:,} us"
+            self.log.zeros = Message("every time is below half of the period ({period}); use {--period}", period=period)
         self.log.rows["samples_written"] += self.written
         for code, value in {"missing-cost": w.left_out, "missing-frames": w.cut}.items():
             if value and self.written:

@@ -267,6 +267,8 @@ class OtlpReader(Reader):
             extra["time_ns"] = int(r.first_time)
             if r.last_time > r.first_time:
                 extra["duration_ns"] = int(r.last_time - r.first_time)
+        elif r.longest:
+            extra["duration_ns"] = int(r.longest)
         if r.has_period:
             extra["period"] = int(r.period)
             extra["period_type"] = (self._name(r.period_type), self._name(r.period_unit))

@@ -153,14 +153,20 @@ class OtlpWriter(Writer):
         """Fields of pprof that are attributes in OTLP."""
         for key in ("doc_url", "drop_frames", "keep_frames"):
             if text := part.extra.get(key):
-                yield self._attribute(f"pprof.profile.{key}", _field(1, _utf8(text)))
+                yield self._attribute(f"pprof.profile.{key}", _field(1, self._utf8(text)))
         comments = dict.fromkeys([*comments_of(part), *remarks_of(part)])
         if part.command:
             comments[b"Command: " + part.command] = None
         comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in descriptions_of(part)))
         if comments:
-            values = b"".join(_field(1, _field(1, _utf8(comment))) for comment in comments)
+            values = b"".join(_field(1, _field(1, self._utf8(comment))) for comment in comments)
             yield self._attribute("pprof.profile.comment", _field(5, values))
+
+    def _utf8(self, text: str | bytes) -> bytes:
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        repaired = data.decode("utf-8", "replace").encode()
+        self._w.stats.not_utf8 += repaired != data
+        return repaired
 
     def _attribute(self, key: str, value: bytes) -> int:
         index = int(lib.fp_otlp_attribute(self._w, self.model.intern(key), value, len(value)))
@@ -177,7 +183,7 @@ class OtlpWriter(Writer):
             n = int.from_bytes(content[:4], "little")
             resource, scope = content[4 : 4 + n], content[4 + n :]
             if default and len(self._types or ()) > 1:
-                value = _field(1, b"pprof.scope.default_sample_type") + _field(2, _field(1, _utf8(default)))
+                value = _field(1, b"pprof.scope.default_sample_type") + _field(2, _field(1, self._utf8(default)))
                 scope += _field(3, value)
             found.setdefault(resource, []).append((scope, k))
         return found
@@ -280,11 +286,6 @@ class OtlpWriter(Writer):
             if lib.fp_otlp_to_json(window.p, window.n, message, number, k == 0, self.out):
                 raise MemoryError("no memory for output")
             self.drain()
-
-
-def _utf8(text: str | bytes) -> bytes:
-    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
-    return data.decode("utf-8", "replace").encode()
 
 
 def _is_json(path: str) -> bool:

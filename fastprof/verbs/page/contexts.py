@@ -98,7 +98,7 @@ class Shown:
             rows = estimated(self._graph(side, batches), self._model, self._bridging, log)
             self._stacks(side, view, rows)
             lost = log.not_representable
-            lost.drop("call-counts")  # the table has them
+            lost.drop("call-counts", "unshown-arcs")  # the table has them
             self._log.not_representable.take(lost)
             self._log.take_warnings(log)
 
