@@ -47,7 +47,7 @@ def encoded(value: Any) -> bytes:
 
 def metadata_dictionary() -> bytes:
     text = DOCUMENT.read_text().rpartition("## The metadata dictionary")[2]
-    sections, words = re.findall(r"```\n(.*?)```", text, re.DOTALL)
+    sections, words = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
     sections = re.sub("<(.*?)>", r'("<", \1)', sections, flags=re.DOTALL).replace("true", "True")
     words = re.sub(r'" *\n? *(b?)"', r'", \1"', words)
     return b"".join(map(encoded, ast.literal_eval(f"[{sections}{words}]")))
