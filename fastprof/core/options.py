@@ -596,5 +596,5 @@ SPLIT: Option[str | None] = Option(
     None,
     group="output",
     help="write one file per `thread` or `time:SECONDS` slice",
-    details="Files are named OUTPUT.thread-TID or, for slices of a timeline, OUTPUT.slice-N, before the suffix.",
+    details="Files are named OUTPUT.THREAD-TID or, for slices of a timeline, OUTPUT.slice-N, before the suffix.",
 )

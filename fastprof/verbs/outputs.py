@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
@@ -16,6 +17,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import BUDGET, SPLIT, Options, cores_of
 from fastprof.core.sink import Sink
 from fastprof.core.streams import compression_of_name, name_of
+from fastprof.core.thread_names import ThreadNames
 from fastprof.core.urls import shown
 from fastprof.core.value import defaulted
 from fastprof.core.words import Message
@@ -73,6 +75,12 @@ def checked(rows: Iterator[Batch], view: str, target: Format, model: Model, log:
     holds = target.holds
     is_kept = view == "timeline" or not holds.values or holds.verbatim or holds.table
     return rows if is_kept else defaulted(rows, model, log)
+
+
+def _in_file_name(text: str) -> str:
+    """`worker-A-8` of `worker A (8)`."""
+    text = "-".join(re.findall(r"[\w.+]+", text))
+    return text if len(text) <= _NAME else f"{text[: _NAME // 2]}-{text[-_NAME // 2 + 1 :]}"
 
 
 def _after_each_other(rows: Iterable[Iterator[Batch]]) -> Iterator[Batch]:
@@ -263,11 +271,12 @@ class Outputs:
         return sorted((f"{stem}.{name}{suffix}", group) for group, name in enumerate(names))
 
     def _thread_names(self, threads: list[int]) -> list[str]:
-        ids = [self._model.row("threads", thread) for thread in threads]
-        for n in (1, 2):  # the number alone, or with its process
-            names = ["thread-" + "-".join(map(str, row[-n:])) for row in ids]
-            if len({*names}) == len(names):
-                return names
+        names = ThreadNames(self._model)
+        rows = [self._model.row("threads", thread) for thread in threads]
+        for text in (lambda row: names.thread_text(*row), names.text_of):  # alone, or with its process
+            found = [_in_file_name(text(row)) for row in rows]
+            if "" not in found and len({name.casefold() for name in found}) == len(found):
+                return found
         return [f"thread-{number}" for number in range(1, len(threads) + 1)]
 
     def _stem(self) -> tuple[str, str]:

@@ -202,12 +202,27 @@ def test_threads_with_equal_numbers_are_told_apart(tmp_path: Path) -> None:
     for name, pid in (("one", 7), ("two", 8), ("three", 8)):
         log = BasicLog().enter(1, 10, tid=5, pid=pid).exit(1, 20, tid=5, pid=pid)
         (tmp_path / name).write_bytes(log.bytes())
-    for inputs, names in ((("one", "two"), ["7-5", "8-5"]), (("one", "two", "three"), ["1", "2", "3"])):
+    two, three = ["7-thread-5", "8-thread-5"], ["7-thread-5", "8-three-thread-5", "8-two-thread-5"]
+    for inputs, names in ((("one", "two"), two), (("one", "two", "three"), three)):
         folder = tmp_path / str(len(inputs))
         folder.mkdir()
         paths = [tmp_path / name for name in inputs]
         fastprof.convert(paths, folder / "o", to="perfetto", from_="xray", time_unit="ticks", split="thread")
-        assert sorted(path.name for path in folder.iterdir()) == [f"o.thread-{name}" for name in names]
+        assert sorted(path.name for path in folder.iterdir()) == [f"o.process-{name}" for name in names]
+
+
+def test_files_have_the_names_of_threads(tmp_path: Path) -> None:
+    names = {1: "worker A", 2: "../worker/B (2)", 3: "Å" * 60, 4: None, 5: "worker A"}
+    events: list[dict[str, object]] = []
+    for tid, name in names.items():
+        events.append({"ph": "X", "name": "f", "ts": 0, "dur": 1, "pid": 7, "tid": tid})
+        if name:
+            events.append({"ph": "M", "name": "thread_name", "pid": 7, "tid": tid, "args": {"name": name}})
+    source = tmp_path / "in.json"
+    source.write_text(json.dumps(events))
+    fastprof.convert(source, tmp_path / "o.pftrace", split="thread")
+    found = {path.name.removeprefix("o.").removesuffix(".pftrace") for path in tmp_path.glob("o.*")}
+    assert found == {"worker-A-1", "..-worker-B-2", "Å" * 24 + "-" + "Å" * 21 + "-3", "thread-4", "worker-A-5"}
 
 
 def test_calls_end_at_the_edge_of_a_slice_and_begin_again(tmp_path: Path) -> None:
