@@ -82,7 +82,7 @@ def expand(
         is_directory = isinstance(path, str) and path != "-" and os.path.isdir(path)
         if (is_directory and not formats.of_directory(path)) or (is_url(path) and path.endswith("/")):
             try:
-                found += _files_below(path, warn, failed) if is_directory else _objects_below(path)
+                found += _files_below(path, warn, failed) if is_directory else _objects_below(path, warn)
             except FastprofError as error:
                 if failed is None:
                     raise
@@ -192,29 +192,38 @@ def _has_bytes(path: str) -> bool:
         return True
 
 
-def _objects_below(url: str) -> list[str]:
+def _objects_below(url: str, warn: Warn) -> list[str]:
     """`_files_below` for URLs; https and http have no listing, so the URL itself is returned."""
     if not has_listings(url):
         return [url]
-    named = ((found.url.removeprefix(url), found.url) for found in objects_below(url))
+    named = ((found.url.removeprefix(url), found.url) for found in objects_below(url, warn))
     return [found for _, found in sorted(named, key=lambda one: [*map(_natural, one[0].split("/"))])]
 
 
-def objects_below(url: str) -> Iterator[Object]:
+def objects_below(url: str, warn: Warn) -> Iterator[Object]:
     """The objects below a URL that has listings, as they are listed, without hidden ones.
 
+    Empty objects are skipped as in directories, the markers of folders without a warning.
     Errors: FastprofError, also if there are none.
     """
     from fastprof.core.remote import below
 
-    n = 0
+    n, empty, folders = 0, set[str](), set[str]()
     for found in below(url):
         name = found.url.removeprefix(url)
-        if found.url.startswith(url) and not any(part.startswith(".") for part in name.split("/")):
+        if not found.url.startswith(url) or any(part.startswith(".") for part in name.split("/")):
+            continue
+        folders.add(os.path.dirname(name))
+        if found.size:
             n += 1
             yield found
+        else:
+            empty.add(name)
+    empty -= folders
     if not n:
-        raise FastprofError(f"{url}: no objects below this prefix")
+        raise FastprofError(f"{url}: no objects below this prefix" + " that are not empty" * bool(empty))
+    if empty:
+        warn(REPORTED["empty-files"], path=url, n=counted(len(empty), "empty object"))
 
 
 def _natural(name: str) -> list[tuple[str, int]]:

@@ -157,6 +157,16 @@ def test_all_verbs_take_urls(bucket: Bucket, tmp_path: Path) -> None:
             next(iter(profile))
 
 
+def test_empty_objects_are_skipped(bucket: Bucket, tmp_path: Path) -> None:
+    for key in ("dir/", "dir/0.prof", "dir/deep/", "dir/deep/1.prof", "dir/.hidden"):
+        bucket.put(key, b"")
+    with pytest.raises(FastprofError, match=r"^s3://bucket/dir/: no objects below this prefix that are not empty$"):
+        fastprof.merge("s3://bucket/dir/", tmp_path / "out.callgrind")
+    bucket.put("dir/deep/2.callgrind", GRAPH.read_bytes())
+    log = fastprof.merge("s3://bucket/dir/", tmp_path / "out.callgrind")
+    assert log.warnings == ["s3://bucket/dir/: skipped 2 empty objects"]
+
+
 def test_a_folder_is_no_output(bucket: Bucket) -> None:
     for write in (fastprof.convert, fastprof.merge):
         with pytest.raises(UsageError, match=r"^s3://bucket/out/: names a folder"):

@@ -115,7 +115,7 @@ class Found:
                 failed(error)
         for prefix in self._prefixes:
             try:
-                for found in objects_below(prefix):
+                for found in objects_below(prefix, warn):
                     name = _relative(found.url.removeprefix(prefix))
                     if self._chooses(name) and (found.url, name) not in named:
                         yield File(found.url, name, *found[1:])
