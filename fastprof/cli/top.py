@@ -334,8 +334,13 @@ def _print_tree(found: Top, screen: Screen) -> None:
     if any(labels):
         for line, label in zip((head, *table), (", ".join(keys), *labels), strict=True):
             line.insert(5, label)
+    n = 4  # columns of figures
+    if not any(row[3] for row in rows):  # nobody counted calls
+        n = 3
+        for line in (head, *table):
+            del line[3]
     print_table(
-        [head, *table], right=range(4), narrow=range(4, len(head)), optional=(4, 2), shares=shares, screen=screen
+        [head, *table], right=range(n), narrow=range(n, len(head)), optional=(n, 2), shares=shares, screen=screen
     )
     print()
 

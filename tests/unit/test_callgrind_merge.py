@@ -35,6 +35,17 @@ def merged(tmp_path: Path, *inputs: bytes, **options: bool) -> tuple[list[Part],
     return parse(out.read_bytes()), out.read_bytes()
 
 
+@pytest.mark.parametrize(("uncounted", "counted"), [(0, 2), (1, 1), (2, 1), (2, 0)])
+def test_calls_that_only_some_inputs_count_are_warned_of(uncounted: int, counted: int, tmp_path: Path) -> None:
+    sources = []
+    for n in range(uncounted + counted):
+        sources.append(tmp_path / f"{n}.callgrind")
+        sources[-1].write_bytes(dump(1).replace(b"calls=1 ", b"calls=0 ") if n < uncounted else dump(n + 1))
+    log = convert(sources, tmp_path / "out.callgrind")
+    text = f"call counts are those of {counted} of {uncounted + counted} profiles; the others do not count calls"
+    assert log.warnings == ([text] if uncounted and counted else [])
+
+
 def figures(part: Part) -> list[tuple[str, bytes, int, int]]:
     return [(row.kind, row.function.name, row.count, row.values[0]) for row in part.rows]
 

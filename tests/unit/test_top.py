@@ -309,6 +309,17 @@ def test_a_tree(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_a_tree_without_calls_that_somebody_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.folded").write_text("main;f 5\n")
+    assert printed(capsys, str(tmp_path / "x.folded"), "--tree", "calling", "-n", "1").splitlines()[2:] == [
+        "self  inclusive  incl. %  object  function",
+        "",
+        "   5          5    100.0          * f",
+        "",
+        "... 1 more (0.0 %)",
+    ]
+
+
 def test_self_and_inclusive_costs_are_in_one_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.callgrind"
     path.write_text("events: ns\nfn=main\n1 2000\ncfn=f\ncalls=1 1\n1 12000000\nfn=f\n1 12000000\n")

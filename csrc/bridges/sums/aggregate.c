@@ -239,6 +239,13 @@ int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *e
     return 0;
 }
 
+int fp_aggregate_calls(const struct fp_batch *b) {
+    int found = 0;
+    for (uint32_t i = 0; i < b->n && found < 2; i++)
+        if (b->kind[i] == FP_CALL) found = b->count[i] ? 2 : 1;
+    return found;
+}
+
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     uint32_t want = a->n_columns;

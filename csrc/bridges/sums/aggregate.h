@@ -71,6 +71,9 @@ int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *e
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
+/* 0: no row of the batch is a call; 1: none of its calls are counted; 2: some are. */
+int fp_aggregate_calls(const struct fp_batch *b);
+
 /* Whether an empty aggregate of lines would return the rows of this batch unchanged, after those of the batches checked
  * before: all are self costs, and each place comes once and in order.  1, 0 or FP_E_NOMEM.  Replaces the functions of
  * the batch by those that lines are booked on. */

@@ -24,6 +24,7 @@ merged at the end; the result is the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, keeps_input_labels
@@ -70,6 +71,7 @@ def merge(
     last: Table | None = None
     spilled = Spilled()  # one file for all, because open files are limited
     held = 0  # bytes of the other tables that are in memory
+    calls: dict[int, int] = {}  # by part: fp_aggregate_calls of its rows so far
     for batch in batches:
         if batch.part not in seen:
             part = model.parts[batch.part]
@@ -86,8 +88,13 @@ def merge(
                 last.release()
             held -= table.nbytes
             last = table
+        if (before := calls.get(batch.part, 0)) < 2:
+            calls[batch.part] = max(before, lib.fp_aggregate_calls(batch.c))
         table.put(batch)
         log.rows["rows_read"] += len(batch)
+    of_others = Counter(calls.values())
+    if of_others[1] and of_others[2]:
+        log.warn(REPORTED["uncounted-calls"], n=of_others[2], all=of_others[1] + of_others[2])
     if not tables:
         tables[None, ()] = Table(model, options[MAX_MEMORY])
     for _, table in sorted(tables.items(), key=_by_labels):
