@@ -40,6 +40,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import in_any_order, labels_of, match_columns, merge_parts
 from fastprof.core.spill import Spilled
+from fastprof.core.words import counted
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_aggregate
@@ -94,7 +95,8 @@ def merge(
         log.rows["rows_read"] += len(batch)
     of_others = Counter(calls.values())
     if of_others[1] and of_others[2]:
-        log.warn(REPORTED["uncounted-calls"], n=of_others[2], all=of_others[1] + of_others[2])
+        profiles = counted(of_others[1] + of_others[2], "profile")
+        log.warn(REPORTED["uncounted-calls"], n=of_others[2], profiles=profiles)
     if not tables:
         tables[None, ()] = Table(model, options[MAX_MEMORY])
     for _, table in sorted(tables.items(), key=_by_labels):

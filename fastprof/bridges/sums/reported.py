@@ -11,7 +11,7 @@ REPORTED = reported(
         "calls-and-jumps": ("call or jump", "calls and jumps"),
     },
     warnings={
-        "uncounted-calls": "call counts are those of {n:,} of {all:,} profiles; the others do not count calls",
+        "uncounted-calls": "call counts are those of {n:,} of {profiles}; the others do not count calls",
         "different-periods": "{differ}: the period is left out",
         "missing-values": "{name}: has no {types}, which are not compared ({--union} compares them with 0)",
         "in-use-alone": "{first} has no separate values of allocated objects: {name} is compared by objects in use",
