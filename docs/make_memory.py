@@ -64,15 +64,15 @@ a temporary file.""",
 # What may exceed the limit: why, and which commands by input.  A test holds all others to the limit.
 REASONS = {
     "a": (
-        """The distinct stacks of the model take about 40 bytes for each context.  They stay, because rows and sums
-refer to them.  For targets with names alone (folded, speedscope), the model has stacks of names in addition to those of
-addresses.
-Two cases drop stacks early: a single timeline that becomes pprof or folded stacks, and pprof, folded, JFR and perf.data
-files that become a call graph or sums of functions.  For these, other formats take another 16 bytes and
-the values for each context, so that no stack is walked twice.""",
+        """Distinct stacks that stay in the model take about 40 bytes for each context.  They need not stay where the
+reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools, JFR, perf.data, perf script) and the
+target keeps none (pprof, OTLP, folded, gperftools, call graphs): then their sums are written to the temporary file as
+walks of the tree ([architecture.md](architecture.md#batch-and-model)).  Other targets, and filters that look at rows
+before they are added up, keep the stacks of all rows.""",
         {
-            "stacks": "convert to (?!callgrind|cachegrind).*|.* to pprof|info|annotate|sql|report|archive add",
-            "recording": "convert to (pprof|folded)|info",
+            "stacks": "convert to (firefox|archive|parquet|arrow|pstats)|diff to pprof|info|annotate|sql|report|"
+            "archive add",
+            "recording": "info",
             "timeline": "(merge two|diff) to pprof",
         },
     ),

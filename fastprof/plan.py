@@ -63,9 +63,6 @@ def writing(target: Format, code: str = "") -> End:
     return End(target.name, target.view_for, target.holds, target.writes, writes=True, also=also, code=code)
 
 
-_RENEWABLE = {bridges.NAME_ADDRESSES, bridges.WITHOUT_ALLOCATOR}  # they look again at stacks that were emptied
-
-
 class Branch(NamedTuple):
     """Inputs whose rows pass through the same operators."""
 
@@ -76,7 +73,7 @@ class Branch(NamedTuple):
     @property
     def renews_stacks(self) -> bool:
         """Whether the source of its stacks adds them again after the model has dropped them."""
-        return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= _RENEWABLE
+        return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= bridges.RENEWABLE
 
 
 class Pipeline(NamedTuple):
@@ -91,6 +88,7 @@ class Pipeline(NamedTuple):
     options: Options  # of operators
     remaining: Remaining
     optimistic: bool  # see Plan
+    is_only: bool  # no other pipeline uses the model
 
     @property
     def inputs(self) -> Iterator[Input]:
@@ -107,8 +105,7 @@ class Pipeline(NamedTuple):
         Inputs are read one after the other.
         Errors: NothingLeft if filters leave nothing of all inputs.
         """
-        options = self.options
-        encoded = self._takes_encoded(encoded)
+        options, encoded = self.options, self._takes_encoded(encoded)
         # adding up the stacks of several branches needs all of them
         holds = self.holds._replace(
             keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1, of_one=len([*self.inputs]) == 1
@@ -153,13 +150,28 @@ class Pipeline(NamedTuple):
         if self.joined and self.joined[0].streams:
             joined = [rows_of(branch._replace(inputs=[one])) for branch in self.branches for one in branch.inputs]
         try:
-            rows = through(joined, self.joined, self.holds)
+            rows = through(joined, self.joined, self.holds._replace(renews_stacks=self._renews_stacks))
+            rows = self._bounded(rows, model)
             yield from watch.taken(rows) if watch else rows
             if watch:
                 self.remaining.log_losses(watch)
             self.remaining.end(model, options, log, tagged=self._is_tagged)
         finally:  # a query may read only some of the rows
             self._advise(log)
+
+    @property
+    def _renews_stacks(self) -> bool:
+        """Whether operators for the rows of all branches may empty the model's stacks."""
+        may = self.view == "stacks" and (self.is_only or not self.holds.keeps_stacks)
+        return may and all(branch.renews_stacks and not branch.bridge for branch in self.branches)
+
+    def _bounded(self, rows: Iterator[Batch], model: Model) -> Iterator[Batch]:
+        """The rows, without the stacks of earlier batches if nothing refers to them."""
+        if not self._renews_stacks or self.holds.keeps_stacks or {*self.joined} & bridges.KEEP_STACKS:
+            return rows
+        from fastprof.bridges.room import within
+
+        return within(self.options[bridges.MAX_MEMORY] // bridges.STACK_BYTES, rows, model)
 
     def _watch(self, model: Model, log: Log) -> Any:
         """What counts losses on the way to the end; None if the rows reach it unchanged and it holds everything."""
@@ -199,9 +211,8 @@ class Pipeline(NamedTuple):
 class Plan(NamedTuple):
     end: End
     inputs: list[Input]
-    pipelines: list[
-        Pipeline
-    ]  # by side, then by view; an end with one view has one per side, and one if `also` has rows
+    # by side, then by view; an end with one view has one per side, and one if `also` has rows
+    pipelines: list[Pipeline]
     used: set[Option[Any]]  # by readers, operators and the end, or because they would add an operator
     kept: dict[Option[Any], Any]  # options that nothing uses, with values that this plan satisfies anyway
     optimistic: bool  # rows may raise OutOfOrder; then start over with a plan that is not
@@ -270,7 +281,8 @@ def make(
 
     remaining = Remaining(len(found), both=any(target == end.also for _, target, _ in found if view != target))
     for number, target, mine in found:
-        plan.pipelines.append(_pipeline(plan, number, mine, target, options, remaining, merge=merge))
+        is_only = len(found) == 1
+        plan.pipelines.append(_pipeline(plan, number, mine, target, options, remaining, merge=merge, is_only=is_only))
     performed = (one for one in end.does if one.source in {"any", *(input_.view for input_ in inputs)})
     plan.used.update(end.options, *(one.options for one in performed))
     plan.used.difference_update(end.fixes)
@@ -343,6 +355,7 @@ def _pipeline(
     remaining: Remaining,
     *,
     merge: bool,
+    is_only: bool,
 ) -> Pipeline:
     end, holds, used = plan.end, plan.end.holds, set[Option[Any]]()
     done = {one.place for one in end.does}
@@ -386,7 +399,7 @@ def _pipeline(
         plan.kept[bridges.LABELS] = ()
     if view == "timeline":
         plan.kept[bridges.PER_THREAD] = True
-    return Pipeline(side, view, branches, joined, several, holds, options, remaining, plan.optimistic)
+    return Pipeline(side, view, branches, joined, several, holds, options, remaining, plan.optimistic, is_only)
 
 
 def _not_looked_at(view: str, holds: Holds) -> set[Option[Any]]:

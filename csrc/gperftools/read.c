@@ -30,7 +30,7 @@ void fp_gperftools_reader_free(struct fp_gperftools_reader *g) {
     free(g->ranges);
     free(g->names);
     free(g->pc_frames);
-    free(g->chain_stacks);
+    free(g->is_joined);
     free(g->pc);
     fp_buf_free(&g->frames);
     free(g);

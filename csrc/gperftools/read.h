@@ -90,12 +90,12 @@ struct fp_gperftools_reader {
     struct fp_table pcs; /* (address low, high, is leaf) */
     uint32_t *pc_frames; /* by pcs id: frame */
     uint32_t cap_pc_frames;
-    uint32_t *chain_stacks; /* by chain: stack; FP_NO_ID: counted with another chain */
+    uint8_t *is_joined; /* by chain: counted with another chain */
     uint32_t n_rules;
     uint64_t rules[4];    /* signal frames to remove, by address; 0: the second of two equal leaves */
     uint64_t *pc;         /* scratch: one chain */
     struct fp_buf frames; /* scratch: u32, the frames of some chains */
-    int32_t prepared;     /* stacks are made, rows are being pulled */
+    int32_t prepared;     /* rows are being pulled */
     uint32_t next;        /* chain of the next row */
 };
 

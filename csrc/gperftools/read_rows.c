@@ -207,40 +207,36 @@ static void count_ticks(struct fp_gperftools_reader *g) {
  * the order of one dump in the next.  Of many, looking them up together saves a quarter of the time. */
 enum { FEW_CHAINS = 16384 };
 
-/* Adds the stack of each chain to the model. */
-static int enter_stacks(struct fp_gperftools_reader *g) {
-    const uint32_t together = g->chains.n <= FEW_CHAINS ? 1 : FP_MODEL_STACKS;
-    for (uint32_t id = 1, n; id < g->chains.n; id += n) {
-        uint32_t depths[FP_MODEL_STACKS];
+/* Chains that differ only in removed frames have the same stack: the first of them gets the ticks of all.  They are
+ * found by hash and depth; those that differ nevertheless have different numbers. */
+static int join_chains(struct fp_gperftools_reader *g) {
+    enum { HASH, DEPTH, NUMBER, JOIN_WIDTH };
+    struct fp_table seen = {0};
+    uint32_t *first = NULL, cap = 0; /* by row of `seen`: its first chain */
+    int status = fp_table_init(&seen, JOIN_WIDTH);
+    for (uint32_t id = 1; id < g->chains.n && !status; id++) {
+        const uint32_t depth = decode(g, id, 1);
+        const size_t nbytes = depth * sizeof *g->pc;
+        uint32_t row[JOIN_WIDTH] = {fp_strings_hash((const uint8_t *)g->pc, nbytes), depth, 0};
         g->frames.n = 0;
-        for (n = 0; n < together && id + n < g->chains.n; n++) {
-            depths[n] = decode(g, id + n, 1);
-            for (uint32_t i = 0; i < depths[n]; i++) {
-                uint32_t frame = frame_of(g, g->pc[i], i == 0);
-                if (frame == FP_NO_ID || fp_buf_put(&g->frames, &frame, sizeof frame)) return FP_E_NOMEM;
+        if (fp_buf_put(&g->frames, g->pc, nbytes)) status = FP_E_NOMEM;
+        for (; !status; row[NUMBER]++) {
+            const uint32_t had = seen.n, found = fp_table_intern(&seen, row);
+            if (found == FP_NO_ID || fp_array_room(&first, &cap, (uint64_t)found + 1, sizeof *first)) {
+                status = FP_E_NOMEM;
+            } else if (found == had) {
+                first[found] = id;
+                break;
+            } else if (decode(g, first[found], 0) == depth && !memcmp(g->pc, g->frames.p, nbytes)) {
+                g->ticks[first[found]] += g->ticks[id];
+                g->is_joined[id] = 1;
+                break;
             }
         }
-        if (fp_model_stacks(g->model, (const uint32_t *)(const void *)g->frames.p, depths, n, g->chain_stacks + id))
-            return FP_E_NOMEM;
     }
-    return 0;
-}
-
-/* Chains that differ only in removed frames now have the same stack: the first of them gets the ticks of all. */
-static int join_equal_stacks(struct fp_gperftools_reader *g) {
-    uint32_t *first = calloc(g->model->stacks.n, sizeof *first); /* by stack: its first chain */
-    if (!first) return FP_E_NOMEM;
-    for (uint32_t id = 1; id < g->chains.n; id++) {
-        uint32_t stack = g->chain_stacks[id];
-        if (!first[stack]) {
-            first[stack] = id;
-        } else {
-            g->ticks[first[stack]] += g->ticks[id];
-            g->chain_stacks[id] = FP_NO_ID;
-        }
-    }
+    fp_table_clear(&seen);
     free(first);
-    return 0;
+    return status;
 }
 
 /* Prepares the rows, at the end of the file.  0 or FP_E_NOMEM. */
@@ -249,38 +245,63 @@ static int prepare(struct fp_gperftools_reader *g) {
     if (g->n_names) qsort(g->names, g->n_names, sizeof *g->names, by_address);
     disjoin(g);
     g->pc = malloc(FP_GPERF_MAX_DEPTH * sizeof *g->pc);
-    g->chain_stacks = calloc(g->chains.n, sizeof *g->chain_stacks);
-    if (!g->pc || !g->chain_stacks || fp_array_zeroed(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks))
+    g->is_joined = calloc(g->chains.n, 1);
+    if (!g->pc || !g->is_joined || fp_array_zeroed(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks))
         return FP_E_NOMEM;
     if (!g->keep_signal_frames) find_rules(g);
     count_ticks(g);
-    int status = enter_stacks(g);
-    return status || !g->n_rules ? status : join_equal_stacks(g);
+    return g->n_rules ? join_chains(g) : 0;
+}
+
+/* The chains of the next rows, at most n, and their stacks.  Returns how many; FP_NO_ID when memory ran out. */
+static uint32_t next_stacks(struct fp_gperftools_reader *g, uint32_t *chains, uint32_t *stacks, uint32_t n) {
+    uint32_t depths[FP_MODEL_STACKS], found = 0;
+    g->frames.n = 0;
+    if (g->has_empty && !g->next && n) { /* chain 0 */
+        depths[0] = chains[0] = 0;
+        found = 1;
+    }
+    for (g->next += !g->next; g->next < g->chains.n && found < n; g->next++) {
+        if (g->is_joined[g->next]) continue;
+        chains[found] = g->next;
+        depths[found] = decode(g, g->next, 0);
+        for (uint32_t i = 0; i < depths[found]; i++) {
+            uint32_t frame = frame_of(g, g->pc[i], i == 0);
+            if (frame == FP_NO_ID || fp_buf_put(&g->frames, &frame, sizeof frame)) return FP_NO_ID;
+        }
+        found++;
+    }
+    if (fp_model_stacks(g->model, (const uint32_t *)(const void *)g->frames.p, depths, found, stacks)) return FP_NO_ID;
+    return found;
 }
 
 int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, struct fp_err *err) {
     if (!g->prepared) {
         if (prepare(g)) return fp_no_memory(err);
         g->prepared = 1;
-        g->next = !g->has_empty;
     }
-    const uint32_t n_values = g->period_us ? 2 : 1;
+    const uint32_t n_values = g->period_us ? 2 : 1, together = g->chains.n <= FEW_CHAINS ? 1 : FP_MODEL_STACKS;
     if (out->n_values != n_values && fp_batch_set_values(out, n_values)) return fp_no_memory(err);
-    for (; g->next < g->chains.n; g->next++) {
-        uint32_t stack = g->chain_stacks[g->next];
-        if (stack == FP_NO_ID) continue;
-        if (out->n == out->cap) return FP_FULL;
-        uint64_t ticks = g->ticks[g->next];
-        uint64_t ns;
-        if (__builtin_mul_overflow(ticks, g->period_us, &ns) || __builtin_mul_overflow(ns, 1000, &ns) || ns > INT64_MAX)
-            return fp_fail_got(err, FP_E_OVERFLOW, 0, "a stack's ticks times the period", FP_GOT_UNSIGNED, ticks,
-                               "less than 2^63 nanoseconds", 0);
-        uint32_t i = out->n++;
-        out->stack[i] = stack;
-        out->thread[i] = out->label[i] = 0;
-        out->time[i] = 0;
-        out->values[i] = (int64_t)ticks;
-        if (n_values == 2) out->values[out->cap + i] = (int64_t)ns;
+    for (uint32_t n = 1; n;) {
+        const uint32_t room = out->cap - out->n;
+        uint32_t chains[FP_MODEL_STACKS], stacks[FP_MODEL_STACKS];
+        if (!room) return g->next < g->chains.n ? FP_FULL : FP_DONE;
+        n = next_stacks(g, chains, stacks, room < together ? room : together);
+        if (n == FP_NO_ID) return fp_no_memory(err);
+        for (uint32_t k = 0; k < n; k++) {
+            uint64_t ticks = g->ticks[chains[k]];
+            uint64_t ns;
+            if (__builtin_mul_overflow(ticks, g->period_us, &ns) || __builtin_mul_overflow(ns, 1000, &ns) ||
+                ns > INT64_MAX)
+                return fp_fail_got(err, FP_E_OVERFLOW, 0, "a stack's ticks times the period", FP_GOT_UNSIGNED, ticks,
+                                   "less than 2^63 nanoseconds", 0);
+            uint32_t i = out->n++;
+            out->stack[i] = stacks[k];
+            out->thread[i] = out->label[i] = 0;
+            out->time[i] = 0;
+            out->values[i] = (int64_t)ticks;
+            if (n_values == 2) out->values[out->cap + i] = (int64_t)ns;
+        }
     }
     return FP_DONE;
 }

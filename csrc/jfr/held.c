@@ -20,6 +20,9 @@
 
 enum { LEAST_LOG = 1 << 12, MOST_LOG = 1 << 18, MOST_SUMS = 1 << 19, FEW = 1 << 12 };
 
+/* Stacks that are added while samples wait, as these keep the model from dropping any. */
+enum { MOST_STACKS = 1 << 16 };
+
 static void free_log(struct fp_jfr_log *log, uint32_t cap) {
     fp_release(log->keys, log->keys ? cap * sizeof *log->keys : 0);
     fp_release(log->values, log->values ? cap * sizeof *log->values : 0);
@@ -93,6 +96,7 @@ uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context
         if (number == FP_NO_ID) return 0;
         context->held_as = number;
     }
+    h->is_due |= (h->n_log || h->n) && r->model->stacks.n - h->n_stacks > MOST_STACKS;
     return (uint64_t)fp_jfr_held_stack(h, stack) << 32 | context->held_as;
 }
 
@@ -101,6 +105,7 @@ int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t v
     if (h->is_due || h->n_log == h->cap_log || ticks - (uint64_t)r->start_ticks >= r->sure_ticks) return 0;
     if (!h->n_log && !h->n) {
         h->time = fp_jfr_time(r, ticks);
+        h->n_stacks = r->model->stacks.n;
         r->model->n_waiting++;
     }
     fp_jfr_enter(h, key, value);

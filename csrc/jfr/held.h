@@ -23,6 +23,7 @@ struct fp_jfr_held {
     size_t cap_sums, cap_other;
     uint32_t n, next;         /* sums of either; of `sums` those from `next` on are not rows of a batch yet */
     int32_t is_due;           /* no more can wait: they must become rows */
+    uint32_t n_stacks;        /* of the model when the first of them waited */
     int32_t are_few;          /* the last log had few different keys */
     uint64_t time;            /* of one of the samples */
     struct fp_table contexts; /* label, thread, metric */

@@ -415,6 +415,7 @@ COMPUTE = _in(
     when=lambda f: f.formulas,
     switches=(COMPUTE_EVENTS,),
 )
+RENEWABLE = {NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TAG}  # look again at stacks that were removed
 BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TAG, COMPUTE)
 
 # Operators that keep distinct stacks distinct: frames keep their addresses.
@@ -579,6 +580,8 @@ AFTER = (
     NAMED_VALUE,
     *TO_TABLE,
 )
+STACK_BYTES = 8 + 22 + 2 * 4  # in the model: a row, its part of the index, and two arrays for sorting
+KEEP_STACKS = {SUM_STACKS, EQUAL_STACKS, IN_TIME}  # they refer to stacks of earlier batches
 ADD_UP_STACKS = {SUM_STACKS, EQUAL_STACKS, PROJECT}
 ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # what --aggregate requests
 OPERATORS = (*SELECT.values(), LABEL_INPUTS, RENAME_VALUES, *BEFORE, *BRIDGES, *AFTER)

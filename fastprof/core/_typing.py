@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from typing import Self as Self
     from typing import TypeVar
 
-    from fastprof.core._c import Pointer, fp_err, fp_fold_tree, fp_merge
+    from fastprof.core._c import Pointer, fp_err, fp_fold_tree, fp_merge, fp_walk
 
     T = TypeVar("T")
-    Merger = TypeVar("Merger", bound=fp_merge | fp_fold_tree)  # merges runs
+    Merger = TypeVar("Merger", bound=fp_merge | fp_fold_tree | fp_walk)  # merges runs
 
     # Types of the interface to the C core (fastprof/core/_c.pyi has the rest).
     Pull = Callable[[Pointer[int], int], int]  # writes up to n words or bytes of records, returns how many; 0: end

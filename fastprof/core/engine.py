@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 _ROW_BYTES = 4  # of most files a row takes more
 _LEAST_ROWS = 64
+_FIRST_ROWS = 511  # of stacks, of which a batch may have many new ones: see _resized
+_NEW_STACKS = 1 << 14  # of a batch
 _ROWS = {"timeline": "calls or events", "stacks": "samples", "graph": "costs"}
 _RECOGNIZED = 1 << 16  # bytes of the window searched for a long name
 DRAIN: int = lib.FP_DRAIN  # bytes of output
@@ -320,6 +322,7 @@ class Holds(NamedTuple):
     # stacks: refers to stacks of earlier batches.  Otherwise a bridge may remove the stacks that it added to the model
     # (fp_model_empty_stacks), so that distinct stacks take no memory.
     keeps_stacks: bool = True
+    renews_stacks: bool = False  # stacks: removed stacks are added again before they occur again (set by plans)
     of_one: bool = False  # rows of one of several inputs, which pass through separate operators (set by plans)
     repeats_frames: bool = False  # stacks: writes all frames of a stack with each row
     # Keeps stacks as in the source: addresses are symbolized only with --symbols.
@@ -435,9 +438,10 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
     most, size = CAPACITY[reader.view], reader.source.size
     if size is not None:  # allocating a batch takes as long as reading some KB
         most = min(most, max(size // _ROW_BYTES, _LEAST_ROWS))
-    batch = Batch(reader.view, capacity or most)
+    first = min(most, _FIRST_ROWS) if reader.view == "stacks" else most
+    batch = Batch(reader.view, capacity or first)
     for offset, length in reader.ranges():
-        yield from decode(reader, batch, offset, length)
+        batch = yield from decode(reader, batch, offset, length, 0 if capacity else most)
     yield from last(reader, batch)
     finish(reader)
 
@@ -469,11 +473,17 @@ def finish(reader: Reader) -> None:
         raise FastprofError(joined("", [where, joined(", ", content)]))
 
 
-def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Iterator[Batch]:
-    """A range of the source -> full batches.  Remaining rows stay in `batch`."""
+def decode(
+    reader: Reader, batch: Batch, offset: int, length: int | None, most: int = 0
+) -> Generator[Batch, None, Batch]:
+    """A range of the source -> full batches.  Returns the batch with the remaining rows.
+
+    With `most`, the size of batches of stacks changes, up to this many rows: see _resized.
+    """
     source = reader.source
     err = ffi.new("struct fp_err *")
-    in_, c = source.in_, batch.c
+    in_, c, model = source.in_, batch.c, reader.model
+    n_stacks = model.count("stacks")
     source.select(offset, length)
     status = lib.FP_MORE
     while status != lib.FP_DONE:
@@ -486,9 +496,31 @@ def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Ite
         elif status == lib.FP_FULL:
             reader.n_read += len(batch)
             yield batch
+            batch = (
+                _resized(batch, most, model.count("stacks") - n_stacks) if most and reader.view == "stacks" else batch
+            )
             batch.reset()
+            c, n_stacks = batch.c, model.count("stacks")
         elif status == lib.FP_MORE:
             source.refill()
+    return batch
+
+
+def _resized(batch: Batch, most: int, new_stacks: int) -> Batch:
+    """The batch, or one of another size if it had too many or few new stacks.
+
+    What adds up stacks has to keep those of a batch, and is faster if they are in the caches.
+    """
+    had = rows = int(batch.c.cap)
+    if new_stacks > 2 * _NEW_STACKS:
+        rows = max(min(had, _LEAST_ROWS), had * _NEW_STACKS // new_stacks)
+    elif had < most and new_stacks < _NEW_STACKS // 2:
+        rows = min(most, 4 * had)
+    if rows == had:
+        return batch
+    other = Batch(batch.view, rows, batch.c.n_values)
+    other.c.part = batch.part
+    return other
 
 
 def log_cut_names(reader: Reader) -> None:

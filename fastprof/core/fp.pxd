@@ -82,6 +82,8 @@ cdef extern from "core/model.h" nogil:
         fp_strings strings
         fp_table objects
         fp_table functions
+        fp_table stacks
+        uint32_t n_waiting
         uint32_t n_emptied
 
     uint32_t fp_strings_hash(const void *p, size_t n)

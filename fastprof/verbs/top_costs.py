@@ -11,8 +11,9 @@ from functools import partial
 from struct import iter_unpack
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD
-from fastprof.bridges.project.project import Room, calls_of, selected
+from fastprof.bridges.project.project import calls_of, is_full, selected
 from fastprof.bridges.project.project import to_graph as projected
+from fastprof.bridges.room import Room
 from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
@@ -353,7 +354,7 @@ class Costs:
                 if lib.fp_project_set_values(project, len(events)):
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err), events)
-            if room.is_full(project, batch.c.n):
+            if is_full(room, project, batch.c.n):
                 self._add_up(project, events)
                 if not keeps_stacks:
                     model.empty_stacks()

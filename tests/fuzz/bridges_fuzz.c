@@ -46,25 +46,28 @@ static void same(const struct totals *a, const struct totals *b) {
     if (memcmp(a->of, b->of, sizeof a->of)) abort();
 }
 
-/* All records of a sum in an order; the caller frees them. */
-static uint64_t *records(struct fp_sum *s, uint32_t by, size_t *n) {
-    const size_t width = FP_SUM_HEAD + VALUES, cap = (2 * ROWS + 1) * width;
+/* All records of a sum; the caller frees them. */
+static uint64_t *records(struct fp_sum *s, size_t *n) {
+    const size_t width = FP_WALK_HEAD + VALUES, cap = (2 * ROWS + 1) * (width + s->model->stacks.n);
     uint64_t *words = malloc(cap * sizeof *words);
     size_t got;
-    if (fp_sum_order(s, by)) abort();
+    if (fp_sum_order(s)) abort();
     for (*n = 0; (got = fp_sum_pull(s, words + *n, width + width / 2)); *n += got)
         if (*n + 2 * width > cap) abort(); /* not more than were put */
+    if (s->failed) abort();
     return words;
 }
 
-static struct fp_merge *merge_of(uint64_t *const *runs, const size_t *n, uint32_t n_runs) {
-    struct fp_merge *m = fp_merge_new(n_runs, FP_SUM_HEAD + VALUES, FP_SUM_KEPT, 1);
-    for (uint32_t i = 0; i < n_runs; i++) m->runs[i] = (struct fp_run){m->width, runs[i], n[i], 0, 1};
-    m->split = 1;
-    return m;
+static struct fp_walk *merge_of(const struct fp_sum *s, uint64_t *const *runs, const size_t *n, uint32_t n_runs) {
+    struct fp_walk *w = fp_walk_new(n_runs, VALUES);
+    for (uint32_t i = 0; i < n_runs; i++) w->runs[i] = (struct fp_run){FP_WALK_HEAD + VALUES, runs[i], n[i], 0, 1};
+    fp_sum_show_ranks(s, w);
+    w->split = 1;
+    return w;
 }
 
-/* Stacks of one batch, summed: in memory, or as two runs, which are merged.  A status. */
+/* Stacks of one batch, summed: in memory, or as two runs, which are merged, by id or by name, with stacks that stay in
+ * the model or are removed.  A status. */
 static int summed(struct fp_model *m, struct fp_batch *in, struct fp_batch *out, uint32_t keep) {
     static const uint32_t columns[VALUES] = {1, 0}, same[VALUES] = {0, 1};
     struct fp_sum *s = fp_sum_new(m), *again = fp_sum_new(m);
@@ -75,25 +78,30 @@ static int summed(struct fp_model *m, struct fp_batch *in, struct fp_batch *out,
     fp_sum_begin(s, keep, keep & 8 ? m->labels.n - 1 : 0, keep & 16 ? 1 : 0);
     int status = fp_sum_set_values(s, VALUES) || fp_sum_set_values(again, VALUES) ? FP_E_NOMEM : FP_DONE;
     const uint32_t n_runs = keep & 64 ? 0 : 2;
-    if (!n_runs && status == FP_DONE && (status = fp_sum_put(s, in, 0, columns, &err)) == FP_DONE &&
-        fp_sum_rows_as_seen(s, same, out) != FP_DONE)
-        abort();
+    if (!n_runs && status == FP_DONE && (status = fp_sum_put(s, in, 0, columns, &err)) == FP_DONE) {
+        if ((keep & 32 && fp_sum_rank(s)) || fp_sum_order(s)) abort();
+        if (fp_sum_rows(s, same, out) != FP_DONE) abort();
+    }
     for (uint32_t k = 0; k < n_runs && status == FP_DONE; k++) {
         in->n = k ? n_rows : n_rows / 2;
         status = fp_sum_put(s, in, k ? n_rows / 2 : 0, columns, &err);
-        runs[k] = records(s, FP_SUM_BY_KEY, &n[k]);
+        runs[k] = records(s, &n[k]);
         fp_sum_empty(s);
     }
     in->n = n_rows;
     if (n_runs && status == FP_DONE) {
-        struct fp_merge *merge = merge_of(runs, n, n_runs);
-        if (fp_sum_take(again, merge, 2 * ROWS, &err) != FP_DONE) abort();
-        fp_merge_free(merge);
-        free(runs[0]);
-        runs[0] = records(again, keep & 32 ? FP_SUM_BY_NAME : FP_SUM_AS_SEEN, &n[0]);
-        merge = merge_of(runs, n, 1);
-        if (fp_sum_rows(merge, same, out, &err) != FP_DONE) abort();
-        fp_merge_free(merge);
+        if (keep & 128) fp_model_empty_stacks(m);
+        struct fp_walk *merge = merge_of(s, runs, n, n_runs);
+        if (keep & 32) {
+            if (fp_sum_take(again, merge, 4 * ROWS, FP_NO_ID, &err) != FP_DONE) abort();
+            fp_walk_free(merge);
+            free(runs[0]);
+            if (fp_sum_rank(again)) abort();
+            runs[0] = records(again, &n[0]);
+            merge = merge_of(again, runs, n, 1);
+        }
+        if (fp_sum_walk(s, merge, same, FP_NO_ID, out, &err) != FP_DONE) abort();
+        fp_walk_free(merge);
     }
     free(runs[0]);
     free(runs[1]);

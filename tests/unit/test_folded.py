@@ -120,7 +120,7 @@ def test_two_counts(tmp_path: Path) -> None:
     assert written == "main;f_5 7\n"
     assert codes(log.not_representable) == {"renamed": 1, "zero-values": 1}
     # one line with a single count, so all have one
-    assert converted(text + "main 1\n", tmp_path)[0] == "main;f_5 7\nmain 1\n"
+    assert converted(text + "main 1\n", tmp_path)[0] == "main 1\nmain;f_5 7\n"
 
 
 def test_kinds_of_code(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_names_that_would_be_read_as_something_else(name: str, written: str, tmp
 
 def test_names_that_would_become_one_are_told_apart(tmp_path: Path) -> None:
     text, log = converted("m;f\0g 1\nm;f g 2\nm;f\1g;f g [2] 3\nm;f g;m 4\n", tmp_path)
-    assert text == "m;f g 1\nm;f g [2] 2\nm;f g [3];f g [2] [2] 3\nm;f g [2];m 4\n"
+    assert text == "m;f g 1\nm;f g [2] 2\nm;f g [2];m 4\nm;f g [3];f g [2] [2] 3\n"
     assert codes(log.not_representable) == {"renamed": 4}
     again, log = converted(text, tmp_path)
     assert again == text and not log.not_representable
@@ -426,4 +426,4 @@ def test_what_is_written_at_the_ends_of_lines_is_no_other_name(backwards: bool, 
     lines = dict(line.rsplit(" ", 1) for line in out.read_text().splitlines())
     assert {int(n): len(line.split(";")) for line, n in lines.items()} == {n: depth or 1 for n, depth in values.items()}
     fastprof.convert(out, again)
-    assert again.read_bytes() == out.read_bytes()
+    assert sorted(again.read_text().splitlines()) == sorted(out.read_text().splitlines())

@@ -209,7 +209,7 @@ def test_labels_that_take_too_much_memory_are_left_out_and_said(
 ) -> None:
     """A key with as many values as samples is left out; a key with few values stays, exact."""
     monkeypatch.setattr("fastprof.verbs.page.contexts._LEAST_CONTEXTS", 1500)
-    monkeypatch.setattr("fastprof.verbs.page.contexts.Room.is_full", lambda room, project, n_rows: True)
+    monkeypatch.setattr("fastprof.verbs.page.contexts.Room.is_full", lambda room, *rows: True)
     samples = random_samples(random.Random(2), 9000, 1 << 30)
     source = labelled(tmp_path / "a.pb", samples)
     assert main(["report", str(source), "-o", str(tmp_path / "page.html"), "--max-memory", "4000"]) == 0

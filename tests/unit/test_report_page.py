@@ -372,7 +372,7 @@ def test_exits_whose_entries_were_lost_end_no_call(seed: int) -> None:
 
 def test_contexts_that_do_not_fit_are_cut_while_they_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fastprof.verbs.page.contexts._LEAST_CONTEXTS", 100)
-    monkeypatch.setattr("fastprof.verbs.page.contexts.Room.is_full", lambda room, project, n_rows: True)
+    monkeypatch.setattr("fastprof.verbs.page.contexts.Room.is_full", lambda room, *rows: True)
     lines = [f"main;large 5000\nmain;f{i};g{i} {1 + i % 7}\n" for i in range(5000)]
     found = page(tmp_path, "".join(lines), prune=0, max_memory=4000)
     assert sum(found.stacks().values()) == found.head["totals"][0]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
+from fastprof.bridges import room
 from fastprof.bridges.project import project
 from fastprof.core.model import Model
 from fastprof.verbs.page.contexts import Shown
@@ -106,7 +107,7 @@ def test_stacks_that_are_made_anew_cost_the_same(suffix: str, tmp_path: Path, mo
     empty = Model.empty_stacks
     monkeypatch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
     for most in (1 << 30, 1):
-        monkeypatch.setattr(project, "_MOST_NODES", most)
+        monkeypatch.setattr(room, "_MOST_NODES", most)
         fastprof.convert([path, path], tmp_path / "out.callgrind")
         top = fastprof.top([path, path], n=0, tree="both")
         found.append(((tmp_path / "out.callgrind").read_bytes(), top.total, top.rows))
@@ -125,6 +126,6 @@ def test_stacks_that_repeat_are_not_made_anew(
     emptied = []
     empty = Model.empty_stacks
     monkeypatch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
-    monkeypatch.setattr(project, "_MOST_NODES", 512)
+    monkeypatch.setattr(room, "_MOST_NODES", 2048)
     assert fastprof.top(path).total == 40_000
     assert bool(emptied) == expected

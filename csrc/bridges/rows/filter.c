@@ -153,7 +153,8 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
         if (!matches) return FP_ASK;
         f->frames[f->n_frames] = matches == YES;
     }
-    if (!f->n_stacks) f->n_stacks = 1; /* stack 0 is empty */
+    if (!f->n_stacks || f->n_emptied != m->n_emptied) f->n_stacks = 1; /* stack 0 is empty */
+    f->n_emptied = m->n_emptied;
     for (; f->n_stacks < m->stacks.n; f->n_stacks++) {
         const uint32_t *row = fp_table_row(&m->stacks, f->n_stacks), parent = row[FP_STACK_PARENT];
         if (parent >= f->n_stacks) return fp_unknown_id(err, "the parent of a stack", parent, f->n_stacks);

@@ -34,6 +34,7 @@ struct fp_filter {
     uint8_t *stacks;             /* by stack: does a frame of it match? */
     uint32_t cap_names, cap_objects, cap_functions, cap_lines, cap_frames, cap_stacks;
     uint32_t n_functions, n_lines, n_frames, n_stacks; /* already checked */
+    uint32_t n_emptied;                                /* of the model: when this changes, no stack is checked */
     uint8_t address;                                   /* the answer for the address of a frame */
     struct fp_buf scratch;
     struct fp_filter_thread *threads;

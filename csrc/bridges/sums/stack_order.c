@@ -150,15 +150,17 @@ static uint32_t *rank_mappings(const struct fp_rank_order *o) {
     return rank;
 }
 
-uint32_t *fp_rank_stacks(const struct fp_rank_order *o) {
+uint32_t *fp_rank_frames(const struct fp_rank_order *o) {
     const struct fp_model *m = o->model;
-    uint32_t *lines = rank_lines(o), *mappings = lines ? rank_mappings(o) : NULL, *frames = NULL, *rank = NULL;
+    uint32_t *lines = rank_lines(o), *mappings = lines ? rank_mappings(o) : NULL, *rank = NULL;
     if (mappings)
-        frames = ROWS(m->frames, RANKED(FP_FRAME_MAPPING, mappings, m->mappings), U64(FP_FRAME_ADDRESS),
-                      NUMBER(FP_FRAME_FLAGS), RANKED(FP_FRAME_LINES, lines, m->lines));
+        rank = ROWS(m->frames, RANKED(FP_FRAME_MAPPING, mappings, m->mappings), U64(FP_FRAME_ADDRESS),
+                    NUMBER(FP_FRAME_FLAGS), RANKED(FP_FRAME_LINES, lines, m->lines));
     free(mappings);
     free(lines);
-    if (frames) rank = rank_tree(&m->stacks, FP_STACK_PARENT, frames, m->frames.n, FP_STACK_FRAME);
-    free(frames);
     return rank;
+}
+
+uint32_t *fp_rank_stacks(const struct fp_model *m, const uint32_t *frames, uint32_t n_frames) {
+    return rank_tree(&m->stacks, FP_STACK_PARENT, frames, n_frames, FP_STACK_FRAME);
 }

@@ -1,7 +1,7 @@
-/* bridges/sums/stack_order.h - the order of stacks and label sets by content.  Private.
+/* bridges/sums/stack_order.h - the order of stacks, frames and label sets.  Private.
  *
- * Ids follow the order of the inputs.  These ranks do not: they compare names by an order (rank.h) that ranks all names
- * of its model, and numbers.
+ * Ids follow the order of the inputs.  Ranks by content do not: they compare names by an order (rank.h) that ranks all
+ * names of its model, and numbers.
  *
  *   main > sort, main > alloc, main > sort > alloc       have this order:
  *   main, main > alloc, main > sort, main > sort > alloc
@@ -20,7 +20,10 @@ uint32_t *fp_rank_threads(const struct fp_rank_order *o);
 /* By the labels of each set, from its last on: key, text, number, unit. */
 uint32_t *fp_rank_labels(const struct fp_rank_order *o);
 
-/* Each stack before those that it calls, and these by their frames: object and mapping, address, flags, lines. */
-uint32_t *fp_rank_stacks(const struct fp_rank_order *o);
+/* By object and mapping, address, flags, lines. */
+uint32_t *fp_rank_frames(const struct fp_rank_order *o);
+
+/* Each stack before those that it calls, and these by the ranks of their frames. */
+uint32_t *fp_rank_stacks(const struct fp_model *m, const uint32_t *frames, uint32_t n_frames);
 
 #endif

@@ -47,8 +47,13 @@ void fp_sum_free(struct fp_sum *s) {
     free(s->labels);
     free(s->threads);
     free(s->order);
-    free(s->seen);
-    for (int i = 0; i < WIDTH; i++) free(s->ranks[i]);
+    free(s->stack_ranks);
+    free(s->path);
+    free(s->rest);
+    for (int i = 0; i < WIDTH; i++) {
+        free(s->numbers[i]);
+        free(s->ranks[i]);
+    }
     free(s);
 }
 
@@ -180,128 +185,123 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
 
 /* ---- in order ---- */
 
-static int rank_names(struct fp_sum *s) {
-    static uint32_t *(*const rank[WIDTH])(const struct fp_rank_order *) = {fp_rank_stacks, fp_rank_labels,
+int fp_sum_rank(struct fp_sum *s) {
+    static uint32_t *(*const rank[WIDTH])(const struct fp_rank_order *) = {fp_rank_frames, fp_rank_labels,
                                                                            fp_rank_threads};
-    struct fp_rank_order order = {.model = s->model};
+    const struct fp_model *m = s->model;
+    struct fp_rank_order order = {.model = m};
     int status = fp_rank_order_rank(&order);
     for (int i = 0; i < WIDTH && !status; i++) {
         free(s->ranks[i]);
         s->ranks[i] = rank[i](&order);
+        s->n_ranks[i] = (uint32_t[]){m->frames.n, m->labels.n, m->threads.n}[i];
         if (!s->ranks[i]) status = FP_E_NOMEM;
     }
     fp_rank_order_clear(&order);
     return status;
 }
 
-/* Writes the first words of a key's record. */
-static void head_of(const struct fp_sum *s, uint32_t key, uint64_t head[FP_SUM_HEAD]) {
-    const uint32_t *row = fp_table_row(&s->keys, key);
-    const uint64_t stack_and_label = (uint64_t)row[0] << 32 | row[1];
-    const uint64_t seen = s->was_taken ? s->seen[key] : s->n_before + key;
-    head[2] = stack_and_label;
-    head[3] = row[2];
-    if (s->by == FP_SUM_BY_KEY) {
-        memcpy(head, head + 2, 2 * sizeof *head);
-        head[2] = seen;
-        head[3] = 0;
-    } else if (s->by == FP_SUM_AS_SEEN) {
-        head[0] = seen;
-        head[1] = 0;
-    } else {
-        head[0] = (uint64_t)s->ranks[0][row[0]] << 32 | s->ranks[1][row[1]];
-        head[1] = s->ranks[2][row[2]];
-    }
+static struct fp_ranks ranks_of(const struct fp_sum *s, int i) {
+    return s->ranks[i] ? (struct fp_ranks){s->ranks[i], s->n_ranks[i]}
+                       : (struct fp_ranks){s->numbers[i], s->cap_numbers[i]};
 }
 
-int fp_sum_order(struct fp_sum *s, uint32_t by) {
-    const uint32_t n = s->keys.n - 1;
-    s->by = by;
-    s->next = s->n_order = 0;
-    if (by == FP_SUM_BY_NAME && !s->ranks[WIDTH - 1] && rank_names(s)) return FP_E_NOMEM;
-    uint32_t *order = realloc(s->order, ((size_t)n + 1) * sizeof *order);
-    if (!order) return FP_E_NOMEM;
-    s->order = order;
-    struct fp_keyed *items = malloc(((size_t)n + 1) * sizeof *items);
-    if (!items) return FP_E_NOMEM;
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t head[FP_SUM_HEAD];
-        head_of(s, i + 1, head);
-        /* fp_keyed sorts by `more` first; the second word of a key has 32 bits */
-        items[i] = (struct fp_keyed){head[0] << 32 | head[1], (uint32_t)(head[0] >> 32), i + 1};
+void fp_sum_show_ranks(const struct fp_sum *s, struct fp_walk *walk) {
+    walk->frames = ranks_of(s, 0);
+    walk->labels = ranks_of(s, 1);
+    walk->threads = ranks_of(s, 2);
+}
+
+static int number(struct fp_sum *s, int i, uint32_t id) {
+    if (fp_array_zeroed(&s->numbers[i], &s->cap_numbers[i], (uint64_t)id + 1, sizeof *s->numbers[i])) return FP_E_NOMEM;
+    if (!s->numbers[i][id]) s->numbers[i][id] = ++s->n_numbers[i];
+    return 0;
+}
+
+/* Numbers frames, labels and threads by their first occurrence: keys are in that order.  0 or FP_E_NOMEM. */
+static int number_all(struct fp_sum *s) {
+    const struct fp_table *stacks = &s->model->stacks;
+    uint8_t *is_known = calloc(stacks->n, 1);
+    int status = is_known ? 0 : FP_E_NOMEM;
+    for (uint32_t key = 1; key < s->keys.n && !status; key++) {
+        const uint32_t *row = fp_table_row(&s->keys, key);
+        uint32_t n = 0;
+        for (uint32_t at = row[0]; at && !is_known[at] && !status; at = fp_table_row(stacks, at)[FP_STACK_PARENT]) {
+            is_known[at] = 1;
+            status = fp_array_room(&s->rest, &s->cap_rest, (uint64_t)n + 1, sizeof *s->rest);
+            if (!status) s->rest[n++] = at;
+        }
+        while (n && !status) status = number(s, 0, fp_table_row(stacks, s->rest[--n])[FP_STACK_FRAME]);
+        if (!status) status = number(s, 1, row[1]) ? FP_E_NOMEM : number(s, 2, row[2]);
     }
-    const int status = fp_sort_keyed(items, n);
-    for (uint32_t i = 0; i < n; i++) order[i] = items[i].item;
+    free(is_known);
+    return status;
+}
+
+int fp_sum_order(struct fp_sum *s) {
+    const uint32_t n = s->keys.n - 1;
+    s->next = s->n_order = s->n_path = s->n_rest = s->last = 0;
+    if (!s->ranks[0] && number_all(s)) return FP_E_NOMEM;
+    const struct fp_ranks frames = ranks_of(s, 0), labels = ranks_of(s, 1), threads = ranks_of(s, 2);
+    free(s->stack_ranks);
+    s->stack_ranks = fp_rank_stacks(s->model, frames.of, frames.n);
+    uint32_t *order = realloc(s->order, ((size_t)n + 1) * sizeof *order);
+    if (order) s->order = order;
+    struct fp_keyed *items = malloc(((size_t)n + 1) * sizeof *items);
+    int status = s->stack_ranks && order && items ? 0 : FP_E_NOMEM;
+    for (uint32_t i = 0; i < n && !status; i++) {
+        const uint32_t *row = fp_table_row(&s->keys, i + 1);
+        const uint64_t label = fp_rank_of(&labels, row[1]);
+        items[i] = (struct fp_keyed){label << 32 | fp_rank_of(&threads, row[2]), s->stack_ranks[row[0]], i + 1};
+    }
+    if (!status) status = fp_sort_keyed(items, n);
+    for (uint32_t i = 0; i < n && !status; i++) order[i] = items[i].item;
     free(items);
     if (!status) s->n_order = n;
     return status;
 }
 
+/* Goes back to the last stack that leads to this one, too, and remembers those between.  0 or FP_E_NOMEM. */
+static int lead_to(struct fp_sum *s, uint32_t stack) {
+    const uint32_t *ranks = s->stack_ranks;
+    /* a stack with a lower rank than the last one has been pulled */
+    for (; stack && ranks[stack] > ranks[s->last]; stack = fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT]) {
+        if (fp_array_room(&s->rest, &s->cap_rest, (uint64_t)s->n_rest + 1, sizeof *s->rest)) return FP_E_NOMEM;
+        s->rest[s->n_rest++] = stack;
+    }
+    while (s->n_path && s->path[s->n_path - 1] != stack) s->n_path--;
+    return fp_array_room(&s->path, &s->cap_path, (uint64_t)s->n_path + s->n_rest, sizeof *s->path);
+}
+
 size_t fp_sum_pull(struct fp_sum *s, uint64_t *to, size_t n) {
-    const size_t width = FP_SUM_HEAD + s->n_values;
+    const size_t width = FP_WALK_HEAD + s->n_values;
     size_t got = 0;
-    for (; s->next < s->n_order && n - got >= width; s->next++, got += width) {
-        const uint32_t key = s->order[s->next];
-        head_of(s, key, to + got);
-        for (uint32_t k = 0; k < s->n_values; k++)
-            to[got + FP_SUM_HEAD + k] = (uint64_t)s->sums[(size_t)key * s->n_values + k];
+    for (; s->next < s->n_order; s->next++) {
+        const uint32_t key = s->order[s->next], *row = fp_table_row(&s->keys, key);
+        if (s->last != row[0]) {
+            if (lead_to(s, row[0])) {
+                s->failed = 1;
+                return 0;
+            }
+            s->last = row[0];
+        }
+        for (; s->n_rest && got < n; got++) {
+            const uint32_t stack = s->rest[--s->n_rest];
+            to[got] = (uint64_t)s->n_path << 32 | fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME];
+            s->path[s->n_path++] = stack;
+        }
+        if (s->n_rest || n - got < width) break;
+        to[got++] = FP_WALK_ROW | (uint64_t)s->n_path << 32 | row[1];
+        to[got++] = row[2];
+        for (uint32_t k = 0; k < s->n_values; k++) to[got++] = (uint64_t)s->sums[(size_t)key * s->n_values + k];
     }
     return got;
 }
 
-void fp_sum_empty(struct fp_sum *s) {
-    const uint32_t n = s->keys.n < s->cap ? s->keys.n : s->cap;
-    if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
-    s->n_before += s->keys.n - 1;
-    fp_table_empty(&s->keys);
-    s->n_order = s->next = 0;
-    s->was_taken = 0;
-}
-
-static int next_record(struct fp_merge *merge, struct fp_err *err) {
-    const int status = fp_merge_next(merge, err);
-    if (status != FP_E_OVERFLOW) return status;
-    return fp_fail_beyond(err, "the sum of a stack's samples", (int64_t)err->got, "2^63 - 1");
-}
-
-int fp_sum_take(struct fp_sum *s, struct fp_merge *merge, uint32_t n_keys, struct fp_err *err) {
-    while (s->keys.n - 1 < n_keys) {
-        const int status = next_record(merge, err);
-        if (status != FP_FULL) return status;
-        const uint64_t *head = merge->head;
-        const uint32_t row[WIDTH] = {(uint32_t)(head[0] >> 32), (uint32_t)head[0], (uint32_t)head[1]};
-        const uint32_t key = fp_table_append(&s->keys, row); /* no lookup: a split record comes several times */
-        if (key == FP_NO_ID || sums_room(s, key) ||
-            fp_array_room(&s->seen, &s->cap_seen, (uint64_t)key + 1, sizeof *s->seen))
-            return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
-        s->seen[key] = head[2];
-        s->was_taken = 1;
-        for (uint32_t k = 0; k < s->n_values; k++)
-            s->sums[(size_t)key * s->n_values + k] = (int64_t)head[FP_SUM_HEAD + k];
-    }
-    return FP_FULL;
-}
-
-int fp_sum_rows(struct fp_merge *merge, const uint32_t *columns, struct fp_batch *out, struct fp_err *err) {
-    while (out->n < out->cap) {
-        const int status = next_record(merge, err);
-        if (status != FP_FULL) return status;
-        const uint64_t *head = merge->head;
-        const uint32_t row = out->n++;
-        out->stack[row] = (uint32_t)(head[2] >> 32);
-        out->label[row] = (uint32_t)head[2];
-        out->thread[row] = (uint32_t)head[3];
-        out->time[row] = 0;
-        for (uint32_t k = 0; k < out->n_values; k++)
-            out->values[(size_t)k * out->cap + row] = (int64_t)head[FP_SUM_HEAD + columns[k]];
-    }
-    return FP_FULL;
-}
-
-int fp_sum_rows_as_seen(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out) {
-    while (out->n < out->cap) {
-        if (s->next + 1 >= s->keys.n) return FP_DONE;
-        const uint32_t key = ++s->next, row = out->n++;
+int fp_sum_rows(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out) {
+    for (; out->n < out->cap; s->next++) {
+        if (s->next == s->n_order) return FP_DONE;
+        const uint32_t key = s->order[s->next], row = out->n++;
         const uint32_t *words = fp_table_row(&s->keys, key);
         out->stack[row] = words[0];
         out->label[row] = words[1];
@@ -309,6 +309,70 @@ int fp_sum_rows_as_seen(struct fp_sum *s, const uint32_t *columns, struct fp_bat
         out->time[row] = 0;
         for (uint32_t k = 0; k < out->n_values; k++)
             out->values[(size_t)k * out->cap + row] = s->sums[(size_t)key * s->n_values + columns[k]];
+    }
+    return FP_FULL;
+}
+
+void fp_sum_empty(struct fp_sum *s) {
+    const uint32_t n = s->keys.n < s->cap ? s->keys.n : s->cap;
+    if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
+    fp_table_empty(&s->keys);
+    s->n_order = s->next = 0;
+}
+
+/* ---- merged walks ---- */
+
+/* Advances to the next row of a walk and adds its stack to the model.  FP_FULL, or as fp_sum_walk. */
+static int next_row(struct fp_sum *s, struct fp_walk *walk, uint32_t *stack, struct fp_err *err) {
+    int status;
+    while ((status = fp_walk_next(walk, err)) == FP_FULL && !walk->is_row) {
+        const uint64_t n = (uint64_t)walk->depth + 1;
+        if (fp_array_room(&s->path, &s->cap_path, n, sizeof *s->path) ||
+            fp_array_room(&s->rest, &s->cap_rest, n, sizeof *s->rest))
+            return fp_no_memory(err);
+        s->rest[walk->depth] = walk->frame;
+        if (s->n_path > walk->depth) s->n_path = walk->depth;
+    }
+    if (status == FP_E_OVERFLOW)
+        return fp_fail_beyond(err, "the sum of a stack's samples", (int64_t)err->got, "2^63 - 1");
+    if (status != FP_FULL) return status;
+    if (s->n_emptied != s->model->n_emptied) s->n_path = 0;
+    s->n_emptied = s->model->n_emptied;
+    if (s->n_path > walk->depth) s->n_path = walk->depth;
+    for (; s->n_path < walk->depth; s->n_path++) {
+        const uint32_t at = s->n_path;
+        s->path[at] = fp_model_stack(s->model, at ? s->path[at - 1] : 0, s->rest[at]);
+        if (s->path[at] == FP_NO_ID) return fp_no_memory(err);
+    }
+    *stack = walk->depth ? s->path[walk->depth - 1] : 0;
+    return FP_FULL;
+}
+
+int fp_sum_take(struct fp_sum *s, struct fp_walk *walk, uint32_t n_keys, uint32_t n_stacks, struct fp_err *err) {
+    while (s->keys.n - 1 < n_keys && s->model->stacks.n < n_stacks) {
+        uint32_t stack;
+        const int status = next_row(s, walk, &stack, err);
+        if (status != FP_FULL) return status;
+        /* no lookup: a row that was split comes several times */
+        const uint32_t key = fp_table_append(&s->keys, (uint32_t[]){stack, walk->label, walk->thread});
+        if (key == FP_NO_ID || sums_room(s, key)) return fp_no_memory(err);
+        if (s->n_values) memcpy(s->sums + (size_t)key * s->n_values, walk->values, s->n_values * sizeof *s->sums);
+    }
+    return FP_FULL;
+}
+
+int fp_sum_walk(struct fp_sum *s, struct fp_walk *walk, const uint32_t *columns, uint32_t n_stacks,
+                struct fp_batch *out, struct fp_err *err) {
+    while (out->n < out->cap && (!out->n || s->model->stacks.n < n_stacks)) {
+        uint32_t stack;
+        const int status = next_row(s, walk, &stack, err);
+        if (status != FP_FULL) return status;
+        const uint32_t row = out->n++;
+        out->stack[row] = stack;
+        out->label[row] = walk->label;
+        out->thread[row] = walk->thread;
+        out->time[row] = 0;
+        for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + row] = walk->values[columns[k]];
     }
     return FP_FULL;
 }

@@ -8,21 +8,21 @@
  *
  * fp_sum_begin sets what distinguishes rows: without labels the first is
  * `main > f 4`, with a label of its part `main > f {size: 8, part: 2} 4`.
- * Sums are written in the order in which they were first seen, or by the content of stacks, labels and threads
- * (stack_order.h), which does not depend on the order of several inputs.
+ * Sums are written depth first: each stack before those that it calls, and these by frame.  Frames, labels and threads
+ * are in the order in which they first occur or, after fp_sum_rank, of their content, which does not depend on the
+ * order of several inputs.
  *
  * Memory: linear in distinct (stack, labels, thread) since the last fp_sum_empty.  When there are too many, the caller
- * spills them as runs sorted by key.  At the end these are merged, and another fp_sum takes the merged sums and, when
- * there are too many, spills them in output order:
+ * spills them as runs, which are walks (walk.h), and may remove the model's stacks.  At the end the runs are merged.
+ * For another order the merged sums are put in order once more, as many as fit at a time:
  *
- *   put g 1, f 2   run: f 2 (2nd), g 1 (1st)      put h 4, g 3   run: g 3 (4th), h 4 (3rd)
- *   merged: f 2 (2nd), g 4 (1st), h 4 (3rd)       in order: g 4, f 2, h 4
+ *     walk 1: main > f 4,  main > g 2      walk 2: main > f 3      merged: main > f 7,  main > g 2
  */
 #ifndef FP_SUM_H
 #define FP_SUM_H
 
+#include "bridges/sums/walk.h"
 #include "core/batch.h"
-#include "core/merge.h"
 #include "core/model.h"
 
 /* cffi-begin */
@@ -30,13 +30,6 @@
 /* Which parts of a row's label chain and thread to keep, bits.  Without FP_SUM_INPUTS threads of all inputs become
  * those of input 0. */
 enum fp_sum_keep { FP_SUM_LABELS = 1, FP_SUM_PROCESS = 2, FP_SUM_THREAD = 4, FP_SUM_ALL = 7, FP_SUM_INPUTS = 8 };
-
-/* The order of records. */
-enum fp_sum_order {
-    FP_SUM_BY_KEY = 0,  /* to merge runs */
-    FP_SUM_AS_SEEN = 1, /* for output */
-    FP_SUM_BY_NAME = 2
-};
 
 struct fp_sum {
     struct fp_model *model;
@@ -50,18 +43,22 @@ struct fp_sum {
     uint64_t unlabelled;  /* samples that lose all their labels or their thread */
     struct fp_table keys; /* (stack, labels, thread) */
     uint32_t n_values;
+    int32_t failed; /* fp_sum_pull: memory ran out */
 
     /* private from here on */
-    int64_t *sums;     /* of key i: sums[i * n_values ..]; core/memory.h */
-    uint32_t cap;      /* keys that `sums` has room for */
-    uint64_t n_before; /* keys dropped so far; added to the numbers of new keys */
-    uint64_t *seen;    /* by key: its number, */
-    int32_t was_taken; /* whether the present keys came from fp_sum_take */
-    uint32_t cap_seen;
-    uint32_t by;        /* enum fp_sum_order */
-    uint32_t *ranks[3]; /* by name: of stacks, labels, threads */
-    uint32_t *order;    /* keys in the order in which they are pulled */
+    int64_t *sums; /* of key i: sums[i * n_values ..]; core/memory.h */
+    uint32_t cap;  /* keys that `sums` has room for */
+    /* of frames, labels, threads: by first occurrence, and by content or NULL */
+    uint32_t *numbers[3], n_numbers[3], cap_numbers[3];
+    uint32_t *ranks[3], n_ranks[3];
+    uint32_t *order; /* keys in the order in which they are pulled */
     uint32_t n_order, next;
+    uint32_t *stack_ranks; /* by stack, to pull a walk */
+    uint32_t last;         /* the last stack pulled */
+    /* Stacks that lead to the present record, and the frames below them: those of a merged walk that are not in the
+     * model yet, by depth, or the stacks that are not pulled yet, last first. */
+    uint32_t *path, *rest, n_path, n_rest, cap_path, cap_rest;
+    uint32_t n_emptied;         /* of the model: when this changes, the path is invalid */
     uint32_t *labels, *threads; /* by id of a row: its replacement + 1; 0 = not known yet */
     uint32_t cap_labels, cap_threads;
 };
@@ -81,30 +78,33 @@ int fp_sum_set_values(struct fp_sum *s, uint32_t n_values);
  * same.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW: row s->taken does not fit into a sum, the rows before it are added. */
 int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns, struct fp_err *err);
 
-/* Sorts the sums and restarts the pull below.  By name, the model must have all stacks, labels and threads.  0 or
- * FP_E_NOMEM. */
-int fp_sum_order(struct fp_sum *s, uint32_t by);
+/* From now on the order is that of contents.  The model must have all frames, labels and threads.  0 or FP_E_NOMEM. */
+int fp_sum_rank(struct fp_sum *s);
 
-/* Words of a record before its values: two of key; by key: its number, 0; otherwise: stack << 32 | labels, thread. */
-enum { FP_SUM_KEPT = 2, FP_SUM_HEAD = 4 };
+/* Has a merge compare records in the order of the sums.  Borrows its ranks. */
+void fp_sum_show_ranks(const struct fp_sum *s, struct fp_walk *walk);
 
-/* Fills `to` with records (core/merge.h), up to `n` words.  The number of words, 0 at the end. */
+/* Sorts the sums and restarts the pulls below.  0 or FP_E_NOMEM. */
+int fp_sum_order(struct fp_sum *s);
+
+/* Fills `to` with records of a walk, up to `n` words.  The number of words, 0 at the end or if `failed` is
+ * set. */
 size_t fp_sum_pull(struct fp_sum *s, uint64_t *to, size_t n);
 
-/* Takes merged records, sorted by key, until it has `n_keys`.  FP_FULL: more records follow.  FP_DONE.  FP_MORE: refill
- * the merge.  FP_E_NOMEM, or FP_E_OVERFLOW if the merge does not split sums. */
-int fp_sum_take(struct fp_sum *s, struct fp_merge *merge, uint32_t n_keys, struct fp_err *err);
+/* The sums as rows: value k is sum columns[k].  FP_FULL or FP_DONE. */
+int fp_sum_rows(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out);
+
+/* Takes the rows of a merged walk until there are n_keys of them, or n_stacks in the model.  FP_FULL: more follow.
+ * FP_DONE.  FP_MORE: refill the merge.  FP_E_NOMEM, or FP_E_OVERFLOW if the merge does not split sums. */
+int fp_sum_take(struct fp_sum *s, struct fp_walk *walk, uint32_t n_keys, uint32_t n_stacks, struct fp_err *err);
+
+/* The rows of a merged walk: value k is sum columns[k].  Their stacks are added to the model, which FP_FULL also means
+ * when it has n_stacks.  FP_DONE, FP_MORE, errors as above. */
+int fp_sum_walk(struct fp_sum *s, struct fp_walk *walk, const uint32_t *columns, uint32_t n_stacks,
+                struct fp_batch *out, struct fp_err *err);
 
 /* Drops the sums, to begin again. */
 void fp_sum_empty(struct fp_sum *s);
-
-/* Pulls rows made of merged records that are not by key: value k is sum columns[k].  FP_FULL, FP_DONE, FP_MORE: refill
- * the merge.  FP_E_OVERFLOW if the merge does not split sums. */
-int fp_sum_rows(struct fp_merge *merge, const uint32_t *columns, struct fp_batch *out, struct fp_err *err);
-
-/* The same for sums that are all in memory, in the order in which they were first seen, without records.  First called
- * after fp_sum_put.  FP_FULL or FP_DONE. */
-int fp_sum_rows_as_seen(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out);
 
 /* cffi-end */
 

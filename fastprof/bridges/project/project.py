@@ -23,6 +23,7 @@ from itertools import zip_longest
 
 from fastprof.bridges import INLINES, MAX_MEMORY, PER_THREAD
 from fastprof.bridges.project.reported import REPORTED
+from fastprof.bridges.room import LEAST_NODES, Room
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
@@ -70,43 +71,14 @@ def to_graph(
 _KEY_BYTES = 8 + 22 + 4  # per stack of a thread, without its sums
 _NODE_BYTES = 8 + 22 + 12 + 4  # per stack, without its sums: its row and index entry, its node and key
 _ARC_BYTES = 8 + 22 + 8  # per arc, without its costs
-_LEAST_NODES = 8192  # with fewer, walks would dominate the time
-_MOST_NODES = 1 << 15  # if stacks need not be kept and rarely repeat
-_REPEATED = 8  # stacks repeat if at least one row in this many has a known stack
 
 
-class Room:
-    """Limits the memory for the sums of stacks in a struct fp_project to `max_memory` bytes.
-
-    Stacks that need not be kept are added up while they are in the caches, unless they repeat: then the same stacks
-    would be walked again and again.  Kept stacks are in the model anyway: unless there are sums for each thread, they
-    are added up, and walked, once.
-    """
-
-    def __init__(self, max_memory: int, keeps_stacks: bool = True) -> None:
-        self._max_memory, self._keeps_stacks = max_memory, keeps_stacks
-        self._most = _MOST_NODES
-        self._rows = 0  # since the project was last empty
-        self._stacks = 0  # of the model, then: a reader may need some
-
-    def is_full(self, project: fp_project, n_rows: int) -> bool:
-        """Whether, after a batch of `n_rows`, the stacks must be added up and the project emptied."""
-        self._rows += n_rows
-        sums = 8 * project.n_values
-        n_stacks, n_keys = project.model.stacks.n, project.n_keys - 1
-        taken = n_keys * (_KEY_BYTES + sums) if project.per_thread else 0
-        if self._keeps_stacks:
-            return bool(taken > self._max_memory and n_keys > _LEAST_NODES)
-        self._stacks = self._stacks if n_stacks >= self._stacks else 0
-        new = n_stacks - self._stacks
-        taken += new * (_NODE_BYTES + (0 if project.per_thread else sums))
-        full = new > _LEAST_NODES and taken > self._max_memory
-        while not full and new > self._most:
-            full = _REPEATED * (self._rows - n_keys) < self._rows
-            self._most *= 2
-        if full:
-            self._most, self._rows, self._stacks = _MOST_NODES, 0, n_stacks
-        return bool(full)
+def is_full(room: Room, project: fp_project, n_rows: int) -> bool:
+    """Whether, after a batch of `n_rows`, the stacks must be added up and the project emptied."""
+    sums, by_thread = 8 * int(project.n_values), bool(project.per_thread)
+    key_bytes = _KEY_BYTES + sums if by_thread else 0
+    node_bytes = _NODE_BYTES + (0 if by_thread else sums)
+    return room.is_full(n_rows, project.model.stacks.n, project.n_keys - 1, key_bytes, node_bytes)
 
 
 def selected(
@@ -167,7 +139,7 @@ class _Graph:
         if batch.part not in self._columns:
             self._match(batch.part, batch.c.n_values)
         self._check(lib.fp_project_put(self._c, batch.c, self._columns[batch.part], self._err))
-        if self._room.is_full(self._c, batch.c.n):
+        if is_full(self._room, self._c, batch.c.n):
             self._add_up()
             if not self._keeps_stacks:
                 self._model.empty_stacks()
@@ -192,7 +164,7 @@ class _Graph:
                 self._check(lib.fp_project_select_self(c, group, totals, self._err))
                 rows = self._self_costs(batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c)))
             else:
-                calls, most = calls_of(self._events), max(_LEAST_NODES, self._max_memory // (_ARC_BYTES + 8 * n))
+                calls, most = calls_of(self._events), max(LEAST_NODES, self._max_memory // (_ARC_BYTES + 8 * n))
                 rows = selected(c, group, calls, totals, self._parts[n], self._check, self._err, most)
             for batch in rows:
                 self._table(group).put(batch)

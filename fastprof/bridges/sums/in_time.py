@@ -28,7 +28,8 @@ def in_time(
 ) -> Iterator[Batch]:
     """The rows of one input.  Those with a time keep their labels, from which a writer may know a thread's name."""
     by_time = _ByTime(min(options[MAX_MEMORY], MOST_ROUNDS))
-    yield from repeated(by_time.without_times(batches), model, options, log, holds)
+    # rows with times refer to their stacks until the end
+    yield from repeated(by_time.without_times(batches), model, options, log, holds._replace(renews_stacks=False))
     yield from by_time.rows()
     if not holds.labels:
         log.count(REPORTED["sample-labels"], by_time.labelled)

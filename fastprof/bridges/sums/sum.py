@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from fastprof.bridges import MAX_MEMORY, PER_THREAD
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, STACK_BYTES
 from fastprof.bridges.labels import labels_wanted, log_missing_labels, separating_labels
+from fastprof.bridges.room import LEAST_NODES, Room
 from fastprof.bridges.sums.reported import REPORTED
-from fastprof.bridges.sums.sorted_runs import Words
+from fastprof.bridges.sums.sorted_runs import Merge, Sorted
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Pull
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
@@ -28,7 +29,7 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import in_any_order, match_columns, match_values, merge_parts, parts_since
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_batch
+    from fastprof.core._c import Pointer, fp_batch, fp_sum, fp_walk
 
 
 def to_sum(
@@ -56,14 +57,14 @@ def to_sum(
     parts = model.whole_parts(columns)
     order = in_any_order(parts, events)
     part = merge_parts(parts, [events[k] for k in order])
-    yield from sums.rows(model.add_part(part), events, order, lib.FP_SUM_BY_NAME)
+    yield from sums.rows(model.add_part(part), events, order, by_name=True)
     sums.log_counts()
 
 
 def repeated(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The rows of one input, part by part, with equal rows added up, in their order of appearance.
+    """The rows of one input, part by part, with equal rows added up, depth first.
 
     A part and those that it continues become one.
     """
@@ -89,11 +90,31 @@ def repeated(
 
 # per key: its row, its part of the index, and two arrays for sorting
 _KEY_BYTES = 12 + 22 + 2 * 16
+_WALKED = 1 << 15  # stacks of merged walks that are in the model at a time, if nothing needs earlier ones
 _LEAST_KEYS = 1024  # a lower limit would make short runs
 
 
-def _runs() -> Words:
-    return Words(lib.FP_SUM_HEAD, kept=lib.FP_SUM_KEPT, signed=True)
+class _Walks(Sorted["fp_walk"]):
+    """Runs of sums that are walks of their stacks (csrc/bridges/sums/walk.h), in the order of these sums."""
+
+    def __init__(self, sums: fp_sum) -> None:
+        super().__init__(lib.FP_WALK_HEAD + sums.n_values)
+        self._sums = sums
+
+    def new(self, n: int) -> fp_walk:
+        n_values = self._sums.n_values
+        walk = owned(lib.fp_walk_new(n, n_values), lib.fp_walk_free, "the merge of stacks")
+        lib.fp_sum_show_ranks(self._sums, walk)
+        for i, run in enumerate(self.runs):
+            walk.runs[i].width = run.width
+        return walk
+
+    def merged(self, merge: fp_walk, to: Pointer[int], n: int) -> tuple[int, int]:
+        got = ffi.new("size_t *")
+        status = lib.fp_walk_pull(merge, to, n, got)
+        if status < 0:
+            raise MemoryError("no memory to merge stacks")
+        return status, int(got[0])
 
 
 class StackSums:
@@ -113,7 +134,9 @@ class StackSums:
         self._keep |= inputs * lib.FP_SUM_INPUTS
         self._err = ffi.new("struct fp_err *")
         self._max_memory = options[MAX_MEMORY]
-        self._runs = _runs()
+        self._room = Room(self._max_memory, not holds.renews_stacks)
+        self._drops_rows = holds.renews_stacks and not holds.keeps_stacks  # nothing needs stacks of earlier rows
+        self._runs = _Walks(self._c)
 
     def begin(self, part: Part) -> None:
         """Set the part of the following rows."""
@@ -136,84 +159,122 @@ class StackSums:
     def put(self, batch: Batch, columns: Pointer[int], types: list[ValueType]) -> None:
         """Add rows: value k goes to sum columns[k]; sums have these types."""
         self._widen(len(types))
-        row, status = 0, lib.FP_E_OVERFLOW
+        c, row, status = self._c, 0, lib.FP_E_OVERFLOW
         while status == lib.FP_E_OVERFLOW:
-            status = lib.fp_sum_put(self._c, batch.c, row, columns, self._err)
-            row = self._c.taken
-            if status == lib.FP_E_OVERFLOW or self._c.keys.n > self._limit():  # sums over several runs may be larger
-                self._spill(lib.FP_SUM_BY_KEY)
+            status = lib.fp_sum_put(c, batch.c, row, columns, self._err)
+            row = c.taken
+            if status == lib.FP_E_OVERFLOW or c.keys.n > self._most_keys():  # sums over several runs may be larger
+                self._spill()
         self._fits(status, types)
+        key_bytes = _KEY_BYTES + 8 * int(c.n_values)
+        if self._room.is_full(len(batch), self._model.count("stacks"), c.keys.n - 1, key_bytes, STACK_BYTES):
+            if self._room.keeps_stacks or not self._model.c.n_waiting:
+                self._spill()
+            if not self._room.keeps_stacks:
+                self._model.empty_stacks()  # or have the reader give its rows
 
-    def _limit(self) -> int:
+    def _most_keys(self) -> int:
         """The maximum number of keys in memory."""
         return max(_LEAST_KEYS, self._max_memory // (_KEY_BYTES + 8 * int(self._c.n_values)))
+
+    def _most_stacks(self) -> int:
+        """The maximum number of stacks in the model, if they need not stay there."""
+        return int(lib.FP_NO_ID) if self._room.keeps_stacks else max(LEAST_NODES, self._max_memory // STACK_BYTES)
 
     def _widen(self, n_values: int) -> None:
         if lib.fp_sum_set_values(self._c, n_values):
             raise MemoryError("no memory to sum up stacks")
-        self._runs.widen(lib.FP_SUM_HEAD + self._c.n_values)
+        self._runs.width = lib.FP_WALK_HEAD + self._c.n_values
 
     def _fits(self, status: int, types: list[ValueType]) -> int:
         """Check a status.  Errors: FastprofError when a sum exceeds 2^63 - 1; MemoryError."""
         return check_sums(status, self._err, self._model, "sums of stacks", types)
 
-    def _spill(self, order: int) -> None:
-        self._runs.add(self._ordered(order))
+    def _spill(self) -> None:
+        if self._c.keys.n > 1:
+            self._runs.add(self._ordered())
         lib.fp_sum_empty(self._c)
 
-    def _ordered(self, order: int) -> Pull:
+    def _ordered(self) -> Pull:
         """A pull of the sums in memory."""
-        if lib.fp_sum_order(self._c, order):
+        if lib.fp_sum_order(self._c):
             raise MemoryError("no memory to put sums in order")
-        return partial(lib.fp_sum_pull, self._c)
+        return self._pull
+
+    def _pull(self, to: Pointer[int], n: int) -> int:
+        got = int(lib.fp_sum_pull(self._c, to, n))
+        if self._c.failed:
+            raise MemoryError("no memory to put sums in order")
+        return got
 
     def rows(
-        self, part: int, types: list[ValueType], columns: Sequence[int], order: int = lib.FP_SUM_AS_SEEN
+        self, part: int, types: list[ValueType], columns: Sequence[int], *, by_name: bool = False
     ) -> Iterator[Batch]:
-        """The sums as rows of `part`, which are then dropped.  Value k is sum columns[k].
+        """The sums as rows of `part`, depth first, which are then dropped.  Value k is sum columns[k].
 
-        In order of appearance, a sum beyond 64 bits becomes several rows that add up to it; by name it is an error.
+        A sum beyond 64 bits becomes several rows that add up to it; by name it is an error.
         """
         self._widen(len(types))
         numbers = ffi.new("uint32_t[]", list(columns) or 1)
         n_rows = None if len(self._runs) else int(self._c.keys.n)
-        if not len(self._runs) and order == lib.FP_SUM_AS_SEEN:
-            pull: Callable[[fp_batch], int] = partial(lib.fp_sum_rows_as_seen, self._c, numbers)
-        else:
-            pull = self._merged(types, numbers, order)
-        yield from batches_of("stacks", len(columns), part, pull, n_rows)
-        lib.fp_sum_empty(self._c)
-        self._runs = _runs()
-
-    def _merged(self, types: list[ValueType], numbers: Pointer[int], order: int) -> Callable[[fp_batch], int]:
-        """A pull of rows from the runs and the sums in memory."""
-        split = order == lib.FP_SUM_AS_SEEN
         if len(self._runs):
-            self._sort_again(types, order, split)
-        merge = self._runs.merge(self._ordered(order))
-        merge.c.split = split
+            if by_name:
+                self._sort_again(types)
+            pull = self._merged(types, numbers, split=not by_name)
+        else:
+            if by_name:
+                self._rank()
+            self._ordered()
+            pull = partial(lib.fp_sum_rows, self._c, numbers)
+        for batch in batches_of("stacks", len(columns), part, pull, n_rows):
+            yield batch
+            if n_rows is None and self._drops_rows and self._model.count("stacks") > _WALKED:
+                self._model.empty_stacks()
+        lib.fp_sum_empty(self._c)
+        self._runs = _Walks(self._c)
+        self._room.keeps_stacks |= not self._drops_rows
+
+    def _rank(self) -> None:
+        """From now on sums are in the order of their names."""
+        if lib.fp_sum_rank(self._c):
+            raise MemoryError("no memory to put names in order")
+
+    def _merged(self, types: list[ValueType], numbers: Pointer[int], *, split: bool) -> Callable[[fp_batch], int]:
+        """A pull of rows from the runs and the sums in memory."""
+        merge = self._merge(split=split)
+        most = _WALKED if self._drops_rows else int(lib.FP_NO_ID)
 
         def pull(batch: fp_batch) -> int:
             while True:
-                status = lib.fp_sum_rows(merge.c, numbers, batch, self._err)
+                status = lib.fp_sum_walk(self._c, merge.c, numbers, most, batch, self._err)
                 if self._fits(status, types) != lib.FP_MORE:
                     return int(status)
                 merge.feed()
 
         return pull
 
-    def _sort_again(self, types: list[ValueType], order: int, split: bool) -> None:
-        """Sort runs, which are ordered by key, into runs of another order."""
-        self._spill(lib.FP_SUM_BY_KEY)
+    def _merge(self, *, split: bool) -> Merge[fp_walk]:
+        self._spill()
+        if not self._room.keeps_stacks:
+            self._model.empty_stacks()
         merge = self._runs.merge()
         merge.c.split = split
-        self._runs = _runs()
-        self._widen(len(types))
-        while status := self._fits(lib.fp_sum_take(self._c, merge.c, self._limit(), self._err), types):
+        return merge
+
+    def _sort_again(self, types: list[ValueType]) -> None:
+        """Sort runs, which are ordered by ids, into runs ordered by names."""
+        merge = self._merge(split=False)
+        self._runs = _Walks(self._c)
+        self._rank()
+        while status := self._fits(
+            lib.fp_sum_take(self._c, merge.c, self._most_keys(), self._most_stacks(), self._err), types
+        ):
             if status == lib.FP_MORE:
                 merge.feed()
-            else:
-                self._spill(order)
+                continue
+            self._spill()
+            if not self._room.keeps_stacks:
+                self._model.empty_stacks()
 
     def log_counts(self) -> None:
         bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}

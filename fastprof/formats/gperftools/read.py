@@ -54,6 +54,7 @@ class GperftoolsReader(Reader):
     format = "gperftools"
     view = "stacks"
     addresses = True
+    renews_stacks = True
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)

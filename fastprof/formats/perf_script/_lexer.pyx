@@ -10,7 +10,7 @@ docs/formats/perf-script.md lists the shapes, repairs and errors.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from fastprof.core.blanks cimport is_blank, skip_blanks, strip_blanks
 from fastprof.core.fp cimport *
@@ -26,8 +26,9 @@ cdef uint32_t NONE = 0xffffffff
 cdef class Lexer:
     """Reads the lines of `perf script` into stacks batches.
 
-    `comm_frames`: stacks begin with the name of the process.  Borrows the model, whose address it is given.  Memory:
-    the model's growth, a million frame lines at most, the frames of one sample, and ROWS samples.
+    `comm_frames`: stacks begin with the process's name.  Borrows the model, whose address it is given.  Memory:
+    the model's growth, a million frame lines at most, the frames of one sample, and ROWS samples, which are gathered
+    so that their events are known; later only as many as a batch takes, so that stacks can be emptied after it.
     """
 
     cdef fp_model *model
@@ -52,7 +53,8 @@ cdef class Lexer:
     # samples on their way to batches
     cdef Row *rows
     cdef uint32_t n_rows, drained
-    cdef bint draining, ended
+    cdef bint draining, ended, waits  # waits: the model must keep stacks
+    cdef uint32_t n_emptied  # of the model: when this changes, no earlier stack is known
     # events
     cdef uint32_t events[MOST_EVENTS]  # names
     cdef bint has_period[MOST_EVENTS]
@@ -116,8 +118,23 @@ cdef class Lexer:
         """
         cdef int status
         with nogil:
+            if self.n_emptied != self.model.n_emptied:
+                self.forget_stacks()
+            self.model.n_waiting -= self.waits
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
+            self.waits = self.draining or (self.in_sample and self.known_stack != 0)
+            self.model.n_waiting += self.waits
         return status
+
+    cdef void forget_stacks(self) noexcept nogil:
+        self.n_emptied, self.chain = self.model.n_emptied, 0
+        forget_chains(&self.chains)
+        memset(self.comm_roots, 0, self.cap_comm_roots * sizeof(uint32_t))
+
+    cdef bint has_enough(self, const fp_batch *b) noexcept nogil:
+        cdef bint gathers = self.n_known_columns == 0
+        return self.n_rows >= (ROWS if gathers else min(ROWS, b.cap - b.n)) \
+            or (gathers and self.model.stacks.n > GATHERED_STACKS)
 
     def declare(self, names):
         """Give events with these names, strings of the model, the first columns in this order, although only some have
@@ -146,7 +163,9 @@ cdef class Lexer:
                     return FP_FULL
             if self.ended:
                 return FP_DONE
-            status = self.fill(in_, err)
+            if b.n == b.cap:
+                return FP_FULL
+            status = self.fill(in_, b, err)
             if status != FP_FULL:
                 return status
 
@@ -174,7 +193,7 @@ cdef class Lexer:
         self.n_rows = self.drained = 0
         return True
 
-    cdef int fill(self, fp_in *in_, fp_err *err) noexcept nogil:
+    cdef int fill(self, fp_in *in_, const fp_batch *b, fp_err *err) noexcept nogil:
         """Reads lines.  FP_FULL: there are rows to give out, or the end was reached."""
         cdef const uint8_t *p
         cdef const uint8_t *end = in_.p + in_.n
@@ -202,7 +221,7 @@ cdef class Lexer:
             if status < 0:
                 return status
             in_.pos = next - in_.p
-            if self.n_rows == ROWS:
+            if self.n_rows != 0 and self.has_enough(b):
                 self.draining = True
                 return FP_FULL
         if not in_.eof:
@@ -404,14 +423,12 @@ cdef class Lexer:
 
     cdef int close_sample(self, fp_err *err) noexcept nogil:
         """The open sample becomes a row."""
-        cdef uint32_t node
         if not self.in_sample:
             return OK
         self.in_sample = False
-        if self.n_frames == 0 and self.has_place:
-            if self.push(&self.place):
-                return fp_fail(err, FP_E_NOMEM, 0, "memory")
-        node = self.known_stack if self.known_stack else self.stack()
+        cdef uint32_t node = FP_NO_ID
+        if self.n_frames != 0 or not self.has_place or not self.push(&self.place):
+            node = self.known_stack if self.known_stack else self.stack()
         if node == FP_NO_ID:
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
         if self.chain and self.chains.rows[self.chain].n_frames == self.n_frames:  # each of its lines is a frame
@@ -485,7 +502,7 @@ cdef class Lexer:
         if self.locate(p, strip_blanks(p, stop), &location):
             return FP_E_NOMEM
         if i != NONE:
-            location.frame = 0 if location.inlined else self.frame(&location, 0)
+            location.frame = 0 if location.inlined else frame_of(self.model, &location, 0)
             if location.frame == FP_NO_ID:
                 return FP_E_NOMEM
             self.remember(i, &location)
@@ -546,23 +563,6 @@ cdef class Lexer:
         self.n_frames += 1
         return False
 
-    cdef uint32_t frame(self, const Location *at, uint32_t n_inlined) noexcept nogil:
-        """The frame of a location and the `n_inlined` before it, which are inlined into it; FP_NO_ID without memory."""
-        cdef uint32_t function = fp_model_function(self.model, at.object, at.file, at.name, 0, 0), line, k
-        cdef const Location *inner
-        if function == FP_NO_ID:
-            return FP_NO_ID
-        line = fp_model_line(self.model, function, at.line, 0, 0)
-        for k in range(n_inlined):
-            if line == FP_NO_ID:
-                return FP_NO_ID
-            inner = at - 1 - k
-            function = fp_model_function(self.model, at.object, inner.file, inner.name, 0, 0)
-            if function == FP_NO_ID:
-                return FP_NO_ID
-            line = fp_model_line(self.model, function, inner.line, 0, line)
-        return FP_NO_ID if line == FP_NO_ID else fp_model_frame(self.model, 0, 0, 0, line)
-
     cdef uint32_t stack(self) noexcept nogil:
         """The stack of the open sample's frames; FP_NO_ID when memory ran out."""
         cdef uint32_t k = self.n_frames, node = 0, frame, inner
@@ -578,7 +578,7 @@ cdef class Lexer:
                 inner += 1
             frame = 0 if inner else self.frames[k].frame
             if frame == 0:
-                frame = self.frame(&self.frames[k], inner)
+                frame = frame_of(self.model, &self.frames[k], inner)
             if frame == FP_NO_ID:
                 return FP_NO_ID
             node = fp_model_stack(self.model, node, frame)
@@ -593,7 +593,7 @@ cdef class Lexer:
         if self.comm_roots[name] == 0:
             location.name = name
             location.object = location.file = location.line = 0
-            frame = self.frame(&location, 0)
+            frame = frame_of(self.model, &location, 0)
             if frame == FP_NO_ID:
                 return FP_NO_ID
             self.comm_roots[name] = fp_model_stack(self.model, 0, frame)

@@ -36,6 +36,12 @@ cdef struct Chains:
     size_t nbytes
 
 
+cdef inline void forget_chains(Chains *c) noexcept nogil:
+    fp_strings_empty(&c.texts)
+    memset(c.rows, 0, c.cap * sizeof(Chain))
+    c.nbytes = 0
+
+
 cdef inline int find_chain(Chains *c, const uint8_t *p, const uint8_t **next, const uint8_t *end,
                            uint32_t *found) noexcept nogil:
     """Sets *found to the chain that begins at p; *next, the line after its first, moves past it if it has a stack.
@@ -55,9 +61,7 @@ cdef inline int find_chain(Chains *c, const uint8_t *p, const uint8_t **next, co
     if q == end or q[0] != c'\n' or q - p > LONGEST_CHAIN:
         return 0
     if c.nbytes > CHAIN_BYTES:
-        fp_strings_empty(&c.texts)
-        memset(c.rows, 0, c.cap * sizeof(Chain))
-        c.nbytes = 0
+        forget_chains(c)
     found[0] = fp_strings_intern(&c.texts, p, q - p)
     if found[0] == FP_NO_ID or fp_array_zeroed(&c.rows, &c.cap, <uint64_t>found[0] + 1, sizeof(Chain)):
         return FP_E_NOMEM

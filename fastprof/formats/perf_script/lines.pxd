@@ -3,7 +3,15 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp
 
 from fastprof.core.blanks cimport is_blank, skip_blanks, strip_blanks
-from fastprof.core.fp cimport fp_is_digit, fp_nibble
+from fastprof.core.fp cimport (
+    FP_NO_ID,
+    fp_is_digit,
+    fp_model,
+    fp_model_frame,
+    fp_model_function,
+    fp_model_line,
+    fp_nibble,
+)
 
 
 cdef enum:
@@ -14,6 +22,7 @@ cdef enum:
     HEADER = 1 << 16  # bytes of comments that are kept
     # The events in this many samples decide the value types of a part, so they do not depend on batch sizes.
     ROWS = 1 << 16
+    GATHERED_STACKS = 1 << 15  # of the model, when samples are gathered no further
 
 
 # A sample.
@@ -321,3 +330,21 @@ cdef inline const uint8_t *source_line_end(const uint8_t *p, const uint8_t *end)
     if read_start(p, stop, &start):
         return NULL
     return stop
+
+
+cdef inline uint32_t frame_of(fp_model *model, const Location *at, uint32_t n_inlined) noexcept nogil:
+    """The frame of a location and the `n_inlined` before it, which are inlined into it; FP_NO_ID without memory."""
+    cdef uint32_t function = fp_model_function(model, at.object, at.file, at.name, 0, 0), line, k
+    cdef const Location *inner
+    if function == FP_NO_ID:
+        return FP_NO_ID
+    line = fp_model_line(model, function, at.line, 0, 0)
+    for k in range(n_inlined):
+        if line == FP_NO_ID:
+            return FP_NO_ID
+        inner = at - 1 - k
+        function = fp_model_function(model, at.object, inner.file, inner.name, 0, 0)
+        if function == FP_NO_ID:
+            return FP_NO_ID
+        line = fp_model_line(model, function, inner.line, 0, line)
+    return FP_NO_ID if line == FP_NO_ID else fp_model_frame(model, 0, 0, 0, line)

@@ -35,6 +35,7 @@ class PerfScriptReader(Reader):
 
     format = "perf-script"
     view = "stacks"
+    renews_stacks = True
     remarks = frozenset({"comments"})
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:

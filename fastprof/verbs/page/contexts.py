@@ -15,7 +15,8 @@ from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE, VALUE
 from fastprof.bridges.estimate.estimate import to_stacks as estimated
 from fastprof.bridges.fold.fold import ContextTree, Functions
 from fastprof.bridges.fold.fold import to_stacks as folded
-from fastprof.bridges.project.project import Room, calls_of
+from fastprof.bridges.project.project import calls_of, is_full
+from fastprof.bridges.room import Room
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import Holds
@@ -193,7 +194,7 @@ class Shown:
             for project in projects:
                 self._fits(lib.fp_project_put(project, batch.c, of, self._err))
             self._fits(lib.fp_context_labels_put(self.labels.c, self._contexts, batch.c, of, self._err))
-            if at_once or room.is_full(self._contexts, batch.c.n) or self._has_many_labels():
+            if at_once or is_full(room, self._contexts, batch.c.n) or self._has_many_labels():
                 self._take_contexts()
         self._take_contexts()
         if functions:

@@ -1,0 +1,165 @@
+#include "bridges/sums/walk.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+__extension__ typedef __int128 int128;
+
+struct fp_walk_sum { /* hides the type from the header */
+    int128 sum;
+};
+
+struct fp_walk *fp_walk_new(uint32_t n_runs, uint32_t n_values) {
+    struct fp_walk *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    w->n_runs = n_runs;
+    w->n_values = n_values;
+    w->to_refill = FP_MERGE_NONE;
+    w->runs = calloc((size_t)n_runs + 1, sizeof *w->runs);
+    w->values = calloc((size_t)n_values + 1, sizeof *w->values);
+    w->sums = calloc((size_t)n_values + 1, sizeof *w->sums);
+    if (!w->runs || !w->values || !w->sums ||
+        fp_array_room(&w->members, &w->cap_members, (uint64_t)n_runs + 1, sizeof *w->members) ||
+        fp_array_room(&w->start, &w->cap_start, 2, sizeof *w->start)) {
+        fp_walk_free(w);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n_runs; i++) {
+        w->runs[i].width = FP_WALK_HEAD + n_values;
+        w->members[i] = i;
+    }
+    w->start[0] = 0;
+    w->start[1] = n_runs;
+    return w;
+}
+
+void fp_walk_free(struct fp_walk *w) {
+    if (!w) return;
+    free(w->runs);
+    free(w->values);
+    free(w->sums);
+    free(w->members);
+    free(w->start);
+    free(w);
+}
+
+/* The next record of a run, or NULL if it must be refilled. */
+static inline const uint64_t *next_of(const struct fp_run *run) {
+    const size_t left = run->n - run->pos;
+    const uint64_t *p = run->p + run->pos;
+    return left && (left >= run->width || !(*p & FP_WALK_ROW)) ? p : NULL;
+}
+
+static inline uint32_t depth_of(uint64_t word) {
+    return (uint32_t)(word >> 32) & INT32_MAX;
+}
+
+static inline int is_before(const struct fp_ranks *ranks, uint32_t a, uint32_t b) {
+    const uint32_t rank_a = fp_rank_of(ranks, a), rank_b = fp_rank_of(ranks, b);
+    return rank_a != rank_b ? rank_a < rank_b : a < b;
+}
+
+/* Whether record a, which continues the path like b, comes before it. */
+static inline int comes_before(const struct fp_walk *w, const uint64_t *a, const uint64_t *b) {
+    if ((a[0] ^ b[0]) & FP_WALK_ROW) return (a[0] & FP_WALK_ROW) != 0;
+    if (!(a[0] & FP_WALK_ROW)) return is_before(&w->frames, (uint32_t)a[0], (uint32_t)b[0]);
+    if (a[0] != b[0]) return is_before(&w->labels, (uint32_t)a[0], (uint32_t)b[0]);
+    return is_before(&w->threads, (uint32_t)a[1], (uint32_t)b[1]);
+}
+
+static inline int is_same(const uint64_t *a, const uint64_t *b) {
+    return a[0] == b[0] && (!(a[0] & FP_WALK_ROW) || a[1] == b[1]);
+}
+
+/* Writes as much of the sums as fits to the values.  FP_FULL or FP_E_OVERFLOW. */
+static int give(struct fp_walk *w, struct fp_err *err) {
+    w->has_rest = 0;
+    for (uint32_t k = 0; k < w->n_values; k++) {
+        const int128 sum = w->sums[k].sum;
+        const int128 part = sum < INT64_MIN ? INT64_MIN : sum > INT64_MAX ? INT64_MAX : sum;
+        if (part != sum && !w->split) return fp_fail_beyond(err, "the sum of a counter", k, "2^63 - 1");
+        w->values[k] = (int64_t)part;
+        w->sums[k].sum = sum - part;
+        w->has_rest |= part != sum;
+    }
+    return FP_FULL;
+}
+
+static void add_row(struct fp_walk *w, const uint64_t *record, uint32_t width) {
+    for (uint32_t k = FP_WALK_HEAD; k < width; k++) w->sums[k - FP_WALK_HEAD].sum += (int64_t)record[k];
+}
+
+/* Takes the rows of the walks of a depth that are equal to `first`. */
+static int take_rows(struct fp_walk *w, const uint64_t *first, struct fp_err *err) {
+    const uint64_t head[FP_WALK_HEAD] = {first[0], first[1]};
+    w->is_row = 1;
+    w->depth = w->level;
+    w->label = (uint32_t)head[0];
+    w->thread = (uint32_t)head[1];
+    for (uint32_t k = 0; k < w->n_values; k++) w->sums[k].sum = 0;
+    for (uint32_t i = w->start[w->level]; i < w->start[w->level + 1]; i++) {
+        struct fp_run *run = &w->runs[w->members[i]];
+        const uint64_t *record = next_of(run);
+        if (!record || !is_same(record, head)) continue;
+        add_row(w, record, run->width);
+        run->pos += run->width;
+    }
+    return give(w, err);
+}
+
+/* Goes down to a frame, with the walks that have it. */
+static int take_frame(struct fp_walk *w, uint64_t word, struct fp_err *err) {
+    const uint32_t from = w->start[w->level], end = w->start[w->level + 1];
+    uint32_t n = end;
+    if (fp_array_room(&w->start, &w->cap_start, (uint64_t)w->level + 3, sizeof *w->start) ||
+        fp_array_room(&w->members, &w->cap_members, 2 * (uint64_t)end - from, sizeof *w->members))
+        return fp_no_memory(err);
+    for (uint32_t i = from; i < end; i++) {
+        struct fp_run *run = &w->runs[w->members[i]];
+        const uint64_t *record = next_of(run);
+        if (!record || *record != word) continue;
+        run->pos++;
+        w->members[n++] = w->members[i];
+    }
+    w->is_row = 0;
+    w->depth = w->level++;
+    w->frame = (uint32_t)word;
+    w->start[w->level + 1] = n;
+    return FP_FULL;
+}
+
+int fp_walk_next(struct fp_walk *w, struct fp_err *err) {
+    if (w->has_rest) return give(w, err);
+    for (;;) {
+        const uint64_t *first = NULL;
+        for (uint32_t i = w->start[w->level]; i < w->start[w->level + 1]; i++) {
+            const struct fp_run *run = &w->runs[w->members[i]];
+            const uint64_t *record = next_of(run);
+            if (!record && !run->eof) {
+                w->to_refill = w->members[i];
+                return FP_MORE;
+            }
+            if (record && depth_of(*record) == w->level && (!first || comes_before(w, record, first))) first = record;
+        }
+        w->to_refill = FP_MERGE_NONE;
+        if (first) return *first & FP_WALK_ROW ? take_rows(w, first, err) : take_frame(w, *first, err);
+        if (!w->level) return FP_DONE;
+        w->level--;
+    }
+}
+
+int fp_walk_pull(struct fp_walk *w, uint64_t *to, size_t n, size_t *got) {
+    struct fp_err err;
+    int status = FP_FULL;
+    w->split = 1;
+    for (*got = 0; n - *got >= FP_WALK_HEAD + w->n_values && (status = fp_walk_next(w, &err)) == FP_FULL;) {
+        uint64_t *record = to + *got;
+        record[0] = (uint64_t)w->depth << 32 | (w->is_row ? FP_WALK_ROW | w->label : w->frame);
+        *got += w->is_row ? FP_WALK_HEAD + w->n_values : 1;
+        if (!w->is_row) continue;
+        record[1] = w->thread;
+        if (w->n_values) memcpy(record + FP_WALK_HEAD, w->values, w->n_values * sizeof *record);
+    }
+    return status;
+}

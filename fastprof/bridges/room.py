@@ -1,0 +1,50 @@
+"""When sums of stacks have to make room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.core.model import Batch, Model
+
+LEAST_NODES = 8192  # with fewer, walks would dominate the time
+_MOST_NODES = 1 << 15  # if stacks need not be kept and rarely repeat
+_REPEATED = 8  # stacks repeat if at least one row in this many has a known stack
+
+
+class Room:
+    """Limits the memory for the sums of stacks to `max_memory` bytes.
+
+    Stacks that need not be kept are added up while they are in the caches, unless they repeat: then the same stacks
+    would be walked again and again.  Kept stacks are in the model anyway.
+    """
+
+    def __init__(self, max_memory: int, keeps_stacks: bool = True) -> None:
+        self._max_memory, self.keeps_stacks = max_memory, keeps_stacks
+        self._most = _MOST_NODES
+        self._rows = 0  # since there was room
+        self._stacks = 0  # of the model, then: a reader may need some
+
+    def is_full(self, n_rows: int, n_stacks: int, n_keys: int, key_bytes: int, node_bytes: int) -> bool:
+        """Whether, after a batch of `n_rows`, the sums of `n_keys` and, unless they are kept, the model's stacks must
+        be removed."""
+        self._rows += n_rows
+        taken = n_keys * key_bytes
+        if self.keeps_stacks:
+            return taken > self._max_memory and n_keys > LEAST_NODES
+        self._stacks = self._stacks if n_stacks >= self._stacks else 0
+        new = n_stacks - self._stacks
+        full = new > LEAST_NODES and taken + new * node_bytes > self._max_memory
+        while not full and new > self._most:
+            full = _REPEATED * (self._rows - n_keys) < self._rows
+            self._most *= 2
+        if full:
+            self._most, self._rows, self._stacks = _MOST_NODES, 0, n_stacks
+        return full
+
+
+def within(most: int, rows: Iterable[Batch], model: Model) -> Iterator[Batch]:
+    """The rows; the model's stacks are removed when there are more than `most`, as nothing refers to earlier ones."""
+    for batch in rows:
+        yield batch
+        if model.count("stacks") > most:
+            model.empty_stacks()
