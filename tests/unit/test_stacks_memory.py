@@ -129,3 +129,21 @@ def test_stacks_that_repeat_are_not_made_anew(
     monkeypatch.setattr(room, "_MOST_NODES", 2048)
     assert fastprof.top(path).total == 40_000
     assert bool(emptied) == expected
+
+
+@pytest.mark.parametrize("n_inputs", [1, 2])
+@pytest.mark.parametrize("suffix", [".pb", ".folded", ".prof", ".otlp"])
+def test_added_up_stacks_are_the_same_for_every_limit(suffix: str, n_inputs: int, tmp_path: Path) -> None:
+    """With the least limit, stacks are removed and sums sorted and merged many times."""
+    INPUTS["stacks"](tmp_path / "in.pb", 20_000)
+    emptied, found = [], []
+    for limit in (1, 1 << 30):
+        out = tmp_path / f"{limit}{suffix}"
+        with pytest.MonkeyPatch.context() as patch:
+            empty = Model.empty_stacks
+            patch.setattr(Model, "empty_stacks", lambda model, empty=empty: emptied.append(limit) or empty(model))
+            patch.setattr(room, "_MOST_NODES", limit)
+            fastprof.merge([tmp_path / "in.pb"] * n_inputs, out, max_memory=limit)
+        found.append(out.read_bytes())
+    assert found[0] == found[1]
+    assert emptied.count(1) > 9 and emptied.count(1 << 30) < 9

@@ -50,6 +50,7 @@ void fp_sum_free(struct fp_sum *s) {
     free(s->stack_ranks);
     free(s->path);
     free(s->rest);
+    free(s->frames);
     for (int i = 0; i < WIDTH; i++) {
         free(s->numbers[i]);
         free(s->ranks[i]);
@@ -328,9 +329,9 @@ static int next_row(struct fp_sum *s, struct fp_walk *walk, uint32_t *stack, str
     while ((status = fp_walk_next(walk, err)) == FP_FULL && !walk->is_row) {
         const uint64_t n = (uint64_t)walk->depth + 1;
         if (fp_array_room(&s->path, &s->cap_path, n, sizeof *s->path) ||
-            fp_array_room(&s->rest, &s->cap_rest, n, sizeof *s->rest))
+            fp_array_room(&s->frames, &s->cap_frames, n, sizeof *s->frames))
             return fp_no_memory(err);
-        s->rest[walk->depth] = walk->frame;
+        s->frames[walk->depth] = walk->frame;
         if (s->n_path > walk->depth) s->n_path = walk->depth;
     }
     if (status == FP_E_OVERFLOW)
@@ -341,7 +342,7 @@ static int next_row(struct fp_sum *s, struct fp_walk *walk, uint32_t *stack, str
     if (s->n_path > walk->depth) s->n_path = walk->depth;
     for (; s->n_path < walk->depth; s->n_path++) {
         const uint32_t at = s->n_path;
-        s->path[at] = fp_model_stack(s->model, at ? s->path[at - 1] : 0, s->rest[at]);
+        s->path[at] = fp_model_stack(s->model, at ? s->path[at - 1] : 0, s->frames[at]);
         if (s->path[at] == FP_NO_ID) return fp_no_memory(err);
     }
     *stack = walk->depth ? s->path[walk->depth - 1] : 0;

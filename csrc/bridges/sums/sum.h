@@ -55,9 +55,9 @@ struct fp_sum {
     uint32_t n_order, next;
     uint32_t *stack_ranks; /* by stack, to pull a walk */
     uint32_t last;         /* the last stack pulled */
-    /* Stacks that lead to the present record, and the frames below them: those of a merged walk that are not in the
-     * model yet, by depth, or the stacks that are not pulled yet, last first. */
-    uint32_t *path, *rest, n_path, n_rest, cap_path, cap_rest;
+    /* Stacks that lead to the present record, those below that are not pulled yet, last first, and of a merged walk the
+     * frames of the record's stack, by depth. */
+    uint32_t *path, *rest, *frames, n_path, n_rest, cap_path, cap_rest, cap_frames;
     uint32_t n_emptied;         /* of the model: when this changes, the path is invalid */
     uint32_t *labels, *threads; /* by id of a row: its replacement + 1; 0 = not known yet */
     uint32_t cap_labels, cap_threads;
