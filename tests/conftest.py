@@ -23,7 +23,7 @@ from tests.support.paths import NO_SHARED, REPO, SHARED
 
 # An example's duration depends on the machine, not on the code.
 _UNHURRIED = [*settings().suppress_health_check, HealthCheck.too_slow]
-for _name, _n in (("default", 15), ("exhaustive", 80)):
+for _name, _n in (("default", 15), ("exhaustive", 50)):
     settings.register_profile(_name, deadline=None, suppress_health_check=_UNHURRIED, max_examples=_n)
 
 IN_CI = os.environ.get("CI") == "true"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,8 +76,16 @@ def can_show_frequency() -> bool:
     return bool(shutil.which("unshare")) and subprocess.run(probe, capture_output=True).returncode == 0
 
 
+@contextlib.contextmanager
+def alone(made: Path) -> Iterator[None]:
+    """Only one process at a time makes this file or folder."""
+    with open(f"{made}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 class Recorder:
-    """Compiles each program once and records each recipe once, below `folder`."""
+    """Compiles each program once and records each recipe once, below `folder`, for all test processes."""
 
     def __init__(self, folder: Path, clang: int = 19) -> None:
         self.folder, self.clang = folder, clang
@@ -83,8 +94,10 @@ class Recorder:
     def build(self, recipe: Recipe) -> Path:
         name = "".join([recipe.program, *recipe.flags]).replace("=", "-").replace(",", "-")
         binary = self.folder / name
-        if not binary.exists():
-            control = self.folder / "xray_ctl.o"
+        with alone(binary):
+            if binary.exists():
+                return binary
+            control = self.folder / f"{name}.xray_ctl.o"
             run([need(f"clang-{self.clang}"), "-O1", "-c", PROGRAMS / "xray_ctl.c", "-o", control])
             flags = ["-g1", "-std=c++17", "-pthread", "-fxray-instrument", "-fxray-instruction-threshold=1"]
             source = PROGRAMS / f"{recipe.program}.cpp"
@@ -100,7 +113,16 @@ class Recorder:
     def make(self, name: str, recipe: Recipe, frequency: bool) -> Recording:
         binary = self.build(recipe)
         folder = self.folder / f"{name}-{frequency}"
-        folder.mkdir()
+        with alone(folder):
+            if not folder.exists():
+                folder.mkdir()
+                self.run(binary, folder, recipe, frequency)
+        logs = sorted(folder.glob("log.*"))
+        if len(logs) != 1:
+            pytest.fail(f"{name}: the program wrote {len(logs)} logs")
+        return Recording(logs[0], binary)
+
+    def run(self, binary: Path, folder: Path, recipe: Recipe, frequency: bool) -> None:
         options = f"xray_logfile_base={folder}/log."
         env = dict(os.environ)
         if recipe.mode == "xray-basic":  # starts and ends by itself
@@ -112,10 +134,6 @@ class Recorder:
         if frequency and can_show_frequency():
             command = ["unshare", "-m", "sh", "-c", WITH_FREQUENCY, "sh", *command]
         run(command, env)
-        logs = sorted(folder.glob("log.*"))
-        if len(logs) != 1:
-            pytest.fail(f"{name}: the program wrote {len(logs)} logs")
-        return Recording(logs[0], binary)
 
 
 def run(command: list[str | Path], env: dict[str, str] | None = None) -> None:

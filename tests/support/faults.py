@@ -97,10 +97,11 @@ def reading(faults: Faults, file: str) -> None:
 
 
 def writing(faults: Faults, to: str) -> None:
-    """Each written format, from one source compressed in every way, to a new file and over an existing one."""
-    for file in SOURCES:
+    """Each written format, from one small source compressed in every way, to a new file and over an existing one."""
+    suffixes = ["", ".gz", ".zst", ".xz", ".bz2"]
+    for file in sorted(SOURCES, key=lambda file: (CORPUS / file).stat().st_size):
         path, from_ = faults.given(file), format_of(file)
-        for suffix in ("", ".gz", ".zst", ".xz", ".bz2") if file == SOURCES[0] else ("",):
+        for suffix in suffixes:
             out = faults.out / f"out{suffix}"
 
             def action(path: Path = path, out: Path = out, from_: str = from_) -> None:
@@ -126,6 +127,8 @@ def writing(faults: Faults, to: str) -> None:
                 Fault(WRITE | SYNC | NAME | OPEN, most=few, meanwhile=lambda: shutil.rmtree(faults.out)),
             ):
                 assert faults.each(what, faults.out, fault, action, out, want), fault
+            if suffix == suffixes[-1]:
+                suffixes = [""]
         # a failed replacement keeps the old file
         out = faults.out / "out"
         for calls in (WRITE, SYNC, NAME):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """The folder NAME, into which the first caller of all processes lets `make` write; the others wait for it."""
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object] = Path.exists) -> Path:
+    """The folder NAME, one for all processes, into which the first caller lets `make` write; the others wait for it."""
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "once" / name
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Texts that repeat a piece at a place where it may stand, for each format: python -m tests.support.repeated WHAT
 
-A quadratic pattern takes 10^10 steps in such a text, which is minutes at least, and a linear one milliseconds.  So all
-texts of a format together have a limit of processor time that is far from both.
+A quadratic pattern takes 10^9 steps and more in such a text, half a minute at least, and a linear one milliseconds.  So
+all texts of a format together have a limit of processor time that is far from both.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from fastprof.cli import main
 from fastprof.core.errors import FastprofError
 from tests.support.paths import REPO
 
-N = 100_000  # bytes of a repeated piece
-SECONDS = 120
+N = 50_000  # bytes of a repeated piece
+SECONDS = 25
 PIECES = [*" \t0aZ_:;(){}[]<>-+*/=,.#'\"\\$@&|~^%!\x7f", " (", "(:1", " a", "1 ", ":1] ", "a:1]", "--", "operator--"]
 PIECES += ["deadbeef ", ".ko", "@ 0x1", "name = ", "::", " (a:1", ".1", "-1", "0x1 ", "$build", "S", "_ZS", ", "]
 

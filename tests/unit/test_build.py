@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.support.once import made_once
 from tests.support.paths import REPO
 
 Build = Callable[..., list[str]]
@@ -18,9 +20,14 @@ EVERYTHING = ["_c.abi3.so", "fastprof.core._c.o", "libfpcore.a", "one.o", "two.o
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """A small tree in the layout of this repository, with its setup.py."""
-    shutil.copy(REPO / "setup.py", tmp_path)
+def tree(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    """A small tree in the layout of this repository, with its setup.py, built in place."""
+    shutil.copytree(made_once(tmp_path_factory, "small-tree", make_tree), tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def make_tree(folder: Path) -> None:
+    shutil.copy(REPO / "setup.py", folder)
     files = {
         "csrc/core/one.h": "int one(void);\n",
         "csrc/core/one.c": '#include "core/one.h"\nint one(void) { return 1; }\n',
@@ -36,60 +43,54 @@ def tree(tmp_path: Path) -> Path:
         "pyproject.toml": '[project]\nname = "fastprof"\nversion = "0"\n[tool.setuptools]\npackages = ["fastprof"]\n',
     }
     for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    made = {"cc": """$(echo " $*" | sed 's/.* -o \\([^ ]*\\).*/\\1/')""", "ar": "$2"}
+    for tool, target in made.items():
+        (folder / tool).write_text(f'#!/bin/sh\nbasename "{target}" >> log\nexec {shutil.which(tool)} "$@"\n')
+        (folder / tool).chmod(0o755)
+    assert run(folder) == EVERYTHING
+
+
+def run(folder: Path, **variables: str) -> list[str]:
+    """Build in place; returns the names of the files that compiler, archiver and linker wrote."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("FASTPROF_")} | variables
+    env |= {"CC": "./cc", "AR": "./ar"}
+    (folder / "log").write_text("")
+    command = [sys.executable, "setup.py", "-q", "build_clib", "build_ext", "--inplace"]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = "import fastprof.core._c as c; assert c.lib.one() == 1"
+    subprocess.run([sys.executable, "-c", loaded], cwd=folder, env=env, check=True)
+    return sorted((folder / "log").read_text().split())
 
 
 @pytest.fixture
 def build(tree: Path) -> Build:
-    """Build in place; returns the names of the files that compiler, archiver and linker wrote."""
-    log = tree / "log"
-    made = {"cc": """$(echo " $*" | sed 's/.* -o \\([^ ]*\\).*/\\1/')""", "ar": "$2"}
-    for tool, target in made.items():
-        (tree / tool).write_text(f'#!/bin/sh\nbasename "{target}" >> {log}\nexec {shutil.which(tool)} "$@"\n')
-        (tree / tool).chmod(0o755)
-
-    def run(**variables: str) -> list[str]:
-        env = {k: v for k, v in os.environ.items() if not k.startswith("FASTPROF_")} | variables
-        env |= {"CC": str(tree / "cc"), "AR": str(tree / "ar")}
-        log.write_text("")
-        command = [sys.executable, "setup.py", "-q", "build_clib", "build_ext", "--inplace"]
-        done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        loaded = "import fastprof.core._c as c; assert c.lib.one() == 1"
-        subprocess.run([sys.executable, "-c", loaded], cwd=tree, env=env, check=True)
-        return sorted(log.read_text().split())
-
-    return run
+    return partial(run, tree)
 
 
 def test_nothing_changed(build: Build) -> None:
-    assert build() == EVERYTHING
     assert build() == []
 
 
 def test_one_c_file_is_one_object(tree: Path, build: Build) -> None:
-    build()
     (tree / "csrc/core/two.c").touch()
     assert build() == ["_c.abi3.so", "libfpcore.a", "two.o"]
 
 
 def test_a_header_is_the_objects_that_include_it(tree: Path, build: Build) -> None:
-    build()
     (tree / "csrc/core/one.h").touch()
     assert build() == ["_c.abi3.so", "libfpcore.a", "one.o"]
 
 
 def test_a_header_that_is_gone_is_an_error_not_an_old_object(tree: Path, build: Build) -> None:
-    build()
     (tree / "csrc/core/one.h").unlink()
     with pytest.raises(AssertionError, match=r"one\.h"):
         build()
 
 
 def test_a_source_that_is_gone_leaves_the_library(tree: Path, build: Build) -> None:
-    build()
     (tree / "csrc/core/two.c").unlink()
     assert build() == ["_c.abi3.so", "libfpcore.a"]
     (library,) = tree.glob("build/*/libfpcore.a")
@@ -97,14 +98,12 @@ def test_a_source_that_is_gone_leaves_the_library(tree: Path, build: Build) -> N
 
 
 def test_ways_of_building_do_not_mix(tree: Path, build: Build) -> None:
-    build()
     assert build(FASTPROF_DEBUG="1") == EVERYTHING
     assert build() == ["_c.abi3.so"]  # its objects still exist
     assert build(CFLAGS="-O1") == EVERYTHING
 
 
 def test_another_variable_than_the_compilers_changes_nothing(tree: Path, build: Build) -> None:
-    build()
     assert build(FASTPROF_TEST="1") == []
 
 

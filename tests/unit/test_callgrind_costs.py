@@ -67,7 +67,7 @@ def test_lines_at_every_place_of_a_block(positions: str, events: int, wide: int)
         place = [rng.choice([b"+3", b"-2", b"*", b"+12", b"77", b"1234567"]) for _ in range(columns)]
         lines.append(b" ".join(place + counts) + b" " * (not counts))
     body = b"\n".join(lines) + b"\n"
-    for shift in range(0, 64, 3):
+    for shift in range(0, 64, 5):
         padding = b" ".join([b"1"] * (columns + 1)) + b"\n"
         text = head(positions, events) + b"fn=" + b"f" * shift + b"\n" + body + padding * 30
         check(text, wide=wide)

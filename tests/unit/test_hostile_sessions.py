@@ -70,8 +70,8 @@ def test_each_event_is_a_column(tmp_path: Path) -> None:
 
 
 def test_a_sparse_file(tmp_path: Path) -> None:
-    """None of 250 million nodes of zeros is kept."""
-    slots = 1 << 28
+    """None of 130 million nodes of zeros is kept."""
+    slots = 1 << 27
     head = ONE[:72] + struct.pack("<II24x", slots, slots)
     path = tmp_path / "sparse"
     path.write_bytes(head)

@@ -124,7 +124,7 @@ def share_equal(mine: Sequence[object], theirs: Sequence[object]) -> float:
 
 @pytest.mark.parametrize("name", BUILDS)
 def test_same_chains_as_llvm_symbolizer(built: dict[str, Path], name: str) -> None:
-    addresses = code_addresses(built[name])
+    addresses = code_addresses(built[name], 3000)
     mine = chains_of(ElfObject(built[name]).lookup_many(addresses))
     theirs = llvm_chains(built[name], addresses)
     assert [chain[-1][0] if chain else "" for chain in mine] == [chain[-1][0] if chain else "" for chain in theirs]

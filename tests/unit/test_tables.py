@@ -214,7 +214,7 @@ def test_names_that_come_late() -> None:
 
 
 def test_streams_begin_anew_and_take_turns() -> None:
-    with fastprof.open(growing_log()) as profile:
+    with fastprof.open(growing_log(2)) as profile:
         spans = profile.table("spans")
         streams = [pyarrow.RecordBatchReader.from_stream(spans) for _ in range(2)]
         pairs = list(zip(*streams, strict=True))
@@ -391,8 +391,8 @@ def test_files_have_what_streams_have(file: str, suffix: str, tmp_path: Path) ->
 @pytest.mark.parametrize("suffix", ["parquet", "arrows"])
 def test_files_of_names_that_come_late(suffix: str, tmp_path: Path) -> None:
     out = tmp_path / f"out.{suffix}"
-    fastprof.convert(growing_log(), out, table="events")
-    with fastprof.open(growing_log()) as profile:
+    fastprof.convert(growing_log(2), out, table="events")
+    with fastprof.open(growing_log(2)) as profile:
         assert read_back(out) == rows(profile.table("events"))
 
 
