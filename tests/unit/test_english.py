@@ -56,10 +56,13 @@ def lines() -> list[tuple[str, str]]:
 
 
 def test_constructions() -> None:
+    known = lines()
+    text = "\n".join(line for _, line in known)
     found = [
         f"{place}: {line}\n    rather: {rather}"
-        for place, line in lines()
         for construction, rather in CONSTRUCTIONS.items()
+        if re.search(construction, text, re.MULTILINE)  # in half the time of all lines one by one
+        for place, line in known
         if re.search(construction, line) and line not in EXCEPTIONS
     ]
     assert not found, "\n".join(found)

@@ -201,10 +201,10 @@ def texts() -> Iterator[str]:
         passed_over = {
             id(inner)
             for node in ast.walk(tree)
-            for inner in ast.walk(node)
             if (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
             or (isinstance(node, ast.keyword) and node.arg in ("help", "details", "flag", "short"))
             or isinstance(node, ast.List)  # arguments of other programs
+            for inner in ast.walk(node)
         }
         yield from (
             node.value
