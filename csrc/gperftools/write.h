@@ -23,8 +23,8 @@ struct fp_gperftools_writer {
     uint64_t negative;   /* rows with a negative value */
     uint64_t labels;     /* rows with labels, threads or times */
     uint64_t rounded;    /* rows whose time is not a multiple of the period */
-    /* sums of magnitudes: of the values written, of those of rows left out or rounded to 0, and of those written without
-     * some frames */
+    /* sums of magnitudes: of the values written, of those of rows left out or rounded to 0, and of those written
+     * without some frames */
     double written, left_out, cut;
 
     /* private from here on */

@@ -141,7 +141,9 @@ def test_added_up_stacks_are_the_same_for_every_limit(suffix: str, n_inputs: int
         out = tmp_path / f"{limit}{suffix}"
         with pytest.MonkeyPatch.context() as patch:
             empty = Model.empty_stacks
-            patch.setattr(Model, "empty_stacks", lambda model, empty=empty: emptied.append(limit) or empty(model))
+            patch.setattr(
+                Model, "empty_stacks", lambda model, empty=empty, limit=limit: emptied.append(limit) or empty(model)
+            )
             patch.setattr(room, "_MOST_NODES", limit)
             fastprof.merge([tmp_path / "in.pb"] * n_inputs, out, max_memory=limit)
         found.append(out.read_bytes())
