@@ -66,8 +66,8 @@ def test_a_thread_for_each_value_type_and_units_in_milliseconds() -> None:
         ("b", "bytes"),
     ]
     weights = [[str(weight) for _, _, weight in t.samples] for t in threads]
-    assert weights == [["3", "1"], ["1.5", "-0.000001"], ["2.5", "-1000.01"], ["7000", "0"], ["4096", "-5"]]
-    assert {tuple(path for _, path, _ in t.samples) for t in threads} == {(("f1", "f2"), ("f1",))}
+    assert weights == [["1", "3"], ["-0.000001", "1.5"], ["-1000.01", "2.5"], ["0", "7000"], ["-5", "4096"]]
+    assert {tuple(path for _, path, _ in t.samples) for t in threads} == {(("f1",), ("f1", "f2"))}
 
 
 @pytest.mark.parametrize("default", ["", "samples", "cpu"])
