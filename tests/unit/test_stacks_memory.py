@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fastprof
 from fastprof.bridges import room
 from fastprof.bridges.project import project
+from fastprof.bridges.sums import sorted_runs
 from fastprof.core.model import Model
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top_costs import Costs
@@ -131,10 +133,19 @@ def test_stacks_that_repeat_are_not_made_anew(
     assert bool(emptied) == expected
 
 
-@pytest.mark.parametrize("n_inputs", [1, 2])
-@pytest.mark.parametrize("suffix", [".pb", ".folded", ".prof", ".otlp"])
-def test_added_up_stacks_are_the_same_for_every_limit(suffix: str, n_inputs: int, tmp_path: Path) -> None:
-    """With the least limit, stacks are removed and sums sorted and merged many times."""
+@pytest.mark.parametrize(
+    ("suffix", "n_inputs", "options"),
+    [
+        *((suffix, n, {}) for suffix in (".pb", ".folded", ".prof", ".otlp") for n in (1, 2)),
+        (".pb", 1, {"function": "function_1"}),
+        (".folded", 1, {"mod_funcname": ("s/_1/_2/",)}),
+        (".folded", 2, {"set_label": ("k=v",), "tagroot": "k"}),
+    ],
+)
+def test_added_up_stacks_are_the_same_for_every_limit(
+    suffix: str, n_inputs: int, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """With the least limit, stacks are removed, sums sorted and merged many times, and runs joined."""
     INPUTS["stacks"](tmp_path / "in.pb", 20_000)
     emptied, found = [], []
     for limit in (1, 1 << 30):
@@ -145,7 +156,8 @@ def test_added_up_stacks_are_the_same_for_every_limit(suffix: str, n_inputs: int
                 Model, "empty_stacks", lambda model, empty=empty, limit=limit: emptied.append(limit) or empty(model)
             )
             patch.setattr(room, "_MOST_NODES", limit)
-            fastprof.merge([tmp_path / "in.pb"] * n_inputs, out, max_memory=limit)
+            patch.setattr(sorted_runs, "MOST_RUNS", 3 + limit)
+            fastprof.merge([tmp_path / "in.pb"] * n_inputs, out, max_memory=limit, **options)
         found.append(out.read_bytes())
     assert found[0] == found[1]
     assert emptied.count(1) > 9 and emptied.count(1 << 30) < 9
