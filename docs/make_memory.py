@@ -67,8 +67,7 @@ REASONS = {
         """Distinct stacks that stay in the model take about 40 bytes for each context.  They need not stay where the
 reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools, JFR, perf.data, perf script) and the
 target keeps none (pprof, OTLP, folded, gperftools, call graphs): then their sums are written to the temporary file as
-walks of the tree ([architecture.md](architecture.md#batch-and-model)).  Other targets, and filters that look at rows
-before they are added up, keep the stacks of all rows.""",
+walks of the tree ([architecture.md](architecture.md#batch-and-model)).  Other targets keep the stacks of all rows.""",
         {
             "stacks": "convert to (firefox|archive|parquet|arrow|pstats)|diff to pprof|info|annotate|sql|report|"
             "archive add",

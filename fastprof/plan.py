@@ -175,11 +175,10 @@ class Pipeline(NamedTuple):
 
     def _watch(self, model: Model, log: Log) -> Any:
         """What counts losses on the way to the end; None if the rows reach it unchanged and it holds everything."""
-        holds = self.holds
         changed = self.joined or any(branch.operators or branch.bridge for branch in self.branches)
-        if not changed and not holds.lacks and holds.header is None:
+        if not changed and not self.holds.lacks and self.holds.header is None:
             return None
-        return self.remaining.watch(model, holds, log)
+        return self.remaining.watch(model, self.holds, log)
 
     def _valued(self, rows: Iterator[Batch], model: Model, agreement: Any) -> Iterator[Batch]:
         """The rows with renamed value types, which must agree between inputs."""
@@ -390,9 +389,8 @@ def _pipeline(
         holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
     _let_add_up(branches, joined, options)
     _check(inputs, view, holds, options)
-    if several:
-        used.update(bridges.COMMON_VALUES.options)
-    plan.used.update(used - _not_looked_at(view, holds))
+    used.update(bridges.COMMON_VALUES.options if several else ())
+    plan.used.update(_looked_at(used, inputs, view, holds))
     if {*joined} & bridges.ADD_UP_PLACES:
         plan.kept[bridges.AGGREGATE] = True
     if view != "stacks" or not holds.labels:
@@ -402,11 +400,13 @@ def _pipeline(
     return Pipeline(side, view, branches, joined, several, holds, options, remaining, plan.optimistic, is_only)
 
 
-def _not_looked_at(view: str, holds: Holds) -> set[Option[Any]]:
-    """Options of operators that do nothing with them for stacks without labels."""
-    if view != "stacks" or holds.labels:
-        return set()
-    return {bridges.LABELS} if holds.threads or holds.names else {bridges.LABELS, bridges.PER_THREAD}
+def _looked_at(used: set[Option[Any]], inputs: list[Input], view: str, holds: Holds) -> set[Option[Any]]:
+    """Options of operators without those that do nothing for stacks without labels, and the limit of stacks."""
+    if view != "stacks":
+        return used
+    limit = {bridges.MAX_MEMORY} if not holds.keeps_stacks and all(one.renews_stacks for one in inputs) else set()
+    idle = {bridges.LABELS} if holds.threads or holds.names else {bridges.LABELS, bridges.PER_THREAD}
+    return (used | limit) - (set() if holds.labels else idle)
 
 
 def _shared_facts(inputs: list[Input], view: str, holds: Holds, options: Options) -> Facts:

@@ -246,7 +246,8 @@ static int prepare(struct fp_gperftools_reader *g) {
     disjoin(g);
     g->pc = malloc(FP_GPERF_MAX_DEPTH * sizeof *g->pc);
     g->is_joined = calloc(g->chains.n, 1);
-    if (!g->pc || !g->is_joined || fp_array_zeroed(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks))
+    if (!g->pc || !g->is_joined || fp_buf_reserve(&g->frames, 1) ||
+        fp_array_zeroed(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks))
         return FP_E_NOMEM;
     if (!g->keep_signal_frames) find_rules(g);
     count_ticks(g);

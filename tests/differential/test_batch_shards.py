@@ -101,7 +101,7 @@ def slurm() -> Iterator[dict[str, str]]:
 
 def recipe(fence: str) -> str:
     """The first block of docs/batch.md that contains this text."""
-    blocks = re.findall(r"^```\n(.*?)^```$", (REPO / "docs/batch.md").read_text(), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", (REPO / "docs/batch.md").read_text(), re.DOTALL | re.MULTILINE)
     return next(block for block in blocks if fence in block)
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastprof.bridges import room
 from fastprof.bridges.estimate.estimate import to_stacks
-from fastprof.bridges.project import project
 from fastprof.bridges.project.project import to_graph
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
@@ -96,7 +96,7 @@ def test_stacks_to_graph_whatever_the_limit(
     options = {"per_thread": per_thread, "inlines": inlines}
     model, whole = bridged(samples, 1000, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(project, "_LEAST_NODES", 1)
+        patch.setattr(room, "LEAST_NODES", 1)
         small, rows = bridged(samples, capacity, max_memory=1, **options)
     assert [(vars(small.parts[part]), row) for part, row in rows] == [
         (vars(model.parts[part]), row) for part, row in whole

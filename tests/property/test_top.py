@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastprof.bridges.project import project
+from fastprof.bridges import room
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
@@ -57,7 +57,7 @@ def test_stacks(by: str, samples: list[Sample], capacity: int, least: int) -> No
     types = [profiles.ValueType(name) for name in ("v1", "v2", "calls")[:n]]
     found = costs(model, by, second="v2" if n > 1 else None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(project, "_LEAST_NODES", least)
+        patch.setattr(room, "LEAST_NODES", least)
         found.stacks(profiles.stacks(model, samples, capacity, types), Options(max_memory=1))
     found.end()
 

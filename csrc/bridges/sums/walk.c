@@ -90,21 +90,30 @@ static void add_row(struct fp_walk *w, const uint64_t *record, uint32_t width) {
     for (uint32_t k = FP_WALK_HEAD; k < width; k++) w->sums[k - FP_WALK_HEAD].sum += (int64_t)record[k];
 }
 
-/* Takes the rows of the walks of a depth that are equal to `first`. */
-static int take_rows(struct fp_walk *w, const uint64_t *first, struct fp_err *err) {
-    const uint64_t head[FP_WALK_HEAD] = {first[0], first[1]};
-    w->is_row = 1;
+/* Begins the sum of the rows that are equal to `first`. */
+static void begin_row(struct fp_walk *w, const uint64_t *first) {
+    w->is_row = w->has_sum = 1;
     w->depth = w->level;
-    w->label = (uint32_t)head[0];
-    w->thread = (uint32_t)head[1];
+    w->label = (uint32_t)first[0];
+    w->thread = (uint32_t)first[1];
     for (uint32_t k = 0; k < w->n_values; k++) w->sums[k].sum = 0;
+}
+
+/* Adds the equal rows of all walks of the depth.  A walk has several of a sum that was split.  FP_MORE or as give. */
+static int take_rows(struct fp_walk *w, struct fp_err *err) {
+    const uint64_t head[FP_WALK_HEAD] = {FP_WALK_ROW | (uint64_t)w->depth << 32 | w->label, w->thread};
     for (uint32_t i = w->start[w->level]; i < w->start[w->level + 1]; i++) {
         struct fp_run *run = &w->runs[w->members[i]];
-        const uint64_t *record = next_of(run);
-        if (!record || !is_same(record, head)) continue;
-        add_row(w, record, run->width);
-        run->pos += run->width;
+        const uint64_t *record;
+        while ((record = next_of(run)) && is_same(record, head)) {
+            add_row(w, record, run->width);
+            run->pos += run->width;
+        }
+        if (record || run->eof) continue;
+        w->to_refill = w->members[i];
+        return FP_MORE;
     }
+    w->has_sum = 0;
     return give(w, err);
 }
 
@@ -131,7 +140,7 @@ static int take_frame(struct fp_walk *w, uint64_t word, struct fp_err *err) {
 
 int fp_walk_next(struct fp_walk *w, struct fp_err *err) {
     if (w->has_rest) return give(w, err);
-    for (;;) {
+    while (!w->has_sum) {
         const uint64_t *first = NULL;
         for (uint32_t i = w->start[w->level]; i < w->start[w->level + 1]; i++) {
             const struct fp_run *run = &w->runs[w->members[i]];
@@ -143,10 +152,16 @@ int fp_walk_next(struct fp_walk *w, struct fp_err *err) {
             if (record && depth_of(*record) == w->level && (!first || comes_before(w, record, first))) first = record;
         }
         w->to_refill = FP_MERGE_NONE;
-        if (first) return *first & FP_WALK_ROW ? take_rows(w, first, err) : take_frame(w, *first, err);
-        if (!w->level) return FP_DONE;
-        w->level--;
+        if (first && !(*first & FP_WALK_ROW)) return take_frame(w, *first, err);
+        if (first)
+            begin_row(w, first);
+        else if (!w->level)
+            return FP_DONE;
+        else
+            w->level--;
     }
+    w->to_refill = FP_MERGE_NONE;
+    return take_rows(w, err);
 }
 
 int fp_walk_pull(struct fp_walk *w, uint64_t *to, size_t n, size_t *got) {

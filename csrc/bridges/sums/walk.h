@@ -54,8 +54,8 @@ struct fp_walk {
     uint32_t n_runs, level; /* frames of the path */
     uint32_t *start;        /* by depth: its walks are members[start[depth]] to members[start[depth + 1]] */
     uint32_t *members, cap_start, cap_members;
-    struct fp_walk_sum *sums; /* of each value of a row */
-    uint32_t has_rest;
+    struct fp_walk_sum *sums;   /* of each value of a row */
+    uint32_t has_sum, has_rest; /* of a row: more may be added; not all was given */
 };
 
 /* A merge of n_runs walks, whose runs start empty, to be refilled first.  NULL when memory ran out.  Caller owns. */
