@@ -171,7 +171,7 @@ class Pipeline(NamedTuple):
             return rows
         from fastprof.bridges.room import within
 
-        return within(self.options[bridges.MAX_MEMORY] // bridges.STACK_BYTES, rows, model)
+        return within(self.options[bridges.MAX_MEMORY], rows, model)
 
     def _watch(self, model: Model, log: Log) -> Any:
         """What counts losses on the way to the end; None if the rows reach it unchanged and it holds everything."""

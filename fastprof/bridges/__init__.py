@@ -580,7 +580,6 @@ AFTER = (
     NAMED_VALUE,
     *TO_TABLE,
 )
-STACK_BYTES = 8 + 22 + 2 * 4  # in the model: a row, its part of the index, and two arrays for sorting
 KEEP_STACKS = {SUM_STACKS, EQUAL_STACKS, IN_TIME}  # they refer to stacks of earlier batches
 ADD_UP_STACKS = {SUM_STACKS, EQUAL_STACKS, PROJECT}
 ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # what --aggregate requests

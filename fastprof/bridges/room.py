@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core.model import Batch, Model
 
+STACK_BYTES = 8 + 22 + 2 * 4  # in the model: a row, its part of the index, and two arrays for sorting
 LEAST_NODES = 8192  # with fewer, walks would dominate the time
 _MOST_NODES = 1 << 15  # if stacks need not be kept and rarely repeat
 _REPEATED = 8  # stacks repeat if at least one row in this many has a known stack
@@ -42,8 +43,9 @@ class Room:
         return full
 
 
-def within(most: int, rows: Iterable[Batch], model: Model) -> Iterator[Batch]:
-    """The rows; the model's stacks are removed when there are more than `most`, as nothing refers to earlier ones."""
+def within(max_memory: int, rows: Iterable[Batch], model: Model) -> Iterator[Batch]:
+    """The rows; the model's stacks are removed when they take more bytes, as nothing refers to earlier ones."""
+    most = max_memory // STACK_BYTES
     for batch in rows:
         yield batch
         if model.count("stacks") > most:

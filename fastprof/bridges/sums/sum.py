@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from fastprof.bridges import MAX_MEMORY, PER_THREAD, STACK_BYTES
+from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.labels import labels_wanted, log_missing_labels, separating_labels
-from fastprof.bridges.room import LEAST_NODES, Room
+from fastprof.bridges.room import LEAST_NODES, STACK_BYTES, Room
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Merge, Sorted
 from fastprof.core._c import ffi, lib
@@ -169,9 +169,9 @@ class StackSums:
         key_bytes = _KEY_BYTES + 8 * int(c.n_values)
         if self._room.is_full(len(batch), self._model.count("stacks"), c.keys.n - 1, key_bytes, STACK_BYTES):
             if self._room.keeps_stacks or not self._model.c.n_waiting:
-                self._spill()
-            if not self._room.keeps_stacks:
-                self._model.empty_stacks()  # or have the reader give its rows
+                self._make_room()
+            else:
+                self._model.empty_stacks()  # not yet: the reader first gives the rows that refer to some
 
     def _most_keys(self) -> int:
         """The maximum number of keys in memory."""
@@ -194,6 +194,12 @@ class StackSums:
         if self._c.keys.n > 1:
             self._runs.add(self._ordered())
         lib.fp_sum_empty(self._c)
+
+    def _make_room(self) -> None:
+        """Spill the sums and, unless they are kept, remove the stacks that they refer to."""
+        self._spill()
+        if not self._room.keeps_stacks:
+            self._model.empty_stacks()
 
     def _ordered(self) -> Pull:
         """A pull of the sums in memory."""
@@ -254,9 +260,7 @@ class StackSums:
         return pull
 
     def _merge(self, *, split: bool) -> Merge[fp_walk]:
-        self._spill()
-        if not self._room.keeps_stacks:
-            self._model.empty_stacks()
+        self._make_room()
         merge = self._runs.merge()
         merge.c.split = split
         return merge
@@ -271,10 +275,8 @@ class StackSums:
         ):
             if status == lib.FP_MORE:
                 merge.feed()
-                continue
-            self._spill()
-            if not self._room.keeps_stacks:
-                self._model.empty_stacks()
+            else:
+                self._make_room()
 
     def log_counts(self) -> None:
         bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}

@@ -129,7 +129,8 @@ cdef class Lexer:
     cdef void forget_stacks(self) noexcept nogil:
         self.n_emptied, self.chain = self.model.n_emptied, 0
         forget_chains(&self.chains)
-        memset(self.comm_roots, 0, self.cap_comm_roots * sizeof(uint32_t))
+        if self.cap_comm_roots:
+            memset(self.comm_roots, 0, self.cap_comm_roots * sizeof(uint32_t))
 
     cdef bint has_enough(self, const fp_batch *b) noexcept nogil:
         cdef bint gathers = self.n_known_columns == 0
@@ -189,8 +190,7 @@ cdef class Lexer:
                 b.values[self.period_column[row.event] * cap + b.n] = row.period
             b.n += 1
             self.drained += 1
-        self.draining = False
-        self.n_rows = self.drained = 0
+        self.draining, self.n_rows, self.drained = False, 0, 0
         return True
 
     cdef int fill(self, fp_in *in_, const fp_batch *b, fp_err *err) noexcept nogil:

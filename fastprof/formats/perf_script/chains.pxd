@@ -38,7 +38,8 @@ cdef struct Chains:
 
 cdef inline void forget_chains(Chains *c) noexcept nogil:
     fp_strings_empty(&c.texts)
-    memset(c.rows, 0, c.cap * sizeof(Chain))
+    if c.cap:
+        memset(c.rows, 0, c.cap * sizeof(Chain))
     c.nbytes = 0
 
 
