@@ -390,7 +390,7 @@ def _pipeline(
     _let_add_up(branches, joined, options)
     _check(inputs, view, holds, options)
     used.update(bridges.COMMON_VALUES.options if several else ())
-    plan.used.update(_looked_at(used, inputs, view, holds))
+    plan.used.update(_used(used, inputs, view, holds))
     if {*joined} & bridges.ADD_UP_PLACES:
         plan.kept[bridges.AGGREGATE] = True
     if view != "stacks" or not holds.labels:
@@ -400,7 +400,7 @@ def _pipeline(
     return Pipeline(side, view, branches, joined, several, holds, options, remaining, plan.optimistic, is_only)
 
 
-def _looked_at(used: set[Option[Any]], inputs: list[Input], view: str, holds: Holds) -> set[Option[Any]]:
+def _used(used: set[Option[Any]], inputs: list[Input], view: str, holds: Holds) -> set[Option[Any]]:
     """Options of operators without those that do nothing for stacks without labels, and the limit of stacks."""
     if view != "stacks":
         return used

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fastprof.bridges.sums import sorted_runs, sum
@@ -19,7 +19,7 @@ from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from tests.property.test_bridges import frames
 from tests.support import profiles
-from tests.support.profiles import Sample
+from tests.support.profiles import Fn, Frame, Sample
 
 TYPES = [ValueType("samples", "count"), ValueType("cpu", "nanoseconds"), ValueType("space", "bytes")]
 VALUES = st.integers(-(2**40), 2**40) | st.sampled_from([2**63 - 1, -(2**63), 2**62])
@@ -91,7 +91,11 @@ def small() -> Iterator[None]:
         yield
 
 
+_F, _G = Frame(((Fn(""), 0),)), Frame(())
+
+
 @given(inputs(), CAPACITIES, st.sampled_from([1, 300, 2000]))
+@example([(TYPES, [Sample(frames, (0, 0, 0)) for frames in [(_F,), (_F, _F), (_F, _G), (_F, _G, _F)]])], 1, 300)
 def test_the_limit_changes_nothing(given_: Any, capacity: int, limit: int) -> None:
     for operator in (sum.repeated, sum.to_sum):
         assert summed(given_, capacity, operator, max_memory=limit) == summed(given_, 1000, operator)

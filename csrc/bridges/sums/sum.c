@@ -318,7 +318,7 @@ void fp_sum_empty(struct fp_sum *s) {
     const uint32_t n = s->keys.n < s->cap ? s->keys.n : s->cap;
     if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
     fp_table_empty(&s->keys);
-    s->n_order = s->next = 0;
+    s->n_order = s->next = s->n_path = 0;
 }
 
 /* ---- merged walks ---- */
