@@ -80,7 +80,7 @@ def test_golden(file: str) -> None:
     assert golden(whole_dump(file)).encode("utf-8", "surrogateescape") == path.read_bytes()
 
 
-@pytest.mark.parametrize("file", cases(GOOD))
+@pytest.mark.parametrize("file", cases(GOOD, every=2))
 def test_windows_and_capacities_do_not_matter(file: str) -> None:
     expected = whole_dump(file)
     for window in WINDOWS:
@@ -113,7 +113,7 @@ def outcome(data: bytes, file: str, *, lenient: bool = False) -> list[str] | Fas
         return error
 
 
-@pytest.mark.parametrize("file", cases(GOOD))
+@pytest.mark.parametrize("file", cases(GOOD, every=2))
 def test_cut_anywhere(file: str) -> None:
     """A located error, or a valid shorter file.  Lenient: only the header may be an error, and each loss is
     reported."""
@@ -129,7 +129,7 @@ def test_cut_anywhere(file: str) -> None:
             assert not isinstance(kept, FastprofError), f"cut at {at}: an error only when lenient: {kept}"
 
 
-@pytest.mark.parametrize("file", cases(GOOD))
+@pytest.mark.parametrize("file", cases(GOOD, every=2))
 def test_flipped_bits(file: str) -> None:
     """A result or a located error, lenient or not."""
     data = bytearray((CORPUS / file).read_bytes())
@@ -189,7 +189,7 @@ def test_read_write_read(file: str, tmp_path: Path) -> None:
         assert sums(once, name) == sums(CORPUS / file, name)
 
 
-@pytest.mark.parametrize("file", cases(GOOD))
+@pytest.mark.parametrize("file", cases(GOOD, every=2))
 def test_a_pipe_says_the_same(file: str) -> None:
     class Pipe(io.RawIOBase):
         def __init__(self, data: bytes) -> None:

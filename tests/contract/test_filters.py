@@ -95,7 +95,7 @@ def kept(data: bytes, from_: str, given: dict[str, Any], capacity: int | None = 
     return reading.rows, n
 
 
-@pytest.mark.parametrize("file", cases(files("good")))
+@pytest.mark.parametrize("file", cases(files("good"), every=2))
 def test_the_rows_are_those_of_the_reference_and_of_the_archive(file: str) -> None:
     rows = whole(file).rows
     for i, (given, keep) in enumerate(filters_for(file)):

@@ -361,7 +361,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", READERS[::2])
 def test_reading_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
     once, ten_times = (peak("info", path, "--from", name) for path in grown(name))
     assert ten_times < once + SLACK + MORE_SLACK.get(name, 0) + WAITING.get(name, 0)
@@ -385,7 +385,7 @@ def test_samples_of_v8_in_a_trace_need_no_more_for_more_records(tmp_path: Path) 
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", READERS[1::2])
 def test_becoming_a_graph_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
     graph = next(f.name for f in formats.formats() if f.writer and f.view == "graph")
     once, ten_times = (converting(path, name, graph) for path in grown(name))

@@ -45,7 +45,7 @@ from tests.support.product import open_input
 
 KNOWN = plan.known_options()
 KEPT = "kept"
-MOST = 10  # files of a format
+MOST = 8  # files of a format
 NAMING = NAME_ADDRESSES.options
 
 

@@ -45,12 +45,14 @@ CHOSEN = [
 WRITTEN = ["callgrind", "perfetto", "pprof"]
 
 
-def cases(names: Iterable[Any], default: Iterable[Any] = (*CHOSEN, *WRITTEN)) -> list[Any]:
-    """Files, or formats to write, as parameters of a test.  Paths are those of the corpus."""
-    few = {*default}
+def cases(names: Iterable[Any], default: Iterable[Any] = (*CHOSEN, *WRITTEN), every: int = 1) -> list[Any]:
+    """Files, or formats to write, as parameters of a test: the default ones and every n-th of the others.
+
+    Paths are those of the corpus."""
+    few, names = {*default}, [*names]
+    chosen = [(name.relative_to(CORPUS).as_posix() if isinstance(name, Path) else name) in few for name in names]
     return [
-        name
-        if (name.relative_to(CORPUS).as_posix() if isinstance(name, Path) else name) in few
-        else pytest.param(name, marks=pytest.mark.exhaustive)
-        for name in names
+        name if is_default else pytest.param(name, marks=pytest.mark.exhaustive)
+        for i, (name, is_default) in enumerate(zip(names, chosen, strict=True))
+        if is_default or i % every == 0
     ]

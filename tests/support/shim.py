@@ -64,7 +64,7 @@ class Shim:
 def following(nth: int) -> int:
     """The number of the next failing call: each of the first ones, then fewer, because later calls mostly repeat
     them."""
-    return nth + 1 + nth // 24
+    return nth + 1 + nth // 12
 
 
 class Faults:
