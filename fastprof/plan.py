@@ -100,16 +100,11 @@ class Pipeline(NamedTuple):
 
     def rows(self, model: Model, log: Log, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         """The batches for the end.  `capacity`: maximum rows of a reader's batch.  `encoded`: the caller also accepts
-        Encoded batches.
+        Encoded batches.  Inputs are read one after the other.
 
-        Inputs are read one after the other.
         Errors: NothingLeft if filters leave nothing of all inputs.
         """
-        options, encoded = self.options, self._takes_encoded(encoded)
-        # adding up the stacks of several branches needs all of them
-        holds = self.holds._replace(
-            keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1, of_one=len([*self.inputs]) == 1
-        )
+        options, encoded, (holds, holds_joined) = self.options, self._takes_encoded(encoded), self._held()
 
         def through(rows: Iterator[Batch], operators: list[Operator], holds: Holds) -> Iterator[Batch]:
             for operator in operators:
@@ -137,7 +132,7 @@ class Pipeline(NamedTuple):
 
         def read(input_: Input) -> Iterator[Batch]:
             given = labels.of(input_.name, log) if labels and input_.view in (self.view, "graph") else {}
-            rows = selected(input_, model, options, log, capacity, encoded=encoded, labels=given)
+            rows = _selected(input_, model, options, log, capacity, encoded, given)
             rows = watch.given(rows) if watch else rows
             return agreement.named(rows, input_.name) if agreement else rows
 
@@ -150,14 +145,24 @@ class Pipeline(NamedTuple):
         if self.joined and self.joined[0].streams:
             joined = [rows_of(branch._replace(inputs=[one])) for branch in self.branches for one in branch.inputs]
         try:
-            rows = through(joined, self.joined, self.holds._replace(renews_stacks=self._renews_stacks))
-            rows = self._bounded(rows, model)
+            rows = self._bounded(through(joined, self.joined, holds_joined), model)
             yield from watch.taken(rows) if watch else rows
             if watch:
                 self.remaining.log_losses(watch)
             self.remaining.end(model, options, log, tagged=self._is_tagged)
         finally:  # a query may read only some of the rows
             self._advise(log)
+
+    def _held(self) -> tuple[Holds, Holds]:
+        """What operators know: those of branches, and those of the rows of all branches."""
+        renewed = self.is_only and all(branch.renews_stacks for branch in self.branches)
+        named = all({*one.operators} <= {bridges.NAME_ADDRESSES} and not one.bridge for one in self.branches)
+        # adding up the stacks of several branches needs all of them
+        keeps, of_one = self.holds.keeps_stacks or len(self.branches) > 1, len([*self.inputs]) == 1
+        return (
+            self.holds._replace(keeps_stacks=keeps, replaces_frames=renewed, of_one=of_one),
+            self.holds._replace(renews_stacks=self._renews_stacks, replaces_frames=renewed and named),
+        )
 
     @property
     def _renews_stacks(self) -> bool:
@@ -222,15 +227,8 @@ class Plan(NamedTuple):
             yield from pipeline.rows(model, log, capacity)
 
 
-def selected(
-    input_: Input,
-    model: Model,
-    options: Options,
-    log: Log,
-    capacity: int | None = None,
-    *,
-    encoded: bool = False,
-    labels: Mapping[str, str] | None = None,
+def _selected(
+    input_: Input, model: Model, options: Options, log: Log, capacity: int | None, encoded: bool, labels: dict[str, str]
 ) -> Iterator[Batch]:
     """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows.
 

@@ -424,7 +424,7 @@ uint32_t fp_model_name_frame(struct fp_model *m, uint32_t name) {
     return fp_model_plain_frame(m, name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0));
 }
 
-uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
+static uint32_t intern_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
     uint32_t *last = last_of(m, frame);
     if (!last) return FP_NO_ID;
     if (FP_LIKELY(last[1] && last[0] == parent)) return last[1];
@@ -432,6 +432,27 @@ uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
     if (node == FP_NO_ID) return FP_NO_ID;
     last[0] = parent;
     return last[1] = node;
+}
+
+/* The same, with what this step and those after it replace the frame with. */
+static uint32_t replaced_stack(struct fp_model *m, int step, uint32_t node, uint32_t frame) {
+    for (; step < FP_FRAMES_STEPS; step++) {
+        const struct fp_frames *by = m->replaced[step];
+        uint32_t n;
+        const uint32_t *frames = by ? by->of(by->arg, frame, &n) : NULL;
+        if (!frames) continue;
+        for (uint32_t i = 0; i < n && node != FP_NO_ID; i++) node = replaced_stack(m, step + 1, node, frames[i]);
+        return node;
+    }
+    return intern_stack(m, node, frame);
+}
+
+static inline int replaces_frames(const struct fp_model *m) {
+    return m->replaced[FP_FRAMES_NAMED] || m->replaced[FP_FRAMES_ONLY_NAMES];
+}
+
+uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
+    return FP_UNLIKELY(replaces_frames(m)) ? replaced_stack(m, 0, parent, frame) : intern_stack(m, parent, frame);
 }
 
 /* Below a node that is new, all are: their ids follow each other, so their slots are known before they are added. */
@@ -457,7 +478,14 @@ int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *
         uint32_t row[FP_STACK_WIDTH];
     } open[FP_MODEL_STACKS];
     uint32_t n_open = 0;
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n && replaces_frames(m); k++) {
+        uint32_t node = 0;
+        frames += depths[k];
+        for (uint32_t i = 1; i <= depths[k] && node != FP_NO_ID; i++) node = replaced_stack(m, 0, node, *(frames - i));
+        if (node == FP_NO_ID) return FP_E_NOMEM;
+        nodes[k] = node;
+    }
+    for (uint32_t k = 0; k < n && !replaces_frames(m); k++) {
         frames += depths[k];
         nodes[k] = 0;
         if (depths[k]) {
@@ -504,6 +532,7 @@ void fp_model_empty_stacks(struct fp_model *m) {
     m->stacks.n = 1;
     if (m->last) memset(m->last, 0, (size_t)m->cap_last * 2 * sizeof *m->last);
     m->n_emptied++;
+    m->n_renewed++;
 }
 
 static uint64_t index_bytes(uint32_t mask, uint32_t n) {

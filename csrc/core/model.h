@@ -113,6 +113,11 @@ enum fp_label_col {
 /* A thread of one input.  Thread and process ids are 32-bit in every format we read. */
 enum fp_thread_col { FP_THREAD_INPUT = 0, FP_THREAD_PID = 1, FP_THREAD_TID = 2, FP_THREAD_WIDTH = 3 };
 
+struct fp_frames; /* below */
+
+/* Replacements of frames in stacks, in the order of their use. */
+enum fp_frames_step { FP_FRAMES_NAMED, FP_FRAMES_ONLY_NAMES, FP_FRAMES_STEPS };
+
 /* Everything that batches refer to by id. */
 struct fp_model {
     struct fp_strings strings;
@@ -132,6 +137,8 @@ struct fp_model {
 
     /* private from here on */
     uint32_t n_emptied; /* how often fp_model_empty_stacks was called */
+    uint32_t n_renewed; /* how often that happened or frames were replaced: readers then add their stacks again */
+    const struct fp_frames *replaced[FP_FRAMES_STEPS]; /* see fp_model_replace_frames */
     /* by frame: (parent, node) of the last stack that ended with it.  Stacks share their outer frames, so most stacks
      * are found here, without a lookup in `stacks`. */
     uint32_t *last;
@@ -209,7 +216,8 @@ uint32_t fp_model_distinct_functions(const struct fp_model *m);
 uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame);
 
 /* Removes all stacks; their ids are reused, the only exception to the rule that ids never change.  For bridges whose
- * stacks are no longer needed (Holds.keeps_stacks in core/engine.py).  If you cache stack ids, compare `n_emptied`. */
+ * stacks are no longer needed (Holds.keeps_stacks in core/engine.py).  If you cache stack ids, compare `n_emptied`, and
+ * in a reader `n_renewed`. */
 void fp_model_empty_stacks(struct fp_model *m);
 
 /* Bytes that the tables use or will soon need: an index that is nearly full is about to double, and while it grows the
@@ -217,6 +225,23 @@ void fp_model_empty_stacks(struct fp_model *m);
 uint64_t fp_model_bytes(const struct fp_model *m);
 
 /* cffi-end */
+
+/* From now on stacks get the frames with which `frames` replaces theirs, so that those that a reader would have made
+ * are never in the model: a bridge that would replace them in each batch sets it.  Each step gets the frames that the
+ * one before gave; one that knows new replacements calls fp_model_renew_stacks.  NULL: none, as at first. */
+struct fp_frames {
+    void *arg;
+    /* The *n frames that replace a frame of a stack, outermost first.  NULL: it stays. */
+    const uint32_t *(*of)(void *arg, uint32_t frame, uint32_t *n);
+};
+static inline void fp_model_replace_frames(struct fp_model *m, enum fp_frames_step step, const struct fp_frames *frames) {
+    m->replaced[step] = frames;
+}
+
+/* Readers add the stacks of the following rows again, with what replaces their frames by now.  Stacks stay. */
+static inline void fp_model_renew_stacks(struct fp_model *m) {
+    m->n_renewed++;
+}
 
 static inline const uint32_t *fp_table_row(const struct fp_table *t, uint32_t id) {
     return t->words + (size_t)id * t->width;

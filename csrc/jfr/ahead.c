@@ -111,7 +111,7 @@ FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct f
         p = fp_jfr_add(r, p, end, readable, ready);
         most = 1;
     }
-    if (r->holds && most && !r->class_leaf && r->n_emptied == r->model->n_emptied) {
+    if (r->holds && most && !r->class_leaf && r->n_renewed == r->model->n_renewed) {
         const uint8_t *start = p;
         p = fp_jfr_hold_many(r, p, end, readable);
         if (p > start) most = 1; /* most samples can wait, from here on, too */

@@ -152,7 +152,7 @@ struct fp_jfr_reader {
 
     /* private from here on */
     uint32_t cap_places;
-    uint32_t n_emptied;
+    uint32_t n_renewed;
     int32_t is_described; /* the chunk's metadata is read */
 
     struct fp_buf described; /* the metadata as in the file, from its strings on */

@@ -162,7 +162,7 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     struct fp_jfr_context *context = one->context;
     const int is_known = fp_jfr_is_context(r, context, one->type, one->slots[FP_JFR_EVENT_THREAD],
                                            one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS]);
-    if (FP_UNLIKELY(!is_known || r->n_emptied != r->model->n_emptied)) return 0;
+    if (FP_UNLIKELY(!is_known || r->n_renewed != r->model->n_renewed)) return 0;
     const struct fp_jfr_event *event = &fp_jfr_events[type->event - 1];
     const int64_t value = event->value ? (int64_t)one->slots[FP_JFR_EVENT_VALUE] : r->period[context->metric];
     if (FP_UNLIKELY(!fp_jfr_has_columns(r, context->metric, out))) return 0;

@@ -330,13 +330,13 @@ static void forget_stacks(struct fp_jfr_reader *r) {
         for (uint32_t k = 0; pool && k < pool->n_constants; k++) pool->constants[k].known = 0;
     }
     for (uint32_t i = 0; i < r->stacks.n && i < r->cap_known; i++) r->known[i].epoch = 0;
-    r->n_emptied = r->model->n_emptied;
+    r->n_renewed = r->model->n_renewed;
 }
 
 uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut) {
     uint32_t n;
     *cut = 0;
-    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) forget_stacks(r);
+    if (FP_UNLIKELY(r->n_renewed != r->model->n_renewed)) forget_stacks(r);
     if (slot->kind == FP_JFR_IS_VALUE) return new_stack(r, slot->type, slot->p, end, cut, &n);
     struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
     if (!constant) {

@@ -174,7 +174,7 @@ struct fp_otlp_reader {
     uint32_t cap_nodes;
     uint32_t *stack_locations;
     uint32_t n_stack_locations, cap_stack_locations;
-    uint32_t n_emptied; /* of the model: when this changes, nodes of stacks are invalid */
+    uint32_t n_renewed; /* of the model: when this changes, nodes of stacks are invalid */
     uint32_t *path;     /* frames of a stack */
     uint32_t cap_path;
     /* rows */

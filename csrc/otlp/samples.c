@@ -158,8 +158,8 @@ static int stack_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, ui
     const int known = fp_otlp_check_index(r, s->stack, r->n_stacks, s->at, "the stack of a sample", err);
     if (known < 0) return known;
     if (!known) return FP_E_MALFORMED;
-    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) {
-        r->n_emptied = r->model->n_emptied;
+    if (FP_UNLIKELY(r->n_renewed != r->model->n_renewed)) {
+        r->n_renewed = r->model->n_renewed;
         for (uint32_t i = 0; i < r->n_stacks; i++) r->nodes[i] = FP_NO_ID;
     }
     if (FP_UNLIKELY(r->nodes[s->stack] == FP_NO_ID)) {
@@ -378,7 +378,7 @@ static int begin_rows(struct fp_otlp_reader *r, struct fp_err *err) {
 /* Adds rows while there is room.  FP_FULL, 0 or an error. */
 static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err) {
     const struct fp_otlp_sample *const s = &r->cursors[r->leader].sample;
-    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) { /* while the batch was drained */
+    if (FP_UNLIKELY(r->n_renewed != r->model->n_renewed)) { /* while the batch was drained */
         const int status = stack_of(r, s, &r->row_stack, err);
         if (status) return status;
     }

@@ -175,7 +175,7 @@ struct fp_perf_reader {
     /* chains */
     struct fp_strings chains;                  /* keys of stacks, see struct key in rows.c */
     uint32_t *stacks;                          /* by chain */
-    uint32_t n_emptied;                        /* the model's; when it changes, `stacks` is invalid */
+    uint32_t n_renewed;                        /* the model's; when it changes, `stacks` is invalid */
     uint32_t recent[1 << FP_PERF_RECENT_BITS]; /* chains, found without hashing: see place_of; 0: none */
     uint32_t cap_stacks;
     uint8_t *key;

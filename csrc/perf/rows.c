@@ -174,10 +174,10 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
                            const struct fp_perf_sample *s) {
     const int by_branches = e->attr.branch_type & FP_PERF_CALL_STACK && s->n_branches;
     const size_t n_branches = by_branches ? 24 * (size_t)s->n_branches : 0;
-    if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS || r->n_emptied != r->model->n_emptied)) {
+    if (FP_UNLIKELY(r->chains.start[r->chains.n] > MOST_CHAINS || r->n_renewed != r->model->n_renewed)) {
         fp_strings_empty(&r->chains);
         memset(r->recent, 0, sizeof r->recent);
-        r->n_emptied = r->model->n_emptied;
+        r->n_renewed = r->model->n_renewed;
     }
     const struct key key = {
         .user = fp_space_generation(r->space, s->pid),

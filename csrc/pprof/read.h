@@ -87,7 +87,7 @@ struct fp_pprof_reader {
     struct fp_strings chains; /* lists of locations, as bytes of the file */
     uint32_t *chain_stacks;   /* by chain: stack */
     uint32_t cap_chain_stacks;
-    uint32_t n_emptied;           /* of the model: when this changes, the stacks of chains are invalid */
+    uint32_t n_renewed;           /* of the model: when this changes, the stacks of chains are invalid */
     struct fp_strings label_sets; /* label messages, likewise */
     uint32_t *label_chains;       /* by label set: label chain */
     uint32_t cap_label_chains;

@@ -19,8 +19,8 @@ enum { BREAKDOWN = 4 };
 
 /* The stack of a sample's list of locations. */
 static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t *stack, struct fp_err *err) {
-    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) {
-        r->n_emptied = r->model->n_emptied;
+    if (FP_UNLIKELY(r->n_renewed != r->model->n_renewed)) {
+        r->n_renewed = r->model->n_renewed;
         fp_strings_empty(&r->chains);
     }
     uint32_t before = r->chains.n;

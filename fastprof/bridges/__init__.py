@@ -564,8 +564,8 @@ TO_TABLE = (
 )
 AFTER = (
     NEST,
-    SHALLOW,
     ONLY_NAMES,
+    SHALLOW,
     SUM_STACKS,
     EQUAL_STACKS,
     IN_TIME,

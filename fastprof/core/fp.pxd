@@ -84,7 +84,7 @@ cdef extern from "core/model.h" nogil:
         fp_table functions
         fp_table stacks
         uint32_t n_waiting
-        uint32_t n_emptied
+        uint32_t n_renewed
 
     uint32_t fp_strings_hash(const void *p, size_t n)
     void fp_strings_prefetch(const fp_strings *s, uint32_t hash)

@@ -66,6 +66,9 @@ struct fp_restack *fp_restack_new(struct fp_model *model) {
 
 void fp_restack_free(struct fp_restack *r) {
     if (!r) return;
+    for (int i = 0; i < FP_FRAMES_STEPS && r->ahead; i++)
+        if (r->model->replaced[i] == r->ahead) fp_model_replace_frames(r->model, i, NULL);
+    free(r->ahead);
     free(r->frame_to);
     free(r->chains);
     free(r->alike);
@@ -222,7 +225,19 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
 
 /* ---- stacks ---- */
 
+int fp_restack_ahead(struct fp_restack *r, enum fp_frames_step step) {
+    r->ahead = malloc(sizeof *r->ahead);
+    if (!r->ahead) return FP_E_NOMEM;
+    *r->ahead = (struct fp_frames){r, chain_of};
+    fp_model_replace_frames(r->model, step, r->ahead);
+    return 0;
+}
+
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err) {
+    if (r->ahead && r->n_ahead == r->n_chains) return r->failed ? no_memory(err) : FP_DONE;
     const int status = fp_remap_batch(r->ids, b, err);
+    /* rows that wait in a reader still have the stacks from before */
+    r->n_ahead = r->model->n_waiting ? 0 : r->n_chains;
+    if (r->ahead) fp_model_renew_stacks(r->model);
     return r->failed ? no_memory(err) : status;
 }

@@ -33,11 +33,17 @@ struct fp_restack {
     uint8_t *is_alike; /* by function */
     uint32_t cap_is_alike;
     int tells_apart, failed; /* failed: memory ran out for these */
+    struct fp_frames *ahead; /* what the model replaces */
+    uint32_t n_ahead;        /* n_chains at the last batch */
 };
 
 /* The model is borrowed.  NULL when memory ran out. */
 struct fp_restack *fp_restack_new(struct fp_model *model);
 void fp_restack_free(struct fp_restack *r);
+
+/* Lets the model replace frames before stacks are added, so that most batches need nothing.  For rows of readers that
+ * renew their stacks, all of which pass through here.  0 or FP_E_NOMEM. */
+int fp_restack_ahead(struct fp_restack *r, enum fp_frames_step step);
 
 /* Frames and their chains (symbols/chains.py). */
 struct fp_restack_named {

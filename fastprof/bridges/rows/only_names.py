@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.function_names import marks, place_of
@@ -22,12 +23,15 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_restack
+
 
 def only_names(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches, with their stacks replaced in place.  Memory is linear in distinct frames and stacks."""
-    restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, "the names of stacks")
+    restack = new_restack(model, "the names of stacks", lib.FP_FRAMES_ONLY_NAMES, ahead=holds.replaces_frames)
     restack.files = holds.files
     err = ffi.new("struct fp_err *")
     for batch in batches:
@@ -39,3 +43,11 @@ def only_names(
     places = {i: place_of(model.get_function(i)) for i in functions}
     found = marks(places.values())
     model.function_texts |= {i: f"{at.name} ({found[at]})" for i, at in places.items() if at in found}
+
+
+def new_restack(model: Model, what: str, step: int, *, ahead: bool) -> fp_restack:
+    """`ahead`: the model replaces frames before it adds stacks (fp_restack_ahead)."""
+    restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, what)
+    if ahead and lib.fp_restack_ahead(restack, step):
+        raise MemoryError(f"no memory for {what}")
+    return restack

@@ -15,6 +15,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from fastprof.bridges.rows.only_names import new_restack
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
@@ -46,7 +47,7 @@ def symbolize(
     A frame must have its mapping when it is added to the model.  Errors: SymbolError for a file given by the user
     that does not match.
     """
-    restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, "symbols")
+    restack = new_restack(model, "symbols", lib.FP_FRAMES_NAMED, ahead=holds.replaces_frames)
     names = _Names(model, options)
     err = ffi.new("struct fp_err *")
     for batch in batches:

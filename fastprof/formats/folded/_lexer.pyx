@@ -110,7 +110,7 @@ cdef class Lexer:
     cdef Named *named  # by name
     cdef uint32_t cap_named
     cdef fp_folded_known known
-    cdef uint32_t n_emptied  # of the model: when this changes, earlier nodes are invalid
+    cdef uint32_t n_renewed  # of the model: when this changes, earlier nodes are invalid
 
     def __cinit__(self, size_t model, bint lenient, uint32_t n_counts, uint32_t decimals, uint32_t unknown,
                   bint suffixes):
@@ -155,8 +155,8 @@ cdef class Lexer:
         cdef const uint8_t *stop
         cdef bint whole
         cdef int status
-        if self.n_emptied != self.model.n_emptied:
-            self.n_emptied = self.model.n_emptied
+        if self.n_renewed != self.model.n_renewed:
+            self.n_renewed = self.model.n_renewed
             self.n_levels = self.last_n = 0
             fp_folded_known_empty(&self.known)
         while p != end:

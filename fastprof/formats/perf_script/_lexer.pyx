@@ -54,7 +54,7 @@ cdef class Lexer:
     cdef Row *rows
     cdef uint32_t n_rows, drained
     cdef bint draining, ended, waits  # waits: the model must keep stacks
-    cdef uint32_t n_emptied  # of the model: when this changes, no earlier stack is known
+    cdef uint32_t n_renewed  # of the model: when this changes, no earlier stack is known
     # events
     cdef uint32_t events[MOST_EVENTS]  # names
     cdef bint has_period[MOST_EVENTS]
@@ -118,7 +118,7 @@ cdef class Lexer:
         """
         cdef int status
         with nogil:
-            if self.n_emptied != self.model.n_emptied:
+            if self.n_renewed != self.model.n_renewed:
                 self.forget_stacks()
             self.model.n_waiting -= self.waits
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
@@ -127,7 +127,7 @@ cdef class Lexer:
         return status
 
     cdef void forget_stacks(self) noexcept nogil:
-        self.n_emptied, self.chain = self.model.n_emptied, 0
+        self.n_renewed, self.chain = self.model.n_renewed, 0
         forget_chains(&self.chains)
         if self.cap_comm_roots:
             memset(self.comm_roots, 0, self.cap_comm_roots * sizeof(uint32_t))
