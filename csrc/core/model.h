@@ -234,7 +234,8 @@ struct fp_frames {
     /* The *n frames that replace a frame of a stack, outermost first.  NULL: it stays. */
     const uint32_t *(*of)(void *arg, uint32_t frame, uint32_t *n);
 };
-static inline void fp_model_replace_frames(struct fp_model *m, enum fp_frames_step step, const struct fp_frames *frames) {
+static inline void fp_model_replace_frames(struct fp_model *m, enum fp_frames_step step,
+                                           const struct fp_frames *frames) {
     m->replaced[step] = frames;
 }
 

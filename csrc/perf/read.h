@@ -51,7 +51,14 @@ enum {
     FP_PERF_TYPES = 96,
     FP_PERF_MOST_FRAMES = 4096,
     FP_PERF_ENDS = 9,
-    FP_PERF_RECENT_BITS = 14
+    FP_PERF_RECENT_BITS = 14,
+    FP_PERF_FRAME_BITS = 11
+};
+
+/* The frame of an address, as long as the maps of its process, or the kernel's, do not change. */
+struct fp_perf_frame {
+    uint64_t address, maps;      /* maps: their generation */
+    uint32_t mode, flags, frame; /* frame: 0 = none */
 };
 
 /* The fields of an event's attribute. */
@@ -182,6 +189,8 @@ struct fp_perf_reader {
     size_t key_cap;
     uint32_t *frames;
     uint32_t cap_frames;
+    uint64_t user, kernel; /* generations of the sample's maps */
+    struct fp_perf_frame known[1 << FP_PERF_FRAME_BITS];
 
     /* unwinding copies of stacks */
     struct fp_unwind *unwinder;

@@ -39,6 +39,12 @@ static uint32_t frame_of(struct fp_perf_reader *r, uint32_t pid, uint32_t mode, 
     struct fp_space_hit hit;
     uint32_t mapping = 0, lines = 0;
     const int is_kernel = mode == FP_PERF_IN_KERNEL;
+    const uint64_t maps = is_kernel ? r->kernel : mode == FP_PERF_IN_USER ? r->user : 0;
+    const uint64_t hash = (address ^ maps) * UINT64_C(0x9e3779b97f4a7c15);
+    struct fp_perf_frame *known = &r->known[hash >> (64 - FP_PERF_FRAME_BITS)];
+    if (FP_LIKELY(known->frame && known->address == address && known->maps == maps && known->mode == mode) &&
+        known->flags == flags)
+        return known->frame;
     if (is_kernel || (mode == FP_PERF_IN_USER && pid != FP_SPACE_KERNEL)) {
         if (fp_space_find(r->space, is_kernel ? FP_SPACE_KERNEL : pid, address, &hit)) {
             mapping = mapping_of(r, hit.word);
@@ -46,7 +52,9 @@ static uint32_t frame_of(struct fp_perf_reader *r, uint32_t pid, uint32_t mode, 
         }
     }
     if (mapping == FP_NO_ID || lines == FP_NO_ID) return FP_NO_ID;
-    return fp_model_frame(r->model, mapping, address, flags, lines);
+    const uint32_t frame = fp_model_frame(r->model, mapping, address, flags, lines);
+    if (frame != FP_NO_ID) *known = (struct fp_perf_frame){address, maps, mode, flags, frame};
+    return frame;
 }
 
 /* A stack from the frames in r->frames, leaf first. */
@@ -179,9 +187,11 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
         memset(r->recent, 0, sizeof r->recent);
         r->n_renewed = r->model->n_renewed;
     }
+    r->user = fp_space_generation(r->space, s->pid);
+    r->kernel = fp_space_generation(r->space, FP_SPACE_KERNEL);
     const struct key key = {
-        .user = fp_space_generation(r->space, s->pid),
-        .kernel = fp_space_generation(r->space, FP_SPACE_KERNEL),
+        .user = r->user,
+        .kernel = r->kernel,
         .mode = mode,
         .kind = (uint32_t)s->n_chain << 1 | (uint32_t)by_branches,
         .ip = s->ip,
