@@ -342,7 +342,8 @@ static int next_row(struct fp_sum *s, struct fp_walk *walk, uint32_t *stack, str
     if (s->n_path > walk->depth) s->n_path = walk->depth;
     for (; s->n_path < walk->depth; s->n_path++) {
         const uint32_t at = s->n_path;
-        s->path[at] = fp_model_stack(s->model, at ? s->path[at - 1] : 0, s->frames[at]);
+        const uint32_t parent = at ? s->path[at - 1] : 0, frame = s->frames[at];
+        s->path[at] = s->once ? fp_model_stack_once(s->model, parent, frame) : fp_model_stack(s->model, parent, frame);
         if (s->path[at] == FP_NO_ID) return fp_no_memory(err);
     }
     *stack = walk->depth ? s->path[walk->depth - 1] : 0;

@@ -43,6 +43,7 @@ struct fp_sum {
     uint64_t unlabelled;  /* samples that lose all their labels or their thread */
     struct fp_table keys; /* (stack, labels, thread) */
     uint32_t n_values;
+    int32_t once;   /* no stack of a merged walk is in the model, so none is looked up; set by the caller */
     int32_t failed; /* fp_sum_pull: memory ran out */
 
     /* private from here on */

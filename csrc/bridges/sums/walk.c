@@ -19,7 +19,8 @@ struct fp_walk *fp_walk_new(uint32_t n_runs, uint32_t n_values) {
     w->runs = calloc((size_t)n_runs + 1, sizeof *w->runs);
     w->values = calloc((size_t)n_values + 1, sizeof *w->values);
     w->sums = calloc((size_t)n_values + 1, sizeof *w->sums);
-    if (!w->runs || !w->values || !w->sums ||
+    w->heads = malloc(((size_t)n_runs + 1) * sizeof *w->heads);
+    if (!w->runs || !w->values || !w->sums || !w->heads ||
         fp_array_room(&w->members, &w->cap_members, (uint64_t)n_runs + 1, sizeof *w->members) ||
         fp_array_room(&w->start, &w->cap_start, 2, sizeof *w->start)) {
         fp_walk_free(w);
@@ -28,6 +29,7 @@ struct fp_walk *fp_walk_new(uint32_t n_runs, uint32_t n_values) {
     for (uint32_t i = 0; i < n_runs; i++) {
         w->runs[i].width = FP_WALK_HEAD + n_values;
         w->members[i] = i;
+        w->heads[i].depth = UINT32_MAX;
     }
     w->start[0] = 0;
     w->start[1] = n_runs;
@@ -39,6 +41,7 @@ void fp_walk_free(struct fp_walk *w) {
     free(w->runs);
     free(w->values);
     free(w->sums);
+    free(w->heads);
     free(w->members);
     free(w->start);
     free(w);
@@ -55,17 +58,23 @@ static inline uint32_t depth_of(uint64_t word) {
     return (uint32_t)(word >> 32) & INT32_MAX;
 }
 
-static inline int is_before(const struct fp_ranks *ranks, uint32_t a, uint32_t b) {
-    const uint32_t rank_a = fp_rank_of(ranks, a), rank_b = fp_rank_of(ranks, b);
-    return rank_a != rank_b ? rank_a < rank_b : a < b;
+/* The rank of an id, then the id, which is not FP_NO_ID. */
+static inline uint64_t order_of(const struct fp_ranks *ranks, uint32_t id) {
+    return ((uint64_t)fp_rank_of(ranks, id) << 32 | id) + 1;
 }
 
-/* Whether record a, which continues the path like b, comes before it. */
-static inline int comes_before(const struct fp_walk *w, const uint64_t *a, const uint64_t *b) {
-    if ((a[0] ^ b[0]) & FP_WALK_ROW) return (a[0] & FP_WALK_ROW) != 0;
-    if (!(a[0] & FP_WALK_ROW)) return is_before(&w->frames, (uint32_t)a[0], (uint32_t)b[0]);
-    if (a[0] != b[0]) return is_before(&w->labels, (uint32_t)a[0], (uint32_t)b[0]);
-    return is_before(&w->threads, (uint32_t)a[1], (uint32_t)b[1]);
+/* Whether row a comes before row b of the same stack. */
+static int comes_before(const struct fp_walk *w, const uint64_t *a, const uint64_t *b) {
+    if (a[0] != b[0]) return order_of(&w->labels, (uint32_t)a[0]) < order_of(&w->labels, (uint32_t)b[0]);
+    return order_of(&w->threads, (uint32_t)a[1]) < order_of(&w->threads, (uint32_t)b[1]);
+}
+
+/* Notes the next record of a run.  It is compared once for each record of the other runs in the meantime. */
+static inline void look(struct fp_walk *w, uint32_t run) {
+    const uint64_t *record = next_of(&w->runs[run]);
+    struct fp_walk_head *head = &w->heads[run];
+    head->depth = record ? depth_of(*record) : UINT32_MAX;
+    head->key = !record || *record & FP_WALK_ROW ? 0 : order_of(&w->frames, (uint32_t)*record);
 }
 
 static inline int is_same(const uint64_t *a, const uint64_t *b) {
@@ -109,6 +118,7 @@ static int take_rows(struct fp_walk *w, struct fp_err *err) {
             add_row(w, record, run->width);
             run->pos += run->width;
         }
+        look(w, w->members[i]);
         if (record || run->eof) continue;
         w->to_refill = w->members[i];
         return FP_MORE;
@@ -117,44 +127,48 @@ static int take_rows(struct fp_walk *w, struct fp_err *err) {
     return give(w, err);
 }
 
-/* Goes down to a frame, with the walks that have it. */
-static int take_frame(struct fp_walk *w, uint64_t word, struct fp_err *err) {
+/* Goes down to the frame with this key, with the walks that have it. */
+static int take_frame(struct fp_walk *w, uint64_t key, struct fp_err *err) {
     const uint32_t from = w->start[w->level], end = w->start[w->level + 1];
     uint32_t n = end;
     if (fp_array_room(&w->start, &w->cap_start, (uint64_t)w->level + 3, sizeof *w->start) ||
         fp_array_room(&w->members, &w->cap_members, 2 * (uint64_t)end - from, sizeof *w->members))
         return fp_no_memory(err);
     for (uint32_t i = from; i < end; i++) {
-        struct fp_run *run = &w->runs[w->members[i]];
-        const uint64_t *record = next_of(run);
-        if (!record || *record != word) continue;
-        run->pos++;
-        w->members[n++] = w->members[i];
+        const uint32_t run = w->members[i];
+        if (w->heads[run].depth != w->level || w->heads[run].key != key) continue;
+        w->runs[run].pos++;
+        look(w, run);
+        w->members[n++] = run;
     }
     w->is_row = 0;
     w->depth = w->level++;
-    w->frame = (uint32_t)word;
+    w->frame = (uint32_t)(key - 1);
     w->start[w->level + 1] = n;
     return FP_FULL;
 }
 
 int fp_walk_next(struct fp_walk *w, struct fp_err *err) {
     if (w->has_rest) return give(w, err);
+    if (w->to_refill != FP_MERGE_NONE) look(w, w->to_refill);
     while (!w->has_sum) {
-        const uint64_t *first = NULL;
+        uint64_t least = UINT64_MAX;
+        const uint64_t *row = NULL;
         for (uint32_t i = w->start[w->level]; i < w->start[w->level + 1]; i++) {
-            const struct fp_run *run = &w->runs[w->members[i]];
-            const uint64_t *record = next_of(run);
-            if (!record && !run->eof) {
-                w->to_refill = w->members[i];
+            const uint32_t run = w->members[i];
+            const struct fp_walk_head *head = &w->heads[run];
+            if (head->depth != w->level) {
+                if (head->depth != UINT32_MAX || w->runs[run].eof) continue;
+                w->to_refill = run;
                 return FP_MORE;
             }
-            if (record && depth_of(*record) == w->level && (!first || comes_before(w, record, first))) first = record;
+            if (!head->key && (!row || comes_before(w, next_of(&w->runs[run]), row))) row = next_of(&w->runs[run]);
+            if (head->key < least) least = head->key;
         }
         w->to_refill = FP_MERGE_NONE;
-        if (first && !(*first & FP_WALK_ROW)) return take_frame(w, *first, err);
-        if (first)
-            begin_row(w, first);
+        if (!row && least != UINT64_MAX) return take_frame(w, least, err);
+        if (row)
+            begin_row(w, row);
         else if (!w->level)
             return FP_DONE;
         else

@@ -38,6 +38,13 @@ struct fp_ranks {
     uint32_t n;
 };
 
+/* A run's next record: its depth, UINT32_MAX if there is none, and what orders it among those of the depth, 0 for
+ * rows. */
+struct fp_walk_head {
+    uint64_t key;
+    uint32_t depth;
+};
+
 struct fp_walk {
     uint32_t n_values;
     int32_t split;      /* sums that do not fit become several rows; set by the caller */
@@ -54,6 +61,7 @@ struct fp_walk {
     uint32_t n_runs, level; /* frames of the path */
     uint32_t *start;        /* by depth: its walks are members[start[depth]] to members[start[depth + 1]] */
     uint32_t *members, cap_start, cap_members;
+    struct fp_walk_head *heads; /* by run */
     struct fp_walk_sum *sums;   /* of each value of a row */
     uint32_t has_sum, has_rest; /* of a row: more may be added; not all was given */
 };

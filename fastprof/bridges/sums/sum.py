@@ -263,6 +263,7 @@ class StackSums:
         self._make_room()
         merge = self._runs.merge()
         merge.c.split = split
+        self._c.once = self._drops_rows
         return merge
 
     def _sort_again(self, types: list[ValueType]) -> None:
