@@ -2,13 +2,11 @@
 
 #include <stdlib.h>
 
-struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, int is_signed) {
-    if (width < FP_MERGE_KEY || width - FP_MERGE_KEY < kept) return NULL;
+struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width) {
+    if (width < FP_MERGE_KEY) return NULL;
     struct fp_merge *m = calloc(1, sizeof *m);
     if (!m) return NULL;
     m->width = width;
-    m->kept = kept;
-    m->is_signed = is_signed;
     m->n_runs = n_runs;
     m->head = calloc(width, sizeof *m->head);
     m->sum = calloc(width, sizeof *m->sum);
@@ -68,16 +66,8 @@ static void play(struct fp_merge *m, uint32_t run) {
 /* Adds the counters of a record to the sums. */
 static void add(struct fp_merge *m, const uint64_t *record, uint32_t width) {
     uint64_t *const sum = m->sum;
-    for (uint32_t i = FP_MERGE_KEY + m->kept; i < width; i++) {
-        if (m->is_signed) {
-            const int64_t a = (int64_t)sum[i], b = (int64_t)record[i];
-            int64_t total;
-            if (__builtin_add_overflow(a, b, &total)) m->beyond[i] += b < 0 ? -1 : 1;
-            sum[i] = (uint64_t)total;
-        } else if (FP_UNLIKELY(__builtin_add_overflow(sum[i], record[i], &sum[i]))) {
-            m->beyond[i]++;
-        }
-    }
+    for (uint32_t i = FP_MERGE_KEY; i < width; i++)
+        if (FP_UNLIKELY(__builtin_add_overflow(sum[i], record[i], &sum[i]))) m->beyond[i]++;
 }
 
 static void begin(struct fp_merge *m, const uint64_t *record, uint32_t width) {
@@ -85,27 +75,19 @@ static void begin(struct fp_merge *m, const uint64_t *record, uint32_t width) {
     memset(m->sum + width, 0, (m->width - width) * sizeof *m->sum);
 }
 
-__extension__ typedef __int128 int128;
-
-static int128 value_of(const struct fp_merge *m, uint64_t word) {
-    return m->is_signed ? (int128)(int64_t)word : (int128)word;
-}
-
-/* Moves as much of a sum as fits to the head.  Returns whether a remainder is left. */
+/* Moves as much of a sum as fits to the head: beyond * 2^64 + sum - (2^64 - 1) is left.  Returns whether that is more
+ * than 0. */
 static int move(struct fp_merge *m, uint32_t i) {
-    const int128 least = m->is_signed ? INT64_MIN : 0, most = m->is_signed ? (int128)INT64_MAX : (int128)UINT64_MAX;
-    const int128 sum = value_of(m, m->sum[i]) + m->beyond[i] * ((int128)1 << 64);
-    const int128 part = sum < least ? least : sum > most ? most : sum, rest = sum - part;
-    m->head[i] = (uint64_t)part;
-    m->sum[i] = (uint64_t)rest;
-    m->beyond[i] = (int64_t)((rest - value_of(m, m->sum[i])) >> 64);
-    return rest != 0;
+    const uint64_t sum = m->sum[i], is_beyond = m->beyond[i] != 0;
+    m->head[i] = is_beyond ? UINT64_MAX : sum;
+    m->sum[i] = is_beyond ? sum + 1 : 0;
+    if (is_beyond && sum != UINT64_MAX) m->beyond[i]--;
+    return m->sum[i] || m->beyond[i];
 }
 
 /* Returns the sums of a key, or a remainder of them.  FP_FULL or FP_E_OVERFLOW. */
 static int give(struct fp_merge *m, struct fp_err *err) {
-    const uint32_t first = FP_MERGE_KEY + m->kept;
-    uint32_t i = first;
+    uint32_t i = FP_MERGE_KEY;
     while (i < m->width && !m->beyond[i]) i++;
     m->has_sum = m->has_rest = 0;
     if (i == m->width) {
@@ -114,10 +96,9 @@ static int give(struct fp_merge *m, struct fp_err *err) {
         m->sum = swap;
         return FP_FULL;
     }
-    if (!m->split)
-        return fp_fail_beyond(err, "the sum of a counter", i - first, m->is_signed ? "2^63 - 1" : "2^64 - 1");
-    memcpy(m->head, m->sum, first * sizeof *m->head);
-    for (i = first; i < m->width; i++) m->has_rest |= move(m, i);
+    if (!m->split) return fp_fail_beyond(err, "the sum of a counter", i - FP_MERGE_KEY, "2^64 - 1");
+    memcpy(m->head, m->sum, FP_MERGE_KEY * sizeof *m->head);
+    for (i = FP_MERGE_KEY; i < m->width; i++) m->has_rest |= move(m, i);
     return FP_FULL;
 }
 

@@ -5,8 +5,7 @@
  * A table that outgrows its memory is written to disk as sorted runs.  The merge reads them back through one small
  * window per run, which the caller refills.
  *
- * A record is `width` 64-bit words: FP_MERGE_KEY words of key, optionally some that are copied, then counters, either
- * all signed or all unsigned.
+ * A record is `width` 64-bit words: FP_MERGE_KEY words of key, then unsigned counters.
  *
  * A sum that does not fit its counter is an error or, with `split`, becomes several records that add up to it, each as
  * large as possible.  Either depends only on the sum, not on how it is spread over the runs.
@@ -39,8 +38,6 @@ struct fp_merge_head {
 
 struct fp_merge {
     uint32_t width;     /* words a record */
-    uint32_t kept;      /* words after the key that are copied from the first run that has the key, not added up */
-    int32_t is_signed;  /* counters are int64_t */
     int32_t split;      /* sums that do not fit become several records; set by the caller */
     uint32_t to_refill; /* after FP_MORE: the run to refill */
     uint64_t *head;     /* after FP_FULL: the record */
@@ -51,12 +48,12 @@ struct fp_merge {
     struct fp_merge_head *tree; /* [0]: the least head; [i]: the loser between the subtrees 2 i and 2 i + 1 */
     uint32_t n_started;         /* runs that have played */
     uint64_t *sum;              /* the record to which more may be added */
-    int64_t *beyond;            /* overflow of each of its words: the sum is beyond[i] * 2^64 + sum[i] */
+    uint64_t *beyond;           /* overflow of each of its words: the sum is beyond[i] * 2^64 + sum[i] */
     int32_t has_sum, has_rest;
 };
 
 /* NULL when memory ran out.  All runs start empty, to be refilled first.  Caller owns. */
-struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, int is_signed);
+struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width);
 void fp_merge_free(struct fp_merge *m);
 
 /* Sets m->head to the next record and returns FP_FULL.  FP_MORE: refill run m->to_refill (or set its eof) and call

@@ -136,7 +136,7 @@ static void add_rows(struct fp_fold *f, struct away *away, int spill, struct tot
 }
 
 static struct fp_merge *merge_of(uint64_t *words, size_t n, uint32_t width) {
-    struct fp_merge *merge = fp_merge_new(1, width, 0, 0);
+    struct fp_merge *merge = fp_merge_new(1, width);
     merge->runs[0] = (struct fp_run){width, words, n, 0, 1};
     return merge;
 }

@@ -107,16 +107,12 @@ class Sorted(Runs, Generic[Merger]):
 class Words(Sorted["fp_merge"]):
     """Runs of records of words, whose counters are added up (csrc/core/merge.h)."""
 
-    def __init__(self, width: int, *, kept: int = 0, signed: bool = False) -> None:
-        super().__init__(width)
-        self._kept, self._signed = kept, signed
-
     def widen(self, width: int) -> None:
         """Set the words of the following records.  Earlier records have 0 in additional words."""
         self.width = max(width, self.width)
 
     def new(self, n: int) -> fp_merge:
-        merge = owned(lib.fp_merge_new(n, self.width, self._kept, self._signed), lib.fp_merge_free, "the merge of runs")
+        merge = owned(lib.fp_merge_new(n, self.width), lib.fp_merge_free, "the merge of runs")
         for i, run in enumerate(self.runs):
             if run.width != self.width:
                 merge.runs[i].width = run.width
