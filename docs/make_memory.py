@@ -69,8 +69,7 @@ reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools,
 target keeps none (pprof, OTLP, folded, gperftools, call graphs): then their sums are written to the temporary file as
 walks of the tree ([architecture.md](architecture.md#batch-and-model)).  Other targets keep the stacks of all rows.""",
         {
-            "stacks": "convert to (firefox|archive|parquet|arrow|pstats)|diff to pprof|info|annotate|sql|report|"
-            "archive add",
+            "stacks": "convert to (firefox|archive|parquet|arrow|pstats)|diff to pprof|annotate|sql|report|archive add",
             "recording": "info",
             "timeline": "(merge two|diff) to pprof",
         },
@@ -111,6 +110,11 @@ here, in the 2,000 lines of one file.""",
     "i": (
         """The writer of pstats adds up each function and each pair of caller and callee, some 100 bytes for each.""",
         {"timeline": "convert to pstats", "graph": "convert to pstats"},
+    ),
+    "j": (
+        """A section of a store that is compressed with an earlier one needs that one and zstandard's tables for
+both.""",
+        {"timeline": "archive add"},
     ),
 }
 

@@ -471,6 +471,20 @@ uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame
     return fp_table_append(&m->stacks, (uint32_t[]){parent, frame});
 }
 
+/* fp_model_stacks, one after the other: a frame may become several. */
+static int replaced_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n,
+                           uint32_t *nodes) {
+    for (uint32_t k = 0; k < n; k++) {
+        nodes[k] = 0;
+        frames += depths[k];
+        for (uint32_t i = 1; i <= depths[k]; i++) {
+            nodes[k] = replaced_stack(m, 0, nodes[k], *(frames - i));
+            if (nodes[k] == FP_NO_ID) return FP_E_NOMEM;
+        }
+    }
+    return 0;
+}
+
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes) {
     struct {
         const uint32_t *next; /* the next frame to add; those nearer to the root are done */
@@ -478,14 +492,8 @@ int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *
         uint32_t row[FP_STACK_WIDTH];
     } open[FP_MODEL_STACKS];
     uint32_t n_open = 0;
-    for (uint32_t k = 0; k < n && replaces_frames(m); k++) {
-        uint32_t node = 0;
-        frames += depths[k];
-        for (uint32_t i = 1; i <= depths[k] && node != FP_NO_ID; i++) node = replaced_stack(m, 0, node, *(frames - i));
-        if (node == FP_NO_ID) return FP_E_NOMEM;
-        nodes[k] = node;
-    }
-    for (uint32_t k = 0; k < n && !replaces_frames(m); k++) {
+    if (replaces_frames(m)) return replaced_stacks(m, frames, depths, n, nodes);
+    for (uint32_t k = 0; k < n; k++) {
         frames += depths[k];
         nodes[k] = 0;
         if (depths[k]) {
