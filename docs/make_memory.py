@@ -69,7 +69,8 @@ reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools,
 target keeps none (pprof, OTLP, folded, gperftools, call graphs): then their sums are written to the temporary file as
 walks of the tree ([architecture.md](architecture.md#batch-and-model)).  Other targets keep the stacks of all rows.""",
         {
-            "stacks": "convert to (firefox|archive|parquet|arrow|pstats)|diff to pprof|annotate|sql|report|archive add",
+            "stacks": "convert to (firefox|archive|parquet|arrow|pstats)|diff to pprof|info|annotate|sql|report|"
+            "archive add",
             "recording": "info",
             "timeline": "(merge two|diff) to pprof",
         },
