@@ -150,13 +150,13 @@ static int take_frame(struct fp_walk *w, uint64_t key, struct fp_err *err) {
 
 int fp_walk_next(struct fp_walk *w, struct fp_err *err) {
     if (w->has_rest) return give(w, err);
-    if (w->to_refill != FP_MERGE_NONE) look(w, w->to_refill);
     while (!w->has_sum) {
         uint64_t least = UINT64_MAX;
         const uint64_t *row = NULL;
         for (uint32_t i = w->start[w->level]; i < w->start[w->level + 1]; i++) {
             const uint32_t run = w->members[i];
             const struct fp_walk_head *head = &w->heads[run];
+            if (head->depth == UINT32_MAX) look(w, run); /* it may have been refilled */
             if (head->depth != w->level) {
                 if (head->depth != UINT32_MAX || w->runs[run].eof) continue;
                 w->to_refill = run;
