@@ -156,7 +156,8 @@ def test_stacks_begin_with_calls_from_outside(profile: Path, tmp_path: Path) -> 
     stats = stats_of(profile)
     by_root = folded(profile, tmp_path / "a.folded")
     total = sum(by_root.values())
-    assert total == pytest.approx(sum(v[2] for v in stats.values()) * 1e6, rel=1e-2, abs=10)
+    # each of a thousand rows is rounded to a microsecond, of 40,000 on a fast machine
+    assert total == pytest.approx(sum(v[2] for v in stats.values()) * 1e6, rel=3e-2, abs=10)
     assert sum(by_root[name] for name in outermost(stats)) > 0.95 * total
 
 
