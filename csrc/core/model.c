@@ -311,6 +311,7 @@ void fp_model_free(struct fp_model *m) {
     fp_table_clear(&m->threads);
     fp_release(m->last, (size_t)m->cap_last * 2 * sizeof *m->last);
     fp_release(m->named, m->cap_named * sizeof *m->named);
+    for (int i = 0; i < FP_FRAMES_STEPS; i++) fp_frames_release(m->replaced[i]);
     free(m);
 }
 
@@ -439,12 +440,22 @@ static uint32_t replaced_stack(struct fp_model *m, int step, uint32_t node, uint
     for (; step < FP_FRAMES_STEPS; step++) {
         const struct fp_frames *by = m->replaced[step];
         uint32_t n;
-        const uint32_t *frames = by ? by->of(by->arg, frame, &n) : NULL;
+        const uint32_t *frames = by && by->of ? by->of(by->arg, frame, &n) : NULL;
         if (!frames) continue;
         for (uint32_t i = 0; i < n && node != FP_NO_ID; i++) node = replaced_stack(m, step + 1, node, frames[i]);
         return node;
     }
     return intern_stack(m, node, frame);
+}
+
+void fp_model_replace_frames(struct fp_model *m, enum fp_frames_step step, struct fp_frames *frames) {
+    fp_frames_release(m->replaced[step]);
+    m->replaced[step] = frames;
+    frames->n_owners++;
+}
+
+void fp_frames_release(struct fp_frames *frames) {
+    if (frames && !--frames->n_owners) free(frames);
 }
 
 static inline int replaces_frames(const struct fp_model *m) {

@@ -138,7 +138,7 @@ struct fp_model {
     /* private from here on */
     uint32_t n_emptied; /* how often fp_model_empty_stacks was called */
     uint32_t n_renewed; /* how often that happened or frames were replaced: readers then add their stacks again */
-    const struct fp_frames *replaced[FP_FRAMES_STEPS]; /* see fp_model_replace_frames */
+    struct fp_frames *replaced[FP_FRAMES_STEPS]; /* see fp_model_replace_frames */
     /* by frame: (parent, node) of the last stack that ended with it.  Stacks share their outer frames, so most stacks
      * are found here, without a lookup in `stacks`. */
     uint32_t *last;
@@ -228,16 +228,19 @@ uint64_t fp_model_bytes(const struct fp_model *m);
 
 /* From now on stacks get the frames with which `frames` replaces theirs, so that those that a reader would have made
  * are never in the model: a bridge that would replace them in each batch sets it.  Each step gets the frames that the
- * one before gave; one that knows new replacements calls fp_model_renew_stacks.  NULL: none, as at first. */
+ * one before gave; one that knows new replacements calls fp_model_renew_stacks.
+ *
+ * The model and the bridge are freed in any order, so both own `frames`, which the bridge allocates with n_owners 1.
+ * When it ends, it sets `of` to NULL. */
 struct fp_frames {
     void *arg;
     /* The *n frames that replace a frame of a stack, outermost first.  NULL: it stays. */
     const uint32_t *(*of)(void *arg, uint32_t frame, uint32_t *n);
+    uint32_t n_owners;
 };
-static inline void fp_model_replace_frames(struct fp_model *m, enum fp_frames_step step,
-                                           const struct fp_frames *frames) {
-    m->replaced[step] = frames;
-}
+void fp_model_replace_frames(struct fp_model *m, enum fp_frames_step step, struct fp_frames *frames);
+/* Ends one ownership; NULL does nothing. */
+void fp_frames_release(struct fp_frames *frames);
 
 /* Readers add the stacks of the following rows again, with what replaces their frames by now.  Stacks stay. */
 static inline void fp_model_renew_stacks(struct fp_model *m) {

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fastprof import formats, plan
+from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError
 from fastprof.core.options import Options
 from tests.contract.dump import files
@@ -74,3 +75,19 @@ def test_addresses(file: str, from_: str, where: dict[str, str], inlines: bool) 
         given["symbols"] = (given["symbols"],)
     options = Options(symbolize=True, inlines=inlines, **given)
     assert all(same(shared_data(*file.split("/")).read_bytes(), from_, options))
+
+
+@pytest.mark.parametrize("first", ["model", "bridge"])
+def test_model_and_bridge_are_freed_in_any_order(first: str) -> None:
+    """Python frees them so when it collects an abandoned conversion; a sanitizer or valgrind sees the rest."""
+    model = lib.fp_model_new()
+    bridges = [lib.fp_restack_new(model) for _ in range(2)]
+    for bridge in bridges:  # the second replaces the first
+        assert lib.fp_restack_ahead(bridge, lib.FP_FRAMES_NAMED) == 0
+    if first == "model":
+        lib.fp_model_free(model)
+    for bridge in bridges:
+        lib.fp_restack_free(bridge)
+    if first == "bridge":
+        assert ffi.cast("uint32_t", lib.fp_model_stack(model, 0, 0)) != lib.FP_NO_ID
+        lib.fp_model_free(model)

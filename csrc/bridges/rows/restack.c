@@ -66,9 +66,8 @@ struct fp_restack *fp_restack_new(struct fp_model *model) {
 
 void fp_restack_free(struct fp_restack *r) {
     if (!r) return;
-    for (int i = 0; i < FP_FRAMES_STEPS && r->ahead; i++)
-        if (r->model->replaced[i] == r->ahead) fp_model_replace_frames(r->model, i, NULL);
-    free(r->ahead);
+    if (r->ahead) r->ahead->of = NULL;
+    fp_frames_release(r->ahead);
     free(r->frame_to);
     free(r->chains);
     free(r->alike);
@@ -228,7 +227,7 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
 int fp_restack_ahead(struct fp_restack *r, enum fp_frames_step step) {
     r->ahead = malloc(sizeof *r->ahead);
     if (!r->ahead) return FP_E_NOMEM;
-    *r->ahead = (struct fp_frames){r, chain_of};
+    *r->ahead = (struct fp_frames){r, chain_of, 1};
     fp_model_replace_frames(r->model, step, r->ahead);
     return 0;
 }

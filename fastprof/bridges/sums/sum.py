@@ -136,6 +136,7 @@ class StackSums:
         self._max_memory = options[MAX_MEMORY]
         self._room = Room(self._max_memory, not holds.renews_stacks)
         self._drops_rows = holds.renews_stacks and not holds.keeps_stacks  # nothing needs stacks of earlier rows
+        self._c.once = self._drops_rows
         self._runs = _Walks(self._c)
 
     def begin(self, part: Part) -> None:
@@ -263,7 +264,6 @@ class StackSums:
         self._make_room()
         merge = self._runs.merge()
         merge.c.split = split
-        self._c.once = self._drops_rows
         return merge
 
     def _sort_again(self, types: list[ValueType]) -> None:
