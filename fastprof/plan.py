@@ -94,10 +94,6 @@ class Pipeline(NamedTuple):
     def inputs(self) -> Iterator[Input]:
         return chain.from_iterable(branch.inputs for branch in self.branches)
 
-    @property
-    def _is_tagged(self) -> bool:
-        return any(bridges.TAG in (*one.operators, *one.bridge, *self.joined) for one in self.branches)
-
     def rows(self, model: Model, log: Log, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         """The batches for the end.  `capacity`: maximum rows of a reader's batch.  `encoded`: the caller also accepts
         Encoded batches.  Inputs are read one after the other.
@@ -149,30 +145,35 @@ class Pipeline(NamedTuple):
             yield from watch.taken(rows) if watch else rows
             if watch:
                 self.remaining.log_losses(watch)
-            self.remaining.end(model, options, log, tagged=self._is_tagged)
+            tagged = any(bridges.TAG in (*one.operators, *one.bridge, *self.joined) for one in self.branches)
+            self.remaining.end(model, options, log, tagged=tagged)
         finally:  # a query may read only some of the rows
             self._advise(log)
 
     def _held(self) -> tuple[Holds, Holds]:
         """What operators know: those of branches, and those of the rows of all branches."""
-        renewed = self.is_only and all(branch.renews_stacks for branch in self.branches)
+        renewed = self.is_only and self.renews_stacks
         named = all({*one.operators} <= {bridges.NAME_ADDRESSES} and not one.bridge for one in self.branches)
         # adding up the stacks of several branches needs all of them
         keeps, of_one = self.holds.keeps_stacks or len(self.branches) > 1, len([*self.inputs]) == 1
         return (
             self.holds._replace(keeps_stacks=keeps, replaces_frames=renewed, of_one=of_one),
-            self.holds._replace(renews_stacks=self._renews_stacks, replaces_frames=renewed and named),
+            self.holds._replace(renews_stacks=self._may_empty_stacks, replaces_frames=renewed and named),
         )
 
     @property
-    def _renews_stacks(self) -> bool:
+    def renews_stacks(self) -> bool:
+        return all(branch.renews_stacks for branch in self.branches)
+
+    @property
+    def _may_empty_stacks(self) -> bool:
         """Whether operators for the rows of all branches may empty the model's stacks."""
         may = self.view == "stacks" and (self.is_only or not self.holds.keeps_stacks)
-        return may and all(branch.renews_stacks and not branch.bridge for branch in self.branches)
+        return may and self.renews_stacks and not any(branch.bridge for branch in self.branches)
 
     def _bounded(self, rows: Iterator[Batch], model: Model) -> Iterator[Batch]:
         """The rows, without the stacks of earlier batches if nothing refers to them."""
-        if not self._renews_stacks or self.holds.keeps_stacks or {*self.joined} & bridges.KEEP_STACKS:
+        if not self._may_empty_stacks or self.holds.keeps_stacks or {*self.joined} & bridges.KEEP_STACKS:
             return rows
         from fastprof.bridges.room import within
 

@@ -271,6 +271,8 @@ uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack) {
         }
         return w->empty_stack;
     }
+    if (w->n_emptied != m->n_emptied && w->cap_stack_of) memset(w->stack_of, 0, w->cap_stack_of * sizeof *w->stack_of);
+    w->n_emptied = m->n_emptied;
     if (fp_array_zeroed(&w->stack_of, &w->cap_stack_of, m->stacks.n, sizeof *w->stack_of)) return 0;
     uint32_t n = 0, node = stack;
     for (; node && !w->stack_of[node]; node = fp_table_row(&m->stacks, node)[FP_STACK_PARENT]) {

@@ -11,8 +11,8 @@
  * the interval in milliseconds, which is also the time to the next sample.  Calls must nest, and times are nanoseconds
  * (bridges/rows/nest.h).
  *
- * Memory: linear in the model's tables, threads and open calls.  When a timeline has too many call paths, they are
- * forgotten and written again when they recur; viewers merge equal paths.
+ * Memory: linear in the model's tables, threads and open calls.  Call paths of a timeline, when there are too many, and
+ * stacks that the model has removed are forgotten and written again when they recur; viewers merge equal paths.
  * Source: firefox-devtools/profiler src/types/profile.ts, version 60.
  */
 #ifndef FP_FIREFOX_WRITE_H
@@ -118,6 +118,7 @@ struct fp_firefox {
     uint32_t *base_of, *last_base; /* by mapping, by object: mappings that begin at file offset 0 */
     uint32_t cap_base_of, cap_last_base, n_mappings;
     uint32_t empty_stack;
+    uint32_t n_emptied; /* of the model: when this changes, ids of stacks are used again */
     struct fp_firefox_recent *recent;
     struct fp_table counted; /* (thread, name of a counter) */
     uint32_t *counter_of;    /* by row of `counted`: of `threads`, + 1 */

@@ -24,12 +24,17 @@ struct fp_speedscope *fp_speedscope_new(struct fp_model *model) {
 
 void fp_speedscope_free(struct fp_speedscope *w) {
     if (!w) return;
-    for (uint32_t i = 0; i < w->n_groups; i++) fp_buf_free(&w->groups[i].packed);
+    for (uint32_t i = 0; i < w->n_groups; i++) {
+        fp_buf_free(&w->groups[i].packed);
+        free(w->groups[i].path);
+    }
     free(w->groups);
     fp_table_clear(&w->group_of);
     free(w->frame_of);
     free(w->functions);
     free(w->open);
+    free(w->ends);
+    free(w->frames);
     fp_unique_clear(&w->names);
     fp_unique_clear(&w->files);
     fp_buf_free(&w->scratch);
@@ -52,7 +57,7 @@ static struct fp_speedscope_group *group_of(struct fp_speedscope *w, uint32_t pa
 
 /* The frame of a function.  FP_NO_ID when memory ran out. */
 static uint32_t frame_of(struct fp_speedscope *w, uint32_t function) {
-    if (fp_array_zeroed(&w->frame_of, &w->cap_frames, (uint64_t)function + 1, sizeof *w->frame_of)) return FP_NO_ID;
+    if (fp_array_zeroed(&w->frame_of, &w->cap_frame_of, (uint64_t)function + 1, sizeof *w->frame_of)) return FP_NO_ID;
     if (FP_LIKELY(w->frame_of[function])) return w->frame_of[function] - 1;
     if (fp_array_room(&w->functions, &w->cap_functions, (uint64_t)w->n_frames + 1, sizeof *w->functions))
         return FP_NO_ID;
@@ -88,12 +93,37 @@ int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b) {
     return 0;
 }
 
-int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b) {
+/* Appends a stack to the packed rows: how many frames it shares with the group's last one, and the others. */
+static int pack_stack(struct fp_speedscope *w, struct fp_speedscope_group *g, uint32_t stack) {
+    const struct fp_model *m = w->model;
+    uint32_t n = 0, shared = 0;
+    for (; stack; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT], n++) {
+        if (fp_array_room(&w->frames, &w->cap_frames, (uint64_t)n + 1, sizeof *w->frames)) return FP_E_NOMEM;
+        w->frames[n] = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
+    }
+    while (shared < n && shared < g->n_path && g->path[shared] == w->frames[n - 1 - shared]) shared++;
+    if (fp_array_room(&g->path, &g->cap_path, n, sizeof *g->path) ||
+        fp_buf_reserve(&g->packed, PACKED * ((size_t)n - shared + 2)))
+        return FP_E_NOMEM;
+    uint8_t *to = fp_varint(g->packed.p + g->packed.n, shared);
+    to = fp_varint(to, n - shared);
+    for (uint32_t i = shared; i < n; i++) to = fp_varint(to, g->path[i] = w->frames[n - 1 - i]);
+    g->n_path = n;
+    g->packed.n = (size_t)(to - g->packed.p);
+    return 0;
+}
+
+int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b, uint32_t *row) {
     struct fp_speedscope_group *g = NULL;
-    for (uint32_t i = 0; i < b->n; i++) {
+    for (; *row < b->n; ++*row) {
+        const uint32_t i = *row;
+        if (w->packed > FP_SPEEDSCOPE_PACKED) return FP_FULL;
         if (!g || g->thread != b->thread[i]) g = group_of(w, b->part, b->thread[i]);
-        if (!g || fp_buf_reserve(&g->packed, PACKED * ((size_t)b->n_values + 1))) return FP_E_NOMEM;
-        uint8_t *const from = g->packed.p + g->packed.n, *to = fp_varint(from, b->stack[i]);
+        if (!g) return FP_E_NOMEM;
+        const size_t before = g->packed.n;
+        if (pack_stack(w, g, b->stack[i]) || fp_buf_reserve(&g->packed, PACKED * (size_t)b->n_values))
+            return FP_E_NOMEM;
+        uint8_t *to = g->packed.p + g->packed.n;
         int any = 0;
         for (uint32_t k = 0; k < b->n_values; k++) {
             const int64_t value = b->values[(size_t)k * b->cap + i];
@@ -103,10 +133,10 @@ int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b) {
         }
         w->zero += !any;
         g->rows++;
-        g->packed.n += (size_t)(to - from);
-        w->packed += (size_t)(to - from);
+        g->packed.n = (size_t)(to - g->packed.p);
+        w->packed += g->packed.n - before;
     }
-    return 0;
+    return FP_DONE;
 }
 
 /* ---- packed rows to JSON ---- */
@@ -144,44 +174,47 @@ int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp
     return FP_DONE;
 }
 
-/* Sets w->open to the frames of a stack, leaf first. */
-static int open_stack(struct fp_speedscope *w, uint32_t stack) {
+/* Appends the functions of a frame to w->open, and the end of it to w->ends. */
+static int open_frame(struct fp_speedscope *w, uint32_t depth, uint32_t frame) {
     const struct fp_model *m = w->model;
-    w->n_open = 0;
-    for (; stack; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT]) {
-        const uint32_t frame = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
-        uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
-        do {
-            const uint32_t *row = fp_table_row(&m->lines, line);
-            const uint32_t of = frame_of(w, line ? row[FP_LINE_FUNCTION] : 0);
-            if (of == FP_NO_ID || fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + 1, sizeof *w->open))
-                return FP_E_NOMEM;
-            w->open[w->n_open++] = of;
-            line = line ? row[FP_LINE_OUTER] : 0;
-        } while (line);
+    const uint32_t innermost = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
+    uint32_t n = 1;
+    for (uint32_t line = innermost; line && (line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]);) n++;
+    if (fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + n, sizeof *w->open) ||
+        fp_array_room(&w->ends, &w->cap_ends, (uint64_t)depth + 1, sizeof *w->ends))
+        return FP_E_NOMEM;
+    w->ends[depth] = w->n_open += n;
+    for (uint32_t i = 1, line = innermost; i <= n; i++) {
+        const uint32_t *row = fp_table_row(&m->lines, line), of = frame_of(w, line ? row[FP_LINE_FUNCTION] : 0);
+        if (of == FP_NO_ID) return FP_E_NOMEM;
+        w->open[w->n_open - i] = of;
+        line = line ? row[FP_LINE_OUTER] : 0;
     }
     return 0;
 }
 
-/* The next sample whose value k is above 0; 0 when the bytes are used up. */
-static uint64_t next_sample(struct fp_in *in, uint32_t n_values, uint32_t k, uint32_t *stack) {
-    while (in->pos < in->n) {
-        uint64_t weight = 0;
-        *stack = (uint32_t)fp_varint_next(in);
+/* Sets w->open to the frames of the next sample whose value k is above 0, *weight: 0 when the bytes are used up. */
+static int next_sample(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k, uint64_t *weight) {
+    *weight = 0;
+    while (!*weight && in->pos < in->n) {
+        const uint32_t shared = (uint32_t)fp_varint_next(in), n = shared + (uint32_t)fp_varint_next(in);
+        w->n_open = shared ? w->ends[shared - 1] : 0;
+        for (uint32_t i = shared; i < n; i++)
+            if (open_frame(w, i, (uint32_t)fp_varint_next(in))) return FP_E_NOMEM;
         for (uint32_t i = 0; i < n_values; i++) {
             const uint64_t value = fp_varint_next(in);
-            if (i == k) weight = value;
+            if (i == k) *weight = value;
         }
-        if (weight) return weight;
     }
     return 0;
 }
 
 int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
                              struct fp_buf *out) {
-    for (uint32_t stack = 0; out->n < FP_DRAIN;) {
-        if (!next_sample(in, n_values, k, &stack)) return FP_DONE;
-        if (open_stack(w, stack)) return FP_E_NOMEM;
+    while (out->n < FP_DRAIN) {
+        uint64_t weight;
+        if (next_sample(w, in, n_values, k, &weight)) return FP_E_NOMEM;
+        if (!weight) return FP_DONE;
         const uint32_t n = w->n_open < FP_SPEEDSCOPE_DEPTH ? w->n_open : FP_SPEEDSCOPE_DEPTH;
         w->deep_frames += w->n_open - n;
         if (fp_buf_reserve(out, FIXED + (size_t)n * 11)) return FP_E_NOMEM;
@@ -191,7 +224,7 @@ int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t
         *to++ = '[';
         for (uint32_t i = 0; i < n; i++) {
             if (i) *to++ = ',';
-            to = fp_put_decimal(to, w->open[w->n_open - 1 - i]);
+            to = fp_put_decimal(to, w->open[i]);
         }
         *to++ = ']';
         out->n = (size_t)(to - out->p);
@@ -202,8 +235,9 @@ int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t
 
 int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
                               struct fp_buf *out) {
-    for (uint32_t stack = 0; out->n < FP_DRAIN;) {
-        const uint64_t weight = next_sample(in, n_values, k, &stack);
+    while (out->n < FP_DRAIN) {
+        uint64_t weight;
+        if (next_sample(w, in, n_values, k, &weight)) return FP_E_NOMEM;
         if (!weight) return FP_DONE;
         if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
         uint8_t *to = out->p + out->n;

@@ -8,13 +8,14 @@
  * Each thread is a profile, but rows of threads alternate, and weights follow all samples.  So rows are first grouped
  * by part and thread and packed to a few bytes each, which the caller spills if there are many:
  *
- *   an enter    function + 1, time since the thread's last row, as varints     a sample    stack, each value
- *   an exit     0, time                                                     (csrc/core/buf.h: fp_varint)
+ *   an enter   function + 1, time since the thread's last row, as varints (csrc/core/buf.h: fp_varint)
+ *   an exit    0, time
+ *   a sample   frames shared with the thread's last sample, how many others and these, root first, each value
  *
  * At the end the rows of each thread are converted to JSON, samples twice for each value type.
  *
- * Memory: linear in distinct functions, parts and threads, open calls and (samples) the model's stacks; plus the packed
- * rows that the caller keeps.
+ * Memory: linear in distinct functions, parts and threads and open calls or the frames of a stack of each thread; plus
+ * the packed rows that the caller keeps.
  */
 #ifndef FP_SPEEDSCOPE_WRITE_H
 #define FP_SPEEDSCOPE_WRITE_H
@@ -29,6 +30,9 @@
 /* Maximum depth of calls: speedscope walks stacks by recursion, and overflows its own stack at 5,000 to 7,000. */
 enum { FP_SPEEDSCOPE_DEPTH = 4000 };
 
+/* Bytes of packed rows to keep in memory. */
+enum { FP_SPEEDSCOPE_PACKED = 1 << 20 };
+
 /* The rows of one profile, or, for samples, of one profile per value type. */
 struct fp_speedscope_group {
     uint32_t part, thread;
@@ -36,6 +40,8 @@ struct fp_speedscope_group {
     uint64_t rows;
     uint32_t depth;       /* calls that are open */
     struct fp_buf packed; /* rows that the caller has not spilled yet */
+    uint32_t *path;       /* the frames of the last sample, root first; private */
+    uint32_t n_path, cap_path;
 };
 
 struct fp_speedscope {
@@ -54,7 +60,7 @@ struct fp_speedscope {
     uint32_t cap_groups;
     struct fp_table group_of; /* part, thread: group + 1 */
     uint32_t *frame_of;       /* by function: its frame + 1, 0 = none yet */
-    uint32_t cap_frames;
+    uint32_t cap_frame_of;
     uint32_t *functions; /* by frame */
     uint32_t n_frames, cap_functions;
     /* of the rows being converted */
@@ -62,6 +68,10 @@ struct fp_speedscope {
     struct fp_buf scratch;
     uint32_t *open; /* frames of calls, or of a sample */
     uint32_t n_open, cap_open;
+    uint32_t *ends; /* of a sample: by frame of the model, where its frames in `open` end */
+    uint32_t cap_ends;
+    uint32_t *frames; /* of the model, of a sample that is packed, leaf first */
+    uint32_t cap_frames;
     int32_t begun;
 };
 
@@ -69,10 +79,13 @@ struct fp_speedscope {
 struct fp_speedscope *fp_speedscope_new(struct fp_model *model);
 void fp_speedscope_free(struct fp_speedscope *w);
 
-/* Packs the rows of a timeline, whose calls nest and whose times are nanoseconds (bridges/rows/nest.h), or of stacks.
- * 0 or FP_E_NOMEM. */
+/* Packs the rows of a timeline, whose calls nest and whose times are nanoseconds (bridges/rows/nest.h).  0 or
+ * FP_E_NOMEM. */
 int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b);
-int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b);
+
+/* Packs rows of stacks from *row on, and advances it.  FP_FULL: spill what is packed, and call again.  FP_DONE,
+ * FP_E_NOMEM. */
+int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b, uint32_t *row);
 
 /* Begins to convert a group's rows, from the first one on.  `zero`: subtracted from times. */
 void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero);

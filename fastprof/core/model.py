@@ -44,7 +44,6 @@ KINDS = {
     lib.FP_JCND: "conditional jump",
     lib.FP_BLOCK: "empty block",
 }
-
 VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_GRAPH}
 
 # column -> (memoryview format, item bytes)
@@ -262,8 +261,7 @@ class Model:
         self.c = owned(lib.fp_model_new(), lib.fp_model_free, "the model")
         self._strings = ffi.addressof(self.c.strings)
         self.parts: list[Part] = []
-        # By part: an earlier one of the same profile, of which it has all value types and more: a reader found them
-        # while it read.
+        # By part: an earlier one of the same profile, all of whose value types it has, and those found since.
         self.continued: dict[int, int] = {}
         self.open_parts: set[int] = set()  # parts that a later one may continue
         self.numbers: dict[int, int] = {}  # by function id
@@ -271,12 +269,12 @@ class Model:
         self.formats: list[str] = []
         self.names = Names()  # of processes and threads
         self.function_texts: dict[int, str] = {}  # of functions whose name another one has: see only_names
-        # display names by input, if the name itself is meaningless, as for a member of an archive
-        self.titles: dict[str, str] = {}
+        self.titles: dict[str, str] = {}  # names to show by input, if its own says nothing, as that of a member
         self.times: list[Span] = []  # of the inputs that --time-range applies to
         self.n_cut = 0  # names that readers truncated and reported
         self._checked = 0  # bytes of the tables when check_memory last queried the system
         self.keeps_stacks = 0  # how many hold rows that refer to stacks: see core/held.py
+        self.spills: list[Callable[[], None]] = []  # each ends references to stacks, before they are removed
         self.lock = RLock()  # hold it to read or change anything: several threads may use the model
         self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}  # by input, if known: bytes by pid and tid
 
@@ -415,6 +413,8 @@ class Model:
         if self.c.n_waiting:
             self.c.is_refused = True
         elif not self.keeps_stacks:
+            for spill in self.spills:
+                spill()
             lib.fp_model_empty_stacks(self.c)
 
     def add_part(self, part: Part) -> int:

@@ -144,12 +144,15 @@ class Inputs:
         log: Log,
         progress: Progress | None = None,
         failed: Failed | None = None,
+        *,
+        alone: bool = True,
     ) -> None:
+        """`alone`: the model has no other inputs."""
         self._from, self._model, self._options, self._log = from_, model, options, log
         self._progress, self._failed = progress, failed
         self._open: list[Source] = []
         self.all: list[Input] = []
-        one = len(paths) == 1
+        one = len(paths) == 1 and alone
         urls = [path for path in paths if is_object(path)]
         self._ahead: Ahead | None = None
         if urls and (failed or not one):
@@ -250,14 +253,20 @@ def _read_to_its_end(reader: Reader) -> None:
         pass
 
 
+# What is known of an open input before its rows are read.
+_FACTS = (
+    *("name", "format", "view", "other_view", "addresses", "allocator", "formulas", "distinct", "renews_stacks"),
+    *("labels", "selects", "resolved"),
+)
+
+
 class _Closed(Input):
     """A file that was inspected and is reopened when its rows are read."""
 
     def __init__(self, inputs: Inputs, path: str, reader: Reader) -> None:
         self._inputs, self.path = inputs, path
-        self.name, self.format, self.view, self.other_view = reader.name, reader.format, reader.view, reader.other_view
-        self.addresses, self.formulas, self.selects = reader.addresses, reader.formulas, reader.selects
-        self.renews_stacks, self.resolved = reader.renews_stacks, reader.resolved
+        for fact in _FACTS:
+            setattr(self, fact, getattr(reader, fact))
         self.identity = reader.source.identity
         self.has_other_rows = False
 

@@ -8,7 +8,8 @@ from itertools import chain
 from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.rows.pair import RULES, Pairs
 from fastprof.bridges.sums.aggregate import Table
-from fastprof.bridges.sums.sum import to_sum
+from fastprof.bridges.sums.sum import added_up
+from fastprof.core.engine import Holds
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options, Words
@@ -34,20 +35,29 @@ def log_pairs(log: Log, pairs: Pairs, what: str = "function") -> None:
 
 
 def read_all(
-    sides: Iterable[tuple[int, str, Iterable[Batch]]], model: Model, options: Options, log: Log, *, pair: bool = True
+    sides: Iterable[tuple[int, str, Iterable[Batch]]],
+    model: Model,
+    options: Options,
+    log: Log,
+    *,
+    pair: bool = True,
+    renews_stacks: bool,
 ) -> list[tuple[int, str, Iterator[Batch]]]:
     """(side, view, rows) of stacks and graphs.  With `pair`, functions of side 0 get the ids of their counterparts.
 
-    All rows are read and added up first, within --max-memory; labels stay, threads do not.
+    All rows are read and added up first, within --max-memory; labels stay, threads do not.  `renews_stacks`: sources of
+    stacks add them again after the model has dropped them.
     """
     pairs = Pairs(model)
     summed = []
     own = options.with_given(**{PER_THREAD.name: False})
     for side, view, batches in sides:
         noted = pairs.noted(batches, side) if pair else batches
-        rows = to_sum(noted, model, own, log) if view == "stacks" else _by_part(noted, model, options)
-        first = next(rows, None)  # reads all rows
-        summed.append((side, view, iter(()) if first is None else chain([first], rows)))
+        if view == "stacks":
+            rows = added_up(noted, model, own, log, Holds(renews_stacks=renews_stacks))
+        else:
+            rows = _by_part(noted, model, options)
+        summed.append((side, view, rows))
     if pair:
         pairs.find()
         log_pairs(log, pairs)
@@ -55,11 +65,10 @@ def read_all(
 
 
 def _by_part(batches: Iterable[Batch], model: Model, options: Options) -> Iterator[Batch]:
-    """The parts of a graph, each added up, after all of them are read."""
+    """The parts of a graph, each added up.  All of them are read when it returns."""
     tables: dict[int, Table] = {}
     for batch in batches:
         if batch.part not in tables:
             tables[batch.part] = Table(model, options[MAX_MEMORY])
         tables[batch.part].put(batch)
-    for part, table in tables.items():
-        yield from table.batches(part)
+    return chain.from_iterable(table.batches(part) for part, table in tables.items())

@@ -79,6 +79,7 @@ class Both(Input):
         if self._groups:
             self.view = "graph"
         self._model, self._log = model, log
+        self.renews_stacks = all(pipeline.renews_stacks for pipeline in pipelines)
         # stacks that are written as they are read may be written before the other side's value types are known
         self._reads_first = self.view == "graph" or how.by_name or Weights.needed(self._n_runs, chosen)
         self._agreement = Agreement(model, self._options, log, compares=self._reads_first)
@@ -155,7 +156,8 @@ class Both(Input):
     def _samples(self) -> Iterator[Batch]:
         sides = [(self._side(run), "stacks", self._read(run)) for run in range(self._n_runs)]
         if self._reads_first:
-            sides = read_all(sides, self._model, self._options, self._log, pair=self._how.by_name)
+            by_name, renews = self._how.by_name, self.renews_stacks
+            sides = read_all(sides, self._model, self._options, self._log, pair=by_name, renews_stacks=renews)
         for run in (*range(self._n_old, self._n_runs), *range(self._n_old)):
             rows = sides[run][2]
             if Weights.needed(self._n_runs, self._chosen):

@@ -262,6 +262,7 @@ class _Page:
             compared=self._compared,
             prune=bridges.PRUNED if prune is None else prune,
             alone=len(pipelines) == 1,
+            keeps_stacks=not all(pipeline.renews_stacks for pipeline in pipelines),
         )
         for side, view, rows in self._rows(pipelines):
             shown.add(side, view, rows)
@@ -292,7 +293,8 @@ class _Page:
             (side, "stacks" if view == "timeline" else view, self._shown.folded(view, rows))
             for side, view, rows in sides
         ]
-        return read_all(folded, model, self._chosen, log)
+        renews_stacks = all(pipeline.renews_stacks for pipeline in pipelines)
+        return read_all(folded, model, self._chosen, log, renews_stacks=renews_stacks)
 
     def _noted(self, side: int, rows: Iterator[Batch]) -> Iterator[Batch]:
         for batch in rows:

@@ -79,10 +79,11 @@ def run(
             paths.sort(key=lambda path: path if isinstance(path, str) else name_of(path))
 
     def attempt(log: Log, *, optimistic: bool) -> Any:
-        model = Model()
+        model, alone = Model(), len(found) == 1
         with ExitStack() as stack:
             opened = [
-                stack.enter_context(Inputs(paths, from_, model, options, log, progress, skip)).all for paths in found
+                stack.enter_context(Inputs(paths, from_, model, options, log, progress, skip, alone=alone)).all
+                for paths in found
             ]
             if not all(opened):
                 raise none_can_be_read(last[-1])

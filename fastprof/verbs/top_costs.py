@@ -112,9 +112,7 @@ class Costs:
             return
         rows = self.value.settled(rows, self.model)
         if pipeline.view == "stacks":
-            self.stacks(
-                rows, pipeline.options, keeps_stacks=not all(branch.renews_stacks for branch in pipeline.branches)
-            )
+            self.stacks(rows, pipeline.options, keeps_stacks=not pipeline.renews_stacks)
         else:
             self.graph(rows)
 
@@ -172,8 +170,7 @@ class Costs:
             self.begin_timeline()
             rows = self._added(rows, lib.FP_FOLD_CALLS)
         elif pipeline.view == "stacks":
-            keeps_stacks = not all(branch.renews_stacks for branch in pipeline.branches)
-            holds = Holds(keeps_stacks=keeps_stacks, of_one=len([*pipeline.inputs]) == 1)
+            holds = Holds(keeps_stacks=not pipeline.renews_stacks, of_one=len([*pipeline.inputs]) == 1)
             rows = self._chosen(self.value.settled(compared(rows), self.model))
             rows = projected(rows, self.model, pipeline.options, log, holds, self._add_inclusive, self._self_costs)
         else:
@@ -354,7 +351,7 @@ class Costs:
                 if lib.fp_project_set_values(project, len(events)):
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err), events)
-            if is_full(room, project, batch.c.n):
+            if is_full(room, batch.c.n, project):
                 self._add_up(project, events)
                 if not keeps_stacks:
                     model.empty_stacks()

@@ -50,7 +50,8 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
             status = fp_speedscope_feed(r, show(&window, status), batch, &err);
             hide(&window, status, &err);
             if (status == FP_ASK) abort(); /* there are fewer values */
-            if (status >= 0 && !calls && fp_speedscope_samples(w, batch)) abort();
+            uint32_t row = 0;
+            if (status >= 0 && !calls && fp_speedscope_samples(w, batch, &row) != FP_DONE) abort();
             fp_batch_reset(batch);
             if (status != FP_MORE && status != FP_FULL) break;
         }

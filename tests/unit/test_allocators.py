@@ -79,6 +79,7 @@ def test_verbs_that_rank_leave_the_allocator_out_and_conversions_keep_it(tmp_pat
         found = fastprof.top(path)
         assert {row.name: row.self for row in found.rows} == {"f": 64, "malloc": 32, "tcmalloc::init": 0, "main": 0}
         assert found.log.left_out == {"allocator-frames": 1}
+        assert fastprof.top([path, path]).log.left_out == {"allocator-frames": 2}  # inputs that are opened twice
         kept = fastprof.top(path, keep_allocator=True)
         assert {row.name: row.self for row in kept.rows if row.self} == {"malloc": 96}
         assert not kept.log.left_out

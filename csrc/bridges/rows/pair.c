@@ -107,6 +107,8 @@ static int mark_row(struct fp_pair *p, const struct fp_batch *b, uint32_t i, uin
 int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, struct fp_err *err) {
     const uint8_t bit = (uint8_t)(1u << side);
     int status = FP_DONE;
+    if (p->n_emptied != p->model->n_emptied && p->cap_stacks) memset(p->stacks, 0, p->cap_stacks);
+    p->n_emptied = p->model->n_emptied;
     for (uint32_t i = 0; i < b->n && status == FP_DONE; i++)
         status = b->view == FP_STACKS ? mark_stack(p, b->stack[i], bit, err) : mark_row(p, b, i, bit, err);
     return status;

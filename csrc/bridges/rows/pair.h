@@ -35,6 +35,7 @@ struct fp_pair {
     uint32_t cap_to_file;
     uint8_t *stacks; /* by stack: the sides that it was noted for */
     uint32_t cap_stacks;
+    uint32_t n_emptied; /* of the model: when this changes, the stacks are others */
     uint32_t *to_frame; /* by frame: its replacement, 0 = none */
     uint32_t n_frames;  /* of to_frame */
     struct fp_remap *ids;

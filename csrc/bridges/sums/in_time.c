@@ -35,6 +35,7 @@ int fp_in_time_put(struct fp_in_time *s, struct fp_batch *b) {
         if (!b->time[s->row]) continue;
         const int status = put_row(s, b, s->row);
         if (status) return status;
+        s->rows++;
         s->labelled += b->label[s->row] != 0;
     }
     uint8_t keep[GROUP];

@@ -18,7 +18,8 @@
 
 struct fp_in_time {
     struct fp_rounds rounds; /* `most` is set by the caller */
-    uint64_t labelled;       /* rows with labels */
+    uint64_t rows;           /* with a time */
+    uint64_t labelled;       /* of these */
     /* private from here on */
     uint32_t row;   /* of the batch that is being put */
     int32_t is_out; /* rounds has a record that is not in a batch yet */

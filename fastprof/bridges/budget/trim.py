@@ -66,6 +66,7 @@ class Trim:
         """Store rows.  Errors: FastprofError for too many groups."""
         err = ffi.new("struct fp_err *")
         for batch in batches:
+            self._model.keeps_stacks += not self._columns  # sums have read their input before their first row
             if batch.part not in self._columns:
                 columns = match_columns(self._model, batch.part, batch.c.n_values, self._events)
                 self._columns[batch.part] = columns

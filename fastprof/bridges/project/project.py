@@ -69,16 +69,19 @@ def to_graph(
 
 
 _KEY_BYTES = 8 + 22 + 4  # per stack of a thread, without its sums
-_NODE_BYTES = 8 + 22 + 12 + 4  # per stack, without its sums: its row and index entry, its node and key
+_STACK_BYTES = 8 + 22  # per stack: its row and index entry
+_NODE_BYTES = 12 + 4  # per stack, without its sums: its node and key
 _ARC_BYTES = 8 + 22 + 8  # per arc, without its costs
 
 
-def is_full(room: Room, project: fp_project, n_rows: int) -> bool:
-    """Whether, after a batch of `n_rows`, the stacks must be added up and the project emptied."""
-    sums, by_thread = 8 * int(project.n_values), bool(project.per_thread)
-    key_bytes = _KEY_BYTES + sums if by_thread else 0
-    node_bytes = _NODE_BYTES + (0 if by_thread else sums)
-    return room.is_full(n_rows, project.model.stacks.n, project.n_keys - 1, key_bytes, node_bytes)
+def is_full(room: Room, n_rows: int, *projects: fp_project) -> bool:
+    """Whether, after a batch of `n_rows` in each of them, the stacks must be added up and the projects emptied."""
+    first, key_bytes, node_bytes = projects[0], 0, _STACK_BYTES
+    for project in projects:
+        sums = 8 * int(project.n_values)
+        node_bytes += _NODE_BYTES + (0 if project.per_thread else sums)
+        key_bytes += _KEY_BYTES + sums if project.per_thread else 0
+    return room.is_full(n_rows, first.model.stacks.n, first.n_keys - 1, key_bytes, node_bytes)
 
 
 def selected(
@@ -139,7 +142,7 @@ class _Graph:
         if batch.part not in self._columns:
             self._match(batch.part, batch.c.n_values)
         self._check(lib.fp_project_put(self._c, batch.c, self._columns[batch.part], self._err))
-        if is_full(self._room, self._c, batch.c.n):
+        if is_full(self._room, batch.c.n, self._c):
             self._add_up()
             if not self._keeps_stacks:
                 self._model.empty_stacks()

@@ -27,18 +27,21 @@ def in_time(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of one input.  Those with a time keep their labels, from which a writer may know a thread's name."""
-    by_time = _ByTime(min(options[MAX_MEMORY], MOST_ROUNDS))
-    # rows with times refer to their stacks until the end
-    yield from repeated(by_time.without_times(batches), model, options, log, holds._replace(renews_stacks=False))
-    yield from by_time.rows()
+    by_time = _ByTime(min(options[MAX_MEMORY], MOST_ROUNDS), model)
+    try:
+        yield from repeated(by_time.without_times(batches), model, options, log, holds)
+        yield from by_time.rows()
+    finally:
+        by_time.end()
     if not holds.labels:
         log.count(REPORTED["sample-labels"], by_time.labelled)
 
 
 class _ByTime:
-    """Rows with times, in a temporary file beyond `most` bytes."""
+    """Rows with times, in a temporary file beyond `most` bytes.  They refer to their stacks until the `end`."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, model: Model) -> None:
+        self._model, self._keeps = model, False
         self._c = owned(lib.fp_in_time_new(), lib.fp_in_time_free, "samples in order of time")
         self._c.rounds.most = most
         self._spilled = Spilled()
@@ -51,6 +54,9 @@ class _ByTime:
         """The batches with the rows that have no time; the others are kept."""
         for batch in batches:
             self._done(lambda: lib.fp_in_time_put(self._c, batch.c))  # noqa: B023
+            if self._c.rows and not self._keeps:
+                self._keeps = True
+                self._model.keeps_stacks += 1
             yield batch
 
     def rows(self) -> Iterator[Batch]:
@@ -60,6 +66,9 @@ class _ByTime:
             out.reset()
         if len(out):
             yield out
+
+    def end(self) -> None:
+        self._model.keeps_stacks -= self._keeps
 
     def _done(self, call: Callable[[], int]) -> int:
         """Call until it asks for nothing more."""

@@ -40,6 +40,13 @@ def to_sum(
     Value types are matched by core/parts.py; values that an input lacks are 0.  Errors: FastprofError when a sum
     exceeds 2^63 - 1.
     """
+    yield from added_up(batches, model, options, log, holds)
+
+
+def added_up(
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """`to_sum`, which has read all batches when it returns, but has added no stacks to the model yet."""
     sums = StackSums(model, options, log, holds, inputs=options[PER_THREAD] or not holds.labels)
     events: list[ValueType] = []
     columns: dict[int, Pointer[int]] = {}
@@ -57,8 +64,7 @@ def to_sum(
     parts = model.whole_parts(columns)
     order = in_any_order(parts, events)
     part = merge_parts(parts, [events[k] for k in order])
-    yield from sums.rows(model.add_part(part), events, order, by_name=True)
-    sums.log_counts()
+    return sums.last_rows(model.add_part(part), events, order)
 
 
 def repeated(
@@ -85,7 +91,7 @@ def repeated(
         sums.put(batch, columns, types)
     if current >= 0:
         yield from sums.rows(current, types, order)
-    sums.log_counts()
+    sums.end()
 
 
 # per key: its row, its part of the index, and two arrays for sorting
@@ -136,8 +142,9 @@ class StackSums:
         self._max_memory = options[MAX_MEMORY]
         self._room = Room(self._max_memory, not holds.renews_stacks)
         self._drops_rows = holds.renews_stacks and not holds.keeps_stacks  # nothing needs stacks of earlier rows
-        self._c.once = self._drops_rows
         self._runs = _Walks(self._c)
+        if holds.renews_stacks:
+            model.spills.append(self._spill)
 
     def begin(self, part: Part) -> None:
         """Set the part of the following rows."""
@@ -233,13 +240,23 @@ class StackSums:
                 self._rank()
             self._ordered()
             pull = partial(lib.fp_sum_rows, self._c, numbers)
-        for batch in batches_of("stacks", len(columns), part, pull, n_rows):
-            yield batch
-            if n_rows is None and self._drops_rows and self._model.count("stacks") > _WALKED:
-                self._model.empty_stacks()
+        in_memory = n_rows is not None
+        self._model.keeps_stacks += in_memory
+        try:
+            for batch in batches_of("stacks", len(columns), part, pull, n_rows):
+                yield batch
+                if not in_memory and self._drops_rows and self._model.count("stacks") > _WALKED:
+                    self._model.empty_stacks()
+        finally:
+            self._model.keeps_stacks -= in_memory
         lib.fp_sum_empty(self._c)
         self._runs = _Walks(self._c)
         self._room.keeps_stacks |= not self._drops_rows
+
+    def last_rows(self, part: int, types: list[ValueType], columns: Sequence[int]) -> Iterator[Batch]:
+        """`rows` by name, then `end`."""
+        yield from self.rows(part, types, columns, by_name=True)
+        self.end()
 
     def _rank(self) -> None:
         """From now on sums are in the order of their names."""
@@ -264,6 +281,7 @@ class StackSums:
         self._make_room()
         merge = self._runs.merge()
         merge.c.split = split
+        self._c.once = self._drops_rows and not self._model.keeps_stacks
         return merge
 
     def _sort_again(self, types: list[ValueType]) -> None:
@@ -279,7 +297,10 @@ class StackSums:
             else:
                 self._make_room()
 
-    def log_counts(self) -> None:
+    def end(self) -> None:
+        """Count what was lost.  No rows follow."""
+        if self._holds.renews_stacks:
+            self._model.spills.remove(self._spill)
         bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}
         self._found |= {name for name, bit in bits.items() if self._c.had & bit}
         log_missing_labels(self._options, self._holds, self._log, self._found)

@@ -48,6 +48,7 @@ FORMATS = (
             labels=False,
             threads=True,
             in_time=True,
+            keeps_stacks=False,
             short_names=True,
             lacks=frozenset(
                 {

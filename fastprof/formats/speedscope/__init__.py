@@ -42,6 +42,7 @@ FORMATS = (
         writer="write:SpeedscopeWriter",
         holds=Holds(
             repeats_frames=True,
+            keeps_stacks=False,
             labels=False,
             threads=True,
             times=False,

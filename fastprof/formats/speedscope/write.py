@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_in, fp_speedscope_group
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-PACKED = 1 << 20  # bytes of packed rows kept in memory
 
 # speedscope's names of units, by the usual names.
 _UNITS = {
@@ -37,7 +36,7 @@ _UNITS = {
 class SpeedscopeWriter(Writer):
     """A profile for each thread of a timeline, and for each thread and value type of stacks; frames at the end.
 
-    Rows are kept, packed, until the rows of each thread are known; beyond PACKED bytes in a temporary file.
+    Rows are kept, packed, until the rows of each thread are known; beyond a MiB in a temporary file.
     """
 
     format = "speedscope"
@@ -56,12 +55,19 @@ class SpeedscopeWriter(Writer):
     def put(self, batch: Batch) -> None:
         w = self._w
         self._views[batch.part] = batch.view
-        keep = lib.fp_speedscope_calls if batch.view == "timeline" else lib.fp_speedscope_samples
-        self._status(keep(w, batch.c))
-        if w.packed > PACKED:
-            for number in range(w.n_groups):
-                self._packed.take(number, w.groups[number].packed)
-            w.packed = 0
+        if batch.view == "timeline":
+            self._status(lib.fp_speedscope_calls(w, batch.c))
+        else:
+            row = ffi.new("uint32_t *")
+            while self._status(lib.fp_speedscope_samples(w, batch.c, row)) == lib.FP_FULL:
+                self._spill()
+        if w.packed > lib.FP_SPEEDSCOPE_PACKED:
+            self._spill()
+
+    def _spill(self) -> None:
+        for number in range(self._w.n_groups):
+            self._packed.take(number, self._w.groups[number].packed)
+        self._w.packed = 0
 
     def _status(self, status: int) -> int:
         if status < 0:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit the page
 _LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
 _LABEL_BYTES = 8 + 8  # per sum of fp_context_labels: its row and index entry
-_CONTEXT_BYTES = 12 + 8 + 8  # per node of fp_contexts: its row, index entry and total
+_CONTEXT_BYTES = 12 + 22 + 8 + 28  # per node of fp_contexts: its row, index entry and total, and while they are shrunk
 
 
 class Column(NamedTuple):
@@ -51,10 +51,19 @@ class Shown:
     """Adds up a page's data: `add` once for each side and view, then `end`."""
 
     def __init__(
-        self, model: Model, options: Options, log: Log, *, compared: bool, prune: float, alone: bool = False
+        self,
+        model: Model,
+        options: Options,
+        log: Log,
+        *,
+        compared: bool,
+        prune: float,
+        alone: bool = False,
+        keeps_stacks: bool = True,
     ) -> None:
-        """`alone`: all rows of the page have one view."""
+        """`alone`: all rows of the page have one view.  `keeps_stacks`: those of the model must not be emptied."""
         self._model, self._log, self._compared, self._alone = model, log, compared, alone and not compared
+        self._keeps_stacks = keeps_stacks
         # options of the bridges to stacks
         self._bridging = options.with_given(
             **{PER_THREAD.name: not compared, FRAMES.name: "function", PRUNE.name: prune}
@@ -143,8 +152,7 @@ class Shown:
 
     def _take_tree(self, fold: fp_fold) -> None:
         self._fits(lib.fp_contexts_take(self.contexts, fold, self._err))
-        # fewer than 2^19 including those of a batch; above it arrays would double
-        most = self._most(_CONTEXT_BYTES + 13, 2)
+        most = self._most(_CONTEXT_BYTES, 2)
         if self.contexts.above:  # more than a page shows came, so fewer are kept, which are found quicker
             most //= 2
         self._shrink(most, most // (2 if self.contexts.above else 4))
@@ -183,7 +191,8 @@ class Shown:
         """Add rows to the contexts and, with `functions`, to the costs of functions."""
         columns: dict[int, Pointer[int]] = {}
         projects = [self._contexts, *([functions] if functions else [])]
-        room = Room(self._options[MAX_MEMORY])
+        keeps_stacks = self._keeps_stacks or not functions
+        room = Room(self._options[MAX_MEMORY], keeps_stacks)
         for batch in batches:
             if batch.part not in columns:
                 found = self._columns_of(side, view, self._model.parts[batch.part])
@@ -194,8 +203,12 @@ class Shown:
             for project in projects:
                 self._fits(lib.fp_project_put(project, batch.c, of, self._err))
             self._fits(lib.fp_context_labels_put(self.labels.c, self._contexts, batch.c, of, self._err))
-            if at_once or is_full(room, self._contexts, batch.c.n) or self._has_many_labels():
+            full = is_full(room, batch.c.n, *projects)
+            if at_once or full or self._has_many_labels():
                 self._take_contexts()
+            if full and functions and not keeps_stacks:
+                self._take_functions(functions, side)
+                self._model.empty_stacks()
         self._take_contexts()
         if functions:
             self._take_functions(functions, side)
