@@ -36,9 +36,8 @@ and the output has the same bytes for every limit ([architecture.md](architectur
 of an input does not matter, only its distinct names, stacks and call arcs.
 
 The tables show the peak resident memory of the whole process in MiB, on {cores} cores, for inputs in which nearly
-every row is distinct (`make memory` measures it).  **Extra** is what exceeds {least} MiB and, if rows are added up,
-the default limit. Letters explain an extra above {extra} ([below](#what-exceeds-the-limit)).  Commands with a
-single figure add up nothing and refuse `--max-memory`.
+every row is distinct (`make memory` measures it).  **Extra** is what exceeds {least} MiB and the
+default limit.  Letters explain an extra above {extra} ([below](#what-exceeds-the-limit)).
 
 These inputs have few parts and threads.  Each part of a profile takes 3 KB more in `report` and in estimates of
 stacks, each thread of a timeline 1 KB, 3 KB in a page and 10 KB in the Firefox Profiler's format.
@@ -47,7 +46,8 @@ recording 1 KB, and each of its mapped files 3 to 4 KB where names are looked up
 Each value type of a page takes 16 bytes for each context and, of stacks and graphs, 28 bytes for each distinct arc;
 with many value types, up to 350 bytes for each function and type.  Of
 a timeline, callers and callees take at most 2 KB for each function, and durations of single calls 4 KB, at most 17 KB.
-A flight recording takes the constants of its largest chunk, and up to 17 MiB for frames and stacks that are repeated.
+A flight recording takes the constants of its largest chunk, up to 17 MiB for frames and stacks that are repeated, and
+up to 40 MiB for samples with many stacks and labels.
 Heaps as text and profiles of DHAT take 100 to 400 bytes for each distinct stack, because mapped objects and names come
 last.  Massif takes one tree, OpenTelemetry the dictionary of one message.
 """
@@ -65,12 +65,13 @@ a temporary file.""",
 REASONS = {
     "a": (
         """Distinct stacks that stay in the model take about 40 bytes for each context.  They need not stay where the
-reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools, JFR, perf.data, perf script) and the
-target keeps none (pprof, OTLP, folded, gperftools, call graphs): then their sums are written to the temporary file as
-walks of the tree ([architecture.md](architecture.md#batch-and-model)).  Other targets keep the stacks of all rows.""",
+reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools, JFR, perf.data, perf script, archives)
+and the target keeps none (pprof, OTLP, folded, gperftools, speedscope, the Firefox Profiler unless samples have times,
+call graphs, pages, differences): then their sums are written to the temporary file as walks of the tree
+([architecture.md](architecture.md#batch-and-model)).  Other targets keep the stacks of all rows.  Of an archive, each
+context of the profile that is being read takes 12 bytes.""",
         {
-            "stacks": "convert to (firefox|archive|parquet|arrow|pstats)|diff to pprof|info|annotate|sql|report|"
-            "archive add",
+            "stacks": "convert to (archive|parquet|arrow)|info|sql|archive add",
             "recording": "info",
             "timeline": "(merge two|diff) to pprof",
         },
@@ -110,12 +111,12 @@ here, in the 2,000 lines of one file.""",
     ),
     "i": (
         """The writer of pstats adds up each function and each pair of caller and callee, some 100 bytes for each.""",
-        {"timeline": "convert to pstats", "graph": "convert to pstats"},
+        dict.fromkeys(("timeline", "stacks", "graph"), "convert to pstats"),
     ),
     "j": (
         """A section of a store that is compressed with an earlier one needs that one and zstandard's tables for
 both.""",
-        {"timeline": "archive add"},
+        {"timeline": "archive add", "graph": "archive add"},
     ),
 }
 
@@ -160,13 +161,8 @@ def commands(name: str, path: str, folder: str) -> dict[str, list[str]]:
 
 
 def peaks_of(command: list[str], limits: tuple[int, ...]) -> list[int]:
-    """Bytes, for each limit; one figure if there is nothing to limit."""
-    try:
-        return [peak(*command, "--max-memory", f"{limit}M") for limit in limits]
-    except RuntimeError as error:
-        if "--max-memory" not in str(error):
-            raise
-        return [peak(*command)]
+    """Bytes, for each limit."""
+    return [peak(*command, "--max-memory", f"{limit}M") for limit in limits]
 
 
 def section(name: str, folder: str, least: int) -> str:
@@ -178,12 +174,11 @@ def section(name: str, folder: str, least: int) -> str:
     lines += [f"| | {' | '.join(heads)} | extra | |", "| --- |" + " ---: |" * (len(LIMITS) + 1) + " --- |"]
     for word, command in commands(name, path, folder).items():
         peaks = [one // MIB for one in peaks_of(command, LIMITS)]
-        shown = [*map(str, peaks)] if len(peaks) > 1 else [""] * (len(LIMITS) - 1) + [str(peaks[0])]
-        extra = max(0, peaks[-1] - least - LIMITS[-1] * (len(peaks) > 1))
+        extra = max(0, peaks[-1] - least - LIMITS[-1])
         why = reasons(name, word)
         if bool(why) != (extra > EXTRA):
             print(f"{name}, {word}: {extra} MiB beyond the limit, and reasons {why}", file=sys.stderr)
-        lines.append(f"| {word} | {' | '.join(shown)} | {extra} | {', '.join(why)} |")
+        lines.append(f"| {word} | {' | '.join(map(str, peaks))} | {extra} | {', '.join(why)} |")
     return "\n".join([*lines, ""])
 
 

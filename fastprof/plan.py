@@ -152,7 +152,7 @@ class Pipeline(NamedTuple):
 
     def _held(self) -> tuple[Holds, Holds]:
         """What operators know: those of branches, and those of the rows of all branches."""
-        renewed = self.is_only and self.renews_stacks
+        renewed = self.is_only and self.renews_stacks and all(one.renews_frames for one in self.inputs)
         named = all({*one.operators} <= {bridges.NAME_ADDRESSES} and not one.bridge for one in self.branches)
         # adding up the stacks of several branches needs all of them
         keeps, of_one = self.holds.keeps_stacks or len(self.branches) > 1, len([*self.inputs]) == 1
@@ -248,9 +248,6 @@ def _selected(
     filters = Options(**{option.name: options[option] for option in filters_here})
     filters = filters.with_given(**input_.resolved)
     return operator.load()(rows, model, filters, log, EVERYTHING)
-
-
-_MOST_STREAMS = 16  # maximum inputs read at the same time; each has an open file and windows
 
 
 def make(
@@ -387,6 +384,9 @@ def _pipeline(
     if bridges.THREAD_ROOTS in joined:
         holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
     _let_add_up(branches, joined, options)
+    for branch in branches if end.writes and holds.keeps_stacks and not joined else ():
+        for input_ in branch.inputs:
+            input_.keeps_stacks = not branch.operators and not branch.bridge
     _check(inputs, view, holds, options)
     used.update(bridges.COMMON_VALUES.options if several else ())
     plan.used.update(_used(used, inputs, view, holds))
@@ -444,8 +444,8 @@ def _let_add_up(branches: list[Branch], joined: list[Operator], options: Options
 
 
 def _in_order(plan: Plan) -> bool:
-    inputs = plan.inputs
-    return plan.optimistic and len(inputs) <= _MOST_STREAMS and all(formats.get(one.format).in_order for one in inputs)
+    inputs = plan.inputs  # each open one has a file and windows
+    return plan.optimistic and len(inputs) <= 16 and all(formats.get(one.format).in_order for one in inputs)
 
 
 def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> None:

@@ -42,10 +42,16 @@ struct fp_archive_ids {
     /* FP_THREAD_INPUT: a row for each input number of the archive, and the model's number for each row */
     struct fp_table inputs;
     uint32_t *model_inputs;
+    int32_t
+        renews_stacks; /* adds stacks when rows need them, and again after the model dropped them; set by the caller */
 
     /* private from here on */
     uint32_t cap[9];
-    int32_t differ;  /* some id differs */
+    /* with renews_stacks: by archive's id, its caller's archive id and its frame's model id; `to` is 1 + the model's id
+     * of those in `made`, 0 of others */
+    uint32_t *stacks, *made, cap_stacks, n_made, cap_made;
+    uint32_t n_renewed; /* of the model: when this changes, no stack is made */
+    int32_t differ;     /* some id differs */
     int32_t appends; /* rows are not looked up: equal ones get several ids, and the model's tables cannot be searched */
     uint32_t cap_inputs;
 };
@@ -84,7 +90,7 @@ struct fp_archive_dec;
 
 /* Decodes chunks into rows.  `ids` (borrowed) translates the archive's ids into the model's.  NULL when memory ran
  * out. */
-struct fp_archive_dec *fp_archive_dec_new(const struct fp_archive_ids *ids);
+struct fp_archive_dec *fp_archive_dec_new(struct fp_archive_ids *ids);
 void fp_archive_dec_free(struct fp_archive_dec *d);
 
 /* Starts to decode a ROWS payload, which is borrowed until feed returns FP_DONE or an error.  Part numbers of `n_parts`

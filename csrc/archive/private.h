@@ -49,7 +49,7 @@ struct fp_archive_encoder {
 
 /* The decoder. */
 struct fp_archive_decoder {
-    const struct fp_archive_ids *ids;
+    struct fp_archive_ids *ids;
     struct fp_archive_filter *filter;
     const uint8_t *p;
     struct fp_archive_cur *streams;

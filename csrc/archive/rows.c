@@ -234,7 +234,7 @@ struct fp_archive_dec {
     struct fp_archive_decoder d;
 };
 
-struct fp_archive_dec *fp_archive_dec_new(const struct fp_archive_ids *ids) {
+struct fp_archive_dec *fp_archive_dec_new(struct fp_archive_ids *ids) {
     struct fp_archive_dec *a = calloc(1, sizeof *a);
     if (!a) return NULL;
     a->d.ids = ids;
@@ -344,14 +344,51 @@ static void translate_column(const struct fp_archive_ids *ids, int table, uint32
     for (uint32_t i = 0; i < n; i++) column[i] = ids->to[table][column[i]];
 }
 
-/* Translates the ids of the n new rows after the batch's rows from the archive's to the model's. */
-static void translate(const struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n) {
+/* Adds a stack and those that call it to the model, unless they are there.  0 or FP_E_NOMEM. */
+static int make_stack(struct fp_archive_ids *ids, uint32_t own) {
+    uint32_t *const to = ids->to[FP_T_STACKS];
+    const uint32_t first = ids->n_made;
+    for (; own && !to[own]; own = ids->stacks[2 * (size_t)own]) {
+        if (fp_array_room(&ids->made, &ids->cap_made, (uint64_t)ids->n_made + 1, sizeof *ids->made)) return FP_E_NOMEM;
+        ids->made[ids->n_made++] = own;
+    }
+    uint32_t node = own ? to[own] - 1 : 0;
+    for (uint32_t i = ids->n_made; i-- > first;) {
+        node = fp_model_stack(ids->model, node, ids->stacks[2 * (size_t)ids->made[i] + 1]);
+        if (node == FP_NO_ID) return FP_E_NOMEM;
+        to[ids->made[i]] = node + 1;
+    }
+    return 0;
+}
+
+/* The stacks of n rows become those of the model.  0 or FP_E_NOMEM. */
+static int translate_stacks(struct fp_archive_ids *ids, uint32_t *stack, uint32_t n) {
+    uint32_t *const to = ids->to[FP_T_STACKS];
+    if (ids->n_renewed != ids->model->n_renewed) {
+        while (ids->n_made) to[ids->made[--ids->n_made]] = 0;
+        ids->n_renewed = ids->model->n_renewed;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t own = stack[i];
+        if (!own) continue;
+        if (!to[own] && make_stack(ids, own)) return FP_E_NOMEM;
+        stack[i] = to[own] - 1;
+    }
+    return 0;
+}
+
+/* Translates the ids of the n new rows after the batch's rows from the archive's to the model's.  0 or FP_E_NOMEM. */
+static int translate(struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n) {
+    int status = 0;
     if (b->view != FP_GRAPH) translate_column(ids, FP_T_THREADS, b->thread + b->n, n);
     if (b->view == FP_TIMELINE) {
         for (uint32_t i = b->n; i < b->n + n; i++)
             if (b->op[i] <= FP_OP_ENTER_ARGS) b->function[i] = ids->to[FP_T_FUNCTIONS][b->function[i]];
     } else if (b->view == FP_STACKS) {
-        translate_column(ids, FP_T_STACKS, b->stack + b->n, n);
+        if (ids->renews_stacks)
+            status = translate_stacks(ids, b->stack + b->n, n);
+        else
+            translate_column(ids, FP_T_STACKS, b->stack + b->n, n);
         translate_column(ids, FP_T_LABELS, b->label + b->n, n);
     } else {
         translate_column(ids, FP_T_FUNCTIONS, b->function + b->n, n);
@@ -359,6 +396,7 @@ static void translate(const struct fp_archive_ids *ids, struct fp_batch *b, uint
         translate_column(ids, FP_T_STRINGS, b->file + b->n, n);
         translate_column(ids, FP_T_STRINGS, b->target_file + b->n, n);
     }
+    return status;
 }
 
 static void next_run(struct fp_archive_decoder *d) {
@@ -392,7 +430,7 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
                      : d->view == FP_STACKS ? fp_archive_stacks_pull(d, b, n, &what)
                                             : fp_archive_graph_pull(d, b, n, &what);
         if (status) return fp_fail(err, status, 0, what);
-        if (d->ids->differ) translate(d->ids, b, n);
+        if (d->ids->differ && translate(d->ids, b, n)) return fp_fail(err, FP_E_NOMEM, 0, "stacks");
         d->left -= n;
         b->n += n;
         if (d->filter) keep(d->filter, b, r->part, n);

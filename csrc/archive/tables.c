@@ -30,6 +30,8 @@ void fp_archive_ids_free(struct fp_archive_ids *ids) {
     for (unsigned i = 0; i < FP_ARCHIVE_TABLES; i++) free(ids->to[i]);
     fp_table_clear(&ids->inputs);
     free(ids->model_inputs);
+    free(ids->stacks);
+    free(ids->made);
     free(ids);
 }
 
@@ -102,6 +104,14 @@ static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_
     return 0;
 }
 
+/* Keeps the archive's next stack, until a row needs it. */
+static int keep_stack(struct fp_archive_ids *ids, const uint32_t *row) {
+    const uint64_t n = ids->n[FP_T_STACKS];
+    if (fp_array_room(&ids->stacks, &ids->cap_stacks, 2 * (n + 1), sizeof *ids->stacks)) return FP_E_NOMEM;
+    memcpy(ids->stacks + 2 * n, row, 2 * sizeof *row);
+    return add_id(ids, FP_T_STACKS, 0);
+}
+
 /* The payload has one column after the other.  One cursor per column reads them in parallel, row by row. */
 static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, struct fp_archive_cur *c,
                       struct fp_err *err) {
@@ -116,6 +126,7 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
         for (uint32_t i = 0; i < n; i++) fp_archive_cur_varint(c);
     }
     if (c->bad) return malformed(err, p, c, "column of a table");
+    const int keeps = own == FP_T_STACKS && ids->renews_stacks;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t row[8], at = 0;
         for (uint32_t j = 0; j < columns; j++) {
@@ -130,13 +141,15 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
                 row[at++] = (uint32_t)v;
             } else {
                 if (v >= ids->n[target]) return malformed(err, p, &column[j], "reference in a table");
-                row[at++] = ids->to[target][v];
+                row[at++] = keeps && target == own ? (uint32_t)v : ids->to[target][v];
             }
         }
         if (own == FP_T_THREADS) {
             row[FP_THREAD_INPUT] = input_of(ids, row[FP_THREAD_INPUT]);
             if (row[FP_THREAD_INPUT] == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "table");
         }
+        if (keeps && keep_stack(ids, row)) return fp_fail(err, FP_E_NOMEM, 0, "table");
+        if (keeps) continue;
         if (add_id(ids, own,
                    ids->appends            ? fp_table_append(fp_archive_table_of(ids->model, k), row)
                    : own == FP_T_FUNCTIONS ? fp_model_function_row(ids->model, row)

@@ -279,20 +279,38 @@ static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint32_
     return status;
 }
 
+static int compare_words(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Lists the kept contexts by caller: its first one in child, the next of each in sibling.  They are in order of
+ * functions, because that of nodes depends on when stacks were dropped and added again.  Returns the number of
+ * contexts, including those that stand for what was cut. */
+static uint64_t list_children(const struct fp_contexts *c, const uint8_t *kept, uint64_t *order, uint32_t *child,
+                              uint32_t *sibling) {
+    uint64_t n = (uint64_t)has_cut(c, 0), n_kept = 0;
+    for (uint32_t i = 1; i < c->nodes.n; i++)
+        if (kept[i]) order[n_kept++] = (uint64_t)fp_table_row(&c->nodes, i)[FP_CONTEXT_FUNCTION] << 32 | i;
+    qsort(order, n_kept, sizeof *order, compare_words);
+    for (uint64_t k = n_kept; k-- > 0;) {
+        const uint32_t i = (uint32_t)order[k];
+        n += 1 + (uint64_t)has_cut(c, i);
+        sibling[i] = child[parent_of(c, i)];
+        child[parent_of(c, i)] = i;
+    }
+    return n;
+}
+
 /* Fills the columns, each context before those that it calls. */
 static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     const uint32_t n_nodes = c->nodes.n;
     uint32_t *child = calloc(n_nodes, sizeof *child), *sibling = calloc(n_nodes, sizeof *sibling);
     uint32_t *place = calloc(n_nodes, sizeof *place); /* 1 + position of each node */
-    uint64_t n = 0;
-    int status = child && sibling && place ? FP_DONE : no_memory(err);
-    for (uint32_t i = n_nodes; status == FP_DONE && i-- > 0;) {
-        if (i && !kept[i]) continue;
-        n += (i != 0) + (uint64_t)has_cut(c, i);
-        if (!i) break;
-        sibling[i] = child[parent_of(c, i)];
-        child[parent_of(c, i)] = i;
-    }
+    uint64_t *order = malloc(n_nodes * sizeof *order);
+    int status = child && sibling && place && order ? FP_DONE : no_memory(err);
+    const uint64_t n = status == FP_DONE ? list_children(c, kept, order, child, sibling) : 0;
+    free(order);
     free(c->up);
     free(c->function);
     free(c->thread);

@@ -359,7 +359,7 @@ _NAMING = (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE)
 def _names_addresses(f: Facts) -> bool:
     """An archive keeps the addresses of stacks, which can be symbolized later; a graph has none."""
     if not f.addresses or not f.holds.names:
-        return False
+        return f.addresses and any(one in f.options for one in _BY_NAME)
     return (
         not f.holds.verbatim or f.target == "graph" or any(one in f.options for one in (SYMBOLS, FUNCTION, *_RENAMING))
     )

@@ -113,6 +113,8 @@ class Input:
     # stacks: one part, in which no two rows have the same stack of addresses and labels, so sums need not look for them
     distinct: bool = False
     renews_stacks: bool = False  # adds its stacks again after Model.empty_stacks
+    renews_frames: bool = True  # and when the model replaces frames of stacks that it has
+    keeps_stacks: bool = False  # set by plans: no stack is ever removed, nor its frames replaced
     # stacks, set by plans: the next operator adds up rows without their times, so the reader may begin to do so
     summed: bool = False
     advice: Entry | None = None  # set after the rows: how to get names, for targets that show them

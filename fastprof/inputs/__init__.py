@@ -217,7 +217,8 @@ class Inputs:
         if second:
             yield from read_other(reader, capacity)
         else:
-            reader.view, reader.summed, reader.both = seen.view, seen.summed, seen.both
+            for fact in ("view", "summed", "both", "keeps_stacks"):  # set by the plan
+                setattr(reader, fact, getattr(seen, fact))
             yield from reader.rows(capacity, encoded=encoded)
             seen.n_read, seen.advice = reader.n_read, reader.advice
             seen.has_other_rows = seen.both and reader.has_other_rows()

@@ -57,6 +57,7 @@ class Both(Input):
 
     format = ""
     name = "the difference"
+    renews_frames = False  # rows of sums are those that were read
 
     def __init__(
         self,

@@ -130,7 +130,7 @@ def graph(
         batch["address"][i] = row.at.address
         batch["callee"][i] = _function(model, row.callee) if row.callee else 0
         batch["count"][i] = row.calls
-        for k, value in enumerate(row.values):
+        for k, value in zip(range(len(types)), row.values, strict=True):
             batch.values(k)[i] = value
         if len(batch) == capacity:
             yield batch

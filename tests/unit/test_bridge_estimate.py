@@ -84,9 +84,9 @@ FREE = Fn("free")
         ([], 0),
         ([call("c", FREE, 0, 7)], 1),  # nothing below it costs anything
         ([call("c", FREE, 0, 7), call(FREE, "c", 0, 1)], 2),
-        ([call("c", FREE, 0, 7), call("c", FREE, 0, 7, line=9), cost(FREE, 0)], 2),
+        ([call("c", FREE, 0, 7), call("c", FREE, 0, 7, line=9), cost(FREE, 0, 0)], 2),
         ([call("c", "c", 5, 1)], 1),  # a function is on a stack once
-        ([call("c", "d", 3, 1), cost("d", 3)], 0),
+        ([call("c", "d", 3, 1), cost("d", 3, 1)], 0),
     ],
 )
 def test_arcs_that_no_stack_shows_are_counted(more: list[Row], unshown: int) -> None:

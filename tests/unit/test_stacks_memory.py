@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.st
 SLACK = 6 << 20  # windows and output buffers grow to their limits; keeping the samples would take ten times as much
 
 
-def peak(path: Path, to: Path) -> int:
+def peak(path: Path | str, to: Path) -> int:
     command = [sys.executable, "-c", SCRIPT, str(path), str(to)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPO)
     return int(done.stdout)
@@ -161,3 +163,66 @@ def test_added_up_stacks_are_the_same_for_every_limit(
         found.append(out.read_bytes())
     assert found[0] == found[1]
     assert emptied.count(1) > 9 and emptied.count(1 << 30) < 9
+
+
+@contextmanager
+def emptied_often(limit: int) -> Iterator[list[int]]:
+    """With limit 1, stacks are removed after each batch.  Yields what grows by one whenever they are."""
+    emptied: list[int] = []
+    empty = Model.empty_stacks
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
+        patch.setattr(room, "_MOST_NODES", limit)
+        patch.setattr(sorted_runs, "MOST_RUNS", 3 + limit)
+        yield emptied
+
+
+@pytest.mark.parametrize("suffix", [".pb", ".folded", ".otlp", ".callgrind", ".speedscope.json", ".profile.json.gz"])
+@pytest.mark.parametrize("pair", ["name", "exact"])
+def test_differences_are_the_same_for_every_limit(suffix: str, pair: str, tmp_path: Path) -> None:
+    """Sums of a side that are not written yet end their references before the other side removes stacks."""
+    INPUTS["stacks"](tmp_path / "old.pb", 6_000)
+    INPUTS["stacks"](tmp_path / "new.pb", 9_000)
+    fastprof.convert(tmp_path / "new.pb", tmp_path / "new.fpa")
+    fastprof.convert(tmp_path / "old.pb", tmp_path / "old.folded", mod_funcname=("s/_1/_2/",))
+    for old, new in (("old.pb", "new.fpa"), ("old.folded", "new.pb")):
+        found = []
+        for limit in (1, 1 << 30):
+            with emptied_often(limit) as emptied:
+                fastprof.diff(tmp_path / old, tmp_path / new, tmp_path / f"out{suffix}", max_memory=limit, pair=pair)
+            assert (len(emptied) > 1) == (limit == 1)
+            if suffix == ".otlp":  # its dictionary repeats stacks that were removed
+                fastprof.convert(tmp_path / "out.otlp", tmp_path / "again", to="folded")
+                (tmp_path / "again").rename(tmp_path / "out.otlp")
+            found.append((tmp_path / f"out{suffix}").read_bytes())
+        assert found[0] == found[1]
+
+
+def test_pages_are_the_same_for_every_limit(tmp_path: Path) -> None:
+    """Fewer contexts than are kept in any case."""
+    INPUTS["stacks"](tmp_path / "a.pb", 5_000)
+    INPUTS["stacks"](tmp_path / "b.pb", 4_000)
+    for inputs in (["a.pb"], ["a.pb", "b.pb"]):
+        found = []
+        for limit in (1, 1 << 30):
+            with emptied_often(limit) as emptied:
+                fastprof.report([tmp_path / name for name in inputs], tmp_path / "x.html", max_memory=limit)
+            assert (len(emptied) > 1) == (limit == 1)
+            found.append((tmp_path / "x.html").read_bytes())
+        assert found[0] == found[1]
+
+
+def test_profiles_of_a_store_are_merged_within_the_limit(tmp_path: Path) -> None:
+    """The second store has ten times the profiles, each with 1,000 distinct stacks; all of them would take 60 MiB."""
+    stack = ";".join(f"f{k}" for k in range(8))
+    peaks = []
+    for n in (20, 200):
+        folder = tmp_path / f"{n}"
+        folder.mkdir()
+        for i in range(n):
+            rows = (f"{stack};g{i}_{j % 100};h{j} 1\n" for j in range(1000))
+            (folder / f"{i:03}.folded").write_text("".join(rows))
+        fastprof.archive_add(tmp_path / f"{n}.fpa", sorted(folder.iterdir()))
+        peaks.append(peak(f"{tmp_path / f'{n}.fpa'}:*", tmp_path / f"{n}.pb"))
+        assert fastprof.top(tmp_path / f"{n}.pb").total == n * 1000
+    assert peaks[1] - peaks[0] < SLACK + (32 << 20), peaks

@@ -63,6 +63,7 @@ class ArchiveReader(Reader):
 
     format = "archive"
     allocator = True
+    renews_stacks = True
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -281,6 +282,7 @@ class ArchiveReader(Reader):
         if section.type == PARTS:
             self._take_parts(unpack_metadata(section, raw, list))
         elif section.type == TABLES:
+            self._ids.renews_stacks = not self.keeps_stacks
             self._status(lib.fp_archive_tables_read(self._ids, raw, len(raw), err), err)
         elif section.type == ROWS:
             self._payload = raw
