@@ -537,6 +537,11 @@ static int enter_stacks(struct fp_valgrind *d, uint32_t n_stacks) {
     return 0;
 }
 
+static int has_row(const struct fp_valgrind *d, uint32_t stack) {
+    if (!stack && !d->sums->v[FP_VALGRIND_TB] && !d->sums->v[FP_VALGRIND_TBK]) return 0; /* no point without frames */
+    return !d->nodes || d->nodes[stack] != FP_NO_ID;
+}
+
 /* Adds up stacks that became one: entries of the frame table may be equal, or bad (lenient).  All but the first get the
  * node FP_NO_ID.  0 or an error. */
 static int merge_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err *err) {
@@ -574,24 +579,65 @@ static int has_equal_stacks(const struct fp_valgrind *d, uint32_t n_stacks) {
     return found;
 }
 
-static int end_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err *err) {
+static int end_stacks(struct fp_valgrind *d, struct fp_err *err) {
+    const uint32_t n_stacks = d->n_sums;
     if (enter_stacks(d, n_stacks)) return fp_no_memory(err);
-    if (n_stacks && !d->sums->v[FP_VALGRIND_TB] && !d->sums->v[FP_VALGRIND_TBK])
-        d->nodes[0] = FP_NO_ID; /* stack 0: no point without frames */
+    if (n_stacks && !has_row(d, 0)) d->nodes[0] = FP_NO_ID;
     const int equal = has_equal_stacks(d, n_stacks);
     return equal < 0 ? fp_no_memory(err) : equal ? merge_stacks(d, n_stacks, err) : 0;
 }
 
+/* Whether different stacks of the file may be equal in the model.  FP_E_NOMEM when memory ran out. */
+static int may_be_equal(const struct fp_valgrind *d) {
+    struct fp_table seen = {0};
+    if (d->lenient || d->has_empty) return 1;
+    int found = fp_table_init(&seen, 4);
+    for (uint32_t i = 0; i < d->n_table && !found; i++) {
+        const struct fp_valgrind_place *p = &d->places[d->table[i]];
+        const uint32_t row[] = {(uint32_t)p->address, (uint32_t)(p->address >> 32), p->function, p->line};
+        const uint32_t known = seen.n, id = fp_table_intern(&seen, row);
+        const int is_hidden = !p->function && p->address && !is_alone(d, d->table[i]); /* by a function inlined there */
+        found = id == FP_NO_ID ? FP_E_NOMEM : id != known || is_hidden;
+    }
+    fp_table_clear(&seen);
+    return found;
+}
+
+/* Before the first row: adds up stacks that are equal. */
+static int begin_rows(struct fp_valgrind *d, struct fp_err *err) {
+    const int equal = may_be_equal(d), status = equal < 0 ? fp_no_memory(err) : equal ? end_stacks(d, err) : 0;
+    d->is_begun = !status;
+    return status;
+}
+
+/* Enters the stacks from the last multiple of FP_MODEL_STACKS on into the model.  0 or FP_E_NOMEM. */
+static int enter_next(struct fp_valgrind *d) {
+    uint32_t depths[FP_MODEL_STACKS], n_frames = 0, n = 0;
+    const uint64_t bad_frames = d->bad_frames; /* they were counted when equal stacks were added up */
+    d->entered = d->next - d->next % FP_MODEL_STACKS;
+    for (; n < FP_MODEL_STACKS && d->entered + n < d->n_sums; n++) {
+        const uint32_t before = n_frames;
+        if (frames_of(d, d->entered + n, &n_frames)) return FP_E_NOMEM;
+        depths[n] = n_frames - before;
+    }
+    d->bad_frames = bad_frames;
+    d->n_renewed = d->model->n_renewed;
+    d->n_entered = n;
+    if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
+    return fp_model_stacks(d->model, d->frames, depths, n, d->entered_nodes);
+}
+
 int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err) {
-    const uint32_t n_stacks = d->n_sums;
-    const int status = d->nodes ? 0 : end_stacks(d, n_stacks, err);
+    const int status = d->is_begun ? 0 : begin_rows(d, err);
     if (status) return status;
-    for (; d->next < n_stacks; d->next++) {
-        if (d->nodes[d->next] == FP_NO_ID) continue;
+    for (; d->next < d->n_sums; d->next++) {
+        if (!has_row(d, d->next)) continue;
         if (out->n == out->cap) return FP_FULL;
+        if ((d->next - d->entered >= d->n_entered || d->n_renewed != d->model->n_renewed) && enter_next(d))
+            return fp_no_memory(err);
         const struct fp_valgrind_sums *sums = &d->sums[d->next];
         const uint32_t i = out->n++;
-        out->stack[i] = d->nodes[d->next];
+        out->stack[i] = d->entered_nodes[d->next - d->entered];
         out->time[i] = 0;
         out->thread[i] = out->label[i] = 0;
         for (uint32_t k = 0; k < d->n_columns; k++) out->values[(size_t)k * out->cap + i] = sums->v[d->columns[k]];

@@ -8,7 +8,8 @@
  * at the end of the input: the caller sets the place of each text of the table (fp_valgrind_place) and then reads the
  * rows.
  *
- * Memory: linear in distinct stacks and frames.
+ * Memory: linear in the file's distinct stacks, 4 bytes for each frame and 120 for each stack, and frames.  The model
+ * gets stacks when they become rows.
  */
 #ifndef FP_VALGRIND_DHAT_H
 #define FP_VALGRIND_DHAT_H
@@ -96,8 +97,11 @@ struct fp_valgrind {
     uint32_t *text_at, cap_text_at;   /* by address: the only string with it, FP_NO_ID for several */
     uint32_t *frame_of, cap_frame_of; /* by index of the frame table: the frame, if it is alone at its address */
     uint32_t *frames, cap_frames;     /* of the stacks that are being entered */
-    uint32_t *nodes, cap_nodes;       /* by stack of `stacks`: the model's; FP_NO_ID: no row */
+    uint32_t *nodes, cap_nodes;       /* if stacks may be equal, by stack of `stacks`: FP_NO_ID if it has no row */
     uint32_t next;                    /* the next stack that becomes a row */
+    int32_t is_begun;                 /* equal stacks were added up */
+    /* the stacks that the model has: entered to entered + n_entered - 1, as long as its n_renewed is the same */
+    uint32_t entered, n_entered, entered_nodes[FP_MODEL_STACKS], n_renewed;
 };
 
 /* Borrows the model; the caller owns the reader.  NULL when memory ran out. */

@@ -40,6 +40,7 @@ class DhatReader(Reader):
     format = "dhat"
     view = "stacks"
     allocator = True
+    renews_stacks = True
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
