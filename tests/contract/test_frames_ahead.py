@@ -15,7 +15,7 @@ from tests.support.chosen import cases
 from tests.support.conversions import HERE, convert_bytes, format_of
 from tests.support.paths import CORPUS, needs_shared, shared_data
 
-READERS = ["archive", "dhat", "folded", "gperftools", "jfr", "otlp", "perf", "perf-script", "pprof"]
+READERS = ["archive", "dhat", "folded", "gperftools", "heap", "jfr", "otlp", "perf", "perf-script", "pprof"]
 TARGETS = ["folded", "pprof", "callgrind"]
 
 

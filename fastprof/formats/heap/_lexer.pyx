@@ -200,7 +200,7 @@ cdef class Lexer:
             s.labels[i] = label
         s.bytes_key, s.java, s.next = bytes_key, self.java, 1
         self.merge = self.java or len(set(labels)) < len(labels)
-        if store_frames(s) or store_stacks(s):
+        if store_frames(s) or self.merge and store_stacks(s):
             raise MemoryError("no memory for stacks")
         self.described = True
 

@@ -51,6 +51,7 @@ class HeapReader(Reader):
     format = "heap"
     view = "stacks"
     allocator = True
+    renews_stacks = True
     addresses = True
     remarks = frozenset({"comments"})
 

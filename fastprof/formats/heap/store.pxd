@@ -55,7 +55,12 @@ cdef struct Store:
     Range *ranges
     uint32_t n_ranges
     uint32_t cap_ranges
-    uint32_t *nodes  # by key
+    uint32_t *nodes  # if keys may be equal, by key: FP_NO_ID if it has no row
+    uint32_t entered  # the first of the keys in entered_nodes, which are valid as long as n_renewed is that of the model
+    uint32_t entered_nodes[FP_MODEL_STACKS]
+    uint32_t n_renewed
+    uint32_t *entering  # frames
+    uint32_t cap_entering
     uint32_t columns[N_VALUES]
     uint32_t n_columns
     uint32_t *labels  # by text
@@ -85,6 +90,7 @@ cdef inline void store_clear(Store *s) noexcept nogil:
     free(s.sums)
     free(s.ranges)
     free(s.nodes)
+    free(s.entering)
     free(s.labels)
 
 
@@ -271,29 +277,42 @@ cdef inline const uint32_t *key_of(const Store *s, uint32_t id_, uint32_t *depth
     return <const uint32_t *>p  # all lengths are multiples of a word
 
 
-cdef inline int store_stacks(Store *s) noexcept nogil:
-    """The model's stack of each key, many at once.  0 or FP_E_NOMEM."""
+cdef inline int store_enter(Store *s, uint32_t first, uint32_t *nodes) noexcept nogil:
+    """The model's stacks of the keys from `first` on, FP_MODEL_STACKS at most.  0 or FP_E_NOMEM."""
     cdef uint32_t depths[FP_MODEL_STACKS]
-    cdef uint32_t *frames = NULL
-    cdef uint32_t cap = 0, cap_frames = 0, id_ = 1, n, i
-    cdef uint64_t total
+    cdef uint32_t n = 0, i
+    cdef uint64_t total = 0
     cdef const uint32_t *key
+    while n < FP_MODEL_STACKS and first + n < s.keys.n:
+        key = key_of(s, first + n, &depths[n])
+        if fp_array_room(&s.entering, &s.cap_entering, total + depths[n], sizeof(uint32_t)):
+            return FP_E_NOMEM
+        for i in range(depths[n]):
+            s.entering[total + i] = s.frames[key[KEY_WORDS + i]]
+        total += depths[n]
+        n += 1
+    return fp_model_stacks(s.model, s.entering, depths, n, nodes)
+
+
+cdef inline int store_stacks(Store *s) noexcept nogil:
+    """The model's stacks of all keys, to compare them.  0 or FP_E_NOMEM."""
+    cdef uint32_t cap = 0, id_ = 1
     cdef int status = fp_array_zeroed(&s.nodes, &cap, s.keys.n, sizeof(uint32_t))
     while status == 0 and id_ < s.keys.n:
-        n, total = 0, 0
-        while n < FP_MODEL_STACKS and id_ + n < s.keys.n and status == 0:
-            key = key_of(s, id_ + n, &depths[n])
-            status = fp_array_room(&frames, &cap_frames, total + depths[n], sizeof(uint32_t))
-            if status == 0:
-                for i in range(depths[n]):
-                    frames[total + i] = s.frames[key[KEY_WORDS + i]]
-                total += depths[n]
-            n += 1
-        if status == 0:
-            status = fp_model_stacks(s.model, frames, depths, n, s.nodes + id_)
-        id_ += n
-    free(frames)
+        status = store_enter(s, id_, s.nodes + id_)
+        id_ += FP_MODEL_STACKS
     return status
+
+
+cdef inline uint32_t store_node(Store *s) noexcept nogil:
+    """The model's stack of the next key, which is entered with others, and again when the model has dropped them.
+    FP_NO_ID when memory ran out."""
+    cdef uint32_t first = s.next - (s.next - 1) % FP_MODEL_STACKS
+    if s.entered != first or s.n_renewed != s.model.n_renewed:
+        s.entered, s.n_renewed = first, s.model.n_renewed
+        if store_enter(s, first, s.entered_nodes):
+            return FP_NO_ID
+    return s.entered_nodes[s.next - first]
 
 
 cdef inline int store_merge(Store *s, bint lenient, fp_err *err) noexcept nogil:
@@ -333,10 +352,10 @@ cdef inline int store_merge(Store *s, bint lenient, fp_err *err) noexcept nogil:
 cdef inline int store_drain(Store *s, fp_batch *b, fp_err *err) noexcept nogil:
     """Rows, as many as the batch has room for: FP_FULL, FP_DONE or an error."""
     cdef const uint32_t *key
-    cdef uint32_t k, label, depth
+    cdef uint32_t k, label, depth, node
     cdef size_t cap = b.cap
     while s.next < s.keys.n:
-        if s.nodes[s.next] == FP_NO_ID:
+        if s.nodes != NULL and s.nodes[s.next] == FP_NO_ID:
             s.next += 1
             continue
         if b.n == b.cap:
@@ -347,7 +366,10 @@ cdef inline int store_drain(Store *s, fp_batch *b, fp_err *err) noexcept nogil:
             label = fp_model_label(s.model, label, s.bytes_key, 0, <int64_t>(key[1] | <uint64_t>key[2] << 32), 0)
             if label == FP_NO_ID:
                 return fp_fail(err, FP_E_NOMEM, 0, "memory")
-        b.stack[b.n] = s.nodes[s.next]
+        node = store_node(s)
+        if node == FP_NO_ID:
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        b.stack[b.n] = node
         b.time[b.n] = 0
         b.thread[b.n] = 0
         b.label[b.n] = label
