@@ -1,0 +1,194 @@
+/* Stacks of a DHAT profile -> rows. */
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "valgrind/dhat_private.h"
+
+/* The end of the run of places from `first` on that form one frame: inlined functions share the address of their
+ * caller.  A function that occurs again at the same address is recursive. */
+static uint32_t frame_end(const struct fp_valgrind *d, const uint32_t *fs, uint32_t first, uint32_t n) {
+    const uint32_t text = d->table[fs[first]];
+    const uint64_t address = d->places[text].address;
+    uint32_t end = first + 1;
+    for (; address && end < n && d->table[fs[end]] != text; end++)
+        if (d->places[d->table[fs[end]]].address != address) break;
+    return end;
+}
+
+/* The frame of the places [first, last) of a stack, which share an address.  FP_NO_ID when memory ran out. */
+static uint32_t new_frame(struct fp_valgrind *d, const uint32_t *first, const uint32_t *last) {
+    uint32_t chain = 0;
+    for (const uint32_t *i = last; i > first; i--) {
+        const struct fp_valgrind_place *place = &d->places[d->table[i[-1]]];
+        if (place->function) chain = fp_model_line(d->model, place->function, place->line, 0, chain);
+        if (chain == FP_NO_ID) return FP_NO_ID;
+    }
+    const uint32_t text = d->table[*first];
+    const uint32_t frame = fp_model_frame(d->model, 0, d->places[text].address, 0, chain);
+    if (frame != FP_NO_ID && fp_valgrind_is_alone(d, text)) d->frame_of[*first] = frame;
+    return frame;
+}
+
+/* Copies the indices to d->fs, without those beyond the frame table (lenient); returns how many these are. */
+static uint32_t drop_bad_frames(struct fp_valgrind *d, const uint32_t *fs, uint32_t n) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (fs[i] < d->n_table && d->table[fs[i]])
+            d->fs[kept++] = fs[i];
+        else
+            d->bad_frames++;
+    }
+    return kept;
+}
+
+/* Appends the frames of a stack of the file to d->frames, of which there are *n.  0 or FP_E_NOMEM. */
+static int frames_of(struct fp_valgrind *d, uint32_t stack, uint32_t *n) {
+    size_t nbytes;
+    const uint32_t *fs = (const uint32_t *)(const void *)fp_string(&d->stacks, stack, &nbytes);
+    uint32_t n_fs = (uint32_t)(nbytes / sizeof *fs);
+    if (fp_array_room(&d->frames, &d->cap_frames, (uint64_t)*n + n_fs, sizeof *d->frames) ||
+        fp_array_zeroed(&d->frame_of, &d->cap_frame_of, d->n_table, sizeof *d->frame_of))
+        return FP_E_NOMEM;
+    if (d->lenient || d->has_empty) {
+        if (fp_array_room(&d->fs, &d->cap_fs, n_fs, sizeof *d->fs)) return FP_E_NOMEM;
+        n_fs = drop_bad_frames(d, fs, n_fs);
+        fs = d->fs;
+    }
+    for (uint32_t i = 0, end; i < n_fs; i = end) {
+        uint32_t frame = d->frame_of[fs[i]];
+        end = i + 1;
+        if (FP_UNLIKELY(!frame)) {
+            end = frame_end(d, fs, i, n_fs);
+            frame = new_frame(d, fs + i, fs + end);
+            if (frame == FP_NO_ID) return FP_E_NOMEM;
+        }
+        d->frames[(*n)++] = frame;
+    }
+    return 0;
+}
+
+/* Enters all stacks into the model.  0 or FP_E_NOMEM. */
+static int enter_stacks(struct fp_valgrind *d, uint32_t n_stacks) {
+    uint32_t depths[FP_MODEL_STACKS];
+    if (fp_array_room(&d->nodes, &d->cap_nodes, n_stacks, sizeof *d->nodes)) return FP_E_NOMEM;
+    for (uint32_t first = 0, n; first < n_stacks; first += n) {
+        uint32_t n_frames = 0;
+        for (n = 0; n < FP_MODEL_STACKS && first + n < n_stacks; n++) {
+            const uint32_t before = n_frames;
+            if (frames_of(d, first + n, &n_frames)) return FP_E_NOMEM;
+            depths[n] = n_frames - before;
+        }
+        if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
+        if (fp_model_stacks(d->model, d->frames, depths, n, d->nodes + first)) return FP_E_NOMEM;
+    }
+    return 0;
+}
+
+static int has_row(const struct fp_valgrind *d, uint32_t stack) {
+    if (!stack && !d->sums->v[FP_VALGRIND_TB] && !d->sums->v[FP_VALGRIND_TBK]) return 0; /* no point without frames */
+    return !d->nodes || d->nodes[stack] != FP_NO_ID;
+}
+
+/* Adds up stacks that became one: entries of the frame table may be equal, or bad (lenient).  All but the first get the
+ * node FP_NO_ID.  0 or an error. */
+static int merge_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err *err) {
+    uint32_t *first = NULL, cap = 0; /* by node: its first stack, plus 1 */
+    int status = fp_array_zeroed(&first, &cap, d->model->stacks.n, sizeof *first) ? fp_no_memory(err) : 0;
+    for (uint32_t i = 0; i < n_stacks && !status; i++) {
+        if (d->nodes[i] == FP_NO_ID) continue;
+        uint32_t *const known = &first[d->nodes[i]];
+        if (!*known) {
+            *known = i + 1;
+            continue;
+        }
+        const struct fp_valgrind_sums *more = &d->sums[i];
+        const uint64_t broken = d->broken;
+        status = fp_valgrind_add(d, *known - 1, more->v, more->at, err);
+        if (d->broken != broken) d->broken = broken + more->n; /* all its points are lost */
+        d->nodes[i] = FP_NO_ID;
+    }
+    free(first);
+    return status;
+}
+
+/* Whether two of the stacks have the same node, by a bit for each node; FP_E_NOMEM when memory ran out. */
+static int has_equal_stacks(const struct fp_valgrind *d, uint32_t n_stacks) {
+    uint64_t *seen = calloc(d->model->stacks.n / 64 + 1, sizeof *seen);
+    int found = seen ? 0 : FP_E_NOMEM;
+    for (uint32_t i = 0; i < n_stacks && !found; i++) {
+        if (d->nodes[i] == FP_NO_ID) continue;
+        uint64_t *const word = &seen[d->nodes[i] / 64];
+        const uint64_t bit = (uint64_t)1 << d->nodes[i] % 64;
+        found = (*word & bit) != 0;
+        *word |= bit;
+    }
+    free(seen);
+    return found;
+}
+
+static int end_stacks(struct fp_valgrind *d, struct fp_err *err) {
+    const uint32_t n_stacks = d->n_sums;
+    if (enter_stacks(d, n_stacks)) return fp_no_memory(err);
+    if (n_stacks && !has_row(d, 0)) d->nodes[0] = FP_NO_ID;
+    const int equal = has_equal_stacks(d, n_stacks);
+    return equal < 0 ? fp_no_memory(err) : equal ? merge_stacks(d, n_stacks, err) : 0;
+}
+
+/* Whether different stacks of the file may be equal in the model.  FP_E_NOMEM when memory ran out. */
+static int may_be_equal(const struct fp_valgrind *d) {
+    struct fp_table seen = {0};
+    if (d->lenient || d->has_empty) return 1;
+    int found = fp_table_init(&seen, 4);
+    for (uint32_t i = 0; i < d->n_table && !found; i++) {
+        const struct fp_valgrind_place *p = &d->places[d->table[i]];
+        const uint32_t row[] = {(uint32_t)p->address, (uint32_t)(p->address >> 32), p->function, p->line};
+        const uint32_t known = seen.n, id = fp_table_intern(&seen, row);
+        const int is_hidden =
+            !p->function && p->address && !fp_valgrind_is_alone(d, d->table[i]); /* by a function inlined there */
+        found = id == FP_NO_ID ? FP_E_NOMEM : id != known || is_hidden;
+    }
+    fp_table_clear(&seen);
+    return found;
+}
+
+/* Before the first row: adds up stacks that are equal. */
+static int begin_rows(struct fp_valgrind *d, struct fp_err *err) {
+    const int equal = may_be_equal(d), status = equal < 0 ? fp_no_memory(err) : equal ? end_stacks(d, err) : 0;
+    d->is_begun = !status;
+    return status;
+}
+
+/* Enters the stacks from the last multiple of FP_MODEL_STACKS on into the model.  0 or FP_E_NOMEM. */
+static int enter_next(struct fp_valgrind *d) {
+    uint32_t depths[FP_MODEL_STACKS], n_frames = 0, n = 0;
+    const uint64_t bad_frames = d->bad_frames; /* they were counted when equal stacks were added up */
+    d->entered = d->next - d->next % FP_MODEL_STACKS;
+    for (; n < FP_MODEL_STACKS && d->entered + n < d->n_sums; n++) {
+        const uint32_t before = n_frames;
+        if (frames_of(d, d->entered + n, &n_frames)) return FP_E_NOMEM;
+        depths[n] = n_frames - before;
+    }
+    d->bad_frames = bad_frames;
+    d->n_renewed = d->model->n_renewed;
+    d->n_entered = n;
+    if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
+    return fp_model_stacks(d->model, d->frames, depths, n, d->entered_nodes);
+}
+
+int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err) {
+    const int status = d->is_begun ? 0 : begin_rows(d, err);
+    if (status) return status;
+    for (; d->next < d->n_sums; d->next++) {
+        if (!has_row(d, d->next)) continue;
+        if (out->n == out->cap) return FP_FULL;
+        if ((d->next - d->entered >= d->n_entered || d->n_renewed != d->model->n_renewed) && enter_next(d))
+            return fp_no_memory(err);
+        const struct fp_valgrind_sums *sums = &d->sums[d->next];
+        const uint32_t i = out->n++;
+        out->stack[i] = d->entered_nodes[d->next - d->entered];
+        out->time[i] = 0;
+        out->thread[i] = out->label[i] = 0;
+        for (uint32_t k = 0; k < d->n_columns; k++) out->values[(size_t)k * out->cap + i] = sums->v[d->columns[k]];
+    }
+    return FP_DONE;
+}
