@@ -265,18 +265,39 @@ static uint32_t emit(struct fp_contexts *c, uint32_t at, uint32_t parent, uint32
 }
 
 /* Fills the columns of labels.  `place`: 1 + position of each node that is kept. */
-static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint32_t *place, struct fp_err *err) {
+static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint8_t *cuts, const uint32_t *place,
+                       struct fp_err *err) {
     const uint32_t n_nodes = c->labels.keys.n > 1 ? c->nodes.n : 0;
     uint32_t *where = calloc((size_t)2 * n_nodes + 1, sizeof *where); /* pairs: of a node, of the nodes cut below it */
     if (!where) return no_memory(err);
-    if (n_nodes && has_cut(c, 0)) where[1] = c->n - 1;
+    if (n_nodes && cuts[0]) where[1] = c->n - 1;
     for (uint32_t i = 1; i < n_nodes; i++) {
         where[2 * i] = where[2 * i + 1] = kept[i] ? place[i] - 1 : where[2 * parent_of(c, i) + 1];
-        if (kept[i] && has_cut(c, i)) where[2 * i + 1] = place[i];
+        if (cuts[i]) where[2 * i + 1] = place[i];
     }
     int status = fp_context_labels_fill(&c->labels, where, c->self, c->n_values, c->n, err);
     free(where);
     return status;
+}
+
+/* By kept node: whether something was cut below it that has a cost, or a label set whose costs add up to 0 with those
+ * of others.  NULL when memory ran out. */
+static uint8_t *find_cuts(const struct fp_contexts *c, const uint8_t *kept) {
+    const uint32_t n = c->nodes.n;
+    uint32_t *nearest = calloc(n, sizeof *nearest); /* by node: itself or its nearest caller that is kept */
+    uint8_t *found = calloc(n, 1);
+    for (uint32_t i = 0; nearest && found && i < n; i++) {
+        nearest[i] = kept[i] ? i : nearest[parent_of(c, i)];
+        found[i] = kept[i] && has_cut(c, i);
+    }
+    for (uint32_t key = 1; nearest && found && key < c->labels.keys.n; key++) {
+        const uint32_t at = fp_table_row(&c->labels.keys, key)[0];
+        if (at % 2 || !kept[at / 2]) found[nearest[at / 2]] = 1;
+    }
+    free(nearest);
+    if (nearest) return found;
+    free(found);
+    return NULL;
 }
 
 static int compare_words(const void *a, const void *b) {
@@ -287,15 +308,15 @@ static int compare_words(const void *a, const void *b) {
 /* Lists the kept contexts by caller: its first one in child, the next of each in sibling.  They are in order of
  * functions, because that of nodes depends on when stacks were dropped and added again.  Returns the number of
  * contexts, including those that stand for what was cut. */
-static uint64_t list_children(const struct fp_contexts *c, const uint8_t *kept, uint64_t *order, uint32_t *child,
-                              uint32_t *sibling) {
-    uint64_t n = (uint64_t)has_cut(c, 0), n_kept = 0;
+static uint64_t list_children(const struct fp_contexts *c, const uint8_t *kept, const uint8_t *cuts, uint64_t *order,
+                              uint32_t *child, uint32_t *sibling) {
+    uint64_t n = cuts[0], n_kept = 0;
     for (uint32_t i = 1; i < c->nodes.n; i++)
         if (kept[i]) order[n_kept++] = (uint64_t)fp_table_row(&c->nodes, i)[FP_CONTEXT_FUNCTION] << 32 | i;
     qsort(order, n_kept, sizeof *order, compare_words);
     for (uint64_t k = n_kept; k-- > 0;) {
         const uint32_t i = (uint32_t)order[k];
-        n += 1 + (uint64_t)has_cut(c, i);
+        n += 1 + (uint64_t)cuts[i];
         sibling[i] = child[parent_of(c, i)];
         child[parent_of(c, i)] = i;
     }
@@ -308,8 +329,9 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
     uint32_t *child = calloc(n_nodes, sizeof *child), *sibling = calloc(n_nodes, sizeof *sibling);
     uint32_t *place = calloc(n_nodes, sizeof *place); /* 1 + position of each node */
     uint64_t *order = malloc(n_nodes * sizeof *order);
-    int status = child && sibling && place && order ? FP_DONE : no_memory(err);
-    const uint64_t n = status == FP_DONE ? list_children(c, kept, order, child, sibling) : 0;
+    uint8_t *cuts = find_cuts(c, kept);
+    int status = child && sibling && place && order && cuts ? FP_DONE : no_memory(err);
+    const uint64_t n = status == FP_DONE ? list_children(c, kept, cuts, order, child, sibling) : 0;
     free(order);
     free(c->up);
     free(c->function);
@@ -328,7 +350,7 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
         if (!parent) thread = row[FP_CONTEXT_THREAD] - 1;
         at = place[i] =
             emit(c, at, parent ? place[parent] : 0, row[FP_CONTEXT_FUNCTION], thread, c->own + (size_t)i * c->n_values);
-        if (has_cut(c, i)) at = emit(c, at, place[i], 0, thread, c->cut + (size_t)i * c->n_values);
+        if (cuts[i]) at = emit(c, at, place[i], 0, thread, c->cut + (size_t)i * c->n_values);
         if (child[i]) {
             i = child[i];
             continue;
@@ -336,8 +358,9 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
         while (i && !sibling[i]) i = parent_of(c, i);
         if (i) i = sibling[i];
     }
-    if (status == FP_DONE && has_cut(c, 0)) emit(c, at, 0, 0, FP_NO_ID, c->cut);
-    if (status == FP_DONE) status = fill_labels(c, kept, place, err);
+    if (status == FP_DONE && cuts[0]) emit(c, at, 0, 0, FP_NO_ID, c->cut);
+    if (status == FP_DONE) status = fill_labels(c, kept, cuts, place, err);
+    free(cuts);
     free(child);
     free(sibling);
     free(place);

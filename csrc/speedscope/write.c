@@ -142,7 +142,7 @@ int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b, uin
 /* ---- packed rows to JSON ---- */
 
 void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero) {
-    w->n_open = 0;
+    w->n_open = w->n_frames_open = 0;
     w->begun = 0;
     w->now = w->groups[group].first - zero;
 }
@@ -193,19 +193,28 @@ static int open_frame(struct fp_speedscope *w, uint32_t depth, uint32_t frame) {
     return 0;
 }
 
-/* Sets w->open to the frames of the next sample whose value k is above 0, *weight: 0 when the bytes are used up. */
+/* Goes to the next sample whose value k is above 0, *weight: 0 when the bytes are used up. */
 static int next_sample(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k, uint64_t *weight) {
     *weight = 0;
     while (!*weight && in->pos < in->n) {
         const uint32_t shared = (uint32_t)fp_varint_next(in), n = shared + (uint32_t)fp_varint_next(in);
-        w->n_open = shared ? w->ends[shared - 1] : 0;
-        for (uint32_t i = shared; i < n; i++)
-            if (open_frame(w, i, (uint32_t)fp_varint_next(in))) return FP_E_NOMEM;
+        if (fp_array_room(&w->frames, &w->cap_frames, n, sizeof *w->frames)) return FP_E_NOMEM;
+        for (uint32_t i = shared; i < n; i++) w->frames[i] = (uint32_t)fp_varint_next(in);
+        w->n_frames_open = w->n_frames_open < shared ? w->n_frames_open : shared;
+        w->depth = n;
         for (uint32_t i = 0; i < n_values; i++) {
             const uint64_t value = fp_varint_next(in);
             if (i == k) *weight = value;
         }
     }
+    return 0;
+}
+
+/* Sets w->open to the frames of the current sample. */
+static int open_sample(struct fp_speedscope *w) {
+    w->n_open = w->n_frames_open ? w->ends[w->n_frames_open - 1] : 0;
+    for (; w->n_frames_open < w->depth; w->n_frames_open++)
+        if (open_frame(w, w->n_frames_open, w->frames[w->n_frames_open])) return FP_E_NOMEM;
     return 0;
 }
 
@@ -215,6 +224,7 @@ int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t
         uint64_t weight;
         if (next_sample(w, in, n_values, k, &weight)) return FP_E_NOMEM;
         if (!weight) return FP_DONE;
+        if (open_sample(w)) return FP_E_NOMEM;
         const uint32_t n = w->n_open < FP_SPEEDSCOPE_DEPTH ? w->n_open : FP_SPEEDSCOPE_DEPTH;
         w->deep_frames += w->n_open - n;
         if (fp_buf_reserve(out, FIXED + (size_t)n * 11)) return FP_E_NOMEM;

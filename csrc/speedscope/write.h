@@ -70,7 +70,8 @@ struct fp_speedscope {
     uint32_t n_open, cap_open;
     uint32_t *ends; /* of a sample: by frame of the model, where its frames in `open` end */
     uint32_t cap_ends;
-    uint32_t *frames; /* of the model, of a sample that is packed, leaf first */
+    uint32_t depth, n_frames_open; /* frames of the model: of the sample, and of these, in `open` */
+    uint32_t *frames; /* of the model: of a sample that is packed, leaf first; of one that is read, root first */
     uint32_t cap_frames;
     int32_t begun;
 };

@@ -33,7 +33,8 @@ _BATCHES = plan.End("open", holds=Holds(verbatim=True), single=True, code="verbs
 
 def table_end(name: str | None, scan: Scan = EVERYTHING.scan) -> plan.End:
     """A table of this name, or the default of a view; of its columns and rows those of `scan`."""
-    names = scan.functions is not None or any(map(scan.reads, ("function", "file", "line", "object", "callee")))
+    # symbols change the number of frames, and so the ids of stacks
+    names = name != "samples" or scan.functions is not None or any(map(scan.reads, ("function", "stack_id")))
     holds = Holds(table=True, all_tables=True, unmerged=True, scan=scan, names=names)
     return plan.End("table", holds=holds, fixes={TABLE: name}, single=True, code="verbs.profile:pulled")
 

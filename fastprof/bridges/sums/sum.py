@@ -47,7 +47,8 @@ def added_up(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """`to_sum`, which has read all batches when it returns, but has added no stacks to the model yet."""
-    sums = StackSums(model, options, log, holds, inputs=options[PER_THREAD] or not holds.labels)
+    found = set[str]()
+    sums = StackSums(model, options, log, holds, found, inputs=options[PER_THREAD] or not holds.labels)
     events: list[ValueType] = []
     columns: dict[int, Pointer[int]] = {}
     current, n_before = -1, len(model.parts)
@@ -64,7 +65,13 @@ def added_up(
     parts = model.whole_parts(columns)
     order = in_any_order(parts, events)
     part = merge_parts(parts, [events[k] for k in order])
-    return sums.last_rows(model.add_part(part), events, order)
+    index = model.add_part(part)
+
+    def rows() -> Iterator[Batch]:
+        yield from sums.last_rows(index, events, order, by_name=True)
+        log_missing_labels(options, holds, log, found)
+
+    return rows()
 
 
 def repeated(
@@ -74,24 +81,26 @@ def repeated(
 
     A part and those that it continues become one.
     """
-    sums = StackSums(model, options, log, holds)
+    found = set[str]()
+    sums = StackSums(model, options, log, holds, found)
     current, n_values = -1, 0
     columns: Pointer[int] = ffi.NULL
     types: list[ValueType] = []
     order = list[int]()
     for batch in batches:
+        ended: Iterator[Batch] = iter(())
         if (batch.part, batch.c.n_values) != (current, n_values):
             if current >= 0 and not model.continues(batch.part, current):
-                yield from sums.rows(current, types, order)
-                types = []
+                ended, types = sums.last_rows(current, types, order), []
+                sums = sums.next()
             current, n_values = batch.part, batch.c.n_values
             order = match_values(model.parts[current], n_values, types)
             columns = ffi.new("uint32_t[]", order or [0])
             sums.begin(model.parts[current])
         sums.put(batch, columns, types)
-    if current >= 0:
-        yield from sums.rows(current, types, order)
-    sums.end()
+        yield from ended  # now that the next part's sums have the batch, whose stacks may be removed meanwhile
+    yield from sums.last_rows(current, types, order) if current >= 0 else ()
+    log_missing_labels(options, holds, log, found)
 
 
 # per key: its row, its part of the index, and two arrays for sorting
@@ -126,16 +135,18 @@ class _Walks(Sorted["fp_walk"]):
 class StackSums:
     """The table of struct fp_sum, and the inputs of its keys.
 
+    `found`: gets the LABEL_WORDS that rows have.
     `inputs`: threads with equal numbers in different inputs are distinct.
     """
 
-    def __init__(self, model: Model, options: Options, log: Log, holds: Holds, *, inputs: bool = True) -> None:
+    def __init__(
+        self, model: Model, options: Options, log: Log, holds: Holds, found: set[str], *, inputs: bool = True
+    ) -> None:
         self._c = owned(lib.fp_sum_new(model.c), lib.fp_sum_free, "the sums of stacks")
         self._model, self._log, self._holds = model, log, holds
         self._wanted = labels_wanted(options, holds)
         self._separating = separating_labels(options, holds)
-        self._options = options
-        self._found: set[str] = set()  # the LABEL_WORDS that rows have
+        self._options, self._found = options, found
         self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
         self._keep |= inputs * lib.FP_SUM_INPUTS
         self._err = ffi.new("struct fp_err *")
@@ -145,6 +156,13 @@ class StackSums:
         self._runs = _Walks(self._c)
         if holds.renews_stacks:
             model.spills.append(self._spill)
+
+    def next(self) -> StackSums:
+        """Those of a part that follows, in the same order."""
+        sums = StackSums(self._model, self._options, self._log, self._holds, self._found)
+        if lib.fp_sum_order(self._c) or lib.fp_sum_follow(sums._c, self._c):
+            raise MemoryError("no memory for the sums of stacks")
+        return sums
 
     def begin(self, part: Part) -> None:
         """Set the part of the following rows."""
@@ -187,7 +205,9 @@ class StackSums:
 
     def _most_stacks(self) -> int:
         """The maximum number of stacks in the model, if they need not stay there."""
-        return int(lib.FP_NO_ID) if self._room.keeps_stacks else max(LEAST_NODES, self._max_memory // STACK_BYTES)
+        if self._room.keeps_stacks or self._model.keeps_stacks:
+            return int(lib.FP_NO_ID)
+        return max(LEAST_NODES, self._max_memory // STACK_BYTES)
 
     def _widen(self, n_values: int) -> None:
         if lib.fp_sum_set_values(self._c, n_values):
@@ -253,10 +273,16 @@ class StackSums:
         self._runs = _Walks(self._c)
         self._room.keeps_stacks |= not self._drops_rows
 
-    def last_rows(self, part: int, types: list[ValueType], columns: Sequence[int]) -> Iterator[Batch]:
-        """`rows` by name, then `end`."""
-        yield from self.rows(part, types, columns, by_name=True)
-        self.end()
+    def last_rows(
+        self, part: int, types: list[ValueType], columns: Sequence[int], *, by_name: bool = False
+    ) -> Iterator[Batch]:
+        """`rows`, after which what was lost is counted."""
+        try:
+            yield from self.rows(part, types, columns, by_name=by_name)
+        finally:
+            if self._holds.renews_stacks:
+                self._model.spills.remove(self._spill)
+        self._log_counts()
 
     def _rank(self) -> None:
         """From now on sums are in the order of their names."""
@@ -266,9 +292,10 @@ class StackSums:
     def _merged(self, types: list[ValueType], numbers: Pointer[int], *, split: bool) -> Callable[[fp_batch], int]:
         """A pull of rows from the runs and the sums in memory."""
         merge = self._merge(split=split)
-        most = _WALKED if self._drops_rows else int(lib.FP_NO_ID)
 
         def pull(batch: fp_batch) -> int:
+            self._c.once = self._drops_rows and not self._model.keeps_stacks
+            most = _WALKED if self._c.once else int(lib.FP_NO_ID)
             while True:
                 status = lib.fp_sum_walk(self._c, merge.c, numbers, most, batch, self._err)
                 if self._fits(status, types) != lib.FP_MORE:
@@ -281,7 +308,6 @@ class StackSums:
         self._make_room()
         merge = self._runs.merge()
         merge.c.split = split
-        self._c.once = self._drops_rows and not self._model.keeps_stacks
         return merge
 
     def _sort_again(self, types: list[ValueType]) -> None:
@@ -297,13 +323,9 @@ class StackSums:
             else:
                 self._make_room()
 
-    def end(self) -> None:
-        """Count what was lost.  No rows follow."""
-        if self._holds.renews_stacks:
-            self._model.spills.remove(self._spill)
+    def _log_counts(self) -> None:
         bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}
         self._found |= {name for name, bit in bits.items() if self._c.had & bit}
-        log_missing_labels(self._options, self._holds, self._log, self._found)
         self._log.count(REPORTED["sample-times"], self._c.timed)
         if not self._holds.labels:
             what = "sample-labels" if self._holds.threads else "labels-and-threads"
