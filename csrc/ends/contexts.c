@@ -270,7 +270,7 @@ static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint8_t
     const uint32_t n_nodes = c->labels.keys.n > 1 ? c->nodes.n : 0;
     uint32_t *where = calloc((size_t)2 * n_nodes + 1, sizeof *where); /* pairs: of a node, of the nodes cut below it */
     if (!where) return no_memory(err);
-    if (n_nodes && cuts[0]) where[1] = c->n - 1;
+    if (n_nodes && cuts[0]) where[0] = where[1] = c->n - 1;
     for (uint32_t i = 1; i < n_nodes; i++) {
         where[2 * i] = where[2 * i + 1] = kept[i] ? place[i] - 1 : where[2 * parent_of(c, i) + 1];
         if (cuts[i]) where[2 * i + 1] = place[i];
@@ -292,7 +292,7 @@ static uint8_t *find_cuts(const struct fp_contexts *c, const uint8_t *kept) {
     }
     for (uint32_t key = 1; nearest && found && key < c->labels.keys.n; key++) {
         const uint32_t at = fp_table_row(&c->labels.keys, key)[0];
-        if (at % 2 || !kept[at / 2]) found[nearest[at / 2]] = 1;
+        if (at % 2 || at < 2 || !kept[at / 2]) found[nearest[at / 2]] = 1;
     }
     free(nearest);
     if (nearest) return found;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,10 +16,14 @@ import fastprof
 from fastprof.bridges import room
 from fastprof.bridges.project import project
 from fastprof.bridges.sums import sorted_runs
-from fastprof.core.model import Model
+from fastprof.core._c import lib
+from fastprof.core.engine import Scan
+from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.verbs.page.contexts import Shown
+from fastprof.verbs.profile import table_end
 from fastprof.verbs.top_costs import Costs
 from tests.reference import gperftools
+from tests.support.archives import write_archive
 from tests.support.distinct import INPUTS
 from tests.support.paths import REPO
 from tests.unit.test_pprof import message, profile, top_level_fields
@@ -226,3 +231,46 @@ def test_profiles_of_a_store_are_merged_within_the_limit(tmp_path: Path) -> None
         peaks.append(peak(f"{tmp_path / f'{n}.fpa'}:*", tmp_path / f"{n}.pb"))
         assert fastprof.top(tmp_path / f"{n}.pb").total == n * 1000
     assert peaks[1] - peaks[0] < SLACK + (32 << 20), peaks
+
+
+@pytest.mark.parametrize("suffix", [".folded", ".pb", ".speedscope.json", ".profile.json"])
+def test_parts_with_stacks_of_their_own_are_the_same_for_every_limit(suffix: str, tmp_path: Path) -> None:
+    """The first batch of a part waits while the rows of the part before are written."""
+    noise = random.Random(3)
+
+    def parts(model: Model, rows: int, size: int, changed: bool) -> Iterator[Batch]:
+        lines = [lib.fp_model_line(model.c, model.function(f"f{i}"), 0, 0, 0) for i in range(300)]
+        frames = [lib.fp_model_frame(model.c, 0, 0, 0, line) for line in lines]
+        for number in range(1, 4):
+            batch = Batch("stacks", 1000, 1)
+            batch.c.part = model.add_part(Part([ValueType("samples", "count")], number=number))
+            for _ in range(4):
+                batch.reset()
+                batch.c.n = 1000
+                for i in range(1000):
+                    stack = 0
+                    for _ in range(6):
+                        stack = lib.fp_model_stack(model.c, stack, frames[noise.randrange(300)])
+                    batch["stack"][i], batch["time"][i], batch["thread"][i], batch["label"][i] = stack, 0, 0, 0
+                    batch.values(0)[i] = number
+                yield batch
+
+    path = tmp_path / "in.fpa"
+    path.write_bytes(write_archive(parts, rows=1, batch=1)[0])
+    found = []
+    for limit in (1, 1 << 30):
+        with emptied_often(limit) as emptied:
+            fastprof.convert(path, tmp_path / f"out{suffix}", max_memory=limit)
+        assert bool(emptied) == (limit == 1)
+        fastprof.convert(tmp_path / f"out{suffix}", tmp_path / "again", to="folded")
+        lines = sorted((tmp_path / "again").read_text().splitlines())
+        assert sum(int(line.rpartition(" ")[2]) for line in lines) == 4000 * (1 + 2 + 3)
+        found.append(lines)
+    assert found[0] == found[1]
+
+
+def test_names_are_looked_up_where_they_change_ids_or_rows() -> None:
+    """Inlined functions are frames of their own, so symbols change the rows of `frames` and the ids of stacks."""
+    named = [("frames", {"address"}), ("samples", {"stack_id"}), ("samples", {"function"})]
+    assert all(table_end(name, Scan(frozenset(columns))).holds.names for name, columns in named)
+    assert not table_end("samples", Scan(frozenset({"cpu", "labels"}))).holds.names
