@@ -210,8 +210,13 @@ static int next_sample(struct fp_speedscope *w, struct fp_in *in, uint32_t n_val
     return 0;
 }
 
-/* Sets w->open to the frames of the current sample. */
+/* Sets w->open to the frames of the current sample, and numbers those that are new, leaf first. */
 static int open_sample(struct fp_speedscope *w) {
+    const struct fp_model *m = w->model;
+    for (uint32_t i = w->depth; i-- > w->n_frames_open;)
+        for (uint32_t line = fp_table_row(&m->frames, w->frames[i])[FP_FRAME_LINES]; line;
+             line = fp_table_row(&m->lines, line)[FP_LINE_OUTER])
+            if (frame_of(w, fp_table_row(&m->lines, line)[FP_LINE_FUNCTION]) == FP_NO_ID) return FP_E_NOMEM;
     w->n_open = w->n_frames_open ? w->ends[w->n_frames_open - 1] : 0;
     for (; w->n_frames_open < w->depth; w->n_frames_open++)
         if (open_frame(w, w->n_frames_open, w->frames[w->n_frames_open])) return FP_E_NOMEM;

@@ -81,10 +81,8 @@ def run(
     def attempt(log: Log, *, optimistic: bool) -> Any:
         model, alone = Model(), len(found) == 1
         with ExitStack() as stack:
-            opened = [
-                stack.enter_context(Inputs(paths, from_, model, options, log, progress, skip, alone=alone)).all
-                for paths in found
-            ]
+            sides = (Inputs(paths, from_, model, options, log, progress, skip, alone=alone) for paths in found)
+            opened = [stack.enter_context(side).all for side in sides]
             if not all(opened):
                 raise none_can_be_read(last[-1])
             made = plan.checked(end, opened, options, merge=merge, optimistic=optimistic, idle=idle)
