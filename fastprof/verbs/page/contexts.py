@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit the page
 _LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
 _LABEL_BYTES = 8 + 8  # per sum of fp_context_labels: its row and index entry
-_CONTEXT_BYTES = 12 + 22 + 8 + 8  # per node of fp_contexts: its row, index entry, total and share
+_CONTEXT_BYTES = 12 + 22 + 8  # per node of fp_contexts: its row, index entry and total
 
 
 class Column(NamedTuple):
