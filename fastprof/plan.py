@@ -445,8 +445,8 @@ def _tell_readers(branches: list[Branch], joined: list[Operator], options: Optio
 
 
 def _in_order(plan: Plan) -> bool:
-    inputs = plan.inputs  # each open one has a file and windows
-    return plan.optimistic and len(inputs) <= 16 and all(formats.get(one.format).in_order for one in inputs)
+    most, inputs = 16, plan.inputs  # read at the same time: each has an open file and windows
+    return plan.optimistic and len(inputs) <= most and all(formats.get(one.format).in_order for one in inputs)
 
 
 def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> None:

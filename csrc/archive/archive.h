@@ -42,8 +42,8 @@ struct fp_archive_ids {
     /* FP_THREAD_INPUT: a row for each input number of the archive, and the model's number for each row */
     struct fp_table inputs;
     uint32_t *model_inputs;
-    int32_t
-        renews_stacks; /* adds stacks when rows need them, and again after the model dropped them; set by the caller */
+    /* Set by the caller: stacks are added when rows need them, and again after the model dropped them. */
+    int32_t renews_stacks;
 
     /* private from here on */
     uint32_t cap[9];

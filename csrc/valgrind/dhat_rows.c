@@ -67,20 +67,23 @@ static int frames_of(struct fp_valgrind *d, uint32_t stack, uint32_t *n) {
     return 0;
 }
 
-/* Enters all stacks into the model.  0 or FP_E_NOMEM. */
-static int enter_stacks(struct fp_valgrind *d, uint32_t n_stacks) {
-    uint32_t depths[FP_MODEL_STACKS];
-    if (fp_array_room(&d->nodes, &d->cap_nodes, n_stacks, sizeof *d->nodes)) return FP_E_NOMEM;
-    for (uint32_t first = 0, n; first < n_stacks; first += n) {
-        uint32_t n_frames = 0;
-        for (n = 0; n < FP_MODEL_STACKS && first + n < n_stacks; n++) {
-            const uint32_t before = n_frames;
-            if (frames_of(d, first + n, &n_frames)) return FP_E_NOMEM;
-            depths[n] = n_frames - before;
-        }
-        if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
-        if (fp_model_stacks(d->model, d->frames, depths, n, d->nodes + first)) return FP_E_NOMEM;
+/* Enters the stacks from `first` on into the model, FP_MODEL_STACKS at most.  0 or FP_E_NOMEM. */
+static int enter(struct fp_valgrind *d, uint32_t first, uint32_t *nodes) {
+    uint32_t depths[FP_MODEL_STACKS], n_frames = 0, n = 0;
+    for (; n < FP_MODEL_STACKS && first + n < d->n_sums; n++) {
+        const uint32_t before = n_frames;
+        if (frames_of(d, first + n, &n_frames)) return FP_E_NOMEM;
+        depths[n] = n_frames - before;
     }
+    if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
+    return fp_model_stacks(d->model, d->frames, depths, n, nodes);
+}
+
+/* Enters all stacks, to compare them.  0 or FP_E_NOMEM. */
+static int enter_stacks(struct fp_valgrind *d) {
+    if (fp_array_room(&d->nodes, &d->cap_nodes, d->n_sums, sizeof *d->nodes)) return FP_E_NOMEM;
+    for (uint64_t first = 0; first < d->n_sums; first += FP_MODEL_STACKS)
+        if (enter(d, (uint32_t)first, d->nodes + first)) return FP_E_NOMEM;
     return 0;
 }
 
@@ -128,7 +131,7 @@ static int has_equal_stacks(const struct fp_valgrind *d, uint32_t n_stacks) {
 
 static int end_stacks(struct fp_valgrind *d, struct fp_err *err) {
     const uint32_t n_stacks = d->n_sums;
-    if (enter_stacks(d, n_stacks)) return fp_no_memory(err);
+    if (enter_stacks(d)) return fp_no_memory(err);
     if (n_stacks && !has_row(d, 0)) d->nodes[0] = FP_NO_ID;
     const int equal = has_equal_stacks(d, n_stacks);
     return equal < 0 ? fp_no_memory(err) : equal ? merge_stacks(d, n_stacks, err) : 0;
@@ -158,21 +161,15 @@ static int begin_rows(struct fp_valgrind *d, struct fp_err *err) {
     return status;
 }
 
-/* Enters the stacks from the last multiple of FP_MODEL_STACKS on into the model.  0 or FP_E_NOMEM. */
+/* Enters the next stack with others, and again when the model has dropped them.  0 or FP_E_NOMEM. */
 static int enter_next(struct fp_valgrind *d) {
-    uint32_t depths[FP_MODEL_STACKS], n_frames = 0, n = 0;
     const uint64_t bad_frames = d->bad_frames; /* they were counted when equal stacks were added up */
     d->entered = d->next - d->next % FP_MODEL_STACKS;
-    for (; n < FP_MODEL_STACKS && d->entered + n < d->n_sums; n++) {
-        const uint32_t before = n_frames;
-        if (frames_of(d, d->entered + n, &n_frames)) return FP_E_NOMEM;
-        depths[n] = n_frames - before;
-    }
-    d->bad_frames = bad_frames;
     d->n_renewed = d->model->n_renewed;
-    d->n_entered = n;
-    if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
-    return fp_model_stacks(d->model, d->frames, depths, n, d->entered_nodes);
+    d->n_entered = FP_MODEL_STACKS;
+    const int status = enter(d, d->entered, d->entered_nodes);
+    d->bad_frames = bad_frames;
+    return status;
 }
 
 int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err) {

@@ -219,17 +219,6 @@ static int number(struct fp_sum *s, int i, uint32_t id) {
     return 0;
 }
 
-int fp_sum_follow(struct fp_sum *s, const struct fp_sum *before) {
-    for (int i = 0; i < 3; i++) {
-        if (fp_array_zeroed(&s->numbers[i], &s->cap_numbers[i], before->cap_numbers[i], sizeof *s->numbers[i]))
-            return FP_E_NOMEM;
-        if (before->cap_numbers[i])
-            memcpy(s->numbers[i], before->numbers[i], before->cap_numbers[i] * sizeof *s->numbers[i]);
-        s->n_numbers[i] = before->n_numbers[i];
-    }
-    return 0;
-}
-
 /* Numbers frames, labels and threads by their first occurrence: keys are in that order.  0 or FP_E_NOMEM. */
 static int number_all(struct fp_sum *s) {
     const struct fp_table *stacks = &s->model->stacks;
@@ -248,6 +237,18 @@ static int number_all(struct fp_sum *s) {
     }
     free(is_known);
     return status;
+}
+
+int fp_sum_follow(struct fp_sum *s, struct fp_sum *before) {
+    if (number_all(before)) return FP_E_NOMEM;
+    for (int i = 0; i < 3; i++) {
+        if (fp_array_zeroed(&s->numbers[i], &s->cap_numbers[i], before->cap_numbers[i], sizeof *s->numbers[i]))
+            return FP_E_NOMEM;
+        if (before->cap_numbers[i])
+            memcpy(s->numbers[i], before->numbers[i], before->cap_numbers[i] * sizeof *s->numbers[i]);
+        s->n_numbers[i] = before->n_numbers[i];
+    }
+    return 0;
 }
 
 int fp_sum_order(struct fp_sum *s) {

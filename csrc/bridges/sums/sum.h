@@ -69,7 +69,7 @@ struct fp_sum *fp_sum_new(struct fp_model *model);
 void fp_sum_free(struct fp_sum *s);
 
 /* Frames, labels and threads that have occurred in `before` are those that occur first.  0 or FP_E_NOMEM. */
-int fp_sum_follow(struct fp_sum *s, const struct fp_sum *before);
+int fp_sum_follow(struct fp_sum *s, struct fp_sum *before);
 
 /* From now on rows are distinguished by `keep`, get the labels `suffix` and, if they have no thread, the thread
  * `thread`. */

@@ -68,7 +68,7 @@ def added_up(
     index = model.add_part(part)
 
     def rows() -> Iterator[Batch]:
-        yield from sums.last_rows(index, events, order, by_name=True)
+        yield from sums.rows(index, events, order, by_name=True)
         log_missing_labels(options, holds, log, found)
 
     return rows()
@@ -91,7 +91,7 @@ def repeated(
         ended: Iterator[Batch] = iter(())
         if (batch.part, batch.c.n_values) != (current, n_values):
             if current >= 0 and not model.continues(batch.part, current):
-                ended, types = sums.last_rows(current, types, order), []
+                ended, types = sums.rows(current, types, order), []
                 sums = sums.next()
             current, n_values = batch.part, batch.c.n_values
             order = match_values(model.parts[current], n_values, types)
@@ -99,7 +99,7 @@ def repeated(
             sums.begin(model.parts[current])
         sums.put(batch, columns, types)
         yield from ended  # now that the next part's sums have the batch, whose stacks may be removed meanwhile
-    yield from sums.last_rows(current, types, order) if current >= 0 else ()
+    yield from sums.rows(current, types, order) if current >= 0 else ()
     log_missing_labels(options, holds, log, found)
 
 
@@ -160,7 +160,8 @@ class StackSums:
     def next(self) -> StackSums:
         """Those of a part that follows, in the same order."""
         sums = StackSums(self._model, self._options, self._log, self._holds, self._found)
-        if lib.fp_sum_order(self._c) or lib.fp_sum_follow(sums._c, self._c):
+        sums._room.keeps_stacks |= not self._drops_rows  # rows that were given refer to them
+        if lib.fp_sum_follow(sums._c, self._c):
             raise MemoryError("no memory for the sums of stacks")
         return sums
 
@@ -244,14 +245,14 @@ class StackSums:
     def rows(
         self, part: int, types: list[ValueType], columns: Sequence[int], *, by_name: bool = False
     ) -> Iterator[Batch]:
-        """The sums as rows of `part`, depth first, which are then dropped.  Value k is sum columns[k].
+        """The sums as rows of `part`, depth first, once; then what was lost is counted.  Value k is sum columns[k].
 
         A sum beyond 64 bits becomes several rows that add up to it; by name it is an error.
         """
         self._widen(len(types))
         numbers = ffi.new("uint32_t[]", list(columns) or 1)
-        n_rows = None if len(self._runs) else int(self._c.keys.n)
-        if len(self._runs):
+        in_memory = not len(self._runs)
+        if not in_memory:
             if by_name:
                 self._sort_again(types)
             pull = self._merged(types, numbers, split=not by_name)
@@ -260,26 +261,14 @@ class StackSums:
                 self._rank()
             self._ordered()
             pull = partial(lib.fp_sum_rows, self._c, numbers)
-        in_memory = n_rows is not None
         self._model.keeps_stacks += in_memory
         try:
-            for batch in batches_of("stacks", len(columns), part, pull, n_rows):
+            for batch in batches_of("stacks", len(columns), part, pull, int(self._c.keys.n) if in_memory else None):
                 yield batch
                 if not in_memory and self._drops_rows and self._model.count("stacks") > _WALKED:
                     self._model.empty_stacks()
         finally:
             self._model.keeps_stacks -= in_memory
-        lib.fp_sum_empty(self._c)
-        self._runs = _Walks(self._c)
-        self._room.keeps_stacks |= not self._drops_rows
-
-    def last_rows(
-        self, part: int, types: list[ValueType], columns: Sequence[int], *, by_name: bool = False
-    ) -> Iterator[Batch]:
-        """`rows`, after which what was lost is counted."""
-        try:
-            yield from self.rows(part, types, columns, by_name=by_name)
-        finally:
             if self._holds.renews_stacks:
                 self._model.spills.remove(self._spill)
         self._log_counts()
