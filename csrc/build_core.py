@@ -7,6 +7,7 @@ Of a struct Python sees what stands above the comment `private from here on`.
 
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,3 +47,5 @@ STUB = HERE.parent / "fastprof" / "core" / "_c.pyi"
 made = stub(ffibuilder._parser._declarations)
 if not STUB.exists() or STUB.read_text() != made:
     STUB.write_text(made)
+
+subprocess.run([sys.executable, "-B", HERE / "make_keywords.py"], check=True)

@@ -1,33 +1,15 @@
-"""Writes what is made from the Python interface: fastprof/verbs/keywords.py, docs/python.md and the imports of
-fastprof/__init__.py for type checkers.  `make docs`."""
+"""Writes what is made from the Python interface: docs/python.md and the imports of fastprof/__init__.py for type
+checkers.  `make docs`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import fastprof
-from fastprof import plan
-from fastprof.core.options import Option
 
 REPO = Path(__file__).parents[1]
 INIT = REPO / "fastprof" / "__init__.py"
-KEYWORDS = '''\
-"""Keyword options of the Python interface, for editors and type checkers: nothing imports this at run time.
-
-Made from the declarations of the options by `make docs`.  docs/options.md explains each.
-"""
-
-from __future__ import annotations
-
-import os
-from collections.abc import Sequence
-from typing import Literal, TypedDict
-
-Path = str | os.PathLike[str]
-'''
 PAGE = """\
 # The Python interface
 
@@ -74,46 +56,6 @@ A module is imported when one of its names is first used. Other names are not pa
 """
 
 
-def classes() -> dict[str, list[Option[Any]]]:
-    """The options of each class by its name.  Functions with the same options have one class."""
-    found: dict[str, list[Option[Any]]] = {}
-    for name in fastprof._OPTIONS:
-        options = fastprof._options(name)
-        if options not in found.values():
-            found[f"{name.title().replace('_', '')}Options"] = options
-    return found
-
-
-def rows(options: Iterable[Option[Any]]) -> list[str]:
-    """A line for each name, which several formats may have."""
-    types: dict[str, dict[str, None]] = {}
-    for option in options:
-        types.setdefault(option.name, {})[option.annotation] = None
-    return [f"    {name}: {' | '.join(one)}" for name, one in types.items()]
-
-
-def keywords() -> str:
-    made = [KEYWORDS]
-    by_format: dict[str, list[Option[Any]]] = {}
-    for option in plan.known_options():
-        if option.format:
-            by_format.setdefault(option.format, []).append(option)
-    names = {name: name.title().replace("-", "") for name in by_format}
-    for name, options in by_format.items():
-        made.append("\n".join(["", f"class {names[name]}(TypedDict, total=False):", *rows(options), ""]))
-    base, parent = [], ""
-    for title, options in classes().items():
-        inherits = parent and {*base} <= {*options}
-        own = [option for option in options if not inherits or option not in base]
-        known = {option.format for option in base if inherits}
-        spaces = [f for f in dict.fromkeys(option.format for option in options if option.format) if f not in known]
-        body = [*rows(own), *(f"    {name.replace('-', '_')}: {names[name]}" for name in spaces)]
-        made.append("\n".join(["", f"class {title}({parent if inherits else 'TypedDict'}, total=False):", *body, ""]))
-        if not parent:
-            base, parent = options, title
-    return "\n".join(made)
-
-
 def interface() -> str:
     """fastprof/__init__.py with an import for each public name in its block for type checkers, in ruff's order."""
     head, block, rest = re.split(
@@ -135,6 +77,5 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    (REPO / "fastprof" / "verbs" / "keywords.py").write_text(keywords())
     (REPO / "docs" / "python.md").write_text(page())
     INIT.write_text(interface())

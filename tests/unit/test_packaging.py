@@ -157,7 +157,8 @@ def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 def test_the_wheel_converts(built: tuple[Path, Path], installed: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(built[1]) as wheel:
         names = wheel.namelist()
-    assert "fastprof/py.typed" in names and any(n.endswith("licenses/LICENSE") for n in names)
+    assert {"fastprof/py.typed", "fastprof/core/_c.pyi", "fastprof/verbs/keywords.py"} <= {*names}
+    assert any(n.endswith("licenses/LICENSE") for n in names)
     assert not [n for n in names if n.startswith(("tests/", "csrc/", "bench/")) or n.endswith((".c", ".pyx"))]
     run(installed / "fastprof", "convert", "-q", POOL, "-o", "out.callgrind", cwd=tmp_path)
     assert b"\nfn=" in (tmp_path / "out.callgrind").read_bytes()

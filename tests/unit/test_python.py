@@ -167,10 +167,7 @@ def test_functions_with_options_are_public() -> None:
     assert {*fastprof._OPTIONS} <= {*fastprof._HOMES}
 
 
-@pytest.mark.parametrize(
-    "made, name",
-    [("keywords", "fastprof/verbs/keywords.py"), ("page", "docs/python.md"), ("interface", "fastprof/__init__.py")],
-)
+@pytest.mark.parametrize("made, name", [("page", "docs/python.md"), ("interface", "fastprof/__init__.py")])
 def test_what_is_made_of_the_interface_is_fresh(made: str, name: str) -> None:
     text = runpy.run_path(str(REPO / "docs" / "make_python.py"))[made]()
     assert (REPO / name).read_text() == text, "make docs"

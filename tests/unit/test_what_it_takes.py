@@ -89,7 +89,7 @@ def test_an_option_of_a_format(folder: Path) -> None:
     assert row("an option of a format") == ("its declaration in the door", "0" + RENEWED)
 
 
-OF_OPTIONS = {"docs/options.md", "fastprof/verbs/keywords.py", "docs/man"}
+OF_OPTIONS = {"docs/options.md", "docs/man"}
 RENEWED = f"; `make docs` renews {len(OF_OPTIONS) - 1} and man pages"
 OPERATOR = '''
 """Every row twice."""
