@@ -25,6 +25,41 @@ int fp_wire_read_long(const uint8_t *p, const uint8_t *end, uint64_t *v) {
     return FP_WIRE_BAD;
 }
 
+int fp_wire_store(const struct fp_wire_schema *schema, void *to, struct fp_wire_field *f) {
+    if (f->number >= sizeof schema->kinds || !schema->to[f->number]) return 0;
+    uint8_t *const place = (uint8_t *)to + (schema->to[f->number] - 1);
+    const char kind = schema->kinds[f->number];
+    if (FP_UNLIKELY(kind != 'V' && kind != 'F')) {
+        const struct fp_wire inside = fp_wire_inside(f);
+        memcpy(place, &inside, sizeof inside);
+        return 1;
+    }
+    if (kind == 'F') f->v = fp_u64(f->p);
+    memcpy(place, &f->v, sizeof f->v);
+    return 1;
+}
+
+int fp_wire_read(struct fp_wire *m, const struct fp_wire_schema *schema, void *to, struct fp_wire_field *f,
+                 uint64_t *unknown) {
+    uint64_t found = 0, before;
+    int kind;
+    while ((kind = fp_wire_next(m, schema, f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN) {
+            ++*unknown;
+            continue;
+        }
+        found |= UINT64_C(1) << f->number;
+        if (!fp_wire_store(schema, to, f)) break;
+    }
+    if (schema->to[0]) {
+        uint8_t *const place = (uint8_t *)to + (schema->to[0] - 1);
+        memcpy(&before, place, sizeof before);
+        found |= before;
+        memcpy(place, &found, sizeof found);
+    }
+    return kind;
+}
+
 int fp_wire_put_number(struct fp_buf *b, uint32_t number, uint64_t v) {
     if (fp_buf_reserve(b, FP_WIRE_HEAD)) return FP_E_NOMEM;
     uint8_t *to = fp_varint(b->p + b->n, FP_WIRE_TAG((uint64_t)number, FP_WIRE_VARINT));

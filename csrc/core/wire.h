@@ -87,12 +87,23 @@ static inline int fp_wire_read_head(const uint8_t *p, const uint8_t *end, struct
     }
 }
 
-/* The type of each field of a message: kinds[number] is 'V' for a varint, 'B' for bytes, 'F' for 8 fixed bytes, 'L' for
- * a list of varints and 'X' for one of fixed 8 bytes, packed or not; a blank or 0 if there is no such field.  kinds[0]
- * is blank: no field has number 0. */
+/* A message as a table: what its fields are, by number, and where fp_wire_read stores them.
+ *
+ *   struct line { uint64_t function; int64_t line, column; };
+ *   #define TO(member) FP_WIRE_TO(struct line, member)
+ *   static const struct fp_wire_schema schema = {" VVV", {0, TO(function), TO(line), TO(column)}};
+ *
+ * kinds[number] is 'V' for a varint, 'B' for bytes, 'F' for 8 fixed bytes, 'L' for a list of varints and 'X' for one of
+ * fixed 8 bytes, packed or not; a blank or 0 if there is no such field.  kinds[0] is blank: no field has number 0.
+ *
+ * to[number] is FP_WIRE_TO of a member: uint64_t or int64_t for a number, struct fp_wire for bytes or a list.  0: the
+ * caller takes the field itself.  to[0] is that of a uint64_t, in which bit `number` is set for each field found. */
 struct fp_wire_schema {
     char kinds[32];
+    uint16_t to[32];
 };
+
+#define FP_WIRE_TO(type, member) (offsetof(type, member) + 1)
 
 /* How a reader treats a field.  0 is the end of the message. */
 enum fp_wire_kind { FP_WIRE_END = 0, FP_WIRE_KNOWN = 1, FP_WIRE_UNKNOWN = 2 };
@@ -129,6 +140,15 @@ static inline int fp_wire_next(struct fp_wire *m, const struct fp_wire_schema *s
     if (kind != FP_WIRE_BAD) m->p = f->p + f->n;
     return kind;
 }
+
+/* Stores a known field in `to`: 1, or 0 if the schema has no place for it. */
+int fp_wire_store(const struct fp_wire_schema *schema, void *to, struct fp_wire_field *f);
+
+/* Stores the fields of a message in `to` up to one that the schema has no place for: FP_WIRE_KNOWN, and the caller
+ * takes `f` and calls again.  FP_WIRE_END, or FP_WIRE_BAD as fp_wire_next; unknown fields are added to *unknown.  Of
+ * several fields with the same number the last one stays. */
+int fp_wire_read(struct fp_wire *m, const struct fp_wire_schema *schema, void *to, struct fp_wire_field *f,
+                 uint64_t *unknown);
 
 /* The next number of a list: 1, 0 at its end, or FP_WIRE_BAD, which leaves list->p at the number that is broken. */
 static inline int fp_wire_next_number(struct fp_wire *list, uint64_t *v) {

@@ -39,7 +39,6 @@ void fp_otlp_reader_free(struct fp_otlp_reader *r) {
     free(r->links);
     free(r->stacks);
     free(r->nodes);
-    free(r->stack_locations);
     free(r->path);
     fp_strings_clear(&r->label_sets);
     free(r->labels);
@@ -101,12 +100,8 @@ static int sniff_message(const struct fp_wire_field *content, const struct fp_wi
     return kind == FP_WIRE_END;
 }
 
-/* Entries of the dictionary's tables, and of a profile its type and samples (of any layout).  Strings can be anything.
- */
-static const struct fp_wire_schema entries[] = {
-    [1] = {" VVVVL"}, [2] = {" VVBL"}, [3] = {" VVVV"}, [4] = {" BB"}, [6] = {" VBV"}, [7] = {" L"},
-};
-static const struct fp_wire_schema value_type = {" VVV"}, any_sample = {" VLLLX"};
+/* A profile's type and samples, of any layout. */
+static const struct fp_wire_schema value_type = {.kinds = " VVV"}, any_sample = {.kinds = " VLLLX"};
 
 /* Checks the visible part of the dictionary.  pprof has samples in its place, whose fields have numbers up to 3. */
 static int sniff_dictionary(const uint8_t *p, const uint8_t *end) {
@@ -115,7 +110,8 @@ static int sniff_dictionary(const uint8_t *p, const uint8_t *end) {
     while (p < end && fp_wire_read_head(p, end, &f) > 0) {
         if (f.wire != FP_WIRE_BYTES || f.number > 7) return NOT;
         if (f.n > (size_t)(end - f.p)) break;
-        if (f.number != 5 && !sniff_message(&f, &entries[f.number])) return NOT;
+        /* strings can be anything */
+        if (f.number != FP_OTLP_STRING && !sniff_message(&f, &fp_otlp_messages[f.number])) return NOT;
         n_others += f.number > 3;
         p = f.p + f.n;
     }
@@ -186,7 +182,6 @@ static void begin_tables(struct fp_otlp_reader *r) {
     w->wanted[FP_OTLP_DICTIONARY] = 0xfe;
     r->n_attributes = r->n_own = r->n_profiles = r->n_lists = r->n_scopes = r->n_resources = r->n_raws = 0;
     r->n_strings = r->n_mappings = r->n_functions = r->n_locations = r->n_lines = r->n_links = r->n_stacks = 0;
-    r->n_stack_locations = 0;
     r->raw.n = 0;
 }
 

@@ -91,10 +91,15 @@ struct fp_otlp_attribute {
     uint8_t odd;        /* the value is neither text nor an integer, and not counted yet */
 };
 
+/* Indices into the string table. */
+struct fp_otlp_value_type {
+    uint64_t type, unit;
+};
+
 struct fp_otlp_profile {
     uint64_t at;
-    uint64_t start, end;                           /* of its fields, absolute */
-    uint64_t type, unit, period_type, period_unit; /* as keys of attributes */
+    uint64_t start, end; /* of its fields, absolute */
+    struct fp_otlp_value_type type, period_type;
     uint64_t time, duration;
     int64_t period;
     uint32_t first, n;             /* its attributes, in r->lists */
@@ -136,7 +141,7 @@ struct fp_otlp_reader {
     uint32_t n_attributes, n_own;
     struct fp_otlp_profile *profiles;
     uint32_t n_profiles;
-    uint32_t *lists; /* indices into the attribute table, or (1.8's comments) into the string table */
+    uint32_t *lists; /* indices into a table: of attributes, locations of a stack, or strings (1.8's comments) */
     struct fp_buf raw;
     uint32_t *raws; /* RAW attributes: 2 * index, + 1 for those of `own` */
     uint32_t n_raws;
@@ -172,8 +177,6 @@ struct fp_otlp_reader {
     uint32_t n_links, cap_links, n_stacks, cap_stacks;
     uint32_t *nodes; /* by stack: of the model; FP_NO_ID: not created yet, or bad */
     uint32_t cap_nodes;
-    uint32_t *stack_locations;
-    uint32_t n_stack_locations, cap_stack_locations;
     uint32_t n_renewed; /* of the model: when this changes, nodes of stacks are invalid */
     uint32_t *path;     /* frames of a stack */
     uint32_t cap_path;

@@ -19,14 +19,21 @@ struct fp_otlp_scope {
     uint32_t first, n;      /* in r->own */
 };
 
+/* How an entry of the dictionary begins. */
+struct fp_otlp_entry {
+    uint64_t at;
+    uint32_t first, n; /* its attributes, or locations, in r->lists */
+};
+
 struct fp_otlp_mapping {
-    uint64_t start, limit, offset, filename, at;
-    uint32_t first, n;   /* attributes, in r->lists */
+    struct fp_otlp_entry entry;
+    uint64_t start, limit, offset, filename;
     uint32_t object, id; /* of the model, after resolving */
 };
 
 struct fp_otlp_function {
-    uint64_t name, system_name, filename, at;
+    struct fp_otlp_entry entry;
+    uint64_t name, system_name, filename;
     int64_t line;
 };
 
@@ -36,21 +43,39 @@ struct fp_otlp_line {
 };
 
 struct fp_otlp_location {
-    uint64_t mapping, address, at;
+    struct fp_otlp_entry entry;
+    uint64_t mapping, address;
     uint32_t first_line, n_lines;
-    uint32_t first, n; /* attributes */
-    uint32_t frame;    /* of the model, after resolving */
+    uint32_t frame; /* of the model, after resolving */
 };
 
 struct fp_otlp_link {
+    struct fp_otlp_entry entry;
     uint32_t trace, span; /* strings of the model: hexadecimal digits; 0: none */
 };
 
 struct fp_otlp_stack {
-    uint64_t at;
-    uint32_t first, n; /* in r->stack_locations */
-    uint32_t bad;      /* one of its locations does not exist (lenient) */
+    struct fp_otlp_entry entry;
+    uint32_t bad; /* malformed, or one of its locations does not exist (lenient) */
 };
+
+/* Messages.  The first ones are entries of the dictionary, by the number of their table. */
+enum fp_otlp_message_kind {
+    FP_OTLP_MAPPING = 1,
+    FP_OTLP_LOCATION,
+    FP_OTLP_FUNCTION,
+    FP_OTLP_LINK,
+    FP_OTLP_STRING,
+    FP_OTLP_ATTRIBUTE,
+    FP_OTLP_STACK,
+    FP_OTLP_LINE,
+    FP_OTLP_VALUE_TYPE,
+    FP_OTLP_KEY_VALUE,
+    FP_OTLP_ANY_VALUE,
+    FP_OTLP_ATTRIBUTES,
+    FP_OTLP_SCOPE_HEAD
+};
+extern const struct fp_wire_schema fp_otlp_messages[];
 
 struct fp_otlp_labels {
     uint32_t chain, thread; /* FP_NO_ID: not created yet */

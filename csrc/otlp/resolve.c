@@ -53,10 +53,10 @@ static int attribute_of(struct fp_otlp_reader *r, uint32_t index, uint64_t at, c
 static int resolve_mapping(struct fp_otlp_reader *r, struct fp_otlp_mapping *m, struct fp_err *err) {
     const struct fp_otlp_words *words = &r->words;
     uint32_t filename, build_id = 0, flags = 0;
-    int status = string_of(r, m->filename, m->at, &filename, err);
-    for (uint32_t i = 0; !status && i < m->n; i++) {
+    int status = string_of(r, m->filename, m->entry.at, &filename, err);
+    for (uint32_t i = 0; !status && i < m->entry.n; i++) {
         const struct fp_otlp_attribute *a;
-        if ((status = attribute_of(r, r->lists[m->first + i], m->at, &a, err)) || !a || !a->key) continue;
+        if ((status = attribute_of(r, r->lists[m->entry.first + i], m->entry.at, &a, err)) || !a || !a->key) continue;
         const int is_true = a->kind == FP_OTLP_TEXT && a->string == words->yes;
         if (a->key == words->gnu || (a->key == words->go && !build_id))
             build_id = a->string;
@@ -93,9 +93,9 @@ static uint32_t narrow(struct fp_otlp_reader *r, int64_t v) {
 static int resolve_function(struct fp_otlp_reader *r, const struct fp_otlp_function *f, uint32_t object,
                             uint32_t *function, struct fp_err *err) {
     uint32_t name, system_name, filename;
-    int status = string_of(r, f->name, f->at, &name, err);
-    if (!status) status = string_of(r, f->system_name, f->at, &system_name, err);
-    if (!status) status = string_of(r, f->filename, f->at, &filename, err);
+    int status = string_of(r, f->name, f->entry.at, &name, err);
+    if (!status) status = string_of(r, f->system_name, f->entry.at, &system_name, err);
+    if (!status) status = string_of(r, f->filename, f->entry.at, &filename, err);
     if (status) return status;
     *function = 0;
     if (!name && !system_name && !filename && !f->line) return 0;
@@ -112,7 +112,7 @@ static int resolve_lines(struct fp_otlp_reader *r, const struct fp_otlp_location
         const struct fp_otlp_line *line = &r->lines[l->first_line + i];
         if (!line->function && !r->n_functions) continue;
         uint32_t function = 0;
-        int status = fp_otlp_check_index(r, line->function, r->n_functions, l->at, "the function of a line", err);
+        int status = fp_otlp_check_index(r, line->function, r->n_functions, l->entry.at, "the function of a line", err);
         if (status > 0) status = resolve_function(r, &r->functions[line->function], object, &function, err);
         if (status < 0) return status;
         if (!function) continue;
@@ -126,16 +126,16 @@ static int resolve_location(struct fp_otlp_reader *r, struct fp_otlp_location *l
     uint32_t flags = 0, mapping = 0, object = 0, chain;
     int status = 0;
     if (l->mapping || r->n_mappings) {
-        status = fp_otlp_check_index(r, l->mapping, r->n_mappings, l->at, "the mapping of a location", err);
+        status = fp_otlp_check_index(r, l->mapping, r->n_mappings, l->entry.at, "the mapping of a location", err);
         if (status < 0) return status;
         if (status) {
             mapping = r->mappings[l->mapping].id;
             object = r->mappings[l->mapping].object;
         }
     }
-    for (uint32_t i = 0; i < l->n; i++) {
+    for (uint32_t i = 0; i < l->entry.n; i++) {
         const struct fp_otlp_attribute *a;
-        if ((status = attribute_of(r, r->lists[l->first + i], l->at, &a, err))) return status;
+        if ((status = attribute_of(r, r->lists[l->entry.first + i], l->entry.at, &a, err))) return status;
         if (!a || !a->key) continue;
         if (a->key == r->words.is_folded)
             flags |= a->string == r->words.yes ? FP_FRAME_FOLDED : 0;
@@ -151,9 +151,9 @@ static int resolve_location(struct fp_otlp_reader *r, struct fp_otlp_location *l
 /* ---- stacks ---- */
 
 static int check_stack(struct fp_otlp_reader *r, struct fp_otlp_stack *s, struct fp_err *err) {
-    for (uint32_t i = 0; i < s->n; i++) {
-        const uint32_t location = r->stack_locations[s->first + i];
-        const int known = fp_otlp_check_index(r, location, r->n_locations, s->at, "the location of a stack", err);
+    for (uint32_t i = 0; i < s->entry.n; i++) {
+        const uint32_t location = r->lists[s->entry.first + i];
+        const int known = fp_otlp_check_index(r, location, r->n_locations, s->entry.at, "the location of a stack", err);
         if (known < 0) return known;
         s->bad |= !known;
     }
@@ -177,8 +177,8 @@ static int profile_attribute(struct fp_otlp_reader *r, uint32_t index, const str
 /* Finds or adds the value column of a profile. */
 static int resolve_type(struct fp_otlp_reader *r, struct fp_otlp_profile *p, struct fp_err *err) {
     uint32_t row[2];
-    int status = string_of(r, p->type, p->at, &row[0], err);
-    if (!status) status = string_of(r, p->unit, p->at, &row[1], err);
+    int status = string_of(r, p->type.type, p->at, &row[0], err);
+    if (!status) status = string_of(r, p->type.unit, p->at, &row[1], err);
     if (status) return status;
     if (!row[0]) row[0] = r->words.value;
     const uint32_t id = fp_table_intern(&r->types, row);
@@ -191,8 +191,8 @@ static int resolve_type(struct fp_otlp_reader *r, struct fp_otlp_profile *p, str
 
 static int resolve_period(struct fp_otlp_reader *r, const struct fp_otlp_profile *p, struct fp_err *err) {
     uint32_t type, unit;
-    int status = string_of(r, p->period_type, p->at, &type, err);
-    if (!status) status = string_of(r, p->period_unit, p->at, &unit, err);
+    int status = string_of(r, p->period_type.type, p->at, &type, err);
+    if (!status) status = string_of(r, p->period_type.unit, p->at, &unit, err);
     if (status || !p->has_period_type || !p->period) return status;
     if (r->has_period) {
         r->stats.other_periods += p->period != r->period || type != r->period_type || unit != r->period_unit;
@@ -230,13 +230,16 @@ int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err) {
     for (uint32_t i = 0; i < r->n_functions; i++) { /* also those that no location refers to */
         const struct fp_otlp_function *f = &r->functions[i];
         uint32_t id;
-        if ((status = string_of(r, f->name, f->at, &id, err)) ||
-            (status = string_of(r, f->system_name, f->at, &id, err)) ||
-            (status = string_of(r, f->filename, f->at, &id, err)))
+        if ((status = string_of(r, f->name, f->entry.at, &id, err)) ||
+            (status = string_of(r, f->system_name, f->entry.at, &id, err)) ||
+            (status = string_of(r, f->filename, f->entry.at, &id, err)))
             return status;
     }
-    for (uint32_t i = 0; i < r->n_stacks; i++)
+    if (fp_array_room(&r->nodes, &r->cap_nodes, r->n_stacks, sizeof *r->nodes)) return fp_no_memory(err);
+    for (uint32_t i = 0; i < r->n_stacks; i++) {
+        r->nodes[i] = FP_NO_ID;
         if ((status = check_stack(r, &r->stacks[i], err))) return status;
+    }
     r->n_comments = 0;
     for (uint32_t i = 0; i < r->n_profiles; i++)
         if ((status = resolve_profile(r, &r->profiles[i], err))) return status;

@@ -2,9 +2,9 @@
 #include "otlp/read_private.h"
 
 static const struct fp_wire_schema schema[] = {
-    [FP_OTLP_1_8] = {" VLLVX"},
-    [FP_OTLP_1_9] = {" VLLVX"},
-    [FP_OTLP_1_10] = {" VLVLX"},
+    [FP_OTLP_1_8] = {.kinds = " VLLVX"},
+    [FP_OTLP_1_9] = {.kinds = " VLLVX"},
+    [FP_OTLP_1_10] = {.kinds = " VLVLX"},
 };
 
 /* ---- labels ---- */
@@ -142,8 +142,8 @@ static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, s
 /* Adds a stack to the model.  The leaf is the first of its locations. */
 static int new_stack(struct fp_otlp_reader *r, const struct fp_otlp_stack *stack, uint32_t *node, struct fp_err *err) {
     uint32_t at = 0;
-    for (uint32_t i = stack->n; i-- > 0;) {
-        struct fp_otlp_location *l = &r->locations[r->stack_locations[stack->first + i]];
+    for (uint32_t i = stack->entry.n; i-- > 0;) {
+        struct fp_otlp_location *l = &r->locations[r->lists[stack->entry.first + i]];
         if (!l->frame) l->frame = fp_model_frame(r->model, 0, 0, 0, 0);
         at = l->frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, at, l->frame);
         if (at == FP_NO_ID) return fp_no_memory(err);

@@ -1,25 +1,30 @@
 /* The first pass over a message: its dictionary, and its profiles except for the samples. */
 #include "otlp/read_private.h"
 
-enum message {
-    MAPPING,
-    LOCATION,
-    LINE,
-    FUNCTION,
-    LINK,
-    ATTRIBUTE,
-    STACK,
-    VALUE_TYPE,
-    KEY_VALUE,
-    ANY_VALUE,
-    ATTRIBUTES,
-    SCOPE
+#define TO(message, member) FP_WIRE_TO(struct fp_otlp_##message, member)
+const struct fp_wire_schema fp_otlp_messages[] = {
+    [FP_OTLP_MAPPING] = {" VVVVL",
+                         {0, TO(mapping, start), TO(mapping, limit), TO(mapping, offset), TO(mapping, filename)}},
+    [FP_OTLP_LOCATION] = {" VVBL", {0, TO(location, mapping), TO(location, address)}},
+    [FP_OTLP_FUNCTION] = {" VVVV",
+                          {0, TO(function, name), TO(function, system_name), TO(function, filename),
+                           TO(function, line)}},
+    [FP_OTLP_LINK] = {.kinds = " BB"},
+    [FP_OTLP_ATTRIBUTE] = {" VBV", {0, TO(attribute, key), 0, TO(attribute, unit)}},
+    [FP_OTLP_STACK] = {.kinds = " L"},
+    [FP_OTLP_LINE] = {" VVV", {0, TO(line, function), TO(line, line), TO(line, column)}},
+    [FP_OTLP_VALUE_TYPE] = {" VV", {0, TO(value_type, type), TO(value_type, unit)}},
+    [FP_OTLP_KEY_VALUE] = {.kinds = " BBV"},
+    [FP_OTLP_ANY_VALUE] = {.kinds = " BVVFBBBV"},
+    [FP_OTLP_ATTRIBUTES] = {.kinds = " BV"},
+    [FP_OTLP_SCOPE_HEAD] = {.kinds = " BBBV"},
 };
-static const struct fp_wire_schema schema[] = {
-    [MAPPING] = {" VVVVL"}, [LOCATION] = {" VVBL"},      [LINE] = {" VVV"},      [FUNCTION] = {" VVVV"},
-    [LINK] = {" BB"},       [ATTRIBUTE] = {" VBV"},      [STACK] = {" L"},       [VALUE_TYPE] = {" VV"},
-    [KEY_VALUE] = {" BBV"}, [ANY_VALUE] = {" BVVFBBBV"}, [ATTRIBUTES] = {" BV"}, [SCOPE] = {" BBBV"},
-};
+
+/* Reads fields of a message into `to`, as fp_wire_read. */
+static int read_fields(struct fp_otlp_reader *r, struct fp_wire *m, uint32_t message, void *to,
+                       struct fp_wire_field *f) {
+    return fp_wire_read(m, &fp_otlp_messages[message], to, f, &r->stats.unknown_fields);
+}
 
 /* Appends the numbers of a list to r->lists.  0, FP_E_NOMEM, or FP_E_MALFORMED: the caller adds the offset. */
 static int add_list(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
@@ -58,11 +63,7 @@ static int read_value(struct fp_otlp_reader *r, const struct fp_wire_field *valu
     struct fp_wire_field f;
     int kind, status = 0;
     a->kind = FP_OTLP_NOTHING;
-    while (!status && (kind = fp_wire_next(&m, &schema[ANY_VALUE], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN) {
-            r->stats.unknown_fields++;
-            continue;
-        }
+    while (!status && (kind = read_fields(r, &m, FP_OTLP_ANY_VALUE, a, &f)) > 0) {
         switch (f.number) {
             case 1:
                 a->kind = FP_OTLP_TEXT;
@@ -109,21 +110,14 @@ static int read_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     int kind, status = 0;
-    while (!status && (kind = fp_wire_next(&m, &schema[own ? KEY_VALUE : ATTRIBUTE], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN) {
-            r->stats.unknown_fields++;
-        } else if (f.number == 2) {
+    while (!status && (kind = read_fields(r, &m, own ? FP_OTLP_KEY_VALUE : FP_OTLP_ATTRIBUTE, a, &f)) > 0) {
+        if (f.number == 2) {
             status = read_value(r, &f, a);
-        } else if (f.number == 1 && own) {
-            a->has_key = 1;
-            a->key = intern(r, f.p, f.n);
-            if (a->key == FP_NO_ID) status = FP_E_NOMEM;
-        } else if (f.number == 1 || own) {
-            a->has_key = 0;
-            a->key = f.v;
-        } else {
-            a->unit = f.v;
+            continue;
         }
+        a->has_key = f.number == 1;
+        a->key = a->has_key ? intern(r, f.p, f.n) : f.v;
+        if (a->has_key && a->key == FP_NO_ID) status = FP_E_NOMEM;
     }
     return status ? status : kind == FP_WIRE_BAD ? FP_E_MALFORMED : 0;
 }
@@ -170,10 +164,8 @@ static int take_resource(struct fp_otlp_reader *r, const struct fp_in *in, const
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     int kind;
-    while ((kind = fp_wire_next(&m, &schema[ATTRIBUTES], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN) {
-            r->stats.unknown_fields++;
-        } else if (f.number == 2) {
+    while ((kind = read_fields(r, &m, FP_OTLP_ATTRIBUTES, NULL, &f)) > 0) {
+        if (f.number == 2) {
             r->stats.dropped_attributes += f.v;
         } else {
             const uint64_t at = fp_otlp_offset(in, f.at);
@@ -190,12 +182,10 @@ static int take_scope(struct fp_otlp_reader *r, const struct fp_in *in, const st
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     int kind;
-    while ((kind = fp_wire_next(&m, &schema[SCOPE], &f)) > 0) {
+    while ((kind = read_fields(r, &m, FP_OTLP_SCOPE_HEAD, NULL, &f)) > 0) {
         const uint64_t at = fp_otlp_offset(in, f.at);
         int status = 0;
-        if (kind == FP_WIRE_UNKNOWN) {
-            r->stats.unknown_fields++;
-        } else if (f.number == 3) {
+        if (f.number == 3) {
             status = own_attribute(r, at, &f, &scope->first, &scope->n, err);
         } else if (f.number == 4) {
             r->stats.dropped_attributes += f.v;
@@ -211,104 +201,14 @@ static int take_scope(struct fp_otlp_reader *r, const struct fp_in *in, const st
 
 /* ---- the dictionary ---- */
 
-/* Each take_... adds an entry to its table.  When lenient, a malformed entry becomes an empty one, so that the others
- * keep their indices. */
-
-static int take_mapping(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
-    struct fp_otlp_mapping e = {.at = at, .first = r->n_lists};
-    struct fp_wire m = fp_wire_inside(entry);
-    struct fp_wire_field f;
-    int kind, status = 0;
-    while (!status && (kind = fp_wire_next(&m, &schema[MAPPING], &f)) > 0) {
-        switch (kind == FP_WIRE_UNKNOWN ? 0 : f.number) {
-            case 1: e.start = f.v; break;
-            case 2: e.limit = f.v; break;
-            case 3: e.offset = f.v; break;
-            case 4: e.filename = f.v; break;
-            case 5: status = add_list(r, &f); break;
-            default: r->stats.unknown_fields++;
-        }
-    }
-    if (!status && kind == FP_WIRE_BAD) status = FP_E_MALFORMED;
-    e.n = r->n_lists - e.first;
-    if (status) {
-        e = (struct fp_otlp_mapping){.at = at};
-        if ((status = listed(r, status, at, "a mapping is malformed", err))) return status;
-    }
-    if (fp_array_room(&r->mappings, &r->cap_mappings, (uint64_t)r->n_mappings + 1, sizeof e)) return fp_no_memory(err);
-    r->mappings[r->n_mappings++] = e;
-    return 0;
-}
-
 /* Adds a line to r->lines.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 static int add_line(struct fp_otlp_reader *r, const struct fp_wire_field *entry) {
     struct fp_otlp_line e = {0};
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
-    int kind;
-    while ((kind = fp_wire_next(&m, &schema[LINE], &f)) > 0) {
-        switch (kind == FP_WIRE_UNKNOWN ? 0 : f.number) {
-            case 1: e.function = f.v; break;
-            case 2: e.line = (int64_t)f.v; break;
-            case 3: e.column = (int64_t)f.v; break;
-            default: r->stats.unknown_fields++;
-        }
-    }
-    if (kind == FP_WIRE_BAD) return FP_E_MALFORMED;
+    if (read_fields(r, &m, FP_OTLP_LINE, &e, &f)) return FP_E_MALFORMED;
     if (fp_array_room(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof e)) return FP_E_NOMEM;
     r->lines[r->n_lines++] = e;
-    return 0;
-}
-
-static int take_location(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
-    struct fp_otlp_location e = {.at = at, .first = r->n_lists, .first_line = r->n_lines};
-    struct fp_wire m = fp_wire_inside(entry);
-    struct fp_wire_field f;
-    int kind, status = 0;
-    while (!status && (kind = fp_wire_next(&m, &schema[LOCATION], &f)) > 0) {
-        switch (kind == FP_WIRE_UNKNOWN ? 0 : f.number) {
-            case 1: e.mapping = f.v; break;
-            case 2: e.address = f.v; break;
-            case 3: status = add_line(r, &f); break;
-            case 4: status = add_list(r, &f); break;
-            default: r->stats.unknown_fields++;
-        }
-    }
-    if (!status && kind == FP_WIRE_BAD) status = FP_E_MALFORMED;
-    e.n = r->n_lists - e.first;
-    e.n_lines = r->n_lines - e.first_line;
-    if (status) {
-        e = (struct fp_otlp_location){.at = at};
-        if ((status = listed(r, status, at, "a location is malformed", err))) return status;
-    }
-    if (fp_array_room(&r->locations, &r->cap_locations, (uint64_t)r->n_locations + 1, sizeof e))
-        return fp_no_memory(err);
-    r->locations[r->n_locations++] = e;
-    return 0;
-}
-
-static int take_function(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
-    struct fp_otlp_function e = {.at = at};
-    struct fp_wire m = fp_wire_inside(entry);
-    struct fp_wire_field f;
-    int kind;
-    while ((kind = fp_wire_next(&m, &schema[FUNCTION], &f)) > 0) {
-        switch (kind == FP_WIRE_UNKNOWN ? 0 : f.number) {
-            case 1: e.name = f.v; break;
-            case 2: e.system_name = f.v; break;
-            case 3: e.filename = f.v; break;
-            case 4: e.line = (int64_t)f.v; break;
-            default: r->stats.unknown_fields++;
-        }
-    }
-    if (kind == FP_WIRE_BAD) {
-        e = (struct fp_otlp_function){.at = at};
-        const int status = fp_otlp_bad_entry(r, at, "a function is malformed", err);
-        if (status) return status;
-    }
-    if (fp_array_room(&r->functions, &r->cap_functions, (uint64_t)r->n_functions + 1, sizeof e))
-        return fp_no_memory(err);
-    r->functions[r->n_functions++] = e;
     return 0;
 }
 
@@ -324,63 +224,70 @@ static int hex_id(struct fp_otlp_reader *r, const struct fp_wire_field *f, uint3
     return *string == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
-static int take_link(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
-    struct fp_otlp_link e = {0};
-    struct fp_wire m = fp_wire_inside(entry);
-    struct fp_wire_field f;
-    int kind;
-    while ((kind = fp_wire_next(&m, &schema[LINK], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN)
-            r->stats.unknown_fields++;
-        else if (hex_id(r, &f, f.number == 1 ? &e.trace : &e.span))
-            return fp_no_memory(err);
-    }
-    if (kind == FP_WIRE_BAD) {
-        e = (struct fp_otlp_link){0};
-        const int status = fp_otlp_bad_entry(r, at, "a link is malformed", err);
-        if (status) return status;
-    }
-    if (fp_array_room(&r->links, &r->cap_links, (uint64_t)r->n_links + 1, sizeof e)) return fp_no_memory(err);
-    r->links[r->n_links++] = e;
-    return 0;
+/* An entry of any of these tables. */
+union entry {
+    struct fp_otlp_entry entry;
+    struct fp_otlp_mapping mapping;
+    struct fp_otlp_location location;
+    struct fp_otlp_function function;
+    struct fp_otlp_link link;
+    struct fp_otlp_stack stack;
+};
+
+/* A field for which the schema has no place: a line, an id of a link, or a list. */
+static int take_part(struct fp_otlp_reader *r, uint32_t table, union entry *e, const struct fp_wire_field *f) {
+    if (table == FP_OTLP_LOCATION && f->number == 3) return add_line(r, f);
+    if (table == FP_OTLP_LINK) return hex_id(r, f, f->number == 1 ? &e->link.trace : &e->link.span);
+    return add_list(r, f);
 }
 
-/* Adds the locations of a stack.  0, FP_E_NOMEM or FP_E_MALFORMED. */
-static int add_locations(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
-    struct fp_wire list = fp_wire_inside(f);
-    uint64_t v;
-    int status;
-    while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        if (fp_array_room(&r->stack_locations, &r->cap_stack_locations, (uint64_t)r->n_stack_locations + 1, 4))
-            return FP_E_NOMEM;
-        r->stack_locations[r->n_stack_locations++] = v < FP_NO_ID ? (uint32_t)v : FP_NO_ID;
-    }
-    return status ? FP_E_MALFORMED : 0;
-}
+struct table {
+    void *entries; /* the address of the pointer to them */
+    uint32_t *n, *cap;
+    size_t width;
+    const char *malformed;
+};
 
-static int take_stack(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
-    struct fp_otlp_stack e = {.at = at, .first = r->n_stack_locations};
+/* Adds an entry to its table.  When lenient, a malformed entry becomes an empty one, so that the others keep their
+ * indices. */
+static int take_row(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
+    const struct table tables[] = {
+        [FP_OTLP_MAPPING] = {&r->mappings, &r->n_mappings, &r->cap_mappings, sizeof *r->mappings,
+                             "a mapping is malformed"},
+        [FP_OTLP_LOCATION] = {&r->locations, &r->n_locations, &r->cap_locations, sizeof *r->locations,
+                              "a location is malformed"},
+        [FP_OTLP_FUNCTION] = {&r->functions, &r->n_functions, &r->cap_functions, sizeof *r->functions,
+                              "a function is malformed"},
+        [FP_OTLP_LINK] = {&r->links, &r->n_links, &r->cap_links, sizeof *r->links, "a link is malformed"},
+        [FP_OTLP_STACK] = {&r->stacks, &r->n_stacks, &r->cap_stacks, sizeof *r->stacks, "a stack is malformed"},
+    };
+    const struct table *t = &tables[entry->number];
+    const uint32_t first_line = r->n_lines;
+    union entry e;
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
-    int kind, status = 0;
-    while (!status && (kind = fp_wire_next(&m, &schema[STACK], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN)
-            r->stats.unknown_fields++;
-        else
-            status = add_locations(r, &f);
+    int kind = 0, status = 0;
+    memset(&e, 0, sizeof e);
+    e.entry = (struct fp_otlp_entry){.at = at, .first = r->n_lists};
+    while (!status && (kind = read_fields(r, &m, entry->number, &e, &f)) > 0)
+        status = take_part(r, entry->number, &e, &f);
+    e.entry.n = r->n_lists - e.entry.first;
+    if (entry->number == FP_OTLP_LOCATION) {
+        e.location.first_line = first_line;
+        e.location.n_lines = r->n_lines - first_line;
     }
-    if (!status && kind == FP_WIRE_BAD) status = FP_E_MALFORMED;
-    e.n = r->n_stack_locations - e.first;
-    if (status) {
-        e.n = 0;
-        e.bad = 1;
-        if ((status = listed(r, status, at, "a stack is malformed", err))) return status;
+    if (status == FP_E_NOMEM) return fp_no_memory(err);
+    if (status || kind) {
+        memset(&e, 0, sizeof e);
+        e.entry.at = at;
+        if (entry->number == FP_OTLP_STACK) e.stack.bad = 1;
+        if ((status = fp_otlp_bad_entry(r, at, t->malformed, err))) return status;
     }
-    if (fp_array_room(&r->stacks, &r->cap_stacks, (uint64_t)r->n_stacks + 1, sizeof e) ||
-        fp_array_room(&r->nodes, &r->cap_nodes, (uint64_t)r->n_stacks + 1, sizeof *r->nodes))
-        return fp_no_memory(err);
-    r->nodes[r->n_stacks] = FP_NO_ID;
-    r->stacks[r->n_stacks++] = e;
+    if (fp_array_room(t->entries, t->cap, (uint64_t)*t->n + 1, t->width)) return fp_no_memory(err);
+    uint8_t *entries;
+    memcpy(&entries, t->entries, sizeof entries);
+    memcpy(entries + *t->n * t->width, &e, t->width);
+    ++*t->n;
     return 0;
 }
 
@@ -394,36 +301,27 @@ static int take_string(struct fp_otlp_reader *r, const struct fp_wire_field *ent
 
 static int take_entry(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
                       struct fp_err *err) {
-    static const uint8_t tables_with_zero[] = {[1] = 1, [2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1, [7] = 1};
     const uint64_t at = fp_otlp_offset(in, f->at);
     const uint32_t n[] = {0,          r->n_mappings, r->n_locations,  r->n_functions,
                           r->n_links, r->n_strings,  r->n_attributes, r->n_stacks};
-    if (f->number >= sizeof tables_with_zero) {
+    if (f->number >= sizeof n / sizeof *n) {
         r->stats.unknown_fields++;
         return 0;
     }
     r->stats.no_zero_entry += !n[f->number] && f->n;
-    switch (f->number) {
-        case 1: return take_mapping(r, f, at, err);
-        case 2: return take_location(r, f, at, err);
-        case 3: return take_function(r, f, at, err);
-        case 4: return take_link(r, f, at, err);
-        case 5: return take_string(r, f, err);
-        case 6: return take_attribute(r, f, at, err);
-        default: return take_stack(r, f, at, err);
-    }
+    if (f->number == FP_OTLP_STRING) return take_string(r, f, err);
+    return f->number == FP_OTLP_ATTRIBUTE ? take_attribute(r, f, at, err) : take_row(r, f, at, err);
 }
 
 /* ---- profiles ---- */
 
 static int value_type(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
-                      uint64_t *type, uint64_t *unit, struct fp_err *err) {
+                      struct fp_otlp_value_type *to, struct fp_err *err) {
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
-    int kind;
-    while ((kind = fp_wire_next(&m, &schema[VALUE_TYPE], &f)) > 0)
-        if (kind == FP_WIRE_KNOWN) *(f.number == 1 ? type : unit) = f.v; /* 1.8 has a third field, the aggregation */
-    return kind == FP_WIRE_BAD ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a value type is malformed", err) : 0;
+    uint64_t others = 0; /* 1.8 has a third field, the aggregation */
+    const int kind = fp_wire_read(&m, &fp_otlp_messages[FP_OTLP_VALUE_TYPE], to, &f, &others);
+    return kind ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a value type is malformed", err) : 0;
 }
 
 static int take_profile_list(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
@@ -459,16 +357,14 @@ static int late_profile_field(struct fp_otlp_reader *r, struct fp_otlp_profile *
     return 0;
 }
 
-static int take_profile_field(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
+static int take_profile_field(struct fp_otlp_reader *r, const struct fp_in *in, struct fp_wire_field *f,
                               struct fp_err *err) {
     struct fp_otlp_profile *p = &r->profiles[r->n_profiles - 1];
+    if (fp_wire_store(fp_otlp_schema(FP_OTLP_PROFILE), p, f)) return 0;
     switch (f->number) {
-        case 1: return value_type(r, in, f, &p->type, &p->unit, err);
+        case 1: return value_type(r, in, f, &p->type, err);
         case FP_OTLP_SAMPLE: return 0;
-        case 3: p->time = fp_u64(f->p); return 0;
-        case 4: p->duration = f->v; return 0;
-        case 5: p->has_period_type = 1; return value_type(r, in, f, &p->period_type, &p->period_unit, err);
-        case 6: p->period = (int64_t)f->v; return 0;
+        case 5: p->has_period_type = 1; return value_type(r, in, f, &p->period_type, err);
         default: return late_profile_field(r, p, in, f, err);
     }
 }

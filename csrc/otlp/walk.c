@@ -1,13 +1,17 @@
 #include "otlp/walk.h"
 
+#include "otlp/read.h"
+
+#define PROFILE(member) FP_WIRE_TO(struct fp_otlp_profile, member)
+
 /* Fields that differ between releases are blank; read.c and tables.c check them. */
 static const struct fp_wire_schema schema[] = {
-    [FP_OTLP_FILE] = {""},
-    [FP_OTLP_DATA] = {" BB"},
-    [FP_OTLP_RESOURCE_PROFILES] = {" BBB"},
-    [FP_OTLP_SCOPE_PROFILES] = {" BBB"},
-    [FP_OTLP_PROFILE] = {" BBFVBV"},
-    [FP_OTLP_DICTIONARY] = {" BBBBBBB"},
+    [FP_OTLP_FILE] = {.kinds = ""},
+    [FP_OTLP_DATA] = {.kinds = " BB"},
+    [FP_OTLP_RESOURCE_PROFILES] = {.kinds = " BBB"},
+    [FP_OTLP_SCOPE_PROFILES] = {.kinds = " BBB"},
+    [FP_OTLP_PROFILE] = {" BBFVBV", {[3] = PROFILE(time), [4] = PROFILE(duration), [6] = PROFILE(period)}},
+    [FP_OTLP_DICTIONARY] = {.kinds = " BBBBBBB"},
 };
 
 const struct fp_wire_schema *fp_otlp_schema(unsigned container) {

@@ -202,49 +202,41 @@ int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wa
 /* Limited, because a batch has a column for each type. */
 enum { MAX_TYPES = 1024 };
 
-/* Reads a ValueType into (type, unit). */
 static int value_type(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
-                      uint64_t pair[2], struct fp_err *err) {
+                      struct fp_pprof_value_type *to, struct fp_err *err) {
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
-    int kind;
-    pair[0] = pair[1] = 0;
-    while ((kind = fp_wire_next(&m, &fp_pprof_schema[FP_PPROF_VALUE_TYPE], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN)
-            r->stats.unknown_fields++;
-        else
-            pair[f.number - 1] = f.v;
-    }
-    if (kind == FP_WIRE_BAD) return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, m.p), "a value type is malformed");
-    return 0;
+    *to = (struct fp_pprof_value_type){0};
+    if (!fp_wire_read(&m, &fp_pprof_schema[FP_PPROF_VALUE_TYPE], to, &f, &r->stats.unknown_fields)) return 0;
+    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, m.p), "a value type is malformed");
 }
 
 /* A malformed one is an error even when lenient: without types the values of samples are meaningless. */
 static int sample_type(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                        struct fp_err *err) {
-    uint64_t pair[2];
-    int status = value_type(r, in, entry, pair, err);
+    struct fp_pprof_value_type found;
+    int status = value_type(r, in, entry, &found, err);
     if (status) return status;
     if (r->n_types == MAX_TYPES)
         return fp_fail_got(err, FP_E_MALFORMED, r->field_at, "the number of sample types", FP_GOT_UNSIGNED,
                            MAX_TYPES + 1, "at most %", MAX_TYPES);
     if (fp_array_zeroed(&r->types, &r->cap_types, 2 * (uint64_t)r->n_types + 2, sizeof *r->types))
         return fp_no_memory(err);
-    memcpy(r->types + 2 * (size_t)r->n_types++, pair, sizeof pair);
+    memcpy(r->types + 2 * (size_t)r->n_types++, &found, sizeof found);
     return 0;
 }
 
 static int period_type(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                        struct fp_err *err) {
-    uint64_t pair[2];
-    int status = value_type(r, in, entry, pair, err);
+    struct fp_pprof_value_type found;
+    int status = value_type(r, in, entry, &found, err);
     if (status && !r->lenient) return status;
     if (status) {
         r->stats.bad_entries++;
         return 0;
     }
-    r->period_type = pair[0];
-    r->period_unit = pair[1];
+    r->period_type = found.type;
+    r->period_unit = found.unit;
     r->has_period_type = 1;
     return 0;
 }
@@ -263,8 +255,8 @@ static int comments(struct fp_pprof_reader *r, const struct fp_in *in, const str
 }
 
 /* Reads a field of the profile. */
-static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
-                      struct fp_err *err) {
+static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, struct fp_wire_field *f, struct fp_err *err) {
+    if (fp_wire_store(&fp_pprof_schema[FP_PPROF_PROFILE], r, f)) return 0;
     switch (f->number) {
         case 1: return sample_type(r, in, f, err);
         case 2:
@@ -275,19 +267,13 @@ static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, const s
         case 4: return fp_pprof_take_location(r, in, f, err);
         case 5: return fp_pprof_take_function(r, in, f, err);
         case 6: return fp_pprof_take_string(r, f, err);
-        case 7: r->drop_frames = f->v; return 0;
-        case 8: r->keep_frames = f->v; return 0;
         case 9:
             if (r->time_ns)
                 return fp_pprof_bad_entry(r, r->field_at, "a second time_nanos: two profiles follow one another", err);
             r->time_ns = (int64_t)f->v;
             return 0;
-        case 10: r->duration_ns = (int64_t)f->v; return 0;
         case 11: return period_type(r, in, f, err);
-        case 12: r->period = (int64_t)f->v; return 0;
         case 13: return comments(r, in, f, err);
-        case 14: r->default_sample_type = f->v; return 0;
-        case 15: r->doc_url = f->v; return 0;
         case LABEL_SET: r->stats.label_sets++; return 0;
         case NO_FIELD: return 0;
         default: r->stats.unknown_fields++; return 0;

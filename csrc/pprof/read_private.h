@@ -6,6 +6,38 @@
 #include "core/wire.h"
 #include "pprof/read.h"
 
+/* Entries of the tables.  Strings are indices into the string table, functions and mappings are ids of the file.
+ * `at` is the absolute offset of the entry. */
+struct fp_pprof_mapping {
+    uint64_t id, start, limit, offset, filename, build_id, at;
+    uint32_t flags;
+    uint32_t object, mapping; /* of the model, after fp_pprof_resolve */
+};
+
+struct fp_pprof_function {
+    uint64_t id, name, system_name, filename, at;
+    int64_t start_line;
+};
+
+struct fp_pprof_line {
+    uint64_t function;
+    int64_t line, column;
+};
+
+struct fp_pprof_location {
+    uint64_t id, mapping, address, folded, at;
+    uint32_t first_line, n_lines; /* in r->lines */
+};
+
+struct fp_pprof_label {
+    uint64_t key, string, unit;
+    int64_t number;
+};
+
+struct fp_pprof_value_type {
+    uint64_t type, unit;
+};
+
 /* The fields of each message; see profile.proto. */
 enum fp_pprof_message {
     FP_PPROF_PROFILE,
@@ -17,46 +49,7 @@ enum fp_pprof_message {
     FP_PPROF_LINE,
     FP_PPROF_FUNCTION
 };
-static const struct fp_wire_schema fp_pprof_schema[] = {
-    [FP_PPROF_PROFILE] = {" BBBBBBVVVVBVLVV"},
-    [FP_PPROF_VALUE_TYPE] = {" VV"},
-    [FP_PPROF_SAMPLE] = {" LLB"},
-    [FP_PPROF_LABEL] = {" VVVV"},
-    [FP_PPROF_MAPPING] = {" VVVVVVVVVV"},
-    [FP_PPROF_LOCATION] = {" VVVBV"},
-    [FP_PPROF_LINE] = {" VVV"},
-    [FP_PPROF_FUNCTION] = {" VVVVV"},
-};
-
-/* Entries of the tables.  Strings are indices into the string table, functions and mappings are ids of the file.
- * `at` is the absolute offset of the entry. */
-struct fp_pprof_mapping {
-    uint64_t start, limit, offset, filename, build_id, at;
-    uint32_t flags;
-    uint32_t object; /* of the model, after fp_pprof_resolve */
-    uint32_t id;     /* of the model, likewise */
-};
-
-struct fp_pprof_function {
-    uint64_t name, system_name, filename, at;
-    int64_t start_line;
-};
-
-struct fp_pprof_line {
-    uint64_t function;
-    int64_t line, column;
-};
-
-struct fp_pprof_location {
-    uint64_t id, mapping, address, at;
-    uint32_t first_line, n_lines; /* in r->lines */
-    uint32_t folded;
-};
-
-struct fp_pprof_label {
-    uint64_t key, string, unit;
-    int64_t number;
-};
+extern const struct fp_wire_schema fp_pprof_schema[];
 
 /* The absolute offset of a byte of the window. */
 static inline uint64_t fp_pprof_offset(const struct fp_in *in, const uint8_t *p) {

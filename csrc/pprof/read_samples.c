@@ -62,21 +62,8 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
 static int read_label(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_pprof_label *l) {
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
-    int kind;
     *l = (struct fp_pprof_label){0};
-    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_LABEL], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN) {
-            r->stats.unknown_sample_fields++;
-            continue;
-        }
-        switch (f.number) {
-            case 1: l->key = f.v; break;
-            case 2: l->string = f.v; break;
-            case 3: l->number = (int64_t)f.v; break;
-            default: l->unit = f.v;
-        }
-    }
-    return kind;
+    return fp_wire_read(&message, &fp_pprof_schema[FP_PPROF_LABEL], l, &f, &r->stats.unknown_sample_fields);
 }
 
 /* The label chain of a sample's label fields. */

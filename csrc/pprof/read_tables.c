@@ -5,7 +5,38 @@
 #include "pprof/no_address.h"
 #include "pprof/read_private.h"
 
+#define TO(message, member) FP_WIRE_TO(struct fp_pprof_##message, member)
+const struct fp_wire_schema fp_pprof_schema[] = {
+    [FP_PPROF_PROFILE] = {" BBBBBBVVVVBVLVV",
+                          {[7] = TO(reader, drop_frames),
+                           TO(reader, keep_frames),
+                           [10] = TO(reader, duration_ns),
+                           [12] = TO(reader, period),
+                           [14] = TO(reader, default_sample_type),
+                           TO(reader, doc_url)}},
+    [FP_PPROF_VALUE_TYPE] = {" VV", {0, TO(value_type, type), TO(value_type, unit)}},
+    [FP_PPROF_SAMPLE] = {" LLB", {0}},
+    [FP_PPROF_LABEL] = {" VVVV", {0, TO(label, key), TO(label, string), TO(label, number), TO(label, unit)}},
+    /* the last four are has_functions, has_filenames, has_line_numbers and has_inline_frames */
+    [FP_PPROF_MAPPING] = {" VVVVVVVVVV",
+                          {0, TO(mapping, id), TO(mapping, start), TO(mapping, limit), TO(mapping, offset),
+                           TO(mapping, filename), TO(mapping, build_id)}},
+    [FP_PPROF_LOCATION] = {" VVVBV",
+                           {0, TO(location, id), TO(location, mapping),
+                            TO(location, address), [5] = TO(location, folded)}},
+    [FP_PPROF_LINE] = {" VVV", {0, TO(line, function), TO(line, line), TO(line, column)}},
+    [FP_PPROF_FUNCTION] = {" VVVVV",
+                           {0, TO(function, id), TO(function, name), TO(function, system_name), TO(function, filename),
+                            TO(function, start_line)}},
+};
+
 /* ---- first pass ---- */
+
+/* Reads the fields of an entry into `to`, as fp_wire_read. */
+static int read_entry(struct fp_pprof_reader *r, struct fp_wire *m, enum fp_pprof_message of, void *to,
+                      struct fp_wire_field *f) {
+    return fp_wire_read(m, &fp_pprof_schema[of], to, f, &r->stats.unknown_fields);
+}
 
 /* Gives the entry at `at` the next position in its table.  1, 0 for a skipped entry (lenient), or an error: an id must
  * not be 0 or another entry's.  `zero` and `twice` are the messages for this table. */
@@ -23,27 +54,11 @@ int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, con
     struct fp_pprof_mapping m = {.at = fp_pprof_offset(in, entry->at)};
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
-    uint64_t id = 0;
     int kind;
-    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_MAPPING], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN) {
-            r->stats.unknown_fields++;
-            continue;
-        }
-        switch (f.number) {
-            case 1: id = f.v; break;
-            case 2: m.start = f.v; break;
-            case 3: m.limit = f.v; break;
-            case 4: m.offset = f.v; break;
-            case 5: m.filename = f.v; break;
-            case 6: m.build_id = f.v; break;
-            default: /* has_functions, has_filenames, has_line_numbers, has_inline_frames */
-                if (f.v) m.flags |= 1u << (f.number - 7);
-        }
-    }
-    if (kind == FP_WIRE_BAD)
-        return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a mapping is malformed", err);
-    int entered = enter(r, &r->mapping_ids, id, m.at, "a mapping has id 0", "two mappings have the same id", err);
+    while ((kind = read_entry(r, &message, FP_PPROF_MAPPING, &m, &f)) > 0)
+        if (f.v) m.flags |= 1u << (f.number - 7);
+    if (kind) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a mapping is malformed", err);
+    int entered = enter(r, &r->mapping_ids, m.id, m.at, "a mapping has id 0", "two mappings have the same id", err);
     if (entered <= 0) return entered;
     uint32_t n = r->mapping_ids.n - 1; /* row 0 of the ids is none */
     if (fp_array_zeroed(&r->mappings, &r->cap_mappings, n, sizeof m)) return fp_no_memory(err);
@@ -67,30 +82,15 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
     struct fp_pprof_function m = {.at = fp_pprof_offset(in, entry->at)};
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
-    uint64_t id = 0;
-    int kind;
-    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_FUNCTION], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN) {
-            r->stats.unknown_fields++;
-            continue;
-        }
-        switch (f.number) {
-            case 1: id = f.v; break;
-            case 2: m.name = f.v; break;
-            case 3: m.system_name = f.v; break;
-            case 4: m.filename = f.v; break;
-            default: m.start_line = (int64_t)f.v;
-        }
-    }
-    if (kind == FP_WIRE_BAD)
+    if (read_entry(r, &message, FP_PPROF_FUNCTION, &m, &f))
         return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a function is malformed", err);
     uint32_t n = r->function_ids.n;
-    if (!id && n == 1) { /* perhaps no function has an id */
+    if (!m.id && n == 1) { /* perhaps no function has an id */
         n = ++r->n_without_id;
     } else {
         int status = refuse_functions_without_id(r, err);
         if (status) return status;
-        int entered = enter(r, &r->function_ids, id, m.at, ZERO_FUNCTION, "two functions have the same id", err);
+        int entered = enter(r, &r->function_ids, m.id, m.at, ZERO_FUNCTION, "two functions have the same id", err);
         if (entered <= 0) return entered;
     }
     if (fp_array_zeroed(&r->functions, &r->cap_functions, n, sizeof m)) return fp_no_memory(err);
@@ -103,19 +103,7 @@ static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entr
     struct fp_pprof_line l = {0};
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
-    int kind;
-    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_LINE], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN) {
-            r->stats.unknown_fields++;
-            continue;
-        }
-        switch (f.number) {
-            case 1: l.function = f.v; break;
-            case 2: l.line = (int64_t)f.v; break;
-            default: l.column = (int64_t)f.v;
-        }
-    }
-    if (kind == FP_WIRE_BAD) return FP_E_MALFORMED;
+    if (read_entry(r, &message, FP_PPROF_LINE, &l, &f)) return FP_E_MALFORMED;
     if (fp_array_zeroed(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof l)) return FP_E_NOMEM;
     r->lines[r->n_lines++] = l;
     return 0;
@@ -126,35 +114,19 @@ int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, co
     struct fp_pprof_location m = {.at = fp_pprof_offset(in, entry->at), .first_line = r->n_lines};
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
-    uint64_t id = 0;
     int kind;
-    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_LOCATION], &f)) > 0) {
-        if (kind == FP_WIRE_UNKNOWN) {
-            r->stats.unknown_fields++;
-            continue;
-        }
-        switch (f.number) {
-            case 1: id = f.v; break;
-            case 2: m.mapping = f.v; break;
-            case 3: m.address = f.v; break;
-            case 4: {
-                int status = take_line(r, &f);
-                if (status == FP_E_NOMEM) return fp_no_memory(err);
-                if (status) {
-                    r->n_lines = m.first_line;
-                    return fp_pprof_bad_entry(r, fp_pprof_offset(in, f.at), "a line is malformed", err);
-                }
-                break;
-            }
-            default: m.folded = f.v != 0;
+    while ((kind = read_entry(r, &message, FP_PPROF_LOCATION, &m, &f)) > 0) {
+        const int status = take_line(r, &f);
+        if (status == FP_E_NOMEM) return fp_no_memory(err);
+        if (status) {
+            r->n_lines = m.first_line;
+            return fp_pprof_bad_entry(r, fp_pprof_offset(in, f.at), "a line is malformed", err);
         }
     }
     m.n_lines = r->n_lines - m.first_line;
-    if (kind == FP_WIRE_BAD)
-        return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a location is malformed", err);
-    int entered = enter(r, &r->location_ids, id, m.at, "a location has id 0", "two locations have the same id", err);
+    if (kind) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a location is malformed", err);
+    int entered = enter(r, &r->location_ids, m.id, m.at, "a location has id 0", "two locations have the same id", err);
     if (entered <= 0) return entered;
-    m.id = id;
     uint32_t n = r->location_ids.n - 1;
     if (fp_array_zeroed(&r->locations, &r->cap_locations, n, sizeof m)) return fp_no_memory(err);
     r->locations[n - 1] = m;
@@ -222,8 +194,8 @@ static int resolve_mapping(struct fp_pprof_reader *r, struct fp_pprof_mapping *m
     m->object = filename || build_id ? fp_model_object(r->model, filename, build_id) : 0;
     if (m->object == FP_NO_ID) return fp_no_memory(err);
     if (only_name && m == r->mappings) r->program = filename;
-    m->id = only_name ? 0 : fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, m->flags);
-    return m->id == FP_NO_ID ? fp_no_memory(err) : 0;
+    m->mapping = only_name ? 0 : fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, m->flags);
+    return m->mapping == FP_NO_ID ? fp_no_memory(err) : 0;
 }
 
 /* Narrows a line or column for the model. */
@@ -271,7 +243,7 @@ static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_loc
                             struct fp_err *err) {
     uint32_t place = fp_pprof_position(&r->mapping_ids, l->mapping);
     r->stats.no_mapping += l->mapping && !place;
-    uint32_t mapping_id = place ? r->mappings[place - 1].id : 0;
+    uint32_t mapping_id = place ? r->mappings[place - 1].mapping : 0;
     uint32_t object = place ? r->mappings[place - 1].object : 0;
     uint32_t chain = 0;
     for (uint32_t i = l->n_lines; i-- > 0;) { /* the innermost comes first in the file, and last here */
