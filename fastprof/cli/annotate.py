@@ -6,17 +6,9 @@ import argparse
 import os
 from collections.abc import Mapping, Sequence
 
-from fastprof.cli.arguments import (
-    add_input_arguments,
-    add_keep_going,
-    add_log_arguments,
-    add_options,
-    add_screen_arguments,
-    given_options,
-    refuse_screen_arguments,
-)
+from fastprof.cli import arguments
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import Progress, exit_code, print_problems
+from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
 from fastprof.cli.text import Scale, Screen, cut, percent, print_table, short_names
@@ -45,29 +37,21 @@ _LEAST_NAME = 12  # columns of a callee
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs("input", nargs=None)
     parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its path")
-    add_input_arguments(parser)
-    add_keep_going(parser)
-    add_log_arguments(parser, json="print JSON")
-    add_screen_arguments(parser)
-    add_options(parser, options())
+    arguments.add_input(parser)
+    arguments.add_keep_going(parser)
+    arguments.add_log(parser, json="print JSON")
+    arguments.add_screen(parser)
+    arguments.add_options(parser, options())
     parser.set_defaults(more="files")
 
 
 def run(args: argparse.Namespace) -> int:
-    refuse_screen_arguments(args, "--json")
-    given = given_options(args, options())
-    found = annotate(
-        args.input,
-        args.files,
-        from_=args.from_,
-        keep_going=args.keep_going,
-        progress=Progress(args.quiet),
-        **given,
-    )
+    arguments.refuse_screen(args, "--json")
+    found = annotate(args.input, args.files, **arguments.keywords(args, options()))
     if args.json:
         print(json_text(_as_dict(found)))
         return exit_code(found.log)
-    _Page(found, Screen.from_options(args.width, args.color), "demangle" not in given).print()
+    _Page(found, Screen.from_options(args.width, args.color), not hasattr(args, "demangle")).print()
     print_problems(found.log, shown(args.input), args.quiet, args.verbose)
     return exit_code(found.log)
 

@@ -6,15 +6,7 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator
 
-from fastprof.cli import print_message
-from fastprof.cli.arguments import (
-    add_input_arguments,
-    add_log_arguments,
-    add_options,
-    add_output_arguments,
-    given_options,
-    heading_of,
-)
+from fastprof.cli import arguments, print_message
 from fastprof.cli.as_json import json_text, print_json_list
 from fastprof.cli.messages import Progress, Steps, print_log
 from fastprof.cli.parser import Parser
@@ -100,13 +92,13 @@ def add_arguments(parser: Parser) -> None:
     add.add_inputs()
     add.set_defaults(more="inputs")
     add.add_argument("--name", help="name of a single INPUT (default: its file name)")
-    add_input_arguments(add)
-    group = heading_of(add, "input")
+    arguments.add_input(add)
+    group = arguments.heading_of(add, "input")
     group.add_argument("--skip-existing", action="store_true", help="skip inputs whose name is already in the archive")
     group.add_argument("--replace", action="store_true", help="replace members of the same name")
     group.add_argument("--keep-going", action="store_true", help="skip inputs that cannot be added; exit code 3")
-    add_log_arguments(add)
-    add_options(add, pieces.adding_options())
+    arguments.add_log(add)
+    arguments.add_options(add, pieces.adding_options())
     list_ = action("list", "list the profiles in an archive", _LIST)
     names(list_, "only these profiles")
     list_.add_argument(
@@ -115,10 +107,10 @@ def add_arguments(parser: Parser) -> None:
     list_.add_argument("--json", action="store_true", help="print JSON")
     get = action("extract", "write profiles of an archive in any format", _EXTRACT)
     names(get, "name of a profile", "+")
-    add_input_arguments(get)
-    add_output_arguments(get)
-    add_log_arguments(get)
-    add_options(get, extracting_options())
+    arguments.add_input(get)
+    arguments.add_output(get)
+    arguments.add_log(get)
+    arguments.add_options(get, extracting_options())
     rm = action("rm", "remove profiles; `compact` then frees their space", _RM)
     names(rm, "name of a profile", "+")
     pack = action("compact", "free the space of removed or replaced profiles", _COMPACT)
@@ -148,7 +140,7 @@ def _add(args: argparse.Namespace) -> int:
             keep_going=args.keep_going,
             progress=Progress(args.quiet) if len(args.inputs) == 1 and not os.path.isdir(args.inputs[0]) else None,
             done=steps,
-            **given_options(args, pieces.adding_options()),
+            **arguments.given(args, pieces.adding_options()),
         )
     facts = log.facts
     added = steps.name if facts["added"] == steps.n == 1 else _profiles(facts["added"])
@@ -202,11 +194,8 @@ def _extract(args: argparse.Namespace) -> int:
             args.store,
             args.names,
             args.output,
-            from_=args.from_,
-            to=args.to,
-            progress=Progress(args.quiet),
             done=steps,
-            **given_options(args, extracting_options()),
+            **arguments.keywords(args, extracting_options()),
         )
     names = log.facts["extracted"]
     what, to = (_profiles(steps.n), args.output) if steps.n else (names[0], shown(args.output))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 
+from fastprof.cli.messages import Progress
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import table_of
 from fastprof.core._typing import Any
@@ -143,13 +144,20 @@ def _parser(option: Option[Any]) -> Callable[[str], Any]:
     return parsed
 
 
-def given_options(args: argparse.Namespace, options: Iterable[Option[Any]]) -> dict[str, Any]:
+def given(args: argparse.Namespace, options: Iterable[Option[Any]]) -> dict[str, Any]:
     """The options that were given, as keywords of the Python interface."""
     given = {option.key: getattr(args, option.key) for option in options if hasattr(args, option.key)}
     return given | {name[len(_ANY) :]: value for name, value in vars(args).items() if name.startswith(_ANY)}
 
 
-def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+def keywords(args: argparse.Namespace, options: Iterable[Option[Any]]) -> dict[str, Any]:
+    """What the function of a verb is called with, besides its inputs and its output: `from_`, `to` and `keep_going` if
+    the verb has them, a progress bar, and the options that were given."""
+    own = {name: getattr(args, name) for name in ("from_", "to", "keep_going") if hasattr(args, name)}
+    return {**own, "progress": Progress(args.quiet), **given(args, options)}
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "input")
     group.add_argument(
         "-f", "--from", dest="from_", metavar="FORMAT", help="input format (default: detected from the content)"
@@ -162,13 +170,13 @@ def add_keep_going(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+def add_output(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "output")
     group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="output file (default: standard output)")
     group.add_argument("-t", "--to", metavar="FORMAT", help="output format (default: by the suffix of OUTPUT)")
 
 
-def add_screen_arguments(parser: argparse.ArgumentParser) -> None:
+def add_screen(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "output")
     group.add_argument(
         "--width",
@@ -180,7 +188,7 @@ def add_screen_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--color", choices=words, default="auto", metavar="WHEN", help="auto, always or never")
 
 
-def add_table_arguments(parser: argparse.ArgumentParser) -> None:
+def add_table(parser: argparse.ArgumentParser) -> None:
     """--csv and --markdown."""
     group = heading_of(parser, "output")
     group.add_argument("--csv", action="store_true", help="print CSV with exact figures")
@@ -201,7 +209,7 @@ def refuse_several(args: argparse.Namespace) -> None:
         raise UsageError(f"--{given[0]} and --{given[1]} exclude each other")
 
 
-def refuse_screen_arguments(args: argparse.Namespace, *others: str) -> None:
+def refuse_screen(args: argparse.Namespace, *others: str) -> None:
     """Errors: UsageError for --width or --color if one of `others`, such as "--json", leaves no text to print."""
     for other in others:
         for flag, default in (("--width", None), ("--color", "auto")):
@@ -217,7 +225,7 @@ def _width(text: str) -> int:
     return int(text)
 
 
-def add_log_arguments(
+def add_log(
     parser: argparse.ArgumentParser, json: str = "print the summary as JSON on stderr", *, of_files: bool = False
 ) -> None:
     """`of_files`: the summary is of many files, whose manifest lists everything."""

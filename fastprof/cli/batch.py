@@ -7,15 +7,7 @@ import os
 import re
 import sys
 
-from fastprof.cli import print_message, print_raw
-from fastprof.cli.arguments import (
-    add_input_arguments,
-    add_log_arguments,
-    add_options,
-    add_output_arguments,
-    given_options,
-    heading_of,
-)
+from fastprof.cli import arguments, print_message, print_raw
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import print_warnings, print_written
 from fastprof.cli.parser import Parser
@@ -125,12 +117,12 @@ def _add_convert(actions: Any) -> None:
         _CONVERT_EXAMPLES,
     )
     _add_inputs(convert)
-    add_input_arguments(convert)
-    output = heading_of(convert, "output")
+    arguments.add_input(convert)
+    output = arguments.heading_of(convert, "output")
     output.add_argument("-o", "--output", required=True, metavar="OUTDIR", help="output folder; created if missing")
     output.add_argument("-t", "--to", required=True, metavar="FORMAT", help="output format")
-    add_log_arguments(convert, of_files=True)
-    add_options(convert, batch.options())
+    arguments.add_log(convert, of_files=True)
+    arguments.add_options(convert, batch.options())
 
 
 def _add_merge(actions: Any) -> None:
@@ -143,10 +135,10 @@ def _add_merge(actions: Any) -> None:
         _MERGE_EXAMPLES,
     )
     _add_inputs(merge)
-    add_input_arguments(merge)
-    add_output_arguments(merge)
-    add_log_arguments(merge)
-    add_options(merge, merging.options())
+    arguments.add_input(merge)
+    arguments.add_output(merge)
+    arguments.add_log(merge)
+    arguments.add_options(merge, merging.options())
 
 
 def _add_archive(actions: Any) -> None:
@@ -159,12 +151,12 @@ def _add_archive(actions: Any) -> None:
         _ARCHIVE_EXAMPLES,
     )
     _add_inputs(archive)
-    add_input_arguments(archive)
-    heading_of(archive, "output").add_argument(
+    arguments.add_input(archive)
+    arguments.heading_of(archive, "output").add_argument(
         "-o", "--output", required=True, metavar="STORE", help="the archive; created if missing"
     )
-    add_log_arguments(archive, of_files=True)
-    add_options(archive, archive_options())
+    arguments.add_log(archive, of_files=True)
+    arguments.add_options(archive, archive_options())
 
 
 def _add_plan(actions: Any) -> None:
@@ -177,9 +169,11 @@ def _add_plan(actions: Any) -> None:
         _PLAN_EXAMPLES,
     )
     _add_inputs(plan)
-    heading_of(plan, "output").add_argument("-o", "--output", required=True, metavar="PLAN", help="file to write")
-    heading_of(plan, "output").add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
-    add_options(plan, batch.FINDING)
+    arguments.heading_of(plan, "output").add_argument(
+        "-o", "--output", required=True, metavar="PLAN", help="file to write"
+    )
+    arguments.heading_of(plan, "output").add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
+    arguments.add_options(plan, batch.FINDING)
 
 
 def _add_status(actions: Any) -> None:
@@ -196,7 +190,7 @@ def _add_status(actions: Any) -> None:
 
 def _add_inputs(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="*", metavar="INPUT", help="a file, or a directory (all files below it)")
-    heading_of(parser, "input").add_argument(
+    arguments.heading_of(parser, "input").add_argument(
         "--files0-from",
         metavar="FILE",
         help="also read NUL-terminated input names from FILE",
@@ -209,13 +203,13 @@ def run(args: argparse.Namespace) -> int:
         return _status(args)
     inputs = [*args.inputs, *(names_in(args.files0_from) if args.files0_from else ())]
     if args.action == "plan":
-        log = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
+        log = batch_plan(inputs, args.output, **arguments.given(args, batch.FINDING))
         if not args.quiet:
             print_message(f"{counted(log.files, 'file')} ({counted(log.bytes_read, 'byte')}) -> {shown(args.output)}")
         _print_failed(log.failed)
         return 1 if log.errors else 0
     if args.action == "merge":
-        given = given_options(args, merging.options())
+        given = arguments.given(args, merging.options())
         bar = _Partials(args.quiet or args.json)
         merged = merging.batch_merge(inputs, args.output, to=args.to, from_=args.from_, progress=bar, **given)
         bar.close()
@@ -223,10 +217,10 @@ def run(args: argparse.Namespace) -> int:
     progress = _Progress(args)
     try:
         if args.action == "archive":
-            given = given_options(args, archive_options())
+            given = arguments.given(args, archive_options())
             log = batch_archive(inputs, args.output, from_=args.from_, progress=progress, **given)
         else:
-            given = given_options(args, batch.options())
+            given = arguments.given(args, batch.options())
             log = batch_convert(inputs, args.output, to=args.to, from_=args.from_, progress=progress, **given)
     finally:
         progress.close()

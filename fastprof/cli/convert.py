@@ -5,14 +5,8 @@ from __future__ import annotations
 import argparse
 
 from fastprof import plan
-from fastprof.cli.arguments import (
-    add_input_arguments,
-    add_log_arguments,
-    add_options,
-    add_output_arguments,
-    given_options,
-)
-from fastprof.cli.messages import Progress, print_written
+from fastprof.cli import arguments
+from fastprof.cli.messages import print_written
 from fastprof.cli.parser import Parser
 from fastprof.verbs.convert import convert
 
@@ -36,19 +30,12 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs()
-    add_input_arguments(parser)
-    add_output_arguments(parser)
-    add_log_arguments(parser)
-    add_options(parser, plan.known_options())
+    arguments.add_input(parser)
+    arguments.add_output(parser)
+    arguments.add_log(parser)
+    arguments.add_options(parser, plan.known_options())
 
 
 def run(args: argparse.Namespace) -> int:
-    log = convert(
-        args.inputs,
-        args.output,
-        from_=args.from_,
-        to=args.to,
-        progress=Progress(args.quiet),
-        **given_options(args, plan.known_options()),
-    )
+    log = convert(args.inputs, args.output, **arguments.keywords(args, plan.known_options()))
     return print_written(args, log)

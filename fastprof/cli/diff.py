@@ -7,22 +7,9 @@ import os
 from collections import Counter
 from itertools import chain
 
-from fastprof.cli import print_message
-from fastprof.cli.arguments import (
-    add_input_arguments,
-    add_keep_going,
-    add_log_arguments,
-    add_options,
-    add_output_arguments,
-    add_screen_arguments,
-    add_table_arguments,
-    choose_table,
-    given_options,
-    refuse_screen_arguments,
-    refuse_several,
-)
+from fastprof.cli import arguments, print_message
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import Progress, exit_code, print_log, print_problems, target_name
+from fastprof.cli.messages import exit_code, print_log, print_problems, target_name
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, markdown_text, print_csv, print_table, short_names, table_of, table_to
 from fastprof.core._typing import Any
@@ -56,13 +43,13 @@ FAILED = 4  # exit code of --fail-over
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs(metavar="OLD NEW", help="OLD NEW (- for standard input), or OLD ... -- NEW ...")
     parser.set_defaults(more="inputs")
-    add_input_arguments(parser)
-    add_keep_going(parser)
-    add_output_arguments(parser)
-    add_log_arguments(parser, json="print JSON; with -o, the summary as JSON on stderr")
-    add_table_arguments(parser)
-    add_screen_arguments(parser)
-    add_options(parser, options())
+    arguments.add_input(parser)
+    arguments.add_keep_going(parser)
+    arguments.add_output(parser)
+    arguments.add_log(parser, json="print JSON; with -o, the summary as JSON on stderr")
+    arguments.add_table(parser)
+    arguments.add_screen(parser)
+    arguments.add_options(parser, options())
 
 
 def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
@@ -85,25 +72,17 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 def run(args: argparse.Namespace) -> int:
     is_table = args.to is None and table_of(args.output) is not None
     written = not is_table and (args.output != "-" or args.to is not None)
-    refuse_several(args)
+    arguments.refuse_several(args)
     if is_table:
-        choose_table(args, args.output)
+        arguments.choose_table(args, args.output)
     for flag in ("csv", "markdown"):
         if written and getattr(args, flag):
             raise UsageError(f"--{flag} applies to printed rows, not to --output")
-    refuse_screen_arguments(args, "--json", "--csv", "--markdown", *["--output"] * written)
-    sides, given = _sides(args), given_options(args, options())
+    arguments.refuse_screen(args, "--json", "--csv", "--markdown", *["--output"] * written)
+    sides = _sides(args)
     if is_table:
-        Reads([*sides[0], *sides[1]], checked(given, options())).refuse(args.output)
-    found = diff(
-        *sides,
-        args.output if written else None,
-        from_=args.from_,
-        to=args.to,
-        keep_going=args.keep_going,
-        progress=Progress(args.quiet),
-        **given,
-    )
+        Reads([*sides[0], *sides[1]], checked(arguments.given(args, options()), options())).refuse(args.output)
+    found = diff(*sides, args.output if written else None, **arguments.keywords(args, options()))
     log = found.log
     if written:
         code = print_log(args, log, target_name(args.output), _summary(found))

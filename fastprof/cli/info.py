@@ -7,13 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from fastprof import plan
-from fastprof.cli.arguments import (
-    add_input_arguments,
-    add_keep_going,
-    add_log_arguments,
-    add_options,
-    given_options,
-)
+from fastprof.cli import arguments
 from fastprof.cli.messages import Progress, exit_code, log_json, print_warnings
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table, quantity, utc
@@ -153,14 +147,14 @@ def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs(help="a file, a folder, STORE:NAME, or - for stdin")
-    add_input_arguments(parser)
-    add_keep_going(parser)
-    add_log_arguments(parser, json="print JSON")
-    add_options(parser, plan.reading_options())
+    arguments.add_input(parser)
+    arguments.add_keep_going(parser)
+    arguments.add_log(parser, json="print JSON")
+    arguments.add_options(parser, plan.reading_options())
 
 
 def run(args: argparse.Namespace) -> int:
-    options = given_options(args, plan.reading_options())
+    options = arguments.given(args, plan.reading_options())
     total = Log()  # of what was skipped
 
     skip = partial(skipped, log=total) if args.keep_going else None

@@ -5,16 +5,8 @@ from __future__ import annotations
 import argparse
 
 from fastprof import plan
-from fastprof.cli.arguments import (
-    add_input_arguments,
-    add_keep_going,
-    add_log_arguments,
-    add_options,
-    add_output_arguments,
-    given_options,
-    heading_of,
-)
-from fastprof.cli.messages import Progress, print_written
+from fastprof.cli import arguments
+from fastprof.cli.messages import print_written
 from fastprof.cli.parser import Parser
 from fastprof.inputs.expand import names_in
 from fastprof.verbs.merge import merge
@@ -37,30 +29,22 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs(nargs="*")
-    add_input_arguments(parser)
-    group = heading_of(parser, "input")
+    arguments.add_input(parser)
+    group = arguments.heading_of(parser, "input")
     group.add_argument(
         "--files0-from",
         metavar="FILE",
         help="also read NUL-terminated input names from FILE",
     )
-    add_keep_going(parser)
-    add_output_arguments(parser)
-    add_log_arguments(parser)
-    add_options(parser, plan.known_options())
+    arguments.add_keep_going(parser)
+    arguments.add_output(parser)
+    arguments.add_log(parser)
+    arguments.add_options(parser, plan.known_options())
 
 
 def run(args: argparse.Namespace) -> int:
     inputs = [*args.inputs, *(names_in(args.files0_from) if args.files0_from else ())]
     if not inputs and not args.files0_from:
         args.parser.no_input()
-    log = merge(
-        inputs,
-        args.output,
-        from_=args.from_,
-        to=args.to,
-        keep_going=args.keep_going,
-        progress=Progress(args.quiet),
-        **given_options(args, plan.known_options()),
-    )
+    log = merge(inputs, args.output, **arguments.keywords(args, plan.known_options()))
     return print_written(args, log)

@@ -6,15 +6,8 @@ import argparse
 import shlex
 import sys
 
-from fastprof.cli.arguments import (
-    add_input_arguments,
-    add_keep_going,
-    add_log_arguments,
-    add_options,
-    given_options,
-    heading_of,
-)
-from fastprof.cli.messages import Progress, print_written
+from fastprof.cli import arguments
+from fastprof.cli.messages import print_written
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
 from fastprof.core.urls import shown
@@ -40,9 +33,9 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs(help="a file, a directory, or -; two are compared, or several added up")
-    add_input_arguments(parser)
-    add_keep_going(parser)
-    group = heading_of(parser, "output")
+    arguments.add_input(parser)
+    arguments.add_keep_going(parser)
+    group = arguments.heading_of(parser, "output")
     group.add_argument(
         "-o",
         "--output",
@@ -51,22 +44,13 @@ def add_arguments(parser: Parser) -> None:
         help="page to write, NAME.svg for the flame graph alone, or graph.svg for the call graph "
         "(default: standard output)",
     )
-    add_log_arguments(parser)
-    add_options(parser, options())
+    arguments.add_log(parser)
+    arguments.add_options(parser, options())
 
 
 def run(args: argparse.Namespace) -> int:
     if args.output == "-" and sys.stdout.isatty():
         raise UsageError("the page is not written to a terminal: name a file with -o, or use `fastprof view`")
     command = shlex.join(["fastprof", *map(shown, args.words)])
-    given = given_options(args, options())
-    log = report(
-        args.inputs,
-        args.output,
-        from_=args.from_,
-        keep_going=args.keep_going,
-        progress=Progress(args.quiet),
-        command=command,
-        **given,
-    )
+    log = report(args.inputs, args.output, command=command, **arguments.keywords(args, options()))
     return print_written(args, log)

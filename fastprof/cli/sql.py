@@ -10,8 +10,7 @@ import traceback
 from contextlib import suppress
 from itertools import chain, count
 
-from fastprof.cli import ended
-from fastprof.cli.arguments import add_input_arguments, add_keep_going, add_options, given_options, heading_of
+from fastprof.cli import arguments, ended
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
@@ -44,14 +43,14 @@ examples:
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs("input", metavar="FILE", help="a file, a folder, STORE:NAME, or - for stdin")
     parser.add_argument("query", metavar="QUERY", help="the SQL query")
-    add_input_arguments(parser)
-    add_keep_going(parser)
-    group = heading_of(parser, "output")
+    arguments.add_input(parser)
+    arguments.add_keep_going(parser)
+    group = arguments.heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
     form = group.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print an array of objects, one per row")
     form.add_argument("--csv", action="store_true", help="print CSV with a header line")
-    add_options(parser, options())
+    arguments.add_options(parser, options())
 
 
 def run(args: argparse.Namespace) -> int:
@@ -95,7 +94,7 @@ def _end_with_answer(args: argparse.Namespace, folder: str, parent: int) -> NoRe
 
 
 def _ask(args: argparse.Namespace, folder: str) -> int:
-    given = given_options(args, options())
+    given = arguments.given(args, options())
     with Answer(args.query, args.input, args.from_, given, keep_going=args.keep_going, spill=folder) as answer:
         if args.json:
             _print_json(answer)

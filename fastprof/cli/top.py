@@ -7,22 +7,9 @@ from collections.abc import Sequence
 from itertools import chain
 
 from fastprof import formats
-from fastprof.cli import matrix
-from fastprof.cli.arguments import (
-    add_input_arguments,
-    add_keep_going,
-    add_log_arguments,
-    add_options,
-    add_screen_arguments,
-    add_table_arguments,
-    choose_table,
-    given_options,
-    heading_of,
-    refuse_screen_arguments,
-    refuse_several,
-)
+from fastprof.cli import arguments, matrix
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import Progress, exit_code, print_problems
+from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names, table_of, table_to
 from fastprof.core._typing import Any
@@ -53,39 +40,38 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs()
-    add_input_arguments(parser)
-    add_keep_going(parser)
-    add_log_arguments(parser, json="print JSON")
-    heading_of(parser, "output").add_argument(
+    arguments.add_input(parser)
+    arguments.add_keep_going(parser)
+    arguments.add_log(parser, json="print JSON")
+    arguments.heading_of(parser, "output").add_argument(
         "-o",
         "--output",
         metavar="OUTPUT",
         help="write the table to a file: text, or .md, .csv, .json; --matrix also to .html, .arrows, .parquet",
     )
-    add_table_arguments(parser)
-    add_screen_arguments(parser)
-    add_options(parser, options())
+    arguments.add_table(parser)
+    arguments.add_screen(parser)
+    arguments.add_options(parser, options())
 
 
 def run(args: argparse.Namespace) -> int:
-    refuse_several(args)
+    arguments.refuse_several(args)
     is_page = (args.output or "").endswith(".html")
     if is_page and not hasattr(args, "matrix"):
         raise UsageError(f"{args.output}: top writes a page only of --matrix; fastprof report writes one of a profile")
     target = None
     if args.output and table_of(args.output) is None and not is_page:
         target = _table_format(args)
-    choose_table(args, args.output or "")
-    refuse_screen_arguments(args, "--json", "--csv", "--markdown")
+    arguments.choose_table(args, args.output or "")
+    arguments.refuse_screen(args, "--json", "--csv", "--markdown")
     if target:
         _refuse_flags(args)
-    given = given_options(args, options())
-    Reads(args.inputs, checked(given, options())).refuse(args.output)
-    found = top(args.inputs, from_=args.from_, keep_going=args.keep_going, progress=Progress(args.quiet), **given)
+    Reads(args.inputs, checked(arguments.given(args, options()), options())).refuse(args.output)
+    found = top(args.inputs, **arguments.keywords(args, options()))
     if target and found.matrix:
         matrix.write_table(found, found.matrix, args.output, target)
     else:
-        _print(found, args, given, is_page=is_page)
+        _print(found, args, is_page=is_page)
     log = found.log
     if not args.json:
         inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
@@ -93,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(log)
 
 
-def _print(found: Top, args: argparse.Namespace, given: dict[str, Any], *, is_page: bool) -> None:
+def _print(found: Top, args: argparse.Namespace, *, is_page: bool) -> None:
     with table_to(None if args.output == "-" else args.output):
         if args.json:
             print(json_text(_as_json(found), indent=1))
@@ -103,7 +89,7 @@ def _print(found: Top, args: argparse.Namespace, given: dict[str, Any], *, is_pa
             _print_csv(found)
         else:
             screen = Screen.from_options(args.width, args.color, markdown=args.markdown)
-            _print_text(_shortened(found) if "demangle" not in given else found, "tree" in given, screen)
+            _print_text(found if hasattr(args, "demangle") else _shortened(found), hasattr(args, "tree"), screen)
 
 
 def _refuse_flags(args: argparse.Namespace) -> None:

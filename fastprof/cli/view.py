@@ -6,8 +6,7 @@ import argparse
 import webbrowser
 from pathlib import Path
 
-from fastprof.cli import print_message
-from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
+from fastprof.cli import arguments, print_message
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
@@ -30,8 +29,8 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs("input", nargs=None)
-    add_input_arguments(parser)
-    group = heading_of(parser, "browser")
+    arguments.add_input(parser)
+    group = arguments.heading_of(parser, "browser")
     group.add_argument("--serve", action="store_true", help="serve the page and the profile on 127.0.0.1")
     group.add_argument(
         "--port",
@@ -40,11 +39,11 @@ def add_arguments(parser: Parser) -> None:
         help=f"port to serve on (default: {PORT}; 0: any)",
     ).details = f"Perfetto UI fetches from port {PORT} only."
     group.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
-    add_options(parser, [option for option in options() if option is not SUM])
+    arguments.add_options(parser, [option for option in options() if option is not SUM])
 
 
 def run(args: argparse.Namespace) -> int:
-    given = given_options(args, options())
+    given = arguments.given(args, options())
     if not args.serve:
         if args.port is not None:
             raise UsageError("--port needs --serve")
