@@ -209,20 +209,10 @@ def _readable(text: str) -> str:
 
 
 def _as_dict(found: Annotation) -> dict[str, Any]:
-    def plain(line: Line | Instruction) -> dict[str, Any]:
-        return line._asdict() | {"calls": [call._asdict() for call in line.calls]}
-
     listings = [
         {"name": one.name, "file": one.file, "path": one.path, "values": one.values}
-        | {"lines": [plain(line) for block in one.blocks() for line in block]}
+        | {"lines": [line for block in one.blocks() for line in block]}
         for one in found.listings
     ]
-    return {
-        "value_types": [value_type._asdict() for value_type in found.value_types],
-        "value": found.value,
-        "totals": found.totals,
-        "shares": found.shares,
-        "listings": listings,
-        "missing": [missing._asdict() for missing in found.missing],
-        "log": found.log.as_dict(flags=True),
-    }
+    parts = ("value_types", "value", "totals", "shares", "listings", "missing", "log")
+    return {name: getattr(found, name) for name in parts} | {"listings": listings}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
 
 from fastprof.cli import arguments, print_message
@@ -143,35 +144,28 @@ def _columns(by: str) -> tuple[str, ...]:
 
 
 def _print_json(found: Difference) -> None:
-    def costs(row: Change) -> dict[str, Any]:
-        values = zip(found.values, row.old, row.new, strict=True)
-        return {value.name: {"old": old, "new": new} for value, old, new in values}
+    def sides(one: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(("old", "new"), one, strict=True))
 
-    def inclusive(row: Change) -> dict[str, Any]:
-        return {"inclusive": row.inclusive and dict(zip(("old", "new"), row.inclusive, strict=True))}
+    def runs(of: Runs | None) -> dict[str, Any]:
+        """For several profiles a side: the cost in each, and the probability that the difference is chance."""
+        return {"runs": of} if of else {}
 
-    columns = _columns(found.by)
-    names = ({name: getattr(row, name) for name in columns} for row in found.rows)
     rows = [
-        name | {"values": costs(row)} | inclusive(row) | _runs(row.runs)
-        for name, row in zip(names, found.rows, strict=True)
+        {name: getattr(row, name) for name in _columns(found.by)}
+        | {"values": {v.name: sides(pair) for v, *pair in zip(found.values, row.old, row.new, strict=True)}}
+        | {"inclusive": row.inclusive and sides(row.inclusive)}
+        | runs(row.runs)
+        for row in found.rows
     ]
     values = [
-        value._asdict()
-        | {"percent": round(growth(value.old, value.new), 3) if value.old else None}
-        | _runs(found.runs[k] if found.runs else None)
-        for k, value in enumerate(found.values)
+        value._asdict() | {"percent": round(growth(value.old, value.new), 3) if value.old else None} | runs(of)
+        for value, of in zip(found.values, found.runs or [None] * len(found.values), strict=True)
     ]
     whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
-    whole["shown"] = found.shown
-    whole |= {"noise": found.n_noise} if found.runs else {}
-    whole |= {"failed": [failure._asdict() for failure in found.failed]} if found.failed else {}
-    print(json_text(whole | {"rows": rows, "log": found.log.as_dict(flags=True)}, indent=1))
-
-
-def _runs(runs: Runs | None) -> dict[str, Any]:
-    """For several profiles a side: the cost in each, and the probability that the difference is chance."""
-    return {"runs": runs._asdict()} if runs else {}
+    whole |= {"shown": found.shown} | ({"noise": found.n_noise} if found.runs else {})
+    whole |= {"failed": found.failed} if found.failed else {}
+    print(json_text(whole | {"rows": rows, "log": found.log}, indent=1))
 
 
 def _print_csv(found: Difference) -> None:

@@ -61,9 +61,7 @@ def with_other_values(line: str, top: Top, screen: Screen) -> str:
 
 
 def as_json(found: Matrix) -> dict[str, Any]:
-    columns = [column._asdict() for column in found.columns]
-    rows = [row._asdict() | {"shares": found.shares(row)} for row in found.rows]
-    return {"key": found.key, "columns": columns, "rows": rows, "n_rows": found.n_rows}
+    return found._asdict() | {"rows": [row._asdict() | {"shares": found.shares(row)} for row in found.rows]}
 
 
 def _print_csv(found: Matrix) -> None:

@@ -123,24 +123,14 @@ def _table_format(args: argparse.Namespace) -> Format | None:
 
 
 def _as_json(found: Top) -> dict[str, Any]:
-    def with_calls(row: Row) -> dict[str, Any]:
-        calls = {name: [call._asdict() for call in getattr(row, name)] for name in ("callers", "callees")}
-        own = row._asdict() | calls | {"durations": row.durations and row.durations._asdict()}
-        return {name: value for name, value in own.items() if found.stats or name != "durations"}
-
-    stats = {"stats": found.stats._asdict()} if found.stats else {}
-    cells = {"matrix": matrix.as_json(found.matrix)} if found.matrix else {}
-    return (
-        {name: value for name, value in found._asdict().items() if name not in ("stats", "matrix")}
-        | stats
-        | cells
-        | {
-            "value": found.value._asdict(),
-            "second": found.second and found.second._asdict(),
-            "rows": [with_calls(row) for row in found.rows],
-            "log": found.log.as_dict(flags=True),
-        }
-    )
+    whole = found._asdict()
+    last = {name: whole.pop(name) for name in ("stats", "matrix")}
+    if not found.stats:
+        without = ({k: v for k, v in row._asdict().items() if k != "durations"} for row in found.rows)
+        whole["rows"] = [*without]
+    if found.matrix:
+        last["matrix"] = matrix.as_json(found.matrix)
+    return whole | {name: value for name, value in last.items() if value}
 
 
 def _shortened(found: Top) -> Top:
