@@ -11,7 +11,7 @@ from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
-from fastprof.cli.text import Scale, Screen, cut, percent, print_table, short_names
+from fastprof.cli.text import Scale, Screen, cut, percent, print_table, shortened_by
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.urls import shown
 from fastprof.verbs.annotate import annotate, options
@@ -116,8 +116,8 @@ class _Page:
 
     def _print_listing(self, listing: Listing) -> None:
         blocks = [*listing.blocks()]
-        names = [*dict.fromkeys(call.function for block in blocks for line in block for call in line.calls)]
-        called = dict(zip(names, short_names(names) if self._short else names, strict=True))
+        names = [call.function for block in blocks for line in block for call in line.calls]
+        called = shortened_by(names) if self._short else {name: name for name in names}
         lines = [line for block in blocks for line in block]
         figures = [listing.values, *(line.values for line in lines if line.values)]
         figures += [call.values for line in lines for call in line.calls]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 
 from fastprof.cli.messages import Progress
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import table_of
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Option, Switch, WordList, Words, ambiguous, named
@@ -193,6 +195,34 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "output")
     group.add_argument("--csv", action="store_true", help="print CSV with exact figures")
     group.add_argument("--markdown", action="store_true", help="print Markdown, for issues and logs")
+
+
+# Suffixes of outputs that are tables, and the flags that print the same.
+_TABLES = {".json": "json", ".csv": "csv", ".md": "markdown", ".txt": ""}
+
+
+def table_of(path: str) -> str | None:
+    """The table selected by an output's suffix: json, csv, markdown, or "" for text; None: not a table.
+
+    The suffix of a format, such as .speedscope.json, selects no table.
+    """
+    name, suffix = os.path.splitext(os.path.basename(path))
+    return _TABLES.get(suffix) if suffix != ".json" or "." not in name else None
+
+
+@contextmanager
+def table_to(path: str | None) -> Iterator[None]:
+    """Redirect prints to a file, which appears whole or not at all; None: to standard output."""
+    if path is None:
+        yield
+        return
+    from fastprof.core.sink import Sink
+
+    with Sink(path) as sink:
+        with redirect_stdout(io.StringIO()) as text:
+            yield
+        sink.write(text.getvalue().encode("utf-8", "backslashreplace"))
+        sink.commit()
 
 
 def choose_table(args: argparse.Namespace, path: str) -> None:

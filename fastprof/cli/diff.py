@@ -12,7 +12,7 @@ from fastprof.cli import arguments, print_message
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import exit_code, print_log, print_problems, target_name
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Scale, Screen, markdown_text, print_csv, print_table, short_names, table_of, table_to
+from fastprof.cli.text import Scale, Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import checked
@@ -71,7 +71,7 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def run(args: argparse.Namespace) -> int:
-    is_table = args.to is None and table_of(args.output) is not None
+    is_table = args.to is None and arguments.table_of(args.output) is not None
     written = not is_table and (args.output != "-" or args.to is not None)
     arguments.refuse_several(args)
     if is_table:
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     if written:
         code = print_log(args, log, target_name(args.output), _summary(found))
     else:
-        with table_to(args.output if is_table else None):
+        with arguments.table_to(args.output if is_table else None):
             if args.json:
                 _print_json(found)
             else:
@@ -208,9 +208,7 @@ def _print_text(found: Difference, screen: Screen, short: bool) -> None:
     if found.rows and found.n_changed:
         print()
         _print_rows(found, screen, short)
-    if found.n_noise:
-        print(end="\n" * screen.markdown)
-        print(f"... {found.n_noise:,} more within the noise")
+    print_rest(found.n_noise, screen, " within the noise")
 
 
 _SPREAD_HEAD = ("old", "± %", "new", "± %", "difference", "%", "p")
@@ -263,9 +261,7 @@ def _print_rows(found: Difference, screen: Screen, short: bool) -> None:
         shares=[None, *(abs(new - old) / total if total else None for old, new in sides)],
         screen=screen,
     )
-    if found.n_changed > len(rows):
-        print(end="\n" * screen.markdown)
-        print(f"... {found.n_changed - len(rows):,} more")
+    print_rest(max(found.n_changed - len(rows), 0), screen)
 
 
 def _signed(scale: Scale, old: int, new: int) -> str:
@@ -274,8 +270,7 @@ def _signed(scale: Scale, old: int, new: int) -> str:
 
 def _shortened(rows: list[Change]) -> list[Change]:
     """The rows with C++ names shortened as in `top`."""
-    names = [*dict.fromkeys(name for row in rows for name in (row.name, row.callee))]
-    short = dict(zip(names, short_names(names), strict=True))
+    short = shortened_by(name for row in rows for name in (row.name, row.callee))
     return [row._replace(name=short[row.name], callee=short[row.callee]) for row in rows]
 
 

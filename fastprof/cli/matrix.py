@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fastprof.cli.text import Scale, Screen, percent, print_csv, print_table, short_names
+from fastprof.cli.text import Scale, Screen, percent, print_csv, print_rest, print_table, short_names
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import printable
 from fastprof.core.words import counted
@@ -80,7 +80,7 @@ def _print_text(top: Top, found: Matrix, screen: Screen) -> None:
         titles = (found.key, scale.title(top.value.name or "self"), "difference %")
         cells = [(column.name, scale(column.total), percent(column.difference)) for column in columns]
         print_table([titles, *cells], right=(1, 2), narrow=(0,), screen=screen)
-        _print_more(len(found.columns) - len(columns), screen)
+        print_rest(len(found.columns) - len(columns), screen)
     if found.rows:
         print()
         has_objects = any(row.object for row in found.rows)
@@ -105,10 +105,4 @@ def _print_text(top: Top, found: Matrix, screen: Screen) -> None:
             optional=range(len(head) - 2, 2, -1),
             screen=screen,
         )
-        _print_more(found.n_rows - len(found.rows), screen)
-
-
-def _print_more(n: int, screen: Screen) -> None:
-    if n:
-        print(end="\n" * screen.markdown)
-        print(f"... {n:,} more")
+        print_rest(found.n_rows - len(found.rows), screen)

@@ -13,13 +13,11 @@ Rows are printed in the given order.  A pipe gets the same text without colours;
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterable, Sequence
 from itertools import count, islice
 
 from fastprof.core._typing import IO, NamedTuple
@@ -193,6 +191,19 @@ def short_names(names: Sequence[str]) -> list[str]:
     return [elided(elided(name, "("), "<") if taken[bare[name]] == 1 else name for name in names]
 
 
+def shortened_by(names: Iterable[str]) -> dict[str, str]:
+    """The short form of each of these names, see short_names."""
+    distinct = [*dict.fromkeys(names)]
+    return dict(zip(distinct, short_names(distinct), strict=True))
+
+
+def print_rest(n: int, screen: Screen, note: str = "") -> None:
+    """The line below a table that lacks `n` rows."""
+    if n:
+        print(end="\n" * screen.markdown)
+        print(f"... {n:,} more{note}")
+
+
 def _fitting(text: Iterable[str], width: int) -> int:
     """The number of leading characters that fit `width`."""
     n = 0
@@ -275,34 +286,6 @@ def print_csv(rows: Iterable[Sequence[object]]) -> None:
     if sys.stdout.isatty():
         rows = (["" if cell is None else printable(str(cell)) for cell in row] for row in rows)
     table.writerows(rows)
-
-
-# Suffixes of outputs that are tables, and the flags that print the same.
-_TABLES = {".json": "json", ".csv": "csv", ".md": "markdown", ".txt": ""}
-
-
-def table_of(path: str) -> str | None:
-    """The table selected by an output's suffix: json, csv, markdown, or "" for text; None: not a table.
-
-    The suffix of a format, such as .speedscope.json, selects no table.
-    """
-    name, suffix = os.path.splitext(os.path.basename(path))
-    return _TABLES.get(suffix) if suffix != ".json" or "." not in name else None
-
-
-@contextmanager
-def table_to(path: str | None) -> Iterator[None]:
-    """Redirect prints to a file, which appears whole or not at all; None: to standard output."""
-    if path is None:
-        yield
-        return
-    from fastprof.core.sink import Sink
-
-    with Sink(path) as sink:
-        with redirect_stdout(io.StringIO()) as text:
-            yield
-        sink.write(text.getvalue().encode("utf-8", "backslashreplace"))
-        sink.commit()
 
 
 def _fit(left: dict[int, int], narrow: Sequence[int], optional: Sequence[int], screen: int) -> dict[int, int]:

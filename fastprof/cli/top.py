@@ -11,7 +11,7 @@ from fastprof.cli import arguments, matrix
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table, short_names, table_of, table_to
+from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_rest, print_table, shortened_by
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import UsageError
@@ -20,6 +20,7 @@ from fastprof.core.model import ValueType
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
+from fastprof.verbs.groups import keys_of
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.top import Call, Row, Top, options, top
 from fastprof.verbs.top_costs import Durations
@@ -30,6 +31,7 @@ functions they call (inclusive).  sum % adds up self %.
 Several inputs are added up, or compared by --matrix."""
 _OPTIONAL = ("sum %", "object", "90 %", "incl. %", "self %", "min", "inclusive", "calls", "median", "99 %")  # columns
 _LEAST = 0.005  # share of a function's inclusive cost below which --tree adds up callers and callees
+_TREE = ("self", "inclusive", "incl. %", "calls", "object", "label", "function")  # columns of --tree
 EXAMPLES = """\
 examples:
   fastprof top callgrind.out.123
@@ -60,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if is_page and not hasattr(args, "matrix"):
         raise UsageError(f"{args.output}: top writes a page only of --matrix; fastprof report writes one of a profile")
     target = None
-    if args.output and table_of(args.output) is None and not is_page:
+    if args.output and arguments.table_of(args.output) is None and not is_page:
         target = _table_format(args)
     arguments.choose_table(args, args.output or "")
     arguments.refuse_screen(args, "--json", "--csv", "--markdown")
@@ -80,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(found: Top, args: argparse.Namespace, *, is_page: bool) -> None:
-    with table_to(None if args.output == "-" else args.output):
+    with arguments.table_to(None if args.output == "-" else args.output):
         if args.json:
             print(json_text(_as_json(found), indent=1))
         elif found.matrix:
@@ -133,11 +135,17 @@ def _as_json(found: Top) -> dict[str, Any]:
     return whole | {name: value for name, value in last.items() if value}
 
 
+def _with_calls(found: Top) -> list[Row | Call]:
+    """The rows, each followed by its callers and callees."""
+    every: list[Row | Call] = []
+    for row in found.rows:
+        every += [row, *row.callers, *row.callees]
+    return every
+
+
 def _shortened(found: Top) -> Top:
     """The rows with short C++ names; --json, --csv and --demangle=full print their arguments."""
-    called = (call.name for row in found.rows for call in (*row.callers, *row.callees))
-    names = [*dict.fromkeys(chain((row.name for row in found.rows), called))]
-    short = dict(zip(names, short_names(names), strict=True))
+    short = shortened_by(one.name for one in _with_calls(found))
 
     def of_calls(calls: tuple[Call, ...]) -> tuple[Call, ...]:
         return tuple(call._replace(name=short[call.name]) for call in calls)
@@ -173,9 +181,7 @@ def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     if found.rows:
         print()
         (_print_tree if tree else _print_rows)(found, screen)
-    if found.n_rows > len(found.rows):
-        print(end="\n" * screen.markdown)
-        print(f"... {found.n_rows - len(found.rows):,} more ({percent(found.rest)} %)")
+    print_rest(found.n_rows - len(found.rows), screen, f" ({percent(found.rest)} %)")
 
 
 def _noun(by: str) -> str:
@@ -224,26 +230,21 @@ def _is_titled(title: str, name: str) -> bool:
 
 def _names(found: Top) -> list[tuple[str, list[str]]]:
     """The columns that identify a row."""
-    rows, by = found.rows, found.by
+    rows, by, names = found.rows, found.by, [row.name for row in found.rows]
     if by in ("file", "object", "category"):
         return [(by, [(row.file if by == "file" else row.object) or "???" for row in rows])]
-    if by in ("thread", "label"):
-        return [(by, [row.name for row in rows])]
-    if by.startswith("label:"):
-        keys = [key for key in by[6:].split(",") if key != "function"]
-        if len(keys) == len(by[6:].split(",")):
-            return [(", ".join(keys), [row.name for row in rows])]
-        objects = [("object", _short([row.object for row in rows]))] * any(row.object for row in rows)
-        return [
-            (", ".join(keys), [row.label for row in rows]),
-            *objects,
-            ("function", _apart(rows, has_objects=bool(objects))),
-        ]
-    objects = [("object", _short([row.object for row in rows]))] * any(row.object for row in rows)
+    keys = keys_of(by)
+    labels = ", ".join(key for key in keys if key != "function")
+    if by in ("thread", "label") or (keys and "function" not in keys):
+        return [(labels or by, names)]
+    columns = [(labels, [row.label for row in rows])] if keys else []
+    has_objects = any(row.object for row in rows)
+    if has_objects:
+        columns.append(("object", _short([row.object for row in rows])))
     if by == "line":
         lines = [f"{row.file or '???'}{f':{row.line}' * (row.line > 0)}" for row in rows]
-        return [*objects, ("function", [row.name for row in rows]), ("line", lines)]
-    return [*objects, ("function", _apart(rows, has_objects=bool(objects)))]
+        return [*columns, ("function", names), ("line", lines)]
+    return [*columns, ("function", _apart(rows, has_objects=has_objects))]
 
 
 def _apart(rows: Sequence[Row | Call], *, has_objects: bool) -> list[str]:
@@ -263,23 +264,16 @@ def _short(objects: list[str]) -> list[str]:
 def _print_tree(found: Top, screen: Screen) -> None:
     """Print callers (<) above each function (*) and callees (>) below it, as callgrind_annotate does."""
     cost = _scale(found)
-    rows: list[tuple[str, ...]] = []
-    objects: list[str] = []
-    labels: list[str] = []
+    every = _with_calls(found)
+    names = dict(zip(every, _apart(every, has_objects=any(one.object for one in every)), strict=True))
+    lines: list[tuple[str, ...]] = []  # as _TREE
     shares: list[float | None] = [None]
 
-    every: list[Row | Call] = []
-    for row in found.rows:
-        every += [row, *row.callers, *row.callees]
-    names = dict(zip(every, _apart(every, has_objects=any(one.object for one in every)), strict=True))
-
-    def add(sign: str, one: Row | Call, self: str, inclusive: int, share: float | None = None) -> None:
+    def add(sign: str, one: Row | Call, inclusive: int, self: str = "", share: float | None = None) -> None:
         calls = "" if one.calls is None else f"{one.calls:,}"
-        rows.append(
-            (self, cost(inclusive), percent(inclusive, found.total), calls, f"{sign} {names.get(one) or _shown(one)}")
-        )
-        objects.append(one.object)
-        labels.append(one.label if isinstance(one, Row) else "")
+        label = one.label if isinstance(one, Row) else ""
+        name = f"{sign} {names.get(one) or _shown(one)}"
+        lines.append((self, cost(inclusive), percent(inclusive, found.total), calls, one.object, label, name))
         shares.append(share)
 
     def add_calls(sign: str, row: Row, calls: tuple[Call, ...]) -> None:
@@ -288,35 +282,36 @@ def _print_tree(found: Top, screen: Screen) -> None:
         small = [call for call in calls if abs(call.cost) < least]
         for call in calls:
             if len(small) < 2 or abs(call.cost) >= least:
-                add(sign, call, "", call.cost)
+                add(sign, call, call.cost)
         if len(small) > 1:
             times = None if small[0].calls is None else sum(call.calls or 0 for call in small)
             name = f"... {len(small):,} more below {percent(_LEAST)} % of it"
             cost_of_all = sum(call.cost for call in small)
-            add(sign, Call(name, "", 0, "", None, cost_of_all, times), "", cost_of_all)
+            add(sign, Call(name, "", 0, "", None, cost_of_all, times), cost_of_all)
 
     for row in found.rows:
-        rows.append(("",) * 5)
-        objects.append("")
-        labels.append("")
+        lines.append(("",) * len(_TREE))
         shares.append(None)
         add_calls("  <", row, row.callers)
-        add("*", row, cost(row.self), row.inclusive or 0, row.inclusive_share)
+        add("*", row, row.inclusive or 0, cost(row.self), row.inclusive_share)
         add_calls("  >", row, row.callees)
-    keys = [key for key in found.by.removeprefix("label:").split(",") if key != "function"]
-    name = ", ".join(keys) if found.by.startswith("label:") and not any(labels) else "function"
-    head = [cost.title("self"), cost.title("inclusive"), "incl. %", "calls", "object", name]
-    table = [[*row[:4], name, row[4]] for row, name in zip(rows, _short(objects), strict=True)]
-    if any(labels):
-        for line, label in zip((head, *table), (", ".join(keys), *labels), strict=True):
-            line.insert(5, label)
-    n = 4  # columns of figures
-    if not any(row[3] for row in rows):  # nobody counted calls
-        n = 3
-        for line in (head, *table):
-            del line[3]
+    columns = dict(zip(_TREE, map(list, zip(*lines, strict=True)), strict=True))
+    columns["object"] = _short(columns["object"])
+    keys = ", ".join(key for key in keys_of(found.by) if key != "function")
+    titles = {"self": cost.title("self"), "inclusive": cost.title("inclusive"), "label": keys}
+    if not any(columns["calls"]):  # nobody counted them
+        del columns["calls"]
+    if not any(columns["label"]):
+        del columns["label"]
+        titles["function"] = keys if found.by.startswith("label:") else "function"
+    n = [*columns].index("object")  # columns of figures
     print_table(
-        [head, *table], right=range(n), narrow=range(n, len(head)), optional=(n, 2), shares=shares, screen=screen
+        zip(*([titles.get(name, name), *cells] for name, cells in columns.items()), strict=True),
+        right=range(n),
+        narrow=range(n, len(columns)),
+        optional=(n, 2),
+        shares=shares,
+        screen=screen,
     )
     print()
 
