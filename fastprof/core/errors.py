@@ -35,6 +35,11 @@ class UsageError(FastprofError):
     """The request is invalid: unknown format, impossible bridge, bad option."""
 
 
+def usage_error(text: str, **values: Any) -> UsageError:
+    """A UsageError whose text has fields for options or values (Message)."""
+    return UsageError(Message(text, **values))
+
+
 class NothingLeft(UsageError):
     """Filters leave no row of any input."""
 

@@ -14,14 +14,14 @@ from fastprof.bridges.project.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
-from fastprof.core.errors import FastprofError, UsageError, inputs_of
+from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Share, Switch, Whole, checked
 from fastprof.core.parts import descriptions_of
 from fastprof.core.source import Source
 from fastprof.core.unknown import UNKNOWN, known
-from fastprof.core.words import Message, counted
+from fastprof.core.words import counted
 from fastprof.inputs import Progress
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
@@ -135,9 +135,9 @@ def annotate(
     chosen = checked(given, options())
     wanted = [os.fspath(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
     if wanted and THRESHOLD in chosen:
-        raise UsageError(Message("{--threshold} has no effect: it chooses files, and they are named"))
+        raise usage_error("{--threshold} has no effect: it chooses files, and they are named")
     if chosen[ASM] and SOURCE in chosen:
-        raise UsageError(Message("{--source} has no effect: {--asm} shows no source files"))
+        raise usage_error("{--source} has no effect: {--asm} shows no source files")
 
     end = _INSTRUCTIONS if chosen[ASM] else END
     one = os.fspath(path) if isinstance(path, os.PathLike) else path

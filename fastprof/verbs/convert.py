@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from fastprof import formats, plan
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.options import SPLIT, Option, checked
 from fastprof.core.streams import name_of
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import Message
 from fastprof.inputs import Progress
 from fastprof.verbs.outputs import CODE
 from fastprof.verbs.run import listed, path_of, run
@@ -127,9 +126,7 @@ def target_of(output: Any, to: str | None) -> Format:
     if is_url(output) and output.endswith("/"):
         raise UsageError(f"{shown(output)}: names a folder, not an object")
     if to is None and output == "-":
-        raise UsageError(
-            Message("standard output needs {--to:=}FORMAT (see `fastprof formats`), or name a file with {-o}")
-        )
+        raise usage_error("standard output needs {--to:=}FORMAT (see `fastprof formats`), or name a file with {-o}")
     if to is None and not isinstance(output, str):
         raise UsageError(f"{name_of(output)}: a file object needs `to` (see `fastprof formats`)")
     target = formats.get(to) if to else formats.for_output(output)

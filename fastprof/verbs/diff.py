@@ -14,12 +14,11 @@ from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import BY as BY_WORDS
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
-from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Whole, Words, checked
 from fastprof.core.streams import name_of
-from fastprof.core.words import Message
 from fastprof.inputs import Progress
 from fastprof.verbs import scaling
 from fastprof.verbs.comparing import PAIR
@@ -198,17 +197,17 @@ def _names(paths: list[Any]) -> list[str]:
 def _check(given: Options, target: Format | None, names: tuple[list[str], list[str]]) -> None:
     for option in _PRINTED if target else ():
         if option in given:
-            raise UsageError(Message(f"{{{option.flag}}} chooses printed rows; the profile of {{-o}} has all"))
+            raise usage_error(f"{{{option.flag}}} chooses printed rows; the profile of {{-o}} has all")
     if target and given[BY].startswith(("label:", "input")):
-        raise UsageError(
-            Message("{--by:=}{by} groups printed rows; the profile of {-o} has the labels themselves", by=given[BY])
+        raise usage_error(
+            "{--by:=}{by} groups printed rows; the profile of {-o} has the labels themselves", by=given[BY]
         )
     if [*names[0], *names[1]].count("-") > 1:
         raise UsageError("standard input (-) can be read only once")
     if SIGNIFICANCE in given and min(map(len, names)) < 2:
-        raise UsageError(Message("{--significance} applies to several profiles a side"))
+        raise usage_error("{--significance} applies to several profiles a side")
     if given[SORT] == "inclusive" and given[BY] != "function":
-        raise UsageError(Message("{--sort:=}inclusive sorts functions, not {--by:=}{by}", by=given[BY]))
+        raise usage_error("{--sort:=}inclusive sorts functions, not {--by:=}{by}", by=given[BY])
 
 
 def _row_options(options: Options) -> RowOptions:
@@ -250,7 +249,7 @@ def written(
     view = pipelines[0].view
     if view == "stacks" and BY in options:
         what = "{inputs}{--by} applies to tables and graphs; a difference of stacks keeps whole stacks"
-        raise UsageError(Message(what, inputs=inputs_of(model)))
+        raise usage_error(what, inputs=inputs_of(model))
     how = _row_options(options)
     both = Both(names, pipelines, options, how, model, log)
     end = plan.writing(target, CODE)._replace(view=view)

@@ -23,7 +23,7 @@ from fastprof.bridges.sums.heaps import Heaps
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Input
-from fastprof.core.errors import FastprofError, UsageError, inputs_of
+from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -31,7 +31,6 @@ from fastprof.core.parts import match_part, merge_parts
 from fastprof.core.unknown import known
 from fastprof.core.value import Column, settled_default
 from fastprof.core.version import __version__
-from fastprof.core.words import Message
 from fastprof.verbs.comparing import log_pairs, read_all
 from fastprof.verbs.diff_inclusive import Inclusive
 from fastprof.verbs.diff_rows import RowOptions, Rows, size_of
@@ -248,7 +247,7 @@ class Both(Input):
         kept = [e for e, runs in enumerate(columns) if self._keeps_all or -1 not in runs]
         if not kept and columns:
             what = "{inputs}{--intersect:name}: no value type is common to both"
-            raise UsageError(Message(what, inputs=inputs_of(self._model)))
+            raise usage_error(what, inputs=inputs_of(self._model))
         return kept
 
     def _factors(self, columns: list[int], event: int, sides: tuple[int, int], n: int) -> tuple[list[int], int]:
@@ -340,7 +339,7 @@ class Both(Input):
             inclusive = self._inclusive.end(values[shown].name, self.weights().of(event))
             if inclusive is None and how.sort == "inclusive":
                 what = "{inputs}{--sort:=}inclusive: the profiles have only self costs, no calls"
-                raise UsageError(Message(what, inputs=inputs_of(model)))
+                raise usage_error(what, inputs=inputs_of(model))
         by_inclusive = inclusive if how.sort == "inclusive" else None
         tested = min(len(names) for names in self._sides) > 1
         rows = Rows(how, [how.threshold * abs(total) for total in values[shown][2:4]], tested=tested)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT
 from fastprof.core.words import Message
@@ -41,7 +41,7 @@ def extract(
     'f 5\\nf;g 9\\n'
     """
     if to is None:
-        raise UsageError(Message("several profiles need {--to:=}FORMAT (see `fastprof formats`)"))
+        raise usage_error("several profiles need {--to:=}FORMAT (see `fastprof formats`)")
     suffix = target_of("", to).suffixes[0]
     _refuse(path, names, outdir, suffix)
     store = pinned(path, options.get(LENIENT.name) is True)

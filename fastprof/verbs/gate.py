@@ -11,9 +11,8 @@ from collections.abc import Iterable
 
 from fastprof.bridges.rows.pair import stem
 from fastprof.core._typing import Any
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import usage_error
 from fastprof.core.options import Kind, Option
-from fastprof.core.words import Message
 from fastprof.verbs.difference import Change, Difference, Failure, Runs, exceeds
 from fastprof.verbs.groups import keys_of
 
@@ -92,13 +91,13 @@ def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, 
             continue
         if watched is None:
             what = "{--fail-over}: {name} is not a value type, and rows written with {-o} are not checked"
-            raise UsageError(Message(what, name=name))
+            raise usage_error(what, name=name)
         printed = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")  # as in rows
         is_place = found.by in ("file", "object")
         mine = [row for row in rows if row.name == printed or (is_place and printed in short_of(row.name))]
         if not mine:
             what = "{--fail-over}: neither profile has a value type or a {by} named {name}"
-            raise UsageError(Message(what, by=_noun(found.by), name=name))
+            raise usage_error(what, by=_noun(found.by), name=name)
         for row in mine:
             old, new = found.sides(row)
             if exceeds(old, new, limit) and not noise(row.runs):

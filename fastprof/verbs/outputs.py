@@ -11,7 +11,7 @@ from types import TracebackType
 from fastprof import formats, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Input, Reader, Writer, write
-from fastprof.core.errors import Outgrown, UsageError, inputs_of
+from fastprof.core.errors import Outgrown, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import BUDGET, SPLIT, Options, cores_of
@@ -125,34 +125,26 @@ class Outputs:
         self._cores = cores_of(options)
         if self._split:
             if views[0] != "timeline" and self._split != "thread":
-                raise UsageError(
-                    Message(
-                        "{inputs}{--split:=}time:SECONDS needs a timeline, but the input becomes {view}, which have "
-                        "no times: choose {--split:=}thread",
-                        inputs=inputs_of(model),
-                        view=views[0],
-                    )
+                raise usage_error(
+                    "{inputs}{--split:=}time:SECONDS needs a timeline, but the input becomes {view}, which have "
+                    "no times: choose {--split:=}thread",
+                    inputs=inputs_of(model),
+                    view=views[0],
                 )
             if not isinstance(output, str):
-                raise UsageError(
-                    Message(
-                        "{output}: {--split} writes several files, and cannot write to a file object",
-                        output=name_of(output),
-                    )
+                raise usage_error(
+                    "{output}: {--split} writes several files, and cannot write to a file object",
+                    output=name_of(output),
                 )
             if shown(output) != output:
-                raise UsageError(
-                    Message(
-                        "{output}: {--split} writes several files, which a URL with more than a path cannot name",
-                        output=shown(output),
-                    )
+                raise usage_error(
+                    "{output}: {--split} writes several files, which a URL with more than a path cannot name",
+                    output=shown(output),
                 )
             if output == "-" or (os.path.exists(output) and not os.path.isfile(output)):
                 where = "standard output" if output == "-" else f"{output}, which is not a file"
-                raise UsageError(
-                    Message(
-                        "{--split} writes several files, named after OUTPUT, and cannot write to {where}", where=where
-                    )
+                raise usage_error(
+                    "{--split} writes several files, named after OUTPUT, and cannot write to {where}", where=where
                 )
         self._most_rows = most_rows
         self._sinks: list[Sink] = []
@@ -181,8 +173,8 @@ class Outputs:
         lost: list[list[Any]] = []  # of each file, by view
         writers = [self._fitted(kept, group, path, self._budget, lost) for path, group in self._paths(kept[0])]
         if not writers:
-            raise UsageError(
-                Message("{inputs}{--split} has nothing to split: there are no rows", inputs=inputs_of(self._model))
+            raise usage_error(
+                "{inputs}{--split} has nothing to split: there are no rows", inputs=inputs_of(self._model)
             )
         self.writer = max(writers, key=lambda writer: writer.written)
         for one, of_files in zip(kept, zip(*lost, strict=True), strict=True):
@@ -228,17 +220,14 @@ class Outputs:
                 break
             sizes = [one.estimated(group, rank) * (rank < one.highest) for one, rank in zip(kept, ranks, strict=True)]
             if not any(sizes):
-                raise UsageError(
-                    Message(
-                        "{inputs}{name} {least} would be {written:,} bytes, but {--budget} allows {budget:,}: "
-                        "{instead}",
-                        inputs=inputs_of(self._model),
-                        name=self._target.name,
-                        least=" and ".join(one.least for one in kept),
-                        written=sink.written,
-                        budget=budget,
-                        instead=Message(_INSTEAD),
-                    )
+                raise usage_error(
+                    "{inputs}{name} {least} would be {written:,} bytes, but {--budget} allows {budget:,}: {instead}",
+                    inputs=inputs_of(self._model),
+                    name=self._target.name,
+                    least=" and ".join(one.least for one in kept),
+                    written=sink.written,
+                    budget=budget,
+                    instead=Message(_INSTEAD),
                 )
             sink.__exit__(None, None, None)
             for k, one in enumerate(kept):

@@ -12,7 +12,7 @@ from fastprof.bridges.sums.heaps import Heaps
 from fastprof.core import urls
 from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
-from fastprof.core.errors import UsageError, inputs_of, printable
+from fastprof.core.errors import UsageError, inputs_of, printable, usage_error
 from fastprof.core.function_names import Place
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model
@@ -20,7 +20,7 @@ from fastprof.core.options import FolderPath, Option, Options, Switch, checked
 from fastprof.core.sink import Sink
 from fastprof.core.streams import name_of
 from fastprof.core.version import __version__
-from fastprof.core.words import Message, counted
+from fastprof.core.words import counted
 from fastprof.inputs import Progress
 from fastprof.verbs import annotate, scaling
 from fastprof.verbs.comparing import PAIR, read_all
@@ -149,11 +149,11 @@ def _report(
     sides = [paths] if chosen[SUM] and paths else [[path] for path in paths]
     if not 1 <= len(sides) <= 2:
         what = "a page shows one input or compares two, not {n}" + "; {--sum} shows their sum" * (len(sides) > 2)
-        raise UsageError(Message(what, n=len(sides)))
+        raise usage_error(what, n=len(sides))
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
     if PAIR in chosen and len(sides) == 1:
-        raise UsageError(Message("{--pair} applies to two inputs, which the page compares"))
+        raise usage_error("{--pair} applies to two inputs, which the page compares")
 
     given_as = [printable(urls.shown(path) if isinstance(path, str) else name_of(path)) for path in paths]
     if len(paths) > len(sides):
@@ -178,14 +178,14 @@ def _lines(
     """The source lines of the profiles, as `annotate` finds them."""
     paths = [path for side in sides for path in side]
     if "-" in paths:
-        raise UsageError(Message("{--source} reads the profile twice, and standard input (-) can be read only once"))
+        raise usage_error("{--source} reads the profile twice, and standard input (-) can be read only once")
     if any(hasattr(path, "read") for path in paths):
-        raise UsageError(Message("{--source} reads the profile twice, and a file object can be read only once"))
+        raise usage_error("{--source} reads the profile twice, and a file object can be read only once")
     if _is_picture(output):
-        raise UsageError(Message("{--source} has no effect: a picture has no source lines"))
+        raise usage_error("{--source} has no effect: a picture has no source lines")
     for folder in chosen[SOURCE]:
         if not os.path.isdir(folder):
-            raise UsageError(Message("{--source:=}{folder} is not a directory", folder=folder))
+            raise usage_error("{--source:=}{folder} is not a directory", folder=folder)
     found, chosen = Source(), chosen.with_given(**{annotate.N.name: 0})
     for side, inputs in enumerate(sides):
         given = {"wanted": [], "sources": Confined(chosen[SOURCE]), "value": chosen[bridges.VALUE]}
@@ -362,7 +362,7 @@ class _Page:
         costs = [self._shown.costs[column] for column in columns]
         if not all(one.inclusive_known for one in costs):
             what = "{inputs}the profile has only self costs; a call graph needs calls"
-            raise UsageError(Message(what, inputs=inputs_of(self._model)))
+            raise usage_error(what, inputs=inputs_of(self._model))
         places = Places(self._model, self._shown)
         table = Table(self._model, self._shown, columns, call_graph.MOST, places)
         totals, n = [one.sum("self") for one in costs] or [0], max((one.count for one in costs), default=0)

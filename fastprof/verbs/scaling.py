@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from math import lcm
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import UsageError, printable
+from fastprof.core.errors import printable, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Part, ValueType
 from fastprof.core.options import Option, Options, Text, Whole
@@ -104,7 +104,7 @@ class Weights:
         measure = run.duration if self._how == "duration" else run.totals.get(self._counted(), 0)
         if not measure:
             what = "{file}: {--normalize:=}{how}: the profile has no {how}, or they are 0"
-            raise UsageError(Message(what, file=printable(run.name), how=self._how))
+            raise usage_error(what, file=printable(run.name), how=self._how)
         return measure
 
     def _counted(self) -> int:
@@ -114,10 +114,10 @@ class Weights:
             found = [e for e, event in enumerate(self._events) if event.unit == "count" and "sample" in event.name]
         if not found and self._how == "samples":
             what = "{--normalize:=}samples: the profiles have no value type that counts samples, only {names}"
-            raise UsageError(Message(what, names=", ".join(names)))
+            raise usage_error(what, names=", ".join(names))
         if not found:
             what = "{--normalize:=}{how}: expected total, duration, samples or a value type: {names}"
-            raise UsageError(Message(what, how=self._how, names=", ".join(names)))
+            raise usage_error(what, how=self._how, names=", ".join(names))
         return found[0]
 
     def note(self, log: Log) -> None:

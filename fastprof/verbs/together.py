@@ -21,12 +21,12 @@ from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.column import Column, Texts
 from fastprof.core.engine import Scan
-from fastprof.core.errors import FastprofError, NothingLeft, UsageError
+from fastprof.core.errors import FastprofError, NothingLeft, UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.options import Option, Options, checked
 from fastprof.core.owner import address_of
 from fastprof.core.urls import shown
-from fastprof.core.words import Message, spelled
+from fastprof.core.words import spelled
 from fastprof.inputs.expand import skipped, with_advice
 from fastprof.inputs.stored import Stored
 from fastprof.verbs.profile import Profile, Table, table_end
@@ -157,7 +157,7 @@ class Together:
             raise self._without[-1]
         for option, times in self._idle.items():
             if times == n - len(failed) and option not in INPUT_LABELS:
-                raise UsageError(Message("{option} has no effect on any input", option=spelled(option.flag)))
+                raise usage_error("{option} has no effect on any input", option=spelled(option.flag))
         return {
             name: JoinedTable(self, name, [one for one in names[name] if name in self._tables[one]], [*found.values()])
             for name, found in columns.items()
@@ -226,16 +226,14 @@ class Together:
         units = [(one.metadata or {}).get(b"unit", b"").decode() or "no unit" for one in (known, column)]
         if units[0] != units[1]:
             name = column.name.decode("utf-8", "replace")
-            raise UsageError(
-                Message(
-                    "column {name} has {unit} in {other} and {found} in {path}: convert one with {--rename-value}, or "
-                    "query them one by one",
-                    name=name,
-                    unit=units[0],
-                    other=other,
-                    found=units[1],
-                    path=self.names[number],
-                )
+            raise usage_error(
+                "column {name} has {unit} in {other} and {found} in {path}: convert one with {--rename-value}, or "
+                "query them one by one",
+                name=name,
+                unit=units[0],
+                other=other,
+                found=units[1],
+                path=self.names[number],
             )
 
     def open(self, number: int) -> _One:

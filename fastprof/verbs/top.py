@@ -11,14 +11,14 @@ from functools import cache, partial
 from fastprof import bridges, plan
 from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
-from fastprof.core.errors import UsageError, inputs_of, printable
+from fastprof.core.errors import inputs_of, printable, usage_error
 from fastprof.core.function_names import same
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.unknown import known
 from fastprof.core.value import Column
-from fastprof.core.words import Message, spelled
+from fastprof.core.words import spelled
 from fastprof.inputs import Progress
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.matrix import Matrix, matrix
@@ -231,21 +231,19 @@ def top(
     chosen = checked(given, options())
     patterns = [(re.compile(chosen[o]), o is FOCUS) for o in (FOCUS, IGNORE) if chosen[o] is not None]
     if chosen[CUMULATIVE] and chosen[SORT] in ("inclusive", "calls"):
-        raise UsageError(
-            Message(
-                "{--cumulative} adds up self costs, but {--sort:=}{column} does not sort by them", column=chosen[SORT]
-            )
+        raise usage_error(
+            "{--cumulative} adds up self costs, but {--sort:=}{column} does not sort by them", column=chosen[SORT]
         )
     if chosen[MATRIX] is not None:
         chosen = _of_matrix(chosen)
     if chosen[BY] == "input":
         chosen = chosen.with_given(**{BY.name: "label:input", bridges.LABEL_INPUT.name: True})
     if chosen[TREE] and chosen[BY] != "function" and not keys_of(chosen[BY]):
-        raise UsageError(Message("{--tree} shows functions, not {--by:=}{by}", by=chosen[BY]))
+        raise usage_error("{--tree} shows functions, not {--by:=}{by}", by=chosen[BY])
     if chosen[STATS] and chosen[BY] != "function":
-        raise UsageError(Message("{--stats} shows functions, not {--by:=}{by}", by=chosen[BY]))
+        raise usage_error("{--stats} shows functions, not {--by:=}{by}", by=chosen[BY])
     if chosen[STATS] and chosen[TREE]:
-        raise UsageError(Message("{--stats} shows no callers or callees: {--tree} has no effect"))
+        raise usage_error("{--stats} shows no callers or callees: {--tree} has no effect")
 
     end = _grouped(chosen) if keys_of(chosen[BY]) else END
     found: Top = run(end, [listed(inputs)], chosen, from_, progress, {"patterns": patterns}, keep_going=keep_going)
@@ -265,12 +263,10 @@ def _of_matrix(chosen: Options) -> Options:
     """The options of the sums for a matrix.  Errors: UsageError for options without a meaning there."""
     for option in (SORT, CUMULATIVE, BY, TREE, CYCLES, STATS):
         if option in chosen:
-            raise UsageError(
-                Message(f"{{{option.flag}}} does not apply to {{--matrix}}: functions by a label's values")
-            )
+            raise usage_error(f"{{{option.flag}}} does not apply to {{--matrix}}: functions by a label's values")
     key = (chosen[MATRIX] or "").removeprefix("label:")  # as in --by
     if not key or key == "function" or "," in key:
-        raise UsageError(Message("{--matrix:=}{key} is not the key of one label", key=key))
+        raise usage_error("{--matrix:=}{key} is not the key of one label", key=key)
     given: dict[str, Any] = {BY.name: f"label:{key},function", MATRIX.name: key}
     return chosen.with_given(**given, **({bridges.LABEL_INPUT.name: True} if key == "input" else {}))
 
@@ -325,7 +321,7 @@ def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
         if pipeline.view != "timeline":
             what = "{name}: {--stats} needs calls with begin and end, but the profile has only {rows}"
             rows = "sums of costs and calls" if pipeline.view == "graph" else "samples"
-            raise UsageError(Message(what, name=printable(next(iter(pipeline.inputs)).name), rows=rows))
+            raise usage_error(what, name=printable(next(iter(pipeline.inputs)).name), rows=rows)
 
 
 def _warn(costs: Costs, chosen: Options, log: Log) -> None:
@@ -334,9 +330,9 @@ def _warn(costs: Costs, chosen: Options, log: Log) -> None:
     if costs.self_alone and (chosen[TREE] or chosen[SORT] in ("inclusive", "calls")):
         flag = spelled("--tree", "name") if chosen[TREE] else spelled("--sort", "=") + chosen[SORT]
         what = "{inputs}{flag}: the profile has only self costs, no calls"
-        raise UsageError(Message(what, inputs=inputs_of(model), flag=flag))
+        raise usage_error(what, inputs=inputs_of(model), flag=flag)
     if chosen[SORT] == "calls" and costs.count and not costs.calls_known:
-        raise UsageError(Message("{inputs}{--sort:=}calls: the profile does not count calls", inputs=inputs_of(model)))
+        raise usage_error("{inputs}{--sort:=}calls: the profile does not count calls", inputs=inputs_of(model))
     for column, option in ((value, "--value"), (costs.second, "--sort")):
         if column and column.known(model) and column.missing:
             log.warn(REPORTED["partly-missing-value"], option=spelled(option, "name"), name=column.known(model).name)

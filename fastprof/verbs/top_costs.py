@@ -18,7 +18,7 @@ from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.engine import Holds, batches_of
-from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
+from fastprof.core.errors import FastprofError, check_sums, inputs_of, usage_error
 from fastprof.core.labels import GROUP_END, label_text
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -27,7 +27,6 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.thread_names import ThreadNames, apart, text_of_part
 from fastprof.core.value import Column, own_calls, recorded_inclusive
-from fastprof.core.words import Message
 from fastprof.plan import Pipeline
 from fastprof.verbs.groups import Groups, keys_of
 
@@ -120,8 +119,7 @@ class Costs:
         from fastprof.bridges.fold.fold import to_functions, to_graph
 
         if self.by == "line":
-            what = "{inputs}{--by:=}line: a timeline has no lines"
-            raise UsageError(Message(what, inputs=inputs_of(self.model)))
+            raise usage_error("{inputs}{--by:=}line: a timeline has no lines", inputs=inputs_of(self.model))
         if self.by == "function":
             rows = to_functions(batches, self.model, options, log, self.inclusive_to, self._durations)
             self.begin_timeline()
@@ -233,7 +231,7 @@ class Costs:
                 self._name(owner, *(totals[k] if k >= 0 else 0 for k in columns))
             else:
                 what = "{inputs}{--by:=}{by}: only stacks have labels"
-                raise UsageError(Message(what, inputs=inputs_of(self.model), by=self.by))
+                raise usage_error(what, inputs=inputs_of(self.model), by=self.by)
             yield batch
         if current >= 0:
             self.end_part()

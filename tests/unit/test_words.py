@@ -240,7 +240,7 @@ def test_every_field_of_a_message_is_filled() -> None:
                 continue
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             first = node.args[0]
-            if name == "Message" and isinstance(first, ast.Constant):
+            if name in ("Message", "usage_error") and isinstance(first, ast.Constant):
                 template = first.value
             elif name in ("count", "warn") and isinstance(first, ast.Subscript) and table.exists():
                 entries = importlib.import_module(".".join(table.relative_to(REPO).with_suffix("").parts)).REPORTED

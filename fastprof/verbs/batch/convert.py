@@ -11,7 +11,7 @@ from functools import partial
 
 from fastprof import plan
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.options import (
     CORES,
@@ -28,7 +28,7 @@ from fastprof.core.options import (
     checked,
 )
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import Message, spelled
+from fastprof.core.words import spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
     File,
@@ -327,7 +327,7 @@ def _partition(chosen: Options, target: Format) -> Partition | None:
     keys = chosen[PARTITION]
     if keys is None:
         if chosen[APPEND]:
-            raise UsageError(Message("{--append} adds to a dataset: it needs {--partition}"))
+            raise usage_error("{--append} adds to a dataset: it needs {--partition}")
         return None
     from fastprof.verbs.batch.partition import Partition  # loaded for datasets only
 
@@ -386,16 +386,14 @@ def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> Found | Pl
         return _found(paths, chosen, log)
     for option in FINDING:
         if option in chosen:
-            raise UsageError(
-                Message(
-                    "{option} is for `fastprof batch plan`: {path} already lists the files",
-                    option=spelled(option.flag),
-                    path=shown(path),
-                )
+            raise usage_error(
+                "{option} is for `fastprof batch plan`: {path} already lists the files",
+                option=spelled(option.flag),
+                path=shown(path),
             )
     if paths:
-        raise UsageError(
-            Message("{given}: not allowed, {--plan:=}{path} lists all inputs", given=shown(paths[0]), path=shown(path))
+        raise usage_error(
+            "{given}: not allowed, {--plan:=}{path} lists all inputs", given=shown(paths[0]), path=shown(path)
         )
     return Plan(path)
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import usage_error
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import Message, counted
+from fastprof.core.words import counted
 from fastprof.verbs.batch.files import File
 from fastprof.verbs.batch.jobs import Record
 
@@ -53,7 +53,7 @@ class Dataset:
                     "twice; give {--partition} again, or choose another folder"
                 )
             n = counted(len(moved), "output")
-            raise UsageError(Message(what, outdir=shown(self._outdir), n=n, first=min(moved)))
+            raise usage_error(what, outdir=shown(self._outdir), n=n, first=min(moved))
 
     def refuse_others(self, missing: Callable[[Set[int]], set[int]], given: Iterable[str], *, append: bool) -> None:
         """Refuse outputs of other inputs in one dataset, except with `append` those with the same keys.
@@ -80,7 +80,7 @@ class Dataset:
             else:
                 continue
             fields = {"output": output, "input": shown(_input_of(record)), "keys": ",".join(keys)}
-            raise UsageError(Message(what, outdir=shown(self._outdir), **fields))
+            raise usage_error(what, outdir=shown(self._outdir), **fields)
 
     def _existing(self, outputs: Iterable[str]) -> Iterator[str]:
         for output in outputs:

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, usage_error
 from fastprof.core.log import Warn
 from fastprof.core.options import Option, Text
 from fastprof.core.urls import is_url
@@ -90,8 +90,8 @@ class Dask:
         try:
             distributed: Any = import_module("distributed")
         except ImportError:
-            raise UsageError(
-                Message("{--engine:=}{engine} needs Dask: {install}", engine=engine, install=install("dask"))
+            raise usage_error(
+                "{--engine:=}{engine} needs Dask: {install}", engine=engine, install=install("dask")
             ) from None
         self._folder, self._warn = folder, warn
         self._how = how  # the keywords of Pool

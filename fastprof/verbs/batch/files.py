@@ -13,10 +13,9 @@ from fastprof import formats
 from fastprof.core import remote
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.ahead import AT_ONCE
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Warn
 from fastprof.core.urls import has_listings, is_recordable, is_url, shown
-from fastprof.core.words import Message
 from fastprof.inputs.expand import Failed, expand, files_below, objects_below, without_emptied
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.hashes import Hashes
@@ -265,7 +264,7 @@ def with_good_names(files: Iterable[File]) -> Iterator[File]:
     """These files.  Errors: UsageError for a name that no output can have."""
     for file in files:
         if why := invalid_because(file.name):
-            raise UsageError(Message("{path}: its output name {why}; {--exclude} skips it", path=file.path, why=why))
+            raise usage_error("{path}: its output name {why}; {--exclude} skips it", path=file.path, why=why)
         yield file
 
 

@@ -26,7 +26,7 @@ from threading import Condition
 from types import TracebackType
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, usage_error
 from fastprof.core.urls import is_url
 from fastprof.core.words import Message
 from fastprof.core.workers import begin
@@ -241,16 +241,14 @@ def refuse_other_shards(outdir: str, found: list[str], shard: tuple[int, int]) -
         if of != shard[1] and 1 not in (of, shard[1]):
             instead = Message("{--shard:=}I/{of}, no {--shard} for all that remain", of=of)
             restart = f"remove {os.path.join(outdir, FOLDER)} to start over"
-            raise UsageError(
-                Message(
-                    "{--shard:=}{number}/{shards}: {outdir} has outputs of {of} shards; use {instead}, or {restart}",
-                    number=shard[0],
-                    shards=shard[1],
-                    outdir=outdir,
-                    of=of,
-                    instead=instead,
-                    restart=restart,
-                )
+            raise usage_error(
+                "{--shard:=}{number}/{shards}: {outdir} has outputs of {of} shards; use {instead}, or {restart}",
+                number=shard[0],
+                shards=shard[1],
+                outdir=outdir,
+                of=of,
+                instead=instead,
+                restart=restart,
             )
         if of != shard[1] and is_locked(path):
             raise FastprofError(f"{path}: another batch is running here")

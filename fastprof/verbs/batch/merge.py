@@ -40,7 +40,7 @@ from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.ahead import Ahead
 from fastprof.core.engine import Format, Holds
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.made_folders import WorkFolder
 from fastprof.core.model import Model
@@ -48,7 +48,7 @@ from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checke
 from fastprof.core.sink import Sink
 from fastprof.core.urls import has_listings, is_taken_anew, is_url, shown
 from fastprof.core.version import __version__
-from fastprof.core.words import Message, spelled
+from fastprof.core.words import spelled
 from fastprof.inputs import is_object, open_reader
 from fastprof.store.compact import verify
 from fastprof.verbs.batch.convert import (
@@ -144,11 +144,9 @@ def batch_merge(
     if chosen[ENGINE] == LOCAL and (chosen[JOBS] or 1) == 1:
         for option in (FAN_IN, RETRIES, TIMEOUT):
             if option in chosen:
-                raise UsageError(
-                    Message(
-                        "{option} has no effect without {--jobs} or {--engine:name}: one process reads everything",
-                        option=spelled(option.flag),
-                    )
+                raise usage_error(
+                    "{option} has no effect without {--jobs} or {--engine:name}: one process reads everything",
+                    option=spelled(option.flag),
                 )
         log.take_all(converted([file.path for file in files], output, from_, to, None, reading, merge=True))
         return log
@@ -169,11 +167,9 @@ class _Tree:
     ) -> None:
         for option in (PER_THREAD, LABELS):
             if option in chosen:
-                raise UsageError(
-                    Message(
-                        "{option} keeps separate what a merge tree adds up: use `fastprof merge`",
-                        option=spelled(option.flag),
-                    )
+                raise usage_error(
+                    "{option} keeps separate what a merge tree adds up: use `fastprof merge`",
+                    option=spelled(option.flag),
                 )
         if live := next((file.path for file in files if is_taken_anew(file.path)), None):
             raise UsageError(
@@ -274,11 +270,9 @@ class _Tree:
         """Stacks become a graph in the last merge, which has samples with labels instead of the inputs."""
         for option in INPUT_LABELS if keeps_input_labels("graph", self._target.holds) else ():
             if option in self._chosen:
-                raise UsageError(
-                    Message(
-                        "{option} makes parts of a graph, which a merge tree adds up for stacks: use `fastprof merge`",
-                        option=spelled(option.flag),
-                    )
+                raise usage_error(
+                    "{option} makes parts of a graph, which a merge tree adds up for stacks: use `fastprof merge`",
+                    option=spelled(option.flag),
                 )
 
     def _views(self, engine: Any, paths: list[str], at_once: int = _LOOKS) -> list[str]:

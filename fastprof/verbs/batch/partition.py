@@ -18,11 +18,11 @@ from fastprof.bridges import INPUT_LABELS, TABLE, TABLES
 from fastprof.bridges.rows.as_table import LAYOUTS, utf8
 from fastprof.bridges.rows.label import InputLabels
 from fastprof.core.engine import Format
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import usage_error
 from fastprof.core.log import Log, Warn
 from fastprof.core.options import Options
 from fastprof.core.urls import shown
-from fastprof.core.words import Message, joined, spelled
+from fastprof.core.words import joined, spelled
 from fastprof.verbs.batch.files import File
 from fastprof.verbs.reported import REPORTED
 
@@ -56,9 +56,9 @@ class Partition:
     def __init__(self, keys: str, target: Format, options: Options) -> None:
         self.keys = keys.split(",")
         if not target.holds.table:
-            raise UsageError(Message("{--partition} divides tables, as of parquet, not {format}", format=target.name))
+            raise usage_error("{--partition} divides tables, as of parquet, not {format}", format=target.name)
         if len({key.casefold() for key in self.keys}) < len(self.keys) or not all(self.keys):
-            raise UsageError(Message("{--partition:=}{keys}: expected distinct keys of labels", keys=keys))
+            raise usage_error("{--partition:=}{keys}: expected distinct keys of labels", keys=keys)
         self.flags = {option.flag for option in INPUT_LABELS}  # which have an effect on each file
         self._labels = InputLabels(options)
         known = self._labels.keys
@@ -69,13 +69,11 @@ class Partition:
             if key not in known:
                 has = f"inputs have {', '.join(sorted(known))}" if known else "inputs have no labels"
                 ways = joined(", ", [spelled(option.flag) for option in INPUT_LABELS])
-                raise UsageError(
-                    Message("{--partition:=}{key}: {has}; label them with {ways}", key=key, has=has, ways=ways)
-                )
+                raise usage_error("{--partition:=}{key}: {has}; label them with {ways}", key=key, has=has, ways=ways)
             if key.casefold() in columns:
-                raise UsageError(Message("{--partition:=}{key}: the table has a column of this name", key=key))
+                raise usage_error("{--partition:=}{key}: the table has a column of this name", key=key)
             if escaped(key) != key:
-                raise UsageError(Message("{--partition:=}{key}: no column of a dataset has such a name", key=key))
+                raise usage_error("{--partition:=}{key}: no column of a dataset has such a name", key=key)
 
     def placed(self, files: Iterable[File], warn: Warn) -> list[File]:
         """The files, with outputs in their folders.  Errors: UsageError for a value that is too long for a folder."""
@@ -88,7 +86,7 @@ class Partition:
             for key, folder in zip(self.keys, folders, strict=True):
                 if (n := len(os.fsencode(folder))) > _LONGEST:
                     what = "{--partition:=}{key}: {file} has a label of {n:,} bytes as a folder, at most {most}"
-                    raise UsageError(Message(what, key=key, file=shown(file.path), n=n, most=_LONGEST))
+                    raise usage_error(what, key=key, file=shown(file.path), n=n, most=_LONGEST)
             found.append(file._replace(name="/".join([*folders, _flat(file.name)])))
         if lacking:
             warn(REPORTED["unlabelled-outputs"], n=len(lacking), first=shown(lacking[0]))
