@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.words import Message
@@ -38,6 +39,15 @@ class UsageError(FastprofError):
 def usage_error(text: str, **values: Any) -> UsageError:
     """A UsageError whose text has fields for options or values (Message)."""
     return UsageError(Message(text, **values))
+
+
+@contextmanager
+def errors_of(name: str) -> Iterator[None]:
+    """Within it the errors of the operating system become FastprofErrors that begin with `name`."""
+    try:
+        yield
+    except OSError as error:
+        raise FastprofError(f"{name}: {error.strerror or error}") from None
 
 
 class NothingLeft(UsageError):

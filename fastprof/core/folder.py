@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 
 from fastprof.core._typing import IO, NamedTuple
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, errors_of
 
 
 class File(NamedTuple):
@@ -47,10 +47,8 @@ class Folder:
     def _listed(self) -> Iterator[File]:
         for name in sorted(_names(self._path)):
             path = os.path.join(self._path, name)
-            try:
+            with errors_of(path):
                 found = os.stat(path)
-            except OSError as error:
-                raise FastprofError(f"{path}: {error.strerror or error}") from None
             if stat.S_ISREG(found.st_mode):
                 yield File(name, self._size, found.st_size, int(found.st_mtime))
                 self._size += found.st_size

@@ -10,7 +10,7 @@ from contextlib import suppress
 from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, FileError, UsageError, printable_lines
+from fastprof.core.errors import FastprofError, FileError, UsageError, errors_of, printable_lines
 from fastprof.core.newfile import NewFile
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
 from fastprof.core.urls import is_url
@@ -233,10 +233,8 @@ class Sink:
 
     def _compress(self, kind: str) -> None:
         """Write through a compressor.  Errors: FastprofError; some compressors write immediately."""
-        try:
+        with errors_of(self._name):
             self._begin_compression(kind)
-        except OSError as error:
-            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
 
     def _begin_compression(self, kind: str) -> None:
         if not kind:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError
+from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError, errors_of
 from fastprof.core.log import Log, Warn
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.core.urls import has_listings, is_url, shown
@@ -42,11 +42,8 @@ def with_advice(error: FastprofError, n: int, keep_going: bool | None) -> Fastpr
 
 def names_in(path: str) -> list[str]:
     """The names in a file of NUL-terminated names, as written by `find -print0` ("-": standard input)."""
-    try:
-        with standard_stream(sys.stdin, "<stdin>", "rb") if path == "-" else open(path, "rb") as file:
-            data: bytes = file.read()
-    except OSError as error:
-        raise FastprofError(f"{path}: {error.strerror or error}") from None
+    with errors_of(path), standard_stream(sys.stdin, "<stdin>", "rb") if path == "-" else open(path, "rb") as file:
+        data: bytes = file.read()
     names = [os.fsdecode(name) for name in data.removesuffix(b"\0").split(b"\0")] if data else []
     for number, name in enumerate(names, 1):
         if not name:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from fastprof import plan
 from fastprof.core import newfile
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, errors_of
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, checked
 from fastprof.core.sink import Sink
@@ -93,10 +93,8 @@ class Adding:
         self._changes: dict[str, Member | None] = {}  # since the last commit; None: removed
         self._end = archive.end  # the end of complete data
         self.changed = False  # by a commit
-        try:
+        with errors_of(path):
             file.truncate(self._end)
-        except OSError as error:
-            raise FastprofError(f"{path}: {error.strerror or error}") from None
 
     def __contains__(self, name: str) -> bool:
         return self._changes[name] is not None if name in self._changes else self._member(name) is not None
@@ -438,10 +436,8 @@ def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
         try:
             if create and not file.seek(0, os.SEEK_END):
                 # start with a valid empty store, in case of an interruption
-                try:
+                with errors_of(path):
                     file.write(empty())
-                except OSError as error:
-                    raise FastprofError(f"{path}: {error.strerror or error}") from None
             with open_store(path) as (source, archive):
                 session = Adding(path, file, source, archive)
                 try:

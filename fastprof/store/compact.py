@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.errors import FastprofError, FormatError, errors_of
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.newfile import NewFile
@@ -58,15 +58,13 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
     """
     with locked(path, create=False) as (file, _), open_store(path) as (source, archive):
         there = os.path.realpath(path)  # a symbolic link stays one
-        try:
+        with errors_of(path):
             new = NewFile(there, 0o600)
             try:
                 after = _copy(path, source, archive, new, os.fstat(file.fileno()).st_mode & 0o777, done)
                 new.publish()
             finally:
                 new.discard()
-        except OSError as error:
-            raise FastprofError(f"{path}: {error.strerror or error}") from None
         assert source.size is not None
         return source.size, after
 

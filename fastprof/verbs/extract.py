@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, usage_error
+from fastprof.core.errors import FastprofError, errors_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT
 from fastprof.core.words import Message
@@ -48,10 +48,8 @@ def extract(
     log = Log()
     for n, name in enumerate(names, 1):
         output = os.path.join(outdir, name + suffix)
-        try:
+        with errors_of(output):
             os.makedirs(os.path.dirname(output), exist_ok=True)
-        except OSError as error:
-            raise FastprofError(f"{output}: {error.strerror}") from None
         log.take(convert([store], output, from_=ArchiveReader.format, to=to, member=name, **options))
         done(name, n, len(names))
     return log

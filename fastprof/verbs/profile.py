@@ -6,7 +6,6 @@ import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from types import TracebackType
 
 from fastprof import plan
 from fastprof.bridges import TABLE, TABLES
@@ -272,9 +271,7 @@ class Profile:
     def __enter__(self) -> Profile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -8,12 +8,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache
-from types import TracebackType
 
 from fastprof import plan
 from fastprof.bridges import TABLES
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, errors_of
 from fastprof.core.log import Log
 from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.options import LENIENT, Option
@@ -239,9 +238,7 @@ class Answer:
     def __enter__(self) -> Answer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
 
@@ -270,10 +267,8 @@ def _copy_of_input() -> Any:
 
 
 def _read(source: Any) -> bytes:
-    try:
+    with errors_of("<stdin>"):
         part: bytes = source.read(1 << 18)
-    except OSError as error:
-        raise FastprofError(f"<stdin>: {error.strerror}") from None
     return part
 
 

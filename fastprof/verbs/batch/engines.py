@@ -15,7 +15,6 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from importlib import import_module
 from queue import Empty, SimpleQueue
-from types import TracebackType
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, usage_error
@@ -236,9 +235,7 @@ class Dask:
     def __enter__(self) -> Dask:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._client.status == "running":
             with suppress(Exception):  # a worker that is lost meanwhile has no pools
                 self._client.run(end, self._run, on_error="ignore")

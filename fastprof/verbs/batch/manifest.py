@@ -26,7 +26,7 @@ from threading import Condition
 from types import TracebackType
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, usage_error
+from fastprof.core.errors import FastprofError, errors_of, usage_error
 from fastprof.core.urls import is_url
 from fastprof.core.words import Message
 from fastprof.core.workers import begin
@@ -116,10 +116,8 @@ class _File:
     most, seconds = 256, 1.0  # records are written together after so many, or so long
 
     def __init__(self, path: str) -> None:
-        try:
+        with errors_of(path):
             self._fd = _opened(path)
-        except OSError as error:
-            raise FastprofError(f"{path}: {error.strerror}") from None
         try:
             _lock(self._fd)
             _cut_torn_line(self._fd, path)
@@ -172,13 +170,11 @@ def _lock(fd: int) -> None:
 
 def is_locked(path: str) -> bool:
     """Whether a process adds to this manifest.  Errors: FastprofError."""
-    try:
-        with open(path, "rb") as file:
+    with errors_of(path), open(path, "rb") as file:
+        try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError as error:
-        raise FastprofError(f"{path}: {error.strerror}") from None
+        except BlockingIOError:
+            return True
     return False
 
 
@@ -213,12 +209,11 @@ def _cut_torn_line(fd: int, path: str) -> None:
 def manifests(outdir: str) -> list[str]:
     """The paths of all shards' manifests, by number of shards."""
     folder = os.path.join(outdir, FOLDER)
-    try:
-        names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise FastprofError(f"{folder}: {error.strerror}") from None
+    with errors_of(folder):
+        try:
+            names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
+        except FileNotFoundError:
+            return []
     return [os.path.join(folder, name) for name in sorted(names, key=lambda name: (len(name), name))]
 
 
@@ -268,22 +263,19 @@ def lines(path: str) -> Iterator[dict[str, Any]]:
 
 def placed_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """The lines of a manifest, each with its offset in bytes, without a torn last line.  Errors: FastprofError."""
-    try:
-        with open(path, "rb") as file:
-            offset = 0
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    found = json.loads(line.decode())
-                except (ValueError, RecursionError) as error:
-                    raise FastprofError(f"{path}: line {number}: {error}, expected JSON") from None
-                if not _is_line(found):
-                    raise FastprofError(f"{path}: line {number}: neither a run nor a record of a file")
-                yield offset, found
-                offset += len(line)
-    except OSError as error:
-        raise FastprofError(f"{path}: {error.strerror}") from None
+    with errors_of(path), open(path, "rb") as file:
+        offset = 0
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                found = json.loads(line.decode())
+            except (ValueError, RecursionError) as error:
+                raise FastprofError(f"{path}: line {number}: {error}, expected JSON") from None
+            if not _is_line(found):
+                raise FastprofError(f"{path}: line {number}: neither a run nor a record of a file")
+            yield offset, found
+            offset += len(line)
 
 
 def lines_at(places: Iterable[tuple[str, int]]) -> Iterator[dict[str, Any]]:

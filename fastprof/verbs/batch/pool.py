@@ -16,10 +16,9 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from types import TracebackType
+from contextlib import suppress
 
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, errors_of
 from fastprof.core.workers import blocked
 from fastprof.verbs.batch.jobs import CONVERT, Job, Record, crashed
 
@@ -32,6 +31,7 @@ main(function, int(parent))
 
 
 _SECONDS_TO_DIE = 10
+_BEGINNING = "cannot start a worker"  # with too many open files or processes
 
 
 class _Worker:
@@ -82,14 +82,6 @@ class _Worker:
         return self.process.wait()
 
 
-@contextmanager
-def _beginning() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:  # too many open files or processes
-        raise FastprofError(f"cannot start a worker: {error.strerror}") from None
-
-
 class Pool:
     """`n` workers, each started when it gets its first job.
 
@@ -111,7 +103,7 @@ class Pool:
         function: str = CONVERT,
     ) -> None:
         self._n, self._retries, self._timeout, self._function = n, retries, timeout, function
-        with _beginning():
+        with errors_of(_BEGINNING):
             self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._again: deque[tuple[Job, int]] = deque()  # jobs to retry, and the number of that try
@@ -135,7 +127,7 @@ class Pool:
     def _begin(self) -> _Worker:
         # interrupts wait until this process has the worker's pid; the worker ignores them (worker.py)
         with blocked():
-            with _beginning():
+            with errors_of(_BEGINNING):
                 worker = _Worker(self._function, self._timeout)
             self._workers.append(worker)
             self._selector.register(worker.records, selectors.EVENT_READ, worker)
@@ -185,9 +177,7 @@ class Pool:
     def __enter__(self) -> Pool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._selector.close()
         while self._workers:
             self._workers.pop().end()

@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 from fastprof.core import newfile, remote
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, errors_of
 from fastprof.core.urls import is_url
 from fastprof.core.version import __version__
 from fastprof.inputs.stored import in_store
@@ -79,7 +79,7 @@ def absolute(path: str) -> str:
 
 def _write(token: str, text: str) -> os.stat_result:
     """Make the file.  Returns which one it is."""
-    try:
+    with errors_of(token):
         os.makedirs(os.path.dirname(token), exist_ok=True)
         with open(token, "x") as file:
             made = os.fstat(file.fileno())
@@ -91,8 +91,6 @@ def _write(token: str, text: str) -> os.stat_result:
                 newfile.remove(token, made)
                 raise
             return made
-    except OSError as error:
-        raise FastprofError(f"{token}: {error.strerror}") from None
 
 
 def _samples(jobs: Sequence[Job]) -> list[str]:

@@ -16,7 +16,7 @@ from itertools import islice
 
 from fastprof.core import remote
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, errors_of
 from fastprof.core.sink import Sink
 from fastprof.core.streams import temporary_failed, temporary_file
 from fastprof.core.urls import is_url, shown
@@ -105,11 +105,8 @@ class Plan:
         if is_url(self.path):
             yield from remote.lines(self.path)
             return
-        try:
-            with open(self.path, "rb") as file:
-                yield from file
-        except OSError as error:
-            raise FastprofError(f"{self.path}: {error.strerror}") from None
+        with errors_of(self.path), open(self.path, "rb") as file:
+            yield from file
 
     def _expected(self, line: bytes) -> int:
         """The number of files, from the first line."""
