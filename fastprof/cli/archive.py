@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from fastprof.cli import arguments, print_message
 from fastprof.cli.as_json import json_text, print_json_list
 from fastprof.cli.messages import Progress, Steps, print_log
-from fastprof.cli.parser import Parser
+from fastprof.cli.parser import Parser, action_of
 from fastprof.cli.text import print_long_table
 from fastprof.core._typing import Any
 from fastprof.core.urls import shown
@@ -77,10 +77,7 @@ def add_arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
     def action(name: str, does: str, examples: str) -> Parser:
-        description = f"{does[0].upper()}{does[1:]}."
-        made = actions.add_parser(name, help=does, description=description, epilog=examples)
-        made.set_defaults(parser=made)
-        made.offer_all_help()
+        made = action_of(actions, name, does, f"{does[0].upper()}{does[1:]}.", examples)
         made.add_argument("store", metavar="STORE", help="the archive")
         return made
 

@@ -9,8 +9,8 @@ import sys
 
 from fastprof.cli import arguments, print_message, print_raw
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import print_warnings, print_written
-from fastprof.cli.parser import Parser
+from fastprof.cli.messages import Steps, print_warnings, print_written
+from fastprof.cli.parser import Parser, action_of
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
@@ -101,15 +101,8 @@ def add_arguments(parser: Parser) -> None:
         add(actions)
 
 
-def _action(actions: Any, name: str, does: str, describes: str, examples: str) -> Parser:
-    made: Parser = actions.add_parser(name, help=does, description=describes, epilog=examples)
-    made.set_defaults(parser=made)
-    made.offer_all_help()
-    return made
-
-
 def _add_convert(actions: Any) -> None:
-    convert = _action(
+    convert = action_of(
         actions,
         "convert",
         "convert each file to its own output",
@@ -126,7 +119,7 @@ def _add_convert(actions: Any) -> None:
 
 
 def _add_merge(actions: Any) -> None:
-    merge = _action(
+    merge = action_of(
         actions,
         "merge",
         "merge all files into one",
@@ -142,7 +135,7 @@ def _add_merge(actions: Any) -> None:
 
 
 def _add_archive(actions: Any) -> None:
-    archive = _action(
+    archive = action_of(
         actions,
         "archive",
         "add each file to an archive",
@@ -160,7 +153,7 @@ def _add_archive(actions: Any) -> None:
 
 
 def _add_plan(actions: Any) -> None:
-    plan = _action(
+    plan = action_of(
         actions,
         "plan",
         "list the input files, for --plan",
@@ -177,7 +170,7 @@ def _add_plan(actions: Any) -> None:
 
 
 def _add_status(actions: Any) -> None:
-    status = _action(
+    status = action_of(
         actions,
         "status",
         "show the progress and the failures of a batch",
@@ -210,8 +203,8 @@ def run(args: argparse.Namespace) -> int:
         return 1 if log.errors else 0
     if args.action == "merge":
         given = arguments.given(args, merging.options())
-        bar = _Partials(args.quiet or args.json)
-        merged = merging.batch_merge(inputs, args.output, to=args.to, from_=args.from_, progress=bar, **given)
+        bar = Steps(args.quiet or args.json, "merges", least=1)
+        merged = merging.batch_merge(inputs, args.output, to=args.to, from_=args.from_, progress=bar.count, **given)
         bar.close()
         return print_written(args, merged)
     progress = _Progress(args)
@@ -324,28 +317,6 @@ class _Progress:
 def _kind_of(text: str, path: str) -> str:
     """What failures that differ only in the file, its contents and numbers have in common."""
     return re.sub(r"begins with .*\)|'[^']*'|\d+", "", text.replace(path, "").replace(shown(path), ""))
-
-
-class _Partials:
-    """A bar over the partial merges of a level, if stderr is a terminal."""
-
-    def __init__(self, silent: bool) -> None:
-        self._silent = silent or not sys.stderr.isatty()
-        self._bar: Any = None
-
-    def __call__(self, done: int, of: int) -> None:
-        if self._silent:
-            return
-        from fastprof.cli.bar import Bar
-
-        if self._bar is None or self._bar.total != of:
-            self.close()
-            self._bar = Bar(of, unit="merges")
-        self._bar.move(done)
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
 
 def _status(args: argparse.Namespace) -> int:

@@ -34,11 +34,11 @@ class Progress:
 
 
 class Steps:
-    """A progress bar over items processed in sequence, if stderr is a terminal."""
+    """A progress bar over items processed in sequence, if stderr is a terminal and there are at least `least`."""
 
-    def __init__(self, quiet: bool, unit: str) -> None:
+    def __init__(self, quiet: bool, unit: str, least: int = 2) -> None:
         self._on = not quiet and sys.stderr.isatty()
-        self._unit = unit
+        self._unit, self._least = unit, least
         self._bar: Any = None
         self.n = 0
         self.name = ""
@@ -46,20 +46,28 @@ class Steps:
     def __call__(self, name: str, n: int, of: int) -> None:
         """Item `name` is done, number `n` of `of`."""
         self.name, self.n = name, n
-        if not self._on or of == 1:
+        self.count(n, of)
+
+    def count(self, n: int, of: int) -> None:
+        """`n` of `of` items are done, which begin anew with another total."""
+        if not self._on or of < self._least:
             return
-        if self._bar is None:
+        if self._bar is None or self._bar.total != of:
             from fastprof.cli.bar import Bar
 
+            self.close()
             self._bar = Bar(of, unit=self._unit)
         self._bar.move(n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
 
     def __enter__(self) -> Steps:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self.close()
 
 
 def print_problems(log: Log, inputs: str, quiet: bool, verbose: bool = False) -> None:

@@ -136,6 +136,14 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, "; ".join([what, *hints])) from None
 
 
+def action_of(actions: Any, name: str, does: str, describes: str, examples: str) -> Parser:
+    """The parser of an action, such as `archive add`, which is added to `actions`."""
+    made: Parser = actions.add_parser(name, help=does, description=describes, epilog=examples)
+    made.set_defaults(parser=made)
+    made.offer_all_help()
+    return made
+
+
 def meant(word: str, known: Iterable[str], quote: str = "") -> str:
     """The end of a message about an unknown word: "; did you mean ...?", or ""."""
     if word in _ELSEWHERE:

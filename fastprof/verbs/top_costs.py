@@ -210,7 +210,7 @@ class Costs:
                 current = batch.part
                 part = self.model.parts[current]
                 self.begin_part(part)
-                columns = (self.value.of(part, "graph"), self.second.of(part, "graph") if self.second else -1)
+                columns = self._columns(part, "graph")
                 if calls < 0:
                     counts, inclusive = self.begin_graph(part, columns[0])
             if self._inclusive_only and not self.inclusive_known:
@@ -267,14 +267,9 @@ class Costs:
             if batch.part != current:
                 self._named_stacks(sums, current)
                 current = batch.part
-                part = model.parts[current]
-                value, second = self.value.of(part, "stacks"), self.second.of(part, "stacks") if self.second else -1
-            if value < 0:
-                continue
-            c = batch.c
-            ids = c.thread if self.by == "thread" else c.label
-            other = c.values + second * c.cap if second >= 0 else ffi.NULL
-            self._fits(lib.fp_top_add(sums, ids, c.values + value * c.cap, other, c.n, self._err))
+                columns = self._columns(model.parts[current], "stacks")
+            if columns[0] >= 0:
+                self._add_by(sums, batch.c.thread if self.by == "thread" else batch.c.label, batch, *columns)
         self._named_stacks(sums, current)
 
     def _grouped(self, batches: Iterable[Batch], groups: Groups) -> Iterator[Batch]:
@@ -292,13 +287,20 @@ class Costs:
         for batch in batches:
             if batch.part != current:
                 current = batch.part
-                part = self.model.parts[current]
-                value, second = self.value.of(part, "stacks"), self.second.of(part, "stacks") if self.second else -1
-            if value >= 0:
-                c = batch.c
-                other = c.values + second * c.cap if second >= 0 else ffi.NULL
-                self._fits(lib.fp_top_add(top, groups.ids(batch), c.values + value * c.cap, other, c.n, self._err))
+                columns = self._columns(self.model.parts[current], "stacks")
+            if columns[0] >= 0:
+                self._add_by(top, groups.ids(batch), batch, *columns)
             yield batch
+
+    def _columns(self, part: Part, view: str) -> tuple[int, int]:
+        """The columns of the value and the second value in a part; -1: none."""
+        return self.value.of(part, view), self.second.of(part, view) if self.second else -1
+
+    def _add_by(self, top: fp_top, ids: Pointer[int], batch: Batch, value: int, second: int) -> None:
+        """Add the rows of a batch to the sums of these ids, one for each row."""
+        c = batch.c
+        other = c.values + second * c.cap if second >= 0 else ffi.NULL
+        self._fits(lib.fp_top_add(top, ids, c.values + value * c.cap, other, c.n, self._err))
 
     def _only_groups(self, groups: Groups) -> None:
         """Of the functions, leave those that stand for groups, with the costs of their groups."""
@@ -341,10 +343,7 @@ class Costs:
         room = Room(options[MAX_MEMORY], keeps_stacks)
         for batch in batches:
             if batch.part not in columns:
-                part = model.parts[batch.part]
-                self.value.of(part, "stacks")
-                if self.second:
-                    self.second.of(part, "stacks")
+                self._columns(model.parts[batch.part], "stacks")
                 columns[batch.part] = match_columns(model, batch.part, batch.c.n_values, events)
                 if lib.fp_project_set_values(project, len(events)):
                     raise MemoryError("no memory for the sums of stacks")
@@ -360,10 +359,8 @@ class Costs:
     def _add_up(self, project: fp_project, events: list[ValueType]) -> None:
         """Add the stacks so far and drop them."""
         self._fits(lib.fp_project_end(project, self._err), events)
-        everything = Part(value_types=events)
-        value = self.value.of(everything, "stacks")
-        second = self.second.of(everything, "stacks") if self.second else -1
-        add_projected(project, events, [(self, value, second)], calls_of(events))
+        columns = self._columns(Part(value_types=events), "stacks")
+        add_projected(project, events, [(self, *columns)], calls_of(events))
         lib.fp_project_empty(project)
 
     def _projected(
