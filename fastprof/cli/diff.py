@@ -19,8 +19,8 @@ from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
 from fastprof.verbs.diff import Difference, diff, options
-from fastprof.verbs.difference import Change, Failure, Runs, growth
-from fastprof.verbs.gate import FAIL_OVER
+from fastprof.verbs.diff.difference import Change, Failure, Runs, growth
+from fastprof.verbs.diff.gate import FAIL_OVER
 from fastprof.verbs.groups import keys_of
 from fastprof.verbs.reads import Reads
 

@@ -8,8 +8,8 @@ from fastprof.cli.text import Scale, Screen, percent, print_csv, print_rest, pri
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import printable
 from fastprof.core.words import counted
-from fastprof.verbs.matrix import Matrix, Row
 from fastprof.verbs.top import Top
+from fastprof.verbs.top.matrix import Matrix, Row
 
 if TYPE_CHECKING:
     from fastprof.core.engine import Format
@@ -26,7 +26,7 @@ def show(top: Top, found: Matrix, args: argparse.Namespace, *, is_page: bool) ->
         short = short_names([row.name for row in found.rows])
         found = found._replace(rows=[r._replace(name=name) for r, name in zip(found.rows, short, strict=True)])
     if is_page and not args.markdown:
-        from fastprof.verbs.heat_map import page
+        from fastprof.verbs.top.heat_map import page
 
         print(page(top, found), end="")
         return
@@ -40,7 +40,7 @@ def write_table(top: Top, found: Matrix, output: str, target: Format) -> None:
     from fastprof.core.model import Model
     from fastprof.core.options import Options
     from fastprof.core.sink import Sink
-    from fastprof.verbs.matrix_table import table
+    from fastprof.verbs.top.matrix_table import table
 
     rows: Any = iter([table(found, top.value)])
     with Sink(output) as sink:

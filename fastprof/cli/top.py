@@ -20,10 +20,10 @@ from fastprof.core.model import ValueType
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
+from fastprof.verbs.function_costs import Durations
 from fastprof.verbs.groups import keys_of
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.top import Call, Row, Top, options, top
-from fastprof.verbs.top_costs import Durations
 
 DESCRIPTION = """\
 Rank functions by cost: their own (self), and including the

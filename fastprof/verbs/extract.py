@@ -14,7 +14,7 @@ from fastprof.formats.archive.read import ArchiveReader
 from fastprof.inputs import pinned
 from fastprof.inputs.stored import shown_input
 from fastprof.verbs.convert import convert, target_of
-from fastprof.verbs.paths import clash, invalid_because, is_at
+from fastprof.verbs.output_collisions import clash, invalid_because, is_at
 
 if TYPE_CHECKING:
     from fastprof.store.compact import Done

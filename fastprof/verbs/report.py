@@ -23,6 +23,7 @@ from fastprof.core.version import __version__
 from fastprof.core.words import counted
 from fastprof.inputs import Progress
 from fastprof.verbs import annotate, scaling
+from fastprof.verbs.annotate.sources import Confined
 from fastprof.verbs.comparing import PAIR, read_all
 from fastprof.verbs.page import call_graph, html
 from fastprof.verbs.page.content import Content
@@ -32,7 +33,6 @@ from fastprof.verbs.page.picture import Picture
 from fastprof.verbs.page.source import Source
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed, run
-from fastprof.verbs.sources import Confined
 
 if TYPE_CHECKING:
     from typing import Unpack

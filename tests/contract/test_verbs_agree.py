@@ -23,7 +23,7 @@ import fastprof
 from fastprof import formats
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs import annotate
-from fastprof.verbs.sources import Sources
+from fastprof.verbs.annotate.sources import Sources
 from tests.contract.dump import files
 from tests.support.chosen import CHOSEN, cases
 from tests.support.conversions import format_of

@@ -13,7 +13,7 @@ import pytest
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError
-from fastprof.verbs import disassembly
+from fastprof.verbs.annotate import disassembly
 from fastprof.verbs.annotation import Annotation, Instruction, Listing
 from tests.differential.peers import need
 from tests.support.graphs import read_parts

@@ -15,8 +15,8 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.plan import make
+from fastprof.verbs.function_costs import Arc, Column, FunctionCosts
 from fastprof.verbs.top import END
-from fastprof.verbs.top_costs import Arc, Column, Costs
 from tests.property.test_bridges import CAPACITIES, NAMES, PLACES, VALUES, stacks_profiles
 from tests.property.test_xray import CASES
 from tests.reference import fold as reference_fold
@@ -27,13 +27,13 @@ from tests.support.profiles import At, Fn, Row, Sample, fn
 from tests.support.strategies_xray import Case
 
 
-def costs(model: Model, by: str, value: str = "v1", second: str | None = None, cycles: bool = True) -> Costs:
-    return Costs(
+def costs(model: Model, by: str, value: str = "v1", second: str | None = None, cycles: bool = True) -> FunctionCosts:
+    return FunctionCosts(
         model, by, Column(value, "--value"), Column(second, "--sort") if second else None, arcs=True, cycles=cycles
     )
 
 
-def figures(found: Costs, name: Any) -> dict[Hashable, tuple[int, ...]]:
+def figures(found: FunctionCosts, name: Any) -> dict[Hashable, tuple[int, ...]]:
     """self, inclusive, calls and second by name; each name occurs once."""
     columns = [found.column(c) for c in ("self", "inclusive", "calls", "second")]
     ids = found.largest("self", 1 << 31)

@@ -21,8 +21,8 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.inputs import open_reader
+from fastprof.verbs.annotate.by_place import Places
 from fastprof.verbs.annotation import Annotation, Call, Line, Listing
-from fastprof.verbs.by_place import Places
 from tests.reference import profile_proto
 from tests.support.paths import CORPUS
 

@@ -13,8 +13,8 @@ import pytest
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import UsageError
-from fastprof.verbs.gate import FAIL_OVER
-from fastprof.verbs.significance import least_significant, welch
+from fastprof.verbs.diff.gate import FAIL_OVER
+from fastprof.verbs.diff.significance import least_significant, welch
 from tests.unit.test_pairing import profile
 
 

@@ -15,7 +15,8 @@ import pytest
 from fastprof.core.errors import FastprofError
 from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
-from fastprof.verbs import annotate, disassembly
+from fastprof.verbs import annotate
+from fastprof.verbs.annotate import disassembly
 from tests.support.elf import ElfSection, ElfSymbol, elf_file
 from tests.support.paths import PYTHON, REPO
 

@@ -15,7 +15,7 @@ import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import UsageError
 from fastprof.core.model import Model
-from fastprof.verbs.matrix import Matrix, Row, matrix
+from fastprof.verbs.top.matrix import Matrix, Row, matrix_of
 
 PATTERN = "{host}.folded"
 
@@ -64,7 +64,7 @@ def test_any_costs_agree_with_a_plain_computation() -> None:
             for host in all_hosts:
                 costs[function, host] = choose.choice((0, 0, 0, 7, choose.randrange(-20, 100)))
         cells = [(host, function, cost) for (function, host), cost in costs.items()]
-        one = matrix("host", model, iter(cells), lambda name: True, 0, 0)
+        one = matrix_of("host", model, iter(cells), lambda name: True, 0, 0)
         totals = {host: sum(costs[function, host] for function in functions) for host in all_hosts}
         hosts = [host for host in all_hosts if totals[host]]
         moved = dict.fromkeys(hosts, 0.0)
@@ -88,7 +88,7 @@ def test_any_costs_agree_with_a_plain_computation() -> None:
 
 def test_only_rows_that_are_shown_have_columns(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    monkeypatch.setattr("fastprof.verbs.matrix._row", lambda *found: made.append(found) or Row(*found[0], *[0] * 5))  # type: ignore[arg-type,func-returns-value]
+    monkeypatch.setattr("fastprof.verbs.top.matrix._row", lambda *found: made.append(found) or Row(*found[0], *[0] * 5))  # type: ignore[arg-type,func-returns-value]
     assert found(n=1).n_rows == 2 and len(made) == 1
 
 

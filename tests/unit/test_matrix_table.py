@@ -17,8 +17,8 @@ import pytest
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import ValueType
-from fastprof.verbs.matrix import Column, Matrix, Row
-from fastprof.verbs.matrix_table import table
+from fastprof.verbs.top.matrix import Column, Matrix, Row
+from fastprof.verbs.top.matrix_table import table
 
 OUTPUTS = ("m.parquet", "m.arrows", "m.arrows.zst")
 

@@ -15,7 +15,7 @@ from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.store import adding
 from fastprof.store.listing import members
-from fastprof.verbs import paths
+from fastprof.verbs import output_collisions
 from fastprof.verbs.batch.shards import Plan
 
 DUMP = "events: Ir\nfl=a.c\nfn=f\n1 7\n"
@@ -71,21 +71,21 @@ def test_members_without_a_place_each(
 @pytest.mark.parametrize(
     ("names", "fold", "clashes"),
     [
-        (("a", "A"), paths._as_it_is, False),
-        (("a", "A"), paths._case, True),
-        (("\u00e9", "e\u0301"), paths._as_it_is, False),
-        (("\u00e9", "e\u0301"), paths._case, False),
-        (("\u00e9", "e\u0301"), paths._composed, True),
-        (("\u00c9", "e\u0301"), paths.folded, True),
-        (("stra\u00dfe/a", "STRASSE/a"), paths.folded, True),
-        (("A.folded/b", "a"), paths.folded, True),
+        (("a", "A"), output_collisions._as_it_is, False),
+        (("a", "A"), output_collisions._case, True),
+        (("\u00e9", "e\u0301"), output_collisions._as_it_is, False),
+        (("\u00e9", "e\u0301"), output_collisions._case, False),
+        (("\u00e9", "e\u0301"), output_collisions._composed, True),
+        (("\u00c9", "e\u0301"), output_collisions.folded, True),
+        (("stra\u00dfe/a", "STRASSE/a"), output_collisions.folded, True),
+        (("A.folded/b", "a"), output_collisions.folded, True),
     ],
 )
 def test_what_the_file_system_ignores(
     names: tuple[str, ...], fold: Callable[[str], str], clashes: bool, dump: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_of(dump, *names)
-    monkeypatch.setattr(paths, "_folding_of", lambda outdir: fold)
+    monkeypatch.setattr(output_collisions, "_folding_of", lambda outdir: fold)
     code = main(["archive", "extract", "s.fpa", "*", "-t", "folded", "-o", "out"])
     assert code == (1 if clashes else 0)
     assert len([path for path in Path("out").rglob("*") if path.is_file()]) == (0 if clashes else len(names))
@@ -94,7 +94,7 @@ def test_what_the_file_system_ignores(
 def test_what_this_file_system_ignores_is_found_out_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "\u00e9").touch()
-    fold = paths._folding_of(str(tmp_path / "not/yet/there"))
+    fold = output_collisions._folding_of(str(tmp_path / "not/yet/there"))
     assert sorted(os.listdir(tmp_path)) == ["a", "\u00e9"]
     assert (fold("a") == fold("A")) == (tmp_path / "A").exists()
     assert (fold("\u00e9") == fold("e\u0301")) == (tmp_path / "e\u0301").exists()

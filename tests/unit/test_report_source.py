@@ -10,7 +10,7 @@ import pytest
 
 from fastprof import UsageError, annotate, report
 from fastprof.cli import main
-from fastprof.verbs.sources import Confined
+from fastprof.verbs.annotate.sources import Confined
 from tests.support.pages import Page
 from tests.support.paths import CORPUS
 from tests.unit.test_report_labels import labelled
@@ -171,7 +171,7 @@ def test_deep_names_that_are_not_there_cost_no_look_at_the_disk(
     src: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    monkeypatch.setattr("fastprof.verbs.sources._is_file", lambda path: looked.append(path))
+    monkeypatch.setattr("fastprof.verbs.annotate.sources._is_file", lambda path: looked.append(path))
     sources = Confined([str(src)])
     assert not any(sources.find("d/" * 200 + f"{i}.c") for i in range(100))
     assert looked == []

@@ -16,7 +16,7 @@ from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError
 from fastprof.store.adding import add
 from fastprof.verbs.archive import archive_compact, archive_rm
 from fastprof.verbs.sql import Answer
-from fastprof.verbs.together import Together
+from fastprof.verbs.sql.joined_tables import Together
 from tests.support.paths import CORPUS
 
 pytest.importorskip("duckdb")
@@ -154,7 +154,7 @@ def test_labels_in_a_store_are_columns(dumps: Path, opened: set[str], monkeypatc
     assert asked("s.fpa", "select distinct host, function from graph") == [("web1", "f"), ("web1", "g")]
     assert asked("s.fpa", hosts + " where host = 'db'", set_label=["host=db"])[0] == ("s.fpa:a.pb.gz", "db", "prod")
     with monkeypatch.context() as few:
-        few.setattr("fastprof.verbs.together._MOST_KEYS", 2)
+        few.setattr("fastprof.verbs.sql.joined_tables._MOST_KEYS", 2)
         with pytest.raises(UsageError, match="labels of 2 keys, at most 1 can be columns"):
             asked("s.fpa", hosts)
     opened.clear()
@@ -206,7 +206,7 @@ def test_only_profiles_that_a_query_asks_for_are_read(
     query = f"select count(*) from samples {condition}"
     found = asked("dumps", query, label_path="{host}/*")
     assert opened == {*read}
-    monkeypatch.setattr("fastprof.verbs.conditions.Conditions.numbers", lambda self, table, columns, n: [*range(n)])
+    monkeypatch.setattr("fastprof.verbs.sql.filter.Conditions.numbers", lambda self, table, columns, n: [*range(n)])
     assert asked("dumps", query, label_path="{host}/*") == found
 
 

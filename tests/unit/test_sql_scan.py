@@ -13,8 +13,8 @@ from fastprof.bridges.rows.as_table import LAYOUTS
 from fastprof.core.engine import Scan
 from fastprof.core.errors import UsageError
 from fastprof.core.options import INT64, UINT64
-from fastprof.verbs import conditions
 from fastprof.verbs.profile import Table
+from fastprof.verbs.sql import filter as sql_filter
 from tests.support.paths import CORPUS
 
 duckdb = pytest.importorskip("duckdb")
@@ -101,7 +101,7 @@ def test_answers_are_those_of_the_whole_table(path: Path, table: str) -> None:
             rows = whole.from_arrow(profile.table(name))
             (rows.project(MAP) if name == "samples" else rows).create(name)
         for query in queries:
-            asked_for = conditions.Conditions(scanned, query)
+            asked_for = sql_filter.Conditions(scanned, query)
             for name in [table] if table else profile.tables:
                 read = asked_for.scan(name)
                 rows = scanned.from_arrow(Table(profile, name, read))
@@ -110,7 +110,7 @@ def test_answers_are_those_of_the_whole_table(path: Path, table: str) -> None:
 
 
 def scan(query: str, table: str = "spans") -> Scan:
-    return conditions.Conditions(connection(), query).scan(table)
+    return sql_filter.Conditions(connection(), query).scan(table)
 
 
 @cache

@@ -19,9 +19,9 @@ from fastprof.bridges.sums import sorted_runs
 from fastprof.core._c import lib
 from fastprof.core.engine import Scan
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.verbs.function_costs import FunctionCosts
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.profile import table_end
-from fastprof.verbs.top_costs import Costs
 from tests.reference import gperftools
 from tests.support.archives import write_archive
 from tests.support.distinct import INPUTS
@@ -91,7 +91,7 @@ def test_stacks_that_the_model_keeps_are_walked_once(tmp_path: Path, monkeypatch
         walk = getattr(of, name)
         monkeypatch.setattr(of, name, lambda *args: walks.append(of.__name__) or walk(*args))
 
-    for of, name in ((Costs, "_add_up"), (project._Graph, "_add_up"), (Shown, "_take_functions")):
+    for of, name in ((FunctionCosts, "_add_up"), (project._Graph, "_add_up"), (Shown, "_take_functions")):
         counted(of, name)
     found = []
     for limit in (1, 1 << 30):
@@ -103,7 +103,7 @@ def test_stacks_that_the_model_keeps_are_walked_once(tmp_path: Path, monkeypatch
         found.append((graphs, top.total, top.rows))
     fastprof.report(path, tmp_path / "out.html", max_memory=1)
     assert found[0] == found[1]
-    assert sorted(walks) == ["Costs"] * 2 + ["Shown"] + ["_Graph"] * 6
+    assert sorted(walks) == ["FunctionCosts"] * 2 + ["Shown"] + ["_Graph"] * 6
 
 
 @pytest.mark.parametrize("suffix", [".pb", ".folded"])

@@ -58,7 +58,7 @@ from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_outp
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.batch.remote_store import local_copy
 from fastprof.verbs.batch.shards import Plan
-from fastprof.verbs.paths import is_at
+from fastprof.verbs.output_collisions import is_at
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -19,7 +19,7 @@ from fastprof.core.urls import has_listings, is_recordable, is_url, shown
 from fastprof.inputs.expand import Failed, expand, files_below, objects_below, without_emptied
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.hashes import Hashes
-from fastprof.verbs.paths import clash, folded, invalid_because
+from fastprof.verbs.output_collisions import clash, folded, invalid_because
 from fastprof.verbs.reads import file_identity
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from fastprof.core.words import counted
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.files import File, by_size, order, refuse_same_names, with_good_names
 from fastprof.verbs.batch.hashes import Hashes
-from fastprof.verbs.paths import invalid_because
+from fastprof.verbs.output_collisions import invalid_because
 
 _START = 4096  # bytes; a file costs something even if it is empty
 

@@ -25,10 +25,10 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.function_names import Place
 from fastprof.core.model import Model
 from fastprof.core.thread_names import ThreadNames, apart
+from fastprof.verbs.function_costs import Durations
 from fastprof.verbs.page import NONE, Columns
 from fastprof.verbs.page.contexts import Shown, Times
 from fastprof.verbs.page.figures import Arcs, Cost, Figures, Places
-from fastprof.verbs.top_costs import Durations
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer

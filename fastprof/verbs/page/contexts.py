@@ -1,8 +1,8 @@
 """A page's data from profiles of any view: contexts, functions, calls in time order.
 
 A timeline is folded into stacks, a graph's stacks are estimated.  Stacks give the contexts (csrc/ends/contexts.h) and
-the costs of functions (verbs/top_costs.py); the functions of a graph come from the graph itself, so they are exact, and
-those of a timeline from the stack machine, which also has the durations of single calls.
+the costs of functions (verbs/function_costs.py); the functions of a graph come from the graph itself, so they are
+exact, and those of a timeline from the stack machine, which also has the durations of single calls.
 In a comparison the values of the old and the new profile are separate columns.
 """
 
@@ -28,8 +28,8 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
 from fastprof.core.value import Column as ValueColumn
 from fastprof.core.value import settled_default
+from fastprof.verbs.function_costs import FunctionCosts, add_projected, new_durations
 from fastprof.verbs.page.labels import Labels
-from fastprof.verbs.top_costs import Costs, add_projected, new_durations
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_contexts, fp_fold, fp_listed, fp_project, fp_top, fp_top_durations
@@ -74,7 +74,7 @@ class Shown:
         self.value = ValueColumn(options[VALUE], VALUE.flag)
         self.default: int | None = None  # the event shown first
         self.columns: list[Column] = []
-        self.costs: list[Costs] = []  # by column
+        self.costs: list[FunctionCosts] = []  # by column
         self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
         self._has_labels = False  # labels to show
         self._arcs = ffi.new("struct fp_listed_arc[]", lib.FP_LISTED * lib.FP_LISTED_VALUES)
@@ -171,7 +171,7 @@ class Shown:
             if column not in self.columns:
                 self.columns.append(column)
                 value = ValueColumn(None, "--value")
-                self.costs.append(Costs(self._model, "function", value, None, arcs=True, cycles=True))
+                self.costs.append(FunctionCosts(self._model, "function", value, None, arcs=True, cycles=True))
             found.append(self.columns.index(column))
             self.costs[found[-1]].begin_part(part)
         chosen = self.value.of(part, view)

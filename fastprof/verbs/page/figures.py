@@ -16,9 +16,9 @@ from fastprof.core.function_names import Place
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.unknown import known
+from fastprof.verbs.function_costs import Durations, durations_of
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Finder, Row
-from fastprof.verbs.top_costs import Durations, durations_of
 
 _LISTED = 4  # figures of an arc in Shown.listed_arcs
 _CALLS = 15  # number of callers and of callees shown per function, the most expensive ones

@@ -4,7 +4,7 @@
     line            lines of the files, one file after the other: file, number (relative to the previous line),
                     whether the file has it; self cost and inclusive cost of the calls on it, by value column
 
-Only files below the given folders are opened (verbs/sources.py).  The most expensive files come first, while
+Only files below the given folders are opened (verbs/annotate/sources.py).  The most expensive files come first, while
 there is room.
 """
 

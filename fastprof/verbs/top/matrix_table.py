@@ -16,7 +16,7 @@ from fastprof.core.model import ValueType
 from fastprof.core.options import INT64
 from fastprof.core.owner import address_of
 from fastprof.core.version import __version__
-from fastprof.verbs.matrix import Matrix, Row
+from fastprof.verbs.top.matrix import Matrix, Row
 
 
 class _Columns:

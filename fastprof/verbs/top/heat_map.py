@@ -7,7 +7,7 @@ from html import escape
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import printable
 from fastprof.core.words import counted
-from fastprof.verbs.matrix import Matrix, Row
+from fastprof.verbs.top.matrix import Matrix, Row
 
 if TYPE_CHECKING:
     from fastprof.verbs.top import Top

@@ -32,14 +32,14 @@ from fastprof.core.unknown import known
 from fastprof.core.value import Column, settled_default
 from fastprof.core.version import __version__
 from fastprof.verbs.comparing import log_pairs, read_all
-from fastprof.verbs.diff_inclusive import Inclusive
-from fastprof.verbs.diff_rows import RowOptions, Rows, size_of
-from fastprof.verbs.difference import Change, Difference, Runs, Value
-from fastprof.verbs.gate import short_of
+from fastprof.verbs.diff.difference import Change, Difference, Runs, Value
+from fastprof.verbs.diff.gate import short_of
+from fastprof.verbs.diff.inclusive import Inclusive
+from fastprof.verbs.diff.rows import RowOptions, Rows, size_of
+from fastprof.verbs.diff.significance import welch
 from fastprof.verbs.groups import Groups, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.scaling import Side, Weights, in_integers
-from fastprof.verbs.significance import welch
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -60,7 +60,7 @@ class Durations(NamedTuple):
     max: int
 
 
-class Costs:
+class FunctionCosts:
     """Adds up the rows of each view; call `end` after the last row.
 
     `inclusive_only`: the caller reads only inclusive costs; once they are unknown, nothing is added up.
@@ -514,8 +514,10 @@ class Costs:
         return function, file, line
 
 
-def add_projected(project: fp_project, events: list[ValueType], to: list[tuple[Costs, int, int]], calls: int) -> None:
-    """Add the costs of a finished projection's stacks to several Costs, each of another value type.
+def add_projected(
+    project: fp_project, events: list[ValueType], to: list[tuple[FunctionCosts, int, int]], calls: int
+) -> None:
+    """Add the costs of a finished projection's stacks to several FunctionCosts, each of another value type.
 
     `to`: costs, and the columns of their values and second values in the projection, whose columns are `events`.
     `calls`: the column of calls.  -1: it has none.

@@ -20,11 +20,11 @@ from fastprof.core.unknown import known
 from fastprof.core.value import Column
 from fastprof.core.words import spelled
 from fastprof.inputs import Progress
+from fastprof.verbs.function_costs import Arc, Durations, FunctionCosts
 from fastprof.verbs.groups import Grouping, keys_of
-from fastprof.verbs.matrix import Matrix, matrix
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed, run
-from fastprof.verbs.top_costs import Arc, Costs, Durations
+from fastprof.verbs.top.matrix import Matrix, matrix_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -175,7 +175,7 @@ class Top(NamedTuple):
         from fastprof.core.html import frame, table
 
         if self.matrix:
-            from fastprof.verbs.heat_map import page
+            from fastprof.verbs.top.heat_map import page
 
             return frame(page(self, self.matrix))
         columns: dict[str, list[Any]] = {
@@ -274,7 +274,7 @@ def _of_matrix(chosen: Options) -> Options:
 def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, log: Log, *, patterns: Patterns) -> Top:
     value = Column(chosen[bridges.VALUE], "--value")
     second = Column(chosen[SORT], "--sort", also=_COLUMNS) if chosen[SORT] not in _COLUMNS else None
-    costs = Costs(model, chosen[BY], value, second, arcs=chosen[TREE] is not None, cycles=chosen[CYCLES])
+    costs = FunctionCosts(model, chosen[BY], value, second, arcs=chosen[TREE] is not None, cycles=chosen[CYCLES])
     if chosen[STATS]:
         _check_timelines(pipelines)
         costs.keep_durations()
@@ -289,7 +289,7 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, lo
     names = [input_.name for pipeline in pipelines for input_ in pipeline.inputs]
     if (key := chosen[MATRIX]) is not None:
         matches = partial(_matches, patterns)
-        cells = matrix(key, model, _cells(model, costs), matches, chosen[THRESHOLD] or 0, chosen[N])
+        cells = matrix_of(key, model, _cells(model, costs), matches, chosen[THRESHOLD] or 0, chosen[N])
         total = costs.sum("self")
         top_ = Top(chosen[BY], value.known(model), None, total, [], cells.n_rows, 0, 0.0, log, names)
         return top_._replace(matrix=cells, other_values=_others(value))
@@ -302,7 +302,7 @@ def _others(value: Column) -> list[str]:
     return [name for name in dict.fromkeys(t.name for t in value.others) if value.type and name != value.type.name]
 
 
-def _cells(model: Model, costs: Costs) -> Iterator[tuple[str, int, int]]:
+def _cells(model: Model, costs: FunctionCosts) -> Iterator[tuple[str, int, int]]:
     """Value of the label, function and self cost.  Functions that are the same are one."""
     first: dict[tuple[int, ...], int] = {}
     own = costs.column("self")
@@ -324,7 +324,7 @@ def _check_timelines(pipelines: Sequence[plan.Pipeline]) -> None:
             raise usage_error(what, name=printable(next(iter(pipeline.inputs)).name), rows=rows)
 
 
-def _warn(costs: Costs, chosen: Options, log: Log) -> None:
+def _warn(costs: FunctionCosts, chosen: Options, log: Log) -> None:
     """Warn of figures that the rows lack.  Errors: UsageError if they were requested."""
     model, value = costs.model, costs.value
     if costs.self_alone and (chosen[TREE] or chosen[SORT] in ("inclusive", "calls")):
@@ -368,7 +368,7 @@ class Finder:
     def __init__(
         self,
         model: Model,
-        costs: Costs,
+        costs: FunctionCosts,
         chosen: Options,
         patterns: Patterns,
         value: ValueType,

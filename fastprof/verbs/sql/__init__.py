@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from fastprof.core.engine import Scan
-    from fastprof.verbs.conditions import Conditions
     from fastprof.verbs.keywords import OpenOptions
-    from fastprof.verbs.together import JoinedTable, Together
+    from fastprof.verbs.sql.filter import Conditions
+    from fastprof.verbs.sql.joined_tables import JoinedTable, Together
 
 _ROWS = 4096  # rows fetched at a time
 
@@ -103,7 +103,9 @@ class Answer:
         if paths != given or (len(paths) > 1 and _WITHOUT_NUMBERS.search(query) and not _NUMBERED.search(query)):
             if one := next((path for path in paths if path == "-" or not isinstance(path, str)), None):
                 raise UsageError(f"{name_of(one)}: querying several profiles together needs files or URLs")
-            from fastprof.verbs.together import Together  # takes a quarter of the start, for several profiles only
+            from fastprof.verbs.sql.joined_tables import (
+                Together,  # takes a quarter of the start, for several profiles only
+            )
 
             self._together = Together(paths, from_, options, keep_going=keep_going)
             return
@@ -144,7 +146,7 @@ class Answer:
     def _offer(self, query: str, *, whole: bool = False) -> None:
         """Register the tables named in the query, or all if it names none (`show tables`): DuckDB reads the beginning
         of each registered table.  Of a table only what the query reads, or the `whole`."""
-        from fastprof.verbs.conditions import Conditions
+        from fastprof.verbs.sql.filter import Conditions
 
         if self._together is not None:
             self._offer_together(Conditions(self._db, query), self._together, whole=whole)

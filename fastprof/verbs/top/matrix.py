@@ -51,7 +51,7 @@ class Matrix(NamedTuple):
         return [cost / column.total for cost, column in zip(row.costs, self.columns, strict=True)]
 
 
-def matrix(
+def matrix_of(
     key: str,
     model: Model,
     cells: Iterator[tuple[str, int, int]],

@@ -12,7 +12,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.value import Column
-from fastprof.verbs.top_costs import Costs
+from fastprof.verbs.function_costs import FunctionCosts
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -31,7 +31,7 @@ class Inclusive:
         # a run whose costs are 0 in the default chooses another by itself
         self._values = [first, *(Column(first.name, bridges.VALUE.flag, like=first) for _ in range(1, n_runs))]
         self._costs = [
-            Costs(model, "function", value, None, arcs=False, cycles=True, inclusive_only=True)
+            FunctionCosts(model, "function", value, None, arcs=False, cycles=True, inclusive_only=True)
             for value in self._values
         ]
         self._sums: list[memoryview] = []  # by run, then by function
@@ -39,7 +39,8 @@ class Inclusive:
         self._weights: Sequence[Fraction | int] = []
 
     def rows(self, pipeline: plan.Pipeline, compared: Callable[[Iterator[Batch]], Iterator[Batch]]) -> Iterator[Batch]:
-        """The rows of a pipeline as a graph, with at least one row for each function.  `compared`: as for Costs."""
+        """The rows of a pipeline as a graph, with at least one row for each function.
+        `compared`: see FunctionCosts.through."""
         rows = self._costs[pipeline.side].through(pipeline, self._log, compared)
         return compared(rows) if pipeline.view == "timeline" else rows
 

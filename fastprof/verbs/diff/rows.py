@@ -10,8 +10,8 @@ from operator import sub
 from fastprof.core._c import lib
 from fastprof.core._typing import NamedTuple
 from fastprof.core.model import Batch
-from fastprof.verbs.difference import Change, Runs
-from fastprof.verbs.significance import least_significant
+from fastprof.verbs.diff.difference import Change, Runs
+from fastprof.verbs.diff.significance import least_significant
 
 
 class RowOptions(NamedTuple):

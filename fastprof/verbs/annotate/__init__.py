@@ -25,12 +25,12 @@ from fastprof.core.words import counted
 from fastprof.inputs import Progress
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
+from fastprof.verbs.annotate.by_place import Places
+from fastprof.verbs.annotate.disassembly import FINDING, Binaries, disassemble, find_tool
+from fastprof.verbs.annotate.sources import Sources, ends_alike, lines_of
 from fastprof.verbs.annotation import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
-from fastprof.verbs.by_place import Places
-from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import run
-from fastprof.verbs.sources import Sources, ends_alike, lines_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -178,7 +178,7 @@ def _hint(wanted: str) -> str:
 
 
 class _Shown:
-    """Base of source files and functions, both groups of places (verbs/by_place.py)."""
+    """Base of source files and functions, both groups of places (verbs/annotate/by_place.py)."""
 
     def __init__(self, model: Model, options: Options, log: Log, wanted: list[str]) -> None:
         self._model, self._options, self._log, self._wanted = model, options, log, wanted

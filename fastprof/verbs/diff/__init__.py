@@ -23,10 +23,10 @@ from fastprof.inputs import Progress
 from fastprof.verbs import scaling
 from fastprof.verbs.comparing import PAIR
 from fastprof.verbs.convert import target_of
-from fastprof.verbs.diff_rows import RowOptions
-from fastprof.verbs.diff_sides import Both
-from fastprof.verbs.difference import Difference as Difference
-from fastprof.verbs.gate import FAIL_OVER, failed
+from fastprof.verbs.diff.difference import Difference as Difference
+from fastprof.verbs.diff.gate import FAIL_OVER, failed
+from fastprof.verbs.diff.rows import RowOptions
+from fastprof.verbs.diff.sides import Both
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.outputs import CODE
 from fastprof.verbs.reads import Reads
