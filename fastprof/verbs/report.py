@@ -126,24 +126,20 @@ def report(
     >>> dict(fastprof.report("tests/corpus/callgrind/good/cfi.callgrind", "cfi.html").rows)
     {'contexts': 3, 'functions': 2}
     """
-    return _report(inputs, output, from_, keep_going, progress, command, given, _LARGEST)
+    how = {"from_": from_, "keep_going": keep_going, "progress": progress}
+    return _report(inputs, output, how, command, given, _LARGEST)
 
 
 def detailed(inputs: Path, output: Path, *, from_: str | None = None, **given: Any) -> Page:
     """`report` for a page that stays on this machine, and so may be larger."""
-    return _report(inputs, output, from_, False, None, "", given, _DETAILED * _LARGEST)
+    how = {"from_": from_, "keep_going": False, "progress": None}
+    return _report(inputs, output, how, "", given, _DETAILED * _LARGEST)
 
 
 def _report(
-    inputs: Any,
-    output: Path,
-    from_: str | None,
-    keep_going: bool,
-    progress: Progress | None,
-    command: str,
-    given: Mapping[str, Any],
-    largest: int,
+    inputs: Any, output: Path, how: dict[str, Any], command: str, given: Mapping[str, Any], largest: int
 ) -> Page:
+    """`how`: the keywords for reading."""
     chosen = checked(given, options())
     paths = listed(inputs)
     sides = [paths] if chosen[SUM] and paths else [[path] for path in paths]
@@ -160,21 +156,14 @@ def _report(
         given_as = [f"{given_as[0]} and {len(paths) - 1} more"]
     for_end: dict[str, Any] = {"output": output, "command": command, "largest": largest, "given_as": given_as}
     if chosen[SOURCE]:
-        for_end["source"] = _lines(sides, output, chosen, from_, progress, keep_going)
+        for_end["source"] = _lines(sides, output, chosen, how)
     page = Page()
-    page.take_all(run(END, sides, chosen, from_, progress, for_end, keep_going=keep_going))
+    page.take_all(run(END, sides, chosen, given=for_end, **how))
     page.output = output
     return page
 
 
-def _lines(
-    sides: list[list[Any]],
-    output: Path,
-    chosen: Options,
-    from_: str | None,
-    progress: Progress | None,
-    keep_going: bool,
-) -> Source:
+def _lines(sides: list[list[Any]], output: Path, chosen: Options, how: dict[str, Any]) -> Source:
     """The source lines of the profiles, as `annotate` finds them."""
     paths = [path for side in sides for path in side]
     if "-" in paths:
@@ -189,12 +178,8 @@ def _lines(
     found, chosen = Source(), chosen.with_given(**{annotate.N.name: 0})
     for side, inputs in enumerate(sides):
         given = {"wanted": [], "sources": Confined(chosen[SOURCE]), "value": chosen[bridges.VALUE]}
-        found.add(
-            side,
-            run(
-                annotate.END, [inputs], chosen, from_, progress, given, keep_going=keep_going, idle=lambda option: None
-            ),
-        )
+        lines = run(annotate.END, [inputs], chosen, given=given, idle=lambda option: None, **how)
+        found.add(side, lines)
     return found
 
 

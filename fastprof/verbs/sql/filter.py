@@ -171,7 +171,8 @@ class Conditions:
                 names = [] if tree.get("sample") else [*_tables(tree.get("from_table"))]
                 for name, alias in names:
                     if name == table:
-                        yield [_bare(one, {alias or name}, names) for one in _all_of(tree.get("where_clause"))]
+                        bare = partial(_bare, alias or name)
+                        yield [_renamed(one, bare) for one in _all_of(tree.get("where_clause"))]
                 if names:
                     tree = tree | {"from_table": _joined_on(tree["from_table"])}
             elif _may_name(tree, table):
@@ -186,18 +187,12 @@ class Conditions:
 
         made = self._parsed("select number from known.profiles where true")
 
-        def renamed(node: Any) -> Any:
-            if isinstance(node, list):
-                return [*map(renamed, node)]
-            if not isinstance(node, dict):
-                return node
-            if node.get("class") == "COLUMN_REF":
-                return node | {"column_names": [columns[node["column_names"][0].casefold()]]}
-            return {key: renamed(value) for key, value in node.items()}
+        def known(names: list[str]) -> list[str]:
+            return [columns[names[0].casefold()]]
 
         found: set[int] | None = None
         for condition in conditions:
-            made["statements"][0]["node"]["where_clause"] = renamed(condition)
+            made["statements"][0]["node"]["where_clause"] = _renamed(condition, known)
             try:
                 numbers = {row[0] for row in self._result(made)}
             except Error:  # host = 7, if a host is not a number
@@ -402,16 +397,18 @@ def _all_of(condition: Any) -> list[Any]:
     return [condition]
 
 
-def _bare(node: Any, own: set[str], tables: list[tuple[str, str]]) -> Any:
-    """A condition whose columns of this table have no prefix.  Without one they are of all tables, which join by
-    them: a single name would be ambiguous otherwise."""
+def _bare(own: str, names: list[str]) -> list[str]:
+    """The name of a column, without prefix if it is of this table.  Without one it is of all tables, which join by it:
+    a single name would be ambiguous otherwise."""
+    return names[1:] if len(names) == 2 and names[0].casefold() == own else names
+
+
+def _renamed(node: Any, column: Callable[[list[str]], list[str]]) -> Any:
+    """A condition with other names of columns."""
     if isinstance(node, list):
-        return [_bare(one, own, tables) for one in node]
+        return [_renamed(one, column) for one in node]
     if not isinstance(node, dict):
         return node
     if node.get("class") == "COLUMN_REF":
-        names = node["column_names"]
-        if len(names) == 2 and names[0].casefold() in own:
-            return node | {"column_names": names[1:]}
-        return node
-    return {key: _bare(value, own, tables) for key, value in node.items()}
+        return node | {"column_names": column(node["column_names"])}
+    return {key: _renamed(value, column) for key, value in node.items()}
