@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.cli import arguments, print_message
 from fastprof.cli.as_json import json_text, print_json_list
-from fastprof.cli.messages import Progress, Steps, print_log
+from fastprof.cli.messages import Steps, print_log
 from fastprof.cli.parser import Parser, action_of
 from fastprof.cli.text import print_long_table
 from fastprof.core._typing import Any
@@ -126,19 +126,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add(args: argparse.Namespace) -> int:
+    keywords = arguments.keywords(args, pieces.adding_options())
+    if len(args.inputs) > 1 or os.path.isdir(args.inputs[0]):
+        keywords["progress"] = None  # the bar is of profiles
+    keywords |= {name: getattr(args, name) for name in ("name", "skip_existing", "replace")}
     with Steps(args.quiet, "profiles") as steps:
-        log = archive_add(
-            args.store,
-            args.inputs,
-            name=args.name,
-            from_=args.from_,
-            skip_existing=args.skip_existing,
-            replace=args.replace,
-            keep_going=args.keep_going,
-            progress=Progress(args.quiet) if len(args.inputs) == 1 and not os.path.isdir(args.inputs[0]) else None,
-            done=steps,
-            **arguments.given(args, pieces.adding_options()),
-        )
+        log = archive_add(args.store, args.inputs, done=steps, **keywords)
     facts = log.facts
     added = steps.name if facts["added"] == steps.n == 1 else _profiles(facts["added"])
     counts = [f"added {added}"]
@@ -187,13 +180,8 @@ def _total(totals: Any) -> str:
 
 def _extract(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
-        log = archive_extract(
-            args.store,
-            args.names,
-            args.output,
-            done=steps,
-            **arguments.keywords(args, extracting_options()),
-        )
+        keywords = arguments.keywords(args, extracting_options())
+        log = archive_extract(args.store, args.names, args.output, done=steps, **keywords)
     names = log.facts["extracted"]
     what, to = (_profiles(steps.n), args.output) if steps.n else (names[0], shown(args.output))
     return print_log(args, log, to, what)
