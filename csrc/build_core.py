@@ -3,13 +3,16 @@
 Each header's part between `cffi-begin` and `cffi-end` is plain C without
 preprocessor lines; put together in the order of the floors it is the cdef.
 Of a struct Python sees what stands above the comment `private from here on`.
+What is declared with FP_COUNT (core/fp.h) becomes a table, fastprof/core/counted.py.
 """
 
+import ast
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from pprint import pformat
 
 from cffi import FFI
 
@@ -26,12 +29,21 @@ HEADERS = FIRST + sorted(
     (name for name in FOUND if name not in FIRST), key=lambda name: FLOORS.get(name.partition("/")[0], 2)
 )
 
+# The beginning of a struct or enum, or a count with its field, code, kind and names.
+NAMES = r"(?:,\s+(\w+),\s+(.*?))?\)(?=[;,])"
+COUNT = re.compile(r'(?:struct|enum) (\w+) \{|FP_COUNT\((\w+),\s+"([a-z0-9-]+)"' + NAMES, re.DOTALL)
+
 ffibuilder = FFI()
+counted: dict[str, dict[str, tuple[str, ...]]] = {}
 for name in HEADERS:
     for part in re.findall(r"/\* cffi-begin \*/(.*?)/\* cffi-end \*/", (HERE / name).read_text(), re.DOTALL):
-        ffibuilder.cdef(
-            re.sub(r"/\* private from here on \*/.*?^\};", "...;\n};", part, flags=re.DOTALL | re.MULTILINE)
-        )
+        public = re.sub(r"/\* private from here on \*/.*?^\};", "...;\n};", part, flags=re.DOTALL | re.MULTILINE)
+        ffibuilder.cdef(COUNT.sub(lambda found: found[2] if found[2] else found[0], public))
+        for struct, field, code, kind, names in COUNT.findall(public):
+            if struct:
+                fields = counted.setdefault(struct, {})
+            else:
+                fields[code] = (field, kind, *ast.literal_eval(f"({names},)")) if kind else (field,)
 
 LINK = {"1": ["-fsanitize=address,undefined"], "coverage": ["-fprofile-instr-generate"]}
 link = LINK.get(os.environ.get("FASTPROF_SANITIZE", ""), [])
@@ -43,9 +55,13 @@ ffibuilder.set_source(
     extra_link_args=link,
 )
 
-STUB = HERE.parent / "fastprof" / "core" / "_c.pyi"
-made = stub(ffibuilder._parser._declarations)
-if not STUB.exists() or STUB.read_text() != made:
-    STUB.write_text(made)
+TABLE = """\
+# Made by csrc/build_core.py.  By struct or enum and code: the field, where it appears in a log, and its names.
+COUNTED: dict[str, dict[str, tuple[str, ...]]] = """
+TABLE += pformat({name: fields for name, fields in counted.items() if fields}, width=119, sort_dicts=False) + "\n"
+for name, text in (("_c.pyi", stub(ffibuilder._parser._declarations)), ("counted.py", TABLE)):
+    made = HERE.parent / "fastprof" / "core" / name
+    if not made.exists() or made.read_text() != text:
+        made.write_text(text)
 
 subprocess.run([sys.executable, "-B", HERE / "make_keywords.py"], check=True)

@@ -52,6 +52,7 @@ class Buffer:
 
 @type_check_only
 class CType:
+    cname: str
     item: CType  # of a pointer or array
     fields: Sequence[tuple[str, object]]  # of a struct: names and details
 

@@ -157,4 +157,13 @@ static inline uint64_t fp_u64s(const uint8_t *p, int swap) {
     return swap ? __builtin_bswap64(fp_u64(p)) : fp_u64(p);
 }
 
+/* Declares a field of a struct as a count of the log:
+ *
+ *   uint64_t FP_COUNT(blank, "blank-lines", repairs, "blank line", "blank lines");
+ *   uint64_t FP_COUNT(bad_end, "unreadable-rest");
+ *
+ * with its code, where it appears in a log, and its name for one and for several; with the code alone if another struct
+ * of the format or fastprof/core/reported.py has the names.  The build takes them from here. */
+#define FP_COUNT(field, ...) field
+
 #endif

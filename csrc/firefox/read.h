@@ -151,16 +151,33 @@ struct fp_firefox_read {
     uint32_t n_dirty, requested_column;
     struct fp_rounds rounds; /* of markers */
     /* counts */
-    uint64_t markers, intervals;
-    uint64_t counters;       /* not read */
-    uint64_t counter_values; /* without a time, or sums beyond a double */
-    uint64_t early;          /* tables whose rows come before their schema: need a second scan */
-    uint64_t bad_end, bad_values, short_columns, bad_stacks, rounded;
-    uint64_t idle;     /* samples without a stack whose weight, a time, is not counted */
-    uint64_t rows;     /* samples, or markers and values of counters */
-    uint64_t unpaired; /* begin markers without an end, ends without a begin, and markers without a time */
-    uint64_t lanes;    /* threads added for overlapping markers */
-    uint64_t cut;      /* markers cut because they overlap too many others */
+    uint64_t intervals;
+    uint64_t FP_COUNT(markers, "markers", not_representable, "marker ({-O firefox.markers} reads these)",
+                      "markers ({-O firefox.markers} reads these)");
+    uint64_t FP_COUNT(counters, "counters", not_representable, "counter ({-O firefox.markers} reads these, too)",
+                      "counters ({-O firefox.markers} reads these, too)");
+    /* Without a time, or sums beyond a double. */
+    uint64_t FP_COUNT(counter_values, "counter-values");
+    uint64_t early; /* tables whose rows come before their schema: need a second scan */
+    uint64_t FP_COUNT(bad_values, "unreadable-values", losses, "unreadable value of a table",
+                      "unreadable values of tables");
+    uint64_t FP_COUNT(rounded, "rounded-weights");
+    uint64_t FP_COUNT(short_columns, "short-columns", losses, "table with a column that is too short",
+                      "tables with columns that are too short");
+    uint64_t FP_COUNT(bad_stacks, "circular-stacks", losses,
+                      "stack whose prefix does not come before it, read as a root",
+                      "stacks whose prefixes do not come before them, read as roots");
+    uint64_t FP_COUNT(bad_end, "unreadable-rest");
+    /* Whose weight, a time, is not counted. */
+    uint64_t FP_COUNT(idle, "idle-samples", not_representable, "sample without a stack, whose time is idle",
+                      "samples without a stack, whose time is idle");
+    uint64_t rows; /* samples, or markers and values of counters */
+    uint64_t FP_COUNT(unpaired, "unpaired-markers", not_representable, "begin marker without an end, or the reverse",
+                      "begin markers without an end, or the reverse");
+    uint64_t FP_COUNT(lanes, "overlapping-markers", repairs, "thread added for overlapping markers",
+                      "threads added for overlapping markers");
+    uint64_t FP_COUNT(cut, "shortened-markers", repairs, "marker cut because it overlaps too many others",
+                      "markers cut because they overlap too many others");
 
     /* private from here on */
     struct fp_json json;

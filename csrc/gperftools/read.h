@@ -45,17 +45,20 @@ enum {
 
 struct fp_gperftools_stats {
     uint64_t records;
-    uint64_t ticks;            /* samples */
-    uint64_t chains;           /* distinct */
-    uint64_t cut_ticks;        /* ticks whose stacks were cut at the profiler's limit */
-    uint64_t signal_frames;    /* removed; each distinct chain counts once */
-    uint64_t duplicate_leaves; /* likewise */
-    uint64_t unmapped;         /* distinct addresses in no mapped object */
-    uint64_t forks;            /* times that words followed the text */
-    uint64_t forks_in_pieces;  /* times without a header */
+    uint64_t ticks;     /* samples */
+    uint64_t chains;    /* distinct */
+    uint64_t cut_ticks; /* ticks whose stacks were cut at the profiler's limit */
+    /* Removed; each distinct chain counts once. */
+    uint64_t FP_COUNT(signal_frames, "signal-frames", repairs, "signal frame removed", "signal frames removed");
+    uint64_t FP_COUNT(duplicate_leaves, "duplicated-leaves", repairs, "duplicated leaf removed",
+                      "duplicated leaves removed");
+    uint64_t unmapped; /* distinct addresses in no mapped object */
+    uint64_t FP_COUNT(forks, "forked-profiles", repairs, "profile of a forked process in the same file",
+                      "profiles of forked processes in the same file");
+    uint64_t forks_in_pieces; /* times without a header */
     /* lenient: losses */
-    uint64_t bad_records;
-    uint64_t lost_bytes;
+    uint64_t FP_COUNT(bad_records, "damaged-records");
+    uint64_t FP_COUNT(lost_bytes, "skipped-bytes");
 };
 
 struct fp_gperftools_reader {

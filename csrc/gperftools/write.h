@@ -18,11 +18,17 @@ struct fp_gperftools_writer {
     uint64_t unit_ns;       /* values are times in this many nanoseconds; 0: values are ticks */
     uint64_t rows;          /* records written */
     /* not representable in records */
-    uint64_t no_address; /* frames without an address */
-    uint64_t no_stack;   /* rows without any frame with an address, or with more than a record can hold */
-    uint64_t negative;   /* rows with a negative value */
-    uint64_t labels;     /* rows with labels, threads or times */
-    uint64_t rounded;    /* rows whose time is not a multiple of the period */
+    uint64_t FP_COUNT(no_address, "frames-without-address", not_representable, "frame without an address",
+                      "frames without an address");
+    /* Or with more addresses than a record can hold. */
+    uint64_t FP_COUNT(no_stack, "samples-without-addresses", not_representable, "sample without addresses",
+                      "samples without addresses");
+    uint64_t FP_COUNT(negative, "negative-samples", not_representable, "sample with a negative value",
+                      "samples with negative values");
+    uint64_t FP_COUNT(labels, "sample-labels", not_representable, "label, thread or time of a sample",
+                      "labels, threads and times of samples");
+    uint64_t FP_COUNT(rounded, "rounded-times", not_representable, "time rounded to whole ticks",
+                      "times rounded to whole ticks");
     /* sums of magnitudes: of the values written, of those of rows left out or rounded to 0, and of those written
      * without some frames */
     double written, left_out, cut;

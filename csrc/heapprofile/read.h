@@ -25,8 +25,9 @@ struct fp_heapprofile {
     int32_t lenient;
     uint64_t n_nodes;
     uint64_t samples; /* single allocations; nodes have the sums of their sizes */
-    uint64_t broken;  /* lenient: nodes whose size cannot be read */
-    int32_t bad_end;  /* lenient: the text cannot be read to its end */
+    uint64_t FP_COUNT(broken, "broken-nodes", losses, "node whose size could not be read",
+                      "nodes whose sizes could not be read");
+    int32_t FP_COUNT(bad_end, "unreadable-rest");
 
     /* private from here on */
     struct fp_json json;

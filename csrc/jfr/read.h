@@ -87,19 +87,29 @@ struct fp_jfr_place {
 
 struct fp_jfr_counts {
     uint64_t rows;
-    uint64_t no_stack;              /* samples without a stack */
-    uint64_t truncated;             /* samples whose stack the JVM cut */
-    uint64_t dangling;              /* references to constants that the chunk lacks */
-    uint64_t unknown_types;         /* events of types that the metadata lacks */
-    uint64_t timed;                 /* events with durations that are not read, so that this view lacks them */
+    uint64_t FP_COUNT(no_stack, "samples-without-stack");
+    uint64_t truncated; /* samples whose stack the JVM cut */
+    uint64_t FP_COUNT(dangling, "missing-constants", repairs,
+                      "reference to a name, stack or thread that the JVM did not write",
+                      "references to names, stacks or threads that the JVM did not write");
+    uint64_t FP_COUNT(unknown_types, "undescribed-events", not_representable,
+                      "event of a type that the recording does not describe",
+                      "events of types that the recording does not describe");
+    uint64_t FP_COUNT(timed, "timed-events", not_representable, "event with a duration ({-O jfr.events} reads these)",
+                      "events with durations ({-O jfr.events} reads these)");
     uint64_t depth;                 /* frames of the deepest stack */
     uint64_t first_time, last_time; /* of samples added to rows; first > last: none */
     /* timelines */
-    uint64_t instants;  /* events without a duration */
-    uint64_t lanes;     /* threads added for overlapping events */
-    uint64_t cut_spans; /* events that overlap too many others: cut at the end of another */
+    uint64_t instants; /* events without a duration */
+    uint64_t FP_COUNT(lanes, "overlapping-events", repairs, "thread added for overlapping events",
+                      "threads added for overlapping events");
+    uint64_t FP_COUNT(cut_spans, "shortened-events", repairs, "event that overlaps too many others, ended with another",
+                      "events that overlap too many others, ended with another");
     /* lenient: losses */
-    uint64_t bad_records, bad_constants, lost_bytes;
+    uint64_t lost_bytes;
+    uint64_t FP_COUNT(bad_records, "damaged-records");
+    uint64_t FP_COUNT(bad_constants, "damaged-checkpoints", losses, "checkpoint with a damaged constant",
+                      "checkpoints with damaged constants");
 };
 
 struct fp_jfr_reader {

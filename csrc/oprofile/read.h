@@ -97,12 +97,14 @@ struct fp_oprofile_reader {
     struct fp_oprofile_header header;
     int32_t swap; /* its byte order differs from the machine's */
     uint32_t header_nbytes;
-    uint32_t slots;      /* capacity in nodes */
-    uint32_t used;       /* slots in use, the first one included */
-    uint64_t samples;    /* the sum of its values */
-    uint64_t trailing;   /* bytes after the hash table */
-    int32_t cut;         /* lenient: it ends too early */
-    uint64_t lost_nodes; /* used nodes missing because of that */
+    uint32_t slots;   /* capacity in nodes */
+    uint32_t used;    /* slots in use, the first one included */
+    uint64_t samples; /* the sum of its values */
+    uint64_t FP_COUNT(trailing, "trailing-bytes", repairs, "byte after the end of a sample file",
+                      "bytes after the ends of sample files");
+    int32_t FP_COUNT(cut, "cut-files", losses, "truncated sample file", "truncated sample files");
+    uint64_t FP_COUNT(lost_nodes, "lost-nodes", losses, "node missing at the end of a sample file",
+                      "nodes missing at the ends of sample files");
 
     /* FP_ASK: the symbol that has no function yet */
     struct fp_oprofile_image *requested_image;

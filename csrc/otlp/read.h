@@ -49,16 +49,34 @@ enum fp_otlp_layout { FP_OTLP_UNDECIDED = 0, FP_OTLP_1_8 = 1, FP_OTLP_1_9 = 2, F
 
 struct fp_otlp_stats {
     uint64_t samples, profiles, resources;
-    uint64_t no_observation;      /* samples with neither values nor timestamps: their value is 0 */
-    uint64_t no_zero_entry;       /* tables whose first entry is not empty */
-    uint64_t as_text;             /* attribute values that are neither text nor integers */
-    uint64_t mapping_attributes;  /* other than build ids */
-    uint64_t location_attributes; /* other than pprof's is_folded */
-    uint64_t profile_ids, payloads, schema_urls, dropped_attributes, unknown_fields;
-    uint64_t other_periods; /* profiles whose period differs from the first one's */
-    uint64_t wide_lines, negative_lines;
+    /* Their value is 0. */
+    uint64_t FP_COUNT(no_observation, "samples-without-observation", repairs,
+                      "sample with neither values nor timestamps", "samples with neither values nor timestamps");
+    uint64_t FP_COUNT(no_zero_entry, "tables-without-zero-entry", repairs, "table whose first entry is not empty",
+                      "tables whose first entries are not empty");
+    uint64_t FP_COUNT(as_text, "attributes-as-text", repairs,
+                      "attribute that is neither text nor a whole number, kept as text",
+                      "attributes that are neither text nor whole numbers, kept as text");
+    uint64_t FP_COUNT(mapping_attributes, "mapping-attributes", not_representable,
+                      "attribute of a mapping other than its build id", "attributes of mappings other than build ids");
+    /* Other than pprof's is_folded. */
+    uint64_t FP_COUNT(location_attributes, "frame-attributes", not_representable,
+                      "attribute of a location (frame type ...)", "attributes of locations (frame types ...)");
+    uint64_t dropped_attributes;
+    uint64_t FP_COUNT(profile_ids, "profile-ids", not_representable, "profile id", "profile ids");
+    uint64_t FP_COUNT(payloads, "original-payloads", not_representable, "original payload", "original payloads");
+    uint64_t FP_COUNT(schema_urls, "schema-urls", not_representable, "schema URL", "schema URLs");
+    uint64_t FP_COUNT(unknown_fields, "unknown-fields", not_representable, "unknown field", "unknown fields");
+    uint64_t FP_COUNT(other_periods, "other-periods", not_representable, "period that differs from the first",
+                      "periods that differ from the first");
+    uint64_t FP_COUNT(wide_lines, "wide-line-numbers", not_representable, "line number beyond 32 bits",
+                      "line numbers beyond 32 bits");
+    uint64_t FP_COUNT(negative_lines, "negative-line-numbers", not_representable, "negative line number",
+                      "negative line numbers");
     /* lenient: losses */
-    uint64_t bad_samples, bad_entries, bad_references;
+    uint64_t FP_COUNT(bad_samples, "damaged-samples", losses, "damaged sample", "damaged samples");
+    uint64_t FP_COUNT(bad_entries, "damaged-entries", losses, "damaged table entry", "damaged table entries");
+    uint64_t FP_COUNT(bad_references, "dangling-references", losses, "dangling reference", "dangling references");
 };
 
 /* Statistics of samples, from which the layout is guessed. */

@@ -91,23 +91,41 @@ struct fp_perf_field {
 };
 
 struct fp_perf_counts {
-    uint64_t records, bytes; /* `bytes`: data outside records, such as processor traces and tracepoint formats */
+    uint64_t records;
+    /* Data outside records, such as processor traces and tracepoint formats. */
+    uint64_t FP_COUNT(bytes, "trace-bytes", not_representable, "byte of processor traces or event formats",
+                      "bytes of processor traces or event formats");
     uint64_t skipped[FP_PERF_TYPES]; /* records that are not read, by type; the last: all higher types */
     uint64_t rounds;
-    uint64_t lost, lost_samples;      /* as reported by the kernel */
-    uint64_t unknown_ids;             /* records whose event is unknown */
-    uint64_t guests;                  /* samples of a virtual machine */
-    uint64_t bad_chains;              /* chains with unknown markers, replaced by the sample's address */
-    uint64_t not_unwound;             /* samples with a copy of the stack that yields no frame */
-    uint64_t unwound[FP_PERF_ENDS];   /* other samples with a copy, by enum fp_unwind_end */
-    uint64_t chains;                  /* lookups that found no stack */
-    uint64_t without_fields;          /* tracepoint samples beyond the limit of distinct field values */
-    uint64_t deferred_alone;          /* samples whose user frames are missing */
-    uint64_t late_build_ids;          /* build ids after samples of their object */
-    uint64_t switches;                /* threads leaving their CPU */
-    uint64_t without_return;          /* those followed by another without a return */
-    uint64_t messages;                /* text that perf record printed into the pipe */
-    uint64_t bad_records, lost_bytes; /* lenient: losses */
+    uint64_t lost, lost_samples; /* as reported by the kernel */
+    uint64_t FP_COUNT(unknown_ids, "records-of-unknown-events", losses, "record of an unknown event",
+                      "records of unknown events");
+    uint64_t FP_COUNT(guests, "guest-samples", not_representable, "sample of a virtual machine",
+                      "samples of virtual machines");
+    uint64_t FP_COUNT(bad_chains, "unwalked-chains", repairs,
+                      "call chain with unknown markers, replaced by the address of its sample",
+                      "call chains with unknown markers, replaced by the addresses of their samples");
+    /* The copy yields no frame. */
+    uint64_t FP_COUNT(not_unwound, "stacks-not-unwound", not_representable,
+                      "sample with a copy of its stack, which is not unwound",
+                      "samples with copies of their stacks, which are not unwound");
+    uint64_t unwound[FP_PERF_ENDS]; /* other samples with a copy, by enum fp_unwind_end */
+    uint64_t chains;                /* lookups that found no stack */
+    uint64_t without_fields;        /* tracepoint samples beyond the limit of distinct field values */
+    uint64_t FP_COUNT(deferred_alone, "unmatched-user-stacks", repairs,
+                      "sample whose user stack was never recorded, kept without it",
+                      "samples whose user stacks were never recorded, kept without them");
+    uint64_t FP_COUNT(late_build_ids, "late-build-ids", not_representable,
+                      "build id that comes after samples of its object, which was found by path",
+                      "build ids that come after samples of their objects, which were found by path");
+    uint64_t switches; /* threads leaving their CPU */
+    uint64_t FP_COUNT(without_return, "unended-waits", not_representable,
+                      "switch of a thread whose return is not recorded",
+                      "switches of threads whose return is not recorded");
+    uint64_t FP_COUNT(messages, "messages", repairs, "message of perf record in the recording",
+                      "messages of perf record in the recording");
+    uint64_t FP_COUNT(bad_records, "damaged-records");
+    uint64_t FP_COUNT(lost_bytes, "skipped-bytes");
 };
 
 struct fp_perf_reader {

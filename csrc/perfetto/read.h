@@ -52,48 +52,78 @@ enum fp_perfetto_asks {
 /* Indices of `counts`. */
 enum fp_perfetto_counts {
     FP_PERFETTO_N_PACKETS,
-    FP_PERFETTO_N_CALLS,        /* begins and complete events */
-    FP_PERFETTO_N_INSTANTS,     /* events without duration */
-    FP_PERFETTO_N_COUNTERS,     /* values of counters */
-    FP_PERFETTO_N_FLOWS,        /* ends of flows */
-    FP_PERFETTO_N_ANNOTATED,    /* events with arguments that are not kept */
-    FP_PERFETTO_N_TRACK_STATES, /* states of tracks (2026) */
-    FP_PERFETTO_N_OTHER_EVENTS, /* track events of other types and phases */
-    FP_PERFETTO_N_EVENT_STACKS, /* stacks of track events */
-    FP_PERFETTO_N_SAMPLES,      /* samples with call stacks */
-    FP_PERFETTO_N_V8_CHUNKS,    /* chunks of V8's CPU profiles */
-    FP_PERFETTO_N_HEAP_SAMPLES, /* stacks in dumps of heapprofd */
-    FP_PERFETTO_N_OBJECTS,      /* objects of Java heaps */
-    FP_PERFETTO_N_LONG_PATHS,   /* objects whose path from a root is shortened */
-    FP_PERFETTO_N_SWITCHES,     /* switches of the scheduler */
-    FP_PERFETTO_N_WAITS,        /* off-CPU time that has no end */
-    FP_PERFETTO_N_KERNEL,       /* other events of the kernel */
-    FP_PERFETTO_N_PRINTS,       /* other prints of atrace */
-    FP_PERFETTO_N_OTHER,        /* packets of other kinds */
+    FP_COUNT(FP_PERFETTO_N_CALLS, "trace-calls", not_representable, "call ({-O perfetto.data:=}calls reads these)",
+             "calls ({-O perfetto.data:=}calls reads these)"),
+    FP_COUNT(FP_PERFETTO_N_INSTANTS, "trace-instants", not_representable, "event without duration",
+             "events without duration"),
+    FP_COUNT(FP_PERFETTO_N_COUNTERS, "counter-values"),
+    FP_COUNT(FP_PERFETTO_N_FLOWS, "flows", not_representable, "end of a flow", "ends of flows"),
+    FP_COUNT(FP_PERFETTO_N_ANNOTATED, "event-arguments", not_representable, "event with other arguments",
+             "events with other arguments"),
+    FP_COUNT(FP_PERFETTO_N_TRACK_STATES, "track-states", not_representable, "state of a track", "states of tracks"),
+    FP_COUNT(FP_PERFETTO_N_OTHER_EVENTS, "other-events", not_representable, "event of another kind",
+             "events of other kinds"),
+    FP_COUNT(FP_PERFETTO_N_EVENT_STACKS, "event-stacks", not_representable, "stack of an event", "stacks of events"),
+    FP_COUNT(FP_PERFETTO_N_SAMPLES, "trace-samples", not_representable,
+             "sample with a call stack ({-O perfetto.data:=}samples reads these)",
+             "samples with call stacks ({-O perfetto.data:=}samples reads these)"),
+    FP_COUNT(FP_PERFETTO_N_V8_CHUNKS, "v8-chunks", not_representable,
+             "chunk of a V8 profile ({-O perfetto.data:=}v8 reads these)",
+             "chunks of V8 profiles ({-O perfetto.data:=}v8 reads these)"),
+    FP_COUNT(FP_PERFETTO_N_HEAP_SAMPLES, "heap-samples", not_representable,
+             "stack in a heap dump ({-O perfetto.data:=}allocations reads these)",
+             "stacks in heap dumps ({-O perfetto.data:=}allocations reads these)"),
+    FP_COUNT(FP_PERFETTO_N_OBJECTS, "heap-objects", not_representable,
+             "object of a Java heap ({-O perfetto.data:=}objects reads these)",
+             "objects of Java heaps ({-O perfetto.data:=}objects reads these)"),
+    FP_COUNT(FP_PERFETTO_N_LONG_PATHS, "long-paths", not_representable,
+             "path of an object beyond 512 references from its root",
+             "paths of objects beyond 512 references from their roots"),
+    FP_COUNT(FP_PERFETTO_N_SWITCHES, "sched-switches", not_representable,
+             "switch of the scheduler ({-O perfetto.data:=}states or off-cpu reads these)",
+             "switches of the scheduler ({-O perfetto.data:=}states or off-cpu reads these)"),
+    FP_COUNT(FP_PERFETTO_N_WAITS, "unended-waits", not_representable, "thread off the CPU at the end",
+             "threads off the CPU at the end"),
+    FP_COUNT(FP_PERFETTO_N_KERNEL, "kernel-events", not_representable, "other event of the kernel",
+             "other events of the kernel"),
+    FP_COUNT(FP_PERFETTO_N_PRINTS, "prints", not_representable, "other print of atrace", "other prints of atrace"),
+    FP_COUNT(FP_PERFETTO_N_OTHER, "other-packets", not_representable, "packet of another kind",
+             "packets of other kinds"),
     /* repairs */
-    FP_PERFETTO_N_ORPHANS,      /* ends without begin */
-    FP_PERFETTO_N_UNWOUND,      /* calls ended by the end of an outer one */
-    FP_PERFETTO_N_LANES,        /* complete events moved to a lane because they overlap */
-    FP_PERFETTO_N_CUT,          /* complete events cut at the end of their caller */
-    FP_PERFETTO_N_NAMELESS,     /* calls whose name is unknown or missing */
-    FP_PERFETTO_N_EMPTY_STACKS, /* samples without a stack */
-    FP_PERFETTO_N_NEGATIVE,     /* events before time 0, dropped */
+    FP_COUNT(FP_PERFETTO_N_ORPHANS, "orphan-exits"),
+    FP_COUNT(FP_PERFETTO_N_UNWOUND, "unwound-frames"),
+    FP_COUNT(FP_PERFETTO_N_LANES, "overlapping-calls", repairs, "overlapping call, moved to a lane of its thread",
+             "overlapping calls, moved to lanes of their thread"),
+    FP_COUNT(FP_PERFETTO_N_CUT, "cut-calls", repairs, "overlapping call, shortened", "overlapping calls, shortened"),
+    FP_COUNT(FP_PERFETTO_N_NAMELESS, "unknown-names", warnings, "{file}: calls with an unknown name: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_EMPTY_STACKS, "samples-without-stack"),
+    FP_COUNT(FP_PERFETTO_N_NEGATIVE, "negative-times", repairs, "event before time 0, dropped",
+             "events before time 0, dropped"),
     /* lost by the recorder, or unreadable because of such a loss */
-    FP_PERFETTO_N_DROPPED,       /* gaps in sequences */
-    FP_PERFETTO_N_STATELESS,     /* packets whose sequence lost its state */
-    FP_PERFETTO_N_NO_SEQUENCE,   /* events without a sequence */
-    FP_PERFETTO_N_NO_TIME,       /* events without time, or of an unknown clock */
-    FP_PERFETTO_N_NO_STACK,      /* samples whose stack is unknown */
-    FP_PERFETTO_N_LOST_SAMPLES,  /* samples that the recorder skipped or lost */
-    FP_PERFETTO_N_BAD_UNWINDS,   /* samples whose stack is incomplete */
-    FP_PERFETTO_N_LOST_EVENTS,   /* buffers of the kernel that lost events */
-    FP_PERFETTO_N_LOST_CHUNKS,   /* chunks and packets that the service lost */
-    FP_PERFETTO_N_HEAP_PROBLEMS, /* heap dumps that are incomplete */
-    FP_PERFETTO_N_ZSTD,          /* packets compressed with zstd */
-    FP_PERFETTO_N_BAD_COMPACT,   /* buffers of switches in compact form that are malformed */
+    FP_COUNT(FP_PERFETTO_N_DROPPED, "dropped-packets", warnings,
+             "{file}: packets of a sequence dropped by the recorder: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_STATELESS, "no-state", warnings,
+             "{file}: packets dropped because they refer to names that were lost: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_NO_SEQUENCE, "no-sequence", warnings,
+             "{file}: events dropped because they have no sequence: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_NO_TIME, "no-time", warnings,
+             "{file}: events dropped because they have no time, or one of an unknown clock: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_NO_STACK, "no-stacks", warnings,
+             "{file}: samples dropped because their stack is unknown: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_LOST_SAMPLES, "lost-samples", warnings,
+             "{file}: samples skipped or lost by the recorder: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_BAD_UNWINDS, "incomplete-stacks", warnings, "{file}: stacks not unwound completely: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_LOST_EVENTS, "event-buffers-lost", warnings, "{file}: times the kernel lost events: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_LOST_CHUNKS, "lost-chunks", warnings,
+             "{file}: chunks of the trace lost by the recorder: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_HEAP_PROBLEMS, "incomplete-heap-dumps", warnings, "{file}: incomplete heap dumps: {n:,}"),
+    FP_COUNT(FP_PERFETTO_N_ZSTD, "zstd-packets", losses, "packet compressed with zstd", "packets compressed with zstd"),
+    FP_COUNT(FP_PERFETTO_N_BAD_COMPACT, "damaged-switches", losses,
+             "damaged buffer of scheduler switches, read up to the damage",
+             "damaged buffers of scheduler switches, read up to the damage"),
     /* lenient: losses */
-    FP_PERFETTO_N_BAD_PACKETS,
-    FP_PERFETTO_N_BAD_BYTES,
+    FP_COUNT(FP_PERFETTO_N_BAD_PACKETS, "damaged-packets", losses, "damaged packet", "damaged packets"),
+    FP_COUNT(FP_PERFETTO_N_BAD_BYTES, "skipped-bytes"),
     FP_PERFETTO_COUNTS
 };
 

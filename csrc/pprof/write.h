@@ -30,9 +30,11 @@ enum { FP_PPROF_MEMO_BYTES = 1 << 24, FP_PPROF_NODES = 8, FP_PPROF_AHEAD = 64 };
 
 struct fp_pprof_write_stats {
     uint64_t samples;
-    uint64_t no_stack; /* samples without stack; they get a location named "[no stack]" */
-    uint64_t times;    /* samples whose time was not written, because a profile cannot store it */
-    uint64_t not_utf8; /* strings that were not UTF-8 */
+    /* They get a location named "[no stack]". */
+    uint64_t FP_COUNT(no_stack, "samples-without-stack");
+    uint64_t FP_COUNT(times, "sample-times");
+    uint64_t FP_COUNT(not_utf8, "invalid-utf8", not_representable, "non-UTF-8 string, repaired",
+                      "non-UTF-8 strings, repaired");
 };
 
 /* Strings of the model that the writer needs; set by the caller. */

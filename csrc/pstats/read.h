@@ -39,11 +39,14 @@ struct fp_pstats_reader {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
     uint64_t functions, calls; /* in the file */
-    uint64_t untimed;          /* callers without times: each gets a part of the function's */
-    uint64_t trailing;         /* bytes after the dict */
-    int32_t sampled;           /* the dict has the mark of profiling.sampling */
-    uint64_t broken;           /* lenient: entries and callers that cannot be read */
-    int32_t bad_end;           /* lenient: the dict cannot be read to its end */
+    /* Each gets a part of the function's. */
+    uint64_t FP_COUNT(untimed, "callers-without-times", repairs, "caller without times, given a part of the function's",
+                      "callers without times, given parts of the function's");
+    uint64_t FP_COUNT(trailing, "trailing-bytes", repairs, "byte after the profile", "bytes after the profile");
+    int32_t sampled; /* the dict has the mark of profiling.sampling */
+    uint64_t FP_COUNT(broken, "broken-functions", losses, "function or caller that could not be read",
+                      "functions or callers that could not be read");
+    int32_t FP_COUNT(bad_end, "unreadable-rest");
 
     /* private from here on */
     struct fp_pstats_marshal marshal;

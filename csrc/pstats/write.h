@@ -36,11 +36,16 @@ struct fp_pstats_writer {
                                9 * 10^9 */
     int32_t complete;       /* 1: rows have all values of fp_pstats_value; 0: a single one */
     /* counted: not representable */
-    uint64_t elsewhere; /* rows at another line than their function's */
-    uint64_t jumps;     /* rows */
-    uint64_t merged;    /* functions with the file, line and name of another */
+    /* Rows at another line than their function's. */
+    uint64_t FP_COUNT(elsewhere, "cost-lines", not_representable,
+                      "cost or call on a line other than its function's, added to it",
+                      "costs and calls on lines other than their functions', added to them");
+    uint64_t FP_COUNT(jumps, "jumps", not_representable, "jump", "jumps");
+    uint64_t FP_COUNT(merged, "merged-functions", not_representable,
+                      "function with the file, line and name of another, merged",
+                      "functions with the file, line and name of others, merged");
     uint64_t estimated; /* own times by caller */
-    uint64_t replaced;  /* bytes of names that are not UTF-8 */
+    uint64_t FP_COUNT(replaced, "replaced-bytes");
 
     /* private from here on */
     struct fp_pstats_sums *own; /* by function */

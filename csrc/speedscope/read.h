@@ -57,10 +57,13 @@ struct fp_speedscope_read {
     uint32_t request; /* after FP_ASK: enum fp_speedscope_request */
     int64_t *kept;    /* FP_SPEEDSCOPE_KEPT of them */
     uint32_t n_kept;
-    uint64_t broken, bad_end, rows; /* counted in the second pass */
-    uint64_t rounded;               /* weights other than times that had a fraction */
-    uint64_t nested;                /* frames of samples that are arrays themselves */
-    uint64_t n_first, n_second;     /* of the current profile: values kept, and read back */
+    uint64_t bad_end, rows; /* counted in the second pass */
+    uint64_t FP_COUNT(broken, "unreadable-events", losses, "unreadable event, sample or weight",
+                      "unreadable events, samples or weights");
+    uint64_t FP_COUNT(rounded, "rounded-weights");
+    uint64_t FP_COUNT(nested, "nested-frames", repairs, "frame of a sample wrapped in an array",
+                      "frames of samples wrapped in arrays");
+    uint64_t n_first, n_second; /* of the current profile: values kept, and read back */
     struct fp_speedscope_text exporter, title;
 
     /* private from here on */

@@ -48,13 +48,17 @@ struct fp_speedscope {
     struct fp_model *model; /* borrowed */
     struct fp_speedscope_group *groups;
     uint32_t n_groups;
-    uint64_t packed;                      /* bytes in all groups */
-    uint64_t deep_calls, deep_frames;     /* dropped because of FP_SPEEDSCOPE_DEPTH */
-    uint64_t events, arguments, negative; /* left out */
-    uint64_t zero;                        /* samples of no value above 0 */
-    uint64_t replaced;                    /* bytes of names that are not UTF-8 */
-    uint64_t calls, samples;              /* written: enters and exits, and samples of each value type */
-    uint64_t now;                         /* of the calls being converted */
+    uint64_t packed;                  /* bytes in all groups */
+    uint64_t deep_calls, deep_frames; /* dropped because of FP_SPEEDSCOPE_DEPTH */
+    uint64_t FP_COUNT(events, "events");
+    uint64_t FP_COUNT(arguments, "call-arguments");
+    uint64_t FP_COUNT(negative, "negative-values", not_representable, "negative value, dropped",
+                      "negative values, dropped");
+    uint64_t FP_COUNT(zero, "zero-values", not_representable, "sample with value 0, dropped",
+                      "samples with value 0, dropped");
+    uint64_t FP_COUNT(replaced, "replaced-bytes");
+    uint64_t calls, samples; /* written: enters and exits, and samples of each value type */
+    uint64_t now;            /* of the calls being converted */
 
     /* private from here on */
     uint32_t cap_groups;

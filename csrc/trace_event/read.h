@@ -122,11 +122,41 @@ struct fp_trace_read {
     struct fp_trace_run *runs; /* caller-owned */
     const uint32_t *parts;     /* by document, set for FP_TRACE_MERGE if there are several; caller-owned */
     /* counted */
-    uint64_t events, counters, flows, other_events, other_args, nameless_ends, negative_times, backwards, cut, in_lanes,
-        empty, stray_elements, broken;
-    uint64_t lost_ends, unwound, divided, spans;
-    uint64_t samples, stacks;           /* events that are samples and tables of samples; stacks of other events */
-    uint64_t open_end, killed, bad_end; /* open_end: an array without its end; killed: within an event or object */
+    uint64_t events;
+    uint64_t FP_COUNT(empty, "blank-events", repairs, "event without content", "events without content");
+    uint64_t FP_COUNT(stray_elements, "stray-elements", repairs, "element of traceEvents that is not an event, skipped",
+                      "elements of traceEvents that are not events, skipped");
+    uint64_t FP_COUNT(nameless_ends, "nameless-ends", repairs, "unnamed end, matched with the innermost call",
+                      "unnamed ends, matched with the innermost call");
+    uint64_t FP_COUNT(negative_times, "negative-times", repairs, "negative time, all times shifted",
+                      "negative times, all times shifted");
+    uint64_t FP_COUNT(backwards, "negative-durations", repairs, "negative duration, set to 0",
+                      "negative durations, set to 0");
+    uint64_t FP_COUNT(in_lanes, "overlapping-calls", repairs, "overlapping call, moved to a lane of its thread",
+                      "overlapping calls, moved to lanes of their thread");
+    uint64_t FP_COUNT(cut, "cut-calls", repairs, "call that ends just after its caller, shortened",
+                      "calls that end just after their caller, shortened");
+    uint64_t FP_COUNT(broken, "unreadable-events", losses, "unreadable event", "unreadable events");
+    uint64_t FP_COUNT(counters, "counter-values");
+    uint64_t FP_COUNT(flows, "flows", not_representable, "end of an arrow between calls",
+                      "ends of arrows between calls");
+    uint64_t FP_COUNT(other_events, "other-events", not_representable, "event without a call", "events without a call");
+    uint64_t FP_COUNT(other_args, "event-arguments", not_representable, "event with non-numeric arguments",
+                      "events with non-numeric arguments");
+    uint64_t FP_COUNT(lost_ends, "orphan-exits");
+    uint64_t FP_COUNT(unwound, "unwound-frames");
+    uint64_t FP_COUNT(divided, "divided-calls", repairs, "call divided by an annotation that begins or ends within it",
+                      "calls divided by annotations that begin or end within them");
+    uint64_t FP_COUNT(spans, "profiler-spans", not_representable, "span of PyTorch's profiler, in no thread",
+                      "spans of PyTorch's profiler, in no thread");
+    uint64_t FP_COUNT(samples, "trace-samples", not_representable,
+                      "sample, or table of them ({--samples} reads these instead of the calls)",
+                      "samples, or tables of them ({--samples} reads these instead of the calls)");
+    uint64_t FP_COUNT(stacks, "call-stacks", not_representable, "stack of a call or event",
+                      "stacks of calls and events");
+    uint64_t FP_COUNT(open_end, "open-end");
+    uint64_t killed; /* the text ends within an event or object */
+    uint64_t FP_COUNT(bad_end, "unreadable-rest");
 
     uint8_t stated[4096]; /* of the file's metadata: keys and values, each followed by 0 */
     uint32_t n_stated;

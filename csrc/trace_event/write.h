@@ -36,10 +36,11 @@ struct fp_trace_write {
     uint32_t new_thread;          /* after FP_ASK: the thread to call fp_trace_thread for */
     uint32_t row;                 /* of the batch: the first row not written */
     uint64_t rows;
-    uint64_t deep;      /* calls dropped because of FP_TRACE_DEPTH */
-    uint64_t arguments; /* arguments not written */
-    uint64_t replaced;  /* bytes of names that are not UTF-8 */
-    uint64_t zero;      /* nanoseconds subtracted from each time; known after the first row */
+    uint64_t deep; /* calls dropped because of FP_TRACE_DEPTH */
+    uint64_t FP_COUNT(arguments, "call-arguments", not_representable, "call argument ({--args} writes them)",
+                      "call arguments ({--args} writes them)");
+    uint64_t FP_COUNT(replaced, "replaced-bytes");
+    uint64_t zero; /* nanoseconds subtracted from each time; known after the first row */
 
     /* private from here on */
     struct fp_trace_thread *threads; /* by id */

@@ -54,9 +54,12 @@ struct fp_valgrind_sums {
 struct fp_valgrind {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
-    uint64_t points;                  /* in the file */
-    uint64_t broken, bad_frames;      /* lenient: damaged points; indices beyond the frame table */
-    int32_t bad_end;                  /* lenient: the text is damaged or cut off */
+    uint64_t points; /* in the file */
+    uint64_t FP_COUNT(broken, "broken-points", losses, "program point that could not be read",
+                      "program points that could not be read");
+    uint64_t FP_COUNT(bad_frames, "frames-beyond-table", losses, "frame that is not in the frame table",
+                      "frames that are not in the frame table");
+    int32_t FP_COUNT(bad_end, "unreadable-rest");
     int64_t version, pid;             /* -1: not in the file */
     int64_t end_time, peak_time;      /* -1: not in the file */
     int32_t lifetimes, accesses;      /* whether points have these values */

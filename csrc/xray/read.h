@@ -29,16 +29,21 @@ enum fp_xray_mode {
 struct fp_xray_stats {
     uint64_t buffers; /* FDR: buffers; profile: blocks */
     /* repairs */
-    uint64_t duplicate_buffers; /* FDR: see fp_xray_drop */
-    uint64_t duplicate_records; /* basic: a forked child wrote its parent's records again */
-    uint64_t orphan_arguments;  /* basic: argument of a record that was not written */
-    uint64_t short_buffers;     /* FDR: extents that leave out the heads of typed events */
-    uint64_t negative_times;    /* profile: times below zero, taken as 0 */
-    uint64_t joined;            /* further logs after the first, as concatenated by `cat` */
+    /* FDR: see fp_xray_drop. */
+    uint64_t FP_COUNT(duplicate_buffers, "duplicate-buffers", repairs, "duplicate buffer", "duplicate buffers");
+    /* Basic: a forked child wrote its parent's records again; the record of an argument was not written. */
+    uint64_t FP_COUNT(duplicate_records, "duplicate-records", repairs, "duplicate record", "duplicate records");
+    uint64_t FP_COUNT(orphan_arguments, "orphan-arguments", repairs, "orphan argument", "orphan arguments");
+    /* FDR: extents leave out the heads of typed events.  Profile: times below zero are taken as 0. */
+    uint64_t FP_COUNT(short_buffers, "short-buffers", repairs, "buffer cut short by typed events",
+                      "buffers cut short by typed events");
+    uint64_t FP_COUNT(negative_times, "negative-times", repairs, "negative time", "negative times");
+    uint64_t FP_COUNT(joined, "joined-logs", repairs, "further log in the same file", "further logs in the same file");
     /* losses */
-    uint64_t bad_buffers; /* FDR: buffers given up at a malformed record */
-    uint64_t bad_records; /* basic, profile: malformed records skipped */
-    uint64_t lost_bytes;  /* bytes skipped because of either */
+    /* FDR; basic and profile; bytes skipped because of either. */
+    uint64_t FP_COUNT(bad_buffers, "damaged-buffers", losses, "damaged buffer", "damaged buffers");
+    uint64_t FP_COUNT(bad_records, "damaged-records");
+    uint64_t FP_COUNT(lost_bytes, "skipped-bytes");
 };
 
 /* One log. */

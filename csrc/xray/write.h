@@ -22,10 +22,13 @@ struct fp_xray_write {
     uint32_t n_ids;
     const uint32_t *numbers; /* process and thread number of each model thread, borrowed, filled as `ids` is */
     /* not representable in FDR */
-    uint64_t empty_events; /* dropped: readers refuse a log that has one */
-    uint64_t large_events; /* dropped: payloads of 2 GiB and more */
-    uint64_t wide_types;   /* typed events whose type was cut to 16 bits */
-    uint64_t counters;     /* values of counters, dropped */
+    /* Dropped: readers refuse a log that has one. */
+    uint64_t FP_COUNT(empty_events, "empty-events", not_representable, "empty event", "empty events");
+    uint64_t FP_COUNT(large_events, "large-events", not_representable, "event of 2 GiB or more",
+                      "events of 2 GiB or more");
+    uint64_t FP_COUNT(wide_types, "wide-event-types", not_representable, "event type beyond 16 bits",
+                      "event types beyond 16 bits");
+    uint64_t FP_COUNT(counters, "counter-values");
     uint64_t buffers;
 
     /* private from here on */

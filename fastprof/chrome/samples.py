@@ -14,6 +14,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 
@@ -31,7 +32,6 @@ def count_ends(log: Log, r: fp_trace_read | fp_chrome_samples_read) -> None:
     log.count_all(
         REPORTED,
         {
-            "open-end": r.open_end,
             "bare-words": json.odd_words,
             "bare-backslashes": json.odd_escapes,
             "nul-padding": json.rest == 1,
@@ -134,18 +134,7 @@ class SamplesReader(Reader):
         r, log = self._r, self.log
         self._threads.add_names(self._parts, at_end=True)
         count_ends(log, r)
-        log.count_all(
-            REPORTED,
-            {
-                "unequal-deltas": r.no_deltas,
-                "backward-samples": r.backwards,
-                "times-since-year-1": r.since_year_1,
-                "unreadable-samples": r.broken,
-                "unreadable-rest": r.bad_end,
-                "non-sample-events": r.others,
-                "rounded-weights": r.rounded,
-            },
-        )
+        log.count_all(REPORTED, counts_of(r))
         log.facts["samples"] = int(r.rows)
         if r.thread_ids.document:
             log.facts["documents"] = int(r.thread_ids.document) + 1

@@ -243,6 +243,7 @@ class Writer:
     view: str
     written: int = 0  # rows in the output; known after `end`
     advice: ClassVar[Message | None] = None  # the advice if no rows were written
+    costless: ClassVar[frozenset[str]] = frozenset()  # codes of rows left out because they have no cost
     first_time: int | None = None  # timeline: the earliest time, if rows do not come in order of time
 
     def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:

@@ -1,11 +1,13 @@
 """Counts and warnings of logs: each folder declares its texts in a table, in `reported.py`.
 
     REPORTED = reported(
+        "fp_folded_counts",
         shared=("orphan-exits",),
         repairs={"blank-lines": ("blank line", "blank lines")},
         warnings={"zero-period": "{file}: the period is 0, so all CPU times are 0; use {--period}"},
     )
     log.count(REPORTED["blank-lines"], n)
+    log.count_all(REPORTED, counts_of(decoder.counts))
     log.warn(REPORTED["zero-period"], file=source.name)
 
 Scripts rely on codes, so codes stay when texts change.  A code has the same kind in all folders.  In a text, `{file}`
@@ -16,8 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._c import ffi
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.counted import COUNTED
 from fastprof.core.words import Message, filled
+
+if TYPE_CHECKING:
+    from fastprof.core._c import CData
 
 Words = Mapping[str, tuple[str, str]]  # by code: singular and plural
 
@@ -43,7 +50,7 @@ class Entry(NamedTuple):
 
 
 def reported(
-    *,
+    *structs: str,
     shared: Iterable[str] = (),
     repairs: Words | None = None,
     losses: Words | None = None,
@@ -51,7 +58,8 @@ def reported(
     left_out: Words | None = None,
     warnings: Mapping[str, str] | None = None,
 ) -> dict[str, Entry]:
-    """A folder's table, by code.  `shared`: codes of SHARED that it also uses."""
+    """A folder's table, by code.  `structs`: of the C core, whose counts it has (FP_COUNT in csrc/core/fp.h); `shared`:
+    codes of SHARED that it also uses."""
     found = {code: SHARED[code] for code in shared}
     kinds = {"repairs": repairs, "losses": losses, "not_representable": not_representable, "left_out": left_out}
     for kind, words in kinds.items():
@@ -59,7 +67,15 @@ def reported(
             found[code] = Entry(code, kind, one, several)
     for code, text in (warnings or {}).items():
         found[code] = Entry(code, "warnings", "", text)
-    return found
+    declared = [(code, names) for struct in structs for code, (_, *names) in COUNTED[struct].items()]
+    found |= {code: Entry(code, names[0], *["", *names[1:]][-2:]) for code, names in declared if names}
+    return {code: SHARED[code] for code, _ in declared if code in SHARED} | found
+
+
+def counts_of(c: CData) -> dict[str, int]:
+    """What a struct of the C core counted, by code."""
+    fields = COUNTED[ffi.typeof(c).cname.split()[1]]
+    return {code: int(getattr(c, field)) for code, (field, *_) in fields.items()}
 
 
 # Entries that several folders share.

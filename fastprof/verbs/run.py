@@ -138,7 +138,7 @@ def refuse_total_loss(inputs: Sequence[Input], writer: Writer, log: Log) -> None
         return
     from fastprof.bridges.rows.unrepresentable import CODES
 
-    no_rows = {"zero-values", "labels-and-threads", "sample-labels", "sample-times", *CODES}
+    no_rows = {*writer.costless, "labels-and-threads", "sample-labels", "sample-times", *CODES}
     not_written = log.not_representable.counted()
     lost = [entry.message(n, values) for entry, values, n in not_written if entry.code not in no_rows]
     has_rows = any(input_.n_read for input_ in inputs)

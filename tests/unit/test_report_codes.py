@@ -17,6 +17,8 @@ import pytest
 
 import fastprof
 from fastprof import formats
+from fastprof.core._c import ffi, lib
+from fastprof.core.counted import COUNTED
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Counts, Log
 from fastprof.core.reported import SHARED, Entry
@@ -51,6 +53,13 @@ def keys(node: ast.AST) -> Iterator[str]:
     for each in ast.walk(node):
         if isinstance(each, ast.Dict):
             yield from (text for key in each.keys if key is not None for text in constants(key))
+
+
+def structs(table: Path) -> Iterator[str]:
+    """What declares counts in the C core."""
+    for node in ast.walk(tree(table)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "reported":
+            yield from (text for each in node.args for text in constants(each))
 
 
 def is_table(node: ast.AST) -> bool:
@@ -103,8 +112,33 @@ def test_what_is_used_is_declared_and_what_is_declared_is_used(table: Path) -> N
         assert not undeclared
         assert table.parent in path.parents or table.parent.name == "core", f"{path} uses the table of another room"
     texts = {text for path in users(table) for text in constants(tree(path))}
+    texts |= {code for struct in structs(table) for code in COUNTED[struct]}
     below = table_of(REPO / "fastprof" / "chrome" / "reported.py") if "formats" in table.parts else {}
     assert not declared.keys() - texts - below.keys(), "declared, and never used"
+
+
+def test_what_c_declares_is_of_one_room_and_has_words() -> None:
+    found = [(struct, path) for path in TABLES for struct in structs(path)]
+    assert sorted(struct for struct, _ in found) == sorted(COUNTED)
+    for struct, path in found:
+        assert COUNTED[struct].keys() <= table_of(path).keys()
+        is_enum = struct == "fp_perfetto_counts"
+        fields = {*dir(lib)} if is_enum else {name for name, _ in ffi.typeof(f"struct {struct}").fields}
+        assert {field for field, *_ in COUNTED[struct].values()} <= fields, struct
+
+
+def test_codes_stay() -> None:
+    """Scripts rely on them.  A new one is added to the list."""
+    found = sorted(f"{entry.kind} {code}" for path in TABLES for code, entry in table_of(path).items())
+    assert sorted({*found}) == (REPO / "tests" / "unit" / "report_codes.txt").read_text().splitlines()
+
+
+def test_no_module_outside_a_room_names_its_codes() -> None:
+    own = {code for path in TABLES if "formats" in path.parts for code in table_of(path)}
+    own -= {code for path in TABLES if "formats" not in path.parts for code in table_of(path)}
+    for path in SOURCES:
+        if {"verbs", "cli", "store", "inputs"} & {*path.parts}:
+            assert not own & {text for text in constants(tree(path)) if "-" in text}, path
 
 
 def test_what_is_shared_has_several_users() -> None:

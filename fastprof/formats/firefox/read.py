@@ -13,6 +13,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Groups, Spilled
 from fastprof.formats.firefox import MARKERS
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
     )
 
 _NONE = -(1 << 63)
+_OF_MARKERS = (  # counted with each view
+    "counters",
+    "counter-values",
+    "overlapping-markers",
+    "shortened-markers",
+    "unpaired-markers",
+    "unreadable-values",
+)
 _NEWEST = 70  # the last version whose changes are known
 _MOST_ID = (1 << 31) - 1  # of processes and threads; viewers accept no larger ones
 _PLACE = 1 << 40  # size of the address range of each library
@@ -390,34 +399,18 @@ class FirefoxReader(Reader):
         r, log = self._r, self.log
         is_timeline = self.view == "timeline"
         samples = (lib.FP_FIREFOX_SAMPLES, lib.FP_FIREFOX_JS, lib.FP_FIREFOX_NATIVE)
-        log.count_all(
-            REPORTED,
-            {
-                "counters": 0 if self.both and not self.is_second else r.counters,
-                "counter-values": r.counter_values,
-                "overlapping-markers": r.lanes,
-                "shortened-markers": r.cut,
-                "unpaired-markers": r.unpaired,
-                "unreadable-values": r.bad_values,
-            },
-        )
+        found = counts_of(r)
+        if self.both and not self.is_second:
+            found["counters"] = 0
         if self.is_second:
+            log.count_all(REPORTED, {code: found[code] for code in _OF_MARKERS})
             return
-        log.count_all(
-            REPORTED,
-            {
-                "markers": 0 if is_timeline or self.both else r.markers,
-                "samples": sum(max(r.tables[i].numbers) for i in range(r.n_tables) if r.tables[i].kind in samples)
-                if is_timeline
-                else 0,
-                "cpu-units": self._unread_cpu,
-                "rounded-weights": r.rounded,
-                "idle-samples": r.idle,
-                "short-columns": r.short_columns,
-                "circular-stacks": r.bad_stacks,
-                "unreadable-rest": r.bad_end,
-            },
-        )
+        if is_timeline:
+            tables = (r.tables[i] for i in range(r.n_tables))
+            log.count(REPORTED["samples"], sum(max(table.numbers) for table in tables if table.kind in samples))
+        if is_timeline or self.both:
+            found["markers"] = 0
+        log.count_all(REPORTED, found | {"cpu-units": self._unread_cpu})
         facts = log.facts
         facts["threads_in_file"] = int(r.n_threads)
         if r.n_processes:

@@ -14,6 +14,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, default_value, descriptions_of, match_values, merge_parts, remarks_of
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
@@ -163,20 +164,13 @@ class FirefoxWriter(Writer):
         log.rows["markers_written"] += int(w.events)
         if w.values:
             log.rows["counter_values_written"] += int(w.values)
-        log.count(REPORTED["samples-without-stack"], w.without_stack)
         log.count_all(
             REPORTED,
-            {
-                "empty-calls": w.empty,
+            counts_of(w)
+            | {
                 "value-names": len(self._types or ()) == 1 and self._named,
                 "units": sum(t.unit not in _KNOWN_UNITS for t in self._types or ()),
-                "addresses": w.unplaced,
                 "start-time": self.view == "timeline" and self._start > 0,
-                "values-without-time": w.without_time,
-                "call-arguments": w.arguments,
-                "counter-values": w.counters,
-                "rounded-counters": w.rounded,
-                "invalid-utf8": w.replaced,
                 "thread-numbers": threads.renumbered,
             },
         )

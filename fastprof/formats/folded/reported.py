@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
+    "fp_folded_write_stats",
     shared=("unreadable-lines",),
     repairs={
         "blank-lines": ("blank line", "blank lines"),
@@ -30,14 +31,6 @@ REPORTED = reported(
             "name without its suffix _[j], _[1] or _[0]",
             "names without their suffix _[j], _[1] or _[0]",
         ),
-        "negative-values": ("stack with a negative value", "stacks with negative values"),
-        "no-stack": ("sample without a stack, written as [no stack]", "samples without a stack, written as [no stack]"),
-        "renamed": (
-            "name that would be misread, changed",
-            "names that would be misread, changed",
-        ),
-        "rounded-times": ("time rounded to whole microseconds", "times rounded to whole microseconds"),
-        "zero-values": ("stack with value 0", "stacks with value 0"),
     },
     warnings={
         "fractions": (

@@ -9,6 +9,7 @@ from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.core.words import Message
 from fastprof.formats.folded import NANOSECONDS, ROOT
@@ -23,6 +24,7 @@ class FoldedWriter(Writer):
 
     format = "folded"
     view = "stacks"
+    costless = frozenset({"zero-values"})
 
     def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
         super().__init__(model, sink, options, log)
@@ -54,15 +56,6 @@ class FoldedWriter(Writer):
         if stats.rounded and not stats.lines:
             what = "{inputs}all times are below half a microsecond and would round to 0: use {--nanoseconds}"
             raise UsageError(Message(what, inputs=inputs_of(self.model)))
-        log.count_all(
-            REPORTED,
-            {
-                "no-stack": stats.no_stack,
-                "renamed": stats.renamed,
-                "zero-values": stats.zero,
-                "negative-values": stats.negative,
-                "rounded-times": stats.rounded,
-            },
-        )
+        log.count_all(REPORTED, counts_of(stats))
         if stats.left_out and stats.lines:
             log.warn(REPORTED["missing-cost"], share=percent(stats.left_out / stats.cost))

@@ -13,6 +13,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.words import Message, counted
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
@@ -179,16 +180,7 @@ class GperftoolsReader(Reader):
     def finish(self) -> None:
         g, log = self._g, self.log
         stats = g.stats
-        log.count_all(
-            REPORTED,
-            {
-                "signal-frames": stats.signal_frames,
-                "duplicated-leaves": stats.duplicate_leaves,
-                "missing-trailer": not g.trailer,
-                "forked-profiles": stats.forks,
-            },
-        )
-        log.count_all(REPORTED, {"damaged-records": stats.bad_records, "skipped-bytes": stats.lost_bytes})
+        log.count_all(REPORTED, counts_of(stats) | {"missing-trailer": not g.trailer})
         if stats.forks_in_pieces:
             log.warn(REPORTED["forked-processes"], file=self.source.name)
         if stats.cut_ticks:

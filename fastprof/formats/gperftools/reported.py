@@ -5,19 +5,15 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("build-ids", "damaged-records", "skipped-bytes"),
+    "fp_gperftools_stats",
+    "fp_gperftools_writer",
+    shared=("build-ids",),
     repairs={
         "cut-text": (
             "list of mapped objects that ends in the middle of a line",
             "lists of mapped objects that end in the middle of a line",
         ),
-        "duplicated-leaves": ("duplicated leaf removed", "duplicated leaves removed"),
-        "forked-profiles": (
-            "profile of a forked process in the same file",
-            "profiles of forked processes in the same file",
-        ),
         "missing-trailer": ("file without a trailer", "files without a trailer"),
-        "signal-frames": ("signal frame removed", "signal frames removed"),
         "unreadable-mapped-objects": ("line that names no mapped object", "lines that name no mapped object"),
     },
     not_representable={
@@ -25,17 +21,12 @@ REPORTED = reported(
             "ambiguous path of a mapped object, changed",
             "ambiguous paths of mapped objects, changed",
         ),
-        "frames-without-address": ("frame without an address", "frames without an address"),
         "function-names": (
             "function name (gperftools profiles hold only addresses)",
             "function names (gperftools profiles hold only addresses)",
         ),
         "mappings-without-addresses": ("mapping without addresses", "mappings without addresses"),
-        "negative-samples": ("sample with a negative value", "samples with negative values"),
         "period": ("period that is not a time", "periods that are not times"),
-        "rounded-times": ("time rounded to whole ticks", "times rounded to whole ticks"),
-        "sample-labels": ("label, thread or time of a sample", "labels, threads and times of samples"),
-        "samples-without-addresses": ("sample without addresses", "samples without addresses"),
     },
     losses={
         "lost-text": (

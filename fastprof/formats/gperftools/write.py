@@ -9,6 +9,7 @@ from fastprof.core.engine import Writer
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.core.words import Message
 from fastprof.formats.gperftools import NANOSECONDS, PERIOD
@@ -74,13 +75,9 @@ class GperftoolsWriter(Writer):
         w = self._w
         self.log.count_all(
             REPORTED,
-            {
+            counts_of(w)
+            | {
                 "function-names": w.rows and self._n_named(),
-                "frames-without-address": w.no_address,
-                "samples-without-addresses": w.no_stack,
-                "negative-samples": w.negative,
-                "sample-labels": w.labels,
-                "rounded-times": w.rounded,
                 "changed-paths": changed,
                 "build-ids": build_ids,
                 "mappings-without-addresses": maps.unknown,

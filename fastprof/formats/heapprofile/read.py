@@ -9,6 +9,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.heapprofile.reported import REPORTED
 
@@ -39,4 +40,4 @@ class HeapprofileReader(Reader):
         h = self._h
         self.log.facts["nodes"] = int(h.n_nodes)
         self.log.facts["allocations"] = int(h.samples)
-        self.log.count_all(REPORTED, {"broken-nodes": h.broken, "unreadable-rest": h.bad_end})
+        self.log.count_all(REPORTED, counts_of(h))

@@ -5,8 +5,5 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("unreadable-rest",),
-    losses={
-        "broken-nodes": ("node whose size could not be read", "nodes whose sizes could not be read"),
-    },
+    "fp_heapprofile",
 )

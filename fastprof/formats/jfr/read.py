@@ -15,6 +15,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.core.words import counted
@@ -45,6 +46,8 @@ _SEARCHED = 1 << 20  # bytes at a time
 _SKIPPED = 1 << 18  # bytes of a checkpoint's rest that are not read on the way to the next record
 _TIMES = frozenset({"time_ns", "duration_ns", "period", "period_type"})  # fields of parts
 _MOST_SETTINGS = 20_000  # of a chunk; JDK 25 has 500
+
+_OF_ROWS = ("overlapping-events", "shortened-events", "missing-constants", "damaged-records")  # counted with each view
 
 # What `feed` does with the current range.
 _WALK, _WALK_OPEN, _METADATA, _CONSTANTS, _EVENTS, _ROWS = range(6)
@@ -541,28 +544,18 @@ class JfrReader(Reader):
         is_timeline = self.view == "timeline"
         not_samples = sum(n for name, n in self._counts.items() if not metric_of(name))
         self._name_threads()
-        log.count_all(
-            REPORTED,
-            {
-                "overlapping-events": counts.lanes,
-                "shortened-events": counts.cut_spans,
-                "missing-constants": counts.dangling,
-                "damaged-records": counts.bad_records - self._n_bad_records * self.is_second,
-            },
-        )
+        found = counts_of(counts)
         if self.is_second:
+            found["damaged-records"] -= self._n_bad_records
+            log.count_all(REPORTED, {code: found[code] for code in _OF_ROWS})
             return
-        log.count_all(
-            REPORTED,
-            {
-                "side-events": 0 if is_timeline else not_samples - counts.timed,
-                "timed-events": 0 if is_timeline or self.both else counts.timed,
-                "instant-events": sum(self._counts.values()) - counts.rows if is_timeline else 0,
-                "undescribed-events": counts.unknown_types,
-                "samples-without-stack": counts.no_stack,
-                "damaged-checkpoints": counts.bad_constants,
-            },
-        )
+        if is_timeline:
+            found["instant-events"] = sum(self._counts.values()) - int(counts.rows)
+        else:
+            found["side-events"] = not_samples - int(counts.timed)
+        if is_timeline or self.both:
+            found["timed-events"] = 0
+        log.count_all(REPORTED, found)
         file = self.source.name
         if counts.truncated:
             log.warn(REPORTED["truncated-stacks"], file=file, samples=counted(int(counts.truncated), "sample"))

@@ -15,6 +15,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.words import Message
 from fastprof.formats.oprofile import ADD_UP, LOGS, SPEC
@@ -224,9 +225,7 @@ class OProfileReader(Reader):
             if status == lib.FP_E_NOMEM or not self.options[LENIENT]:
                 check(status, err, self._where(sample.file), self.format)
             log.count(REPORTED["damaged-files"])
-        log.count(REPORTED["cut-files"], r.cut)
-        log.count(REPORTED["lost-nodes"], r.lost_nodes)
-        log.count(REPORTED["trailing-bytes"], r.trailing)
+        log.count_all(REPORTED, counts_of(r))
         if r.header_nbytes:
             h = r.header
             if self._header is None:

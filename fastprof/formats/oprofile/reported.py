@@ -5,15 +5,11 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
+    "fp_oprofile_reader",
     shared=("object-notes",),
-    repairs={
-        "trailing-bytes": ("byte after the end of a sample file", "bytes after the ends of sample files"),
-    },
     losses={
         "damaged-archives": ("damaged archive, read up to the damage", "damaged archives, read up to the damage"),
-        "cut-files": ("truncated sample file", "truncated sample files"),
         "damaged-files": ("damaged sample file", "damaged sample files"),
-        "lost-nodes": ("node missing at the end of a sample file", "nodes missing at the ends of sample files"),
         "unknown-files": ("sample file with an invalid name", "sample files with invalid names"),
     },
     warnings={

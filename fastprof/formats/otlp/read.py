@@ -13,6 +13,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.otlp.reported import REPORTED
@@ -302,23 +303,9 @@ class OtlpReader(Reader):
         stats = r.stats
         log.count_all(
             REPORTED,
-            {
-                "tables-without-zero-entry": stats.no_zero_entry,
-                "samples-without-observation": stats.no_observation,
-                "attributes-as-text": stats.as_text,
-                "mapping-attributes": stats.mapping_attributes,
-                "frame-attributes": stats.location_attributes,
-                "profile-ids": stats.profile_ids,
-                "original-payloads": stats.payloads,
-                "schema-urls": stats.schema_urls,
-                "unknown-fields": stats.unknown_fields,
-                "other-periods": stats.other_periods,
-                "wide-line-numbers": stats.wide_lines,
-                "negative-line-numbers": stats.negative_lines,
-                "damaged-samples": stats.bad_samples,
-                "damaged-entries": stats.bad_entries,
+            counts_of(stats)
+            | {
                 "damaged-fields": r.walk.bad_fields,
-                "dangling-references": stats.bad_references,
                 "skipped-bytes": r.walk.lost_bytes,
             },
         )

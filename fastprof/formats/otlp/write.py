@@ -11,6 +11,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.varint import varint
@@ -123,7 +124,7 @@ class OtlpWriter(Writer):
             self._write_json(resources, heads)
         else:
             self._write_binary(resources, heads)
-        log.count(REPORTED["invalid-utf8"], w.stats.not_utf8)
+        log.count_all(REPORTED, counts_of(w.stats))
         self.written = int(w.stats.samples)
         log.rows["samples_written"] += self.written
 

@@ -13,6 +13,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.core.words import Message
@@ -475,19 +476,10 @@ class PerfReader(Reader):
         counts = r.counts
         log.count_all(
             REPORTED,
-            {
+            counts_of(counts)
+            | {
                 "late-records": r.rounds.n_late,
-                "messages": counts.messages,
-                "unwalked-chains": counts.bad_chains,
-                "guest-samples": counts.guests,
                 "side-records": sum(counts.skipped[k] for k in range(lib.FP_PERF_TYPES)),
-                "trace-bytes": counts.bytes,
-                "unmatched-user-stacks": counts.deferred_alone,
-                "records-of-unknown-events": counts.unknown_ids,
-                "damaged-records": counts.bad_records,
-                "skipped-bytes": counts.lost_bytes,
-                "stacks-not-unwound": counts.not_unwound,
-                "late-build-ids": counts.late_build_ids,
                 "unended-waits": counts.without_return + lib.fp_perf_waiting(r),
             },
         )

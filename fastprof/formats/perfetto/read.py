@@ -10,6 +10,7 @@ from fastprof.chrome.samples import SamplesReader
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.allocators import NAMES
+from fastprof.core.counted import COUNTED
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
@@ -32,36 +33,6 @@ _NUMBERS = {
     "states": lib.FP_PERFETTO_STATES,
     "off-cpu": lib.FP_PERFETTO_OFF_CPU,
 }
-_COUNTED = {
-    "orphan-exits": lib.FP_PERFETTO_N_ORPHANS,
-    "unwound-frames": lib.FP_PERFETTO_N_UNWOUND,
-    "overlapping-calls": lib.FP_PERFETTO_N_LANES,
-    "cut-calls": lib.FP_PERFETTO_N_CUT,
-    "samples-without-stack": lib.FP_PERFETTO_N_EMPTY_STACKS,
-    "negative-times": lib.FP_PERFETTO_N_NEGATIVE,
-    "damaged-packets": lib.FP_PERFETTO_N_BAD_PACKETS,
-    "skipped-bytes": lib.FP_PERFETTO_N_BAD_BYTES,
-    "damaged-switches": lib.FP_PERFETTO_N_BAD_COMPACT,
-    "zstd-packets": lib.FP_PERFETTO_N_ZSTD,
-    "trace-calls": lib.FP_PERFETTO_N_CALLS,
-    "trace-instants": lib.FP_PERFETTO_N_INSTANTS,
-    "counter-values": lib.FP_PERFETTO_N_COUNTERS,
-    "flows": lib.FP_PERFETTO_N_FLOWS,
-    "event-arguments": lib.FP_PERFETTO_N_ANNOTATED,
-    "event-stacks": lib.FP_PERFETTO_N_EVENT_STACKS,
-    "track-states": lib.FP_PERFETTO_N_TRACK_STATES,
-    "other-events": lib.FP_PERFETTO_N_OTHER_EVENTS,
-    "trace-samples": lib.FP_PERFETTO_N_SAMPLES,
-    "v8-chunks": lib.FP_PERFETTO_N_V8_CHUNKS,
-    "heap-samples": lib.FP_PERFETTO_N_HEAP_SAMPLES,
-    "heap-objects": lib.FP_PERFETTO_N_OBJECTS,
-    "long-paths": lib.FP_PERFETTO_N_LONG_PATHS,
-    "sched-switches": lib.FP_PERFETTO_N_SWITCHES,
-    "unended-waits": lib.FP_PERFETTO_N_WAITS,
-    "kernel-events": lib.FP_PERFETTO_N_KERNEL,
-    "prints": lib.FP_PERFETTO_N_PRINTS,
-    "other-packets": lib.FP_PERFETTO_N_OTHER,
-}
 _READ = {  # counts of data that become rows
     "calls": ("trace-calls", "trace-instants"),
     "samples": ("trace-samples",),
@@ -70,19 +41,6 @@ _READ = {  # counts of data that become rows
     "states": ("sched-switches",),
     "off-cpu": ("sched-switches", "trace-calls"),
     "v8": ("v8-chunks",),
-}
-_LOST = {
-    "dropped-packets": lib.FP_PERFETTO_N_DROPPED,
-    "no-state": lib.FP_PERFETTO_N_STATELESS,
-    "no-sequence": lib.FP_PERFETTO_N_NO_SEQUENCE,
-    "no-time": lib.FP_PERFETTO_N_NO_TIME,
-    "no-stacks": lib.FP_PERFETTO_N_NO_STACK,
-    "lost-samples": lib.FP_PERFETTO_N_LOST_SAMPLES,
-    "incomplete-stacks": lib.FP_PERFETTO_N_BAD_UNWINDS,
-    "event-buffers-lost": lib.FP_PERFETTO_N_LOST_EVENTS,
-    "lost-chunks": lib.FP_PERFETTO_N_LOST_CHUNKS,
-    "incomplete-heap-dumps": lib.FP_PERFETTO_N_HEAP_PROBLEMS,
-    "unknown-names": lib.FP_PERFETTO_N_NAMELESS,
 }
 _PACKET = re.compile(rb'\n\{"packet":(\d{1,19}),')  # the beginning of an event in the text of V8's samples
 _LONGEST = 32  # bytes of that
@@ -210,10 +168,12 @@ class V8Reader(SamplesReader):
 def count(log: Log, trace: Trace, data: str) -> None:
     """Add counts and warnings of a trace to the log."""
     r, rows = trace.c, _READ[data]
-    log.count_all(REPORTED, {code: r.counts[index] for code, index in _COUNTED.items() if code not in rows})
-    for code, index in _LOST.items():
-        if n := int(r.counts[index]):
-            log.warn(REPORTED[code], file=trace.source.name, n=n)
+    for code, (index, *_) in COUNTED["fp_perfetto_counts"].items():
+        n, entry = int(r.counts[getattr(lib, index)]), REPORTED[code]
+        if n and entry.kind == "warnings":
+            log.warn(entry, file=trace.source.name, n=n)
+        elif code not in rows:
+            log.count(entry, n)
     log.facts["packets"] = int(r.counts[lib.FP_PERFETTO_N_PACKETS])
 
 

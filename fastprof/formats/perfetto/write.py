@@ -8,6 +8,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.formats.perfetto.reported import REPORTED
@@ -64,7 +65,7 @@ class PerfettoWriter(Writer):
         log.rows["calls_written"] += int(w.calls)
         log.rows["events_written"] += int(w.events)
         log.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_PERFETTO_DEPTH)
-        log.count_all(REPORTED, {"invalid-utf8": w.not_utf8, "thread-numbers": self._threads.renumbered})
+        log.count_all(REPORTED, counts_of(w) | {"thread-numbers": self._threads.renumbered})
 
     @staticmethod
     def _status(status: int) -> int:

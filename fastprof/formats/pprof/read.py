@@ -12,6 +12,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.pprof.reported import REPORTED
 
@@ -80,23 +81,7 @@ class PprofReader(Reader):
 
     def finish(self) -> None:
         stats, log = self._r.stats, self.log
-        log.count_all(
-            REPORTED,
-            {
-                "unknown-fields": stats.unknown_fields,
-                "unknown-sample-fields": stats.unknown_sample_fields,
-                "sample-breakdowns": stats.breakdowns,
-                "label-sets": stats.label_sets,
-                "wide-line-numbers": stats.wide_lines,
-                "negative-line-numbers": stats.negative_lines,
-                "unknown-mappings": stats.no_mapping,
-                "functions-without-id": stats.functions_without_id,
-                "damaged-samples": stats.bad_samples,
-                "damaged-entries": stats.bad_entries,
-                "dangling-references": stats.bad_references,
-                "skipped-bytes": stats.lost_bytes,
-            },
-        )
+        log.count_all(REPORTED, counts_of(stats))
         extra = self.model.parts[self._part].extra
         facts = log.facts
         facts["sample_types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self._part].value_types]

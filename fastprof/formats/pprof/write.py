@@ -11,6 +11,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import INT64, Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, program_of, remarks_of
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
@@ -94,9 +95,7 @@ class PprofWriter(Writer):
         check_sums(status, self._err, self.model, self.format)
         self._metadata(part)
         stats, log = self._w.stats, self.log
-        log.count(REPORTED["samples-without-stack"], stats.no_stack)
-        log.count(REPORTED["sample-times"], stats.times)
-        log.count(REPORTED["invalid-utf8"], stats.not_utf8)
+        log.count_all(REPORTED, counts_of(stats))
         self.written = int(stats.samples)
         log.rows["samples_written"] += self.written
 

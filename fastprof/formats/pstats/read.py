@@ -9,6 +9,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.pstats import VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
@@ -44,12 +45,4 @@ class PstatsReader(Reader):
         self.log.facts["callers"] = int(r.calls)
         if r.sampled:
             self.log.facts["sampled"] = True
-        self.log.count_all(
-            REPORTED,
-            {
-                "callers-without-times": r.untimed,
-                "trailing-bytes": r.trailing,
-                "broken-functions": r.broken,
-                "unreadable-rest": r.bad_end,
-            },
-        )
+        self.log.count_all(REPORTED, counts_of(r))

@@ -9,6 +9,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.formats.pstats import SECONDS, VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
@@ -40,15 +41,7 @@ class PstatsWriter(Writer):
     def end(self) -> None:
         w, log = self._w, self.log
         self.take_all(lambda: int(lib.fp_pstats_take(w, self.out, self._err)), self._err)
-        log.count_all(
-            REPORTED,
-            {
-                "cost-lines": w.elsewhere,
-                "jumps": w.jumps,
-                "merged-functions": w.merged,
-                "replaced-bytes": w.replaced,
-            },
-        )
+        log.count_all(REPORTED, counts_of(w))
         if not w.complete:
             types = [*self._types][:1]
             log.count(REPORTED["units"], sum(t.unit not in ("", "count", *SECONDS) for t in types))

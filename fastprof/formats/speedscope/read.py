@@ -14,6 +14,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.speedscope import EVENTED
@@ -173,11 +174,9 @@ class SpeedscopeReader(Reader):
 
     def finish(self) -> None:
         r, log = self._r, self.log
-        log.count(REPORTED["nested-frames"], r.nested)
-        log.count(REPORTED["unreadable-events"], r.broken)
+        log.count_all(REPORTED, counts_of(r))
         log.count(REPORTED["unreadable-rest"], r.bad_end * (not self.is_second))
         log.count(REPORTED["other-profiles"], self._others)
-        log.count(REPORTED["rounded-weights"], r.rounded)
         texts = {"name": r.title, "exporter": r.exporter}
         self.stated = {
             key: bytes(text.p[0 : text.n]).decode("utf-8", "replace") for key, text in texts.items() if text.n

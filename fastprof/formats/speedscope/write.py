@@ -12,6 +12,7 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, default_value
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
@@ -41,6 +42,7 @@ class SpeedscopeWriter(Writer):
 
     format = "speedscope"
     view = "stacks"
+    costless = frozenset({"zero-values"})
 
     def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
         super().__init__(model, sink, options, log)
@@ -112,13 +114,9 @@ class SpeedscopeWriter(Writer):
             log.count(REPORTED[code], deep, depth=lib.FP_SPEEDSCOPE_DEPTH)
         log.count_all(
             REPORTED,
-            {
+            counts_of(w)
+            | {
                 "start-time": zero > 0,
-                "events": w.events,
-                "call-arguments": w.arguments,
-                "zero-values": w.zero,
-                "negative-values": w.negative,
-                "replaced-bytes": w.replaced,
             },
         )
 

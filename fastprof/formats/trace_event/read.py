@@ -14,6 +14,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event import SAMPLES, begins_with_event
@@ -137,30 +138,7 @@ class TraceEventReader(Reader):
         r, log = self._r, self.log
         self._threads.add_names(self._parts, at_end=True)
         count_ends(log, r)
-        log.count_all(
-            REPORTED,
-            {
-                "blank-events": r.empty,
-                "stray-elements": r.stray_elements,
-                "nameless-ends": r.nameless_ends,
-                "orphan-exits": r.lost_ends,
-                "unwound-frames": r.unwound,
-                "negative-times": r.negative_times,
-                "negative-durations": r.backwards,
-                "overlapping-calls": r.in_lanes,
-                "divided-calls": r.divided,
-                "profiler-spans": r.spans,
-                "cut-calls": r.cut,
-                "unreadable-events": r.broken,
-                "unreadable-rest": r.bad_end,
-                "counter-values": r.counters,
-                "flows": r.flows,
-                "other-events": r.other_events,
-                "event-arguments": r.other_args,
-                "trace-samples": r.samples,
-                "call-stacks": r.stacks,
-            },
-        )
+        log.count_all(REPORTED, counts_of(r))
         log.facts["events"] = int(r.events)
         if r.thread_ids.document:
             log.facts["documents"] = int(r.thread_ids.document) + 1

@@ -9,6 +9,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.core.version import __version__
@@ -70,14 +71,7 @@ class TraceEventWriter(Writer):
             log.warn(REPORTED["shifted-times"], shift=int(w.zero))
         log.rows["rows_written"] += self.written
         log.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_TRACE_DEPTH)
-        log.count_all(
-            REPORTED,
-            {
-                "call-arguments": w.arguments,
-                "replaced-bytes": w.replaced,
-                "thread-numbers": self._threads.renumbered,
-            },
-        )
+        log.count_all(REPORTED, counts_of(w) | {"thread-numbers": self._threads.renumbered})
 
     def _named(self, thread: int, ids: ThreadIds, part: Part) -> list[str]:
         """Metadata events: the name of a thread, and the name of its process before its first thread."""

@@ -10,6 +10,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.valgrind.places import Places
 from fastprof.formats.valgrind.reported import REPORTED
@@ -119,7 +120,4 @@ class DhatReader(Reader):
     def finish(self) -> None:
         d = self._d
         self.log.facts["program_points"] = int(d.points)
-        self.log.count_all(
-            REPORTED,
-            {"broken-points": d.broken, "frames-beyond-table": d.bad_frames, "unreadable-rest": d.bad_end},
-        )
+        self.log.count_all(REPORTED, counts_of(d))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("unreadable-lines", "unreadable-rest"),
+    "fp_valgrind",
+    shared=("unreadable-lines",),
     repairs={
         "carriage-returns": ("line that ends in a carriage return", "lines that end in a carriage return"),
     },
     losses={
-        "broken-points": ("program point that could not be read", "program points that could not be read"),
         "cut-trees": ("snapshot whose tree is incomplete", "snapshots whose trees are incomplete"),
-        "frames-beyond-table": ("frame that is not in the frame table", "frames that are not in the frame table"),
     },
     warnings={
         "larger-than-peak": "{file}: snapshot {largest:,} is read, which is larger than Massif's peak {peak:,}; "

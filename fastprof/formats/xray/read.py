@@ -12,6 +12,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.words import counted
 from fastprof.formats.xray import PROGRAM
@@ -196,25 +197,7 @@ class XRayReader(Reader):
     def finish(self) -> None:
         x, log = self.x, self.log
         stats = x.stats
-        log.count_all(
-            REPORTED,
-            {
-                "duplicate-buffers": stats.duplicate_buffers,
-                "duplicate-records": stats.duplicate_records,
-                "orphan-arguments": stats.orphan_arguments,
-                "short-buffers": stats.short_buffers,
-                "negative-times": stats.negative_times,
-                "joined-logs": stats.joined,
-            },
-        )
-        log.count_all(
-            REPORTED,
-            {
-                "damaged-buffers": stats.bad_buffers,
-                "damaged-records": stats.bad_records,
-                "skipped-bytes": stats.lost_bytes,
-            },
-        )
+        log.count_all(REPORTED, counts_of(stats))
         self._log_names()
         if stats.joined:
             self.model.parts[self.part].pid = None  # a profile's pid is that of its first log only

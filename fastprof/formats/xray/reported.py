@@ -5,27 +5,15 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("counter-values", "damaged-records", "skipped-bytes", "thread-numbers"),
-    repairs={
-        "duplicate-buffers": ("duplicate buffer", "duplicate buffers"),
-        "duplicate-records": ("duplicate record", "duplicate records"),
-        "joined-logs": ("further log in the same file", "further logs in the same file"),
-        "negative-times": ("negative time", "negative times"),
-        "orphan-arguments": ("orphan argument", "orphan arguments"),
-        "short-buffers": ("buffer cut short by typed events", "buffers cut short by typed events"),
-    },
-    losses={
-        "damaged-buffers": ("damaged buffer", "damaged buffers"),
-    },
+    "fp_xray_stats",
+    "fp_xray_write",
+    shared=("thread-numbers",),
     not_representable={
-        "empty-events": ("empty event", "empty events"),
         "function-names": ("function name (XRay logs hold only ids)", "function names (XRay logs hold only ids)"),
-        "large-events": ("event of 2 GiB or more", "events of 2 GiB or more"),
         "shared-function-ids": (
             "duplicate function id, replaced",
             "duplicate function ids, replaced",
         ),
-        "wide-event-types": ("event type beyond 16 bits", "event types beyond 16 bits"),
         "wide-function-ids": (
             "function id beyond 28 bits, replaced",
             "function ids beyond 28 bits, replaced",

@@ -11,6 +11,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.formats.xray.reported import REPORTED
 
@@ -137,15 +138,12 @@ class XRayWriter(Writer):
         self._status(lib.fp_xray_write_end(w, self.out))
         self.log.count_all(
             REPORTED,
-            {
+            counts_of(w)
+            | {
                 "function-names": self._unnumbered,
                 "wide-function-ids": self._wide,
                 "shared-function-ids": self._shared,
                 "thread-numbers": self._renumbered,
-                "empty-events": w.empty_events,
-                "large-events": w.large_events,
-                "wide-event-types": w.wide_types,
-                "counter-values": w.counters,
             },
         )
 
