@@ -78,6 +78,12 @@ def counts_of(c: CData) -> dict[str, int]:
     return {code: int(getattr(c, field)) for code, (field, *_) in fields.items()}
 
 
+def coded(table: Mapping[str, Entry], counts: Mapping[str, int]) -> dict[str, int]:
+    """What a lexer counted in fields that have the names of codes, by code; without other fields."""
+    found = {field.replace("_", "-"): n for field, n in counts.items()}
+    return {code: n for code, n in found.items() if code in table}
+
+
 # Entries that several folders share.
 SHARED: dict[str, Entry] = {}
 SHARED |= reported(

@@ -62,6 +62,12 @@ def structs(table: Path) -> Iterator[str]:
             yield from (text for each in node.args for text in constants(each))
 
 
+def lexed(path: Path) -> list[str]:
+    """The fields of the counts of a lexer."""
+    found = re.search(r"cdef struct Counts:\n((?:    .*\n)+)", path.read_text())
+    return re.findall(r"^    \w+ (\w+)", found[1], re.MULTILINE) if found else []
+
+
 def is_table(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "REPORTED"
 
@@ -112,6 +118,7 @@ def test_what_is_used_is_declared_and_what_is_declared_is_used(table: Path) -> N
         assert not undeclared
         assert table.parent in path.parents or table.parent.name == "core", f"{path} uses the table of another room"
     texts = {text for path in users(table) for text in constants(tree(path))}
+    texts |= {text.replace("_", "-") for path in table.parent.glob("*.p[yx][xd]") for text in lexed(path)}
     texts |= {code for struct in structs(table) for code in COUNTED[struct]}
     below = table_of(REPO / "fastprof" / "chrome" / "reported.py") if "formats" in table.parts else {}
     assert not declared.keys() - texts - below.keys(), "declared, and never used"

@@ -1,24 +1,6 @@
 from typing import TypedDict, type_check_only
 
 @type_check_only
-class Counts(TypedDict):
-    skipped: int
-    indented: int
-    ranges: int
-    before_zero: int
-    unknown: int
-    extra_numbers: int
-    unnamed_callees: int
-    outside: int
-    expanded: int
-    unexpanded: int
-    rounded: int
-    first_rounded: int
-    contexts: int
-    trailing: int
-    comments: int
-
-@type_check_only
 class Wrapped(TypedDict):
     n: int
     first: int
@@ -65,4 +47,4 @@ class Lexer:
     @property
     def line(self) -> int: ...
     @property
-    def counts(self) -> Counts: ...
+    def counts(self) -> dict[str, int]: ...

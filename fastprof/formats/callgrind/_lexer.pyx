@@ -212,7 +212,7 @@ cdef class Lexer:
         """Continue after the line that FP_ASK returned."""
         cdef fp_in *input = <fp_in *>in_
         cdef uint8_t c = input.p[input.pos]
-        self.body.counts.indented += c == c' ' or c == c'\t'
+        self.body.counts.indented_lines += c == c' ' or c == c'\t'
         input.pos += self.body.line_length
         self.body.line += 1
 
@@ -285,7 +285,7 @@ cdef class Lexer:
                 err.line = self.body.line
                 if not self.body.lenient:
                     return status
-                self.body.counts.skipped += 1
+                self.body.counts.unreadable_lines += 1
                 in_.pos = in_.n
                 return finish_body(&self.body, b, err)
             status = read_lines(&self.body, &p, p + n + 1, p + n + 1, b, err)

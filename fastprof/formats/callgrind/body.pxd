@@ -110,7 +110,7 @@ cdef inline void begin_function(Body *body, uint32_t name, uint64_t key, bint de
 cdef inline void begin_context(Body *body) noexcept nogil:
     """A block of the same function for another caller or recursion level, which may have no separate fn=."""
     body.begun = True
-    body.counts.contexts += 1
+    body.counts.caller_contexts += 1
     if body.by_cost_file and body.in_function:
         body.file = body.fn_file
         begin_lines(body)
@@ -191,7 +191,7 @@ cdef inline int resolve(Body *body) noexcept nogil:
     cdef uint32_t function
     body.begun = True
     if not body.in_function:
-        body.counts.outside += 1
+        body.counts.costs_outside_functions += 1
         if not body.names.numbered:
             # as the newer cg_annotate names it
             body.fn_name = fp_strings_intern(&body.model.strings, b"<unspecified>", 13)
@@ -304,7 +304,7 @@ cdef inline int finish_body(Body *body, fp_batch *b, fp_err *err) noexcept nogil
         err.line = body.pending_line
         if not body.lenient:
             return status
-        body.counts.skipped += 1
+        body.counts.unreadable_lines += 1
         body.pending = FP_COST
     status = flush_block(body, b)
     return FP_DONE if status == OK else status

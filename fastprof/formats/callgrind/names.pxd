@@ -80,7 +80,7 @@ cdef inline int name(Names *names, const uint8_t *p, const uint8_t *stop, int ki
         if not names.lenient:
             return BAD
         # following rows belong to this name, known or not, and not to the previous one
-        names.counts.skipped += 1
+        names.counts.unreadable_lines += 1
         return intern_name(names, blanks(q + 1), stop, string)
     e = fp_callgrind_numbers_find(&names.numbers[kind], id)
     if e == NULL:
@@ -137,7 +137,7 @@ cdef inline uint32_t defined_name(Names *names, const uint8_t *p, const uint8_t 
         else:
             break
         if have + n > EXPANDED_NBYTES:
-            names.counts.unexpanded += 1
+            names.counts.long_composed_names += 1
             return fp_strings_intern(&names.model.strings, p, stop - p)
         if have + n > names.expansion_cap and not grow_expansion(names, 2 * (have + n)):
             return FP_NO_ID
@@ -146,7 +146,7 @@ cdef inline uint32_t defined_name(Names *names, const uint8_t *p, const uint8_t 
     if q != stop:
         # a literal name that only begins like a composed one
         return fp_strings_intern(&names.model.strings, p, stop - p)
-    names.counts.expanded += 1
+    names.counts.composed_names += 1
     return fp_strings_intern(&names.model.strings, names.expansion, have)
 
 

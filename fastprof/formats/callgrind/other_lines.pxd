@@ -19,7 +19,7 @@ cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, f
     cdef const uint8_t *p = at[0]
     cdef const uint8_t *next
     cdef uint64_t offset = <size_t>p + body.shift
-    cdef uint64_t rounded = body.counts.rounded, indented = body.counts.indented, wrapped = body.wrapped.n
+    cdef uint64_t rounded = body.counts.rounded_counts, indented = body.counts.indented_lines, wrapped = body.wrapped.n
     cdef int status
     body.line += 1
     body.names.undefined = 0
@@ -32,14 +32,14 @@ cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, f
         err.line = body.line
         if not body.lenient:
             return err.code
-        body.counts.skipped += 1
-        body.counts.rounded = rounded
+        body.counts.unreadable_lines += 1
+        body.counts.rounded_counts = rounded
         body.wrapped.n = wrapped
         at[0] = next
         return OK
     # it is looked at again, or dropped
     body.line -= 1
-    body.counts.indented = indented
+    body.counts.indented_lines = indented
     if status == FP_ASK:
         body.line_length = next - p
     return status
@@ -55,7 +55,7 @@ cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint
         p = blanks(p)
         if p >= stop:
             return OK
-        body.counts.indented += 1
+        body.counts.indented_lines += 1
     if p == stop:
         return OK
     if not body.has_events and not body.names.numbered:
@@ -67,7 +67,7 @@ cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint
     if c == c'#':
         if body.keeps_comments:
             return FP_ASK
-        body.counts.comments += 1
+        body.counts.excess_comments += 1
         return OK
     return keyword_line(body, p, stop, offset, b, err)
 
@@ -236,7 +236,7 @@ cdef inline int count_line(Body *body, const uint8_t *p, const uint8_t *stop, ui
         if not body.lenient:
             body.line = body.pending_line
             return BAD
-        body.counts.skipped += 1
+        body.counts.unreadable_lines += 1
     body.pending_line = body.line
     body.pending_offset = offset
     body.count2 = 0
@@ -277,7 +277,7 @@ cdef inline int position_line(Body *body, const uint8_t *p, const uint8_t *stop,
     if body.pending == DISCARD:
         # its calls= or jump= line was skipped, so this is not self cost
         body.pending = FP_COST
-        body.counts.skipped += 1
+        body.counts.unreadable_lines += 1
         return OK
     if i == b.cap:
         return FP_FULL
@@ -323,11 +323,11 @@ cdef inline int counts_of_line(Body *body, const uint8_t *p, const uint8_t *stop
         if p >= stop:
             return OK
         if p[0] == c'#':
-            body.counts.trailing += 1
+            body.counts.trailing_comments += 1
             return OK
         first = p
         fits = True
-        rounded = body.counts.rounded
+        rounded = body.counts.rounded_counts
         negative = p[0] == c'-'
         if p[0] == c'.' and not fp_is_digit(p[1]):
             v = 0
@@ -342,7 +342,7 @@ cdef inline int counts_of_line(Body *body, const uint8_t *p, const uint8_t *stop
                          "one count per event")
             return BAD
         if v >> 63 and fits:
-            fits = v << 1 != 0 and not negative and body.counts.rounded == rounded
+            fits = v << 1 != 0 and not negative and body.counts.rounded_counts == rounded
             if fits:
                 note_wrapped(body, n[0], v, offset)
         if not fits:

@@ -25,21 +25,21 @@ cdef enum:
 
 cdef struct Counts:
     # Repairs, omissions and losses so far.
-    uint64_t skipped          # lines, and numbers of names, that could not be read
-    uint64_t indented         # lines
-    uint64_t ranges           # positions like 10-20 or 10:20; the first number is used
-    uint64_t before_zero      # relative lines that end up below 0
-    uint64_t unknown        # positions written as question marks
-    uint64_t extra_numbers    # calls= or jump lines with more numbers than they need
-    uint64_t unnamed_callees  # calls= without cfn=
-    uint64_t outside          # blocks of cost lines outside any function
-    uint64_t expanded         # names composed of numbered ones,
-    uint64_t unexpanded       # and composed names that would be too long
-    uint64_t rounded          # counts with a fraction or exponent,
-    uint64_t first_rounded    # and the line of the first
-    uint64_t contexts         # rec= and frfn= lines
-    uint64_t trailing         # comments after the counts of a line
-    uint64_t comments         # comments that were not passed to the reader
+    uint64_t unreadable_lines         # lines, and numbers of names, that could not be read
+    uint64_t indented_lines           # lines
+    uint64_t position_ranges          # positions like 10-20 or 10:20; the first number is used
+    uint64_t negative_lines           # relative lines that end up below 0
+    uint64_t unknown_positions        # positions written as question marks
+    uint64_t extra_numbers            # calls= or jump lines with more numbers than they need
+    uint64_t unnamed_callees          # calls= without cfn=
+    uint64_t costs_outside_functions  # blocks of cost lines outside any function
+    uint64_t composed_names           # names composed of numbered ones,
+    uint64_t long_composed_names      # and composed names that would be too long
+    uint64_t rounded_counts           # counts with a fraction or exponent,
+    uint64_t first_rounded            # and the line of the first
+    uint64_t caller_contexts          # rec= and frfn= lines
+    uint64_t trailing_comments        # comments after the counts of a line
+    uint64_t excess_comments          # comments that were not passed to the reader
 
 
 cdef struct Wrapped:
@@ -155,9 +155,9 @@ cdef inline const uint8_t *count_number(Counts *counts, uint64_t line, const uin
     if next == c'.' or (after != NULL and (next | 0x20) == c'e'):
         after = rounded_number(p, to, fits)
         if after != NULL:
-            if not counts.rounded:
+            if not counts.rounded_counts:
                 counts.first_rounded = line
-            counts.rounded += 1
+            counts.rounded_counts += 1
     elif not whole_fits:
         fits[0] = False
     return after
@@ -189,20 +189,20 @@ cdef inline int position(Counts *counts, const uint8_t **at, const uint8_t *stop
             fits = False
         elif v > base:
             # Lua and V8 write -1 for no line
-            counts.before_zero += 1
+            counts.negative_lines += 1
             v = base
         v = base - v
     elif p[0] == c'?':
         # old pprof writes the `??:?` of addr2line
         while p[0] == c'?':
             p += 1
-        counts.unknown += 1
+        counts.unknown_positions += 1
     else:
         p = unsigned_number(p, &v, &fits)
         if p != NULL and (p[0] == c'+' or p[0] == c'-' or p[0] == c':'):
             # KCachegrind's ranges: only the first position is used
             p = unsigned_number(p + 1, &ignored, &fits)
-            counts.ranges += 1
+            counts.position_ranges += 1
     if p == NULL or not ends_word(p, stop):
         fp_fail_text(err, FP_E_MALFORMED, offset, 0, "position", first, stop - first,
                      "a number, +number, -number, * or ?")

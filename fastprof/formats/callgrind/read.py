@@ -12,6 +12,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
+from fastprof.core.reported import coded
 from fastprof.core.source import WINDOW, Source
 from fastprof.core.version import __version__
 from fastprof.formats.callgrind._lexer import KINDS, Lexer, nearest
@@ -476,29 +477,11 @@ class CallgrindReader(Reader):
 
     def finish(self) -> None:
         counts, log = self._lexer.counts, self.log
-        log.count_all(
-            REPORTED,
-            {
-                "indented-lines": counts["indented"],
-                "position-ranges": counts["ranges"],
-                "extra-numbers": counts["extra_numbers"],
-                "unnamed-callees": counts["unnamed_callees"],
-                "costs-outside-functions": counts["outside"],
-                "composed-names": counts["expanded"],
-                "long-composed-names": counts["unexpanded"],
-                "negative-lines": counts["before_zero"],
-                "unknown-positions": counts["unknown"],
-            },
-        )
-        rounded = counts["rounded"] + self._rounded
-        log.count(REPORTED["rounded-counts"], rounded)
+        rounded = counts["rounded_counts"] + self._rounded
+        log.count_all(REPORTED, coded(REPORTED, counts) | {"rounded-counts": rounded})
         if rounded:
             line = min(filter(None, (counts["first_rounded"], self._first_rounded)))
             log.warn(REPORTED["fractions"], file=self.source.name, line=line)
-        log.count(REPORTED["unreadable-lines"], counts["skipped"])
-        log.count(REPORTED["caller-contexts"], counts["contexts"])
-        log.count(REPORTED["trailing-comments"], counts["trailing"])
-        log.count(REPORTED["excess-comments"], counts["comments"])
 
 
 _LINES = {

@@ -67,18 +67,18 @@ cdef struct Named:
 # Counts over all lines.
 cdef struct Counts:
     uint64_t rows
-    uint64_t skipped  # lenient: unreadable lines
+    uint64_t unreadable_lines  # lenient: unreadable lines
     uint64_t comments
-    uint64_t blank  # lines
+    uint64_t blank_lines  # lines
     uint64_t carriage_returns  # at the end of lines
-    uint64_t trailing_blanks  # after counts
-    uint64_t trailing_frames  # lines that end in frames without a name
+    uint64_t blanks_after_counts  # after counts
+    uint64_t trailing_empty_frames  # lines that end in frames without a name
     uint64_t empty_frames  # others
     uint64_t no_frames  # lines that have a count alone, after a blank
-    uint64_t rounded
+    uint64_t rounded_counts
     uint64_t first_rounded  # the line of the first
-    uint64_t kinds  # names whose kind of code is dropped
-    bint byte_order_mark
+    uint64_t kinds_of_code  # names whose kind of code is dropped
+    bint byte_order_marks
     bint open_end  # no newline at the end
 
 
@@ -226,7 +226,7 @@ cdef class Lexer:
         self.line += 1
         self.seen.open_end = not whole
         if offset == 0 and stop - p >= 3 and p[0] == 0xef and p[1] == 0xbb and p[2] == 0xbf:
-            self.seen.byte_order_mark = True
+            self.seen.byte_order_marks = True
             p += 3
         if stop != p and (stop - 1)[0] == c'\r':
             self.seen.carriage_returns += 1
@@ -234,12 +234,12 @@ cdef class Lexer:
         token = stop
         stop = strip_blanks(p, stop)
         if stop == p:
-            self.seen.blank += 1
+            self.seen.blank_lines += 1
             return OK
         if p[0] == c'#' and (stop - p == 1 or is_blank(p[1]) or memchr(p, c';', stop - p) == NULL):
             self.seen.comments += 1
             return OK
-        self.seen.trailing_blanks += stop != token
+        self.seen.blanks_after_counts += stop != token
         while k != 0:
             k -= 1
             token = stop
@@ -258,7 +258,7 @@ cdef class Lexer:
                                 "the count", token, stop - token, "digits")
             stop = strip_blanks(p, token)
         if stop != p and (stop - 1)[0] == c';':
-            self.seen.trailing_frames += 1
+            self.seen.trailing_empty_frames += 1
             while stop != p and (stop - 1)[0] == c';':
                 stop -= 1
         self.seen.no_frames += stop == p
@@ -275,7 +275,7 @@ cdef class Lexer:
                  const char *want) noexcept nogil:
         """The line cannot be read: an error, or a loss."""
         if self.lenient:
-            self.seen.skipped += 1
+            self.seen.unreadable_lines += 1
             return BAD
         return fp_fail_text(err, code, offset, self.line, what, text, n, want)
 
@@ -316,7 +316,7 @@ cdef class Lexer:
         if not fits or v > <uint64_t>INT64_LIMIT:
             return FP_E_OVERFLOW
         if not exact:
-            self.seen.rounded += 1
+            self.seen.rounded_counts += 1
             if self.seen.first_rounded == 0:
                 self.seen.first_rounded = self.line
         to[0] = <int64_t>v
@@ -418,7 +418,7 @@ cdef class Lexer:
         if string == FP_NO_ID or object == FP_NO_ID:
             return False
         its.is_inlined = kind == c'i'
-        self.seen.kinds += kind == c'j' or kind == c'0' or kind == c'1'
+        self.seen.kinds_of_code += kind == c'j' or kind == c'0' or kind == c'1'
         its.function = fp_model_function(self.model, object, 0, string, 0, 0)
         if its.function == FP_NO_ID:
             its.function = 0

@@ -12,6 +12,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
+from fastprof.core.reported import coded
 from fastprof.core.source import WINDOW, Source
 from fastprof.formats.folded import COUNTS, DECIMALS, SUFFIXES, first_stacks
 from fastprof.formats.folded._lexer import Lexer
@@ -83,25 +84,11 @@ class FoldedReader(Reader):
 
     def finish(self) -> None:
         counts, log, name = self._lexer.counts, self.log, self.source.name
-        log.count_all(
-            REPORTED,
-            {
-                "byte-order-marks": counts["byte_order_mark"],
-                "carriage-returns": counts["carriage_returns"],
-                "blank-lines": counts["blank"],
-                "blanks-after-counts": counts["trailing_blanks"],
-                "trailing-empty-frames": 0 if self._selves else counts["trailing_frames"],
-                "inclusive-values": len(self._selves or ()),
-                "empty-frames": counts["empty_frames"],
-                "no-frames": counts["no_frames"],
-                "rounded-counts": counts["rounded"],
-                "open-end": counts["open_end"],
-                "unreadable-lines": counts["skipped"],
-                "comments": counts["comments"],
-                "kinds-of-code": counts["kinds"],
-            },
-        )
-        if counts["rounded"]:
+        found = coded(REPORTED, counts)
+        if self._selves:
+            found |= {"trailing-empty-frames": 0, "inclusive-values": len(self._selves)}
+        log.count_all(REPORTED, found)
+        if counts["rounded_counts"]:
             log.warn(REPORTED["fractions"], file=name, line=counts["first_rounded"])
         if counts["open_end"]:
             log.warn(REPORTED["maybe-cut-off"], file=name)

@@ -1,15 +1,4 @@
 from collections.abc import Sequence
-from typing import TypedDict, type_check_only
-
-@type_check_only
-class Counts(TypedDict):
-    rows: int
-    comments: int
-    skipped: int
-    carriage_returns: int
-    thread_names: int
-    unmapped: int
-    open_end: bool
 
 HEAD: int
 HEAP: int
@@ -23,7 +12,7 @@ class Lexer:
     def __init__(self, model: int, lenient: bool) -> None: ...
     def feed(self, in_: int, batch: int, err: int) -> int: ...
     @property
-    def counts(self) -> Counts: ...
+    def counts(self) -> dict[str, int]: ...
     @property
     def line_length(self) -> int: ...
     @property

@@ -45,7 +45,7 @@ HEAD, TAIL, HEAP, JEMALLOC, PAIRS, COUNTS, THREADS = M_HEAD, M_TAIL, M_HEAP, M_J
 cdef struct Counts:
     uint64_t rows
     uint64_t comments
-    uint64_t skipped  # lenient: unreadable lines
+    uint64_t unreadable_lines  # lenient: unreadable lines
     uint64_t carriage_returns
     uint64_t thread_names
     uint64_t unmapped  # addresses in no mapped object
@@ -283,14 +283,14 @@ cdef class Lexer:
     cdef int bad(self, fp_err *err, bint whole, const uint8_t *p, const uint8_t *stop, const char *want) noexcept nogil:
         """Report a malformed line: an error, or a loss."""
         if self.lenient:
-            self.seen.skipped += 1
+            self.seen.unreadable_lines += 1
             return OK
         return fp_fail_text(err, FP_E_MALFORMED if whole else FP_E_TRUNCATED, self.at, self.line, "the line", p,
                             stop - p, want)
 
     cdef int too_large(self, fp_err *err, const uint8_t *p, const uint8_t *stop) noexcept nogil:
         if self.lenient:
-            self.seen.skipped += 1
+            self.seen.unreadable_lines += 1
             return OK
         return fp_fail_text(err, FP_E_OVERFLOW, self.at, self.line, "the line", p, stop - p,
                             "counts below 2^63 and addresses below 2^64")
@@ -591,7 +591,7 @@ cdef class Lexer:
     cdef int beyond(self, uint64_t line, uint64_t at, fp_err *err) noexcept nogil:
         """Report a value, or a sum of rows, of 2^63 or more."""
         if self.lenient:
-            self.seen.skipped += 1
+            self.seen.unreadable_lines += 1
             return OK
         fp_fail(err, FP_E_OVERFLOW, at, "a value, or the sum of a stack's values, is 2^63 or more")
         err.line = line

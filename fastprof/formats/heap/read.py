@@ -14,6 +14,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
+from fastprof.core.reported import coded
 from fastprof.core.source import Source
 from fastprof.formats.heap import _lexer
 from fastprof.formats.heap._lexer import Lexer
@@ -312,17 +313,7 @@ class HeapReader(Reader):
 
     def finish(self) -> None:
         counts, log = self._lexer.counts, self.log
-        log.count_all(
-            REPORTED,
-            {
-                "carriage-returns": counts["carriage_returns"],
-                "open-end": counts["open_end"],
-                "unreadable-mapped-objects": self._maps.unknown,
-                "comments": counts["comments"],
-                "thread-names": counts["thread_names"],
-                "unreadable-lines": counts["skipped"],
-            },
-        )
+        log.count_all(REPORTED, coded(REPORTED, counts) | {"unreadable-mapped-objects": self._maps.unknown})
         if counts["open_end"]:
             log.warn(REPORTED["maybe-cut-off"], file=self.source.name)
         log.facts["kind"] = self._kind

@@ -276,10 +276,10 @@ cdef class Lexer:
         # ` ABI:2    AX:0x...` and ` 0x400080/0x400100/M/-/-/7`, which end a sample
         if first[0] == c' ' and self.in_sample and (begins(p, stop, b"ABI:", 4) or begins(p, stop, b"0x", 2)
                                                     or begins(p, stop, b"ilen:", 5) or begins(p, stop, b"insn:", 5)):
-            self.seen.extras += 1
+            self.seen.registers_and_branches += 1
             return OK
         if p[0] == c'|' and self.in_sample:  # -F srccode
-            self.seen.extras += 1
+            self.seen.registers_and_branches += 1
             return OK
         # `demo `, the start line of -F comm,ip,sym
         if first == p and whole and (stop - 1)[0] == c' ' and (not self.in_sample or self.blank_seen):
@@ -299,7 +299,7 @@ cdef class Lexer:
                  const char *want) noexcept nogil:
         """The line cannot be read: an error, or a loss."""
         if self.lenient:
-            self.seen.skipped += 1
+            self.seen.unreadable_lines += 1
             return OK
         return fp_fail_text(err, code, offset, self.line, what, text, n, want)
 
@@ -364,7 +364,7 @@ cdef class Lexer:
         self.sample.time = start.time
         self.sample.period = <int64_t>start.period if start.has_period else 1
         self.seen.without_period += self.has_period[i] and not start.has_period
-        self.seen.cpus += start.has_cpu
+        self.seen.cpu_numbers += start.has_cpu
         self.comm = fp_strings_intern(&self.model.strings, start.comm, start.comm_n)
         self.sample.thread = self.sample.label = 0
         if start.pid or start.tid:
@@ -403,11 +403,11 @@ cdef class Lexer:
         p = skip_blanks(p, stop)
         end = address_end(p, stop)
         if end == NULL or end - first < 16:
-            self.seen.payloads += 1
+            self.seen.fields += 1
             return OK
         again = stop
         stop = without_branches(end, stop)
-        self.seen.extras += stop != again
+        self.seen.registers_and_branches += stop != again
         again = skip_blanks(end, stop)
         if again != stop and address_end(again, stop) != NULL and address_end(again, stop) - end >= 16:
             p, end = again, address_end(again, stop)
@@ -548,7 +548,7 @@ cdef class Lexer:
             colon -= 1
         if colon == stop or colon - p < 2 or (colon - 1)[0] != c':' or not number(colon, stop, &line) \
                 or line > MOST_32:
-            self.seen.source_lines += 1
+            self.seen.unknown_source_lines += 1
             return OK
         to.line = <uint32_t>line
         to.file = fp_strings_intern(&self.model.strings, p, colon - 1 - p)

@@ -49,13 +49,13 @@ cdef struct Counts:
     uint64_t comments
     uint64_t side_records  # PERF_RECORD lines
     uint64_t messages  # of perf itself, from its stderr
-    uint64_t extras  # lines of registers, branches, source code
-    uint64_t payloads  # of tracepoints
-    uint64_t cpus  # samples whose CPU is known
-    uint64_t skipped  # lenient: unreadable lines
+    uint64_t registers_and_branches  # lines of registers, branches, source code
+    uint64_t fields  # of tracepoints
+    uint64_t cpu_numbers  # samples whose CPU is known
+    uint64_t unreadable_lines  # lenient: unreadable lines
     uint64_t carriage_returns
     uint64_t without_period  # samples without, of events that have periods
-    uint64_t source_lines  # that name no file
+    uint64_t unknown_source_lines  # that name no file
     bint open_end
 
 

@@ -11,6 +11,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
+from fastprof.core.reported import coded
 from fastprof.core.source import Source
 from fastprof.formats.perf_script import COMM_FRAMES
 from fastprof.formats.perf_script._lexer import Lexer
@@ -113,21 +114,7 @@ class PerfScriptReader(Reader):
     def finish(self) -> None:
         counts, log = self._lexer.counts, self.log
         self._name_threads()
-        log.count_all(
-            REPORTED,
-            {
-                "carriage-returns": counts["carriage_returns"],
-                "messages": counts["messages"],
-                "open-end": counts["open_end"],
-                "without-period": counts["without_period"],
-                "comments": counts["comments"] - self._n_comments,
-                "cpu-numbers": counts["cpus"],
-                "fields": counts["payloads"],
-                "registers-and-branches": counts["extras"],
-                "side-records": counts["side_records"],
-                "unknown-source-lines": counts["source_lines"],
-                "unreadable-lines": counts["skipped"],
-            },
-        )
+        found = coded(REPORTED, counts)
+        log.count_all(REPORTED, found | {"comments": found["comments"] - self._n_comments})
         if counts["open_end"]:
             log.warn(REPORTED["maybe-cut-off"], file=self.source.name)

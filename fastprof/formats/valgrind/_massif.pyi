@@ -1,12 +1,6 @@
 from typing import TypedDict, type_check_only
 
 @type_check_only
-class Counts(TypedDict):
-    skipped: int
-    cut: int
-    carriage_returns: int
-
-@type_check_only
 class Snapshot(TypedDict):
     number: int
     time: int
@@ -23,7 +17,7 @@ class Lexer:
     def __init__(self, model: int, lenient: bool) -> None: ...
     def feed(self, in_: int, batch: int, err: int) -> int: ...
     @property
-    def counts(self) -> Counts: ...
+    def counts(self) -> dict[str, int]: ...
     @property
     def text(self) -> bytes: ...
     @property

@@ -36,8 +36,8 @@ cdef const char **KEYS = ["snapshot=", "time=", "mem_heap_B=", "mem_heap_extra_B
 
 
 cdef struct Counts:
-    uint64_t skipped  # lenient: unreadable lines
-    uint64_t cut  # lenient: incomplete trees
+    uint64_t unreadable_lines  # lenient: unreadable lines
+    uint64_t cut_trees  # lenient: incomplete trees
     uint64_t carriage_returns
 
 
@@ -224,7 +224,7 @@ cdef class Lexer:
     cdef int bad(self, fp_err *err, bint whole, const uint8_t *p, const uint8_t *stop, const char *want) noexcept nogil:
         """Report a malformed line: an error, or a loss."""
         if self.lenient:
-            self.seen.skipped += not self.second
+            self.seen.unreadable_lines += not self.second
             return self.abandon(err)
         return fp_fail_text(err, FP_E_MALFORMED if whole else FP_E_TRUNCATED, self.at, self.line, "the line", p,
                             stop - p, want)
@@ -303,7 +303,7 @@ cdef class Lexer:
     cdef int cut(self, fp_err *err, const uint8_t *p, const uint8_t *stop) noexcept nogil:
         """Report a tree that ends before all announced nodes."""
         if self.lenient:
-            self.seen.cut += not self.second
+            self.seen.cut_trees += not self.second
             return self.abandon(err)
         return fp_fail_text(err, FP_E_MALFORMED if p != stop else FP_E_TRUNCATED, self.at, self.line, "the tree", p,
                             stop - p, b"the nodes that its parents announce")
@@ -315,7 +315,7 @@ cdef class Lexer:
         if self.state == IN_TREE:
             return self.cut(err, b"", b"")
         if self.lenient:
-            self.seen.cut += not self.second
+            self.seen.cut_trees += not self.second
             self.n_snapshots -= not self.second
             self.state = 0
             return OK

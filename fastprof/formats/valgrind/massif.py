@@ -13,6 +13,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
+from fastprof.core.reported import coded
 from fastprof.core.source import Source
 from fastprof.formats.valgrind import SNAPSHOT
 from fastprof.formats.valgrind._massif import Lexer
@@ -123,12 +124,4 @@ class MassifReader(Reader):
         return status
 
     def finish(self) -> None:
-        counts = self._lexer.counts
-        self.log.count_all(
-            REPORTED,
-            {
-                "carriage-returns": counts["carriage_returns"],
-                "cut-trees": counts["cut"],
-                "unreadable-lines": counts["skipped"],
-            },
-        )
+        self.log.count_all(REPORTED, coded(REPORTED, self._lexer.counts))
