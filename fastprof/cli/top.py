@@ -189,38 +189,48 @@ def _noun(by: str) -> str:
 
 
 def _print_rows(found: Top, screen: Screen) -> None:
-    rows, names = found.rows, _names(found)
-    cost = _scale(found)
-    columns = [
+    figures, names = _figures(found), _names(found)
+    columns = figures + names
+    print_table(
+        zip(*([title, *cells] for title, cells in columns), strict=True),
+        right=range(len(figures)),
+        narrow=range(len(figures), len(columns)),
+        optional=[i for name in _OPTIONAL for i, (title, _) in enumerate(columns) if _is_titled(title, name)],
+        shares=[None, *(row.self_share for row in found.rows)],
+        screen=screen,
+    )
+
+
+def _figures(found: Top) -> list[tuple[str, list[str]]]:
+    """The columns of figures, by title."""
+    rows, cost = found.rows, _scale(found)
+    columns: list[tuple[str, list[str]]] = []
+    if found.second:
+        costs = [row.second or 0 for row in rows]
+        second = Scale.of(max(map(abs, costs)), _unit(found.second), costs)
+        columns.append((second.title(found.second.name), [second(one) for one in costs]))
+    columns += [
         (cost.title("self"), [cost(row.self) for row in rows]),
         ("self %", [percent(row.self_share) for row in rows]),
         ("sum %", ["" if _is_cycle(row) else percent(row.cumulated_share) for row in rows]),
     ]
-    if found.second:
-        costs = [row.second or 0 for row in rows]
-        second = Scale.of(max(map(abs, costs)), _unit(found.second), costs)
-        columns.insert(0, (second.title(found.second.name), [second(row.second or 0) for row in rows]))
     if rows[0].inclusive is not None:
         columns.append((cost.title("inclusive"), [cost(row.inclusive or 0) for row in rows]))
         columns.append(("incl. %", [percent(row.inclusive_share or 0) for row in rows]))
     if rows[0].calls is not None:
         columns.append(("calls", [f"{row.calls:,}" for row in rows]))
-    if found.stats:
-        times = [row.durations and row.durations[1:] for row in rows]
-        for k, title in enumerate(("min", "median", "90 %", "99 %", "max")):
-            known = [figures[k] for figures in times if figures]
-            time = Scale.of(max(known, default=0), _unit(found.stats), known, lost=0)
-            columns.append((time.title(title), [time(figures[k]) if figures else "" for figures in times]))
-    right = range(len(columns))
-    columns += names
-    print_table(
-        zip(*([title, *cells] for title, cells in columns), strict=True),
-        right=right,
-        narrow=range(len(right), len(columns)),
-        optional=[i for name in _OPTIONAL for i, (title, _) in enumerate(columns) if _is_titled(title, name)],
-        shares=[None, *(row.self_share for row in rows)],
-        screen=screen,
-    )
+    return columns + (_durations(found.rows, _unit(found.stats)) if found.stats else [])
+
+
+def _durations(rows: Sequence[Row], unit: str) -> list[tuple[str, list[str]]]:
+    """The columns of --stats, each with a scale of its own; empty cells for functions of which no call ended."""
+    columns = []
+    for title, field in zip(("min", "median", "90 %", "99 %", "max"), Durations._fields[1:], strict=True):
+        times = [row.durations and getattr(row.durations, field) for row in rows]
+        known = [time for time in times if time is not None]
+        scale = Scale.of(max(known, default=0), unit, known, lost=0)
+        columns.append((scale.title(title), ["" if time is None else scale(time) for time in times]))
+    return columns
 
 
 def _is_titled(title: str, name: str) -> bool:

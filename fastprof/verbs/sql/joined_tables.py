@@ -131,15 +131,13 @@ class Together:
         first: dict[tuple[str, bytes], int] = {}
         chosen = {name: {*numbers} for name, numbers in names.items()}
         failed: list[FastprofError] = []
-        n = 0
+        n_read = 0
         for number in range(len(self._paths)):
-            wanted = [name for name in names if number in chosen[name] or not (chosen[name] or columns[name])]
-            if not wanted:
-                continue
-            n += 1
-            rows_of = {name for name in wanted if number in chosen[name]}
+            rows_of = {name for name in names if number in chosen[name]}
+            wanted = [name for name in names if name in rows_of or not (chosen[name] or columns[name])]
             try:
-                found = self._columns(number, wanted, rows_of)
+                found = self._columns(number, wanted, rows_of) if wanted else {}
+                n_read += bool(wanted)
             except FastprofError as error:
                 if not self._keep_going or isinstance(error, UsageError):
                     raise with_advice(error, len(self._paths), self._keep_going) from None
@@ -147,22 +145,26 @@ class Together:
                     skipped(error, self.log)
                 failed.append(error)
                 continue
-            for name, new in found.items():
-                for column in new:
-                    known = columns[name].setdefault(column.name, column)
-                    self._compare(known, column, self.names[first.setdefault((name, column.name), number)], number)
-        if failed and len(failed) == n:
-            raise none_can_be_read(failed[-1].message())
-        if self._without and len(self._without) == n - len(failed):
-            raise self._without[-1]
-        for option, times in self._idle.items():
-            if times == n - len(failed) and option not in INPUT_LABELS:
-                raise usage_error("{option} has no effect on any input", option=spelled(option.flag))
+            for name, column in ((name, column) for name, new in found.items() for column in new):
+                known = columns[name].setdefault(column.name, column)
+                self._compare(known, column, self.names[first.setdefault((name, column.name), number)], number)
+        self._refuse(n_read, failed)
         return {
             name: JoinedTable(self, name, [one for one in names[name] if name in self._tables[one]], [*found.values()])
             for name, found in columns.items()
             if found
         }
+
+    def _refuse(self, n_read: int, failed: list[FastprofError]) -> None:
+        """Errors: FastprofError if all profiles have failed; UsageError if filters leave no row of those read, or an
+        option has no effect on any."""
+        if failed and not n_read:
+            raise none_can_be_read(failed[-1].message())
+        if self._without and len(self._without) == n_read:
+            raise self._without[-1]
+        for option, times in self._idle.items():
+            if times == n_read and option not in INPUT_LABELS:
+                raise usage_error("{option} has no effect on any input", option=spelled(option.flag))
 
     def _only_counts(self, name: str) -> bool:
         """Whether a query needs no more of a table than its number of rows, the names of profiles and their labels."""
