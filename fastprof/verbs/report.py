@@ -210,7 +210,7 @@ def written(
 
 
 class _Size(NamedTuple):
-    """Of a page."""
+    """The size of a page."""
 
     contexts: int  # without those named [pruned]
     nbytes: int

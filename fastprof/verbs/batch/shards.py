@@ -56,7 +56,7 @@ def write_plan(path: str, files: Iterable[File]) -> tuple[int, int]:
 
 
 def _spilled(run: list[File], stack: ExitStack) -> Iterator[File]:
-    """The same files, from a temporary file.  Errors: FastprofError."""
+    """Write a sorted run to a temporary file, and read it back file by file.  Errors: FastprofError."""
     try:
         copy = stack.enter_context(io.BufferedRandom(temporary_file()))
         copy.write(b"".join(_line(file._asdict()) for file in run))

@@ -39,7 +39,7 @@ class Columns:
         self._nbytes: dict[str, int] = {}  # compressed bytes of each
 
     def copy(self) -> Columns:
-        """The same columns in another object.  A column is only compressed again if it is another one."""
+        """Another object with these columns, to which more can be added.  None of these is compressed again."""
         other = Columns()
         other._columns, other._packed = dict(self._columns), self._packed
         return other

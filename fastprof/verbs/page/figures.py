@@ -193,7 +193,7 @@ class Table:
         return _columns(both, len(self._kept))
 
     def _listed(self, function: int) -> Arcs:
-        """The same for a timeline, whose value columns are time and calls."""
+        """The arcs of a function of a single timeline, whose value columns are time and calls."""
         first = self._kept[0]
         callers, callees = (self._shown.listed_arcs(function, into, first) for into in (True, False))
         n, both = len(callers) // _LISTED, callers + callees
@@ -204,7 +204,7 @@ class Table:
         return _merged(arcs, len(self._kept))  # functions with the same place
 
     def _arcs_of(self, function: int, found: dict[int, int | Row]) -> Arcs:
-        """The same without cycles, where each other function has one arc."""
+        """The arcs of a function if there are no cycles: then each other function has one arc."""
         both = list[list[_Arc]]()
         kept, columns, places = self._kept, self._shown.columns, self._places
         positions = {c: k for k, c in enumerate(kept)}
@@ -255,7 +255,7 @@ def _by_cost(arc: _Arc) -> tuple[int, Place]:
 
 
 def _merged(arcs: Arcs, n_values: int) -> Arcs:
-    """The same with one arc per place."""
+    """Arcs of functions with the same place added up, so that each place has one."""
     both, n = list[list[_Arc]](), arcs.n_callers
     for of in (range(n), range(n, len(arcs.places))):
         by_place = dict[Place, _Arc]()
@@ -270,7 +270,7 @@ def _merged(arcs: Arcs, n_values: int) -> Arcs:
 
 
 def _columns(both: list[list[_Arc]], n_values: int) -> Arcs:
-    """Of callers and callees."""
+    """Callers and then callees as columns.  `both`: the rows of each."""
     rows = both[0] + both[1]
     costs = [_packed([row[1][k] for row in rows]) for k in range(n_values)]
     calls = [_packed([row[2][side] for row in rows]) for side in (0, 1)]
