@@ -20,11 +20,10 @@ from fastprof import bridges, formats
 from fastprof.bridges import Facts, Operator
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, OtherView
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import CORES, LENIENT, SPLIT, Option, Options, ambiguous, cores_of
-from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from fastprof.bridges.rows.remaining import Remaining
@@ -457,7 +456,7 @@ def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> No
             f"{inputs[0].name}: a {view} profile has no table {table}, only {', '.join(bridges.TABLES[view])}"
         )
     if {bridges.UNION.name, bridges.INTERSECT.name} <= options.given.keys():
-        raise UsageError(Message("{--union} keeps all value types and {--intersect} those of all inputs: choose one"))
+        raise usage_error("{--union} keeps all value types and {--intersect} those of all inputs: choose one")
 
 
 def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
@@ -578,7 +577,7 @@ def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]
         writes = any(f.name == plan.end.name for f in formats.formats())
         direction = f"from {first.format} to {plan.end.name}" if writes else f"with {first.format}"
         nothing = f"has no effect {direction}: it applies to {owners(option)}{_first(option, first)}"
-        raise UsageError(Message(f"{{file}}: {{{option.flag}}} {{nothing}}", file=first.name, nothing=nothing))
+        raise usage_error(f"{{file}}: {{{option.flag}}} {{nothing}}", file=first.name, nothing=nothing)
 
 
 def owners(option: Option[Any]) -> str:

@@ -36,7 +36,7 @@ class UsageError(FastprofError):
     """The request is invalid: unknown format, impossible bridge, bad option."""
 
 
-def usage_error(text: str, **values: Any) -> UsageError:
+def usage_error(text: str, /, **values: Any) -> UsageError:
     """A UsageError whose text has fields for options or values (Message)."""
     return UsageError(Message(text, **values))
 

@@ -15,8 +15,8 @@ from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
-from fastprof.core.errors import UsageError
-from fastprof.core.words import ARGUMENTS, Message, did_you_mean, nearest
+from fastprof.core.errors import UsageError, usage_error
+from fastprof.core.words import ARGUMENTS, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from typing import overload
@@ -403,7 +403,7 @@ class Option(Generic[T]):
             found = tuple(self.kind.check(one) for one in value)  # type: ignore[assignment]
             return found
         except ValueError as error:
-            raise UsageError(Message(f"{{{self.flag}:name}}: {{error}}", error=str(error))) from None
+            raise usage_error(f"{{{self.flag}:name}}: {{error}}", error=str(error)) from None
 
 
 class Options:

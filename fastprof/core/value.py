@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from fastprof.core.engine import EVERYTHING, Holds
-from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.parts import default_value, match_values, same_kind
@@ -153,27 +153,23 @@ class Column:
         names = dict.fromkeys(t.name for t in self.others)
         unsupported = f"the format only holds {self._holds.wanted}"
         if self.name in names:
-            raise UsageError(
-                Message(
-                    "{inputs}{flag}{name}: {unsupported}",
-                    inputs=inputs_of(model),
-                    flag=spelled(self._flag, "="),
-                    name=self.name,
-                    unsupported=unsupported,
-                )
+            raise usage_error(
+                "{inputs}{flag}{name}: {unsupported}",
+                inputs=inputs_of(model),
+                flag=spelled(self._flag, "="),
+                name=self.name,
+                unsupported=unsupported,
             )
         if self.name is not None and names:
             expected = dict.fromkeys((*self._also, *names))
-            raise UsageError(
-                Message(
-                    "{inputs}{flag}: unknown {what} {name!r:.80}, expected {names}{hint}",
-                    inputs=inputs_of(model),
-                    flag=spelled(self._flag, "name"),
-                    what="key or value type" if self._also else "value type",
-                    name=self.name,
-                    names=", ".join(expected),
-                    hint=did_you_mean(self.name, expected),
-                )
+            raise usage_error(
+                "{inputs}{flag}: unknown {what} {name!r:.80}, expected {names}{hint}",
+                inputs=inputs_of(model),
+                flag=spelled(self._flag, "name"),
+                what="key or value type" if self._also else "value type",
+                name=self.name,
+                names=", ".join(expected),
+                hint=did_you_mean(self.name, expected),
             )
         if names:
             raise UsageError(f"{inputs_of(model)}value types are {', '.join(names)}: {unsupported}")

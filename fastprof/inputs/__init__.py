@@ -10,14 +10,14 @@ from types import TracebackType
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Input, Reader, read_other
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, THREADS, TIME_RANGE, Options, cores_of
 from fastprof.core.source import Source
 from fastprof.core.thread_names import is_name
 from fastprof.core.urls import is_url
-from fastprof.core.words import Message, spelled
+from fastprof.core.words import spelled
 from fastprof.formats.archive import MEMBER
 from fastprof.inputs.expand import Failed
 from fastprof.inputs.reported import REPORTED
@@ -79,12 +79,10 @@ def _opened(path: Any, options: Options, log: Log, ahead: Ahead | None = None) -
     if at is None:
         return Source(path, lost=handler, cores=cores_of(options), ahead=ahead if is_object(path) else None), options
     if at[1] is not None and MEMBER in options:
-        raise UsageError(
-            Message(
-                "{path}: names a profile of the archive, so {flag} is redundant",
-                path=shown_input(path),
-                flag=spelled(MEMBER.flag),
-            )
+        raise usage_error(
+            "{path}: names a profile of the archive, so {flag} is redundant",
+            path=shown_input(path),
+            flag=spelled(MEMBER.flag),
         )
     store, name = at
     if isinstance(path, Stored):

@@ -6,13 +6,12 @@ from __future__ import annotations
 from fastprof.core import times
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format, Reader, Summary
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import THREADS, TIME_RANGE, Options
 from fastprof.core.source import Source
 from fastprof.core.thread_names import ThreadNames, is_name
-from fastprof.core.words import Message
 
 
 def resolved(source: Source, format_: Format, options: Options) -> dict[str, Any]:
@@ -61,4 +60,4 @@ def _range(source: Source, time_range: str, reader: Reader, model: Model, summar
         if first <= last:
             return first, last
         what = f"{time_range} begins after its end; the trace covers {span.text()}"
-    raise UsageError(Message("{file}: {--time-range:name}: {what}", file=source.name, what=what))
+    raise usage_error("{file}: {--time-range:name}: {what}", file=source.name, what=what)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from fastprof import plan
 from fastprof.core import newfile
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, UsageError, errors_of
+from fastprof.core.errors import FastprofError, UsageError, errors_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, checked
 from fastprof.core.sink import Sink
@@ -285,7 +285,7 @@ class Adding:
 
     def _check_name(self, name: str, replace: bool) -> None:
         if not name:
-            raise UsageError(Message("a profile in a store needs a name: use {--name}"))
+            raise usage_error("a profile in a store needs a name: use {--name}")
         if name in self and not replace:
             raise AlreadyStored(f"{self._path}: already has a profile {name!r}")
         if self._next >= MAX_NUMBER:
@@ -481,7 +481,7 @@ def add(
     1
     """
     if skip_existing and replace:
-        raise UsageError(Message("{--skip-existing} and {--replace} exclude each other"))
+        raise usage_error("{--skip-existing} and {--replace} exclude each other")
     log = Log()
 
     def failed(error: FastprofError) -> None:
@@ -532,14 +532,14 @@ def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | N
     for input_ in found:
         if not isinstance(input_, str):
             if name is None:
-                raise UsageError(Message("a file object has no name: use {--name}"))
+                raise usage_error("a file object has no name: use {--name}")
         elif os.path.exists(path) and os.path.exists(input_) and os.path.samefile(path, input_):
             log.warn(REPORTED["store-itself"], input=str(input_))
             continue
         each = _name_of(input_, folders) if name is None else name
         if each in named:
             if name is not None:
-                raise UsageError(Message("{--name} takes a single INPUT"))
+                raise usage_error("{--name} takes a single INPUT")
             both = f"{shown(named[each])} and {shown(input_)}"
             raise UsageError(f"{both} would both be named {each!r}: pass a directory that has both")
         named[each] = input_
@@ -549,7 +549,7 @@ def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | N
 def _name_of(input_: str, folders: Sequence[str]) -> str:
     """The name of an input in a store.  Errors: UsageError for standard input."""
     if input_ == "-":
-        raise UsageError(Message("standard input has no name: use {--name}"))
+        raise usage_error("standard input has no name: use {--name}")
     at = in_store(input_)
     if at is not None:
         return at[1]

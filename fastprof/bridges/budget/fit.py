@@ -15,12 +15,12 @@ from fastprof.bridges.budget.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Budget
-from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.owner import owned
 from fastprof.core.spill import Groups
-from fastprof.core.words import Message, spelled
+from fastprof.core.words import spelled
 
 _BUFFERED = 1 << 20  # bytes of packed rows kept in memory
 
@@ -63,7 +63,7 @@ class Fit:
         for batch in batches:
             if self._c.slice_ns and not self._model.parts[batch.part].extra.get("ticks_per_second"):
                 what = "{inputs}{--split:=}time:SECONDS needs a clock of known frequency, but times are in ticks"
-                raise UsageError(Message(what, inputs=inputs_of(self._model)))
+                raise usage_error(what, inputs=inputs_of(self._model))
             if self.first_time is None and len(batch):
                 self.first_time = batch["time"][0]
             check_sums(lib.fp_fit_put(self._c, batch.c, err), err, self._model, spelled("--split", "name"))

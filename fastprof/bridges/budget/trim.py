@@ -16,14 +16,14 @@ from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Budget, Holds
-from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.spill import Groups
-from fastprof.core.words import Message, spelled
+from fastprof.core.words import spelled
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
@@ -81,7 +81,7 @@ class Trim:
         found = [int(self._c.groups[i].thread) for i in range(self._c.n_groups)]
         if found and not any(found):
             what = "{inputs}{--split:=}thread has nothing to split: no sample has a thread"
-            raise UsageError(Message(what, inputs=inputs_of(self._model)))
+            raise usage_error(what, inputs=inputs_of(self._model))
         return found
 
     # ---- ranks

@@ -17,12 +17,11 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.changed import Changed
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
-from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.words import Message
 
 NANOSECONDS = 1_000_000_000
 
@@ -42,7 +41,7 @@ class Clocks:
         clock: int = self._model.parts[part].extra.get("ticks_per_second", 0)
         if not self._in_ticks and self._last is not None and bool(self._last) != bool(clock):
             what = "{inputs}the clock frequency of only some inputs is known: use {--time-unit:=}ticks"
-            raise UsageError(Message(what, inputs=inputs_of(self._model)))
+            raise usage_error(what, inputs=inputs_of(self._model))
         self._last = clock
         return 0 if self._in_ticks else clock
 

@@ -18,13 +18,12 @@ from fastprof.bridges import RENAME_VALUE
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.changed import Changed
-from fastprof.core.errors import FastprofError, UsageError, inputs_of
+from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.formulas import renamed_terms
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.units import SIZES, TIMES
-from fastprof.core.words import Message
 
 _TIMES = TIMES | {unit[:-1]: factor for unit, factor in TIMES.items() if unit.endswith("seconds")}
 _SIZES = SIZES | {"kilobyte": 1 << 10, "megabyte": 1 << 20, "gigabyte": 1 << 30, "gigabytes": 1 << 30}
@@ -44,7 +43,7 @@ class Names:
             bare, _, stated = old.rpartition("/")
             if not name or old in self._new or bare in self._stated:
                 what = "{--rename-value:=}{text}: expected OLD=NEW, OLD=NEW/UNIT or OLD/UNIT=NEW/UNIT, each OLD once"
-                raise UsageError(Message(what, text=text))
+                raise usage_error(what, text=text)
             self._new[old] = name, unit
             if bare and (stated in _TIMES or stated in _SIZES):  # cpu/cycles/u is a name
                 self._stated[bare] = stated, old
@@ -57,7 +56,7 @@ class Names:
             own, key = self._stated[key]
             if old.unit not in ("", "count", own):
                 what = "{--rename-value:name}: {name} is in {found}, not in {unit}"
-                raise UsageError(Message(what, name=old.name, found=old.unit, unit=own))
+                raise usage_error(what, name=old.name, found=old.unit, unit=own)
         if key not in self._new:
             return old, 1
         self.unused.pop(key, None)
@@ -79,9 +78,9 @@ def _factor(old: ValueType, unit: str) -> int:
             return here // there
         if here and there:
             what = "{--rename-value:name}: {name}/{old} in {new} would need fractions; convert to the finer unit"
-            raise UsageError(Message(what, name=old.name, old=old.unit, new=unit))
+            raise usage_error(what, name=old.name, old=old.unit, new=unit)
     what = "{--rename-value:name}: {name} is in {old}, which cannot be converted to {new}"
-    raise UsageError(Message(what, name=old.name, old=old.unit, new=unit))
+    raise usage_error(what, name=old.name, old=old.unit, new=unit)
 
 
 def renamed(batches: Iterable[Batch], model: Model, names: Names) -> Iterator[Batch]:
@@ -110,7 +109,7 @@ def _check(old: list[ValueType], new: list[ValueType], model: Model) -> None:
     if len({(t.name, t.unit) for t in new}) < len({(t.name, t.unit) for t in old}):
         what = "{inputs}{--rename-value:name}: two value types would be the same: {types}"
         twice = sorted({f"{t.name}/{t.unit}".rstrip("/") for t in new if new.count(t) > 1})
-        raise UsageError(Message(what, inputs=inputs_of(model), types=", ".join(twice)))
+        raise usage_error(what, inputs=inputs_of(model), types=", ".join(twice))
 
 
 def _with_names(part: Part, names: Names) -> Part:

@@ -16,7 +16,7 @@ from fastprof.core._c import ffi
 from fastprof.core._typing import Any
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
-from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -85,9 +85,7 @@ class Agreement:
         if period != expected_period:
             differ = f"{name}: has a period in {'/'.join(period)}, but {first} in {'/'.join(expected_period)}"
             if not self._may_differ:
-                raise UsageError(
-                    Message("{differ}; with {--union} or {--intersect} the period is left out", differ=differ)
-                )
+                raise usage_error("{differ}; with {--union} or {--intersect} the period is left out", differ=differ)
             self._log.warn(REPORTED["different-periods"], differ=differ)
 
     def _share(self, name: str, types: list[ValueType], first: str, expected: list[ValueType]) -> None:
@@ -148,7 +146,7 @@ def common(
                 shared = _both(shared, types)
             if not shared:
                 what = "{inputs}{--intersect:name}: no value type is common to all inputs"
-                raise UsageError(Message(what, inputs=inputs_of(model)))
+                raise usage_error(what, inputs=inputs_of(model))
         columns = match_values(part, len(part.value_types), [*shared])
         kept = [k for k, column in enumerate(columns) if column < len(shared)]
         c, n_values = batch.c, int(batch.c.n_values)
