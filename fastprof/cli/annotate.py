@@ -13,6 +13,7 @@ from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
 from fastprof.cli.text import Scale, Screen, cut, percent, print_table, shortened_by
 from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.unknown import readable
 from fastprof.core.urls import shown
 from fastprof.verbs.annotate import annotate, options
 from fastprof.verbs.annotation import Annotation, Call, Instruction, Line, Listing
@@ -176,7 +177,7 @@ def _places(line: Line | Instruction) -> list[str]:
 
 def _text(line: Line | Instruction) -> str:
     if line.text is not None:
-        return _readable(line.text.expandtabs())
+        return readable(line.text.expandtabs())
     if isinstance(line, Instruction):
         return "(not disassembled)" if line.address else "(of no known address)"
     return "(past the end of the file)" if line.number else "(of no known line)"
@@ -193,7 +194,7 @@ class _Called(NamedTuple):
     def of(call: Call, names: Mapping[str, str], listing: Listing) -> _Called:
         where = "" if call.file in (listing.file, "") else f"  [{call.file}]"
         times = "" if call.times is None else f" ({call.times:,}x)"
-        return _Called(_readable(names[call.function]), times, _readable(where))
+        return _Called(readable(names[call.function]), times, readable(where))
 
     def fitting(self, room: int | None) -> str:
         """The call in `room` columns: the name loses its arguments, then its middle; the file is dropped last."""
@@ -201,11 +202,6 @@ class _Called(NamedTuple):
             return f"=> {self.name}{self.times}{self.where}"
         where = self.where if room >= len(self.times + self.where) + _LEAST_NAME else ""
         return f"=> {cut(self.name, max(room - 3 - len(self.times + where), _LEAST_NAME))}{self.times}{where}"
-
-
-def _readable(text: str) -> str:
-    """Bytes that are not UTF-8 as \\xe9."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _as_dict(found: Annotation) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.parts import labels_of
 from fastprof.core.reported import Entry
+from fastprof.core.unknown import text_of
 from fastprof.core.words import Message, some
 
 NONE = "(none)"  # of samples without a label
@@ -20,7 +21,7 @@ def values_of(model: Model, label: int) -> dict[str, str]:
     values: dict[str, str] = {}
     while label:
         label, key, *value = model.row("labels", label)
-        values[model.string(key).decode("utf-8", "backslashreplace")] = label_value(model, *value)
+        values[text_of(model.string(key))] = label_value(model, *value)
     return values
 
 
@@ -58,6 +59,6 @@ def label_text(model: Model, label: int) -> str:
 def label_value(model: Model, string: int, low: int, high: int, unit: int) -> str:
     """The text of a label's value, given the words after its key."""
     if string:
-        return model.string(string).decode("utf-8", "backslashreplace")
+        return text_of(model.string(string))
     number = low | high << 32
     return f"{number - (number >> 63 << 64)} {model.string(unit).decode('utf-8', 'replace')}".rstrip()

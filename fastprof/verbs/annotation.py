@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.log import Log
 from fastprof.core.model import ValueType
-from fastprof.core.unknown import known
+from fastprof.core.unknown import known, text_of
 
 
 class Call(NamedTuple):
@@ -118,8 +118,7 @@ class Costs:
         found = []
         for names, (times, values) in self._calls.items():
             function, file, object_ = names
-            name = function.decode("utf-8", "backslashreplace")
-            found.append(Call(times or None, name, known(file), known(object_), values))
+            found.append(Call(times or None, text_of(function), known(file), known(object_), values))
         found.sort(key=lambda call: (-abs(call.values[value]) if call.values else 0, call[1:4]))
         if not 0 < most < len(found):
             return found

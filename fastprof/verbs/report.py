@@ -19,6 +19,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Switch, checked
 from fastprof.core.sink import Sink
 from fastprof.core.streams import name_of
+from fastprof.core.unknown import text_of
 from fastprof.core.version import __version__
 from fastprof.core.words import counted
 from fastprof.inputs import Progress
@@ -439,7 +440,7 @@ class _Page:
             "title": self._title,
             "inputs": self._inputs,
             "compared": self._compared,
-            "programs": [printable(one.decode("utf-8", "backslashreplace")) for one in commands],
+            "programs": [printable(text_of(one)) for one in commands],
             "events": [{"name": e.name, "unit": e.unit, "long": e.long_name} for e in shown.events],
             "shown": shown.default or 0,
             "estimated": shown.estimated and any(costs.inclusive_known for costs in shown.costs),

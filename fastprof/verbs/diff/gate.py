@@ -13,6 +13,7 @@ from fastprof.bridges.rows.pair import stem
 from fastprof.core._typing import Any
 from fastprof.core.errors import usage_error
 from fastprof.core.options import Kind, Option
+from fastprof.core.unknown import readable
 from fastprof.verbs.diff.difference import Change, Difference, Failure, Runs, exceeds
 from fastprof.verbs.groups import keys_of
 
@@ -92,7 +93,7 @@ def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, 
         if watched is None:
             what = "{--fail-over}: {name} is not a value type, and rows written with {-o} are not checked"
             raise usage_error(what, name=name)
-        printed = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")  # as in rows
+        printed = readable(name)  # as in rows
         is_place = found.by in ("file", "object")
         mine = [row for row in rows if row.name == printed or (is_place and printed in short_of(row.name))]
         if not mine:

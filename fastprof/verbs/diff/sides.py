@@ -28,7 +28,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_part, merge_parts
-from fastprof.core.unknown import known
+from fastprof.core.unknown import known, text_of
 from fastprof.core.value import Column, settled_default
 from fastprof.core.version import __version__
 from fastprof.verbs.comparing import log_pairs, read_all
@@ -405,9 +405,7 @@ class Both(Input):
             function, file, line, callee = (column[i] for column in columns)
             own, called = model.get_function(function), model.get_function(callee).name if callee else b""
             path, object_ = known(model.string(file)), known(own.object)
-            name, called_name = (text.decode("utf-8", "backslashreplace") for text in (own.name, called))
-            if by_place:
-                name = known(own.name)
+            name = known(own.name) if by_place else text_of(own.name)
             old, new = (tuple(values[i] for values in side) for side in costs)
             total = None
             if inclusive:
@@ -415,7 +413,7 @@ class Both(Input):
                 total = before, after
             label, name = self._groups.split(name) if self._groups else ("", name)
             line = line if by_line else own.line
-            return Change(name, path, object_, line, called_name, old, new, total, runs[i], label)
+            return Change(name, path, object_, line, text_of(called), old, new, total, runs[i], label)
 
         return change
 

@@ -15,7 +15,7 @@ from fastprof.core._typing import NamedTuple
 from fastprof.core.function_names import Place
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.unknown import known
+from fastprof.core.unknown import known, text_of
 from fastprof.verbs.function_costs import Durations, durations_of
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Finder, Row
@@ -42,7 +42,7 @@ class Places(dict[int, Place]):
             self._files[file] = known(model.string(file))
         if object_ not in self._objects:
             self._objects[object_] = known(model.string(model.row("objects", object_)[0]))
-        place = self[function] = Place(_decoded(model.string(name)), self._files[file], line, self._objects[object_])
+        place = self[function] = Place(text_of(model.string(name)), self._files[file], line, self._objects[object_])
         line, before = line or self._shown.first_line(function), self.lines.get(place)
         self.are_distinct &= before is None
         self.lines[place] = min(line, before or line)
@@ -289,7 +289,3 @@ def _of_cycle(row: Row, into: bool) -> _Calls:
         (Place(call.name, call.file, call.line, call.object), call.cost, call.calls)
         for call in (row.callers if into else row.callees)
     ]
-
-
-def _decoded(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")

@@ -18,6 +18,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.labels import label_value
 from fastprof.core.model import Model
+from fastprof.core.unknown import text_of
 from fastprof.verbs.page import NONE, Columns
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Labels:
             after, key, string, low, high, unit = model.row("labels", label)
             after = self._without[after] if after < label else 0
             name, text = model.string(key), model.string(string)
-            if _decoded(name) not in self.left_out:
+            if text_of(name) not in self.left_out:
                 number = low | high << 32
                 after = model.label(name, text, number - (number >> 63 << 64), model.string(unit), after)
             self._without.append(after)
@@ -112,7 +113,7 @@ class Labels:
                 costs[label_of[i]] += share
                 i = after[i] if after[i] < i else 0
         keys = memoryview(raw).cast("I")[lib.FP_LABEL_KEY :: lib.FP_LABEL_WIDTH]
-        names = {key: _decoded(model.string(key)) for key in {keys[label] for label in costs}}
+        names = {key: text_of(model.string(key)) for key in {keys[label] for label in costs}}
         key_of = {label: names[keys[label]] for label in costs}
         if limited:
             self._leave_out_small(costs, key_of)
@@ -146,7 +147,7 @@ class Labels:
 
     def _value(self, label: int) -> Value:
         _, key, *value = self._model.row("labels", label)
-        return Value(_decoded(self._model.string(key)), label_value(self._model, *value))
+        return Value(text_of(self._model.string(key)), label_value(self._model, *value))
 
     def _leave_out_small(self, costs: dict[int, float], key_of: dict[int, str]) -> None:
         """Remove the labels of the cheapest keys, for which a page has no room."""
@@ -253,7 +254,3 @@ class Labels:
 
 def _sorted(values: Iterable[Value]) -> Set:
     return tuple(sorted(values, key=lambda value: (value.key, value.text or "")))
-
-
-def _decoded(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from fastprof.core._typing import Any
 from fastprof.core.log import Log
 from fastprof.core.model import ValueType
+from fastprof.core.unknown import readable
 from fastprof.verbs.annotation import Annotation, Line
 from fastprof.verbs.page import Columns
 from fastprof.verbs.page.contexts import Shown
@@ -43,13 +44,13 @@ class Source:
         """Add the annotation of a side's profile."""
         keys = [(side, *_named(value_type)) for value_type in found.value_types]
         for listing in found.listings:
-            name = _shown(listing.name)
+            name = readable(listing.name)
             for block in listing.blocks():
                 for line in block:
                     assert isinstance(line, Line)
                     if line.number:
                         self._add(name, line, keys)
-        self._missing.update(dict.fromkeys(_shown(missing.name) for missing in found.missing))
+        self._missing.update(dict.fromkeys(readable(missing.name) for missing in found.missing))
 
     def _add(self, name: str, line: Line, keys: Sequence[_Key]) -> None:
         text = line.text if line.text is None or len(line.text) <= _LONGEST else line.text[:_LONGEST] + "…"
@@ -98,8 +99,3 @@ class Source:
 
 def _named(value_type: ValueType) -> tuple[str, str]:
     return value_type.name, value_type.unit
-
-
-def _shown(name: str) -> str:
-    """A file's name in the form that functions of a page use."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -16,7 +16,7 @@ from fastprof.core.function_names import same
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
-from fastprof.core.unknown import known
+from fastprof.core.unknown import known, text_of
 from fastprof.core.value import Column
 from fastprof.core.words import spelled
 from fastprof.inputs import Progress
@@ -458,7 +458,7 @@ class Finder:
             if "function" not in keys_of(by):
                 return _Place(label)
             f = model.get_function(function)
-            return _Place(_text(f.name) or "[unknown]", known(f.file), f.line, known(f.object), label)
+            return _Place(text_of(f.name) or "[unknown]", known(f.file), f.line, known(f.object), label)
         if by == "file":
             return _Place("", file=known(model.string(i)))
         if by in ("object", "category"):
@@ -466,9 +466,9 @@ class Finder:
         if by == "line":
             function, file, line = self._costs.place(i)
             f = model.get_function(function)
-            return _Place(_text(f.name), known(model.string(file)), line, known(f.object))
+            return _Place(text_of(f.name), known(model.string(file)), line, known(f.object))
         f = model.get_function(i)
-        label, name = self._costs.split(_text(f.name))
+        label, name = self._costs.split(text_of(f.name))
         if label and not name and "function" not in keys_of(by):
             return _Place(label)
         return _Place(name, known(f.file), f.line, known(f.object), label)
@@ -570,10 +570,6 @@ class Finder:
             Call(*place[:4], cycle, cost, calls if costs.calls_known else None)
             for (place, cycle), (cost, calls) in order
         )
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "backslashreplace")
 
 
 def _share(value: int, total: int) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.model import Model
-from fastprof.core.unknown import known
+from fastprof.core.unknown import known, text_of
 
 
 class Column(NamedTuple):
@@ -100,7 +100,7 @@ def matrix_of(
 def _names(model: Model, function: int) -> tuple[str, str, str]:
     """Name, file and object."""
     f = model.get_function(function)
-    return f.name.decode("utf-8", "backslashreplace"), known(f.file), known(f.object)
+    return text_of(f.name), known(f.file), known(f.object)
 
 
 def _row(
