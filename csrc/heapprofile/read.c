@@ -3,39 +3,47 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/json_shape.h"
 
-enum heapprofile_key { OTHER, HEAD, SAMPLES, CALL_FRAME, SELF_SIZE, CHILDREN, NAME, URL, LINE, COLUMN };
-enum heapprofile_within { ELSEWHERE, IN_FILE, IN_NODE, IN_FRAME, IN_CHILDREN, IN_SAMPLES };
+enum { FILE_ = 1, NODE, CALL, CHILDREN, SAMPLES, SAMPLE };
+enum { NAME = 1, URL, LINE, COLUMN, SIZE, LINE_FROM_1, COLUMN_FROM_1 };
 
-_Static_assert(sizeof((struct fp_heapprofile){0}.within) > FP_JSON_DEPTH + 1, "a byte for each depth");
+static const struct fp_json_row rows_of_file[] = {
+    FP_JSON_EACH(0, .object = FILE_),
+    FP_JSON_KEY(FILE_, "head", .object = NODE),
+    FP_JSON_KEY(FILE_, "samples", .array = SAMPLES),
+    FP_JSON_KEY(NODE, "callFrame", .object = CALL),
+    FP_JSON_KEY(NODE, "selfSize", .value = SIZE),
+    FP_JSON_KEY(NODE, "children", .array = CHILDREN),
+    FP_JSON_KEY(NODE, "functionName", .value = NAME),
+    FP_JSON_KEY(NODE, "url", .value = URL),
+    FP_JSON_KEY(NODE, "lineNumber", .value = LINE_FROM_1),
+    FP_JSON_KEY(NODE, "columnNumber", .value = COLUMN_FROM_1),
+    FP_JSON_KEY(CALL, "functionName", .value = NAME),
+    FP_JSON_KEY(CALL, "url", .value = URL),
+    FP_JSON_KEY(CALL, "lineNumber", .value = LINE),
+    FP_JSON_KEY(CALL, "columnNumber", .value = COLUMN),
+    FP_JSON_EACH(CHILDREN, .object = NODE),
+    FP_JSON_EACH(SAMPLES, .object = SAMPLE, .array = SAMPLE),
+};
 
-struct fp_heapprofile *fp_heapprofile_new(struct fp_model *model, int lenient) {
-    struct fp_heapprofile *h = calloc(1, sizeof *h);
-    if (!h) return NULL;
-    h->model = model;
-    h->lenient = lenient;
-    if (fp_array_zeroed(&h->nodes, &h->cap, 1, sizeof *h->nodes)) {
-        fp_heapprofile_free(h);
-        return NULL;
-    }
-    h->n = h->next = 1;
-    return h;
-}
+struct node {
+    int64_t size; /* -1: not read yet */
+    int64_t line, column;
+    uint32_t parent, name, url, stack;
+    uint32_t has_frame;
+};
 
-void fp_heapprofile_free(struct fp_heapprofile *h) {
-    if (!h) return;
-    fp_buf_free(&h->scratch);
-    free(h->nodes);
-    free(h);
-}
-
-static uint8_t key_of(const struct fp_json *j) {
-    static const char *const keys[] = {"head",         "samples", "callFrame",  "selfSize",    "children",
-                                       "functionName", "url",     "lineNumber", "columnNumber"};
-    for (uint8_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (fp_json_is(j, keys[i])) return (uint8_t)(i + 1);
-    return OTHER;
-}
+struct reader {
+    struct fp_heapprofile h;
+    struct fp_model *model; /* borrowed */
+    int32_t lenient, has_head;
+    struct fp_json_walk walk;
+    struct fp_buf scratch;
+    struct node *nodes; /* the first one is the parent of the root */
+    uint32_t n, cap, open;
+    uint32_t next; /* of the rows */
+};
 
 static int bad(const struct fp_in *in, const char *what, const char *want, struct fp_err *err) {
     fp_fail(err, FP_E_MALFORMED, in->base + in->pos, what);
@@ -43,94 +51,92 @@ static int bad(const struct fp_in *in, const char *what, const char *want, struc
     return FP_E_MALFORMED;
 }
 
-/* ---- containers ---- */
-
-static int begin_node(struct fp_heapprofile *h, struct fp_err *err) {
-    if (h->n == FP_NO_ID || fp_array_room(&h->nodes, &h->cap, (uint64_t)h->n + 1, sizeof *h->nodes))
+static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+    struct reader *r = to;
+    r->h.samples += kind == SAMPLE;
+    if (kind == CALL) r->nodes[r->open].has_frame = 1;
+    if (kind != NODE) return 0;
+    if (fp_json_within(&r->walk) == FILE_ && r->has_head) return bad(in, "a second \"head\"", NULL, err);
+    r->has_head = 1;
+    if (r->n == FP_NO_ID || fp_array_room(&r->nodes, &r->cap, (uint64_t)r->n + 1, sizeof *r->nodes))
         return fp_no_memory(err);
-    h->nodes[h->n] = (struct fp_heapprofile_node){.size = -1, .line = -1, .column = -1, .parent = h->open};
-    h->open = h->n++;
-    h->n_nodes++;
+    r->nodes[r->n] = (struct node){.size = -1, .line = -1, .column = -1, .parent = r->open};
+    r->open = r->n++;
+    r->h.n_nodes++;
     return 0;
 }
 
-/* Ends a node. */
-static int end_node(struct fp_heapprofile *h, const struct fp_in *in, struct fp_err *err) {
-    struct fp_heapprofile_node *node = &h->nodes[h->open];
-    h->open = node->parent;
+static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+    struct reader *r = to;
+    if (kind != NODE) return 0;
+    struct node *node = &r->nodes[r->open];
+    r->open = node->parent;
     if (node->size >= 0 && node->has_frame) return 0;
-    if (!h->lenient) return bad(in, "a node is incomplete", "\"callFrame\" and a \"selfSize\" from 0 to 2^63 - 1", err);
-    h->broken++;
+    if (!r->lenient) return bad(in, "a node is incomplete", "\"callFrame\" and a \"selfSize\" from 0 to 2^63 - 1", err);
+    r->h.broken++;
     node->size = 0;
     return 0;
 }
 
-/* The kind of an object or array that starts within another container. */
-static uint8_t kind_of(const struct fp_heapprofile *h) {
-    const int is_object = h->json.token == FP_JSON_OBJECT;
-    const uint8_t outer = h->json.depth ? h->within[h->json.depth] : ELSEWHERE;
-    if (!h->json.depth) return IN_FILE;
-    if (is_object)
-        return outer == IN_CHILDREN || (outer == IN_FILE && h->key == HEAD) ? IN_NODE
-               : outer == IN_NODE && h->key == CALL_FRAME                   ? IN_FRAME
-                                                                            : ELSEWHERE;
-    return outer == IN_NODE && h->key == CHILDREN  ? IN_CHILDREN
-           : outer == IN_FILE && h->key == SAMPLES ? IN_SAMPLES
-                                                   : ELSEWHERE;
-}
-
-static int begin(struct fp_heapprofile *h, const struct fp_in *in, struct fp_err *err) {
-    struct fp_json *j = &h->json;
-    const uint8_t kind = kind_of(h), outer = j->depth ? h->within[j->depth] : ELSEWHERE;
-    if (!j->depth && j->token != FP_JSON_OBJECT) return bad(in, "the file is not a JSON object", NULL, err);
-    if (outer == IN_SAMPLES) h->samples++;
-    h->within[j->depth + 1] = kind;
-    if (kind == IN_FRAME) h->nodes[h->open].has_frame = 1;
-    if (kind != IN_NODE) return 0;
-    if (outer == IN_FILE && h->has_head) return bad(in, "a second \"head\"", NULL, err);
-    h->has_head = 1;
-    return begin_node(h, err);
-}
-
-/* ---- fields of a node ---- */
-
-static int text(struct fp_heapprofile *h, uint32_t *string, struct fp_err *err) {
+static int text(struct reader *r, uint32_t *string, struct fp_err *err) {
     size_t n;
-    const uint8_t *p = fp_json_plain(&h->json, &h->scratch, &n);
-    *string = p ? fp_strings_intern(&h->model->strings, p, n) : FP_NO_ID;
+    const uint8_t *p = fp_json_plain(&r->walk.json, &r->scratch, &n);
+    *string = p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
     return *string == FP_NO_ID ? fp_no_memory(err) : 0;
 }
 
-static int field(struct fp_heapprofile *h, struct fp_err *err) {
-    const struct fp_json *j = &h->json;
-    struct fp_heapprofile_node *node = &h->nodes[h->open];
-    const uint8_t within = j->depth ? h->within[j->depth] : ELSEWHERE;
+static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+    struct reader *r = to;
+    const struct fp_json *j = &r->walk.json;
+    struct node *node = &r->nodes[r->open];
     int64_t number;
-    if (within != IN_FRAME && within != IN_NODE) return 0;
-    if (j->token == FP_JSON_STRING) {
-        if (h->key == NAME) node->has_frame = 1;
-        if (h->key == NAME || h->key == URL) return text(h, h->key == NAME ? &node->name : &node->url, err);
-        return 0;
+    (void)in;
+    if (code == NAME || code == URL) {
+        if (j->token != FP_JSON_STRING) return 0;
+        if (code == NAME) node->has_frame = 1;
+        return text(r, code == NAME ? &node->name : &node->url, err);
     }
     if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &number, NULL)) return 0;
-    if (h->key == SELF_SIZE && within == IN_NODE) node->size = number;
     /* lines of a call frame count from 0, -1 is unknown; those of a node itself count from 1 */
-    if (h->key == LINE) node->line = number - (within == IN_NODE && number > INT64_MIN);
-    if (h->key == COLUMN) node->column = number - (within == IN_NODE && number > INT64_MIN);
+    const int64_t from_0 = number - (number > INT64_MIN);
+    switch (code) {
+        case SIZE: node->size = number; break;
+        case LINE: node->line = number; break;
+        case COLUMN: node->column = number; break;
+        case LINE_FROM_1: node->line = from_0; break;
+        default: node->column = from_0;
+    }
     return 0;
 }
 
-static int token(struct fp_heapprofile *h, const struct fp_in *in, struct fp_err *err) {
-    struct fp_json *j = &h->json;
-    switch (j->token) {
-        case FP_JSON_KEY: h->key = key_of(j); return 0;
-        case FP_JSON_OBJECT:
-        case FP_JSON_ARRAY: return begin(h, in, err);
-        case FP_JSON_OBJECT_END: return h->within[j->depth] == IN_NODE ? end_node(h, in, err) : 0;
-        default:
-            if (!j->depth && j->token != FP_JSON_ARRAY_END) return bad(in, "the file is not a JSON object", NULL, err);
-            return field(h, err);
+static const struct fp_json_shape shape = {
+    .rows = rows_of_file,
+    .n = sizeof rows_of_file / sizeof *rows_of_file,
+    .begin = begin,
+    .end = end,
+    .value = value,
+};
+
+struct fp_heapprofile *fp_heapprofile_new(struct fp_model *model, int lenient) {
+    struct reader *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    r->lenient = lenient;
+    fp_json_begin(&r->walk, &shape);
+    if (fp_array_zeroed(&r->nodes, &r->cap, 1, sizeof *r->nodes)) {
+        fp_heapprofile_free(&r->h);
+        return NULL;
     }
+    r->n = r->next = 1;
+    return &r->h;
+}
+
+void fp_heapprofile_free(struct fp_heapprofile *h) {
+    struct reader *r = (struct reader *)h;
+    if (!r) return;
+    fp_buf_free(&r->scratch);
+    free(r->nodes);
+    free(r);
 }
 
 /* ---- rows ---- */
@@ -140,7 +146,7 @@ static uint32_t number(int64_t from_0) {
 }
 
 /* The frame of a node; FP_NO_ID when memory ran out. */
-static uint32_t frame_of(struct fp_model *m, const struct fp_heapprofile_node *node) {
+static uint32_t frame_of(struct fp_model *m, const struct node *node) {
     uint32_t name = node->name;
     if (!name) name = fp_strings_intern(&m->strings, "(anonymous)", 11);
     if (name == FP_NO_ID) return FP_NO_ID;
@@ -150,14 +156,14 @@ static uint32_t frame_of(struct fp_model *m, const struct fp_heapprofile_node *n
     return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
 }
 
-static int rows(struct fp_heapprofile *h, struct fp_batch *out, struct fp_err *err) {
-    for (; h->next < h->n; h->next++) {
-        struct fp_heapprofile_node *node = &h->nodes[h->next];
+static int rows(struct reader *r, struct fp_batch *out, struct fp_err *err) {
+    for (; r->next < r->n; r->next++) {
+        struct node *node = &r->nodes[r->next];
         if (out->n == out->cap) return FP_FULL;
         if (node->parent) { /* the root is not a frame */
-            const uint32_t frame = frame_of(h->model, node);
+            const uint32_t frame = frame_of(r->model, node);
             if (frame == FP_NO_ID) return fp_no_memory(err);
-            node->stack = fp_model_stack(h->model, h->nodes[node->parent].stack, frame);
+            node->stack = fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
             if (node->stack == FP_NO_ID) return fp_no_memory(err);
         }
         if (!node->size) continue;
@@ -170,33 +176,15 @@ static int rows(struct fp_heapprofile *h, struct fp_batch *out, struct fp_err *e
     return FP_DONE;
 }
 
-/* ---- the text ---- */
-
-static int read_text(struct fp_heapprofile *h, struct fp_in *in, struct fp_err *err) {
-    struct fp_json *j = &h->json;
-    for (;;) {
-        int status = fp_json_next(j, in, err);
-        if (!status && j->token == FP_JSON_END) break;
-        if (!status) status = token(h, in, err);
-        if (status == FP_MORE) return status;
-        if (status && (!h->lenient || status == FP_E_NOMEM)) return status;
-        if (status) {
-            h->bad_end = 1;
-            break;
-        }
-        fp_json_take(j, in);
-    }
-    for (; h->open; h->open = h->nodes[h->open].parent) /* the text ended within these nodes */
-        if (h->nodes[h->open].size < 0) h->nodes[h->open].size = 0;
-    h->over = 1;
-    return h->has_head || h->lenient ? FP_DONE : bad(in, "the object has no \"head\"", NULL, err);
-}
-
 int fp_heapprofile_feed(struct fp_heapprofile *h, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    if (!h->over) {
-        const int status = read_text(h, in, err);
-        if (status) return status;
+    struct reader *r = (struct reader *)h;
+    int status = fp_json_walk(&r->walk, r, in, err);
+    if (status < 0 && r->lenient && status != FP_E_NOMEM) {
+        h->bad_end = r->walk.over = 1;
+        status = fp_json_walk(&r->walk, r, in, err);
     }
-    in->pos = in->n;
-    return in->eof ? rows(h, out, err) : FP_MORE;
+    if (status) return status;
+    for (; r->open; r->open = r->nodes[r->open].parent) /* the text ended within these nodes */
+        if (r->nodes[r->open].size < 0) r->nodes[r->open].size = 0;
+    return r->has_head || r->lenient ? rows(r, out, err) : bad(in, "the object has no \"head\"", NULL, err);
 }

@@ -1,0 +1,82 @@
+/* core/json_shape.h - reads JSON whose shape is a table.
+ *
+ *   {"head": {"size": 5, "children": [{"size": 7, "note": "skipped"}]}}
+ *
+ *   enum { TOP = 1, NODE, CHILDREN }; // kinds of objects and arrays
+ *   enum { SIZE = 1 };                // codes of values
+ *   static const struct fp_json_row rows[] = {
+ *       FP_JSON_EACH(0, .object = TOP), // the whole text
+ *       FP_JSON_KEY(TOP, "head", .object = NODE),
+ *       FP_JSON_KEY(NODE, "size", .value = SIZE),
+ *       FP_JSON_KEY(NODE, "children", .array = CHILDREN),
+ *       FP_JSON_EACH(CHILDREN, .object = NODE),
+ *   };
+ *
+ * A row states what a key, or each element, of a kind of container leads to.  Rows are ordered by kind, and a kind is
+ * one of objects or one of arrays.  What no row names is skipped; a kind without rows of its own is announced, then
+ * skipped.  Within a kind, rows are best in the order in which writers write the keys: the next key is looked for after
+ * the last one.
+ */
+#ifndef FP_JSON_SHAPE_H
+#define FP_JSON_SHAPE_H
+
+#include "core/json_lex.h"
+
+enum { FP_JSON_KINDS = 64 };
+
+struct fp_json_row {
+    uint8_t in;            /* kind of the container; 0: the text */
+    uint8_t n;             /* bytes of the key */
+    uint8_t object, array; /* kind of an object or array there; 0: it is skipped */
+    uint8_t value;         /* code of a string, number or word there, below 256; 0: it is skipped */
+    uint8_t many;          /* `elements` reads plain elements of this array */
+    const char *key;       /* NULL: any */
+};
+
+#define FP_JSON_KEY(kind, text, ...) {.in = kind, .n = sizeof text - 1, .key = text, __VA_ARGS__}
+#define FP_JSON_EACH(kind, ...) {.in = kind, __VA_ARGS__}
+
+/* What a format does at each place.  The token is in the walk's `json`.  A result other than 0 ends the walk, which the
+ * next call continues at the same token. */
+struct fp_json_shape {
+    const struct fp_json_row *rows;
+    uint32_t n;
+    /* An object or array begins.  May read all of it and call fp_json_whole; or set w->pass to skip it. */
+    int (*begin)(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err);
+    int (*end)(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err);
+    int (*value)(void *to, uint32_t code, struct fp_in *in, struct fp_err *err);
+    int (*key)(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err); /* may be NULL */
+    /* Reads plain elements, as fp_json_numbers does; needed if a row has `many`. */
+    int (*elements)(void *to, uint32_t code, struct fp_in *in, struct fp_err *err);
+};
+
+struct fp_json_walk {
+    struct fp_json json;
+    int32_t lenient;               /* set by the caller: at damaged text, end as if it ended there */
+    int32_t bad_end;               /* it did */
+    int32_t over;                  /* the text has ended; the caller may set it */
+    int32_t pass;                  /* see `begin` */
+    struct fp_buf *keys;           /* set by the caller: where to decode escapes in keys; NULL: these are not decoded */
+    const struct fp_json_row *row; /* of the last key, or of elements */
+    /* private from here on */
+    const struct fp_json_shape *shape;
+    uint32_t skipped; /* levels */
+    uint8_t first[FP_JSON_KINDS + 1];
+    struct fp_json_level {
+        uint8_t kind, row; /* row: of the last key */
+    } levels[FP_JSON_DEPTH + 1];
+};
+
+/* Begins a text.  Keeps the fields that the caller sets. */
+void fp_json_begin(struct fp_json_walk *w, const struct fp_json_shape *shape);
+
+/* Reads the text and calls the functions of its shape with `to`.  FP_DONE at its end, FP_MORE, an error, or what one
+ * of these functions returned.  An error where the text is of no kind. */
+int fp_json_walk(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
+
+/* The kind of the innermost open object or array; at its beginning, of the one that contains it. */
+static inline uint32_t fp_json_within(const struct fp_json_walk *w) {
+    return w->levels[w->json.depth].kind;
+}
+
+#endif
