@@ -13,6 +13,16 @@ void fp_json_begin(struct fp_json_walk *w, const struct fp_json_shape *shape) {
     }
 }
 
+void fp_json_free(struct fp_json_walk *w) {
+    fp_buf_free(&w->scratch);
+}
+
+uint32_t fp_json_intern(struct fp_json_walk *w, struct fp_strings *strings) {
+    size_t n;
+    const uint8_t *p = fp_json_plain(&w->json, &w->scratch, &n);
+    return p ? fp_strings_intern(strings, p, n) : FP_NO_ID;
+}
+
 /* The row of the key: mostly the one after that of the last key. */
 static const struct fp_json_row *row_of(struct fp_json_walk *w) {
     static const struct fp_json_row nothing = {0};
@@ -75,7 +85,7 @@ static int token(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_e
         case FP_JSON_ARRAY_END: return close_level(w, to, in, err);
         case FP_JSON_KEY:
             if (w->skipped) return 0;
-            if (j->escaped && w->keys && fp_json_unescape(j, w->keys)) return fp_no_memory(err);
+            if (j->escaped && w->unescape && fp_json_unescape(j, &w->scratch)) return fp_no_memory(err);
             w->row = row_of(w);
             return w->shape->key ? w->shape->key(to, fp_json_within(w), in, err) : 0;
         default:

@@ -21,6 +21,7 @@
 #define FP_JSON_SHAPE_H
 
 #include "core/json_lex.h"
+#include "core/model.h"
 
 enum { FP_JSON_KINDS = 64 };
 
@@ -35,6 +36,8 @@ struct fp_json_row {
 
 #define FP_JSON_KEY(kind, text, ...) {.in = kind, .n = sizeof text - 1, .key = text, __VA_ARGS__}
 #define FP_JSON_EACH(kind, ...) {.in = kind, __VA_ARGS__}
+#define FP_JSON_EITHER(code) .object = code, .array = code, .value = code
+#define FP_JSON_ROWS(table) .rows = table, .n = sizeof table / sizeof *table
 
 /* What a format does at each place.  The token is in the walk's `json`.  A result other than 0 ends the walk, which the
  * next call continues at the same token. */
@@ -56,8 +59,9 @@ struct fp_json_walk {
     int32_t bad_end;               /* it did */
     int32_t over;                  /* the text has ended; the caller may set it */
     int32_t pass;                  /* see `begin` */
-    struct fp_buf *keys;           /* set by the caller: where to decode escapes in keys; NULL: these are not decoded */
+    int32_t unescape;              /* set by the caller: whether escapes in keys are decoded */
     const struct fp_json_row *row; /* of the last key, or of elements */
+    struct fp_buf scratch;
     /* private from here on */
     const struct fp_json_shape *shape;
     uint32_t skipped; /* levels */
@@ -70,6 +74,8 @@ struct fp_json_walk {
 /* Begins a text.  Keeps the fields that the caller sets. */
 void fp_json_begin(struct fp_json_walk *w, const struct fp_json_shape *shape);
 
+void fp_json_free(struct fp_json_walk *w);
+
 /* Reads the text and calls the functions of its shape with `to`.  FP_DONE at its end, FP_MORE, an error, or what one
  * of these functions returned.  An error where the text is of no kind. */
 int fp_json_walk(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
@@ -77,6 +83,14 @@ int fp_json_walk(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_e
 /* The kind of the innermost open object or array; at its beginning, of the one that contains it. */
 static inline uint32_t fp_json_within(const struct fp_json_walk *w) {
     return w->levels[w->json.depth].kind;
+}
+
+/* The string or key, as a string of `strings`.  FP_NO_ID when memory ran out. */
+uint32_t fp_json_intern(struct fp_json_walk *w, struct fp_strings *strings);
+
+/* Whether the token is a number of 64 bits; *number becomes it, rounded. */
+static inline int fp_json_is_integer(const struct fp_json_walk *w, int64_t *number) {
+    return w->json.token == FP_JSON_NUMBER && !fp_json_number(w->json.text, w->json.text_n, 0, number, NULL);
 }
 
 #endif

@@ -39,7 +39,6 @@ struct reader {
     struct fp_model *model; /* borrowed */
     int32_t lenient, has_head;
     struct fp_json_walk walk;
-    struct fp_buf scratch;
     struct node *nodes; /* the first one is the parent of the root */
     uint32_t n, cap, open;
     uint32_t next; /* of the rows */
@@ -78,25 +77,19 @@ static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
     return 0;
 }
 
-static int text(struct reader *r, uint32_t *string, struct fp_err *err) {
-    size_t n;
-    const uint8_t *p = fp_json_plain(&r->walk.json, &r->scratch, &n);
-    *string = p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
-    return *string == FP_NO_ID ? fp_no_memory(err) : 0;
-}
-
 static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
     struct reader *r = to;
-    const struct fp_json *j = &r->walk.json;
     struct node *node = &r->nodes[r->open];
     int64_t number;
     (void)in;
     if (code == NAME || code == URL) {
-        if (j->token != FP_JSON_STRING) return 0;
+        if (r->walk.json.token != FP_JSON_STRING) return 0;
         if (code == NAME) node->has_frame = 1;
-        return text(r, code == NAME ? &node->name : &node->url, err);
+        uint32_t *const string = code == NAME ? &node->name : &node->url;
+        *string = fp_json_intern(&r->walk, &r->model->strings);
+        return *string == FP_NO_ID ? fp_no_memory(err) : 0;
     }
-    if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &number, NULL)) return 0;
+    if (!fp_json_is_integer(&r->walk, &number)) return 0;
     /* lines of a call frame count from 0, -1 is unknown; those of a node itself count from 1 */
     const int64_t from_0 = number - (number > INT64_MIN);
     switch (code) {
@@ -109,13 +102,7 @@ static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) 
     return 0;
 }
 
-static const struct fp_json_shape shape = {
-    .rows = rows_of_file,
-    .n = sizeof rows_of_file / sizeof *rows_of_file,
-    .begin = begin,
-    .end = end,
-    .value = value,
-};
+static const struct fp_json_shape shape = {FP_JSON_ROWS(rows_of_file), .begin = begin, .end = end, .value = value};
 
 struct fp_heapprofile *fp_heapprofile_new(struct fp_model *model, int lenient) {
     struct reader *r = calloc(1, sizeof *r);
@@ -134,7 +121,7 @@ struct fp_heapprofile *fp_heapprofile_new(struct fp_model *model, int lenient) {
 void fp_heapprofile_free(struct fp_heapprofile *h) {
     struct reader *r = (struct reader *)h;
     if (!r) return;
-    fp_buf_free(&r->scratch);
+    fp_json_free(&r->walk);
     free(r->nodes);
     free(r);
 }

@@ -3,120 +3,97 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/json_shape.h"
 #include "core/rows.h"
 
-enum speedscope_key {
-    OTHER = 0,
-    SHARED,
-    FRAMES,
-    PROFILES,
-    ACTIVE,
-    NAME,
-    FILE_,
-    LINE,
-    TYPE,
-    UNIT,
+enum { TOP = 1, SHARED, FRAMES, FRAME, PROFILES, PROFILE, LIST, EVENTS, EVENT, SAMPLES, SAMPLE, NESTED, WEIGHTS };
+/* values; also kinds, without rows of their own: an object or array is in the place of another value */
+enum {
+    ACTIVE = 20,
     EXPORTER,
     TITLE,
+    FRAME_NAME,
+    FILE_,
+    LINE,
+    NAME,
+    TYPE,
+    UNIT,
     VALUE,
     VALUE_UNIT,
     SAMPLES_OF,
-    EVENTS, /* lists of a profile from here on */
-    SAMPLES,
-    WEIGHTS,
-    FRAME,
+    FRAME_OF,
     AT
 };
+enum { NO_LIST = 40, ITEM, NOT_FRAME, NOT_PROFILE, NOT_EVENT, NOT_SAMPLE, INDEX, WEIGHT };
 
-/* The nesting depth inside each of these. */
-enum { IN_FRAMES = 3, IN_FRAME = 4, IN_PROFILES = 2, IN_PROFILE = 3, IN_LIST = 4, IN_ITEM = 5, IN_NESTED = 6 };
+static const struct fp_json_row first_rows[] = {
+    FP_JSON_EACH(0, .object = TOP),
+    FP_JSON_KEY(TOP, "shared", .object = SHARED),
+    FP_JSON_KEY(TOP, "profiles", .object = NO_LIST, .array = PROFILES, .value = NO_LIST),
+    FP_JSON_KEY(TOP, "name", .value = TITLE),
+    FP_JSON_KEY(TOP, "activeProfileIndex", .value = ACTIVE),
+    FP_JSON_KEY(TOP, "exporter", .value = EXPORTER),
+    FP_JSON_KEY(SHARED, "frames", .array = FRAMES),
+    FP_JSON_EACH(FRAMES, .object = FRAME, .array = NOT_FRAME, .value = NOT_FRAME),
+    FP_JSON_KEY(FRAME, "name", .value = FRAME_NAME),
+    FP_JSON_KEY(FRAME, "file", .value = FILE_),
+    FP_JSON_KEY(FRAME, "line", .value = LINE),
+    FP_JSON_EACH(PROFILES, .object = PROFILE, .array = NOT_PROFILE, .value = NOT_PROFILE),
+    FP_JSON_KEY(PROFILE, "type", .value = TYPE),
+    FP_JSON_KEY(PROFILE, "name", .value = NAME),
+    FP_JSON_KEY(PROFILE, "unit", .value = UNIT),
+    FP_JSON_KEY(PROFILE, "valueType", .value = VALUE),
+    FP_JSON_KEY(PROFILE, "valueUnit", .value = VALUE_UNIT),
+    FP_JSON_KEY(PROFILE, "samplesOf", .value = SAMPLES_OF),
+    FP_JSON_KEY(PROFILE, "events", .array = LIST),
+    FP_JSON_KEY(PROFILE, "samples", .array = LIST),
+    FP_JSON_KEY(PROFILE, "weights", .array = LIST),
+    FP_JSON_EACH(LIST, FP_JSON_EITHER(ITEM)),
+};
 
-struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient) {
-    struct fp_speedscope_read *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
-    r->model = model;
-    r->lenient = lenient;
-    r->kept = malloc(FP_SPEEDSCOPE_KEPT * sizeof *r->kept);
-    if (!r->kept) {
-        fp_speedscope_read_free(r);
-        return NULL;
-    }
-    return r;
-}
+static const struct fp_json_row second_rows[] = {
+    FP_JSON_EACH(0, .object = TOP),
+    FP_JSON_KEY(TOP, "profiles", .array = PROFILES),
+    FP_JSON_EACH(PROFILES, .object = PROFILE),
+    FP_JSON_KEY(PROFILE, "events", .array = EVENTS),
+    FP_JSON_KEY(PROFILE, "samples", .array = SAMPLES),
+    FP_JSON_KEY(PROFILE, "weights", .array = WEIGHTS),
+    FP_JSON_EACH(EVENTS, .object = EVENT, .array = NOT_EVENT, .value = NOT_EVENT),
+    FP_JSON_KEY(EVENT, "type", .value = TYPE),
+    FP_JSON_KEY(EVENT, "frame", .value = FRAME_OF),
+    FP_JSON_KEY(EVENT, "at", .value = AT),
+    FP_JSON_EACH(SAMPLES, .object = NOT_SAMPLE, .array = SAMPLE, .value = NOT_SAMPLE),
+    FP_JSON_EACH(SAMPLE, .object = INDEX, .array = NESTED, .value = INDEX),
+    FP_JSON_EACH(NESTED, FP_JSON_EITHER(INDEX)), /* [0] for 0, which JavaScript treats alike */
+    FP_JSON_EACH(WEIGHTS, FP_JSON_EITHER(WEIGHT)),
+};
 
-void fp_speedscope_read_free(struct fp_speedscope_read *r) {
-    if (!r) return;
-    free(r->profiles);
-    free(r->kept);
-    fp_buf_free(&r->scratch);
-    free(r->functions);
-    free(r->frames);
-    free(r->indices);
-    free(r->nodes);
-    free(r);
-}
+struct reader {
+    struct fp_speedscope_read pub;
+    struct fp_model *model; /* borrowed */
+    int32_t lenient, second, seen_profiles;
+    struct fp_json_walk walk;
+    struct fp_batch *out; /* of this feed */
+    uint32_t cap_profiles, profile;
+    uint32_t *functions, *frames; /* by frame of the file: function; frame of the model, 0 = not yet made */
+    uint32_t n_functions, cap_functions, cap_frames;
+    uint32_t name, file, line; /* of the current frame */
+    uint8_t event_type, has_frame, has_at, bad;
+    uint64_t frame;
+    int64_t event_time, last_time;
+    uint64_t at; /* offset of the current frame, event or sample */
+    /* of the current profile: the array that is kept (0: none yet), how many of `kept` were read, whether any were
+     * spilled */
+    uint32_t kept_of, read;
+    int32_t spilled, pairing;
+    /* the current stack, and the previous one */
+    uint32_t *indices, *nodes;
+    uint32_t n_stack, n_known, cap_indices, cap_nodes, n_nested;
+};
 
-void fp_speedscope_again(struct fp_speedscope_read *r) {
-    r->second = 1;
-    r->over = 0;
-    r->profile = 0;
-    r->json = (struct fp_json){0};
-    memset(r->path, 0, sizeof r->path);
-}
-
-/* ---- position ---- */
-
-static int within(const struct fp_speedscope_read *r, const char *kinds, uint32_t first, uint32_t depth) {
-    const struct fp_json *j = &r->json;
-    return j->depth >= depth && r->path[1] == first && !memcmp(j->kinds, kinds, depth);
-}
-
-static int in_frames(const struct fp_speedscope_read *r) {
-    return within(r, "{{[", SHARED, IN_FRAMES) && r->path[2] == FRAMES;
-}
-
-static int in_profiles(const struct fp_speedscope_read *r) {
-    return within(r, "{[", PROFILES, IN_PROFILES);
-}
-
-/* The list of the current profile: EVENTS, SAMPLES or WEIGHTS; otherwise 0. */
-static uint32_t list_of(const struct fp_speedscope_read *r) {
-    return within(r, "{[{[", PROFILES, IN_LIST) && r->path[IN_PROFILE] >= EVENTS ? r->path[IN_PROFILE] : 0;
-}
-
-static uint8_t key_of(const struct fp_speedscope_read *r) {
-    static const struct {
-        const char *key;
-        uint8_t code, depth;
-    } keys[] = {{"shared", SHARED, 1},
-                {"profiles", PROFILES, 1},
-                {"activeProfileIndex", ACTIVE, 1},
-                {"exporter", EXPORTER, 1},
-                {"name", TITLE, 1},
-                {"frames", FRAMES, 2},
-                {"name", NAME, IN_FRAME},
-                {"file", FILE_, IN_FRAME},
-                {"line", LINE, IN_FRAME},
-                {"type", TYPE, IN_PROFILE},
-                {"name", NAME, IN_PROFILE},
-                {"unit", UNIT, IN_PROFILE},
-                {"valueType", VALUE, IN_PROFILE},
-                {"valueUnit", VALUE_UNIT, IN_PROFILE},
-                {"samplesOf", SAMPLES_OF, IN_PROFILE},
-                {"events", EVENTS, IN_PROFILE},
-                {"samples", SAMPLES, IN_PROFILE},
-                {"weights", WEIGHTS, IN_PROFILE},
-                {"type", TYPE, IN_ITEM},
-                {"frame", FRAME, IN_ITEM},
-                {"at", AT, IN_ITEM}};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (keys[i].depth == r->json.depth && fp_json_is(&r->json, keys[i].key)) return keys[i].code;
-    return OTHER;
-}
-
-static int broken(struct fp_speedscope_read *r, uint64_t at, const char *what, const char *want, struct fp_err *err) {
+static int broken(struct reader *r, uint64_t at, const char *what, const char *want, struct fp_err *err) {
     if (r->lenient) {
-        r->broken += (uint64_t)r->second;
+        r->pub.broken += (uint64_t)r->second;
         return FP_DONE;
     }
     fp_fail(err, FP_E_MALFORMED, at, what);
@@ -124,15 +101,9 @@ static int broken(struct fp_speedscope_read *r, uint64_t at, const char *what, c
     return FP_E_MALFORMED;
 }
 
-static uint32_t intern(struct fp_speedscope_read *r) {
-    size_t n;
-    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
-    return p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
-}
-
 /* ---- the first pass ---- */
 
-static int add_frame(struct fp_speedscope_read *r) {
+static int add_frame(struct reader *r) {
     struct fp_model *m = r->model;
     const uint32_t name = r->name ? r->name : fp_strings_intern(&m->strings, "[unknown]", 9);
     const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, r->file, name, 0, r->line);
@@ -143,56 +114,77 @@ static int add_frame(struct fp_speedscope_read *r) {
     return 0;
 }
 
-static int frame_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_err *err) {
-    const struct fp_json *j = &r->json;
-    if (j->depth == IN_FRAMES && j->token != FP_JSON_ARRAY_END) {
-        r->at = in->base + in->pos;
-        r->name = r->file = r->line = 0;
-        if (j->token != FP_JSON_OBJECT) return broken(r, r->at, "a frame is not an object", "{", err);
-    }
-    if (j->depth != IN_FRAME || j->kinds[3] != '{') return FP_DONE;
-    const uint8_t key = r->path[IN_FRAME];
-    if (j->token == FP_JSON_OBJECT_END) return add_frame(r) ? fp_no_memory(err) : FP_DONE;
-    if (j->token == FP_JSON_STRING && (key == NAME || key == FILE_)) {
-        const uint32_t string = intern(r);
-        if (string == FP_NO_ID) return fp_no_memory(err);
-        *(key == NAME ? &r->name : &r->file) = string;
-    }
-    int64_t line;
-    if (j->token == FP_JSON_NUMBER && key == LINE && !fp_json_number(j->text, j->text_n, 0, &line, NULL))
-        r->line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
+/* Copies a text of the file as a whole. */
+static int copy(struct reader *r, struct fp_speedscope_text *to) {
+    size_t n;
+    const uint8_t *p = fp_json_plain(&r->walk.json, &r->walk.scratch, &n);
+    if (!p) return FP_E_NOMEM;
+    to->n = n < sizeof to->p ? (uint32_t)n : (uint32_t)sizeof to->p;
+    memcpy(to->p, p, to->n);
     return FP_DONE;
 }
 
-static int profile_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_err *err) {
-    const struct fp_json *j = &r->json;
-    if (j->depth == IN_PROFILES && j->token != FP_JSON_ARRAY_END) {
-        if (j->token != FP_JSON_OBJECT) return broken(r, in->base + in->pos, "a profile is not an object", "{", err);
-        if (fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)r->n_profiles + 1, sizeof *r->profiles))
-            return fp_no_memory(err);
-        r->profiles[r->n_profiles++] = (struct fp_speedscope_profile){.at = in->base + in->pos};
+static int first_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+    struct reader *r = to;
+    r->at = in->base + in->pos;
+    r->name = r->file = r->line = 0;
+    r->seen_profiles |= kind == PROFILES || kind == NO_LIST;
+    switch (kind) {
+        case NOT_FRAME: return broken(r, r->at, "a frame is not an object", "{", err);
+        case NOT_PROFILE: return broken(r, r->at, "a profile is not an object", "{", err);
+        case ITEM: r->pub.profiles[r->pub.n_profiles - 1].has_items = 1; return FP_DONE;
+        case PROFILE:
+            if (fp_array_zeroed(&r->pub.profiles, &r->cap_profiles, (uint64_t)r->pub.n_profiles + 1,
+                                sizeof *r->pub.profiles))
+                return fp_no_memory(err);
+            r->pub.profiles[r->pub.n_profiles++] = (struct fp_speedscope_profile){.at = r->at};
+            return FP_DONE;
+        default: return FP_DONE;
     }
-    if (j->depth == IN_LIST && j->token != FP_JSON_ARRAY_END && list_of(r))
-        r->profiles[r->n_profiles - 1].has_items = 1;
-    if (j->depth != IN_PROFILE || j->token != FP_JSON_STRING || j->kinds[2] != '{') return FP_DONE;
-    struct fp_speedscope_profile *p = &r->profiles[r->n_profiles - 1];
-    const uint8_t key = r->path[IN_PROFILE];
-    if (key == TYPE)
+}
+
+static int first_end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+    (void)in;
+    return kind == FRAME && add_frame(to) ? fp_no_memory(err) : FP_DONE;
+}
+
+static int first_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+    struct reader *r = to;
+    const struct fp_json *j = &r->walk.json;
+    int64_t line;
+    if (code >= NO_LIST) return first_begin(r, code, in, err);
+    if (code == LINE && fp_json_is_integer(&r->walk, &line))
+        r->line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
+    if (j->token == FP_JSON_NUMBER && code == ACTIVE && fp_json_number(j->text, j->text_n, 0, &r->pub.active, NULL))
+        r->pub.active = 0;
+    if (j->token != FP_JSON_STRING) return FP_DONE;
+    if (code == EXPORTER || code == TITLE)
+        return copy(r, code == TITLE ? &r->pub.title : &r->pub.exporter) ? fp_no_memory(err) : FP_DONE;
+    const uint32_t n = r->pub.n_profiles; /* 0: in a frame */
+    struct fp_speedscope_profile *const p = n ? &r->pub.profiles[n - 1] : NULL;
+    uint32_t *const text = code == FILE_        ? &r->file
+                           : code == FRAME_NAME ? &r->name
+                           : code == NAME       ? &p->name
+                           : code == UNIT       ? &p->unit
+                           : code == VALUE      ? &p->value
+                           : code == VALUE_UNIT ? &p->value_unit
+                           : code == SAMPLES_OF ? &p->samples_of
+                                                : NULL;
+    if (text && (*text = fp_json_intern(&r->walk, &r->model->strings)) == FP_NO_ID) return fp_no_memory(err);
+    if (code == VALUE) p->has_value = 1;
+    if (code == TYPE)
         p->type = fp_json_is(j, "evented")   ? FP_SPEEDSCOPE_EVENTED
                   : fp_json_is(j, "sampled") ? FP_SPEEDSCOPE_SAMPLED
                                              : FP_SPEEDSCOPE_UNKNOWN;
-    uint32_t *const text = key == NAME         ? &p->name
-                           : key == UNIT       ? &p->unit
-                           : key == VALUE      ? &p->value
-                           : key == VALUE_UNIT ? &p->value_unit
-                           : key == SAMPLES_OF ? &p->samples_of
-                                               : NULL;
-    p->has_value |= key == VALUE;
-    if (text && (*text = intern(r)) == FP_NO_ID) return fp_no_memory(err);
     return FP_DONE;
 }
 
 /* ---- the second pass ---- */
+
+/* The current profile. */
+static const struct fp_speedscope_profile *of(const struct reader *r) {
+    return &r->pub.profiles[r->profile - 1];
+}
 
 static int room(const struct fp_speedscope_profile *p, struct fp_batch *out) {
     if (out->n && (out->n == out->cap || out->part != p->part)) return FP_FULL;
@@ -200,8 +192,9 @@ static int room(const struct fp_speedscope_profile *p, struct fp_batch *out) {
     return 0;
 }
 
-static int end_event(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, struct fp_batch *out,
-                     struct fp_err *err) {
+static int end_event(struct reader *r, struct fp_err *err) {
+    const struct fp_speedscope_profile *p = of(r);
+    struct fp_batch *const out = r->out;
     if (r->bad || !r->event_type || !r->has_frame || !r->has_at)
         return broken(r, r->at, "an event is incomplete", "\"type\" O or C, \"frame\" and \"at\"", err);
     if (r->frame >= r->n_functions) {
@@ -214,38 +207,29 @@ static int end_event(struct fp_speedscope_read *r, const struct fp_speedscope_pr
     r->last_time = r->event_time;
     fp_add_row(out, r->event_type == 'O' ? FP_OP_ENTER : FP_OP_EXIT, r->event_time > 0 ? (uint64_t)r->event_time : 0,
                p->thread, r->functions[r->frame]);
-    r->rows++;
+    r->pub.rows++;
     return FP_DONE;
 }
 
-static int event_token(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, struct fp_in *in,
-                       struct fp_batch *out, struct fp_err *err) {
-    const struct fp_json *j = &r->json;
-    if (j->depth == IN_LIST && j->token != FP_JSON_ARRAY_END) {
-        r->at = in->base + in->pos;
-        r->event_type = r->has_frame = r->has_at = r->bad = 0;
-        return j->token == FP_JSON_OBJECT ? FP_DONE : broken(r, r->at, "an event is not an object", "{", err);
-    }
-    if (j->depth != IN_ITEM || j->kinds[4] != '{') return FP_DONE;
-    if (j->token == FP_JSON_OBJECT_END) return end_event(r, p, out, err);
-    const uint8_t key = r->path[IN_ITEM];
+static int event_value(struct reader *r, uint32_t code) {
+    const struct fp_json *j = &r->walk.json;
     int64_t frame;
-    if (key == TYPE && j->token == FP_JSON_STRING)
+    if (code == TYPE && j->token == FP_JSON_STRING)
         r->event_type = fp_json_is(j, "O") ? 'O' : fp_json_is(j, "C") ? 'C' : 0;
     if (j->token != FP_JSON_NUMBER) return FP_DONE;
-    if (key == FRAME) {
+    if (code == FRAME_OF) {
         r->bad |= fp_json_number(j->text, j->text_n, 0, &frame, NULL) || frame < 0;
         r->frame = (uint64_t)frame;
         r->has_frame = !r->bad;
-    } else if (key == AT) {
-        r->bad |= fp_json_number(j->text, j->text_n, p->scale, &r->event_time, NULL) != 0;
+    } else if (code == AT) {
+        r->bad |= fp_json_number(j->text, j->text_n, of(r)->scale, &r->event_time, NULL) != 0;
         r->has_at = !r->bad;
     }
     return FP_DONE;
 }
 
 /* The frame of the model for a frame of the file.  FP_NO_ID when memory ran out. */
-static uint32_t model_frame(struct fp_speedscope_read *r, uint32_t index) {
+static uint32_t model_frame(struct reader *r, uint32_t index) {
     if (fp_array_zeroed(&r->frames, &r->cap_frames, r->n_functions, sizeof *r->frames)) return FP_NO_ID;
     if (!r->frames[index]) {
         const uint32_t frame = fp_model_plain_frame(r->model, r->functions[index]);
@@ -256,7 +240,7 @@ static uint32_t model_frame(struct fp_speedscope_read *r, uint32_t index) {
 }
 
 /* Adds a frame to the current stack.  The part shared with the previous stack is known. */
-static int push_frame(struct fp_speedscope_read *r, uint32_t index) {
+static int push_frame(struct reader *r, uint32_t index) {
     const uint32_t n = r->n_stack;
     if (n < r->n_known && r->indices[n] == index) {
         r->n_stack++;
@@ -275,38 +259,39 @@ static int push_frame(struct fp_speedscope_read *r, uint32_t index) {
 }
 
 /* A sample (-1: dropped) or weight of the list `list`: kept, or combined with the kept one to a row. */
-static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, uint32_t list, int64_t value,
-                     struct fp_batch *out, struct fp_err *err) {
+static int add_value(struct reader *r, uint32_t list, int64_t value, struct fp_err *err) {
+    const struct fp_speedscope_profile *p = of(r);
+    struct fp_batch *const out = r->out;
     if (!r->kept_of) r->kept_of = list;
     if (r->kept_of == list && !r->pairing) {
-        if (r->n_kept == FP_SPEEDSCOPE_KEPT) {
+        if (r->pub.n_kept == FP_SPEEDSCOPE_KEPT) {
             r->spilled = 1;
-            r->request = FP_SPEEDSCOPE_SPILL;
+            r->pub.request = FP_SPEEDSCOPE_SPILL;
             return FP_ASK;
         }
-        r->kept[r->n_kept++] = value;
-        r->n_first++;
+        r->pub.kept[r->pub.n_kept++] = value;
+        r->pub.n_first++;
         return FP_DONE;
     }
-    if (r->kept_of == list || r->n_second == r->n_first)
+    if (r->kept_of == list || r->pub.n_second == r->pub.n_first)
         return broken(r, r->at, "a profile has different numbers of weights and samples", NULL, err);
     if (!r->pairing) {
         r->pairing = 1;
         r->read = 0;
         if (r->spilled) {
-            r->request = FP_SPEEDSCOPE_SPILL; /* spill the rest, then read all of them back */
+            r->pub.request = FP_SPEEDSCOPE_SPILL; /* spill the rest, then read all of them back */
             return FP_ASK;
         }
     }
-    if (r->read == r->n_kept) {
+    if (r->read == r->pub.n_kept) {
         r->read = 0;
-        r->request = FP_SPEEDSCOPE_REFILL;
+        r->pub.request = FP_SPEEDSCOPE_REFILL;
         return FP_ASK;
     }
     if (room(p, out)) return FP_FULL;
-    const int64_t kept = r->kept[r->read++], weight = list == WEIGHTS ? value : kept;
+    const int64_t kept = r->pub.kept[r->read++], weight = list == WEIGHTS ? value : kept;
     const int64_t stack = list == WEIGHTS ? kept : value;
-    r->n_second++;
+    r->pub.n_second++;
     if (stack < 0 || weight < 0) return FP_DONE; /* reported already */
     const uint32_t i = out->n++;
     out->stack[i] = (uint32_t)stack;
@@ -314,51 +299,37 @@ static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_pr
     out->time[i] = 0;
     out->thread[i] = p->thread;
     out->label[i] = 0;
-    r->rows++;
+    r->pub.rows++;
     return FP_DONE;
 }
 
-static int sample_token(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, struct fp_in *in,
-                        struct fp_batch *out, struct fp_err *err) {
-    const struct fp_json *j = &r->json;
-    if (j->depth == IN_LIST && j->token != FP_JSON_ARRAY_END) {
-        r->at = in->base + in->pos;
-        r->n_stack = r->bad = 0;
-        if (j->token == FP_JSON_ARRAY) return FP_DONE;
-        if (!r->lenient) return broken(r, r->at, "a sample is not an array", "[", err);
-        const int added = add_value(r, p, SAMPLES, -1, out, err);
-        r->broken += added == FP_DONE;
-        return added;
-    }
-    if (j->depth < IN_ITEM || j->kinds[4] != '[') return FP_DONE;
-    const int nested = j->depth == IN_NESTED && j->kinds[5] == '['; /* [0] for 0, which JavaScript treats alike */
-    if (j->depth != IN_ITEM && !nested) return FP_DONE;
-    if (j->depth == IN_ITEM && j->token == FP_JSON_ARRAY) {
-        r->n_nested = 0;
-        return FP_DONE;
-    }
-    if (nested && j->token == FP_JSON_ARRAY_END && r->n_nested == 1) return FP_DONE;
-    r->n_nested += (uint32_t)nested;
-    if (j->token == FP_JSON_ARRAY_END && !nested) {
-        const int64_t stack = r->bad ? -1 : r->n_stack ? (int64_t)r->nodes[r->n_stack - 1] : 0;
-        return add_value(r, p, SAMPLES, stack, out, err);
-    }
+/* What is in the place of a sample. */
+static int not_sample(struct reader *r, struct fp_err *err) {
+    if (!r->lenient) return broken(r, r->at, "a sample is not an array", "[", err);
+    const int added = add_value(r, SAMPLES, -1, err);
+    r->pub.broken += added == FP_DONE;
+    return added;
+}
+
+/* What is in the place of a frame of a sample, or the end of an array in this place. */
+static int sample_frame(struct reader *r, const struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &r->walk.json;
+    const int nested = fp_json_within(&r->walk) == NESTED;
     int64_t index = -1;
-    if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &index, NULL) || index < 0 ||
-        index >= r->n_functions || (nested && r->n_nested > 1)) {
+    r->n_nested += (uint32_t)nested;
+    if (!fp_json_is_integer(&r->walk, &index) || index < 0 || index >= r->n_functions || (nested && r->n_nested > 1)) {
         r->bad = 1;
         if (r->lenient) return broken(r, r->at, "", "", err);
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "a frame of a sample", j->text,
                             j->token == FP_JSON_NUMBER ? j->text_n : 0, "the index of a frame in the file");
     }
-    r->nested += (uint64_t)nested;
+    r->pub.nested += (uint64_t)nested;
     return push_frame(r, (uint32_t)index) ? fp_no_memory(err) : FP_DONE;
 }
 
-static int weight_token(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, struct fp_in *in,
-                        struct fp_batch *out, struct fp_err *err) {
-    const struct fp_json *j = &r->json;
-    if (j->depth != IN_LIST || j->token == FP_JSON_ARRAY_END) return FP_DONE;
+static int weight_value(struct reader *r, const struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &r->walk.json;
+    const struct fp_speedscope_profile *p = of(r);
     int64_t weight = 0; /* null counts as 0 */
     int rounded = 0;
     r->at = in->base + in->pos;
@@ -369,85 +340,108 @@ static int weight_token(struct fp_speedscope_read *r, const struct fp_speedscope
                                 j->token >= FP_JSON_STRING ? j->text_n : 0, "a number from 0 to 2^63 - 1");
         weight = -1;
     }
-    const int added = add_value(r, p, WEIGHTS, weight, out, err);
-    r->broken += weight < 0 && added == FP_DONE;
-    r->rounded += rounded && !p->is_time && added == FP_DONE;
+    const int added = add_value(r, WEIGHTS, weight, err);
+    r->pub.broken += weight < 0 && added == FP_DONE;
+    r->pub.rounded += rounded && !p->is_time && added == FP_DONE;
     return added;
 }
 
-static int row_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_json *j = &r->json;
-    if (j->depth == IN_PROFILES && j->token == FP_JSON_OBJECT) {
-        r->profile++;
-        r->kept_of = r->n_kept = r->read = 0;
-        r->spilled = r->pairing = 0;
-        r->n_first = r->n_second = 0;
-        r->n_known = r->n_stack = 0;
-        r->last_time = INT64_MIN;
-        return FP_DONE;
+static void next_profile(struct reader *r) {
+    r->profile++;
+    r->kept_of = r->pub.n_kept = r->read = 0;
+    r->spilled = r->pairing = 0;
+    r->pub.n_first = r->pub.n_second = 0;
+    r->n_known = r->n_stack = 0;
+    r->last_time = INT64_MIN;
+}
+
+static int second_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+    struct reader *r = to;
+    switch (kind) {
+        case PROFILE: next_profile(r); return FP_DONE;
+        case EVENTS: r->walk.pass = !of(r)->wanted || of(r)->type != FP_SPEEDSCOPE_EVENTED; return FP_DONE;
+        case SAMPLES:
+        case WEIGHTS: r->walk.pass = !of(r)->wanted || of(r)->type != FP_SPEEDSCOPE_SAMPLED; return FP_DONE;
+        case EVENT:
+        case NOT_EVENT:
+            r->at = in->base + in->pos;
+            r->event_type = r->has_frame = r->has_at = r->bad = 0;
+            return kind == EVENT ? FP_DONE : broken(r, r->at, "an event is not an object", "{", err);
+        case SAMPLE:
+        case NOT_SAMPLE:
+            r->at = in->base + in->pos;
+            r->n_stack = r->bad = 0;
+            return kind == SAMPLE ? FP_DONE : not_sample(r, err);
+        case NESTED: r->n_nested = 0; return FP_DONE;
+        case INDEX: return sample_frame(r, in, err);
+        case WEIGHT: return weight_value(r, in, err);
+        default: return FP_DONE;
     }
-    if (!r->profile) return FP_DONE;
-    const struct fp_speedscope_profile *p = &r->profiles[r->profile - 1];
-    if (j->depth == IN_PROFILE && j->token == FP_JSON_OBJECT_END && p->wanted && r->n_first != r->n_second)
-        return broken(r, p->at, "a profile has different numbers of weights and samples", NULL, err);
-    const uint32_t list = p->wanted ? list_of(r) : 0;
-    if (list == EVENTS && p->type == FP_SPEEDSCOPE_EVENTED) return event_token(r, p, in, out, err);
-    if (list == SAMPLES && p->type == FP_SPEEDSCOPE_SAMPLED) return sample_token(r, p, in, out, err);
-    if (list == WEIGHTS && p->type == FP_SPEEDSCOPE_SAMPLED) return weight_token(r, p, in, out, err);
-    return FP_DONE;
+}
+
+static int second_end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+    struct reader *r = to;
+    switch (kind) {
+        case EVENT: return end_event(r, err);
+        case SAMPLE:
+            return add_value(r, SAMPLES, r->bad ? -1 : r->n_stack ? (int64_t)r->nodes[r->n_stack - 1] : 0, err);
+        case NESTED: return r->n_nested == 1 ? FP_DONE : sample_frame(r, in, err);
+        case PROFILE:
+            if (!of(r)->wanted || r->pub.n_first == r->pub.n_second) return FP_DONE;
+            return broken(r, of(r)->at, "a profile has different numbers of weights and samples", NULL, err);
+        default: return FP_DONE;
+    }
+}
+
+static int second_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+    return code == TYPE || code == FRAME_OF || code == AT ? event_value(to, code) : second_begin(to, code, in, err);
 }
 
 /* ---- the text ---- */
 
-/* Copies a text of the file as a whole. */
-static int copy(struct fp_speedscope_read *r, struct fp_speedscope_text *to) {
-    size_t n;
-    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
-    if (!p) return FP_E_NOMEM;
-    to->n = n < sizeof to->p ? (uint32_t)n : (uint32_t)sizeof to->p;
-    memcpy(to->p, p, to->n);
-    return FP_DONE;
+static const struct fp_json_shape shapes[] = {
+    {FP_JSON_ROWS(first_rows), .begin = first_begin, .end = first_end, .value = first_value},
+    {FP_JSON_ROWS(second_rows), .begin = second_begin, .end = second_end, .value = second_value},
+};
+
+struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient) {
+    struct reader *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    r->lenient = r->walk.lenient = lenient;
+    fp_json_begin(&r->walk, &shapes[0]);
+    r->pub.kept = malloc(FP_SPEEDSCOPE_KEPT * sizeof *r->pub.kept);
+    if (!r->pub.kept) {
+        fp_speedscope_read_free(&r->pub);
+        return NULL;
+    }
+    return &r->pub;
 }
 
-static int token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    struct fp_json *j = &r->json;
-    if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_OBJECT_END)
-        return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "the file is not a JSON object");
-    if (j->token == FP_JSON_KEY && j->depth < sizeof r->path) {
-        r->path[j->depth] = key_of(r);
-        r->seen_profiles |= r->path[1] == PROFILES;
-        return FP_DONE;
-    }
-    if (in_profiles(r)) return r->second ? row_token(r, in, out, err) : profile_token(r, in, err);
-    if (j->depth == 1 && r->path[1] == ACTIVE && j->token == FP_JSON_NUMBER &&
-        fp_json_number(j->text, j->text_n, 0, &r->active, NULL))
-        r->active = 0;
-    if (j->depth == 1 && (r->path[1] == EXPORTER || r->path[1] == TITLE) && j->token == FP_JSON_STRING &&
-        copy(r, r->path[1] == TITLE ? &r->title : &r->exporter))
-        return fp_fail(err, FP_E_NOMEM, 0, "the file's name");
-    return in_frames(r) && !r->second ? frame_token(r, in, err) : FP_DONE;
+void fp_speedscope_read_free(struct fp_speedscope_read *pub) {
+    struct reader *r = (struct reader *)pub;
+    if (!r) return;
+    free(r->pub.profiles);
+    free(r->pub.kept);
+    fp_json_free(&r->walk);
+    free(r->functions);
+    free(r->frames);
+    free(r->indices);
+    free(r->nodes);
+    free(r);
 }
 
-int fp_speedscope_feed(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    struct fp_json *j = &r->json;
-    while (!r->over) {
-        int status = fp_json_next(j, in, err);
-        if (status == FP_MORE) return status;
-        if (status < 0 && r->lenient) {
-            r->bad_end += (uint64_t)r->second;
-            r->over = 1;
-            break;
-        }
-        if (status < 0) return status;
-        if (j->token == FP_JSON_END) {
-            r->over = 1;
-            if (r->seen_profiles || r->lenient) break;
-            return fp_fail(err, FP_E_MALFORMED, 0, "the object has no profiles");
-        }
-        status = token(r, in, out, err);
-        if (status) return status;
-        fp_json_take(j, in);
-    }
-    in->pos = in->n;
-    return in->eof ? FP_DONE : FP_MORE;
+void fp_speedscope_again(struct fp_speedscope_read *pub) {
+    struct reader *r = (struct reader *)pub;
+    r->second = 1;
+    fp_json_begin(&r->walk, &shapes[1]);
+}
+
+int fp_speedscope_feed(struct fp_speedscope_read *pub, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    struct reader *r = (struct reader *)pub;
+    r->out = out;
+    const int status = fp_json_walk(&r->walk, r, in, err);
+    if (status != FP_DONE) return status;
+    pub->bad_end = r->second && r->walk.bad_end;
+    return r->seen_profiles || r->lenient ? FP_DONE : fp_fail(err, FP_E_MALFORMED, 0, "the object has no profiles");
 }

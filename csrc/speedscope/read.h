@@ -13,8 +13,6 @@
 #define FP_SPEEDSCOPE_READ_H
 
 #include "core/batch.h"
-#include "core/buf.h"
-#include "core/json_lex.h"
 #include "core/model.h"
 
 /* cffi-begin */
@@ -48,9 +46,6 @@ struct fp_speedscope_text {
 };
 
 struct fp_speedscope_read {
-    struct fp_model *model; /* borrowed */
-    int32_t lenient;
-    int32_t second; /* the second pass; fp_speedscope_again sets it */
     struct fp_speedscope_profile *profiles;
     uint32_t n_profiles;
     int64_t active;   /* the profile to show first, from 0 */
@@ -65,27 +60,6 @@ struct fp_speedscope_read {
                       "frames of samples wrapped in arrays");
     uint64_t n_first, n_second; /* of the current profile: values kept, and read back */
     struct fp_speedscope_text exporter, title;
-
-    /* private from here on */
-    struct fp_json json;
-    uint8_t path[8]; /* by depth: the key that was seen last */
-    int32_t over, seen_profiles;
-    uint32_t cap_profiles, profile;
-    struct fp_buf scratch;
-    uint32_t *functions, *frames; /* by frame of the file: function; frame of the model, 0 = not yet made */
-    uint32_t n_functions, cap_functions, cap_frames;
-    uint32_t name, file, line; /* of the current frame */
-    uint8_t event_type, has_frame, has_at, bad;
-    uint64_t frame;
-    int64_t event_time, last_time;
-    uint64_t at; /* offset of the current frame, event or sample */
-    /* of the current profile: the array that is kept (0: none yet), how many of `kept` were read, whether any were
-     * spilled */
-    uint32_t kept_of, read;
-    int32_t spilled, pairing;
-    /* the current stack, and the previous one */
-    uint32_t *indices, *nodes;
-    uint32_t n_stack, n_known, cap_indices, cap_nodes, n_nested;
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */
