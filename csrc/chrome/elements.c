@@ -7,7 +7,7 @@ static uint32_t of_number(uint64_t number) {
     return (uint32_t)number << 1 | 1;
 }
 
-static int of_text(struct fp_chrome_samples_read *r, const uint8_t *p, size_t n, uint32_t *id) {
+static int of_text(struct fp_chrome_samples *r, const uint8_t *p, size_t n, uint32_t *id) {
     const uint32_t string = fp_strings_intern(&r->ids, p, n);
     if (string > UINT32_MAX / 2) return FP_E_NOMEM;
     *id = string << 1;
@@ -15,7 +15,7 @@ static int of_text(struct fp_chrome_samples_read *r, const uint8_t *p, size_t n,
 }
 
 /* Of a whole number, as of its digits in a string. */
-static int of_whole(struct fp_chrome_samples_read *r, int64_t number, uint32_t *id) {
+static int of_whole(struct fp_chrome_samples *r, int64_t number, uint32_t *id) {
     uint8_t digits[24];
     if (number < 0 || number > INT32_MAX)
         return of_text(r, digits, (size_t)(fp_put_signed(digits, number) - digits), id);
@@ -30,8 +30,8 @@ static int is_whole(const uint8_t *p, size_t n) {
     return n && digits == n && n <= 10 && (*p != '0' || n == 1);
 }
 
-int fp_chrome_samples_take_id(struct fp_chrome_samples_read *r, uint32_t *id) {
-    const struct fp_json *j = &r->json;
+int fp_chrome_samples_take_id(struct fp_chrome_samples *r, uint32_t *id) {
+    const struct fp_json *j = &r->walk.json;
     if (j->token == FP_JSON_WORD) return 0;
     size_t n = j->text_n;
     const uint8_t *p = j->text;
@@ -41,13 +41,13 @@ int fp_chrome_samples_take_id(struct fp_chrome_samples_read *r, uint32_t *id) {
         if (!fp_json_number(p, n, 0, &number, &rounded) && !rounded) return of_whole(r, number, id);
         return of_text(r, p, n, id);
     }
-    if (!(p = fp_json_plain(j, &r->scratch, &n))) return FP_E_NOMEM;
+    if (!(p = fp_json_plain(j, &r->walk.scratch, &n))) return FP_E_NOMEM;
     if (is_whole(p, n) && !fp_json_number(p, n, 0, &number, &rounded)) return of_whole(r, number, id);
     return of_text(r, p, n, id);
 }
 
-int fp_chrome_samples_take_time(struct fp_chrome_samples_read *r, int64_t *ns) {
-    const struct fp_json *j = &r->json;
+int fp_chrome_samples_take_time(struct fp_chrome_samples *r, int64_t *ns) {
+    const struct fp_json *j = &r->walk.json;
     if (j->token == FP_JSON_WORD) return FP_E_MALFORMED;
     size_t n = j->text_n;
     const uint8_t *p = fp_json_trim(j->text, &n);
@@ -60,16 +60,16 @@ static int64_t line_of(int64_t number, int64_t first) {
     return number >= first && number < INT32_MAX ? number - first + 1 : 0;
 }
 
-int fp_chrome_samples_take_line(struct fp_chrome_samples_read *r, int64_t first, int64_t *line) {
-    const struct fp_json *j = &r->json;
+int fp_chrome_samples_take_line(struct fp_chrome_samples *r, int64_t first, int64_t *line) {
+    const struct fp_json *j = &r->walk.json;
     *line = 0;
     if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, line, NULL)) return 0;
     *line = line_of(*line, first);
     return 0;
 }
 
-int fp_chrome_samples_take_element(struct fp_chrome_samples_read *r, enum fp_chrome_samples_column which) {
-    struct fp_chrome_samples_values *c = &r->columns[which];
+int fp_chrome_samples_take_element(struct fp_chrome_samples *r, enum fp_chrome_samples_column which) {
+    struct fp_chrome_samples_values *c = &r->pub.columns[which];
     uint32_t id = 0;
     int64_t value = 0;
     if (!r->second) {
@@ -77,8 +77,8 @@ int fp_chrome_samples_take_element(struct fp_chrome_samples_read *r, enum fp_chr
         return 0;
     }
     if (c->n == FP_CHROME_KEPT) {
-        r->column = which;
-        r->request = FP_CHROME_SPILL;
+        r->pub.column = which;
+        r->pub.request = FP_CHROME_SPILL;
         return FP_ASK;
     }
     const int status = which == FP_CHROME_NODES    ? fp_chrome_samples_take_id(r, &id)
@@ -90,23 +90,22 @@ int fp_chrome_samples_take_element(struct fp_chrome_samples_read *r, enum fp_chr
     return status;
 }
 
-int fp_chrome_samples_elements(struct fp_chrome_samples_read *r, struct fp_in *in,
-                               enum fp_chrome_samples_column which) {
-    struct fp_chrome_samples_values *c = &r->columns[which];
+int fp_chrome_samples_elements(struct fp_chrome_samples *r, struct fp_in *in, enum fp_chrome_samples_column which) {
+    struct fp_chrome_samples_values *c = &r->pub.columns[which];
     if (!r->second) { /* the first pass counts them */
-        c->total += fp_json_skip(&r->json, in);
+        c->total += fp_json_skip(&r->walk.json, in);
         return 0;
     }
     const int scale = which == FP_CHROME_DELTAS ? 3 : 0, exact = which == FP_CHROME_NODES;
-    const uint8_t expects = r->json.expects;
+    const uint8_t expects = r->walk.json.expects;
     const size_t from = in->pos;
     int64_t *const to = c->values + c->n;
-    size_t n = fp_json_numbers(&r->json, in, scale, exact, INT64_MIN, to, FP_CHROME_KEPT - c->n), good = 0;
+    size_t n = fp_json_numbers(&r->walk.json, in, scale, exact, INT64_MIN, to, FP_CHROME_KEPT - c->n), good = 0;
     while (good < n && to[good] != INT64_MIN) good++;
     if (good < n) { /* null */
         in->pos = from;
-        r->json.expects = expects;
-        n = good ? fp_json_numbers(&r->json, in, scale, exact, INT64_MIN, to, good) : 0;
+        r->walk.json.expects = expects;
+        n = good ? fp_json_numbers(&r->walk.json, in, scale, exact, INT64_MIN, to, good) : 0;
     }
     for (size_t i = 0; i < n && which != FP_CHROME_DELTAS; i++) {
         uint32_t id = 0;

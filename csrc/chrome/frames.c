@@ -7,7 +7,7 @@ uint32_t fp_chrome_samples_frame(struct fp_model *m, uint32_t function, uint32_t
 }
 
 /* The function of the current frame; 0 for the root node of a profile.  FP_NO_ID when memory ran out. */
-static uint32_t function_of(struct fp_chrome_samples_read *r) {
+static uint32_t function_of(struct fp_chrome_samples *r) {
     struct fp_model *m = r->model;
     const struct fp_chrome_samples_frame *f = &r->frame;
     size_t n;
@@ -23,14 +23,14 @@ static uint32_t function_of(struct fp_chrome_samples_read *r) {
 }
 
 /* The node with this id if the profile has it in `dense`, or 0. */
-static inline uint32_t near_node(const struct fp_chrome_samples_read *r, uint32_t owner, uint32_t id) {
+static inline uint32_t near_node(const struct fp_chrome_samples *r, uint32_t owner, uint32_t id) {
     if (!(id & 1) || owner >= r->cap_profiles) return 0; /* a string, or the dictionary */
     const struct fp_chrome_samples_profile *p = &r->profiles[owner];
     return id >> 1 < p->cap_dense ? p->dense[id >> 1] : 0;
 }
 
 /* Like fp_chrome_samples_node, but adds the node.  FP_NO_ID when memory ran out. */
-static uint32_t add_node(struct fp_chrome_samples_read *r, uint32_t owner, uint32_t id) {
+static uint32_t add_node(struct fp_chrome_samples *r, uint32_t owner, uint32_t id) {
     enum { FEW = 64, SPARSE = 4 };
     const uint32_t known = near_node(r, owner, id), number = id >> 1;
     if (known) return known;
@@ -46,13 +46,13 @@ static uint32_t add_node(struct fp_chrome_samples_read *r, uint32_t owner, uint3
     return node;
 }
 
-uint32_t fp_chrome_samples_node(const struct fp_chrome_samples_read *r, uint32_t owner, uint32_t id) {
+uint32_t fp_chrome_samples_node(const struct fp_chrome_samples *r, uint32_t owner, uint32_t id) {
     uint32_t node = near_node(r, owner, id);
     if (FP_UNLIKELY(!node)) node = fp_table_find(&r->node_keys, (const uint32_t[]){owner + 1, id});
     return node && r->nodes[node].at ? node : 0;
 }
 
-static int define(struct fp_chrome_samples_read *r, uint32_t owner, const struct fp_chrome_samples_child *child) {
+static int define(struct fp_chrome_samples *r, uint32_t owner, const struct fp_chrome_samples_child *child) {
     const uint32_t node = add_node(r, owner, child->id);
     const uint32_t parent = child->parent ? add_node(r, owner, child->parent) : 0;
     if (node == FP_NO_ID || parent == FP_NO_ID) return FP_E_NOMEM;
@@ -64,7 +64,7 @@ static int define(struct fp_chrome_samples_read *r, uint32_t owner, const struct
     return 0;
 }
 
-int fp_chrome_samples_end_frame(struct fp_chrome_samples_read *r, int in_dictionary, struct fp_err *err) {
+int fp_chrome_samples_end_frame(struct fp_chrome_samples *r, int in_dictionary, struct fp_err *err) {
     const struct fp_chrome_samples_frame *f = &r->frame;
     if (!f->id) {
         r->n_children = f->first_child;
@@ -82,7 +82,7 @@ int fp_chrome_samples_end_frame(struct fp_chrome_samples_read *r, int in_diction
     return FP_DONE;
 }
 
-int fp_chrome_samples_are_of(struct fp_chrome_samples_read *r, uint32_t profile) {
+int fp_chrome_samples_are_of(struct fp_chrome_samples *r, uint32_t profile) {
     enum { AHEAD = 8 }; /* the table does not fit the caches */
     for (uint32_t i = 0; i < r->n_children; i++) {
         if (i + AHEAD < r->n_children) {
@@ -98,7 +98,7 @@ int fp_chrome_samples_are_of(struct fp_chrome_samples_read *r, uint32_t profile)
 /* Makes the stack of a node, after those of its parents.
  *
  *   node 7, parent 5, its parent 2, which has a stack: 7 and 5 enter the chain; then 5 gets its stack, then 7. */
-static int make_stack(struct fp_chrome_samples_read *r, uint32_t node, struct fp_err *err) {
+static int make_stack(struct fp_chrome_samples *r, uint32_t node, struct fp_err *err) {
     uint32_t n = 0;
     for (uint32_t at = node; at && r->nodes[at].state != 2; at = r->nodes[at].parent) {
         struct fp_chrome_samples_node *const one = &r->nodes[at];
@@ -126,7 +126,7 @@ static int make_stack(struct fp_chrome_samples_read *r, uint32_t node, struct fp
     return FP_DONE;
 }
 
-int fp_chrome_samples_make_stacks(struct fp_chrome_samples_read *r, struct fp_err *err) {
+int fp_chrome_samples_make_stacks(struct fp_chrome_samples *r, struct fp_err *err) {
     /* node 0 means no node; its stack is empty */
     if (fp_array_zeroed(&r->nodes, &r->cap_nodes, 1, sizeof *r->nodes)) return fp_no_memory(err);
     for (uint32_t node = 1; node < r->node_keys.n; node++) {

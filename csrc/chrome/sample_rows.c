@@ -1,8 +1,8 @@
 #include "core/array.h"
 #include "chrome/samples_private.h"
 
-uint32_t fp_chrome_samples_profile(struct fp_chrome_samples_read *r) {
-    const uint32_t document = r->thread_ids.document, key[3] = {r->event.process, r->event.id, document + 1};
+uint32_t fp_chrome_samples_profile(struct fp_chrome_samples *r) {
+    const uint32_t document = r->pub.thread_ids.document, key[3] = {r->event.process, r->event.id, document + 1};
     const uint32_t row = fp_table_intern(&r->profile_keys, key);
     if (row == FP_NO_ID || fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)row + 1, sizeof *r->profiles))
         return FP_NO_ID;
@@ -17,22 +17,22 @@ static int room(struct fp_batch *out, uint32_t part, uint32_t n_values) {
     return out->n_values == n_values ? 0 : fp_batch_set_values(out, n_values);
 }
 
-static uint32_t add_row(struct fp_chrome_samples_read *r, struct fp_batch *out, uint32_t stack, uint32_t thread,
+static uint32_t add_row(struct fp_chrome_samples *r, struct fp_batch *out, uint32_t stack, uint32_t thread,
                         int64_t time) {
     const uint32_t i = out->n++;
     out->stack[i] = stack;
     out->thread[i] = thread;
     out->label[i] = 0;
     out->time[i] = time > 0 ? (uint64_t)time : 0;
-    r->rows++;
+    r->pub.rows++;
     return i;
 }
 
 /* Ends V8's current sample at `now`.  0, FP_FULL, FP_E_NOMEM. */
-static int end_sample(struct fp_chrome_samples_read *r, struct fp_chrome_samples_profile *p, int64_t now,
+static int end_sample(struct fp_chrome_samples *r, struct fp_chrome_samples_profile *p, int64_t now,
                       struct fp_batch *out) {
     if (!p->open) return 0;
-    const int status = room(out, r->part + p->document, 2);
+    const int status = room(out, r->pub.part + p->document, 2);
     if (status) return status;
     struct fp_chrome_samples_node *const node = &r->nodes[p->node];
     uint32_t stack = node->stack;
@@ -55,9 +55,9 @@ static int end_sample(struct fp_chrome_samples_read *r, struct fp_chrome_samples
 
 /* The time of sample i: its timestamp or the sum of the deltas.  Old profiles have neither: their samples are spread
  * evenly.  0 or FP_E_OVERFLOW. */
-static int time_of(const struct fp_chrome_samples_read *r, const struct fp_chrome_samples_profile *p, uint64_t i,
+static int time_of(const struct fp_chrome_samples *r, const struct fp_chrome_samples_profile *p, uint64_t i,
                    int64_t *time) {
-    const struct fp_chrome_samples_values *c = r->columns;
+    const struct fp_chrome_samples_values *c = r->pub.columns;
     const uint64_t n = c[FP_CHROME_NODES].total;
     if (!c[FP_CHROME_DELTAS].total) {
         const uint64_t span = p->end > p->start ? (uint64_t)p->end - (uint64_t)p->start : 0;
@@ -72,9 +72,9 @@ static int time_of(const struct fp_chrome_samples_read *r, const struct fp_chrom
                : 0;
 }
 
-int fp_chrome_samples_of_columns(struct fp_chrome_samples_read *r, uint32_t profile, struct fp_batch *out,
+int fp_chrome_samples_of_columns(struct fp_chrome_samples *r, uint32_t profile, struct fp_batch *out,
                                  struct fp_err *err) {
-    const struct fp_chrome_samples_values *c = r->columns;
+    const struct fp_chrome_samples_values *c = r->pub.columns;
     struct fp_chrome_samples_profile *p = &r->profiles[profile];
     const uint64_t n = c[FP_CHROME_NODES].total, n_times = c[FP_CHROME_DELTAS].total;
     const int has_end = r->event.is_absolute && n_times == n + 1; /* the last time is the end of the profile */
@@ -85,10 +85,10 @@ int fp_chrome_samples_of_columns(struct fp_chrome_samples_read *r, uint32_t prof
                                         NULL, err);
     for (; r->pos < n + (uint64_t)has_end; r->pos++) {
         const uint32_t block = (uint32_t)(r->pos / FP_CHROME_KEPT), i = (uint32_t)(r->pos % FP_CHROME_KEPT);
-        if (r->written && r->loaded != block + 1) {
-            r->block = block;
+        if (r->pub.written && r->loaded != block + 1) {
+            r->pub.block = block;
             r->loaded = block + 1;
-            r->request = FP_CHROME_BLOCK;
+            r->pub.request = FP_CHROME_BLOCK;
             return FP_ASK;
         }
         int64_t clock;
@@ -103,63 +103,63 @@ int fp_chrome_samples_of_columns(struct fp_chrome_samples_read *r, uint32_t prof
         const int status = end_sample(r, p, now, out);
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
-        r->backwards += clock < p->shown;
-        r->broken += !node && !ends;
+        r->pub.backwards += clock < p->shown;
+        r->pub.broken += !node && !ends;
         p->clock = clock;
         p->shown = now;
         p->node = node;
         p->line = i < c[FP_CHROME_LINES].n ? (uint32_t)c[FP_CHROME_LINES].values[i] : 0;
         p->open = node > 0;
     }
-    if (unequal) r->no_deltas += n > n_times ? n - n_times : n_times - n;
+    if (unequal) r->pub.no_deltas += n > n_times ? n - n_times : n_times - n;
     /* as in DevTools, the last sample gets the average length: endTime is in whole seconds */
     if (r->event.is_absolute) p->end = r->pos > 1 ? p->shown + (p->shown - p->first) / (int64_t)(r->pos - 1) : 0;
     return FP_DONE;
 }
 
 /* The value type of the current event or sample, as an index.  FP_NO_ID when memory ran out. */
-static uint32_t type_of(struct fp_chrome_samples_read *r, int is_event) {
+static uint32_t type_of(struct fp_chrome_samples *r, int is_event) {
     const int named = !is_event && r->name.n;
     const uint32_t string = named ? fp_strings_intern(&r->model->strings, r->name.p, r->name.n)
                                   : fp_strings_intern(&r->model->strings, "samples", 7);
-    const uint32_t key[2] = {string, 1}, row = string == FP_NO_ID ? FP_NO_ID : fp_table_intern(&r->types, key);
+    const uint32_t key[2] = {string, 1}, row = string == FP_NO_ID ? FP_NO_ID : fp_table_intern(&r->pub.types, key);
     return row == FP_NO_ID ? FP_NO_ID : row - 1;
 }
 
 /* The profile of a node with hits, or NULL if the profile has samples. */
-static const struct fp_chrome_samples_profile *profile_of_hits(const struct fp_chrome_samples_read *r, uint32_t node) {
+static const struct fp_chrome_samples_profile *profile_of_hits(const struct fp_chrome_samples *r, uint32_t node) {
     const uint32_t owner = r->node_keys.words[2 * (size_t)node] - 1;
     if (owner >= r->cap_profiles || r->nodes[node].hits <= 0) return NULL; /* of a dictionary; without hits */
     return r->profiles[owner].n_samples ? NULL : &r->profiles[owner];
 }
 
-int fp_chrome_samples_plan_hits(struct fp_chrome_samples_read *r) {
+int fp_chrome_samples_plan_hits(struct fp_chrome_samples *r) {
     uint32_t node = 1;
     while (node < r->node_keys.n && !profile_of_hits(r, node)) node++;
     r->hit = node;
-    r->by_hits = FP_NO_ID;
+    r->pub.by_hits = FP_NO_ID;
     if (node == r->node_keys.n) return 0;
-    r->by_hits = type_of(r, 1);
-    return r->by_hits == FP_NO_ID ? FP_E_NOMEM : 0;
+    r->pub.by_hits = type_of(r, 1);
+    return r->pub.by_hits == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* Adds the rows of profiles that have hits instead of samples.  FP_DONE, FP_FULL or an error. */
-static int hits_of_nodes(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err) {
-    const uint32_t n_values = r->types.n - 1;
+static int hits_of_nodes(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err) {
+    const uint32_t n_values = r->pub.types.n - 1;
     for (; r->hit < r->node_keys.n; r->hit++) {
         const struct fp_chrome_samples_profile *p = profile_of_hits(r, r->hit);
         if (!p) continue;
-        const int status = room(out, r->named + p->document, n_values);
+        const int status = room(out, r->pub.named + p->document, n_values);
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
         const uint32_t i = add_row(r, out, r->nodes[r->hit].stack, p->thread, p->start);
         for (uint32_t k = 0; k < n_values; k++)
-            out->values[(size_t)k * out->cap + i] = k == r->by_hits ? r->nodes[r->hit].hits : 0;
+            out->values[(size_t)k * out->cap + i] = k == r->pub.by_hits ? r->nodes[r->hit].hits : 0;
     }
     return FP_DONE;
 }
 
-int fp_chrome_samples_last(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+int fp_chrome_samples_last(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err) {
     for (; r->ending < r->profile_keys.n && r->ending < r->cap_profiles; r->ending++) {
         struct fp_chrome_samples_profile *p = &r->profiles[r->ending];
         const int status = end_sample(r, p, p->end > p->shown ? p->end : p->shown, out);
@@ -170,7 +170,7 @@ int fp_chrome_samples_last(struct fp_chrome_samples_read *r, struct fp_batch *ou
 }
 
 /* The stack of the current event or sample.  FP_DONE or an error. */
-static int stack_of(struct fp_chrome_samples_read *r, uint32_t *stack, struct fp_err *err) {
+static int stack_of(struct fp_chrome_samples *r, uint32_t *stack, struct fp_err *err) {
     const struct fp_chrome_samples_event *e = &r->event;
     struct fp_model *m = r->model;
     *stack = e->stack;
@@ -189,7 +189,7 @@ static int stack_of(struct fp_chrome_samples_read *r, uint32_t *stack, struct fp
     return *stack == FP_NO_ID ? fp_no_memory(err) : FP_DONE;
 }
 
-int fp_chrome_samples_of_event(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+int fp_chrome_samples_of_event(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err) {
     const struct fp_chrome_samples_event *e = &r->event;
     uint32_t thread = 0, stack;
     const uint32_t type = type_of(r, e->ph != 0);
@@ -197,15 +197,16 @@ int fp_chrome_samples_of_event(struct fp_chrome_samples_read *r, struct fp_batch
     if (!r->second || e->bad) return FP_DONE;
     if (!e->has_ts) return fp_chrome_samples_broken(r, e->at, "a sample has no time", "\"ts\"", err);
     if (e->weight < 0) return fp_chrome_samples_broken(r, e->at, "the weight of a sample is negative", NULL, err);
-    int status = r->thread_ids.pid.kind || r->thread_ids.tid.kind ? fp_chrome_thread_of(&r->thread_ids, &thread) : 0;
-    if (status == FP_ASK) r->request = FP_CHROME_THREAD;
+    int status =
+        r->pub.thread_ids.pid.kind || r->pub.thread_ids.tid.kind ? fp_chrome_thread_of(&r->pub.thread_ids, &thread) : 0;
+    if (status == FP_ASK) r->pub.request = FP_CHROME_THREAD;
     if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (status) return status;
-    const uint64_t broken = r->broken;
+    const uint64_t broken = r->pub.broken;
     status = stack_of(r, &stack, err);
-    if (status || r->broken != broken) return status;
-    const uint32_t n_values = r->types.n - 1;
-    status = room(out, r->named + r->thread_ids.document, n_values);
+    if (status || r->pub.broken != broken) return status;
+    const uint32_t n_values = r->pub.types.n - 1;
+    status = room(out, r->pub.named + r->pub.thread_ids.document, n_values);
     if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (status) return status;
     const uint32_t i = add_row(r, out, stack, thread, e->ts);

@@ -5,10 +5,9 @@
 #include "core/array.h"
 #include "chrome/samples_private.h"
 
-/* The kind of a level of the text. */
-enum within {
-    NOTHING = 0,
-    TOP,
+/* objects and arrays */
+enum {
+    TOP = 1,
     EVENTS,
     EVENT,
     ARGS,
@@ -18,8 +17,9 @@ enum within {
     NODE,
     CALL,
     CHILDREN,
-    SAMPLES,
+    TOP_SAMPLES,
     SAMPLE,
+    SAMPLES,
     DELTAS,
     TIMES,
     LINES,
@@ -27,200 +27,119 @@ enum within {
     FRAME,
     STACK
 };
-
-/* The keys known in any object. */
-enum samples_key {
-    NO_KEY = 0,
-    K_TRACE_EVENTS,
-    K_STACK_FRAMES,
-    K_SAMPLES,
-    K_NODES,
-    K_HEAD,
-    K_CPU_PROFILE,
-    K_PROFILE,
-    K_TIME_DELTAS,
-    K_TIMESTAMPS,
-    K_LINES,
-    K_START,
-    K_END,
-    K_PH,
-    K_NAME,
-    K_TS,
-    K_PID,
-    K_TID,
-    K_ID,
-    K_SF,
-    K_STACK,
-    K_ARGS,
-    K_DATA,
-    K_PARENT,
-    K_CALL_FRAME,
-    K_CHILDREN,
-    K_FUNCTION,
-    K_URL,
-    K_LINE,
-    K_HITS,
-    K_CATEGORY,
-    K_WEIGHT,
-    ANY_KEY /* below 64 */
+/* values */
+enum { NO_TEXT = 1, SEEN, PH, NAME, TS, PID, TID, ID, SF, WEIGHT, ARG_NAME, START, END, STACK_FRAME, CHILD, ONE_NODE };
+enum {
+    ONE_DELTA = 30,
+    ONE_TIME,
+    ONE_LINE,
+    NODE_ID,
+    PARENT,
+    FUNCTION,
+    URL,
+    LINE,
+    LINE_OF_CALL,
+    HITS,
+    FRAME_NAME,
+    CATEGORY
 };
 
-#define KEY(text) {text, sizeof text - 1}
-static const struct {
-    const char *text;
-    size_t n;
-} KEYS[] = {KEY(""),         KEY("traceEvents"),  KEY("stackFrames"), KEY("samples"),    KEY("nodes"),
-            KEY("head"),     KEY("cpuProfile"),   KEY("profile"),     KEY("timeDeltas"), KEY("timestamps"),
-            KEY("lines"),    KEY("startTime"),    KEY("endTime"),     KEY("ph"),         KEY("name"),
-            KEY("ts"),       KEY("pid"),          KEY("tid"),         KEY("id"),         KEY("sf"),
-            KEY("stack"),    KEY("args"),         KEY("data"),        KEY("parent"),     KEY("callFrame"),
-            KEY("children"), KEY("functionName"), KEY("url"),         KEY("lineNumber"), KEY("hitCount"),
-            KEY("category"), KEY("weight")};
+/* Keys of events, and of samples outside of events. */
+#define EVENT_KEYS(kind)                                                                \
+    FP_JSON_KEY(kind, "ph", .value = PH), FP_JSON_KEY(kind, "name", .value = NAME),     \
+        FP_JSON_KEY(kind, "pid", .value = PID), FP_JSON_KEY(kind, "tid", .value = TID), \
+        FP_JSON_KEY(kind, "ts", .value = TS), FP_JSON_KEY(kind, "id", .value = ID),     \
+        FP_JSON_KEY(kind, "sf", .value = SF), FP_JSON_KEY(kind, "weight", .value = WEIGHT)
 
-/* What an object (1) or array (0) becomes under a key of another one, or as an element (ANY_KEY). */
-static const uint8_t BECOMES[STACK + 1][ANY_KEY + 1][2] = {
-    [TOP][K_TRACE_EVENTS][0] = EVENTS,
-    [TOP][K_STACK_FRAMES][1] = FRAMES,
-    [TOP][K_SAMPLES][0] = SAMPLES,
-    [TOP][K_NODES][0] = NODES,
-    [TOP][K_TIME_DELTAS][0] = DELTAS,
-    [TOP][K_LINES][0] = LINES,
-    [TOP][K_HEAD][1] = NODE,
-    [TOP][K_TIMESTAMPS][0] = TIMES,
-    [TOP][K_CPU_PROFILE][1] = PROFILE,
-    [TOP][K_PROFILE][1] = PROFILE,
-    [EVENTS][ANY_KEY][1] = EVENT,
-    [EVENT][K_ARGS][1] = ARGS,
-    [EVENT][K_STACK][0] = STACK,
-    [ARGS][K_DATA][1] = DATA,
-    [DATA][K_CPU_PROFILE][1] = PROFILE,
-    [DATA][K_TIME_DELTAS][0] = DELTAS,
-    [DATA][K_LINES][0] = LINES,
-    [PROFILE][K_NODES][0] = NODES,
-    [PROFILE][K_SAMPLES][0] = SAMPLES,
-    [PROFILE][K_TIME_DELTAS][0] = DELTAS,
-    [PROFILE][K_HEAD][1] = NODE,
-    [PROFILE][K_TIMESTAMPS][0] = TIMES,
-    [PROFILE][K_LINES][0] = LINES,
-    [CHILDREN][ANY_KEY][1] = NODE,
-    [NODES][ANY_KEY][1] = NODE,
-    [NODE][K_CALL_FRAME][1] = CALL,
-    [NODE][K_CHILDREN][0] = CHILDREN,
-    [SAMPLES][ANY_KEY][1] = SAMPLE,
-    [FRAMES][ANY_KEY][1] = FRAME,
+static const struct fp_json_row rows[] = {
+    FP_JSON_EACH(0, .object = TOP, .array = EVENTS, .value = NO_TEXT),
+    FP_JSON_KEY(TOP, "traceEvents", .array = EVENTS, .value = SEEN),
+    FP_JSON_KEY(TOP, "stackFrames", .object = FRAMES, .value = SEEN),
+    FP_JSON_KEY(TOP, "nodes", .array = NODES, .value = SEEN),
+    FP_JSON_KEY(TOP, "head", .object = NODE, .value = SEEN),
+    FP_JSON_KEY(TOP, "startTime", .value = START),
+    FP_JSON_KEY(TOP, "endTime", .value = END),
+    FP_JSON_KEY(TOP, "samples", .array = TOP_SAMPLES, .value = SEEN),
+    FP_JSON_KEY(TOP, "timeDeltas", .array = DELTAS),
+    FP_JSON_KEY(TOP, "timestamps", .array = TIMES),
+    FP_JSON_KEY(TOP, "lines", .array = LINES),
+    FP_JSON_KEY(TOP, "cpuProfile", .object = PROFILE, .value = SEEN),
+    FP_JSON_KEY(TOP, "profile", .object = PROFILE, .value = SEEN),
+    FP_JSON_EACH(EVENTS, .object = EVENT),
+    EVENT_KEYS(EVENT),
+    FP_JSON_KEY(EVENT, "args", .object = ARGS),
+    FP_JSON_KEY(EVENT, "stack", .array = STACK),
+    FP_JSON_KEY(ARGS, "name", .value = ARG_NAME),
+    FP_JSON_KEY(ARGS, "data", .object = DATA),
+    FP_JSON_KEY(DATA, "cpuProfile", .object = PROFILE),
+    FP_JSON_KEY(DATA, "timeDeltas", .array = DELTAS),
+    FP_JSON_KEY(DATA, "lines", .array = LINES),
+    FP_JSON_KEY(DATA, "startTime", .value = START),
+    FP_JSON_KEY(DATA, "endTime", .value = END),
+    FP_JSON_KEY(PROFILE, "nodes", .array = NODES),
+    FP_JSON_KEY(PROFILE, "head", .object = NODE),
+    FP_JSON_KEY(PROFILE, "startTime", .value = START),
+    FP_JSON_KEY(PROFILE, "endTime", .value = END),
+    FP_JSON_KEY(PROFILE, "samples", .array = SAMPLES),
+    FP_JSON_KEY(PROFILE, "timeDeltas", .array = DELTAS),
+    FP_JSON_KEY(PROFILE, "timestamps", .array = TIMES),
+    FP_JSON_KEY(PROFILE, "lines", .array = LINES),
+    FP_JSON_EACH(NODES, .object = NODE),
+    FP_JSON_KEY(NODE, "id", .value = NODE_ID),
+    FP_JSON_KEY(NODE, "callFrame", .object = CALL),
+    FP_JSON_KEY(NODE, "parent", .value = PARENT),
+    FP_JSON_KEY(NODE, "hitCount", .value = HITS),
+    FP_JSON_KEY(NODE, "children", .array = CHILDREN),
+    FP_JSON_KEY(NODE, "functionName", .value = FUNCTION),
+    FP_JSON_KEY(NODE, "url", .value = URL),
+    FP_JSON_KEY(NODE, "lineNumber", .value = LINE),
+    FP_JSON_KEY(CALL, "functionName", .value = FUNCTION),
+    FP_JSON_KEY(CALL, "url", .value = URL),
+    FP_JSON_KEY(CALL, "lineNumber", .value = LINE_OF_CALL),
+    FP_JSON_EACH(CHILDREN, .object = NODE, .value = CHILD),
+    FP_JSON_EACH(TOP_SAMPLES, .object = SAMPLE, .value = ONE_NODE, .many = 1),
+    EVENT_KEYS(SAMPLE),
+    FP_JSON_EACH(SAMPLES, .value = ONE_NODE, .many = 1),
+    FP_JSON_EACH(DELTAS, .value = ONE_DELTA, .many = 1),
+    FP_JSON_EACH(TIMES, .value = ONE_TIME, .many = 1),
+    FP_JSON_EACH(LINES, .value = ONE_LINE, .many = 1),
+    FP_JSON_EACH(FRAMES, .object = FRAME),
+    FP_JSON_KEY(FRAME, "name", .value = FRAME_NAME),
+    FP_JSON_KEY(FRAME, "category", .value = CATEGORY),
+    FP_JSON_KEY(FRAME, "parent", .value = PARENT),
+    FP_JSON_EACH(STACK, .value = STACK_FRAME),
 };
-
-struct fp_chrome_samples_read *fp_chrome_samples_read_new(struct fp_model *model, int lenient) {
-    struct fp_chrome_samples_read *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
-    r->model = model;
-    r->lenient = lenient;
-    r->json.loose = 1;
-    int status = fp_chrome_ids_init(&r->thread_ids) | fp_strings_init(&r->ids) | fp_table_init(&r->types, 2) |
-                 fp_table_init(&r->node_keys, 2) | fp_table_init(&r->profile_keys, 3);
-    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) {
-        r->columns[i].values = malloc(FP_CHROME_KEPT * sizeof(int64_t));
-        status |= !r->columns[i].values;
-    }
-    if (!status) return r;
-    fp_chrome_samples_read_free(r);
-    return NULL;
-}
-
-void fp_chrome_samples_read_free(struct fp_chrome_samples_read *r) {
-    if (!r) return;
-    fp_chrome_ids_clear(&r->thread_ids);
-    fp_buf_free(&r->text);
-    fp_buf_free(&r->name);
-    fp_buf_free(&r->scratch);
-    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) free(r->columns[i].values);
-    fp_table_clear(&r->types);
-    fp_table_clear(&r->node_keys);
-    fp_table_clear(&r->profile_keys);
-    fp_strings_clear(&r->ids);
-    free(r->nodes);
-    for (uint32_t i = 0; i < r->cap_profiles; i++) free(r->profiles[i].dense);
-    free(r->profiles);
-    free(r->children);
-    free(r->chain);
-    free(r);
-}
-
-/* ---- position ---- */
-
-static uint8_t becomes(const struct fp_chrome_samples_read *r, uint8_t within, int is_object) {
-    if (!r->json.depth) return is_object ? TOP : EVENTS;
-    if (within == SAMPLES && r->json.depth != 2) return NOTHING; /* samples of a profile are not objects */
-    const uint8_t under_key = BECOMES[within][r->key][is_object];
-    return under_key ? under_key : BECOMES[within][ANY_KEY][is_object];
-}
-
-static int is_key(const struct fp_json *j, uint32_t key) {
-    return j->text_n == KEYS[key].n && !memcmp(j->text, KEYS[key].text, KEYS[key].n);
-}
-
-/* The key of the token; most often the one that followed the last key before. */
-static uint32_t key_of(struct fp_chrome_samples_read *r) {
-    uint8_t *const next = &r->following[r->key];
-    if (FP_LIKELY(*next && is_key(&r->json, *next))) return *next;
-    for (uint32_t i = 1; i < sizeof KEYS / sizeof *KEYS; i++)
-        if (is_key(&r->json, i)) return *next = (uint8_t)i;
-    return NO_KEY;
-}
 
 /* Forgets the nodes and the columns of an event. */
-static void forget(struct fp_chrome_samples_read *r) {
-    r->n_children = r->n_outer = r->zero_based = r->written = r->loaded = 0;
+static void forget(struct fp_chrome_samples *r) {
+    r->n_children = r->n_outer = r->zero_based = r->pub.written = r->loaded = 0;
     r->pos = 0;
-    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) r->columns[i].n = 0, r->columns[i].total = 0;
-}
-
-static void begin(struct fp_chrome_samples_read *r, const struct fp_in *in, uint8_t within) {
-    const uint64_t at = in->base + in->pos;
-    switch (within) {
-        case EVENT:
-        case SAMPLE:
-            r->event = (struct fp_chrome_samples_event){.at = at, .weight = 1};
-            r->thread_ids.pid = r->thread_ids.tid = (struct fp_chrome_id){0};
-            r->thread_ids.noted = 0;
-            r->name.n = r->text.n = 0;
-            break;
-        case FRAME:
-        case NODE: {
-            if (r->within[r->json.depth] == CHILDREN) r->outer[r->n_outer++] = r->frame;
-            const uint32_t id = within == FRAME ? r->frame.id : 0; /* the key was the id */
-            r->frame = (struct fp_chrome_samples_frame){.at = at, .id = id, .first_child = r->n_children};
-            break;
-        }
-        case CALL: r->frame.is_call = 1; break;
-        default: break;
-    }
-    if (within == EVENT) forget(r);
+    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) r->pub.columns[i].n = 0, r->pub.columns[i].total = 0;
 }
 
 /* ---- values ---- */
 
-static int take_text(struct fp_chrome_samples_read *r, struct fp_buf *to) {
+static int take_text(struct fp_chrome_samples *r, struct fp_buf *to) {
     size_t n;
-    if (r->json.token != FP_JSON_STRING) return 0;
-    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    if (r->walk.json.token != FP_JSON_STRING) return 0;
+    const uint8_t *p = fp_json_plain(&r->walk.json, &r->walk.scratch, &n);
     to->n = 0;
     return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
 }
 
-static int take_name(struct fp_chrome_samples_read *r, uint32_t *name) {
+static int take_name(struct fp_chrome_samples *r, uint32_t *name) {
     size_t n;
-    if (r->json.token != FP_JSON_STRING) return 0;
-    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    if (r->walk.json.token != FP_JSON_STRING) return 0;
+    const uint8_t *p = fp_json_plain(&r->walk.json, &r->walk.scratch, &n);
     *name = p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
     return *name == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* The start or end of a profile in nanoseconds, read as microseconds and as seconds; 0 beyond 146 years.
  * Business Central (AL) counts microseconds since the year 1, which do not fit 64 bits as nanoseconds. */
-static int take_bound(struct fp_chrome_samples_read *r, int64_t *ns, int64_t *of_seconds) {
+static int take_bound(struct fp_chrome_samples *r, int64_t *ns, int64_t *of_seconds) {
     static const int64_t year_1 = INT64_C(62135596800) * 1000000;
-    const struct fp_json *j = &r->json;
+    const struct fp_json *j = &r->walk.json;
     int64_t us;
     if (fp_json_number(j->text, j->text_n, 9, of_seconds, NULL) || *of_seconds > INT64_MAX / 2 ||
         *of_seconds < INT64_MIN / 2)
@@ -229,24 +148,24 @@ static int take_bound(struct fp_chrome_samples_read *r, int64_t *ns, int64_t *of
     if (status != FP_E_OVERFLOW || fp_json_number(j->text, j->text_n, 0, &us, NULL) || us < year_1 ||
         us - year_1 > INT64_MAX / 2000)
         return status;
-    r->since_year_1 += (uint64_t)r->second;
+    r->pub.since_year_1 += (uint64_t)r->second;
     *ns = (us - year_1) * 1000;
     return 0;
 }
 
-static int take_weight(struct fp_chrome_samples_read *r) {
-    const struct fp_json *j = &r->json;
+static int take_weight(struct fp_chrome_samples *r) {
+    const struct fp_json *j = &r->walk.json;
     int rounded = 0;
     if (j->token == FP_JSON_WORD) return 0;
     const int status = fp_json_number(j->text, j->text_n, 0, &r->event.weight, &rounded);
-    r->rounded += rounded && r->second;
+    r->pub.rounded += rounded && r->second;
     return status;
 }
 
 /* Adds the next frame of a stack that is written in its event. */
-static int take_frame(struct fp_chrome_samples_read *r) {
+static int take_frame(struct fp_chrome_samples *r) {
     uint32_t name = 0;
-    if (!r->second || r->json.token != FP_JSON_STRING) return 0;
+    if (!r->second || r->walk.json.token != FP_JSON_STRING) return 0;
     if (take_name(r, &name)) return FP_E_NOMEM;
     const uint32_t function = fp_model_function(r->model, 0, 0, name, 0, 0);
     const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_chrome_samples_frame(r->model, function, 0);
@@ -256,59 +175,7 @@ static int take_frame(struct fp_chrome_samples_read *r) {
     return 0;
 }
 
-static int take_of_event(struct fp_chrome_samples_read *r) {
-    struct fp_chrome_samples_event *e = &r->event;
-    const struct fp_json *j = &r->json;
-    switch (r->key) {
-        case K_PH:
-            if (j->token != FP_JSON_STRING || j->text_n != 1) return FP_E_MALFORMED;
-            e->ph = j->text[0];
-            return 0;
-        case K_NAME: return take_text(r, &r->name);
-        case K_TS: e->has_ts = j->token != FP_JSON_WORD; return e->has_ts ? fp_chrome_samples_take_time(r, &e->ts) : 0;
-        case K_PID:
-            if (fp_chrome_samples_take_id(r, &e->process)) return FP_E_NOMEM;
-            return fp_chrome_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
-        case K_TID: return fp_chrome_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
-        case K_ID: return fp_chrome_samples_take_id(r, &e->id);
-        case K_SF: e->has_sf = j->token != FP_JSON_WORD; return fp_chrome_samples_take_id(r, &e->sf);
-        case K_WEIGHT: return take_weight(r);
-        default: return 0;
-    }
-}
-
-/* The function of a node, from its own fields or its callFrame. */
-static int take_of_call(struct fp_chrome_samples_read *r, int64_t first_line) {
-    struct fp_chrome_samples_frame *f = &r->frame;
-    int64_t line;
-    if (r->key == K_FUNCTION) {
-        f->is_call = 1;
-        return take_name(r, &f->name);
-    }
-    if (r->key == K_URL) return take_name(r, &f->file);
-    if (r->key != K_LINE) return 0;
-    const int status = fp_chrome_samples_take_line(r, first_line, &line);
-    f->line = (uint32_t)line;
-    return status;
-}
-
-static int take_of_frame(struct fp_chrome_samples_read *r, uint8_t within) {
-    struct fp_chrome_samples_frame *f = &r->frame;
-    const struct fp_json *j = &r->json;
-    if (within == CALL) return take_of_call(r, 0);
-    if (within == NODE && r->key == K_LINE &&
-        !r->n_outer) /* of the root, which has no line: -1 means that lines count from 0 */
-        r->zero_based = j->text_n == 2 && !memcmp(j->text, "-1", 2);
-    if (within == NODE && r->key == K_HITS)
-        return j->token == FP_JSON_WORD ? 0 : fp_json_number(j->text, j->text_n, 0, &f->hits, NULL);
-    if (within == NODE && r->key == K_ID) return fp_chrome_samples_take_id(r, &f->id);
-    if (r->key == K_PARENT) return fp_chrome_samples_take_id(r, &f->parent);
-    if (within == NODE) return take_of_call(r, !r->zero_based);
-    if (r->key == K_NAME) return take_name(r, &f->name);
-    return r->key == K_CATEGORY ? take_name(r, &f->object) : 0;
-}
-
-static int take_child(struct fp_chrome_samples_read *r) {
+static int take_child(struct fp_chrome_samples *r) {
     struct fp_chrome_samples_child child = {0};
     if (fp_chrome_samples_take_id(r, &child.id) ||
         fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children))
@@ -317,53 +184,100 @@ static int take_child(struct fp_chrome_samples_read *r) {
     return 0;
 }
 
-/* Stores a text, number or word.  0, FP_ASK, or an error code with `err` not set. */
-static int take_value(struct fp_chrome_samples_read *r, uint8_t within) {
-    struct fp_chrome_samples_event *e = &r->event;
-    switch (within) {
-        case EVENT:
-        case SAMPLE: return take_of_event(r);
-        case ARGS: return r->key == K_NAME ? take_text(r, &r->text) : 0;
-        case TOP:
-        case DATA:
-        case PROFILE:
-            if (r->key == K_START) {
-                e->has_start = 1;
-                return take_bound(r, &e->start, &e->old_start);
-            }
-            return r->key == K_END ? take_bound(r, &e->end, &e->old_end) : 0;
-        case NODE:
-        case CALL:
-        case FRAME: return r->second ? 0 : take_of_frame(r, within);
-        case CHILDREN: return r->second ? 0 : take_child(r);
-        case SAMPLES: return fp_chrome_samples_take_element(r, FP_CHROME_NODES);
-        case TIMES: e->is_absolute = 1; return fp_chrome_samples_take_element(r, FP_CHROME_DELTAS);
-        case DELTAS: return fp_chrome_samples_take_element(r, FP_CHROME_DELTAS);
-        case LINES: return fp_chrome_samples_take_element(r, FP_CHROME_LINES);
-        case STACK: return take_frame(r);
-        default: return 0;
+/* Stores a value of a frame or node. */
+static int take_of_frame(struct fp_chrome_samples *r, uint32_t code) {
+    struct fp_chrome_samples_frame *f = &r->frame;
+    const struct fp_json *j = &r->walk.json;
+    int64_t line;
+    switch (code) {
+        case CHILD: return take_child(r);
+        case NODE_ID: return fp_chrome_samples_take_id(r, &f->id);
+        case PARENT: return fp_chrome_samples_take_id(r, &f->parent);
+        case HITS: return j->token == FP_JSON_WORD ? 0 : fp_json_number(j->text, j->text_n, 0, &f->hits, NULL);
+        case FUNCTION: f->is_call = 1; /* fall through */
+        case FRAME_NAME: return take_name(r, &f->name);
+        case URL: return take_name(r, &f->file);
+        case CATEGORY: return take_name(r, &f->object);
+        default: break;
     }
+    if (code == LINE && !r->n_outer) /* of the root, which has no line: -1 means that lines count from 0 */
+        r->zero_based = j->text_n == 2 && !memcmp(j->text, "-1", 2);
+    const int status = fp_chrome_samples_take_line(r, code == LINE && !r->zero_based, &line);
+    f->line = (uint32_t)line;
+    return status;
+}
+
+/* Stores a text, number or word.  0, FP_ASK, or an error code with `err` not set. */
+static int take_value(struct fp_chrome_samples *r, uint32_t code) {
+    struct fp_chrome_samples_event *e = &r->event;
+    const struct fp_json *j = &r->walk.json;
+    const int is_word = j->token == FP_JSON_WORD;
+    switch (code) {
+        case SEEN: return 0;
+        case PH:
+            if (j->token != FP_JSON_STRING || j->text_n != 1) return FP_E_MALFORMED;
+            e->ph = j->text[0];
+            return 0;
+        case NAME: return take_text(r, &r->name);
+        case TS: e->has_ts = !is_word; return is_word ? 0 : fp_chrome_samples_take_time(r, &e->ts);
+        case PID:
+            if (fp_chrome_samples_take_id(r, &e->process)) return FP_E_NOMEM;
+            return fp_chrome_take_id(&r->pub.thread_ids.pid, j, &r->walk.scratch, r->model);
+        case TID: return fp_chrome_take_id(&r->pub.thread_ids.tid, j, &r->walk.scratch, r->model);
+        case ID: return fp_chrome_samples_take_id(r, &e->id);
+        case SF: e->has_sf = !is_word; return fp_chrome_samples_take_id(r, &e->sf);
+        case WEIGHT: return take_weight(r);
+        case ARG_NAME: return take_text(r, &r->pub.text);
+        case START: e->has_start = 1; return take_bound(r, &e->start, &e->old_start);
+        case END: return take_bound(r, &e->end, &e->old_end);
+        case STACK_FRAME: return take_frame(r);
+        case ONE_NODE: return fp_chrome_samples_take_element(r, FP_CHROME_NODES);
+        case ONE_TIME: e->is_absolute = 1; /* fall through */
+        case ONE_DELTA: return fp_chrome_samples_take_element(r, FP_CHROME_DELTAS);
+        case ONE_LINE: return fp_chrome_samples_take_element(r, FP_CHROME_LINES);
+        default: return r->second ? 0 : take_of_frame(r, code);
+    }
+}
+
+static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+    struct fp_chrome_samples *r = to;
+    const struct fp_json *j = &r->walk.json;
+    if (code == NO_TEXT)
+        return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
+                            "an object or an array of events");
+    const int status = take_value(r, code);
+    if (status >= 0) return status;
+    if (status == FP_E_NOMEM) return fp_no_memory(err);
+    if (!r->lenient)
+        return fp_fail_text(err, status, in->base + in->pos, 0, "a value of an event or profile", j->text, j->text_n,
+                            code == PH && fp_json_within(&r->walk) == EVENT ? "one letter"
+                            : status != FP_E_OVERFLOW || code == WEIGHT || code == HITS
+                                ? "a 64-bit number"
+                                : "a time of at most 146 years, in microseconds");
+    r->pub.broken += (uint64_t)r->second;
+    r->event.bad = 1;
+    return FP_DONE;
 }
 
 /* ---- ends of objects and arrays ---- */
 
-static int is_named(const struct fp_chrome_samples_read *r, const char *name) {
+static int is_named(const struct fp_chrome_samples *r, const char *name) {
     return r->name.n == strlen(name) && !memcmp(r->name.p, name, r->name.n);
 }
 
 /* Ends an event of a V8 profile, or a whole .cpuprofile.  Chunks lack the sampled thread, because another thread
  * writes them. */
-static int end_of_profile(struct fp_chrome_samples_read *r, int has_thread, struct fp_batch *out, struct fp_err *err) {
+static int end_of_profile(struct fp_chrome_samples *r, int has_thread, struct fp_batch *out, struct fp_err *err) {
     const struct fp_chrome_samples_event *e = &r->event;
     const uint32_t row = fp_chrome_samples_profile(r);
     if (row == FP_NO_ID) return fp_no_memory(err);
     if (r->second) return fp_chrome_samples_of_columns(r, row, out, err);
     struct fp_chrome_samples_profile *p = &r->profiles[row];
-    r->n_sampled += !p->n_samples && r->columns[FP_CHROME_NODES].total;
-    p->n_samples += r->columns[FP_CHROME_NODES].total;
+    r->pub.n_sampled += !p->n_samples && r->pub.columns[FP_CHROME_NODES].total;
+    p->n_samples += r->pub.columns[FP_CHROME_NODES].total;
     if (has_thread) {
-        const int status = fp_chrome_thread_of(&r->thread_ids, &p->thread);
-        if (status == FP_ASK) r->request = FP_CHROME_THREAD;
+        const int status = fp_chrome_thread_of(&r->pub.thread_ids, &p->thread);
+        if (status == FP_ASK) r->pub.request = FP_CHROME_THREAD;
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
     }
@@ -375,36 +289,38 @@ static int end_of_profile(struct fp_chrome_samples_read *r, int has_thread, stru
     return fp_chrome_samples_are_of(r, row) ? fp_no_memory(err) : FP_DONE;
 }
 
-static int end_of_event(struct fp_chrome_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+static int end_of_event(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err) {
     const struct fp_chrome_samples_event *e = &r->event;
     if (e->ph == 'M') {
-        fp_chrome_meta(&r->thread_ids, &r->name);
-        if (r->second || !r->thread_ids.meta || !r->text.n || r->thread_ids.noted) return FP_DONE;
-        r->request = FP_CHROME_NAME;
+        fp_chrome_meta(&r->pub.thread_ids, &r->name);
+        if (r->second || !r->pub.thread_ids.meta || !r->pub.text.n || r->pub.thread_ids.noted) return FP_DONE;
+        r->pub.request = FP_CHROME_NAME;
         return FP_ASK;
     }
     const int whole = is_named(r, "CpuProfile") || is_named(r, "Profile");
     if ((e->ph == 'P' || e->ph == 'I') && (whole || is_named(r, "ProfileChunk")))
         return end_of_profile(r, whole, out, err);
     if (e->ph == 'P') return fp_chrome_samples_of_event(r, out, err);
-    r->others += e->keys && r->second;
+    r->pub.others += e->keys && r->second;
     return FP_DONE;
 }
 
 /* An object ends. */
-static int end(struct fp_chrome_samples_read *r, uint8_t within, struct fp_batch *out, struct fp_err *err) {
-    switch (within) {
-        case EVENT: return end_of_event(r, out, err);
-        case SAMPLE: return fp_chrome_samples_of_event(r, out, err);
+static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+    struct fp_chrome_samples *r = to;
+    (void)in;
+    switch (kind) {
+        case EVENT: return end_of_event(r, r->out, err);
+        case SAMPLE: return fp_chrome_samples_of_event(r, r->out, err);
         case FRAME:
         case NODE: {
-            const int status = r->second ? FP_DONE : fp_chrome_samples_end_frame(r, within == FRAME, err);
-            if (r->within[r->json.depth - 1] == CHILDREN) r->frame = r->outer[--r->n_outer];
+            const int status = fp_chrome_samples_end_frame(r, kind == FRAME, err);
+            if (fp_json_outside(&r->walk) == CHILDREN) r->frame = r->outer[--r->n_outer];
             return status;
         }
         case TOP:
-            if (!r->n_children && !r->columns[FP_CHROME_NODES].total) return FP_DONE;
-            return end_of_profile(r, 0, out, err);
+            if (!r->n_children && !r->pub.columns[FP_CHROME_NODES].total) return FP_DONE;
+            return end_of_profile(r, 0, r->out, err);
         default: return FP_DONE;
     }
 }
@@ -413,134 +329,166 @@ static int end(struct fp_chrome_samples_read *r, uint8_t within, struct fp_batch
 
 /* Some writers write the timeDeltas of a chunk twice, in its data and in its cpuProfile.  Those in data are used.
  * FP_ASK if deltas of the cpuProfile were spilled and must be dropped. */
-static int choose_deltas(struct fp_chrome_samples_read *r, uint8_t within, uint8_t *next) {
-    struct fp_chrome_samples_values *c = &r->columns[FP_CHROME_DELTAS];
-    if (within == PROFILE && r->event.has_deltas) *next = NOTHING;
+static int choose_deltas(struct fp_chrome_samples *r) {
+    struct fp_chrome_samples_values *c = &r->pub.columns[FP_CHROME_DELTAS];
+    const uint32_t within = fp_json_within(&r->walk);
+    r->walk.pass = within == PROFILE && r->event.has_deltas;
     if (within != DATA) return FP_DONE;
     const int written = r->second && c->total > c->n;
     r->event.has_deltas = 1;
     c->n = 0;
     c->total = 0;
-    r->column = FP_CHROME_DELTAS;
-    r->request = FP_CHROME_DROP;
+    r->pub.column = FP_CHROME_DELTAS;
+    r->pub.request = FP_CHROME_DROP;
     return written ? FP_ASK : FP_DONE;
 }
 
+static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+    struct fp_chrome_samples *r = to;
+    const uint64_t at = in->base + in->pos;
+    (void)err;
+    switch (kind) {
+        case EVENTS: r->seen = 1; break;
+        case EVENT: forget(r); /* fall through */
+        case SAMPLE:
+            r->event = (struct fp_chrome_samples_event){.at = at, .weight = 1};
+            r->pub.thread_ids.pid = r->pub.thread_ids.tid = (struct fp_chrome_id){0};
+            r->pub.thread_ids.noted = 0;
+            r->name.n = r->pub.text.n = 0;
+            break;
+        case FRAMES:
+        case NODES: r->walk.pass = r->second; break;
+        case FRAME:
+        case NODE: {
+            r->walk.pass = r->second;
+            if (r->second) break;
+            if (fp_json_within(&r->walk) == CHILDREN) r->outer[r->n_outer++] = r->frame;
+            const uint32_t id = kind == FRAME ? r->frame.id : 0; /* the key was the id */
+            r->frame = (struct fp_chrome_samples_frame){.at = at, .id = id, .first_child = r->n_children};
+            break;
+        }
+        case CALL: r->frame.is_call = 1; break;
+        case DELTAS: return choose_deltas(r);
+        default: break;
+    }
+    return FP_DONE;
+}
+
+static int key(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+    struct fp_chrome_samples *r = to;
+    const struct fp_json_row *row = r->walk.row;
+    (void)in;
+    r->event.keys += kind == EVENT;
+    r->seen |= row->value == SEEN;
+    r->event.has_head |= row->object == NODE && (kind == TOP || kind == PROFILE);
+    return kind == FRAMES && fp_chrome_samples_take_id(r, &r->frame.id) ? fp_no_memory(err) : FP_DONE;
+}
+
+/* Reads elements of arrays of numbers, as far as they need no tokens.  The first token of times sets is_absolute. */
+static int elements(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+    const enum fp_chrome_samples_column which = code == ONE_NODE   ? FP_CHROME_NODES
+                                                : code == ONE_LINE ? FP_CHROME_LINES
+                                                                   : FP_CHROME_DELTAS;
+    return fp_chrome_samples_elements(to, in, which) ? fp_no_memory(err) : FP_DONE;
+}
+
+static const struct fp_json_shape shape = {FP_JSON_ROWS(rows), .begin = begin, .end = end,
+                                           .value = value,     .key = key,     .elements = elements};
+
+struct fp_chrome_samples_read *fp_chrome_samples_read_new(struct fp_model *model, int lenient) {
+    struct fp_chrome_samples *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    r->lenient = lenient;
+    r->walk.json.loose = r->walk.unescape = 1;
+    fp_json_begin(&r->walk, &shape);
+    int status = fp_chrome_ids_init(&r->pub.thread_ids) | fp_strings_init(&r->ids) | fp_table_init(&r->pub.types, 2) |
+                 fp_table_init(&r->node_keys, 2) | fp_table_init(&r->profile_keys, 3);
+    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) {
+        r->pub.columns[i].values = malloc(FP_CHROME_KEPT * sizeof(int64_t));
+        status |= !r->pub.columns[i].values;
+    }
+    if (!status) return &r->pub;
+    fp_chrome_samples_read_free(&r->pub);
+    return NULL;
+}
+
+void fp_chrome_samples_read_free(struct fp_chrome_samples_read *pub) {
+    struct fp_chrome_samples *r = (struct fp_chrome_samples *)pub;
+    if (!r) return;
+    fp_chrome_ids_clear(&r->pub.thread_ids);
+    fp_buf_free(&r->pub.text);
+    fp_buf_free(&r->name);
+    fp_json_free(&r->walk);
+    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) free(r->pub.columns[i].values);
+    fp_table_clear(&r->pub.types);
+    fp_table_clear(&r->node_keys);
+    fp_table_clear(&r->profile_keys);
+    fp_strings_clear(&r->ids);
+    free(r->nodes);
+    for (uint32_t i = 0; i < r->cap_profiles; i++) free(r->profiles[i].dense);
+    free(r->profiles);
+    free(r->children);
+    free(r->chain);
+    free(r);
+}
+
 /* Whether the text ends within its events.  Then the writer was killed; the format allows an array without its end. */
-static int ends_in_events(struct fp_chrome_samples_read *r) {
-    const struct fp_json *j = &r->json;
-    const int in_array = j->depth && r->within[1] == EVENTS;
-    if (!in_array && !(j->depth > 1 && r->within[2] == EVENTS)) return 0;
-    r->open_end = 1;
-    r->killed = !(j->depth == 1 && fp_json_between(j));
+static int ends_in_events(struct fp_chrome_samples *r) {
+    const struct fp_json *j = &r->walk.json;
+    const int in_array = j->depth && fp_json_kind(&r->walk, 1) == EVENTS;
+    if (!in_array && !(j->depth > 1 && fp_json_kind(&r->walk, 2) == EVENTS)) return 0;
+    r->pub.open_end = 1;
+    r->pub.killed = !(j->depth == 1 && fp_json_between(j));
     return 1;
 }
 
-/* Skips an object or array that this pass does not need, up to its last byte.  Returns whether it did. */
-static int is_skipped(struct fp_chrome_samples_read *r, const struct fp_in *in) {
-    struct fp_json *j = &r->json;
-    if (!j->depth || (j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY)) return 0;
-    const int token = j->token;
-    const uint8_t next = becomes(r, r->within[j->depth], token == FP_JSON_OBJECT);
-    if (next && !(r->second && (next == NODES || next == NODE || next == FRAME))) return 0;
-    const uint8_t *end = fp_json_value(j, in->p + in->pos, in->p + in->n);
-    j->token = token;
-    if (end) fp_json_whole(j, (size_t)(end - in->p));
-    return end != NULL;
-}
-
-/* Reads elements of arrays of numbers, as far as they need no tokens.  0 or FP_E_NOMEM. */
-static int elements(struct fp_chrome_samples_read *r, struct fp_in *in) {
-    switch (r->within[r->json.depth]) {
-        case SAMPLES: return fp_chrome_samples_elements(r, in, FP_CHROME_NODES);
-        case TIMES: /* its first token sets is_absolute */
-        case DELTAS: return fp_chrome_samples_elements(r, in, FP_CHROME_DELTAS);
-        case LINES: return fp_chrome_samples_elements(r, in, FP_CHROME_LINES);
-        default: return 0;
-    }
-}
-
-static int token(struct fp_chrome_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    struct fp_json *j = &r->json;
-    const uint8_t within = r->within[j->depth];
-    int status = FP_DONE;
-    if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY)
-        return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
-                            "an object or an array of events");
-    switch (j->token) {
-        case FP_JSON_KEY:
-            r->key = key_of(r);
-            r->event.keys += within == EVENT;
-            r->seen |= within == TOP && r->key >= K_TRACE_EVENTS && r->key <= K_PROFILE;
-            r->event.has_head |= r->key == K_HEAD && (within == TOP || within == PROFILE);
-            if (within == FRAMES && fp_chrome_samples_take_id(r, &r->frame.id)) return fp_no_memory(err);
-            break;
-        case FP_JSON_OBJECT:
-        case FP_JSON_ARRAY: {
-            uint8_t next = becomes(r, within, j->token == FP_JSON_OBJECT);
-            if (next == DELTAS && choose_deltas(r, within, &next)) return FP_ASK;
-            r->within[j->depth + 1] = next;
-            r->seen |= !j->depth && next == EVENTS;
-            begin(r, in, next);
-            break;
-        }
-        case FP_JSON_OBJECT_END: status = end(r, within, out, err); break;
-        case FP_JSON_ARRAY_END: break;
-        default:
-            status = take_value(r, within);
-            if (status == FP_E_NOMEM) return fp_no_memory(err);
-            if (status < 0 && !r->lenient)
-                return fp_fail_text(err, status, in->base + in->pos, 0, "a value of an event or profile", j->text,
-                                    j->text_n,
-                                    within == EVENT && r->key == K_PH ? "one letter"
-                                    : status != FP_E_OVERFLOW || r->key == K_WEIGHT || r->key == K_HITS
-                                        ? "a 64-bit number"
-                                        : "a time of at most 146 years, in microseconds");
-            if (status < 0) {
-                r->broken += (uint64_t)r->second;
-                r->event.bad = 1;
-                status = FP_DONE;
-            }
-    }
-    return status;
-}
-
 /* Another value follows: a document, or only text. */
-static int continues(struct fp_chrome_samples_read *r, const struct fp_in *in) {
-    struct fp_json *j = &r->json;
+static int continues(struct fp_chrome_samples *r, const struct fp_in *in) {
+    struct fp_json *j = &r->walk.json;
     if (j->rest != 2 || !(in->p[in->pos] == '{' || in->p[in->pos] == '[')) return 0;
     r->after = 1;
     fp_json_again(j);
     return 1;
 }
 
-/* A token after a document.  Whether it is one of another document: a key in an object, an object in an array, or the
- * end of either.  Other text is skipped. */
-static int begins_document(struct fp_chrome_samples_read *r, struct fp_in *in) {
-    struct fp_json *j = &r->json;
-    if (!j->depth && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
-        r->within[1] = becomes(r, NOTHING, j->token == FP_JSON_OBJECT);
-        fp_json_take(j, in);
-        return 0;
-    }
-    if (j->token >= FP_JSON_STRING || j->token == FP_JSON_ARRAY) {
+/* A token after a document, which may be one of another document.  That is known at the second one: a key in an object,
+ * an object in an array, or the end of either.  Other text is skipped. */
+static int begin_document(struct fp_chrome_samples *r, struct fp_in *in, struct fp_err *err) {
+    struct fp_json *j = &r->walk.json;
+    if (j->token >= FP_JSON_STRING || (j->depth && j->token == FP_JSON_ARRAY)) {
         r->over = 1;
         j->rest = 2;
-        return 0;
+        return FP_DONE;
     }
-    r->after = 0;
-    r->thread_ids.document++;
-    r->event = (struct fp_chrome_samples_event){0};
-    forget(r);
-    return 1;
+    if (j->depth) {
+        r->after = 0;
+        r->pub.thread_ids.document++;
+        r->event = (struct fp_chrome_samples_event){0};
+        forget(r);
+    }
+    return fp_json_token(&r->walk, r, in, err);
 }
 
-int fp_chrome_samples_again(struct fp_chrome_samples_read *r, struct fp_err *err) {
+/* Reads up to the end of a document.  Each one gets parts of the model: `{}{}{}...` would fill the memory, so there is
+ * a limit. */
+static int read_document(struct fp_chrome_samples *r, struct fp_in *in, struct fp_err *err) {
+    enum { MOST_DOCUMENTS = 1 << 16 };
+    if (r->pub.thread_ids.document < MOST_DOCUMENTS)
+        return r->after ? fp_json_peek(&r->walk, r, in, err) : fp_json_run(&r->walk, r, in, err);
+    const int status = fp_json_peek(&r->walk, r, in, err);
+    if (status) return status;
+    r->walk.is_damaged = 1;
+    return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "more than 65,536 documents follow each other");
+}
+
+int fp_chrome_samples_again(struct fp_chrome_samples_read *pub, struct fp_err *err) {
+    struct fp_chrome_samples *r = (struct fp_chrome_samples *)pub;
     r->second = 1;
     r->over = r->after = 0;
-    r->json = (struct fp_json){.loose = 1};
+    fp_json_begin(&r->walk, &shape);
     r->event = (struct fp_chrome_samples_event){0};
-    r->thread_ids.document = 0;
+    r->pub.thread_ids.document = 0;
     forget(r);
     const int status = fp_chrome_samples_make_stacks(r, err);
     if (status) return status;
@@ -549,34 +497,34 @@ int fp_chrome_samples_again(struct fp_chrome_samples_read *r, struct fp_err *err
     return fp_chrome_samples_plan_hits(r) ? fp_no_memory(err) : FP_DONE;
 }
 
-int fp_chrome_samples_feed(struct fp_chrome_samples_read *r, struct fp_in *in, struct fp_batch *out,
+int fp_chrome_samples_feed(struct fp_chrome_samples_read *pub, struct fp_in *in, struct fp_batch *out,
                            struct fp_err *err) {
-    struct fp_json *j = &r->json;
+    struct fp_chrome_samples *r = (struct fp_chrome_samples *)pub;
+    struct fp_json *j = &r->walk.json;
+    r->out = out;
     while (!r->over) {
-        if (elements(r, in)) return fp_no_memory(err);
-        int status = fp_chrome_samples_next(r, in, err);
-        if (status == FP_MORE) return status;
-        if (status < 0 && r->after) {
+        int status = read_document(r, in, err);
+        if (status > 0 || (status && !r->walk.is_damaged)) return status;
+        if (status && r->after) {
             r->over = 1;
             j->rest = 2;
         } else if (status == FP_E_TRUNCATED && ends_in_events(r)) {
             r->over = 1;
-        } else if (status < 0 && r->lenient) {
-            r->bad_end = 1;
-            r->over = 1;
-        } else if (status < 0) {
+        } else if (status && !r->lenient) {
             return status;
+        } else if (status) {
+            r->pub.bad_end = 1;
+            r->over = 1;
         } else if (j->token == FP_JSON_END) {
             if (!r->seen && !r->lenient)
                 return fp_fail(err, FP_E_MALFORMED, 0, "the object has neither traceEvents, samples nor nodes");
             r->over = !continues(r, in);
-        } else if (!r->after || begins_document(r, in)) {
-            if (j->escaped && j->token == FP_JSON_KEY && fp_json_unescape(j, &r->scratch)) return fp_no_memory(err);
-            status = is_skipped(r, in) ? FP_DONE : token(r, in, out, err);
+        } else {
+            status = begin_document(r, in, err);
             if (status) return status;
-            fp_json_take(j, in);
         }
     }
+    r->pub.json = *j;
     in->pos = in->n;
     if (!in->eof) return FP_MORE;
     return r->second ? fp_chrome_samples_last(r, out, err) : FP_DONE;

@@ -50,60 +50,7 @@ struct fp_chrome_samples_values {
     uint64_t total; /* of the event */
 };
 
-/* A frame of the dictionary, or a node of a profile. */
-struct fp_chrome_samples_node {
-    uint64_t at;               /* its offset in the file; 0: only referenced so far */
-    uint32_t parent, function; /* parent: a node, 0 = none.  function 0: the root of a profile, not a frame */
-    uint32_t stack;            /* of the model */
-    uint32_t line, line_stack; /* of the last sample in a line: its line, its stack */
-    uint32_t state;            /* 0: has no stack yet, 1: in progress, 2: has one */
-    int64_t hits;              /* samples with this innermost frame, if the profile has no samples itself */
-};
-
-/* A profile of V8. */
-struct fp_chrome_samples_profile {
-    uint32_t thread;           /* 0: unknown */
-    uint32_t document;         /* that contains it */
-    uint32_t node, line, open; /* of the current sample; open: there is one */
-    int64_t start, end;        /* nanoseconds; end 0: unknown */
-    int64_t clock, shown;      /* the sum of time deltas so far; the maximum of these sums, which rows get */
-    int64_t first;             /* the first timestamp, if times are absolute */
-    uint64_t n_samples, n_nodes;
-    uint32_t *dense; /* nodes by id, if ids are small numbers; 0: look in `node_keys` */
-    uint32_t cap_dense;
-};
-
-/* A node whose profile is known only at the end of its event. */
-struct fp_chrome_samples_child {
-    uint64_t at;                   /* 0: known only as a child of `parent` */
-    uint32_t id, parent, function; /* id and parent: see `ids`, 0 = none */
-    int64_t hits;
-};
-
-/* The current event or sample, or the .cpuprofile as a whole. */
-struct fp_chrome_samples_event {
-    uint64_t at;
-    int64_t ts, weight, start, end;             /* nanoseconds, except the weight */
-    int64_t old_start, old_end;                 /* start and end of a profile with a head, in seconds */
-    uint32_t id, process, sf;                   /* see `ids` */
-    uint32_t stack, keys;                       /* stack: its "stack" in the model; keys: number of keys read */
-    uint8_t has_deltas;                         /* its data has timeDeltas */
-    uint8_t ph, has_ts, has_start, has_sf, bad; /* bad: dropped and counted */
-    uint8_t has_head, is_absolute;              /* nodes are nested; times are absolute */
-};
-
-/* The current frame or node. */
-struct fp_chrome_samples_frame {
-    uint64_t at;
-    uint32_t id, parent;                        /* see `ids` */
-    uint32_t name, file, object, line, is_call; /* strings of the model; is_call: it has a callFrame */
-    uint32_t first_child;                       /* in `children` */
-    int64_t hits;
-};
-
 struct fp_chrome_samples_read {
-    struct fp_model *model; /* borrowed */
-    int32_t lenient, second;
     uint32_t request, column, block, written;
     struct fp_chrome_ids thread_ids;
     struct fp_buf text; /* args.name */
@@ -131,27 +78,7 @@ struct fp_chrome_samples_read {
     uint32_t n_sampled; /* profiles of V8 that have samples */
     uint32_t by_hits;   /* value type of hit counts, or FP_NO_ID; set by fp_chrome_samples_again */
 
-    struct fp_json json; /* has further counters */
-    /* private from here on */
-    int32_t over, seen;
-    int32_t after;                     /* a document has ended, and another one has not begun yet */
-    uint8_t within[FP_JSON_DEPTH + 2]; /* by depth: the kind of the open level */
-    uint32_t key;                      /* the last one */
-    uint8_t following[64];             /* by key: the key that followed it, or 0 */
-    struct fp_chrome_samples_event event;
-    struct fp_chrome_samples_frame frame;
-    struct fp_chrome_samples_frame outer[FP_JSON_DEPTH / 2]; /* nodes that contain the current one */
-    uint32_t n_outer, zero_based;                            /* zero_based: a profile with a head counts lines from 0 */
-    struct fp_buf name;                                      /* of the event or sample */
-    struct fp_strings ids; /* of frames, nodes, processes and profiles: an id is a number (2 n + 1) or string 2 n */
-    struct fp_table node_keys, profile_keys;
-    struct fp_chrome_samples_node *nodes;
-    struct fp_chrome_samples_profile *profiles;
-    struct fp_chrome_samples_child *children;
-    uint32_t *chain;
-    uint32_t cap_nodes, cap_profiles, n_children, cap_children, cap_chain, ending, loaded, hit;
-    uint64_t pos; /* in the columns */
-    struct fp_buf scratch;
+    struct fp_json json; /* as it ended; has further counters */
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */

@@ -14,8 +14,7 @@
  *
  * A row states what a key, or each element, of a kind of container leads to.  Rows are ordered by kind, and a kind is
  * one of objects or one of arrays.  What no row names is skipped; a kind without rows of its own is announced, then
- * skipped.  Within a kind, rows are best in the order in which writers write the keys: the next key is looked for after
- * the last one.
+ * skipped.
  */
 #ifndef FP_JSON_SHAPE_H
 #define FP_JSON_SHAPE_H
@@ -31,7 +30,7 @@ struct fp_json_row {
     uint8_t object, array; /* kind of an object or array there; 0: it is skipped */
     uint8_t value;         /* code of a string, number or word there, below 256; 0: it is skipped */
     uint8_t many;          /* `elements` reads plain elements of this array */
-    const char *key;       /* NULL: any */
+    const char *key;       /* NULL: any other */
 };
 
 #define FP_JSON_KEY(kind, text, ...) {.in = kind, .n = sizeof text - 1, .key = text, __VA_ARGS__}
@@ -59,13 +58,15 @@ struct fp_json_walk {
     int32_t bad_end;               /* it did */
     int32_t over;                  /* the text has ended; the caller may set it */
     int32_t pass;                  /* see `begin` */
+    int32_t is_damaged;            /* the last error is one of the text */
     int32_t unescape;              /* set by the caller: whether escapes in keys are decoded */
     const struct fp_json_row *row; /* of the last key, or of elements */
     struct fp_buf scratch;
     /* private from here on */
     const struct fp_json_shape *shape;
-    uint32_t skipped; /* levels */
-    uint8_t first[FP_JSON_KINDS + 1];
+    uint32_t skipped;                 /* levels */
+    uint8_t first[FP_JSON_KINDS + 1]; /* by kind: its first row */
+    uint8_t next[256];                /* by row: that of the key that mostly follows */
     struct fp_json_level {
         uint8_t kind, row; /* row: of the last key */
     } levels[FP_JSON_DEPTH + 1];
@@ -80,9 +81,27 @@ void fp_json_free(struct fp_json_walk *w);
  * of these functions returned.  An error where the text is of no kind. */
 int fp_json_walk(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
 
+/* For a format with another end: the same, but returns FP_DONE before the token FP_JSON_END, and the error of damaged
+ * text, if lenient, too. */
+int fp_json_run(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
+
+/* The steps of it: reads the next token, as fp_json_next; calls the function for that token, and takes it. */
+int fp_json_peek(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
+int fp_json_token(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
+
+/* The kind of the open object or array at a level from 1 on; 0 if it is skipped. */
+static inline uint32_t fp_json_kind(const struct fp_json_walk *w, uint32_t level) {
+    return level + w->skipped <= w->json.depth ? w->levels[level].kind : 0;
+}
+
 /* The kind of the innermost open object or array; at its beginning, of the one that contains it. */
 static inline uint32_t fp_json_within(const struct fp_json_walk *w) {
     return w->levels[w->json.depth].kind;
+}
+
+/* At the end of an object or array: the kind of the one that contains it. */
+static inline uint32_t fp_json_outside(const struct fp_json_walk *w) {
+    return w->levels[w->json.depth - 1].kind;
 }
 
 /* The string or key, as a string of `strings`.  FP_NO_ID when memory ran out. */
