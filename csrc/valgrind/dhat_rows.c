@@ -6,7 +6,7 @@
 
 /* The end of the run of places from `first` on that form one frame: inlined functions share the address of their
  * caller.  A function that occurs again at the same address is recursive. */
-static uint32_t frame_end(const struct fp_valgrind *d, const uint32_t *fs, uint32_t first, uint32_t n) {
+static uint32_t frame_end(const struct fp_valgrind_reader *d, const uint32_t *fs, uint32_t first, uint32_t n) {
     const uint32_t text = d->table[fs[first]];
     const uint64_t address = d->places[text].address;
     uint32_t end = first + 1;
@@ -16,7 +16,7 @@ static uint32_t frame_end(const struct fp_valgrind *d, const uint32_t *fs, uint3
 }
 
 /* The frame of the places [first, last) of a stack, which share an address.  FP_NO_ID when memory ran out. */
-static uint32_t new_frame(struct fp_valgrind *d, const uint32_t *first, const uint32_t *last) {
+static uint32_t new_frame(struct fp_valgrind_reader *d, const uint32_t *first, const uint32_t *last) {
     uint32_t chain = 0;
     for (const uint32_t *i = last; i > first; i--) {
         const struct fp_valgrind_place *place = &d->places[d->table[i[-1]]];
@@ -30,19 +30,19 @@ static uint32_t new_frame(struct fp_valgrind *d, const uint32_t *first, const ui
 }
 
 /* Copies the indices to d->fs, without those beyond the frame table (lenient); returns how many these are. */
-static uint32_t drop_bad_frames(struct fp_valgrind *d, const uint32_t *fs, uint32_t n) {
+static uint32_t drop_bad_frames(struct fp_valgrind_reader *d, const uint32_t *fs, uint32_t n) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (fs[i] < d->n_table && d->table[fs[i]])
             d->fs[kept++] = fs[i];
         else
-            d->bad_frames++;
+            d->pub.bad_frames++;
     }
     return kept;
 }
 
 /* Appends the frames of a stack of the file to d->frames, of which there are *n.  0 or FP_E_NOMEM. */
-static int frames_of(struct fp_valgrind *d, uint32_t stack, uint32_t *n) {
+static int frames_of(struct fp_valgrind_reader *d, uint32_t stack, uint32_t *n) {
     size_t nbytes;
     const uint32_t *fs = (const uint32_t *)(const void *)fp_string(&d->stacks, stack, &nbytes);
     uint32_t n_fs = (uint32_t)(nbytes / sizeof *fs);
@@ -68,7 +68,7 @@ static int frames_of(struct fp_valgrind *d, uint32_t stack, uint32_t *n) {
 }
 
 /* Enters the stacks from `first` on into the model, FP_MODEL_STACKS at most.  0 or FP_E_NOMEM. */
-static int enter(struct fp_valgrind *d, uint32_t first, uint32_t *nodes) {
+static int enter(struct fp_valgrind_reader *d, uint32_t first, uint32_t *nodes) {
     uint32_t depths[FP_MODEL_STACKS], n_frames = 0, n = 0;
     for (; n < FP_MODEL_STACKS && first + n < d->n_sums; n++) {
         const uint32_t before = n_frames;
@@ -80,21 +80,21 @@ static int enter(struct fp_valgrind *d, uint32_t first, uint32_t *nodes) {
 }
 
 /* Enters all stacks, to compare them.  0 or FP_E_NOMEM. */
-static int enter_stacks(struct fp_valgrind *d) {
+static int enter_stacks(struct fp_valgrind_reader *d) {
     if (fp_array_room(&d->nodes, &d->cap_nodes, d->n_sums, sizeof *d->nodes)) return FP_E_NOMEM;
     for (uint64_t first = 0; first < d->n_sums; first += FP_MODEL_STACKS)
         if (enter(d, (uint32_t)first, d->nodes + first)) return FP_E_NOMEM;
     return 0;
 }
 
-static int has_row(const struct fp_valgrind *d, uint32_t stack) {
+static int has_row(const struct fp_valgrind_reader *d, uint32_t stack) {
     if (!stack && !d->sums->v[FP_VALGRIND_TB] && !d->sums->v[FP_VALGRIND_TBK]) return 0; /* no point without frames */
     return !d->nodes || d->nodes[stack] != FP_NO_ID;
 }
 
 /* Adds up stacks that became one: entries of the frame table may be equal, or bad (lenient).  All but the first get the
  * node FP_NO_ID.  0 or an error. */
-static int merge_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err *err) {
+static int merge_stacks(struct fp_valgrind_reader *d, uint32_t n_stacks, struct fp_err *err) {
     uint32_t *first = NULL, cap = 0; /* by node: its first stack, plus 1 */
     int status = fp_array_zeroed(&first, &cap, d->model->stacks.n, sizeof *first) ? fp_no_memory(err) : 0;
     for (uint32_t i = 0; i < n_stacks && !status; i++) {
@@ -105,9 +105,9 @@ static int merge_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err 
             continue;
         }
         const struct fp_valgrind_sums *more = &d->sums[i];
-        const uint64_t broken = d->broken;
+        const uint64_t broken = d->pub.broken;
         status = fp_valgrind_add(d, *known - 1, more->v, more->at, err);
-        if (d->broken != broken) d->broken = broken + more->n; /* all its points are lost */
+        if (d->pub.broken != broken) d->pub.broken = broken + more->n; /* all its points are lost */
         d->nodes[i] = FP_NO_ID;
     }
     free(first);
@@ -115,7 +115,7 @@ static int merge_stacks(struct fp_valgrind *d, uint32_t n_stacks, struct fp_err 
 }
 
 /* Whether two of the stacks have the same node, by a bit for each node; FP_E_NOMEM when memory ran out. */
-static int has_equal_stacks(const struct fp_valgrind *d, uint32_t n_stacks) {
+static int has_equal_stacks(const struct fp_valgrind_reader *d, uint32_t n_stacks) {
     uint64_t *seen = calloc(d->model->stacks.n / 64 + 1, sizeof *seen);
     int found = seen ? 0 : FP_E_NOMEM;
     for (uint32_t i = 0; i < n_stacks && !found; i++) {
@@ -129,7 +129,7 @@ static int has_equal_stacks(const struct fp_valgrind *d, uint32_t n_stacks) {
     return found;
 }
 
-static int end_stacks(struct fp_valgrind *d, struct fp_err *err) {
+static int end_stacks(struct fp_valgrind_reader *d, struct fp_err *err) {
     const uint32_t n_stacks = d->n_sums;
     if (enter_stacks(d)) return fp_no_memory(err);
     if (n_stacks && !has_row(d, 0)) d->nodes[0] = FP_NO_ID;
@@ -138,7 +138,7 @@ static int end_stacks(struct fp_valgrind *d, struct fp_err *err) {
 }
 
 /* Whether different stacks of the file may be equal in the model.  FP_E_NOMEM when memory ran out. */
-static int may_be_equal(const struct fp_valgrind *d) {
+static int may_be_equal(const struct fp_valgrind_reader *d) {
     struct fp_table seen = {0};
     if (d->lenient || d->has_empty) return 1;
     int found = fp_table_init(&seen, 4);
@@ -155,24 +155,25 @@ static int may_be_equal(const struct fp_valgrind *d) {
 }
 
 /* Before the first row: adds up stacks that are equal. */
-static int begin_rows(struct fp_valgrind *d, struct fp_err *err) {
+static int begin_rows(struct fp_valgrind_reader *d, struct fp_err *err) {
     const int equal = may_be_equal(d), status = equal < 0 ? fp_no_memory(err) : equal ? end_stacks(d, err) : 0;
     d->is_begun = !status;
     return status;
 }
 
 /* Enters the next stack with others, and again when the model has dropped them.  0 or FP_E_NOMEM. */
-static int enter_next(struct fp_valgrind *d) {
-    const uint64_t bad_frames = d->bad_frames; /* they were counted when equal stacks were added up */
+static int enter_next(struct fp_valgrind_reader *d) {
+    const uint64_t bad_frames = d->pub.bad_frames; /* they were counted when equal stacks were added up */
     d->entered = d->next - d->next % FP_MODEL_STACKS;
     d->n_renewed = d->model->n_renewed;
     d->n_entered = FP_MODEL_STACKS;
     const int status = enter(d, d->entered, d->entered_nodes);
-    d->bad_frames = bad_frames;
+    d->pub.bad_frames = bad_frames;
     return status;
 }
 
-int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err) {
+int fp_valgrind_rows(struct fp_valgrind *pub, struct fp_batch *out, struct fp_err *err) {
+    struct fp_valgrind_reader *d = (struct fp_valgrind_reader *)pub;
     const int status = d->is_begun ? 0 : begin_rows(d, err);
     if (status) return status;
     for (; d->next < d->n_sums; d->next++) {
@@ -185,7 +186,8 @@ int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err 
         out->stack[i] = d->entered_nodes[d->next - d->entered];
         out->time[i] = 0;
         out->thread[i] = out->label[i] = 0;
-        for (uint32_t k = 0; k < d->n_columns; k++) out->values[(size_t)k * out->cap + i] = sums->v[d->columns[k]];
+        for (uint32_t k = 0; k < d->pub.n_columns; k++)
+            out->values[(size_t)k * out->cap + i] = sums->v[d->pub.columns[k]];
     }
     return FP_DONE;
 }

@@ -168,6 +168,13 @@ def test_bad_frames_leave_equal_stacks() -> None:
     assert (names(found), found.log.losses) == ([([], (12, 2)), (["f"], (3, 2))], {"frames-beyond-table": 2})
 
 
+def test_a_number_at_the_end_of_dhat() -> None:
+    points = [{"tb": 5, "tbk": 1, "fs": [1]}]
+    text = {"dhatFileVersion": 2, "mode": "heap", "pps": points, "ftbl": ["[root]", "0x1: f (a.c:1)"], "te": 9}
+    found = dump(json.dumps(text).encode(), "dhat")
+    assert names(found) == [(["f"], (5, 1))]
+
+
 def test_losses_of_dhat() -> None:
     for name, losses in (("beyond", {"frames-beyond-table": 1}), ("negative", {"broken-points": 1})):
         data = Path(CORPUS / "dhat" / "bad" / f"{name}.dhat.json").read_bytes()
