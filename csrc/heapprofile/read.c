@@ -34,7 +34,7 @@ struct node {
     uint32_t has_frame;
 };
 
-struct reader {
+struct heapprofile_reader {
     struct fp_heapprofile h;
     struct fp_model *model; /* borrowed */
     int32_t lenient, has_head;
@@ -51,7 +51,7 @@ static int bad(const struct fp_in *in, const char *what, const char *want, struc
 }
 
 static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
-    struct reader *r = to;
+    struct heapprofile_reader *r = to;
     r->h.samples += kind == SAMPLE;
     if (kind == CALL) r->nodes[r->open].has_frame = 1;
     if (kind != NODE) return 0;
@@ -66,7 +66,7 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
 }
 
 static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
-    struct reader *r = to;
+    struct heapprofile_reader *r = to;
     if (kind != NODE) return 0;
     struct node *node = &r->nodes[r->open];
     r->open = node->parent;
@@ -78,7 +78,7 @@ static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
 }
 
 static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
-    struct reader *r = to;
+    struct heapprofile_reader *r = to;
     struct node *node = &r->nodes[r->open];
     int64_t number;
     (void)in;
@@ -105,7 +105,7 @@ static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) 
 static const struct fp_json_shape shape = {FP_JSON_ROWS(rows_of_file), .begin = begin, .end = end, .value = value};
 
 struct fp_heapprofile *fp_heapprofile_new(struct fp_model *model, int lenient) {
-    struct reader *r = calloc(1, sizeof *r);
+    struct heapprofile_reader *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->model = model;
     r->lenient = lenient;
@@ -119,7 +119,7 @@ struct fp_heapprofile *fp_heapprofile_new(struct fp_model *model, int lenient) {
 }
 
 void fp_heapprofile_free(struct fp_heapprofile *h) {
-    struct reader *r = (struct reader *)h;
+    struct heapprofile_reader *r = (struct heapprofile_reader *)h;
     if (!r) return;
     fp_json_free(&r->walk);
     free(r->nodes);
@@ -143,7 +143,7 @@ static uint32_t frame_of(struct fp_model *m, const struct node *node) {
     return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
 }
 
-static int rows(struct reader *r, struct fp_batch *out, struct fp_err *err) {
+static int rows(struct heapprofile_reader *r, struct fp_batch *out, struct fp_err *err) {
     for (; r->next < r->n; r->next++) {
         struct node *node = &r->nodes[r->next];
         if (out->n == out->cap) return FP_FULL;
@@ -164,7 +164,7 @@ static int rows(struct reader *r, struct fp_batch *out, struct fp_err *err) {
 }
 
 int fp_heapprofile_feed(struct fp_heapprofile *h, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    struct reader *r = (struct reader *)h;
+    struct heapprofile_reader *r = (struct heapprofile_reader *)h;
     int status = fp_json_walk(&r->walk, r, in, err);
     if (status < 0 && r->lenient && status != FP_E_NOMEM) {
         h->bad_end = r->walk.over = 1;

@@ -68,7 +68,7 @@ static const struct fp_json_row second_rows[] = {
     FP_JSON_EACH(WEIGHTS, FP_JSON_EITHER(WEIGHT)),
 };
 
-struct reader {
+struct speedscope_reader {
     struct fp_speedscope_read pub;
     struct fp_model *model; /* borrowed */
     int32_t lenient, second, seen_profiles;
@@ -91,7 +91,7 @@ struct reader {
     uint32_t n_stack, n_known, cap_indices, cap_nodes, n_nested;
 };
 
-static int broken(struct reader *r, uint64_t at, const char *what, const char *want, struct fp_err *err) {
+static int broken(struct speedscope_reader *r, uint64_t at, const char *what, const char *want, struct fp_err *err) {
     if (r->lenient) {
         r->pub.broken += (uint64_t)r->second;
         return FP_DONE;
@@ -103,7 +103,7 @@ static int broken(struct reader *r, uint64_t at, const char *what, const char *w
 
 /* ---- the first pass ---- */
 
-static int add_frame(struct reader *r) {
+static int add_frame(struct speedscope_reader *r) {
     struct fp_model *m = r->model;
     const uint32_t name = r->name ? r->name : fp_strings_intern(&m->strings, "[unknown]", 9);
     const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, r->file, name, 0, r->line);
@@ -115,7 +115,7 @@ static int add_frame(struct reader *r) {
 }
 
 /* Copies a text of the file as a whole. */
-static int copy(struct reader *r, struct fp_speedscope_text *to) {
+static int copy(struct speedscope_reader *r, struct fp_speedscope_text *to) {
     size_t n;
     const uint8_t *p = fp_json_plain(&r->walk.json, &r->walk.scratch, &n);
     if (!p) return FP_E_NOMEM;
@@ -125,7 +125,7 @@ static int copy(struct reader *r, struct fp_speedscope_text *to) {
 }
 
 static int first_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
-    struct reader *r = to;
+    struct speedscope_reader *r = to;
     r->at = in->base + in->pos;
     r->name = r->file = r->line = 0;
     r->seen_profiles |= kind == PROFILES || kind == NO_LIST;
@@ -149,7 +149,7 @@ static int first_end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *e
 }
 
 static int first_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
-    struct reader *r = to;
+    struct speedscope_reader *r = to;
     const struct fp_json *j = &r->walk.json;
     int64_t line;
     if (code >= NO_LIST) return first_begin(r, code, in, err);
@@ -182,7 +182,7 @@ static int first_value(void *to, uint32_t code, struct fp_in *in, struct fp_err 
 /* ---- the second pass ---- */
 
 /* The current profile. */
-static const struct fp_speedscope_profile *of(const struct reader *r) {
+static const struct fp_speedscope_profile *of(const struct speedscope_reader *r) {
     return &r->pub.profiles[r->profile - 1];
 }
 
@@ -192,7 +192,7 @@ static int room(const struct fp_speedscope_profile *p, struct fp_batch *out) {
     return 0;
 }
 
-static int end_event(struct reader *r, struct fp_err *err) {
+static int end_event(struct speedscope_reader *r, struct fp_err *err) {
     const struct fp_speedscope_profile *p = of(r);
     struct fp_batch *const out = r->out;
     if (r->bad || !r->event_type || !r->has_frame || !r->has_at)
@@ -211,7 +211,7 @@ static int end_event(struct reader *r, struct fp_err *err) {
     return FP_DONE;
 }
 
-static int event_value(struct reader *r, uint32_t code) {
+static int event_value(struct speedscope_reader *r, uint32_t code) {
     const struct fp_json *j = &r->walk.json;
     int64_t frame;
     if (code == TYPE && j->token == FP_JSON_STRING)
@@ -229,7 +229,7 @@ static int event_value(struct reader *r, uint32_t code) {
 }
 
 /* The frame of the model for a frame of the file.  FP_NO_ID when memory ran out. */
-static uint32_t model_frame(struct reader *r, uint32_t index) {
+static uint32_t model_frame(struct speedscope_reader *r, uint32_t index) {
     if (fp_array_zeroed(&r->frames, &r->cap_frames, r->n_functions, sizeof *r->frames)) return FP_NO_ID;
     if (!r->frames[index]) {
         const uint32_t frame = fp_model_plain_frame(r->model, r->functions[index]);
@@ -240,7 +240,7 @@ static uint32_t model_frame(struct reader *r, uint32_t index) {
 }
 
 /* Adds a frame to the current stack.  The part shared with the previous stack is known. */
-static int push_frame(struct reader *r, uint32_t index) {
+static int push_frame(struct speedscope_reader *r, uint32_t index) {
     const uint32_t n = r->n_stack;
     if (n < r->n_known && r->indices[n] == index) {
         r->n_stack++;
@@ -259,7 +259,7 @@ static int push_frame(struct reader *r, uint32_t index) {
 }
 
 /* A sample (-1: dropped) or weight of the list `list`: kept, or combined with the kept one to a row. */
-static int add_value(struct reader *r, uint32_t list, int64_t value, struct fp_err *err) {
+static int add_value(struct speedscope_reader *r, uint32_t list, int64_t value, struct fp_err *err) {
     const struct fp_speedscope_profile *p = of(r);
     struct fp_batch *const out = r->out;
     if (!r->kept_of) r->kept_of = list;
@@ -304,7 +304,7 @@ static int add_value(struct reader *r, uint32_t list, int64_t value, struct fp_e
 }
 
 /* What is in the place of a sample. */
-static int not_sample(struct reader *r, struct fp_err *err) {
+static int not_sample(struct speedscope_reader *r, struct fp_err *err) {
     if (!r->lenient) return broken(r, r->at, "a sample is not an array", "[", err);
     const int added = add_value(r, SAMPLES, -1, err);
     r->pub.broken += added == FP_DONE;
@@ -312,7 +312,7 @@ static int not_sample(struct reader *r, struct fp_err *err) {
 }
 
 /* What is in the place of a frame of a sample, or the end of an array in this place. */
-static int sample_frame(struct reader *r, const struct fp_in *in, struct fp_err *err) {
+static int sample_frame(struct speedscope_reader *r, const struct fp_in *in, struct fp_err *err) {
     const struct fp_json *j = &r->walk.json;
     const int nested = fp_json_within(&r->walk) == NESTED;
     int64_t index = -1;
@@ -327,7 +327,7 @@ static int sample_frame(struct reader *r, const struct fp_in *in, struct fp_err 
     return push_frame(r, (uint32_t)index) ? fp_no_memory(err) : FP_DONE;
 }
 
-static int weight_value(struct reader *r, const struct fp_in *in, struct fp_err *err) {
+static int weight_value(struct speedscope_reader *r, const struct fp_in *in, struct fp_err *err) {
     const struct fp_json *j = &r->walk.json;
     const struct fp_speedscope_profile *p = of(r);
     int64_t weight = 0; /* null counts as 0 */
@@ -346,7 +346,7 @@ static int weight_value(struct reader *r, const struct fp_in *in, struct fp_err 
     return added;
 }
 
-static void next_profile(struct reader *r) {
+static void next_profile(struct speedscope_reader *r) {
     r->profile++;
     r->kept_of = r->pub.n_kept = r->read = 0;
     r->spilled = r->pairing = 0;
@@ -356,7 +356,7 @@ static void next_profile(struct reader *r) {
 }
 
 static int second_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
-    struct reader *r = to;
+    struct speedscope_reader *r = to;
     switch (kind) {
         case PROFILE: next_profile(r); return FP_DONE;
         case EVENTS: r->walk.pass = !of(r)->wanted || of(r)->type != FP_SPEEDSCOPE_EVENTED; return FP_DONE;
@@ -380,7 +380,7 @@ static int second_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err
 }
 
 static int second_end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
-    struct reader *r = to;
+    struct speedscope_reader *r = to;
     switch (kind) {
         case EVENT: return end_event(r, err);
         case SAMPLE:
@@ -405,7 +405,7 @@ static const struct fp_json_shape shapes[] = {
 };
 
 struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient) {
-    struct reader *r = calloc(1, sizeof *r);
+    struct speedscope_reader *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->model = model;
     r->lenient = r->walk.lenient = lenient;
@@ -419,7 +419,7 @@ struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int le
 }
 
 void fp_speedscope_read_free(struct fp_speedscope_read *pub) {
-    struct reader *r = (struct reader *)pub;
+    struct speedscope_reader *r = (struct speedscope_reader *)pub;
     if (!r) return;
     free(r->pub.profiles);
     free(r->pub.kept);
@@ -432,13 +432,13 @@ void fp_speedscope_read_free(struct fp_speedscope_read *pub) {
 }
 
 void fp_speedscope_again(struct fp_speedscope_read *pub) {
-    struct reader *r = (struct reader *)pub;
+    struct speedscope_reader *r = (struct speedscope_reader *)pub;
     r->second = 1;
     fp_json_begin(&r->walk, &shapes[1]);
 }
 
 int fp_speedscope_feed(struct fp_speedscope_read *pub, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    struct reader *r = (struct reader *)pub;
+    struct speedscope_reader *r = (struct speedscope_reader *)pub;
     r->out = out;
     const int status = fp_json_walk(&r->walk, r, in, err);
     if (status != FP_DONE) return status;
