@@ -23,7 +23,7 @@
 #define FP_FIREFOX_READ_H
 
 #include "core/batch.h"
-#include "core/json_lex.h"
+#include "core/buf.h"
 #include "core/model.h"
 #include "core/rounds.h"
 
@@ -99,6 +99,7 @@ struct fp_firefox_process {
     int32_t version, preprocessed; /* -1: none */
     uint32_t product, cpu_unit;    /* strings of the model */
     uint32_t default_value;        /* fastprof's own: the name of the default value type */
+    uint32_t parent;
 };
 
 struct fp_firefox_lib {
@@ -180,18 +181,19 @@ struct fp_firefox_read {
                       "markers cut because they overlap too many others");
 
     /* private from here on */
-    struct fp_json json;
-    struct fp_firefox_level *levels;
-    uint32_t depth, skipped, process, thread;
-    uint32_t texts, text_depth; /* JSON in texts: their number, and the depth around the innermost one */
+    struct fp_json_walk *walk; /* of the file, or of JSON in a text */
+    uint32_t process, thread;
+    uint32_t texts, outer_depth; /* JSON in texts: their number, and the levels around the innermost one */
+    uint64_t text_at;            /* the offset of the outermost text */
+    uint32_t place;              /* libraries or groups so far in a list, numbers in a row */
     uint32_t cap_processes, cap_threads, cap_libs, cap_tables, cap_dirty, cap_counters;
     uint64_t kept;                                                  /* bytes */
     uint32_t shared_of[FP_FIREFOX_KINDS], own_of[FP_FIREFOX_KINDS]; /* table + 1 */
-    uint8_t key, key_at;                                            /* of the next value */
+    uint8_t column;                                                 /* of the array that is read */
     uint32_t table;                                                 /* the current one */
     int64_t row[FP_FIREFOX_COLUMNS];
     struct fp_buf scratch;
-    int32_t over, seen_threads, has_schema, early_rows;
+    int32_t seen_threads, has_schema, in_schema, early_rows;
     /* rows */
     struct fp_firefox_window {
         const int64_t *p;

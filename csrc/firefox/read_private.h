@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/json_shape.h"
 #include "firefox/read.h"
 
 #define FP_FIREFOX_NONE INT64_MIN /* null or absent, also -1 where the format uses it for null */
@@ -45,10 +46,9 @@ struct fp_firefox_func {
     uint32_t name, file, line, lib;
 };
 
-/* The kind of an object or array. */
-enum fp_firefox_level_kind {
-    FP_FX_SKIP = 0,
-    FP_FX_PROCESS,
+/* Kinds of objects and arrays. */
+enum fp_firefox_level {
+    FP_FX_PROCESS = 1,
     FP_FX_META,
     FP_FX_UNITS,
     FP_FX_LIBS,
@@ -56,24 +56,42 @@ enum fp_firefox_level_kind {
     FP_FX_THREADS,
     FP_FX_THREAD,
     FP_FX_SHARED,
-    FP_FX_TABLE,
+    FP_FX_STRINGS,
+    FP_FX_SOURCES, /* tables, and their schemas */
+    FP_FX_RESOURCES,
+    FP_FX_FUNCS,
+    FP_FX_FRAMES,
+    FP_FX_STACKS,
+    FP_FX_SAMPLES,
+    FP_FX_MARKERS,
+    FP_FX_COUNTER_TABLE,
     FP_FX_COLUMN,
-    FP_FX_SCHEMA,
     FP_FX_DATA,
     FP_FX_ROW,
-    FP_FX_STRINGS,
     FP_FX_PROCESSES,
     FP_FX_COUNTERS,
     FP_FX_COUNTER,
     FP_FX_GROUPS,
     FP_FX_GROUP,
-    FP_FX_WRAPPED
+    FP_FX_MISPLACED, /* and all after it: skipped.  Is in the place of another value, which is an error, or counted */
+    FP_FX_NOT_THREAD = FP_FX_MISPLACED,
+    FP_FX_NOT_PROCESS,
+    FP_FX_NOT_ROW,
+    FP_FX_NOT_STRING,
+    FP_FX_NOT_NUMBER,
+    FP_FX_NO_CELL,
+    FP_FX_NO_COUNTER,
+    FP_FX_IGNORED
 };
 
-/* Keys of values that are not containers. */
-enum fp_firefox_scalar_key {
-    FP_FX_NO_KEY = 0,
-    FP_FX_K_NAME = 100,
+/* Codes of values. */
+enum fp_firefox_code {
+    FP_FX_ENTRY = 64,
+    FP_FX_CELL,
+    FP_FX_STRING,
+    FP_FX_THREADS_TEXT,
+    FP_FX_LIBS_TEXT,
+    FP_FX_K_NAME, /* from here on: texts and numbers of one object */
     FP_FX_K_PROCESS_NAME,
     FP_FX_K_PID,
     FP_FX_K_TID,
@@ -98,23 +116,24 @@ enum fp_firefox_scalar_key {
     FP_FX_K_DEFAULT,
     FP_FX_K_CPU_UNIT,
     FP_FX_K_CATEGORY,
-    FP_FX_K_MAIN_THREAD
+    FP_FX_K_MAIN_THREAD,
+    FP_FX_WRAPPED,                                    /* from here on: of an object or array */
+    FP_FX_TABLE_0,                                    /* + enum fp_firefox_kind */
+    FP_FX_COLUMN_0 = FP_FX_TABLE_0 + FP_FIREFOX_KINDS /* + a column */
 };
 
-struct fp_firefox_level {
-    uint8_t kind;   /* enum fp_firefox_level_kind */
-    uint8_t column; /* of a FP_FX_COLUMN */
-    uint32_t at; /* of a FP_FX_ROW: position; of a FP_FX_PROCESS: its parent process; of FP_FX_LIBS, FP_FX_GROUPS: how
-                    many there were */
-};
+/* scan_keys.c, with the functions below it from scan.c.  Its first rows: the file; JSON in a text of threads, of libs.
+ */
+enum { FP_FX_FILE_ROW = 0, FP_FX_THREADS_ROW, FP_FX_LIBS_ROW };
+extern const struct fp_json_shape fp_firefox_shape;
+int fp_firefox_open(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err);
+int fp_firefox_close(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err);
+int fp_firefox_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err);
+int fp_firefox_elements(void *to, uint32_t code, struct fp_in *in, struct fp_err *err);
 
-/* scan_keys.c: looks up the key of the token in the innermost object.  Sets r->key to the kind of the container that
- * follows, or to a scalar_key. */
-void fp_firefox_key(struct fp_firefox_read *r);
-
-/* scan_keys.c: sets the field r->key of the last library or thread. */
-void fp_firefox_lib_value(struct fp_firefox_read *r, uint32_t text, int64_t number);
-void fp_firefox_thread_value(struct fp_firefox_read *r, uint32_t text);
+/* scan_keys.c: sets a field of the last library or thread. */
+void fp_firefox_lib_value(struct fp_firefox_read *r, uint32_t code, uint32_t text, int64_t number);
+void fp_firefox_thread_value(struct fp_firefox_read *r, uint32_t code, uint32_t text);
 
 static inline int fp_firefox_is_samples(uint32_t kind) {
     return kind >= FP_FIREFOX_SAMPLES && kind <= FP_FIREFOX_NATIVE;

@@ -1,133 +1,132 @@
 /* The keys of a profile, by the object that contains them, and fields that are set by key. */
 #include "firefox/read_private.h"
 
-struct key_name {
-    const char *text;
-    /* key: the kind of the container, or a scalar_key; at: enum fp_firefox_kind of a table */
-    uint8_t inside, key, at;
+#define TABLE(kind, key, table, of) FP_JSON_KEY(kind, key, .object = table, .value = FP_FX_TABLE_0 + (int)of)
+#define COLUMN(table, key, column) FP_JSON_KEY(table, key, .array = FP_FX_COLUMN, .value = FP_FX_COLUMN_0 + (int)column)
+
+/* Tables of a thread or of all threads. */
+#define TABLES(kind)                                                         \
+    TABLE(kind, "stackTable", FP_FX_STACKS, FP_FIREFOX_STACKS),              \
+        TABLE(kind, "frameTable", FP_FX_FRAMES, FP_FIREFOX_FRAMES),          \
+        TABLE(kind, "funcTable", FP_FX_FUNCS, FP_FIREFOX_FUNCS),             \
+        TABLE(kind, "resourceTable", FP_FX_RESOURCES, FP_FIREFOX_RESOURCES), \
+        TABLE(kind, "sources", FP_FX_SOURCES, FP_FIREFOX_SOURCES),           \
+        FP_JSON_KEY(kind, "stringTable", .array = FP_FX_STRINGS),            \
+        FP_JSON_KEY(kind, "stringArray", .array = FP_FX_STRINGS)
+
+/* A schema has the columns of its table. */
+#define TABLE_KEYS(kind)                                                                                            \
+    FP_JSON_KEY(kind, "length", .value = FP_FX_K_LENGTH),                                                           \
+        FP_JSON_KEY(kind, "weightType", .value = FP_FX_K_WEIGHT_TYPE), FP_JSON_KEY(kind, "schema", .object = kind), \
+        FP_JSON_KEY(kind, "data", .array = FP_FX_DATA)
+
+static const struct fp_json_row rows[] = {
+    FP_JSON_EACH(0, .object = FP_FX_PROCESS),
+    FP_JSON_EACH(0, .object = FP_FX_PROCESS, .array = FP_FX_NOT_THREAD, .value = FP_FX_THREADS_TEXT),
+    FP_JSON_EACH(0, .object = FP_FX_IGNORED, .array = FP_FX_LIBS, .value = FP_FX_LIBS_TEXT),
+    FP_JSON_KEY(FP_FX_PROCESS, "meta", .object = FP_FX_META),
+    FP_JSON_KEY(FP_FX_PROCESS, "libs", .array = FP_FX_LIBS, .value = FP_FX_LIBS_TEXT),
+    FP_JSON_KEY(FP_FX_PROCESS, "threads", .array = FP_FX_THREADS),
+    FP_JSON_KEY(FP_FX_PROCESS, "shared", .object = FP_FX_SHARED),
+    FP_JSON_KEY(FP_FX_PROCESS, "processes", .array = FP_FX_PROCESSES),
+    FP_JSON_KEY(FP_FX_PROCESS, "counters", .array = FP_FX_COUNTERS),
+    FP_JSON_KEY(FP_FX_PROCESS, "profile", .object = FP_FX_PROCESS, .value = FP_FX_WRAPPED),
+    FP_JSON_KEY(FP_FX_META, "interval", .value = FP_FX_K_INTERVAL),
+    FP_JSON_KEY(FP_FX_META, "startTime", .value = FP_FX_K_START_TIME),
+    FP_JSON_KEY(FP_FX_META, "version", .value = FP_FX_K_VERSION),
+    FP_JSON_KEY(FP_FX_META, "preprocessedProfileVersion", .value = FP_FX_K_PREPROCESSED),
+    FP_JSON_KEY(FP_FX_META, "product", .value = FP_FX_K_PRODUCT),
+    FP_JSON_KEY(FP_FX_META, "defaultValueType", .value = FP_FX_K_DEFAULT),
+    FP_JSON_KEY(FP_FX_META, "sampleUnits", .object = FP_FX_UNITS),
+    FP_JSON_KEY(FP_FX_UNITS, "threadCPUDelta", .value = FP_FX_K_CPU_UNIT),
+    FP_JSON_EACH(FP_FX_LIBS, .object = FP_FX_LIB),
+    FP_JSON_KEY(FP_FX_LIB, "name", .value = FP_FX_K_NAME),
+    FP_JSON_KEY(FP_FX_LIB, "path", .value = FP_FX_K_PATH),
+    FP_JSON_KEY(FP_FX_LIB, "debugName", .value = FP_FX_K_DEBUG_NAME),
+    FP_JSON_KEY(FP_FX_LIB, "pdbName", .value = FP_FX_K_DEBUG_NAME), /* Windows, before version 4 */
+    FP_JSON_KEY(FP_FX_LIB, "codeId", .value = FP_FX_K_CODE_ID),
+    FP_JSON_KEY(FP_FX_LIB, "breakpadId", .value = FP_FX_K_BREAKPAD_ID),
+    FP_JSON_KEY(FP_FX_LIB, "addresses", .value = FP_FX_K_ADDRESSES),
+    FP_JSON_KEY(FP_FX_LIB, "start", .value = FP_FX_K_START),
+    FP_JSON_KEY(FP_FX_LIB, "end", .value = FP_FX_K_END),
+    FP_JSON_KEY(FP_FX_LIB, "offset", .value = FP_FX_K_OFFSET),
+    FP_JSON_EACH(FP_FX_THREADS, .object = FP_FX_THREAD, .array = FP_FX_NOT_THREAD, .value = FP_FX_THREADS_TEXT),
+    FP_JSON_KEY(FP_FX_THREAD, "name", .value = FP_FX_K_NAME),
+    FP_JSON_KEY(FP_FX_THREAD, "processName", .value = FP_FX_K_PROCESS_NAME),
+    FP_JSON_KEY(FP_FX_THREAD, "pid", .value = FP_FX_K_PID),
+    FP_JSON_KEY(FP_FX_THREAD, "tid", .value = FP_FX_K_TID),
+    FP_JSON_KEY(FP_FX_THREAD, "valueType", .value = FP_FX_K_VALUE),
+    FP_JSON_KEY(FP_FX_THREAD, "valueUnit", .value = FP_FX_K_VALUE_UNIT),
+    FP_JSON_KEY(FP_FX_THREAD, "timesFrom", .value = FP_FX_K_TIMES_FROM),
+    FP_JSON_KEY(FP_FX_THREAD, "libs", .array = FP_FX_LIBS),
+    TABLE(FP_FX_THREAD, "samples", FP_FX_SAMPLES, FP_FIREFOX_SAMPLES),
+    TABLE(FP_FX_THREAD, "jsAllocations", FP_FX_SAMPLES, FP_FIREFOX_JS),
+    TABLE(FP_FX_THREAD, "nativeAllocations", FP_FX_SAMPLES, FP_FIREFOX_NATIVE),
+    TABLE(FP_FX_THREAD, "markers", FP_FX_MARKERS, FP_FIREFOX_MARKERS),
+    TABLES(FP_FX_THREAD),
+    TABLES(FP_FX_SHARED),
+    FP_JSON_EACH(FP_FX_STRINGS, .object = FP_FX_NOT_STRING, .array = FP_FX_NOT_STRING, .value = FP_FX_STRING),
+    COLUMN(FP_FX_SOURCES, "filename", FP_FIREFOX_FIRST),
+    TABLE_KEYS(FP_FX_SOURCES),
+    COLUMN(FP_FX_RESOURCES, "lib", FP_FIREFOX_FIRST),
+    TABLE_KEYS(FP_FX_RESOURCES),
+    COLUMN(FP_FX_FUNCS, "name", FP_FX_FUNC_NAME),
+    COLUMN(FP_FX_FUNCS, "resource", FP_FX_FUNC_RESOURCE),
+    COLUMN(FP_FX_FUNCS, "source", FP_FX_FUNC_SOURCE),
+    COLUMN(FP_FX_FUNCS, "fileName", FP_FX_FUNC_FILE),
+    COLUMN(FP_FX_FUNCS, "lineNumber", FP_FX_FUNC_LINE),
+    TABLE_KEYS(FP_FX_FUNCS),
+    COLUMN(FP_FX_FRAMES, "func", FP_FX_FRAME_FUNC),
+    COLUMN(FP_FX_FRAMES, "line", FP_FX_FRAME_LINE),
+    COLUMN(FP_FX_FRAMES, "column", FP_FX_FRAME_COLUMN),
+    COLUMN(FP_FX_FRAMES, "address", FP_FX_FRAME_ADDRESS),
+    COLUMN(FP_FX_FRAMES, "lib", FP_FX_FRAME_LIB),
+    COLUMN(FP_FX_FRAMES, "location", FP_FX_FRAME_LOCATION),
+    TABLE_KEYS(FP_FX_FRAMES),
+    COLUMN(FP_FX_STACKS, "frame", FP_FX_STACK_FRAME),
+    COLUMN(FP_FX_STACKS, "prefix", FP_FX_STACK_PREFIX),
+    COLUMN(FP_FX_STACKS, "prefixOffset", FP_FX_STACK_OFFSET),
+    TABLE_KEYS(FP_FX_STACKS),
+    COLUMN(FP_FX_SAMPLES, "stack", FP_FIREFOX_IN_STACK),
+    COLUMN(FP_FX_SAMPLES, "time", FP_FIREFOX_IN_TIME),
+    COLUMN(FP_FX_SAMPLES, "timeDeltas", FP_FIREFOX_IN_DELTA),
+    COLUMN(FP_FX_SAMPLES, "weight", FP_FIREFOX_IN_WEIGHT),
+    COLUMN(FP_FX_SAMPLES, "duration", FP_FIREFOX_IN_WEIGHT),
+    COLUMN(FP_FX_SAMPLES, "threadCPUDelta", FP_FIREFOX_IN_CPU),
+    TABLE_KEYS(FP_FX_SAMPLES),
+    COLUMN(FP_FX_MARKERS, "name", FP_FX_MARKER_NAME),
+    COLUMN(FP_FX_MARKERS, "startTime", FP_FX_MARKER_START),
+    COLUMN(FP_FX_MARKERS, "endTime", FP_FX_MARKER_END),
+    COLUMN(FP_FX_MARKERS, "phase", FP_FX_MARKER_PHASE),
+    COLUMN(FP_FX_MARKERS, "time", FP_FX_MARKER_TIME),
+    TABLE_KEYS(FP_FX_MARKERS),
+    COLUMN(FP_FX_COUNTER_TABLE, "count", FP_FX_COUNTER_COUNT),
+    COLUMN(FP_FX_COUNTER_TABLE, "time", FP_FX_COUNTER_TIME),
+    COLUMN(FP_FX_COUNTER_TABLE, "timeDeltas", FP_FX_COUNTER_DELTA),
+    TABLE_KEYS(FP_FX_COUNTER_TABLE),
+    FP_JSON_EACH(FP_FX_COLUMN, .object = FP_FX_NOT_NUMBER, .array = FP_FX_NOT_NUMBER, .value = FP_FX_ENTRY, .many = 1),
+    FP_JSON_EACH(FP_FX_DATA, .object = FP_FX_NOT_ROW, .array = FP_FX_ROW, .value = FP_FX_NOT_ROW),
+    FP_JSON_EACH(FP_FX_ROW, .object = FP_FX_NO_CELL, .array = FP_FX_NO_CELL, .value = FP_FX_CELL),
+    FP_JSON_EACH(FP_FX_PROCESSES, .object = FP_FX_PROCESS, .array = FP_FX_NOT_PROCESS, .value = FP_FX_NOT_PROCESS),
+    FP_JSON_EACH(FP_FX_COUNTERS, .object = FP_FX_COUNTER, .array = FP_FX_NO_COUNTER),
+    FP_JSON_KEY(FP_FX_COUNTER, "name", .value = FP_FX_K_NAME),
+    FP_JSON_KEY(FP_FX_COUNTER, "category", .value = FP_FX_K_CATEGORY),
+    FP_JSON_KEY(FP_FX_COUNTER, "pid", .value = FP_FX_K_PID),
+    FP_JSON_KEY(FP_FX_COUNTER, "mainThreadIndex", .value = FP_FX_K_MAIN_THREAD),
+    TABLE(FP_FX_COUNTER, "samples", FP_FX_COUNTER_TABLE, FP_FIREFOX_COUNTERS),
+    FP_JSON_KEY(FP_FX_COUNTER, "sampleGroups", .object = FP_FX_GROUP, .array = FP_FX_GROUPS), /* before version 48 */
+    FP_JSON_KEY(FP_FX_COUNTER, "sample_groups", .object = FP_FX_GROUP,
+                .array = FP_FX_GROUPS), /* raw, before version 29 */
+    FP_JSON_EACH(FP_FX_GROUPS, .object = FP_FX_GROUP),
+    TABLE(FP_FX_GROUP, "samples", FP_FX_COUNTER_TABLE, FP_FIREFOX_COUNTERS),
 };
 
-static const struct key_name names[] = {{"meta", FP_FX_PROCESS, FP_FX_META, 0},
-                                        {"libs", FP_FX_PROCESS, FP_FX_LIBS, 0},
-                                        {"threads", FP_FX_PROCESS, FP_FX_THREADS, 0},
-                                        {"shared", FP_FX_PROCESS, FP_FX_SHARED, 0},
-                                        {"processes", FP_FX_PROCESS, FP_FX_PROCESSES, 0},
-                                        {"counters", FP_FX_PROCESS, FP_FX_COUNTERS, 0},
-                                        {"profile", FP_FX_PROCESS, FP_FX_WRAPPED, 0},
-                                        {"name", FP_FX_COUNTER, FP_FX_K_NAME, 0},
-                                        {"category", FP_FX_COUNTER, FP_FX_K_CATEGORY, 0},
-                                        {"pid", FP_FX_COUNTER, FP_FX_K_PID, 0},
-                                        {"mainThreadIndex", FP_FX_COUNTER, FP_FX_K_MAIN_THREAD, 0},
-                                        {"samples", FP_FX_COUNTER, FP_FX_TABLE, FP_FIREFOX_COUNTERS},
-                                        {"sampleGroups", FP_FX_COUNTER, FP_FX_GROUPS, 0},  /* before version 48 */
-                                        {"sample_groups", FP_FX_COUNTER, FP_FX_GROUPS, 0}, /* raw, before version 29 */
-                                        {"samples", FP_FX_GROUP, FP_FX_TABLE, FP_FIREFOX_COUNTERS},
-                                        {"interval", FP_FX_META, FP_FX_K_INTERVAL, 0},
-                                        {"startTime", FP_FX_META, FP_FX_K_START_TIME, 0},
-                                        {"version", FP_FX_META, FP_FX_K_VERSION, 0},
-                                        {"preprocessedProfileVersion", FP_FX_META, FP_FX_K_PREPROCESSED, 0},
-                                        {"product", FP_FX_META, FP_FX_K_PRODUCT, 0},
-                                        {"defaultValueType", FP_FX_META, FP_FX_K_DEFAULT, 0},
-                                        {"sampleUnits", FP_FX_META, FP_FX_UNITS, 0},
-                                        {"threadCPUDelta", FP_FX_UNITS, FP_FX_K_CPU_UNIT, 0},
-                                        {"name", FP_FX_LIB, FP_FX_K_NAME, 0},
-                                        {"path", FP_FX_LIB, FP_FX_K_PATH, 0},
-                                        {"debugName", FP_FX_LIB, FP_FX_K_DEBUG_NAME, 0},
-                                        {"pdbName", FP_FX_LIB, FP_FX_K_DEBUG_NAME, 0}, /* Windows, before version 4 */
-                                        {"codeId", FP_FX_LIB, FP_FX_K_CODE_ID, 0},
-                                        {"breakpadId", FP_FX_LIB, FP_FX_K_BREAKPAD_ID, 0},
-                                        {"addresses", FP_FX_LIB, FP_FX_K_ADDRESSES, 0},
-                                        {"start", FP_FX_LIB, FP_FX_K_START, 0},
-                                        {"end", FP_FX_LIB, FP_FX_K_END, 0},
-                                        {"offset", FP_FX_LIB, FP_FX_K_OFFSET, 0},
-                                        {"name", FP_FX_THREAD, FP_FX_K_NAME, 0},
-                                        {"processName", FP_FX_THREAD, FP_FX_K_PROCESS_NAME, 0},
-                                        {"pid", FP_FX_THREAD, FP_FX_K_PID, 0},
-                                        {"tid", FP_FX_THREAD, FP_FX_K_TID, 0},
-                                        {"valueType", FP_FX_THREAD, FP_FX_K_VALUE, 0},
-                                        {"valueUnit", FP_FX_THREAD, FP_FX_K_VALUE_UNIT, 0},
-                                        {"timesFrom", FP_FX_THREAD, FP_FX_K_TIMES_FROM, 0},
-                                        {"libs", FP_FX_THREAD, FP_FX_LIBS, 0},
-                                        {"samples", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_SAMPLES},
-                                        {"jsAllocations", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_JS},
-                                        {"nativeAllocations", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_NATIVE},
-                                        {"markers", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_MARKERS},
-                                        {"stackTable", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_STACKS},
-                                        {"frameTable", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_FRAMES},
-                                        {"funcTable", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_FUNCS},
-                                        {"resourceTable", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_RESOURCES},
-                                        {"sources", FP_FX_THREAD, FP_FX_TABLE, FP_FIREFOX_SOURCES},
-                                        {"stringTable", FP_FX_THREAD, FP_FX_STRINGS, FP_FIREFOX_STRING_TABLE},
-                                        {"stringArray", FP_FX_THREAD, FP_FX_STRINGS, FP_FIREFOX_STRING_TABLE},
-                                        {"length", FP_FX_TABLE, FP_FX_K_LENGTH, 0},
-                                        {"weightType", FP_FX_TABLE, FP_FX_K_WEIGHT_TYPE, 0},
-                                        {"schema", FP_FX_TABLE, FP_FX_SCHEMA, 0},
-                                        {"data", FP_FX_TABLE, FP_FX_DATA, 0}};
+const struct fp_json_shape fp_firefox_shape = {FP_JSON_ROWS(rows), .begin = fp_firefox_open, .end = fp_firefox_close,
+                                               .value = fp_firefox_value, .elements = fp_firefox_elements};
 
-struct column_name {
-    const char *text;
-    uint8_t kind, column;
-};
-
-static const struct column_name columns[] = {{"filename", FP_FIREFOX_SOURCES, FP_FIREFOX_FIRST},
-                                             {"lib", FP_FIREFOX_RESOURCES, FP_FIREFOX_FIRST},
-                                             {"name", FP_FIREFOX_FUNCS, FP_FX_FUNC_NAME},
-                                             {"resource", FP_FIREFOX_FUNCS, FP_FX_FUNC_RESOURCE},
-                                             {"source", FP_FIREFOX_FUNCS, FP_FX_FUNC_SOURCE},
-                                             {"fileName", FP_FIREFOX_FUNCS, FP_FX_FUNC_FILE},
-                                             {"lineNumber", FP_FIREFOX_FUNCS, FP_FX_FUNC_LINE},
-                                             {"func", FP_FIREFOX_FRAMES, FP_FX_FRAME_FUNC},
-                                             {"line", FP_FIREFOX_FRAMES, FP_FX_FRAME_LINE},
-                                             {"column", FP_FIREFOX_FRAMES, FP_FX_FRAME_COLUMN},
-                                             {"address", FP_FIREFOX_FRAMES, FP_FX_FRAME_ADDRESS},
-                                             {"lib", FP_FIREFOX_FRAMES, FP_FX_FRAME_LIB},
-                                             {"location", FP_FIREFOX_FRAMES, FP_FX_FRAME_LOCATION},
-                                             {"frame", FP_FIREFOX_STACKS, FP_FX_STACK_FRAME},
-                                             {"prefix", FP_FIREFOX_STACKS, FP_FX_STACK_PREFIX},
-                                             {"prefixOffset", FP_FIREFOX_STACKS, FP_FX_STACK_OFFSET},
-                                             {"name", FP_FIREFOX_MARKERS, FP_FX_MARKER_NAME},
-                                             {"startTime", FP_FIREFOX_MARKERS, FP_FX_MARKER_START},
-                                             {"endTime", FP_FIREFOX_MARKERS, FP_FX_MARKER_END},
-                                             {"phase", FP_FIREFOX_MARKERS, FP_FX_MARKER_PHASE},
-                                             {"time", FP_FIREFOX_MARKERS, FP_FX_MARKER_TIME},
-                                             {"count", FP_FIREFOX_COUNTERS, FP_FX_COUNTER_COUNT},
-                                             {"time", FP_FIREFOX_COUNTERS, FP_FX_COUNTER_TIME},
-                                             {"timeDeltas", FP_FIREFOX_COUNTERS, FP_FX_COUNTER_DELTA},
-                                             /* samples; allocations have the same columns except CPU times */
-                                             {"stack", FP_FIREFOX_SAMPLES, FP_FIREFOX_IN_STACK},
-                                             {"time", FP_FIREFOX_SAMPLES, FP_FIREFOX_IN_TIME},
-                                             {"timeDeltas", FP_FIREFOX_SAMPLES, FP_FIREFOX_IN_DELTA},
-                                             {"weight", FP_FIREFOX_SAMPLES, FP_FIREFOX_IN_WEIGHT},
-                                             {"duration", FP_FIREFOX_SAMPLES, FP_FIREFOX_IN_WEIGHT},
-                                             {"threadCPUDelta", FP_FIREFOX_SAMPLES, FP_FIREFOX_IN_CPU}};
-enum { N_COLUMNS = sizeof columns / sizeof *columns };
-
-void fp_firefox_key(struct fp_firefox_read *r) {
-    const uint32_t here = r->levels[r->depth - 1].kind, inside = here == FP_FX_SHARED ? FP_FX_THREAD : here;
-    r->key = FP_FX_NO_KEY;
-    if (here == FP_FX_TABLE || here == FP_FX_SCHEMA) {
-        const uint32_t kind = r->tables[r->table].kind, like = fp_firefox_is_samples(kind) ? FP_FIREFOX_SAMPLES : kind;
-        for (size_t i = 0; i < N_COLUMNS; i++)
-            if (columns[i].kind == like && fp_json_is(&r->json, columns[i].text)) {
-                r->key = FP_FX_COLUMN;
-                r->key_at = columns[i].column;
-                return;
-            }
-    }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].inside == inside && fp_json_is(&r->json, names[i].text)) {
-            if (here == FP_FX_SHARED &&
-                (names[i].key >= FP_FX_K_NAME || names[i].key == FP_FX_LIBS || names[i].at >= FP_FIREFOX_SAMPLES))
-                return;
-            r->key = names[i].key;
-            r->key_at = names[i].at;
-            return;
-        }
-}
-
-void fp_firefox_lib_value(struct fp_firefox_read *r, uint32_t text, int64_t number) {
+void fp_firefox_lib_value(struct fp_firefox_read *r, uint32_t code, uint32_t text, int64_t number) {
     struct fp_firefox_lib *l = &r->libs[r->n_libs - 1];
-    switch (r->key) {
+    switch (code) {
         case FP_FX_K_NAME: l->name = text; break;
         case FP_FX_K_PATH: l->path = text; break;
         case FP_FX_K_DEBUG_NAME: l->debug_name = text; break;
@@ -141,9 +140,9 @@ void fp_firefox_lib_value(struct fp_firefox_read *r, uint32_t text, int64_t numb
     }
 }
 
-void fp_firefox_thread_value(struct fp_firefox_read *r, uint32_t text) {
+void fp_firefox_thread_value(struct fp_firefox_read *r, uint32_t code, uint32_t text) {
     struct fp_firefox_thread_in *t = &r->threads[r->n_threads - 1];
-    switch (r->key) {
+    switch (code) {
         case FP_FX_K_NAME: t->name = text; break;
         case FP_FX_K_PROCESS_NAME: t->process_name = text; break;
         case FP_FX_K_PID: t->pid = text; break;
