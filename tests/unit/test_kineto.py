@@ -12,8 +12,24 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core.options import Options
+from tests.support.paths import CORPUS
 from tests.support.product import batches, open_input
-from tests.unit.test_trace_event import KINETO, repairs, spans
+from tests.unit.test_trace_event import GOOD, KINETO, repairs, spans
+
+
+@pytest.mark.parametrize("categories", [None, "^(cpu_op|user_annotation)$", "^cpu_op$"])
+def test_key_averages(categories: str | None) -> None:
+    """Calls, self time and total time of each name as PyTorch's `key_averages` gave them for the same run."""
+    lines = (CORPUS / "trace-event/kineto-key-averages.tsv").read_text().splitlines()
+    table = [(name, int(calls), float(own), float(total)) for name, calls, own, total in (x.split("\t") for x in lines)]
+    annotations = {"step", "Optimizer.step#SGD.step", "Optimizer.zero_grad#SGD.zero_grad"}
+    expected = {row[0]: row[1:] for row in table if row[0] not in annotations or categories != "^cpu_op$"}
+    top = fastprof.top(GOOD / "kineto-key-averages.json.gz", n=0, object=categories)
+    assert {row.name for row in top.rows} == expected.keys()
+    for row in top.rows:
+        calls, own, total = expected[row.name]
+        assert row.calls == calls
+        assert (row.self / 1000, row.inclusive / 1000) == pytest.approx((own, total), abs=0.0011)
 
 
 def test_pytorchs_own_totals() -> None:
