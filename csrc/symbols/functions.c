@@ -61,7 +61,9 @@ static int add_function(struct fp_dwarf_functions *f, uint32_t unit, const struc
     const uint32_t file = e->call_file < UINT32_MAX ? (uint32_t)e->call_file : 0;
     const uint32_t line = e->call_line < UINT32_MAX ? (uint32_t)e->call_line : 0;
     if (parent && e->reference != UINT64_MAX) offset = e->reference;
-    f->items[f->n] = (struct fp_dwarf_function){offset, f->ranges.items[first].low, parent, file, line, unit};
+    const uint32_t discriminator = e->call_discriminator < UINT32_MAX ? (uint32_t)e->call_discriminator : 0;
+    f->items[f->n] =
+        (struct fp_dwarf_function){offset, f->ranges.items[first].low, parent, file, line, discriminator, unit};
     *number = f->n++;
     return 0;
 }
@@ -178,12 +180,15 @@ int fp_dwarf_functions_declaration(struct fp_dwarf_functions *f, uint64_t addres
     int status = fp_dwarf_functions_find(f, address, &at);
     if (status != 1) return status;
     while (at.parent) at = f->items[at.parent];
-    if (at.low != address) return 0;
-    uint64_t offset = at.offset, line = 0;
+    return at.low == address ? fp_dwarf_functions_declared(f, at.offset, found) : 0;
+}
+
+int fp_dwarf_functions_declared(struct fp_dwarf_functions *f, uint64_t offset, struct fp_dwarf_declaration *found) {
+    uint64_t line = 0;
     for (int i = 0; i < MOST_REFERENCES; i++) {
         const struct fp_dwarf_info_unit *unit;
         struct fp_dwarf_entry e;
-        status = fp_dwarf_entry_at(f->units, offset, &unit, &e);
+        const int status = fp_dwarf_entry_at(f->units, offset, &unit, &e);
         if (status != 1) return status;
         if (!line) line = e.decl_line; /* the referenced entry supplies missing attributes */
         if (line && e.decl_file != UINT64_MAX) {

@@ -4,7 +4,7 @@
  *     inlined sum         [0x1020, 0x1060)  line 9             line 9
  *       inlined get       [0x1028, 0x1038)  line 12
  *
- * Only the units of requested addresses are read, each once.  Memory: 32 bytes a function or inlined call of these
+ * Only the units of requested addresses are read, each once.  Memory: 40 bytes a function or inlined call of these
  * units, 16 a piece of their code.  Loses: units that are damaged, from the damage on; calls nested deeper than
  * FP_DWARF_DEEPEST.  Source: DWARF 5, section 3.3.
  */
@@ -24,7 +24,7 @@ struct fp_dwarf_function {
     uint64_t offset; /* of its entry in .debug_info; of an inlined call that of the function, not of the call */
     uint64_t low;    /* its first address */
     uint32_t parent; /* of an inlined call: the number of the enclosing function; 0: not inlined */
-    uint32_t call_file, call_line;
+    uint32_t call_file, call_line, call_discriminator;
     uint32_t unit; /* its number */
 };
 
@@ -47,6 +47,9 @@ struct fp_dwarf_declaration {
 
 /* The declaration of the function whose first instruction is at `address`.  1, or 0 if there is none, or FP_E_NOMEM. */
 int fp_dwarf_functions_declaration(struct fp_dwarf_functions *f, uint64_t address, struct fp_dwarf_declaration *found);
+
+/* The declaration of the function whose entry is at `offset` of .debug_info.  1, 0 if there is none, or FP_E_NOMEM. */
+int fp_dwarf_functions_declared(struct fp_dwarf_functions *f, uint64_t offset, struct fp_dwarf_declaration *found);
 
 /* The name of the function whose entry is at `offset` of .debug_info: the linkage name if there is one.  1, 0 if
  * there is no readable name, or FP_E_NOMEM. */

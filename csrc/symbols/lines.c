@@ -21,7 +21,7 @@ enum standard_opcode {
     SET_EPILOGUE_BEGIN = 11,
     SET_ISA = 12
 };
-enum extended_opcode { END_SEQUENCE = 1, SET_ADDRESS = 2, DEFINE_FILE = 3 };
+enum extended_opcode { END_SEQUENCE = 1, SET_ADDRESS = 2, DEFINE_FILE = 3, SET_DISCRIMINATOR = 4 };
 enum content { PATH = 1, DIRECTORY_INDEX = 2 };
 enum { MOST_CONTENTS = 16 };
 
@@ -64,11 +64,13 @@ struct fp_dwarf_lines {
     uint64_t mask; /* addresses have 32 or 64 bits */
     struct line_unit *units;
     struct sequence *sequences;
-    struct fp_pairs_item *lows; /* first addresses, sorted: the number of the sequence */
-    struct fp_pairs_item *rows; /* address; BODY | file << 32 | line */
+    struct fp_pairs_item *lows;           /* first addresses, sorted: the number of the sequence */
+    struct fp_pairs_item *rows;           /* address; BODY | file << 32 | line */
+    struct fp_pairs_item *discriminators; /* of the rows: address; discriminator.  NULL: not wanted */
     struct defined *defined;
     uint32_t n_units, cap_units, n_sequences, cap_sequences, cap_lows, n_rows, cap_rows, n_defined, cap_defined;
-    uint32_t n_lows;
+    uint32_t n_lows, cap_discriminators;
+    int discriminates;
     struct fp_dwarf_units *infos; /* these two are opened by the first query that needs .debug_info */
     struct fp_dwarf_functions *functions;
     struct fp_dwarf_lines_stats stats;
@@ -219,8 +221,9 @@ enum { BEHIND_PROLOGUE = 1, NO_STATEMENT = 2 };
 
 struct machine {
     uint64_t address, file, line;
-    uint64_t body;      /* BODY or 0; of the next row */
-    uint64_t operation; /* of an instruction that is a bundle of several */
+    uint64_t discriminator; /* of the next row */
+    uint64_t body;          /* BODY or 0; of the next row */
+    uint64_t operation;     /* of an instruction that is a bundle of several */
 };
 
 /* Advances the address by `n` operations. */
@@ -259,6 +262,12 @@ FP_INLINE int add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, c
         if (fp_array_room(&l->rows, &l->cap_rows, (uint64_t)l->n_rows + 1, sizeof *l->rows)) return FP_E_NOMEM;
         l->rows[l->n_rows++] =
             (struct fp_pairs_item){address, (m->body ? BODY : 0) | m->file << 32 | (m->line & UINT32_MAX)};
+        if (FP_UNLIKELY(l->discriminates)) {
+            if (fp_array_room(&l->discriminators, &l->cap_discriminators, l->n_rows, sizeof *l->discriminators))
+                return FP_E_NOMEM;
+            l->discriminators[l->n_rows - 1] = (struct fp_pairs_item){address, m->discriminator & UINT32_MAX};
+        }
+        m->discriminator = 0;
     } else if (!n) {
         *w.low = address;
     }
@@ -286,6 +295,8 @@ FP_INLINE int extended(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwar
         m->operation = 0;
     } else if (*start == DEFINE_FILE && !w.rows) {
         return define_file(l, number, &inside);
+    } else if (*start == SET_DISCRIMINATOR) {
+        m->discriminator = fp_dwarf_take_uleb(&inside);
     }
     return 0;
 }
@@ -408,6 +419,7 @@ void fp_dwarf_lines_free(struct fp_dwarf_lines *l) {
     free(l->sequences);
     free(l->lows);
     free(l->rows);
+    free(l->discriminators);
     free(l->defined);
     fp_dwarf_functions_free(l->functions);
     fp_dwarf_units_free(l->infos);
@@ -422,6 +434,13 @@ struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l)
 
 /* ---- queries */
 
+/* Sorts the rows from `first` on.  Stable, so discriminators stay with their rows. */
+static int sort_rows(struct fp_dwarf_lines *l, uint32_t first) {
+    const size_t n = l->n_rows - first;
+    if (fp_pairs_sort(l->rows + first, n)) return FP_E_NOMEM;
+    return l->discriminates && n ? fp_pairs_sort(l->discriminators + first, n) : 0;
+}
+
 /* The sequence that contains an address, with its rows, or NULL; *status is FP_E_NOMEM when memory ran out. */
 static const struct sequence *sequence_at(struct fp_dwarf_lines *l, uint64_t address, int *status) {
     *status = 0;
@@ -434,9 +453,7 @@ static const struct sequence *sequence_at(struct fp_dwarf_lines *l, uint64_t add
         struct fp_dwarf_cursor c = fp_dwarf_cursor_at(l->d, FP_DWARF_LINE, s->program);
         c.end = l->d->sections[FP_DWARF_LINE].p + l->units[s->unit].end;
         const struct wanted rows = {1, l->mask, NULL, NULL};
-        *status = run(l, s->unit, &c, rows) == FP_E_NOMEM || fp_pairs_sort(l->rows + first, l->n_rows - first)
-                      ? FP_E_NOMEM
-                      : 0;
+        *status = run(l, s->unit, &c, rows) == FP_E_NOMEM || sort_rows(l, first) ? FP_E_NOMEM : 0;
         if (*status) {
             l->n_rows = first;
             return NULL;
@@ -453,13 +470,22 @@ static int is_row(const struct sequence *s, const struct fp_pairs_item *row, str
     return 1;
 }
 
-int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
+/* The row of an address and its discriminator. */
+static int find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found, uint32_t *discriminator) {
     int status;
     const struct sequence *s = sequence_at(l, address, &status);
+    *discriminator = 0;
     if (!s) return status;
     const struct fp_pairs_item *rows = l->rows + s->rows - 1;
     const size_t at = fp_pairs_upper(rows, s->n, address);
-    return at ? is_row(s, &rows[at - 1], found) : 0;
+    if (!at) return 0;
+    if (l->discriminates) *discriminator = (uint32_t)l->discriminators[s->rows + at - 2].value;
+    return is_row(s, &rows[at - 1], found);
+}
+
+int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
+    uint32_t discriminator;
+    return find(l, address, found, &discriminator);
 }
 
 static struct fp_dwarf_functions *functions(struct fp_dwarf_lines *l) {
@@ -537,17 +563,35 @@ int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_d
     int status = fp_dwarf_functions_find(l->functions, address, &at);
     if (status != 1) return status;
     struct fp_dwarf_line place = {0};
-    status = fp_dwarf_lines_find(l, address, &place);
+    uint32_t discriminator;
+    status = find(l, address, &place, &discriminator);
     if (status < 0) return status;
     *n = 0;
     while (*n < cap) {
         const uint64_t table = fp_dwarf_function_lines(l->functions, &at);
-        frames[(*n)++] = (struct fp_dwarf_frame){at.offset, at.low, place, status};
+        frames[(*n)++] = (struct fp_dwarf_frame){at.offset, at.low, place, status, discriminator};
         if (!at.parent) break;
         status = is_place(l, table, at.call_file, at.call_line, &place);
+        discriminator = l->discriminates ? at.call_discriminator : 0;
         at = *fp_dwarf_function(l->functions, at.parent);
     }
     return 1;
+}
+
+void fp_dwarf_lines_discriminate(struct fp_dwarf_lines *l) {
+    if (l->discriminates) return;
+    l->discriminates = 1;
+    l->n_rows = 0;
+    for (uint32_t i = 0; i < l->n_sequences; i++) l->sequences[i].rows = 0;
+}
+
+int fp_dwarf_lines_declared(struct fp_dwarf_lines *l, uint64_t function, uint32_t *line) {
+    struct fp_dwarf_declaration d;
+    *line = 0;
+    if (!functions(l)) return FP_E_NOMEM;
+    const int status = fp_dwarf_functions_declared(l->functions, function, &d);
+    if (status == 1 && d.line <= UINT32_MAX) *line = (uint32_t)d.line;
+    return status < 0 ? status : !!*line;
 }
 
 int fp_dwarf_lines_name(struct fp_dwarf_lines *l, uint64_t function, struct fp_dwarf_bytes *name) {

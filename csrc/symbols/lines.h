@@ -11,6 +11,8 @@
  *
  * Opening the tables runs all programs once, only to find their sequences.  A sequence is run again when its rows are
  * first needed, and then keeps them.  Memory: 32 bytes a sequence; 16 bytes a row of the sequences that were needed.
+ * With fp_dwarf_lines_discriminate 16 bytes more a row.  Discriminators tell apart the code of one line: the parts of
+ * `for (a; b; c)`, or a call in `x ? f() : g()`.  They belong to one row: extended opcode 4 sets that of the next one.
  * Loses: columns, statements, views; the later of two sequences for the same addresses, and those at address 0,
  * where a linker puts dropped code.  Source: DWARF 5, section 6.2, and the same of versions 2 to 4.
  */
@@ -46,6 +48,10 @@ struct fp_dwarf_lines *fp_dwarf_lines_new(const struct fp_dwarf *d);
 void fp_dwarf_lines_free(struct fp_dwarf_lines *l);
 struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l);
 
+/* From now on frames of chains have discriminators, which others do not need.  Rows that were read before are read
+ * again. */
+void fp_dwarf_lines_discriminate(struct fp_dwarf_lines *l);
+
 /* The row of an address.  1, 0 if there is none, or FP_E_NOMEM. */
 int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found);
 
@@ -68,12 +74,16 @@ struct fp_dwarf_frame {
     uint64_t start;             /* the address of its first instruction */
     struct fp_dwarf_line place; /* the row of the address; of a caller that of the call */
     int32_t has_place;
+    uint32_t discriminator; /* of the row; of a caller that of the call.  0 without fp_dwarf_lines_discriminate */
 };
 
 /* The functions at an address, innermost first: inlined ones, then the function that contains them.  *n: their number;
  * FP_DWARF_DEEPEST is room for all.  1, 0 if no function is there, FP_ASK or FP_E_NOMEM. */
 int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_frame *frames, uint32_t cap,
                          uint32_t *n);
+
+/* The line in which a function of a chain is declared.  1, 0 if it is unknown, or FP_E_NOMEM. */
+int fp_dwarf_lines_declared(struct fp_dwarf_lines *l, uint64_t function, uint32_t *line);
 
 /* The name of a function of a chain: the linkage name if there is one.  1, 0 if there is no readable name, or
  * FP_E_NOMEM.  The name borrows the bytes of its section. */

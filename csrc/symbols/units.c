@@ -22,7 +22,8 @@ enum attribute {
     AT_ADDR_BASE = 0x73,
     AT_RNGLISTS_BASE = 0x74,
     AT_MIPS_LINKAGE_NAME = 0x2007,
-    AT_GNU_ADDR_BASE = 0x2133
+    AT_GNU_ADDR_BASE = 0x2133,
+    AT_GNU_DISCRIMINATOR = 0x2136
 };
 enum { UNIT_TYPE = 2, UNIT_SKELETON = 4, UNIT_SPLIT_COMPILE = 5, UNIT_SPLIT_TYPE = 6 };
 
@@ -62,6 +63,7 @@ static void take_attribute(const struct fp_dwarf_info_unit *unit, const struct f
         case AT_DECL_LINE: e->decl_line = v->number; break;
         case AT_CALL_FILE: e->call_file = v->number; break;
         case AT_CALL_LINE: e->call_line = v->number; break;
+        case AT_GNU_DISCRIMINATOR: e->call_discriminator = v->number; break;
         default: break;
     }
 }

@@ -41,7 +41,7 @@ struct fp_dwarf_entry {
     uint64_t line_table; /* UINT64_MAX: none */
     uint64_t reference;  /* in .debug_info, to a specification or an abstract origin; UINT64_MAX: none */
     uint64_t decl_file;  /* UINT64_MAX: none */
-    uint64_t decl_line, call_file, call_line;
+    uint64_t decl_line, call_file, call_line, call_discriminator;
     struct fp_dwarf_text name, linkage_name, directory; /* fp_dwarf_string looks them up */
 };
 

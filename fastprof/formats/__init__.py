@@ -37,6 +37,7 @@ ROOMS = (
     "arrow",
     "heap",
     "valgrind",
+    "pgo",
     "pstats",
     "heapprofile",
 )

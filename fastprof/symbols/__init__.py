@@ -44,6 +44,7 @@ FORCE_SYMBOLS = Option(
     kept_unused=(True,),
     rare=True,
 )
+FINDING = (SYMBOLS, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS)  # the options for finding programs
 DEMANGLE = Option(
     "demangle",
     Words("full", "templates", "short", "none", metavar="STYLE"),

@@ -58,6 +58,18 @@ class Frame(NamedTuple):
     start: int
 
 
+class Place(NamedTuple):
+    """A function of an inline chain as profiles for compilers name it: its linkage name, the line in which it is
+    declared, and the line and discriminator of the address, or of the call of the next inner one.  "" and 0 for unknown
+    ones."""
+
+    name: str
+    declared: int
+    line: int
+    discriminator: int
+    start: int
+
+
 class LineTables:
     """The line tables and functions of one file.  Damaged units are skipped; `damaged` is the number of line tables.
 
@@ -73,6 +85,7 @@ class LineTables:
         self._frames: fp_dwarf_frame | None = None
         self._files: dict[tuple[int, int], str] = {}
         self._names: dict[int, str] = {}
+        self._declarations: dict[int, int] = {}
 
     @property
     def damaged(self) -> int:
@@ -95,20 +108,46 @@ class LineTables:
 
     def chain(self, address: int) -> list[Frame]:
         """The functions at an address, innermost first; [] if no function is there."""
-        n = ffi.new("uint32_t *")
-        frames = self._frames
-        if frames is None:
-            frames = self._frames = ffi.new("struct fp_dwarf_frame[]", lib.FP_DWARF_DEEPEST)
-        if not self._ask(lib.fp_dwarf_lines_chain, address, frames, lib.FP_DWARF_DEEPEST, n):
-            return []
+        frames, n = self._chain(address)
         chain = []
-        for i in range(n[0]):
+        for i in range(n):
             frame = frames[i]
             file, line = (
                 (self._file(frame.place.unit, frame.place.file), frame.place.line) if frame.has_place else ("", 0)
             )
             chain.append(Frame(self._name(frame.function), file, line, frame.start))
         return chain
+
+    def _chain(self, address: int) -> tuple[fp_dwarf_frame, int]:
+        """Frames, and the number of those at an address."""
+        if self._frames is None:
+            self._frames = ffi.new("struct fp_dwarf_frame[]", lib.FP_DWARF_DEEPEST)
+        n = ffi.new("uint32_t *")
+        found = self._ask(lib.fp_dwarf_lines_chain, address, self._frames, lib.FP_DWARF_DEEPEST, n)
+        return self._frames, int(n[0]) if found else 0
+
+    def places(self, address: int) -> tuple[Place, ...]:
+        """The functions at an address with discriminators, innermost first; () if no function is there."""
+        lib.fp_dwarf_lines_discriminate(self._lines)
+        frames, n = self._chain(address)
+        return tuple(
+            Place(
+                self._name(frame.function),
+                self._declared(frame.function),
+                frame.place.line if frame.has_place else 0,
+                frame.discriminator,
+                frame.start,
+            )
+            for frame in (frames[i] for i in range(n))
+        )
+
+    def _declared(self, function: int) -> int:
+        known = self._declarations.get(function)
+        if known is None:
+            line = ffi.new("uint32_t *")
+            self._ask(lib.fp_dwarf_lines_declared, function, line)
+            known = self._declarations[function] = int(line[0])
+        return known
 
     def _name(self, function: int) -> str:
         known = self._names.get(function)

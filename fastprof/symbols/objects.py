@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_symtab
     from fastprof.symbols.chains import Chains
     from fastprof.symbols.demangle import Demangle
+    from fastprof.symbols.dwarf import Place
     from fastprof.symbols.elf import Bytes
 
 DEBUG_DIRS = ("/usr/lib/debug",)
@@ -98,6 +99,27 @@ class ElfObject(ElfFile):
                 found = [self._lookup(address) for address in addresses]
             self._remark_damage()
             return found
+
+    def places(self, addresses: Sequence[int]) -> list[tuple[Place, ...]]:
+        """The inline chains at link-time addresses as profiles for compilers name them, innermost first; () if the
+        debug information, which may not be in .dwo files, has no function there."""
+        with self._lock:
+            self._load()
+            try:
+                lines = self._line_tables() if not self._external else None
+                found = [lines.places(address) if lines else () for address in addresses]
+            except SymbolError as error:
+                self._drop_lines(error)
+                found = [()] * len(addresses)
+            self._remark_damage()
+            return found
+
+    def symbol_at(self, address: int) -> tuple[str, int]:
+        """The name and the size of the symbol that begins at a link-time address; ("", 0) for none."""
+        with self._lock:
+            self._load()
+            found = self._find_symbol(address)
+            return (found[0], found[2] - found[1]) if found and found[1] == address else ("", 0)
 
     def entries(self, addresses: Sequence[int]) -> list[Symbol | None]:
         """The functions whose first instructions are at link-time addresses, in their order, with the lines where they

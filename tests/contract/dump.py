@@ -197,7 +197,7 @@ def content(done: Conversion, to: str) -> bytes:
         table = pyarrow.parquet.read_table(io.BytesIO(done.data)) if to == "parquet" else read_stream(done.data)
         shown = [str(table.schema.remove_metadata()), *map(str, table.to_pylist())]
         data = "\n".join(shown).encode("utf-8", "surrogateescape")
-    elif formats.get(to).holds.verbatim:
+    elif formats.get(to).holds.verbatim and formats.get(to).reader:
         # compressed inside: use the rows that a reader finds
         lines = [line for line in dump(done.data, from_=to) if not line.startswith("fact ")]
         data = "\n".join(lines).encode("utf-8", "surrogateescape")

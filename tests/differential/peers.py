@@ -36,6 +36,7 @@ PACKAGES = {
     "jeprof": "libjemalloc-dev",
     "ld": "binutils",
     "llvm-objdump": "llvm-19",
+    "llvm-profdata-19": "llvm-19",
     "llvm-symbolizer-19": "llvm-19",
     "llvm-xray-19": "llvm-19",
     "nm": "binutils",

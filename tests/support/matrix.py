@@ -63,6 +63,10 @@ TOLD_BY: dict[str, set[str]] = {
 }
 
 
+# Written from addresses in a program with debug information, which no rich profile has.
+OF_PROGRAMS = {"llvm-profile"}
+
+
 class Leg(NamedTuple):
     """A profile written in a format."""
 
@@ -131,7 +135,7 @@ def pairs() -> list[tuple[str, str]]:
     found = []
     for name in rich.sources():
         for f in formats.formats():
-            if f.writer:
+            if f.writer and f.name not in OF_PROGRAMS:
                 try:
                     leg(name, f.name)
                 except UsageError:

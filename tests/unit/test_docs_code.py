@@ -24,6 +24,7 @@ PAGES = ["README.md", *(str(path.relative_to(REPO)) for path in sorted((REPO / "
 ELSEWHERE = {
     "docs/batch.md": "#!/bin/sh apiVersion: seq import",  # tests/differential/test_batch_shards.py
     "docs/first-change.md": "",  # test_new_format.py
+    "docs/pgo.md": "",  # tests/differential/test_llvm_profile.py
     "docs/tables.md": "",  # test_docs_tables.py
 }
 INPUTS = {

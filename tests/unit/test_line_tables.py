@@ -214,6 +214,7 @@ def test_every_row_is_as_llvm_dwarfdump_shows_it(tmp_path: Path, compiler: str, 
         ("clang++-19", ("-O3", "-g", "-ffunction-sections", "-Wl,--gc-sections")),
         ("clang++-19", ("-O2", "-g", "-gdwarf-4", "-gdwarf64")),
         ("clang++-19", ("-O1", "-gline-tables-only")),
+        ("clang++-19", ("-O2", "-g", "-fdebug-info-for-profiling")),
         ("rustc", ("-O", "-g")),
         ("rustc", ("-Copt-level=0", "-g")),
         ("go", ("build",)),
@@ -232,7 +233,13 @@ def test_inlined_functions_are_those_of_llvm_symbolizer(
     command = [need("llvm-symbolizer-19"), f"--obj={path}", "--output-style=JSON", "--no-demangle", "--inlines"]
     asked = subprocess.run(command, input="\n".join(map(hex, addresses)), capture_output=True, text=True, check=True)
     deepest = 0
-    for address, answer in zip(addresses, asked.stdout.splitlines(), strict=True):
+    discriminators = set()
+    places = ElfObject(path).places(addresses)
+    for address, answer, place in zip(addresses, asked.stdout.splitlines(), places, strict=True):
+        told = [(frame["StartLine"], frame["Line"], frame["Discriminator"]) for frame in json.loads(answer)["Symbol"]]
+        if place:
+            assert [one[1:4] for one in place] == told, hex(address)
+            discriminators.update(one.discriminator for one in place)
         expected = [
             (frame["FunctionName"], posixpath.normpath(frame["FileName"]) if frame["Line"] else "", frame["Line"])
             for frame in json.loads(answer)["Symbol"]
@@ -243,6 +250,7 @@ def test_inlined_functions_are_those_of_llvm_symbolizer(
         assert found or len(expected) <= 1, hex(address)
         deepest = max(deepest, len(found))
     assert deepest >= 2
+    assert len(discriminators) > 1 or "-fdebug-info-for-profiling" not in options
     assert not tables.has_damaged_units
 
 

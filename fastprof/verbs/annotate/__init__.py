@@ -23,10 +23,12 @@ from fastprof.core.source import Source
 from fastprof.core.unknown import UNKNOWN, known
 from fastprof.core.words import counted
 from fastprof.inputs import Progress
+from fastprof.symbols import FINDING
+from fastprof.symbols.binaries import Binaries
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
 from fastprof.verbs.annotate.by_place import Places
-from fastprof.verbs.annotate.disassembly import FINDING, Binaries, disassemble, find_tool
+from fastprof.verbs.annotate.disassembly import disassemble, find_tool
 from fastprof.verbs.annotate.sources import Sources, ends_alike, lines_of
 from fastprof.verbs.annotation import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
 from fastprof.verbs.reported import REPORTED

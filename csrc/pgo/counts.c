@@ -1,0 +1,95 @@
+#include "pgo/counts.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+struct fp_pgo_counts *fp_pgo_counts_new(const struct fp_model *model) {
+    struct fp_pgo_counts *c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    c->model = model;
+    if (fp_table_init(&c->places, FP_PGO_PLACE_WIDTH) || fp_table_init(&c->calls, FP_PGO_CALL_WIDTH)) {
+        fp_pgo_counts_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void fp_pgo_counts_free(struct fp_pgo_counts *c) {
+    if (!c) return;
+    fp_table_clear(&c->places);
+    fp_table_clear(&c->calls);
+    free(c->counts);
+    free(c->called);
+    free(c);
+}
+
+static int too_large(struct fp_err *err) {
+    return fp_fail_beyond(err, "the count of an instruction", FP_NO_COLUMN, "2^63 - 1");
+}
+
+/* The row of an address, with its count set to 0 if it is new; FP_NO_ID when memory ran out. */
+static uint32_t place(struct fp_pgo_counts *c, uint32_t space, uint64_t address) {
+    const uint32_t row[FP_PGO_PLACE_WIDTH] = {space, (uint32_t)address, (uint32_t)(address >> 32)};
+    const uint32_t at = fp_table_intern(&c->places, row);
+    if (at == FP_NO_ID || fp_array_zeroed(&c->counts, &c->cap_counts, (uint64_t)at + 1, sizeof *c->counts))
+        return FP_NO_ID;
+    return at;
+}
+
+static int add_cost(struct fp_pgo_counts *c, uint32_t space, uint64_t address, int64_t cost, struct fp_err *err) {
+    if (cost < 0) {
+        c->negative++;
+        return FP_DONE;
+    }
+    if (!cost) return FP_DONE;
+    if (!address || !space) {
+        c->without_address++;
+        return __builtin_add_overflow(c->cost_without, cost, &c->cost_without) ? too_large(err) : FP_DONE;
+    }
+    const uint32_t at = place(c, space, address);
+    if (at == FP_NO_ID) return fp_no_memory(err);
+    return __builtin_add_overflow(c->counts[at], cost, &c->counts[at]) ? too_large(err) : FP_DONE;
+}
+
+static int add_calls(struct fp_pgo_counts *c, const struct fp_batch *in, uint32_t i, uint32_t space,
+                     struct fp_err *err) {
+    const uint64_t target = in->target_address[i];
+    if (!in->count[i]) return FP_DONE;
+    if (!in->address[i] || !space) {
+        c->without_address++;
+        return FP_DONE;
+    }
+    const uint32_t from = place(c, space, in->address[i]);
+    if (from == FP_NO_ID) return fp_no_memory(err);
+    const uint32_t row[FP_PGO_CALL_WIDTH] = {from, in->callee[i], (uint32_t)target, (uint32_t)(target >> 32)};
+    const uint32_t at = fp_table_intern(&c->calls, row);
+    if (at == FP_NO_ID || fp_array_zeroed(&c->called, &c->cap_called, (uint64_t)at + 1, sizeof *c->called))
+        return fp_no_memory(err);
+    return __builtin_add_overflow(c->called[at], in->count[i], &c->called[at]) ? too_large(err) : FP_DONE;
+}
+
+static int put_graph(struct fp_pgo_counts *c, const struct fp_batch *in, uint32_t i, struct fp_err *err) {
+    const uint32_t space = fp_table_row(&c->model->functions, in->function[i])[FP_FUNCTION_OBJECT];
+    switch (in->kind[i]) {
+        case FP_COST: return add_cost(c, space, in->address[i], in->values[i], err);
+        case FP_CALL: return add_calls(c, in, i, space, err);
+        case FP_BLOCK: return FP_DONE;
+        default: c->jumps++; return FP_DONE;
+    }
+}
+
+static int put_sample(struct fp_pgo_counts *c, const struct fp_batch *in, uint32_t i, struct fp_err *err) {
+    const struct fp_model *m = c->model;
+    const uint32_t *frame = fp_table_row(&m->frames, fp_table_row(&m->stacks, in->stack[i])[FP_STACK_FRAME]);
+    const uint64_t address = frame[FP_FRAME_ADDRESS] | (uint64_t)frame[FP_FRAME_ADDRESS + 1] << 32;
+    return add_cost(c, frame[FP_FRAME_MAPPING], address, in->values[i], err);
+}
+
+int fp_pgo_put(struct fp_pgo_counts *c, const struct fp_batch *in, struct fp_err *err) {
+    int status = FP_DONE;
+    if (!in->n_values) return FP_DONE;
+    for (uint32_t i = 0; i < in->n && !status; i++)
+        status = in->view == FP_GRAPH ? put_graph(c, in, i, err) : put_sample(c, in, i, err);
+    return status;
+}

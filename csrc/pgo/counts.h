@@ -1,0 +1,49 @@
+/* pgo/counts.h - counts of instructions and of calls by address, for profiles that compilers read.
+ *
+ * Rows of a graph with instruction addresses (Callgrind with --dump-instr=yes) or of stacks, whose leaf is the
+ * instruction:
+ *
+ *   object 1, 0x401190, cost 300000                     at 1:0x401190  300000
+ *   object 1, 0x401196, 281250 calls of Add::run        at 1:0x401196  target Add::run 281250
+ *
+ * Units: the counts are those of the first value column (executions, samples).  Memory: linear in distinct addresses
+ * and pairs of a call and its target.
+ */
+#ifndef FP_PGO_COUNTS_H
+#define FP_PGO_COUNTS_H
+
+#include "core/batch.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+/* Columns of the tables of addresses and of calls. */
+enum fp_pgo_place { FP_PGO_SPACE = 0, FP_PGO_ADDRESS = 1 /* u64 */, FP_PGO_PLACE_WIDTH = 3 };
+enum fp_pgo_call { FP_PGO_FROM = 0, FP_PGO_CALLEE = 1, FP_PGO_TARGET = 2 /* u64 */, FP_PGO_CALL_WIDTH = 4 };
+
+struct fp_pgo_counts {
+    const struct fp_model *model; /* borrowed */
+    struct fp_table places;       /* the space of an address: the object of a graph's row, the mapping of a leaf */
+    struct fp_table calls;        /* FROM: a row of `places`; CALLEE: a function; TARGET: its address, 0 if unknown */
+    int64_t *counts;              /* by place */
+    uint64_t *called;             /* by call */
+    /* counted: not representable */
+    uint64_t without_address; /* rows with a cost, and calls */
+    int64_t cost_without;     /* the cost of these rows */
+    uint64_t negative;        /* rows with a cost below 0 */
+    uint64_t jumps;           /* rows */
+
+    /* private from here on */
+    uint32_t cap_counts, cap_called;
+};
+
+/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+struct fp_pgo_counts *fp_pgo_counts_new(const struct fp_model *model);
+void fp_pgo_counts_free(struct fp_pgo_counts *c);
+
+/* Adds the rows of a graph or of stacks.  FP_DONE, or an error: FP_E_OVERFLOW for a sum beyond 63 bits. */
+int fp_pgo_put(struct fp_pgo_counts *c, const struct fp_batch *in, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

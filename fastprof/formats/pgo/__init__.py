@@ -1,0 +1,75 @@
+"""Profiles that compilers read: LLVM's sample profiles.  See docs/formats/llvm-profile.md."""
+
+from __future__ import annotations
+
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.engine import Format, Holds
+from fastprof.core.options import Option, Whole, Words
+from fastprof.symbols import FINDING
+
+if TYPE_CHECKING:
+    from fastprof.core.model import ValueType
+
+ENCODING = Option(
+    "format",
+    Words("text", "binary", "extbinary"),
+    "text",
+    format="llvm-profile",
+    help="text (default), binary or extbinary, the encodings of llvm-profdata",
+)
+NEST: Option[int | None] = Option(
+    "nest",
+    Whole(0, 1 << 20),
+    None,
+    format="llvm-profile",
+    help="nest callees of up to N bytes of code; 0: none",
+    details="Nests callees whose code has up to N bytes in the profiles of their callers, by the number of calls from "
+    "each site, so that the compiler inlines them first.  The default is 120 for programs without inlined functions "
+    "(built with -O0), 0 for others.",
+)
+
+
+def rank(value_type: ValueType) -> int:
+    """Numbers of instructions or samples first."""
+    return 0 if value_type.unit in ("", "count") else 1
+
+
+FORMATS = (
+    Format(
+        name="llvm-profile",
+        view="graph",
+        also="stacks",
+        title="LLVM sample profile, for clang's and rustc's -fprofile-sample-use",
+        suffixes=(".llvmprof",),
+        writer="write:LlvmWriter",
+        writes=(ENCODING, NEST, *FINDING),
+        holds=Holds(
+            values=False,
+            rank=rank,
+            labels=False,
+            times=False,
+            keeps_stacks=False,
+            verbatim=True,
+            lacks=frozenset(
+                {
+                    "addresses",
+                    "build-ids",
+                    "columns",
+                    "default-type",
+                    "first-lines",
+                    "function-places",
+                    "idle-threads",
+                    "inherited-events",
+                    "mappings",
+                    "objects",
+                    "parts",
+                    "thread-names",
+                    "thread-numbers",
+                    "units",
+                    "value-names",
+                }
+            ),
+            header=frozenset(),
+        ),
+    ),
+)

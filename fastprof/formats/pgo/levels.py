@@ -1,0 +1,110 @@
+"""Sample profiles as trees: a function, its counts by place, and in it the inlined functions by place.
+
+    main                          total 7,778,861, head 1
+      offset 4, discriminator 2   300,000
+      offset 4.3  classify        total 4,777,001            main's copy of `classify`, inlined in this line
+        offset 2.1                64,697
+
+A place is the line as an offset from the line in which its function is declared, modulo 2^16, and the base
+discriminator.  Source: LLVM's SampleProf.h, FunctionSamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastprof.core._typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fastprof.symbols.dwarf import Place
+
+Location = tuple[int, int]  # offset, base discriminator
+
+
+def base_discriminator(value: int) -> int:
+    """The first of three numbers that LLVM packs into a discriminator; the others tell duplicates of code apart.
+
+    A component is 0 (the bit 1), has 5 bits (2, 4, 6 -> 1, 2, 3), or 12: bit 6 of it, after the first shift bit 5, says
+    that 7 more bits follow.  Source: LLVM's DebugInfoMetadata.h, getUnsignedFromPrefixEncoding.
+    """
+    if value & 1:
+        return 0
+    value >>= 1
+    return (value >> 1 & 0xFE0) | (value & 0x1F) if value & 0x20 else value & 0x1F
+
+
+def location(place: Place) -> Location:
+    return (place.line - place.declared) & 0xFFFF, base_discriminator(place.discriminator)
+
+
+class Level:
+    """A function, or one of its inlined copies."""
+
+    __slots__ = ("body", "head", "nested", "targets", "total")
+
+    def __init__(self) -> None:
+        self.total = 0  # of all instructions in it and in what is nested
+        self.head = 0  # how often it was entered
+        self.body: dict[Location, int] = {}  # the largest count of an instruction
+        self.targets: dict[Location, dict[str, int]] = {}  # calls by callee
+        self.nested: dict[Location, dict[str, Level]] = {}
+
+    def inside(self, at: Location, name: str) -> Level:
+        """The level of a function that is inlined here."""
+        levels = self.nested.setdefault(at, {})
+        found = levels.get(name)
+        if found is None:
+            found = levels[name] = Level()
+        return found
+
+    def count(self, at: Location, count: int) -> None:
+        if count > self.body.get(at, -1):
+            self.body[at] = count
+
+    def call(self, at: Location, name: str, count: int) -> None:
+        targets = self.targets.setdefault(at, {})
+        targets[name] = targets.get(name, 0) + count
+        self.body.setdefault(at, 0)
+
+    def all(self) -> Iterator[Level]:
+        """This level and those inside it."""
+        waiting = [self]
+        while waiting:
+            level = waiting.pop()
+            yield level
+            waiting += (inner for levels in level.nested.values() for inner in levels.values())
+
+
+class Profile:
+    """The functions of a profile."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Level] = {}
+
+    def function(self, name: str) -> Level:
+        found = self.functions.get(name)
+        if found is None:
+            found = self.functions[name] = Level()
+        return found
+
+    def add(self, places: tuple[Place, ...], count: int) -> tuple[Level, Location] | None:
+        """Add an instruction; `places` are the functions there, innermost first.  The level and the place it belongs
+        to, or None if a function has no line or name."""
+        if not places or any(not place.line or not place.name for place in places):
+            return None
+        level = self.function(places[-1].name)
+        level.total += count
+        for outer, inner in zip(places[:0:-1], places[-2::-1], strict=True):
+            level = level.inside(location(outer), inner.name)
+            level.total += count
+        at = location(places[0])
+        level.count(at, count)
+        return level, at
+
+    def sorted(self) -> list[tuple[str, Level]]:
+        """Functions by falling total, then by name."""
+        return sorted(self.functions.items(), key=lambda item: (-item[1].total, item[0]))
+
+    @property
+    def has_nested(self) -> bool:
+        return any(level.nested for level in self.functions.values())

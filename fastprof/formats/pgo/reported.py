@@ -1,0 +1,35 @@
+"""Counts and warnings of this folder."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    not_representable={
+        "calls-elsewhere": (
+            "call that no call instruction made (a jump into another symbol), not written as a target",
+            "calls that no call instruction made (jumps into other symbols), not written as targets",
+        ),
+        "jumps": ("jump", "jumps"),
+        "instructions-elsewhere": (
+            "instruction of an object that was not found, or not chosen by {--symbols}",
+            "instructions of objects that were not found, or not chosen by {--symbols}",
+        ),
+        "negative-counts": ("count below 0", "counts below 0"),
+        "rows-without-address": ("row without an instruction address", "rows without instruction addresses"),
+        "unplaced-instructions": (
+            "instruction without a line in a function of its inline chain",
+            "instructions without a line in a function of their inline chains",
+        ),
+        "unsymbolized-instructions": (
+            "instruction outside of functions with debug information",
+            "instructions outside of functions with debug information",
+        ),
+    },
+    warnings={
+        "few-samples": "{samples:,} samples are few: compilers gain from about a million, or from the exact counts of "
+        "Callgrind (--dump-instr=yes)",
+        "low-coverage": "only {placed} of the counts belong to lines of functions; the program may be another build, "
+        "or have no debug information (-g)",
+    },
+)

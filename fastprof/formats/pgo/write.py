@@ -1,0 +1,81 @@
+"""Writes sample profiles for LLVM's compilers."""
+
+from __future__ import annotations
+
+from fastprof.core._c import ffi, lib
+from fastprof.core.engine import Writer
+from fastprof.core.errors import FastprofError, check_sums
+from fastprof.core.log import Log, percent
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.sink import Sink
+from fastprof.core.words import Message
+from fastprof.formats.pgo import ENCODING, NEST
+from fastprof.formats.pgo.binary import binary, extbinary
+from fastprof.formats.pgo.join import Join
+from fastprof.formats.pgo.nest import SMALL, nest
+from fastprof.formats.pgo.reported import REPORTED
+from fastprof.formats.pgo.text import text
+
+_LOW = 0.7  # optimized code has no lines for up to a quarter of its instructions
+_FEW = 1_000_000  # samples
+ENCODERS = {"text": text, "binary": binary, "extbinary": extbinary}
+
+
+class LlvmWriter(Writer):
+    """Adds up counts by address, and joins them with lines at the end."""
+
+    format = "llvm-profile"
+    view = "graph"
+    advice = Message(
+        "profiles for compilers need instruction addresses (valgrind --tool=callgrind --dump-instr=yes, perf, pprof) "
+        "and the program with its debug information ({--symbols})"
+    )
+
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
+        self._c = owned(lib.fp_pgo_counts_new(model.c), lib.fp_pgo_counts_free, "counts of instructions")
+        self._err = ffi.new("struct fp_err *")
+        self._is_graph = True
+
+    def put(self, batch: Batch) -> None:
+        self._is_graph = batch.view == "graph"
+        check_sums(lib.fp_pgo_put(self._c, batch.c, self._err), self._err, self.model, self.format)
+        self.log.rows["rows_written"] += len(batch)
+
+    def end(self) -> None:
+        join = Join(self.model, self.options, self._is_graph)
+        join.add(self._c)
+        if join.total and not join.profile.functions:
+            raise FastprofError("no function has debug information with lines (clang -g -fdebug-info-for-profiling)")
+        self._report(join)
+        most = self.options[NEST]
+        if most is None:
+            most = 0 if join.profile.has_nested else SMALL
+        if most and self._is_graph:
+            nest(join.profile, join.sites, join.sizes, most)
+        for piece in ENCODERS[self.options[ENCODING]](join.profile):
+            self.text(piece)
+        self.written = len(join.profile.functions)
+
+    def _report(self, join: Join) -> None:
+        c, log = self._c, self.log
+        log.facts["functions"] = len(join.profile.functions)
+        log.facts["coverage"] = round(join.placed, 4)
+        log.count_all(
+            REPORTED,
+            {
+                "calls-elsewhere": join.n_jumps,
+                "instructions-elsewhere": join.n_elsewhere,
+                "jumps": c.jumps,
+                "negative-counts": c.negative,
+                "rows-without-address": c.without_address,
+                "unplaced-instructions": join.n_unplaced,
+                "unsymbolized-instructions": join.n_unknown,
+            },
+        )
+        if join.total and join.placed < _LOW:
+            log.warn(REPORTED["low-coverage"], placed=percent(join.placed))
+        if not self._is_graph and 0 < join.total < _FEW:
+            log.warn(REPORTED["few-samples"], samples=join.total)

@@ -1,0 +1,78 @@
+"""The ELF files of a model's objects."""
+
+from __future__ import annotations
+
+import os
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
+from fastprof.symbols.finder import Finder
+from fastprof.symbols.objects import ElfObject
+from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer, link_address
+
+if TYPE_CHECKING:
+    from fastprof.core.model import Model
+    from fastprof.core.options import Options
+_NO_OBJECT = b"???"  # Callgrind's name for code outside of all objects
+
+
+class Binaries:
+    """The ELF files of a model's objects, found as for symbols, and link-time addresses in them."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self._model = model
+        self._options = options
+        self._symbolizer: Symbolizer | None = None
+        self._mappings: dict[int, Mappings] = {}  # by object
+
+    def may_be_found(self, object_id: int) -> bool:
+        """Whether the object's file may be found: a first guess while the profile is read."""
+        options, (name, build_id) = self._options, self._named(object_id)
+        if not name:
+            return False
+        return bool(options[SYMBOLS] or build_id) or any(map(os.path.isfile, (name, options[SYSROOT] + name)))
+
+    def find(self, object_id: int) -> tuple[ElfObject | None, str]:
+        """The ELF file of an object, or None and the reason: "/bin/app: No such file".  Call it when all objects
+        are known.
+
+        Errors: SymbolError for a file named by the user that does not fit.
+        """
+        if self._symbolizer is None:
+            options, n = self._options, self._model.count("objects")
+            finder = Finder(
+                symbols=options[SYMBOLS],
+                sysroot=options[SYSROOT],
+                debug_dirs=options[DEBUG_DIRS],
+                force=options[FORCE_SYMBOLS],
+            )
+            self._symbolizer = Symbolizer([Mapping(i, i + 1, 0, *self._named(i)) for i in range(n)], finder)
+            found: dict[int, list[Mapping]] = {}
+            for i in range(1, self._model.count("mappings")):
+                row = self._model.row("mappings", i)
+                start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
+                from_base = bool(row[7] & lib.FP_MAPPING_FROM_BASE)
+                found.setdefault(row[0], []).append(Mapping(start, limit, offset, "", from_base=from_base))
+            self._mappings = {id_: Mappings(mappings) for id_, mappings in found.items()}
+        names, reason = self._symbolizer.object_of(object_id)
+        if isinstance(names, ElfObject):
+            return names, ""
+        if names:
+            reason = f"{names.path} has symbols but no code"
+        return None, f"{self._named(object_id)[0] or 'no object'}: {reason}"
+
+    def link_address(self, object_id: int, elf: ElfObject, address: int) -> int:
+        """The link-time address of a recorded address.  Both are equal unless the profile has the object's mapping."""
+        mappings = self._mappings.get(object_id)
+        at = mappings.find(address) if mappings else None
+        if mappings and at is not None:
+            return link_address(elf, address, mappings[at]) or address
+        return address
+
+    def _named(self, object_id: int) -> tuple[str, str]:
+        """The name and build id of an object."""
+        name, build_id = (self._model.string(i) for i in self._model.row("objects", object_id))
+        if name == _NO_OBJECT:  # it would be taken for the program
+            name = b""
+        return name.decode("utf-8", "surrogateescape"), build_id.decode("utf-8", "surrogateescape")

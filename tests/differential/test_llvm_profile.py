@@ -1,0 +1,108 @@
+"""LLVM sample profiles, as llvm-profdata and clang read them; the recipe of docs/pgo.md."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from tests.differential.peers import need
+from tests.support.paths import CORPUS, REPO
+
+FOLDER = CORPUS / "llvm-profile"
+
+# Dispatch through a table: the profile makes clang compare with the likely target and inline it.
+APP = """
+static long add(long x) { return x + 3; }
+static long mul(long x) { return x * 5 % 1000003; }
+static long rare(long x) { for (int i = 0; i < 40; i++) x = (x * 31 + i) % 999983; return x; }
+static long (*volatile table[64])(long);
+static long step(int i, long x) { return table[i & 63](x); }
+int main(int n, char **v) {
+    long x = 1;
+    for (int i = 0; i < 64; i++) table[i] = i == 63 ? rare : i % 16 == 15 ? mul : add;
+    for (long i = 0; i < 300000; i++) x = step(i, x);
+    return x == 7;
+}
+"""
+
+
+def run(folder: Path, *command: str | Path) -> str:
+    done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 3), f"{command}: {done.stderr}"
+    return done.stdout + done.stderr
+
+
+def profile(folder: Path, encoding: str) -> Path:
+    output = folder / f"{encoding}.llvmprof"
+    fastprof.convert(
+        FOLDER / "small.callgrind.xz", output, symbols=[str(FOLDER / "small")], llvm_profile={"format": encoding}
+    )
+    return output
+
+
+def test_encodings_are_one_profile(tmp_path: Path) -> None:
+    """Functions, places, targets, levels and the summary, as llvm-profdata prints them."""
+    tool = need("llvm-profdata-19")
+    files = [profile(tmp_path, encoding) for encoding in ("text", "binary", "extbinary")]
+    texts = {run(tmp_path, tool, "merge", "--sample", "--text", file, "-o", "-") for file in files}
+    assert len(texts) == 1 and texts.pop().count("\n") > 140
+    summaries = {
+        run(tmp_path, tool, "show", "--sample", "--detailed-summary", "--function=main", file) for file in files
+    }
+    assert len(summaries) == 1 and "8 blocks with count >= 300000 account for 1 percentage" in summaries.pop()
+    sections = run(tmp_path, tool, "show", "--sample", "--show-sec-info-only", files[2])
+    assert "NameTableSection" in sections and "{uniq}" in sections
+
+
+def test_a_profile_overlaps_with_itself_merged(tmp_path: Path) -> None:
+    tool = need("llvm-profdata-19")
+    one, two = tmp_path / "one.llvmprof", tmp_path / "two.llvmprof"
+    source = FOLDER / "small.callgrind.xz"
+    fastprof.convert(source, one, symbols=[str(FOLDER / "small")])
+    fastprof.merge([source, source], two, symbols=[str(FOLDER / "small")])
+    overlap = run(tmp_path, tool, "overlap", "--sample", one, two)
+    assert re.search(r"Whole program profile similarity: 100.000%|Function overlap: 100.000%", overlap), overlap
+    # merged by llvm-profdata and by us: every count twice
+    assert run(tmp_path, tool, "merge", "--sample", "--text", one, one, "-o", "-") == run(
+        tmp_path, tool, "merge", "--sample", "--text", two, "-o", "-"
+    )
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_clang_uses_the_profile(tmp_path: Path, level: str) -> None:
+    """Counts of entries are in clang's code, and the dispatch is compared with its likely target."""
+    clang, valgrind = need("clang-19"), need("valgrind")
+    (tmp_path / "app.c").write_text(APP)
+    flags = ("-g", "-fdebug-info-for-profiling", "-funique-internal-linkage-names")
+    run(tmp_path, clang, *flags, level, "app.c", "-o", "app.train")
+    options = ("--tool=callgrind", "--dump-instr=yes", "--demangle=no", "--callgrind-out-file=out")
+    run(tmp_path, valgrind, *options, "./app.train")
+    fastprof.convert(tmp_path / "out", tmp_path / "app.llvmprof", symbols=[str(tmp_path / "app.train")])
+    code = run(
+        tmp_path, clang, *flags, "-O2", "-fprofile-sample-use=app.llvmprof", "-S", "-emit-llvm", "app.c", "-o", "-"
+    )
+    assert "ProfileSummary" in code and re.search(r'!"function_entry_count", i64 \d+', code)
+    assert re.search(r"icmp eq ptr %\w+, @_ZL3addl|icmp eq ptr %\w+, @(?:_ZL3addl|add)\.__uniq", code), code[:3000]
+    plain = run(tmp_path, clang, *flags, "-O2", "-S", "-emit-llvm", "app.c", "-o", "-")
+    assert not re.search(r"icmp eq ptr %\w+, @", plain)
+
+
+def test_the_recipe(tmp_path: Path) -> None:
+    """The commands of docs/pgo.md, as printed."""
+    need("valgrind")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "clang").symlink_to(need("clang-19"))
+    (folder / "fastprof").write_text(f'#!/bin/sh\nexec {sys.executable} -m fastprof "$@"\n')
+    (folder / "fastprof").chmod(0o755)
+    (tmp_path / "app.c").write_text(APP)
+    block = re.findall(r"^```sh\n(.*?)^```$", (REPO / "docs/pgo.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(block) == 1
+    path = f"PATH={folder}:/usr/bin:/bin"
+    run(tmp_path, "env", path, "sh", "-ec", block[0].replace("./app.train\n", "./app.train || [ $? -lt 2 ]\n", 1))
+    assert (tmp_path / "app").exists() and (tmp_path / "app.llvmprof").read_text().startswith("main:")

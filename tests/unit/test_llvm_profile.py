@@ -1,0 +1,212 @@
+"""LLVM sample profiles: places, the join with debug information, nesting, encodings."""
+
+from __future__ import annotations
+
+import lzma
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastprof
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.formats.pgo.binary import _uleb
+from fastprof.formats.pgo.calls import _x86, is_call
+from fastprof.formats.pgo.join import Site
+from fastprof.formats.pgo.levels import Level, Profile, base_discriminator
+from fastprof.formats.pgo.nest import nest
+from fastprof.formats.pgo.text import text
+from fastprof.symbols.dwarf import Place
+from fastprof.symbols.objects import ElfObject
+from tests.support.paths import CORPUS
+
+FOLDER = CORPUS / "llvm-profile"
+SMALL, PROGRAM = FOLDER / "small.callgrind.xz", FOLDER / "small"
+
+
+def written(folder: Path, source: Path = SMALL, **options: object) -> str:
+    output = folder / "out.llvmprof"
+    fastprof.convert(source, output, symbols=[str(PROGRAM)], **options)  # type: ignore[arg-type]
+    return output.read_text()
+
+
+def test_a_profile_of_callgrind(tmp_path: Path) -> None:
+    assert written(tmp_path) == (FOLDER / "small.llvmprof").read_text()
+
+
+def test_the_log_states_the_coverage(tmp_path: Path) -> None:
+    log = fastprof.convert(SMALL, tmp_path / "out.llvmprof", symbols=[str(PROGRAM)])
+    functions = re.findall(r"^\S+:\d+:\d+$", (FOLDER / "small.llvmprof").read_text(), re.MULTILINE)
+    assert log.facts["functions"] == len(functions) == 8
+    totals = sum(int(line.split(":")[1]) for line in functions)
+    (counted,) = (row.self for row in fastprof.top(SMALL, by="object", n=0).rows if row.object == "/opt/t4/pgo/p")
+    assert log.facts["coverage"] == pytest.approx(totals / counted, abs=1e-4)
+    assert log.not_representable["unplaced-instructions"] and not log.warnings
+
+
+@pytest.mark.parametrize(
+    ("value", "base"),
+    [(0, 0), (1, 0), (3, 0), (2, 1), (4, 2), (16, 8), (62, 31), (0x40 | 0x80, 32), (0x40 | 0x80 | 2, 33)],
+)
+def test_base_discriminators(value: int, base: int) -> None:
+    assert base_discriminator(value) == base
+
+
+@given(st.integers(0, 0xFFF))
+def test_base_discriminators_are_those_that_llvm_packs(value: int) -> None:
+    """DILocation::encodeDiscriminator of a base discriminator alone: 7 bits with a 0 ahead, or 14 bits."""
+    packed = value << 1 if value <= 0x1F else (value & 0x1F | 0x20 | (value & 0xFE0) << 1) << 1
+    assert base_discriminator(packed if value else 1) == value
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("e8 00 00 00 00", True),
+        ("67 e8 00 00 00 00", True),  # addr32, for padding
+        ("ff d0", True),
+        ("41 ff 54 24 08", True),
+        ("2e ff 15 00 00 00 00", True),
+        ("e9 00 00 00 00", False),
+        ("ff e0", False),
+        ("ff 30", False),  # push
+        ("c3", False),
+        ("ff", False),
+        ("", False),
+        ("66 66 66", False),
+    ],
+)
+def test_calls_of_x86(code: str, expected: bool) -> None:
+    assert _x86(bytes.fromhex(code), wide=True) is expected
+
+
+def test_calls_outside_of_code() -> None:
+    assert not is_call(ElfObject(PROGRAM), 0) and not is_call(ElfObject(PROGRAM), 1 << 63)
+
+
+def test_what_is_left_out_has_its_reason(tmp_path: Path) -> None:
+    for source, reason in (
+        (CORPUS / "callgrind/good/xdebug.callgrind", "155 rows without instruction addresses"),
+        (CORPUS / "folded/good/annot.folded", "--dump-instr=yes"),
+    ):
+        with pytest.raises(FastprofError, match=reason):
+            fastprof.convert(source, tmp_path / "out", to="llvm-profile")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_program_without_debug_information(tmp_path: Path) -> None:
+    data = tmp_path / "a.callgrind"
+    data.write_text(
+        lzma.decompress(SMALL.read_bytes()).decode().replace("/opt/t4/pgo/p", str(CORPUS / "plt/x86-now.so"))
+    )
+    with pytest.raises(FastprofError, match="no function has debug information with lines"):
+        fastprof.convert(data, tmp_path / "out", to="llvm-profile", symbols=[str(CORPUS / "plt/x86-now.so")])
+
+
+def test_options_are_checked(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="text, binary, extbinary"):
+        fastprof.convert(SMALL, tmp_path / "out", to="llvm-profile", llvm_profile={"format": "gcov"})
+
+
+def test_no_tail_call_is_a_target(tmp_path: Path) -> None:
+    """`~Op` ends in `jmp operator delete`, which Callgrind books as a call."""
+    log = fastprof.convert(SMALL, tmp_path / "out.llvmprof", symbols=[str(PROGRAM)])
+    assert "_ZdlPvm" in lzma.decompress(SMALL.read_bytes()).decode()
+    assert "\n_ZN3AddD0Ev:180:60\n 0.1: 120\n" in (tmp_path / "out.llvmprof").read_text()
+    assert log.not_representable["calls-elsewhere"] >= 3
+
+
+# ---- trees
+
+
+def place(name: str, line: int, discriminator: int = 0, declared: int = 10) -> Place:
+    return Place(name, declared, line, discriminator, 0)
+
+
+def lines(profile: Profile) -> list[str]:
+    return b"".join(text(profile)).decode().splitlines()
+
+
+def test_levels_are_inlined_functions() -> None:
+    profile = Profile()
+    main, get = place("main", 12, 4), place("get", 10)
+    assert profile.add((get, main), 7) and profile.add((get, main), 5) and profile.add((place("main", 9),), 3)
+    assert lines(profile) == ["main:15:0", " 2.2: get:12", "  0: 7", " 65535: 3"]
+
+
+@pytest.mark.parametrize("gap", [place("get", 0), place("", 5)])
+def test_instructions_with_a_gap_have_no_place(gap: Place) -> None:
+    profile = Profile()
+    assert profile.add((gap, place("main", 12)), 7) is None and profile.add((place("get", 5), gap), 7) is None
+    assert not profile.functions and profile.add((), 7) is None
+
+
+def flat(**functions: tuple[int, dict[int, int]]) -> Profile:
+    profile = Profile()
+    for name, (head, body) in functions.items():
+        level = profile.function(name)
+        level.head = head
+        for offset, count in body.items():
+            level.count((offset, 0), count)
+            level.total += count
+    return profile
+
+
+def call(profile: Profile, caller: str, offset: int, callee: str, n: int) -> Site:
+    profile.functions[caller].call((offset, 0), callee, n)
+    return Site(profile.functions[caller], (offset, 0), callee, n)
+
+
+def test_small_callees_are_nested() -> None:
+    profile = flat(main=(1, {0: 1, 3: 20}), other=(1, {1: 10}), get=(30, {1: 30, 2: 60}))
+    sites = [call(profile, "main", 3, "get", 20), call(profile, "other", 1, "get", 10)]
+    nest(profile, sites, {"get": 40, "main": 40}, 120)
+    assert lines(profile) == [
+        *("main:81:1", " 0: 1", " 3: 20", " 3: get:60", "  1: 20", "  2: 40"),
+        *("other:40:1", " 1: 10", " 1: get:30", "  1: 10", "  2: 20"),
+    ]
+
+
+def test_a_share_of_the_calls_is_nested() -> None:
+    """Calls from elsewhere stay with the function's own record."""
+    profile = flat(main=(1, {3: 20}), get=(80, {1: 80}))
+    nest(profile, [call(profile, "main", 3, "get", 20)], {"get": 40}, 120)
+    assert lines(profile) == ["get:60:60", " 1: 60", "main:40:1", " 3: 20", " 3: get:20", "  1: 20"]
+
+
+def test_large_functions_and_recursion_are_not_nested() -> None:
+    profile = flat(main=(1, {3: 20}), big=(20, {1: 20}), fib=(30, {1: 30}))
+    sites = [call(profile, "main", 3, "big", 20), call(profile, "fib", 1, "fib", 29)]
+    before = lines(profile)
+    nest(profile, sites, {"big": 121, "fib": 20}, 120)
+    assert lines(profile) == before
+
+
+def test_nests_of_nests_end() -> None:
+    """Two small functions that call each other, and a fan of calls that would double at each of 40 depths."""
+    profile = flat(main=(1, {1: 8}), a=(16, {1: 16}), b=(8, {1: 8}))
+    sites = [call(profile, "main", 1, "a", 8), call(profile, "a", 1, "b", 8), call(profile, "b", 1, "a", 8)]
+    total = sum(level.total for level in profile.functions.values())
+    nest(profile, sites, {"a": 9, "b": 9}, 120)
+    assert sum(level.total for level in profile.functions.values()) == pytest.approx(total, abs=4)
+    deep = flat(**{f"f{k}": (1 << min(k, 40), {1: 1 << min(k, 40), 2: 1 << min(k, 40)}) for k in range(40)})
+    sites = [call(deep, f"f{k}", at, f"f{k + 1}", 1 << k) for k in range(39) for at in (1, 2)]
+    nest(deep, sites, {f"f{k}": 9 for k in range(40)}, 120)
+    assert sum(1 for level in deep.functions.values() for _ in level.all()) < 3 << 20
+
+
+@given(st.integers(0, (1 << 63) - 1))
+def test_numbers_of_binary_profiles(value: int) -> None:
+    encoded = _uleb(value)
+    assert sum((byte & 0x7F) << 7 * k for k, byte in enumerate(encoded)) == value
+    assert all(byte & 0x80 for byte in encoded[:-1]) and encoded[-1] < 0x80
+
+
+def test_deep_levels_are_written() -> None:
+    """As deep as the nesting of inlined functions may be."""
+    profile = Profile()
+    assert profile.add(tuple(place(f"f{k}", 11) for k in range(3000)), 1)
+    assert len(lines(profile)) == 3001
+    assert sum(1 for _ in Level.all(profile.functions["f2999"])) == 3000
