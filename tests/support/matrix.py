@@ -64,7 +64,7 @@ TOLD_BY: dict[str, set[str]] = {
 
 
 # Written from addresses in a program with debug information, which no rich profile has.
-OF_PROGRAMS = {"llvm-profile"}
+OF_PROGRAMS = {"gcov-profile", "llvm-profile"}
 
 
 class Leg(NamedTuple):

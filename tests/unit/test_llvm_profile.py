@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ import fastprof
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.formats.pgo.binary import _uleb
 from fastprof.formats.pgo.calls import _x86, is_call
+from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Site
 from fastprof.formats.pgo.levels import Level, Profile, base_discriminator
 from fastprof.formats.pgo.nest import nest
@@ -195,6 +197,77 @@ def test_nests_of_nests_end() -> None:
     sites = [call(deep, f"f{k}", at, f"f{k + 1}", 1 << k) for k in range(39) for at in (1, 2)]
     nest(deep, sites, {f"f{k}": 9 for k in range(40)}, 120)
     assert sum(1 for level in deep.functions.values() for _ in level.all()) < 3 << 20
+
+
+class Gcov:
+    """A slow reader of gcov profiles, as gcc/auto-profile.cc reads them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def word(self) -> int:
+        self.at += 4
+        return int.from_bytes(self.data[self.at - 4 : self.at], "little")
+
+    def count(self) -> int:
+        return self.word() | self.word() << 32
+
+    def name(self) -> str:
+        n = self.word()
+        self.at += n
+        return self.data[self.at - n : self.at].rstrip(b"\0").decode()
+
+    def node(self, names: list[str]) -> tuple[str, Any]:
+        index, n_places, n_calls = self.word(), self.word(), self.word()
+        assert 0 < index < len(names)
+        places = {}
+        for _ in range(n_places):
+            offset, n_targets, count = self.word(), self.word(), self.count()
+            places[offset >> 16] = (
+                count,
+                {names[self.count()]: self.count() for _ in range(n_targets) if not self.word()},
+            )
+        calls = {}
+        for _ in range(n_calls):
+            offset = self.word() >> 16
+            callee, inner = self.node(names)
+            calls[offset, callee] = inner
+        return names[index], (places, calls)
+
+    def profile(self) -> dict[str, Any]:
+        assert (self.word(), self.word(), self.word()) == (0x67636461, 2, 0)
+        assert self.word() == 0xAA000000 and self.word()
+        names = [self.name() for _ in range(self.word())]
+        assert self.word() == 0xAC000000 and self.word()
+        functions = {}
+        for _ in range(self.word()):
+            head = self.count()
+            name, node = self.node(names)
+            functions[name] = head, *node
+        assert (self.word(), self.word(), self.word()) == (0xAE000000, 1, 0) and self.at == len(self.data)
+        return functions
+
+
+def test_gcov_profiles() -> None:
+    """Discriminators of a line are one place, and copies of a callee that is inlined there one node."""
+    profile = flat(main=(1, {0: 1}), big=(20, {1: 20}))
+    main = profile.functions["main"]
+    for discriminator, count in ((1, 7), (2, 9)):
+        main.count((3, discriminator), count)
+        main.call((3, discriminator), "big", count)
+        main.inside((3, discriminator), "get").count((1, 0), count)
+    found = Gcov(b"".join(gcov(profile))).profile()
+    assert found == {
+        "main": (1, {0: (1, {}), 3: (9, {"big": 16})}, {(3, "get"): ({1: (16, {})}, {})}),
+        "big": (20, {1: (20, {})}, {}),
+    }
+
+
+def test_a_gcov_profile_of_callgrind(tmp_path: Path) -> None:
+    fastprof.convert(SMALL, tmp_path / "a.afdo", symbols=[str(PROGRAM)])
+    found = Gcov((tmp_path / "a.afdo").read_bytes()).profile()
+    assert found["_ZNK3Add3runEl"] == (281250, {0: (281250, {})}, {})
+    assert len(found) == 8 and found["main"][1][4][0] == 300000
 
 
 @given(st.integers(0, (1 << 63) - 1))

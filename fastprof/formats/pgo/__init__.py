@@ -34,6 +34,34 @@ def rank(value_type: ValueType) -> int:
     return 0 if value_type.unit in ("", "count") else 1
 
 
+_HOLDS = Holds(
+    values=False,
+    rank=rank,
+    labels=False,
+    times=False,
+    keeps_stacks=False,
+    verbatim=True,
+    lacks=frozenset(
+        {
+            "addresses",
+            "build-ids",
+            "columns",
+            "default-type",
+            "first-lines",
+            "function-places",
+            "idle-threads",
+            "inherited-events",
+            "mappings",
+            "objects",
+            "parts",
+            "thread-names",
+            "thread-numbers",
+            "units",
+            "value-names",
+        }
+    ),
+    header=frozenset(),
+)
 FORMATS = (
     Format(
         name="llvm-profile",
@@ -43,33 +71,16 @@ FORMATS = (
         suffixes=(".llvmprof",),
         writer="write:LlvmWriter",
         writes=(ENCODING, NEST, *FINDING),
-        holds=Holds(
-            values=False,
-            rank=rank,
-            labels=False,
-            times=False,
-            keeps_stacks=False,
-            verbatim=True,
-            lacks=frozenset(
-                {
-                    "addresses",
-                    "build-ids",
-                    "columns",
-                    "default-type",
-                    "first-lines",
-                    "function-places",
-                    "idle-threads",
-                    "inherited-events",
-                    "mappings",
-                    "objects",
-                    "parts",
-                    "thread-names",
-                    "thread-numbers",
-                    "units",
-                    "value-names",
-                }
-            ),
-            header=frozenset(),
-        ),
+        holds=_HOLDS,
+    ),
+    Format(
+        name="gcov-profile",
+        view="graph",
+        also="stacks",
+        title="AutoFDO profile, for gcc's -fauto-profile",
+        suffixes=(".afdo",),
+        writer="write:GcovWriter",
+        writes=(NEST, *FINDING),
+        holds=_HOLDS,
     ),
 )

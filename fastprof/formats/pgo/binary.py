@@ -70,14 +70,6 @@ def _summary(profile: Profile) -> bytes:
     return b"".join(out)
 
 
-def _indexes(profile: Profile) -> dict[str, int]:
-    names = {*profile.functions}
-    for level in _levels(profile):
-        names.update(name for targets in level.targets.values() for name in targets)
-        names.update(name for levels in level.nested.values() for name in levels)
-    return {name: index for index, name in enumerate(sorted(names))}
-
-
 def _names(indexes: Iterable[str]) -> bytes:
     names = [name.encode("utf-8", "surrogateescape") + b"\0" for name in indexes]
     return _uleb(len(names)) + b"".join(names)
@@ -101,7 +93,7 @@ def _function(name: str, level: Level, indexes: dict[str, int]) -> bytes:
 
 
 def binary(profile: Profile) -> Iterator[bytes]:
-    indexes = _indexes(profile)
+    indexes = profile.names()
     yield _magic(_BINARY) + _summary(profile) + _names(indexes)
     for name, level in profile.sorted():
         yield _function(name, level, indexes)
@@ -109,7 +101,7 @@ def binary(profile: Profile) -> Iterator[bytes]:
 
 def extbinary(profile: Profile) -> Iterator[bytes]:
     """Sections; the table of offsets lets a compiler read only the functions of its module."""
-    indexes = _indexes(profile)
+    indexes = profile.names()
     functions, offsets = [], []
     at = 0
     for name, level in profile.sorted():

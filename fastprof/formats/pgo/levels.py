@@ -11,7 +11,7 @@ discriminator.  Source: LLVM's SampleProf.h, FunctionSamples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fastprof.core._typing import TYPE_CHECKING
 
@@ -66,6 +66,26 @@ class Level:
         targets[name] = targets.get(name, 0) + count
         self.body.setdefault(at, 0)
 
+    def add(self, other: Level) -> None:
+        """Add the counts of another copy of the function."""
+        self.total += other.total
+        for at, count in other.body.items():
+            self.body[at] = self.body.get(at, 0) + count
+        for at, targets in other.targets.items():
+            own = self.targets.setdefault(at, {})
+            for callee, calls in targets.items():
+                own[callee] = own.get(callee, 0) + calls
+        for at, levels in other.nested.items():
+            for callee, level in levels.items():
+                self.inside(at, callee).add(level)
+
+    @staticmethod
+    def sum(copies: Iterable[Level]) -> Level:
+        whole = Level()
+        for copy in copies:
+            whole.add(copy)
+        return whole
+
     def all(self) -> Iterator[Level]:
         """This level and those inside it."""
         waiting = [self]
@@ -104,6 +124,15 @@ class Profile:
     def sorted(self) -> list[tuple[str, Level]]:
         """Functions by falling total, then by name."""
         return sorted(self.functions.items(), key=lambda item: (-item[1].total, item[0]))
+
+    def names(self) -> dict[str, int]:
+        """The index of each name, of functions, inlined functions and targets."""
+        names = {*self.functions}
+        for function in self.functions.values():
+            for level in function.all():
+                names.update(name for targets in level.targets.values() for name in targets)
+                names.update(name for levels in level.nested.values() for name in levels)
+        return {name: index for index, name in enumerate(sorted(names))}
 
     @property
     def has_nested(self) -> bool:

@@ -88,30 +88,12 @@ class _Nesting:
             )
             if is_wanted and inner.total:
                 copy.total += inner.total
-                _join(copy.nested.setdefault(site.at, {}), site.name, inner)
+                copy.inside(site.at, site.name).add(inner)  # calls from several instructions become one level
                 targets = copy.targets[site.at]
-                targets[site.name] = max(targets[site.name] - round(calls), 0)
-                if not targets[site.name]:
-                    del targets[site.name]
+                left = targets.pop(site.name, 0) - round(calls)
+                if left > 0:
+                    targets[site.name] = left
         return copy
-
-
-def _join(levels: dict[str, Level], name: str, level: Level) -> None:
-    """Add a level to those of a place; calls from several instructions of one place become one level."""
-    known = levels.get(name)
-    if known is None:
-        levels[name] = level
-        return
-    known.total += level.total
-    for at, count in level.body.items():
-        known.body[at] = known.body.get(at, 0) + count
-    for at, targets in level.targets.items():
-        for callee, count in targets.items():
-            own = known.targets.setdefault(at, {})
-            own[callee] = own.get(callee, 0) + count
-    for at, inner in level.nested.items():
-        for callee, one in inner.items():
-            _join(known.nested.setdefault(at, {}), callee, one)
 
 
 def nest(profile: Profile, sites: Sequence[Site], sizes: dict[str, int], most: int) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, check_sums
 from fastprof.core.log import Log, percent
@@ -13,20 +16,23 @@ from fastprof.core.sink import Sink
 from fastprof.core.words import Message
 from fastprof.formats.pgo import ENCODING, NEST
 from fastprof.formats.pgo.binary import binary, extbinary
+from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Join
 from fastprof.formats.pgo.nest import SMALL, nest
 from fastprof.formats.pgo.reported import REPORTED
 from fastprof.formats.pgo.text import text
 
+if TYPE_CHECKING:
+    from fastprof.formats.pgo.levels import Profile
+
 _LOW = 0.7  # optimized code has no lines for up to a quarter of its instructions
 _FEW = 1_000_000  # samples
-ENCODERS = {"text": text, "binary": binary, "extbinary": extbinary}
+_ENCODERS = {"text": text, "binary": binary, "extbinary": extbinary}
 
 
-class LlvmWriter(Writer):
+class PgoWriter(Writer):
     """Adds up counts by address, and joins them with lines at the end."""
 
-    format = "llvm-profile"
     view = "graph"
     advice = Message(
         "profiles for compilers need instruction addresses (valgrind --tool=callgrind --dump-instr=yes, perf, pprof) "
@@ -55,9 +61,12 @@ class LlvmWriter(Writer):
             most = 0 if join.profile.has_nested else SMALL
         if most and self._is_graph:
             nest(join.profile, join.sites, join.sizes, most)
-        for piece in ENCODERS[self.options[ENCODING]](join.profile):
+        for piece in self.encoded(join.profile):
             self.text(piece)
         self.written = len(join.profile.functions)
+
+    def encoded(self, profile: Profile) -> Iterator[bytes]:
+        raise NotImplementedError
 
     def _report(self, join: Join) -> None:
         c, log = self._c, self.log
@@ -79,3 +88,17 @@ class LlvmWriter(Writer):
             log.warn(REPORTED["low-coverage"], placed=percent(join.placed))
         if not self._is_graph and 0 < join.total < _FEW:
             log.warn(REPORTED["few-samples"], samples=join.total)
+
+
+class LlvmWriter(PgoWriter):
+    format = "llvm-profile"
+
+    def encoded(self, profile: Profile) -> Iterator[bytes]:
+        return _ENCODERS[self.options[ENCODING]](profile)
+
+
+class GcovWriter(PgoWriter):
+    format = "gcov-profile"
+
+    def encoded(self, profile: Profile) -> Iterator[bytes]:
+        return gcov(profile)

@@ -1,0 +1,71 @@
+"""Profiles for gcc's -fauto-profile (AutoFDO's gcov files), as gcc 12 and later read them.
+
+All numbers are little-endian u32 words, except counts (u64) and the bytes of names:
+
+    "adcg" as 0x67636461, version 2, 0
+    0xaa000000, words, n; n names: bytes with the NUL, the bytes
+    0xac000000, words, n; n functions: head u64, node
+    0xae000000, words, 0                                                     no modules
+    node = name, places, calls; places { offset << 16, targets, count u64, targets { 0, name u64, count u64 } },
+           calls { offset << 16, node }
+
+gcc 12 ignores discriminators, so each line has the largest of its counts.  Source: gcc/auto-profile.cc; gcc 12 accepts
+no padding after names, which create_gcov writes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.formats.pgo.levels import Level
+
+if TYPE_CHECKING:
+    from fastprof.formats.pgo.levels import Profile
+
+_MAGIC, _VERSION = 0x67636461, 2
+_NAMES, _FUNCTIONS, _MODULES = 0xAA000000, 0xAC000000, 0xAE000000
+_MOST = (1 << 63) - 1
+
+
+def _words(*values: int) -> bytes:
+    return struct.pack(f"<{len(values)}I", *values)
+
+
+def _section(tag: int, content: bytes) -> bytes:
+    return _words(tag, (len(content) + 3) // 4) + content
+
+
+def _node(name: str, level: Level, indexes: dict[str, int]) -> bytes:
+    lines: dict[int, tuple[int, dict[str, int]]] = {}
+    for at, count in level.body.items():
+        most, targets = lines.get(at[0], (0, {}))
+        for target, calls in level.targets.get(at, {}).items():
+            targets[target] = targets.get(target, 0) + calls
+        lines[at[0]] = max(most, count), targets
+    inlined: dict[tuple[int, str], list[Level]] = {}
+    for at, levels in level.nested.items():
+        for callee, inner in levels.items():
+            inlined.setdefault((at[0], callee), []).append(inner)
+    out = [_words(indexes[name], len(lines), len(inlined))]
+    for offset, (count, targets) in sorted(lines.items()):
+        out.append(struct.pack("<IIQ", offset << 16, len(targets), min(count, _MOST)))
+        for target, calls in sorted(targets.items(), key=lambda item: (-item[1], item[0])):
+            out.append(struct.pack("<IQQ", 0, indexes[target], min(calls, _MOST)))
+    for (offset, callee), copies in sorted(inlined.items(), key=lambda item: item[0]):
+        whole = copies[0] if len(copies) == 1 else Level.sum(copies)
+        out += (_words(offset << 16), _node(callee, whole, indexes))
+    return b"".join(out)
+
+
+def gcov(profile: Profile) -> Iterator[bytes]:
+    """Errors: none; levels are at most as deep as inlined functions are nested."""
+    indexes = {name: index for index, name in enumerate(("", *profile.names()))}  # gcc refuses index 0
+    texts = (name.encode("utf-8", "surrogateescape") + b"\0" for name in indexes)
+    names = b"".join(struct.pack("<I", len(text)) + text for text in texts)
+    functions = [struct.pack("<Q", level.head) + _node(name, level, indexes) for name, level in profile.sorted()]
+    yield _words(_MAGIC, _VERSION, 0)
+    yield _section(_NAMES, _words(len(indexes)) + names)
+    yield _section(_FUNCTIONS, _words(len(functions)) + b"".join(functions))
+    yield _section(_MODULES, _words(0))
