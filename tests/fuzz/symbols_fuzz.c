@@ -41,6 +41,8 @@ static void ask_chain(struct fp_dwarf_lines *l, struct fp_dwarf *d, const struct
     for (uint32_t i = 0; i < n; i++) {
         if (!frames[i].start || fp_dwarf_lines_name(l, frames[i].function, pieces) < 0) abort();
         check_piece(d, pieces[0]);
+        uint32_t line;
+        if (fp_dwarf_lines_declared(l, frames[i].function, &line) != (line != 0)) abort();
         if (!frames[i].has_place) continue;
         status = fp_dwarf_lines_file(l, frames[i].place.unit, frames[i].place.file, pieces);
         if (status < 0 || status == FP_ASK) abort();
@@ -93,6 +95,7 @@ static void read_lines(const uint8_t *data, size_t size, const uint8_t *exact, s
     uint64_t address = 0x1000;
     for (size_t i = 0; i < QUESTIONS; i++) {
         ask(l, &d, &all, address);
+        if (i == QUESTIONS / 2) fp_dwarf_lines_discriminate(l); /* reads the rows once more */
         /* addresses in the input are likely to be in its tables */
         address = i + 8 <= n_exact ? fp_u64s(exact + i * (n_exact - 7) / QUESTIONS, all.swap) : address + i;
         if (all.address_size == 4) address &= UINT32_MAX;
