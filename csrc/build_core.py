@@ -4,6 +4,8 @@ Each header's part between `cffi-begin` and `cffi-end` is plain C without
 preprocessor lines; put together in the order of the floors it is the cdef.
 Of a struct Python sees what stands above the comment `private from here on`.
 What is declared with FP_COUNT (core/fp.h) becomes a table, fastprof/core/counted.py.
+
+Functions of a part that begins with `cffi-begin guarded` are called with a guard (core/guard.h).
 """
 
 import ast
@@ -33,10 +35,44 @@ HEADERS = FIRST + sorted(
 NAMES = r"(?:,\s+(\w+),\s+(.*?))?\)(?=[;,])"
 COUNT = re.compile(r'(?:struct|enum) (\w+) \{|FP_COUNT\((\w+),\s+"([a-z0-9-]+)"' + NAMES, re.DOTALL)
 
+FUNCTION = re.compile(r"^(\w[\w ]*[ *])(fp_\w+)\(([^;{]*)\);", re.MULTILINE)
+
+
+def guard(function: tuple[str, str, str]) -> str:
+    """A function in front of one that may run out of memory: one that returns a status or a pointer."""
+    result, name, parameters = function
+    if result not in ("int ", "int64_t ") and "*" not in result:
+        return ""
+    arguments = "" if parameters == "void" else ", ".join(re.findall(r"(\w+)(?=\[|,|$)", parameters))
+    said = "fp_no_memory(err)" if parameters.endswith("struct fp_err *err") else "FP_E_NOMEM"
+    failed = f"found = {said};"
+    if "*" in result:
+        failed = f"(void){said};" if said != "FP_E_NOMEM" else ""
+    if name.endswith("_new"):
+        failed += f" {name.removesuffix('new')}free(guard.made);"
+    return f"""
+static {result}{name}_guarded({parameters}) {{
+    struct fp_guard guard;
+    {result}found = 0;
+    fp_guard_enter(&guard);
+    if (setjmp(guard.to)) {{
+        {failed}
+    }} else {{
+        found = {name}({arguments});
+    }}
+    fp_guard_leave(&guard);
+    return found;
+}}
+#define {name}(...) {name}_guarded(__VA_ARGS__)
+"""
+
+
+guards = ""
 ffibuilder = FFI()
 counted: dict[str, dict[str, tuple[str, ...]]] = {}
 for name in HEADERS:
-    for part in re.findall(r"/\* cffi-begin \*/(.*?)/\* cffi-end \*/", (HERE / name).read_text(), re.DOTALL):
+    parts = re.findall(r"/\* cffi-begin( guarded)? \*/(.*?)/\* cffi-end \*/", (HERE / name).read_text(), re.DOTALL)
+    for guarded, part in parts:
         public = re.sub(r"/\* private from here on \*/.*?^\};", "...;\n};", part, flags=re.DOTALL | re.MULTILINE)
         ffibuilder.cdef(COUNT.sub(lambda found: found[2] if found[2] else found[0], public))
         for struct, field, code, kind, names in COUNT.findall(public):
@@ -44,12 +80,14 @@ for name in HEADERS:
                 fields = counted.setdefault(struct, {})
             else:
                 fields[code] = (field, kind, *ast.literal_eval(f"({names},)")) if kind else (field,)
+        if guarded:
+            guards += "".join(map(guard, FUNCTION.findall(re.sub(r"/\*.*?\*/", "", part, flags=re.DOTALL))))
 
 LINK = {"1": ["-fsanitize=address,undefined"], "coverage": ["-fprofile-instr-generate"]}
 link = LINK.get(os.environ.get("FASTPROF_SANITIZE", ""), [])
 ffibuilder.set_source(
     "fastprof.core._c",
-    "\n".join(f'#include "{name}"' for name in HEADERS),
+    "\n".join(f'#include "{name}"' for name in HEADERS) + guards,
     include_dirs=[str(HERE)],
     extra_compile_args=["-O1", "-std=c11"],  # wrappers: more takes twice the time to compile, and runs as fast
     extra_link_args=link,

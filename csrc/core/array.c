@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
+
 enum { FIRST_ARRAY = 512, FIRST_BYTES = 4096 }; /* bytes of the first allocation, or more */
 
 /* The new capacity: twice the old one, or `need` if that is more; 0 if `need` exceeds the limit. */
@@ -14,11 +16,11 @@ static uint64_t grown(uint64_t had, uint64_t need, size_t width, uint64_t first,
 
 int fp_array_grow(void *array, uint32_t *cap, uint64_t need, size_t width, int zeroed) {
     const uint64_t more = grown(*cap, need, width, FIRST_ARRAY / width, UINT32_MAX);
-    if (!more) return FP_E_NOMEM;
+    if (!more) return fp_escape();
     void *p; /* memcpy, because C does not allow access to, say, a `uint32_t *` as a `void *` */
     memcpy(&p, array, sizeof p);
     p = realloc(p, (size_t)more * width);
-    if (!p) return FP_E_NOMEM;
+    if (!p) return fp_escape();
     if (zeroed) memset((uint8_t *)p + *cap * width, 0, (size_t)(more - *cap) * width);
     memcpy(array, &p, sizeof p);
     *cap = (uint32_t)more;
@@ -29,7 +31,7 @@ int fp_bytes_room(uint8_t **bytes, size_t *cap, size_t need) {
     if (need <= *cap) return 0;
     const uint64_t more = grown(*cap, need, 1, FIRST_BYTES, SIZE_MAX);
     uint8_t *p = more ? realloc(*bytes, (size_t)more) : NULL;
-    if (!p) return FP_E_NOMEM;
+    if (!p) return fp_escape();
     *bytes = p;
     *cap = (size_t)more;
     return 0;

@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/cpu.h"
+#include "core/guard.h"
 
 /* The views that have each column. */
 struct batch_column {
@@ -129,7 +130,7 @@ int fp_batch_set_values(struct fp_batch *b, uint32_t n_values) {
         const uint64_t doubled = (uint64_t)b->values_cap * 2;
         if (b->n_outgrown == sizeof b->outgrown / sizeof *b->outgrown ||
             fp_array_room(&more, &cap, doubled > n_values ? doubled : n_values, width))
-            return FP_E_NOMEM;
+            return fp_escape();
         if (b->values) {
             memcpy(more, b->values, b->values_cap * width);
             b->outgrown[b->n_outgrown++] = b->values;

@@ -20,7 +20,8 @@ struct fp_buf {
     int32_t failed;
 };
 
-/* Makes room for `more` further bytes.  0, or FP_E_NOMEM with `failed` set. */
+/* Makes room for `more` further bytes.  0.  When memory ran out it escapes (core/guard.h); without a guard
+ * it sets `failed` and returns FP_E_NOMEM. */
 int fp_buf_reserve(struct fp_buf *b, size_t more);
 void fp_buf_free(struct fp_buf *b);
 

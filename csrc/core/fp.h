@@ -1,6 +1,7 @@
 /* core/fp.h - status codes, errors as values, the input window, bounded loads.
  *
- * The C code does not include Python.h, does no I/O, has no mutable globals and never prints.  Python sees the text
+ * The C code does not include Python.h, does no I/O, never prints, and has no mutable globals
+ * but one, the innermost guard of a thread (guard.h).  Python sees the text
  * between the two cffi marks of a header, so that text is plain C that needs no preprocessor.
  */
 #ifndef FP_H

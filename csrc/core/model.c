@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
 #include "core/memory.h"
 
 /* Hashes sixteen bytes at a time, in two sums, because each product waits for the previous one.  The last sixteen may
@@ -35,6 +36,12 @@ static inline uint64_t hash_of(const void *bytes, size_t n) {
 
 uint64_t fp_hash_bytes(const void *bytes, size_t n) {
     return hash_of(bytes, n);
+}
+
+/* There can be no further entry: escapes, or returns FP_NO_ID. */
+static uint32_t no_id(void) {
+    (void)fp_escape();
+    return FP_NO_ID;
 }
 
 static void release_index(uint64_t *index, uint32_t mask) {
@@ -113,7 +120,7 @@ static inline int same_row(const uint32_t *a, const uint32_t *b, uint32_t width)
     return !differ;
 }
 
-int fp_strings_init(struct fp_strings *s) {
+static int init_strings(struct fp_strings *s) {
     s->cap = 64;
     s->bytes_cap = 1024;
     s->most = UINT32_MAX;
@@ -123,6 +130,10 @@ int fp_strings_init(struct fp_strings *s) {
     s->start[0] = s->start[1] = 0;
     s->n = 1; /* id 0: the empty string */
     return grow_index(&s->index, &s->index_mask);
+}
+
+int fp_strings_init(struct fp_strings *s) {
+    return init_strings(s) ? fp_escape() : 0;
 }
 
 void fp_strings_clear(struct fp_strings *s) {
@@ -162,13 +173,13 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     }
     if (is_far(at, hash, s->index_mask, &s->secret)) {
         const int status = rehash(&s->index, s->index_mask, &s->secret, s->bytes, s->start, 0);
-        return status ? FP_NO_ID : fp_strings_intern_hashed(s, p, n, hash);
+        return status ? no_id() : fp_strings_intern_hashed(s, p, n, hash);
     }
-    if (s->n == FP_NO_ID - 1) return FP_NO_ID;
+    if (s->n == FP_NO_ID - 1) return no_id();
     if (s->n == s->cap) {
         uint64_t cap = (uint64_t)s->cap * 2 < FP_NO_ID ? (uint64_t)s->cap * 2 : FP_NO_ID;
         uint64_t *start = fp_grow(s->start, ((size_t)s->cap + 1) * sizeof *start, (size_t)(cap + 1) * sizeof *start);
-        if (!start) return FP_NO_ID;
+        if (!start) return no_id();
         s->start = start;
         s->cap = (uint32_t)cap;
     }
@@ -176,7 +187,7 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     if (n > s->bytes_cap - end) {
         uint64_t cap = s->bytes_cap * 2 > end + n ? s->bytes_cap * 2 : (end + n) * 2;
         uint8_t *bytes = fp_grow(s->bytes, s->bytes_cap, (size_t)cap);
-        if (!bytes) return FP_NO_ID;
+        if (!bytes) return no_id();
         s->bytes = bytes;
         s->bytes_cap = cap;
     }
@@ -187,12 +198,12 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     if (s->n > s->index_mask / 4 * 3 && grow_index(&s->index, &s->index_mask)) {
         s->n--; /* remove the entry, so that the table stays searchable */
         s->index[at] = 0;
-        return FP_NO_ID;
+        return no_id();
     }
     return id;
 }
 
-int fp_table_init(struct fp_table *t, uint32_t width) {
+static int init_table(struct fp_table *t, uint32_t width) {
     t->width = width;
     t->cap = 64;
     t->words = fp_grow(NULL, 0, (size_t)t->cap * width * sizeof *t->words);
@@ -200,6 +211,10 @@ int fp_table_init(struct fp_table *t, uint32_t width) {
     memset(t->words, 0, width * sizeof *t->words);
     t->n = t->n_indexed = 1; /* id 0: nothing */
     return grow_index(&t->index, &t->index_mask);
+}
+
+int fp_table_init(struct fp_table *t, uint32_t width) {
+    return init_table(t, width) ? fp_escape() : 0;
 }
 
 void fp_table_clear(struct fp_table *t) {
@@ -222,7 +237,7 @@ static inline int row_room(struct fp_table *t) {
 }
 
 uint32_t fp_table_append(struct fp_table *t, const uint32_t *row) {
-    if (row_room(t)) return FP_NO_ID;
+    if (row_room(t)) return no_id();
     memcpy(t->words + (size_t)t->n * t->width, row, t->width * sizeof *row);
     return t->n++;
 }
@@ -268,15 +283,15 @@ uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_
     if (is_far(at, hash, t->index_mask, &t->secret)) {
         const size_t width = t->width * sizeof *t->words;
         const int status = rehash(&t->index, t->index_mask, &t->secret, t->words, NULL, width);
-        return status ? FP_NO_ID : fp_table_intern_hashed(t, row, hash);
+        return status ? no_id() : fp_table_intern_hashed(t, row, hash);
     }
-    if (row_room(t)) return FP_NO_ID;
+    if (row_room(t)) return no_id();
     uint32_t id = t->n;
     memcpy(t->words + (size_t)id * t->width, row, t->width * sizeof *row);
     t->index[at] = (uint64_t)hash << 32 | id;
     if (t->n_indexed >= t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask)) {
         t->index[at] = 0;
-        return FP_NO_ID;
+        return no_id();
     }
     t->n_indexed++;
     t->n = id + 1;
@@ -286,11 +301,11 @@ uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_
 struct fp_model *fp_model_new(void) {
     struct fp_model *m = calloc(1, sizeof *m);
     if (!m) return NULL;
-    if (fp_strings_init(&m->strings) || fp_table_init(&m->objects, FP_OBJECT_WIDTH) ||
-        fp_table_init(&m->mappings, FP_MAPPING_WIDTH) || fp_table_init(&m->functions, FP_FUNCTION_WIDTH) ||
-        fp_table_init(&m->lines, FP_LINE_WIDTH) || fp_table_init(&m->frames, FP_FRAME_WIDTH) ||
-        fp_table_init(&m->stacks, FP_STACK_WIDTH) || fp_table_init(&m->labels, FP_LABEL_WIDTH) ||
-        fp_table_init(&m->threads, FP_THREAD_WIDTH)) {
+    if (init_strings(&m->strings) || init_table(&m->objects, FP_OBJECT_WIDTH) ||
+        init_table(&m->mappings, FP_MAPPING_WIDTH) || init_table(&m->functions, FP_FUNCTION_WIDTH) ||
+        init_table(&m->lines, FP_LINE_WIDTH) || init_table(&m->frames, FP_FRAME_WIDTH) ||
+        init_table(&m->stacks, FP_STACK_WIDTH) || init_table(&m->labels, FP_LABEL_WIDTH) ||
+        init_table(&m->threads, FP_THREAD_WIDTH)) {
         fp_model_free(m);
         return NULL;
     }
@@ -358,7 +373,7 @@ uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row) {
     const uint32_t name = row[FP_FUNCTION_NAME];
     if (FP_UNLIKELY(name >= m->n_named)) {
         if (name >= m->strings.n) return fp_table_intern(&m->functions, row); /* not the id of a string */
-        if (name_room(m, name)) return FP_NO_ID;
+        if (name_room(m, name)) return no_id();
     }
     const uint32_t first = m->named[name], next = m->last_function + 1;
     if (first && same_row(fp_table_row(&m->functions, first), row, FP_FUNCTION_WIDTH)) return m->last_function = first;
@@ -369,7 +384,7 @@ uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row) {
         if (found != FP_NO_ID) m->last_function = found;
         return found;
     }
-    if (row_room(&m->functions)) return FP_NO_ID;
+    if (row_room(&m->functions)) return no_id();
     memcpy(m->functions.words + (size_t)m->functions.n * FP_FUNCTION_WIDTH, row, FP_FUNCTION_WIDTH * sizeof *row);
     return m->named[name] = m->last_function = m->functions.n++;
 }
@@ -427,7 +442,7 @@ uint32_t fp_model_name_frame(struct fp_model *m, uint32_t name) {
 
 static uint32_t intern_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
     uint32_t *last = last_of(m, frame);
-    if (!last) return FP_NO_ID;
+    if (!last) return no_id();
     if (FP_LIKELY(last[1] && last[0] == parent)) return last[1];
     uint32_t node = fp_table_intern(&m->stacks, (uint32_t[]){parent, frame});
     if (node == FP_NO_ID) return FP_NO_ID;
@@ -539,7 +554,7 @@ uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_
 }
 
 uint32_t fp_model_input(struct fp_model *m) {
-    return m->n_inputs == FP_NO_ID ? FP_NO_ID : m->n_inputs++;
+    return m->n_inputs == FP_NO_ID ? no_id() : m->n_inputs++;
 }
 
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid) {

@@ -156,8 +156,9 @@ struct fp_model {
 struct fp_model *fp_model_new(void);
 void fp_model_free(struct fp_model *m);
 
-/* The id of the string of `n` bytes at `p`, cut after s->most bytes; added if it is new.  FP_NO_ID when memory ran
- * out. */
+/* The id of the string of `n` bytes at `p`, cut after s->most bytes; added if it is new.  When memory ran
+ * out, this and all functions below that add something escape (core/guard.h); without a guard they return FP_NO_ID or
+ * FP_E_NOMEM. */
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n);
 
 /* Initializes a table of strings outside of a model, for a format's own use.  0 or FP_E_NOMEM. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 /* Precedes the bytes of a record, in blocks and in runs. */
 struct fp_rounds_head {
@@ -199,7 +200,7 @@ static int write_away(struct fp_rounds *r) {
     size_t n = 0;
     if (!r->writing) {
         if (sort(r)) return FP_E_NOMEM;
-        if (!r->chunk && !(r->chunk = malloc(CHUNK))) return FP_E_NOMEM;
+        if (!r->chunk && !(r->chunk = fp_have(malloc(CHUNK)))) return FP_E_NOMEM;
         if (fp_array_zeroed(&r->runs, &r->cap_runs, (uint64_t)r->n_runs + 1, sizeof *r->runs)) return FP_E_NOMEM;
         r->runs[r->n_runs] = (struct fp_rounds_run){.at = r->written, .end = r->written};
         r->writing = 1;

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
+
 enum { DIGITS = 12 };
 
 static inline unsigned digit_of(const struct fp_keyed *k, unsigned d) {
@@ -18,7 +20,7 @@ int fp_sort_keyed(struct fp_keyed *items, uint32_t n) {
         more |= items->more ^ b->more;
     }
     if (!descents) return 0;
-    struct fp_keyed *scratch = malloc(n * sizeof *scratch), *from = items, *to = scratch;
+    struct fp_keyed *scratch = fp_have(malloc(n * sizeof *scratch)), *from = items, *to = scratch;
     if (!scratch) return FP_E_NOMEM;
     const struct fp_keyed differ = {key, more, 0};
     for (unsigned d = 0; d < DIGITS; d++) {

@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/digits.h"
+#include "core/guard.h"
 
 /* The position in the input window. */
 struct pstats_reading {
@@ -75,10 +76,10 @@ static int text(struct pstats_reading *r, int is_short, struct fp_pstats_marshal
     if (status) return status;
     if (r->m->code_depth) {
         *v = (struct fp_pstats_marshal_value){.kind = FP_PSTATS_MARSHAL_RAW, .n = n, .of.at = r->m->raw.n};
-        return fp_buf_put(&r->m->raw, p, n) ? fp_no_memory(r->err) : FP_DONE;
+        fp_buf_put(&r->m->raw, p, n);
+        return FP_DONE;
     }
     const uint32_t id = fp_strings_intern(r->m->strings, p, n);
-    if (id == FP_NO_ID) return fp_no_memory(r->err);
     v->kind = FP_PSTATS_MARSHAL_TEXT;
     v->of.id = id;
     return FP_DONE;
@@ -89,8 +90,7 @@ static int numbered_text(struct pstats_reading *r, struct fp_pstats_marshal_valu
     struct fp_pstats_marshal *m = r->m;
     const int status = text(r, 0, v);
     if (status) return status;
-    if (fp_array_room(&m->texts, &m->cap_texts, (uint64_t)m->n_texts + 1, sizeof *m->texts))
-        return fp_no_memory(r->err);
+    fp_array_room(&m->texts, &m->cap_texts, (uint64_t)m->n_texts + 1, sizeof *m->texts);
     m->texts[m->n_texts++] = *v;
     return FP_DONE;
 }
@@ -145,7 +145,6 @@ static int number(struct pstats_reading *r, uint32_t n, uint32_t *found) {
 static int as_string(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     if (v->kind != FP_PSTATS_MARSHAL_RAW || r->m->code_depth) return FP_DONE;
     const uint32_t id = fp_strings_intern(r->m->strings, r->m->raw.p + v->of.at, v->n);
-    if (id == FP_NO_ID) return fp_no_memory(r->err);
     *v = (struct fp_pstats_marshal_value){.kind = FP_PSTATS_MARSHAL_TEXT, .of.id = id};
     return FP_DONE;
 }
@@ -217,7 +216,7 @@ static int item(struct pstats_reading *r, uint32_t depth) {
     struct fp_pstats_marshal_value v = {0};
     const int status = any(r, depth, &v);
     if (status) return status;
-    if (fp_array_room(&m->open, &m->cap_open, (uint64_t)m->n_open + 1, sizeof *m->open)) return fp_no_memory(r->err);
+    fp_array_room(&m->open, &m->cap_open, (uint64_t)m->n_open + 1, sizeof *m->open);
     m->open[m->n_open++] = v;
     return FP_DONE;
 }
@@ -265,24 +264,22 @@ static int container(struct pstats_reading *r, size_t at, uint8_t type, uint32_t
         return FP_DONE;
     }
     v->kind = type == '{' ? FP_PSTATS_MARSHAL_DICT : FP_PSTATS_MARSHAL_TUPLE;
-    if (fp_array_room(&m->items, &m->cap_items, (uint64_t)m->n_items + v->n, sizeof *m->items))
-        return fp_no_memory(r->err);
+    fp_array_room(&m->items, &m->cap_items, (uint64_t)m->n_items + v->n, sizeof *m->items);
     if (v->n) memcpy(m->items + m->n_items, m->open + before, v->n * sizeof *m->items);
     m->n_items += v->n;
     return FP_DONE;
 }
 
 /* Assigns the next reference number, *k. */
-static int add_number(struct fp_pstats_marshal *m, uint32_t *k) {
+static void add_number(struct fp_pstats_marshal *m, uint32_t *k) {
     *k = m->n_refs;
-    if (fp_array_room(&m->refs, &m->cap_refs, (uint64_t)*k + 1, sizeof *m->refs)) return FP_E_NOMEM;
+    fp_array_room(&m->refs, &m->cap_refs, (uint64_t)*k + 1, sizeof *m->refs);
     m->refs[m->n_refs++] = (struct fp_pstats_marshal_value){.kind = FP_PSTATS_MARSHAL_OPEN};
-    return 0;
 }
 
-int fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m) {
+void fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m) {
     uint32_t k;
-    return add_number(m, &k);
+    add_number(m, &k);
 }
 
 /* ---- code objects ---- */
@@ -339,11 +336,11 @@ static int fields(struct pstats_reading *r, const char *layout, uint32_t depth, 
     return FP_DONE;
 }
 
-static int put_text(struct fp_pstats_marshal *m, const struct fp_pstats_marshal_value *v) {
+static void put_text(struct fp_pstats_marshal *m, const struct fp_pstats_marshal_value *v) {
     size_t n = v->n;
     const uint8_t *text =
         v->kind == FP_PSTATS_MARSHAL_RAW ? m->raw.p + v->of.at : fp_string(m->strings, (uint32_t)v->of.id, &n);
-    return fp_buf_put(&m->name, text, n);
+    fp_buf_put(&m->name, text, n);
 }
 
 /* The description, as a text in code. */
@@ -354,13 +351,16 @@ static int describe(struct pstats_reading *r, const struct pstats_code *code, st
     uint8_t *end = fp_put_decimal(digits, code->line);
     *end++ = '>';
     m->name.n = 0;
-    if (fp_buf_put(&m->name, before, sizeof before - 1) || put_text(m, &code->name) ||
-        fp_buf_put(&m->name, between, sizeof between - 1) || put_text(m, &code->file) ||
-        fp_buf_put(&m->name, line, sizeof line - 1) || fp_buf_put(&m->name, digits, (size_t)(end - digits)))
-        return fp_no_memory(r->err);
-    if (m->name.n > UINT32_MAX) return fp_no_memory(r->err);
+    fp_buf_put(&m->name, before, sizeof before - 1);
+    put_text(m, &code->name);
+    fp_buf_put(&m->name, between, sizeof between - 1);
+    put_text(m, &code->file);
+    fp_buf_put(&m->name, line, sizeof line - 1);
+    fp_buf_put(&m->name, digits, (size_t)(end - digits));
+    if (m->name.n > UINT32_MAX) return fp_escape();
     *v = (struct fp_pstats_marshal_value){.kind = FP_PSTATS_MARSHAL_RAW, .n = (uint32_t)m->name.n, .of.at = m->raw.n};
-    return fp_buf_put(&m->raw, m->name.p, m->name.n) ? fp_no_memory(r->err) : FP_DONE;
+    fp_buf_put(&m->raw, m->name.p, m->name.n);
+    return FP_DONE;
 }
 
 /* Reads the fields, of the file's layout, or of the one that fits the first code object. */
@@ -375,7 +375,6 @@ static int read_code(struct pstats_reading *r, size_t at, uint32_t depth, struct
         const int status = fields(r, LAYOUTS[i], depth, code);
         if (status == FP_DONE) return status;
         m->layout = 0;
-        if (status == FP_E_NOMEM) return status;
         needs_more |= status == FP_MORE;
         r->pos = pos;
         m->raw.n = n_raw;
@@ -409,7 +408,7 @@ static int any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marsha
     const uint8_t type = *p & (NUMBERED - 1);
     const int is_container = memchr(r->m->code_depth ? "(){[<>:" : "(){", type, r->m->code_depth ? 7 : 3) != NULL;
     if (*p & NUMBERED) {
-        if (add_number(r->m, &k)) return fp_no_memory(r->err);
+        add_number(r->m, &k);
         r->m->kept |= is_container && !r->m->code_depth;
     }
     const int status = is_container  ? container(r, at, type, depth, v)

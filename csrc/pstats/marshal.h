@@ -96,8 +96,8 @@ void fp_pstats_marshal_begin(struct fp_pstats_marshal *m);
 /* Forgets all values read since fp_pstats_marshal_begin: they are incomplete and will be read again. */
 void fp_pstats_marshal_forget(struct fp_pstats_marshal *m);
 
-/* Assigns the next reference number to a dict whose items the caller reads one by one.  0 or FP_E_NOMEM. */
-int fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m);
+/* Assigns the next reference number to a dict whose items the caller reads one by one. */
+void fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m);
 
 /* Reads the value at in->p + *pos and moves *pos past it.  FP_DONE; FP_MORE: it is incomplete; or an error, with the
  * offset of the value. */

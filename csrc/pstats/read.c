@@ -2,11 +2,12 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
+
 enum { BEGIN, ENTRIES, ROWS, AFTER, END };
 
 struct fp_pstats_reader *fp_pstats_reader_new(struct fp_model *model, int lenient) {
-    struct fp_pstats_reader *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_pstats_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
     r->marshal.strings = &model->strings;
@@ -70,7 +71,7 @@ static int function_of(const struct fp_pstats_reader *r, const struct fp_pstats_
     const int is_builtin = n == 1 && *path == '~' && !at->of.i;
     *line = (uint32_t)at->of.i;
     *function = fp_model_function(r->model, 0, is_builtin ? 0 : (uint32_t)file->of.id, (uint32_t)name->of.id, 0, *line);
-    return *function == FP_NO_ID ? fp_no_memory(err) : 0;
+    return 0;
 }
 
 /* Reads four values: two call counts, of which item `total` includes recursive calls, and two times. */
@@ -181,7 +182,7 @@ static int rows(struct fp_pstats_reader *r, struct fp_batch *out, struct fp_err 
             continue;
         }
         const int status = caller_row(r, out, err);
-        if (status && (!r->lenient || status == FP_E_NOMEM)) return status;
+        if (status && !r->lenient) return status;
         r->broken += status != 0;
     }
     return FP_DONE;
@@ -196,7 +197,7 @@ static int begin(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *er
     if ((type & 0x7f) != '{')
         return fp_fail_got(err, FP_E_MALFORMED, in->base + in->pos, "the type of the value", FP_GOT_HEX, type,
                            "a dict of marshal", 0);
-    if (type & 0x80 && fp_pstats_marshal_number_dict(&r->marshal)) return fp_no_memory(err);
+    if (type & 0x80) fp_pstats_marshal_number_dict(&r->marshal);
     in->pos++;
     r->state = ENTRIES;
     return FP_DONE;
@@ -238,7 +239,7 @@ static int entry(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *er
     }
     status = begin_entry(r, err);
     if (!status) r->state = ROWS;
-    if (!status || !r->lenient || status == FP_E_NOMEM) return status;
+    if (!status || !r->lenient) return status;
     r->broken++;
     return FP_DONE;
 }
@@ -249,7 +250,7 @@ static int step(struct fp_pstats_reader *r, struct fp_in *in, struct fp_batch *o
         case BEGIN: return begin(r, in, err);
         case ENTRIES:
             status = entry(r, in, err);
-            if (status >= 0 || status == FP_E_NOMEM || !r->lenient) return status;
+            if (status >= 0 || !r->lenient) return status;
             r->bad_end = 1;
             r->state = END;
             return FP_DONE;

@@ -23,7 +23,7 @@
 #include "core/batch.h"
 #include "pstats/marshal.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The values of a row.  Those of a call are the callee's when called from that caller. */
 enum fp_pstats_value {

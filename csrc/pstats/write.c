@@ -3,19 +3,17 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 enum { KEY_FILE, KEY_LINE, KEY_NAME, KEY_WIDTH };
 enum { CALLER, CALLEE, ARC_WIDTH };
 
 struct fp_pstats_writer *fp_pstats_writer_new(struct fp_model *model) {
-    struct fp_pstats_writer *w = calloc(1, sizeof *w);
-    if (!w) return NULL;
+    struct fp_pstats_writer *w = fp_made(sizeof *w);
     w->model = model;
     w->unit = 1;
-    if (fp_table_init(&w->arcs, ARC_WIDTH) || fp_table_init(&w->keys, KEY_WIDTH)) {
-        fp_pstats_writer_free(w);
-        return NULL;
-    }
+    fp_table_init(&w->arcs, ARC_WIDTH);
+    fp_table_init(&w->keys, KEY_WIDTH);
     return w;
 }
 
@@ -25,6 +23,8 @@ void fp_pstats_writer_free(struct fp_pstats_writer *w) {
     free(w->lines);
     fp_table_clear(&w->arcs);
     free(w->of_arcs);
+    fp_table_clear(&w->old_arcs);
+    free(w->of_old_arcs);
     fp_table_clear(&w->keys);
     free(w->key_of);
     free(w->of_keys);
@@ -47,21 +47,19 @@ static int add(struct fp_pstats_sums *to, const struct fp_pstats_sums *more, str
 }
 
 /* Makes room for a function and records its first line. */
-static int see(struct fp_pstats_writer *w, uint32_t function, uint32_t line) {
+static void see(struct fp_pstats_writer *w, uint32_t function, uint32_t line) {
     const uint64_t need = (uint64_t)function + 1;
-    if (fp_array_zeroed(&w->own, &w->cap_own, need, sizeof *w->own) ||
-        fp_array_zeroed(&w->lines, &w->cap_lines, need, sizeof *w->lines))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&w->own, &w->cap_own, need, sizeof *w->own);
+    fp_array_zeroed(&w->lines, &w->cap_lines, need, sizeof *w->lines);
     uint32_t *const first = &w->lines[function];
     const uint64_t known = line && line < FP_NO_ID ? (uint64_t)line + 1 : 1;
     if (!*first || *first == 1 || (known > 1 && known < *first)) *first = (uint32_t)known;
-    return 0;
 }
 
 static int put_row(struct fp_pstats_writer *w, const struct fp_batch *in, uint32_t i, struct fp_err *err) {
     struct fp_pstats_sums sums = {{0}};
     const uint32_t function = in->function[i], *f = fp_table_row(&w->model->functions, function);
-    if (see(w, function, in->file[i] == f[FP_FUNCTION_FILE] ? in->line[i] : 0)) return fp_no_memory(err);
+    see(w, function, in->file[i] == f[FP_FUNCTION_FILE] ? in->line[i] : 0);
     if (in->kind[i] == FP_BLOCK) return 0;
     const uint32_t line = f[FP_FUNCTION_LINE] ? f[FP_FUNCTION_LINE] : w->lines[function] - 1;
     w->elsewhere += in->file[i] != f[FP_FUNCTION_FILE] || (in->line[i] && in->line[i] != line);
@@ -78,10 +76,9 @@ static int put_row(struct fp_pstats_writer *w, const struct fp_batch *in, uint32
         if (in->count[i] > INT64_MAX) return fp_fail_beyond(err, "a number of calls", FP_NO_COLUMN, "2^63 - 1");
         sums.v[FP_PSTATS_CALLS] = (int64_t)in->count[i];
     }
-    if (see(w, in->callee[i], 0)) return fp_no_memory(err);
+    see(w, in->callee[i], 0);
     const uint32_t arc = fp_table_intern(&w->arcs, (const uint32_t[ARC_WIDTH]){function, in->callee[i]});
-    if (arc == FP_NO_ID || fp_array_zeroed(&w->of_arcs, &w->cap_of_arcs, (uint64_t)arc + 1, sizeof *w->of_arcs))
-        return fp_no_memory(err);
+    fp_array_zeroed(&w->of_arcs, &w->cap_of_arcs, (uint64_t)arc + 1, sizeof *w->of_arcs);
     return add(&w->of_arcs[arc], &sums, err);
 }
 
@@ -106,13 +103,11 @@ static uint32_t key_of(struct fp_pstats_writer *w, uint32_t function) {
 
 static int add_to_keys(struct fp_pstats_writer *w, struct fp_err *err) {
     const uint32_t n = w->cap_lines < w->model->functions.n ? w->cap_lines : w->model->functions.n;
-    w->key_of = calloc((size_t)n + 1, sizeof *w->key_of);
-    if (!w->key_of) return fp_no_memory(err);
+    w->key_of = fp_have(calloc((size_t)n + 1, sizeof *w->key_of));
     for (uint32_t function = 0; function < n; function++) {
         if (!w->lines[function]) continue; /* it has no rows */
         const uint32_t before = w->keys.n, key = key_of(w, function);
-        if (key == FP_NO_ID || fp_array_zeroed(&w->of_keys, &w->cap_of_keys, (uint64_t)key + 1, sizeof *w->of_keys))
-            return fp_no_memory(err);
+        fp_array_zeroed(&w->of_keys, &w->cap_of_keys, (uint64_t)key + 1, sizeof *w->of_keys);
         w->merged += key < before;
         w->key_of[function] = key;
         const int status = add(&w->of_keys[key], &w->own[function], err);
@@ -123,32 +118,27 @@ static int add_to_keys(struct fp_pstats_writer *w, struct fp_err *err) {
 
 /* Arcs between keys instead of functions. */
 static int arcs_of_keys(struct fp_pstats_writer *w, struct fp_err *err) {
-    struct fp_table arcs = {0};
-    struct fp_pstats_sums *sums = NULL;
-    uint32_t cap = 0;
-    int status = fp_table_init(&arcs, ARC_WIDTH) ? fp_no_memory(err) : 0;
-    for (uint32_t i = 1; !status && i < w->arcs.n; i++) {
-        const uint32_t *arc = fp_table_row(&w->arcs, i);
+    int status = 0;
+    w->old_arcs = w->arcs;
+    w->of_old_arcs = w->of_arcs;
+    memset(&w->arcs, 0, sizeof w->arcs);
+    w->of_arcs = NULL;
+    w->cap_of_arcs = 0;
+    fp_table_init(&w->arcs, ARC_WIDTH);
+    for (uint32_t i = 1; !status && i < w->old_arcs.n; i++) {
+        const uint32_t *arc = fp_table_row(&w->old_arcs, i);
         const uint32_t keys[ARC_WIDTH] = {w->key_of[arc[CALLER]], w->key_of[arc[CALLEE]]};
-        const uint32_t id = fp_table_intern(&arcs, keys);
-        if (id == FP_NO_ID || fp_array_zeroed(&sums, &cap, (uint64_t)id + 1, sizeof *sums))
-            status = fp_no_memory(err);
-        else
-            status = add(&sums[id], &w->of_arcs[i], err);
+        const uint32_t id = fp_table_intern(&w->arcs, keys);
+        fp_array_zeroed(&w->of_arcs, &w->cap_of_arcs, (uint64_t)id + 1, sizeof *w->of_arcs);
+        status = add(&w->of_arcs[id], &w->of_old_arcs[i], err);
     }
-    fp_table_clear(&w->arcs);
-    free(w->of_arcs);
-    w->arcs = arcs;
-    w->of_arcs = sums;
-    w->cap_of_arcs = cap;
     return status;
 }
 
 /* Sorts arcs by callee. */
-static int sort_arcs(struct fp_pstats_writer *w, struct fp_err *err) {
-    w->first = calloc((size_t)w->keys.n + 1, sizeof *w->first);
-    w->sorted = calloc((size_t)w->arcs.n + 1, sizeof *w->sorted);
-    if (!w->first || !w->sorted) return fp_no_memory(err);
+static void sort_arcs(struct fp_pstats_writer *w) {
+    w->first = fp_have(calloc((size_t)w->keys.n + 1, sizeof *w->first));
+    w->sorted = fp_have(calloc((size_t)w->arcs.n + 1, sizeof *w->sorted));
     for (uint32_t i = 1; i < w->arcs.n; i++) w->first[fp_table_row(&w->arcs, i)[CALLEE]]++;
     uint32_t end = 0;
     for (uint32_t key = 0; key <= w->keys.n; key++) {
@@ -156,15 +146,15 @@ static int sort_arcs(struct fp_pstats_writer *w, struct fp_err *err) {
         w->first[key] = end; /* the loop below moves it to the first arc */
     }
     for (uint32_t i = w->arcs.n; --i > 0;) w->sorted[--w->first[fp_table_row(&w->arcs, i)[CALLEE]]] = i;
-    return 0;
 }
 
 /* ---- numbers that follow from one value ---- */
 
 static int derive(struct fp_pstats_writer *w, struct fp_err *err) {
     struct fp_pstats_sums *const own = w->of_keys;
-    int64_t *const made = calloc((size_t)w->keys.n + 1, sizeof *made); /* by key: own cost and calls that it makes */
-    int status = made ? 0 : fp_no_memory(err);
+    int64_t *const made =
+        fp_have(calloc((size_t)w->keys.n + 1, sizeof *made)); /* by key: own cost and calls that it makes */
+    int status = 0;
     for (uint32_t key = 1; !status && key < w->keys.n; key++)
         made[key] = own[key].v[FP_PSTATS_OWN] = own[key].v[FP_PSTATS_TIME];
     for (uint32_t i = 1; !status && i < w->arcs.n; i++) {
@@ -216,7 +206,7 @@ static int choose_unit(struct fp_pstats_writer *w, struct fp_err *err) {
 static int end(struct fp_pstats_writer *w, struct fp_err *err) {
     int status = add_to_keys(w, err);
     if (!status) status = arcs_of_keys(w, err);
-    if (!status) status = sort_arcs(w, err);
+    if (!status) sort_arcs(w);
     if (!status && !w->complete) status = derive(w, err);
     if (!status) status = choose_unit(w, err);
     w->ended = !status;
@@ -262,40 +252,41 @@ static void put_seconds(const struct fp_pstats_writer *w, struct fp_buf *out, in
 }
 
 /* Writes a string, or `nothing` instead of an empty one.  The first time it gets a reference number. */
-static int put_text(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t string, const char *nothing) {
+static void put_text(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t string, const char *nothing) {
     if (!string) {
         put_byte(out, 'z');
         put_byte(out, (uint8_t)strlen(nothing));
-        return fp_buf_put(out, nothing, strlen(nothing)) || fp_buf_reserve(out, ITEM_BYTES) ? FP_E_NOMEM : 0;
+        fp_buf_put(out, nothing, strlen(nothing));
+        fp_buf_reserve(out, ITEM_BYTES);
+        return;
     }
     size_t n;
-    if (fp_array_zeroed(&w->text_refs, &w->cap_text_refs, (uint64_t)string + 1, sizeof *w->text_refs))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&w->text_refs, &w->cap_text_refs, (uint64_t)string + 1, sizeof *w->text_refs);
     if (w->text_refs[string]) {
         put_u32(out, 'r', w->text_refs[string] - 1);
-        return 0;
+        return;
     }
     w->text_refs[string] = ++w->n_refs;
     const uint8_t *text = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &w->replaced);
-    if (!text) return FP_E_NOMEM;
     put_u32(out, 'u' | NUMBERED, (uint32_t)n);
-    return fp_buf_put(out, text, n) || fp_buf_reserve(out, ITEM_BYTES) ? FP_E_NOMEM : 0;
+    fp_buf_put(out, text, n);
+    fp_buf_reserve(out, ITEM_BYTES);
 }
 
-static int put_key(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t key) {
-    if (fp_buf_reserve(out, ITEM_BYTES)) return FP_E_NOMEM;
-    if (fp_array_zeroed(&w->key_refs, &w->cap_key_refs, w->keys.n, sizeof *w->key_refs)) return FP_E_NOMEM;
+static void put_key(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t key) {
+    fp_buf_reserve(out, ITEM_BYTES);
+    fp_array_zeroed(&w->key_refs, &w->cap_key_refs, w->keys.n, sizeof *w->key_refs);
     if (w->key_refs[key]) {
         put_u32(out, 'r', w->key_refs[key] - 1);
-        return 0;
+        return;
     }
     const uint32_t *k = fp_table_row(&w->keys, key);
     w->key_refs[key] = ++w->n_refs;
     put_byte(out, ')' | NUMBERED);
     put_byte(out, KEY_WIDTH);
-    if (put_text(w, out, k[KEY_FILE], "~")) return FP_E_NOMEM;
+    put_text(w, out, k[KEY_FILE], "~");
     put_int(out, k[KEY_LINE]);
-    return put_text(w, out, k[KEY_NAME], "");
+    put_text(w, out, k[KEY_NAME], "");
 }
 
 static void put_values(const struct fp_pstats_writer *w, struct fp_buf *out, uint8_t n, int64_t first, int64_t second,
@@ -308,18 +299,19 @@ static void put_values(const struct fp_pstats_writer *w, struct fp_buf *out, uin
     put_seconds(w, out, v[FP_PSTATS_CUMULATIVE]);
 }
 
-static int put_caller(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t arc) {
+static void put_caller(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t arc) {
     const int64_t *v = w->of_arcs[arc].v;
-    if (put_key(w, out, fp_table_row(&w->arcs, arc)[CALLER]) || fp_buf_reserve(out, ITEM_BYTES)) return FP_E_NOMEM;
+    put_key(w, out, fp_table_row(&w->arcs, arc)[CALLER]);
+    fp_buf_reserve(out, ITEM_BYTES);
     put_values(w, out, 4, v[FP_PSTATS_CALLS], v[FP_PSTATS_PRIMITIVE], v);
-    return 0;
 }
 
-/* Continues an entry.  FP_DONE, FP_FULL or FP_E_NOMEM. */
+/* Continues an entry.  FP_DONE or FP_FULL. */
 static int put_entry(struct fp_pstats_writer *w, struct fp_buf *out) {
     if (!w->begun) {
         const int64_t *v = w->of_keys[w->key].v;
-        if (put_key(w, out, w->key) || fp_buf_reserve(out, ITEM_BYTES)) return FP_E_NOMEM;
+        put_key(w, out, w->key);
+        fp_buf_reserve(out, ITEM_BYTES);
         put_values(w, out, 5, v[FP_PSTATS_PRIMITIVE], v[FP_PSTATS_CALLS], v);
         put_byte(out, '{');
         w->begun = 1;
@@ -327,22 +319,24 @@ static int put_entry(struct fp_pstats_writer *w, struct fp_buf *out) {
     }
     for (; w->arc < w->first[w->key + 1]; w->arc++) {
         if (out->n >= FP_DRAIN) return FP_FULL;
-        if (put_caller(w, out, w->sorted[w->arc])) return FP_E_NOMEM;
+        put_caller(w, out, w->sorted[w->arc]);
     }
     w->begun = 0;
-    return fp_buf_put(out, "0", 1) ? FP_E_NOMEM : FP_DONE;
+    fp_buf_put(out, "0", 1);
+    return FP_DONE;
 }
 
 int fp_pstats_take(struct fp_pstats_writer *w, struct fp_buf *out, struct fp_err *err) {
     if (!w->ended) {
         const int status = end(w, err);
         if (status) return status;
-        if (fp_buf_put(out, "{", 1)) return fp_no_memory(err);
+        fp_buf_put(out, "{", 1);
     }
     for (; w->key < w->keys.n; w->key++) {
         if (out->n >= FP_DRAIN) return FP_FULL;
         const int status = put_entry(w, out);
-        if (status) return status < 0 ? fp_no_memory(err) : status;
+        if (status) return status;
     }
-    return fp_buf_put(out, "0", 1) ? fp_no_memory(err) : FP_DONE;
+    fp_buf_put(out, "0", 1);
+    return FP_DONE;
 }

@@ -23,7 +23,7 @@
 #include "core/unique.h"
 #include "pstats/read.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_pstats_sums {
     int64_t v[FP_PSTATS_VALUES];
@@ -54,6 +54,8 @@ struct fp_pstats_writer {
     struct fp_table arcs; /* caller, callee: functions; at the end their keys */
     struct fp_pstats_sums *of_arcs;
     uint32_t cap_of_arcs;
+    struct fp_table old_arcs; /* while arcs are added up by key: those by function */
+    struct fp_pstats_sums *of_old_arcs;
     /* set at the end */
     int32_t ended, begun; /* begun: the head of the current entry is written */
     struct fp_table keys; /* file, line, name */
