@@ -107,18 +107,20 @@ SANITIZERS = -std=c11 $(OPTIMIZE) -g1 -DFP_DEBUG -Icsrc -MMD -MP -fsanitize=fuzz
 	-fno-sanitize-coverage=trace-cmp -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 build/fuzz/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CLANG) $(SANITIZERS) -c $< -o $@
+	$(CLANG) $(SANITIZERS) $(TARGET) -c $< -o $@
 # A library, so that a target has the objects that it needs: libFuzzer looks through all counters after each execution.
 build/fuzz/libcore.a: $(CORE:%.c=build/fuzz/%.o)
 	@rm -f $@
 	@$(AR) -rcs $@ $^
-build/fuzz/bin/%: build/fuzz/tests/fuzz/%_fuzz.o build/fuzz/libcore.a
+build/fuzz/tests/fuzz/%_fuzz.o build/coverage/tests/fuzz/%_fuzz.o: TARGET = -DLLVMFuzzerTestOneInput=fp_fuzz_one
+build/fuzz/bin/%: build/fuzz/tests/fuzz/%_fuzz.o build/fuzz/tests/fuzz/guarded.o build/fuzz/libcore.a
 	@mkdir -p $(@D)
 	@echo linking $@
 	@$(CLANG) -fsanitize=fuzzer,address,undefined $^ -o $@
 
 # What a target does with each file, without libFuzzer: tests/unit/test_fuzz_replay.py
-build/fuzz/replay/%: build/fuzz/tests/fuzz/%_fuzz.o build/fuzz/tests/fuzz/replay.o build/fuzz/libcore.a
+build/fuzz/replay/%: build/fuzz/tests/fuzz/%_fuzz.o build/fuzz/tests/fuzz/guarded.o build/fuzz/tests/fuzz/replay.o \
+	    build/fuzz/libcore.a
 	@mkdir -p $(@D)
 	@$(CLANG) -fsanitize=address,undefined $^ -o $@
 
@@ -157,8 +159,9 @@ $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
 FOUND = build/fuzz/found
 build/coverage/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CLANG) -std=c11 -O1 -DFP_DEBUG -Icsrc -MMD -MP -fprofile-instr-generate -fcoverage-mapping -c $< -o $@
-build/coverage/bin/%: build/coverage/tests/fuzz/%_fuzz.o build/coverage/tests/fuzz/replay.o \
+	$(CLANG) -std=c11 -O1 -DFP_DEBUG -Icsrc $(TARGET) -MMD -MP -fprofile-instr-generate -fcoverage-mapping -c $< -o $@
+build/coverage/bin/%: build/coverage/tests/fuzz/%_fuzz.o build/coverage/tests/fuzz/guarded.o \
+	    build/coverage/tests/fuzz/replay.o \
 	    $(CORE:%.c=build/coverage/%.o)
 	@mkdir -p $(@D)
 	@echo linking $@

@@ -13,8 +13,8 @@
 int fp_array_grow(void *array, uint32_t *cap, uint64_t need, size_t width, int zeroed);
 
 /* Makes room for `need` items of `width` >= 1 bytes.  `array` is the address of the pointer to the items.  New items
- * are not initialized.  0.  If memory ran out or 2^32 items would be needed, the pointer and the capacity are unchanged, and
- * it escapes (core/guard.h); without a guard it returns FP_E_NOMEM. */
+ * are not initialized.  0.  If memory ran out or 2^32 items would be needed, the pointer and the capacity are
+ * unchanged, and it escapes (core/guard.h); without a guard it returns FP_E_NOMEM. */
 static inline int fp_array_room(void *array, uint32_t *cap, uint64_t need, size_t width) {
     return FP_LIKELY(need <= *cap) ? 0 : fp_array_grow(array, cap, need, width, 0);
 }

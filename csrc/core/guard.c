@@ -41,12 +41,29 @@ int fp_escape(void) {
     return FP_E_NOMEM;
 }
 
-void *fp_scratch(size_t n, size_t width) {
-    if (!innermost) return calloc(n, width);
+static struct fp_scratch *add(void) {
     struct fp_scratch *s = fp_have(calloc(1, sizeof *s));
     s->before = innermost->scratch;
-    innermost->scratch = s;
+    return innermost->scratch = s;
+}
+
+void *fp_scratch(size_t n, size_t width) {
+    if (!innermost) return calloc(n, width);
+    struct fp_scratch *s = add();
     return s->p = fp_have(calloc(n, width));
+}
+
+void fp_scratch_room(void *array, uint32_t *cap, uint64_t need, size_t width) {
+    if (FP_LIKELY(need <= *cap)) return;
+    const uint64_t twice = 2 * (uint64_t)*cap, more = need > twice ? need + 16 : twice;
+    void *p, *grown = NULL;
+    memcpy(&p, array, sizeof p);
+    struct fp_scratch *s = !innermost ? NULL : p ? find(p) : add();
+    if (more <= UINT32_MAX && more <= SIZE_MAX / width) grown = realloc(p, (size_t)more * width);
+    p = fp_have(grown);
+    if (s) s->p = p;
+    memcpy(array, &p, sizeof p);
+    *cap = (uint32_t)more;
 }
 
 void fp_scratch_free(void *p) {

@@ -50,6 +50,9 @@ static inline void *fp_have(void *p) {
 void *fp_scratch(size_t n, size_t width);
 /* Frees what fp_scratch returned, and all that was requested since and not kept.  NULL does nothing. */
 void fp_scratch_free(void *p);
+/* Makes room for `need` items of `width` bytes in such memory, which is NULL or from this function; new items are not
+ * initialized.  `array` is the address of the pointer to it, *cap its capacity in items. */
+void fp_scratch_room(void *array, uint32_t *cap, uint64_t need, size_t width);
 /* Takes p away from the guard and returns it: its new owner frees it with free(). */
 void *fp_scratch_keep(void *p);
 

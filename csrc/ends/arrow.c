@@ -4,13 +4,14 @@
 
 #include "core/address.h"
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/utf8.h"
 
 /* ---- columns ---- */
 
 struct fp_ends_columns *fp_ends_columns_new(uint32_t cap) {
-    struct fp_ends_columns *c = calloc(1, sizeof *c);
-    if (c) c->cap = cap;
+    struct fp_ends_columns *c = fp_made(sizeof *c);
+    c->cap = cap;
     return c;
 }
 
@@ -25,17 +26,11 @@ void fp_ends_columns_free(struct fp_ends_columns *c) {
 }
 
 int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t nullable) {
-    if (fp_array_room(&c->all, &c->cap_columns, (uint64_t)c->n_columns + 1, sizeof *c->all)) return FP_E_NOMEM;
-    struct fp_ends_column *column = &c->all[c->n_columns];
-    column->width = width;
-    column->items = width ? calloc(c->cap, width) : NULL;
-    column->valid = width && nullable ? calloc((size_t)c->cap / 8 + 1, 1) : NULL;
-    if (width && (!column->items || (nullable && !column->valid))) {
-        free(column->items);
-        free(column->valid);
-        return FP_E_NOMEM;
-    }
-    c->n_columns++;
+    fp_array_room(&c->all, &c->cap_columns, (uint64_t)c->n_columns + 1, sizeof *c->all);
+    struct fp_ends_column *column = &c->all[c->n_columns++];
+    *column = (struct fp_ends_column){.width = width};
+    if (width) column->items = fp_have(calloc(c->cap, width));
+    if (width && nullable) column->valid = fp_have(calloc((size_t)c->cap / 8 + 1, 1));
     return 0;
 }
 
@@ -44,15 +39,11 @@ int fp_ends_columns_grow(struct fp_ends_columns *c, uint32_t cap) {
         struct fp_ends_column *column = &c->all[i];
         if (!column->width) continue;
         const size_t before = (size_t)c->cap * column->width, bits = (size_t)c->cap / 8 + 1;
-        uint8_t *items = realloc(column->items, (size_t)cap * column->width);
-        if (!items) return FP_E_NOMEM;
-        column->items = items;
-        memset(items + before, 0, (size_t)cap * column->width - before);
+        column->items = fp_have(realloc(column->items, (size_t)cap * column->width));
+        memset((uint8_t *)column->items + before, 0, (size_t)cap * column->width - before);
         if (!column->valid) continue;
-        uint8_t *valid = realloc(column->valid, (size_t)cap / 8 + 1);
-        if (!valid) return FP_E_NOMEM;
-        column->valid = valid;
-        memset(valid + bits, 0, (size_t)cap / 8 + 1 - bits);
+        column->valid = fp_have(realloc(column->valid, (size_t)cap / 8 + 1));
+        memset(column->valid + bits, 0, (size_t)cap / 8 + 1 - bits);
     }
     c->cap = cap;
     return 0;
@@ -92,15 +83,14 @@ static inline void put_u64(struct fp_ends_column *c, uint32_t row, uint64_t v) {
 /* ---- texts ---- */
 
 struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m) {
-    struct fp_ends_tables *t = calloc(1, sizeof *t);
-    if (!t) return NULL;
+    struct fp_ends_tables *t = fp_made(sizeof *t);
     t->model = m;
     t->last_time = UINT64_MAX;
-    if (fp_strings_init(&t->functions.texts) || fp_strings_init(&t->callees.texts) ||
-        fp_strings_init(&t->files.texts) || fp_strings_init(&t->objects.texts) || fp_strings_init(&t->labels.texts)) {
-        fp_ends_tables_free(t);
-        return NULL;
-    }
+    fp_strings_init(&t->functions.texts);
+    fp_strings_init(&t->callees.texts);
+    fp_strings_init(&t->files.texts);
+    fp_strings_init(&t->objects.texts);
+    fp_strings_init(&t->labels.texts);
     return t;
 }
 
@@ -134,22 +124,18 @@ void fp_ends_tables_free(struct fp_ends_tables *t) {
     free(t);
 }
 
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the names of a table");
-}
-
-/* Adds the text of an id.  Returns its number, or FP_NO_ID when memory ran out. */
+/* Adds the text of an id.  Returns its number. */
 static uint32_t add_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, uint32_t id, const uint8_t *p,
                          size_t n) {
-    if (fp_array_zeroed(&texts->of, &texts->cap, (uint64_t)id + 1, sizeof *texts->of)) return FP_NO_ID;
+    fp_array_zeroed(&texts->of, &texts->cap, (uint64_t)id + 1, sizeof *texts->of);
     if (!fp_is_utf8(p, n)) {
         t->scratch.n = 0;
-        if (fp_utf8_replace(&t->scratch, p, n)) return FP_NO_ID;
+        fp_utf8_replace(&t->scratch, p, n);
         p = t->scratch.p;
         n = t->scratch.n;
     }
     const uint32_t text = fp_strings_intern(&texts->texts, p, n);
-    if (text != FP_NO_ID) texts->of[id] = text + 1;
+    texts->of[id] = text + 1;
     return text;
 }
 
@@ -159,24 +145,23 @@ static inline uint32_t text_of(struct fp_ends_tables *t, struct fp_ends_texts *t
     const struct fp_strings *strings = &t->model->strings;
     size_t n;
     for (; t->n_unique < string; t->n_unique++)
-        if (!fp_unique_utf8(&t->unique, &t->scratch, strings, t->n_unique, &n, &t->replaced)) return FP_NO_ID;
+        fp_unique_utf8(&t->unique, &t->scratch, strings, t->n_unique, &n, &t->replaced);
     const uint8_t *p = fp_unique_utf8(&t->unique, &t->scratch, strings, string, &n, &t->replaced);
-    return p ? add_text(t, texts, string, p, n) : FP_NO_ID;
+    return add_text(t, texts, string, p, n);
 }
 
 int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n) {
-    return add_text(t, &t->labels, t->requested, p, n) == FP_NO_ID ? FP_E_NOMEM : 0;
+    add_text(t, &t->labels, t->requested, p, n);
+    return 0;
 }
 
-/* Appends the text of a string; the empty string becomes a missing value.  0 or FP_E_NOMEM. */
-static inline int put_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, struct fp_ends_column *c,
-                           uint32_t row, uint32_t string) {
-    if (!c->items) return 0;
+/* Appends the text of a string; the empty string becomes a missing value. */
+static inline void put_text(struct fp_ends_tables *t, struct fp_ends_texts *texts, struct fp_ends_column *c,
+                            uint32_t row, uint32_t string) {
+    if (!c->items) return;
     const uint32_t text = text_of(t, texts, string);
-    if (FP_UNLIKELY(text == FP_NO_ID)) return FP_E_NOMEM;
     put_u32(c, row, text);
     if (text) has_value(c, row);
-    return 0;
 }
 
 /* ---- entries by id; all ids were checked ---- */
@@ -204,7 +189,7 @@ static int check_ids(const struct fp_table *table, const char *what, uint32_t id
     return FP_LIKELY(id < table->n) ? 0 : fp_unknown_id(err, what, id, table->n);
 }
 
-/* The string that names line `line` of `frame`, or the address if it is 0.  FP_NO_ID when memory ran out. */
+/* The string that names line `line` of `frame`, or the address if it is 0. */
 static uint32_t name_of_place(struct fp_ends_tables *t, uint32_t frame, uint32_t line) {
     const struct fp_model *m = t->model;
     const uint32_t name = line ? name_of(m, fp_table_row(&m->lines, line)[FP_LINE_FUNCTION]) : 0;
@@ -254,7 +239,7 @@ int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, u
         put_u8(&c[OP], row, op);
         put_u16(&c[CPU], row, in->cpu[i]);
         put_thread(m, &c[THREAD], row, thread);
-        if (is_call && put_text(t, &t->functions, &c[FUNCTION], row, name_of(m, function))) return no_memory(err);
+        if (is_call) put_text(t, &t->functions, &c[FUNCTION], row, name_of(m, function));
         out->n++;
     }
     return FP_DONE;
@@ -291,19 +276,16 @@ static inline void put_span(const struct fp_model *m, const struct fp_ends_open_
 /* The open calls of a thread.  NULL: see `err`. */
 static struct fp_ends_open_spans *calls_of(struct fp_ends_tables *t, uint32_t thread, struct fp_err *err) {
     if (check_ids(&t->model->threads, "the thread of a call", thread, err)) return NULL;
-    if (!fp_array_zeroed(&t->threads, &t->cap_threads, (uint64_t)thread + 1, sizeof *t->threads))
-        return &t->threads[thread];
-    no_memory(err);
-    return NULL;
+    fp_array_zeroed(&t->threads, &t->cap_threads, (uint64_t)thread + 1, sizeof *t->threads);
+    return &t->threads[thread];
 }
 
 static int begin_span(struct fp_ends_tables *t, struct fp_ends_open_spans *open, uint32_t function, uint64_t time,
                       int has_name, struct fp_err *err) {
     const struct fp_model *m = t->model;
     if (check_ids(&m->functions, "the function of a call", function, err)) return err->code;
-    if (fp_array_room(&open->calls, &open->cap, (uint64_t)open->n + 1, sizeof *open->calls)) return no_memory(err);
+    fp_array_room(&open->calls, &open->cap, (uint64_t)open->n + 1, sizeof *open->calls);
     const uint32_t name = has_name ? text_of(t, &t->functions, name_of(m, function)) : 0;
-    if (name == FP_NO_ID) return no_memory(err);
     open->calls[open->n++] = (struct open_span){t->n_calls++, time, 0, function, name};
     return 0;
 }
@@ -413,15 +395,14 @@ static int leaf_of(struct fp_ends_tables *t, uint32_t stack, uint32_t *text, str
         *text = t->leaves[stack] - 1;
         return 0;
     }
-    if (fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)stack + 1, sizeof *t->leaves)) return no_memory(err);
+    fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)stack + 1, sizeof *t->leaves);
     const struct fp_model *m = t->model;
     const uint32_t frame = stack ? fp_table_row(&m->stacks, stack)[FP_STACK_FRAME] : 0;
     if (check_ids(&m->frames, "the frame of a stack", frame, err)) return err->code;
     const uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
     if (check_place(m, frame, line, err)) return err->code;
     const uint32_t string = name_of_place(t, frame, line);
-    *text = string == FP_NO_ID ? FP_NO_ID : text_of(t, &t->functions, string);
-    if (*text == FP_NO_ID) return no_memory(err);
+    *text = text_of(t, &t->functions, string);
     t->leaves[stack] = *text + 1;
     return 0;
 }
@@ -474,8 +455,7 @@ static int expand_stack(struct fp_ends_tables *t, uint32_t stack, struct fp_err 
         uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
         do {
             if (check_place(m, frame, line, err)) return err->code;
-            if (fp_array_room(&t->chain, &t->cap_chain, (uint64_t)t->n_chain + 2, sizeof *t->chain))
-                return no_memory(err);
+            fp_array_room(&t->chain, &t->cap_chain, (uint64_t)t->n_chain + 2, sizeof *t->chain);
             t->chain[t->n_chain++] = frame;
             t->chain[t->n_chain++] = line;
             line = line ? fp_table_row(&m->lines, line)[FP_LINE_OUTER] : 0;
@@ -485,19 +465,18 @@ static int expand_stack(struct fp_ends_tables *t, uint32_t stack, struct fp_err 
     return 0;
 }
 
-static int put_frame(struct fp_ends_tables *t, uint32_t stack, struct fp_ends_columns *out) {
+static void put_frame(struct fp_ends_tables *t, uint32_t stack, struct fp_ends_columns *out) {
     enum { STACK, DEPTH, FUNCTION, FILE, LINE, ADDRESS, OBJECT };
     const struct fp_model *m = t->model;
     struct fp_ends_column *c = out->all;
     const uint32_t row = out->n, frame = t->chain[t->n_left - 2], line = t->chain[t->n_left - 1];
     const uint32_t name = c[FUNCTION].items ? name_of_place(t, frame, line) : 0;
-    if (name == FP_NO_ID || put_text(t, &t->functions, &c[FUNCTION], row, name)) return FP_E_NOMEM;
+    put_text(t, &t->functions, &c[FUNCTION], row, name);
     const uint32_t *at = fp_table_row(&m->frames, frame), *place = fp_table_row(&m->lines, line);
     const uint32_t function = line ? place[FP_LINE_FUNCTION] : 0;
     put_u32(&c[STACK], row, stack);
     put_u32(&c[DEPTH], row, (t->n_chain - t->n_left) / 2);
-    if (put_text(t, &t->files, &c[FILE], row, fp_table_row(&m->functions, function)[FP_FUNCTION_FILE]))
-        return FP_E_NOMEM;
+    put_text(t, &t->files, &c[FILE], row, fp_table_row(&m->functions, function)[FP_FUNCTION_FILE]);
     if (line && place[FP_LINE_LINE]) {
         put_u32(&c[LINE], row, place[FP_LINE_LINE]);
         has_value(&c[LINE], row);
@@ -509,9 +488,8 @@ static int put_frame(struct fp_ends_tables *t, uint32_t stack, struct fp_ends_co
     }
     const uint32_t object = fp_table_row(&m->mappings, at[FP_FRAME_MAPPING])[FP_MAPPING_OBJECT];
     const uint32_t string = object ? fp_table_row(&m->objects, object)[FP_OBJECT_NAME] : object_of(m, function);
-    if (put_text(t, &t->objects, &c[OBJECT], row, string)) return FP_E_NOMEM;
+    put_text(t, &t->objects, &c[OBJECT], row, string);
     out->n++;
-    return 0;
 }
 
 int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
@@ -521,15 +499,14 @@ int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, u
         const uint32_t stack = in->stack[*from];
         if (!t->n_left) { /* otherwise some of its frames did not fit before */
             if (check_ids(&m->stacks, "the stack of a sample", stack, err)) return err->code;
-            if (fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)stack + 1, sizeof *t->leaves))
-                return no_memory(err);
+            fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)stack + 1, sizeof *t->leaves);
             if (t->leaves[stack]) continue;
             t->leaves[stack] = 1;
             if (expand_stack(t, stack, err)) return err->code;
         }
         for (; t->n_left; t->n_left -= 2) {
             if (out->n == out->cap) return FP_FULL;
-            if (put_frame(t, stack, out)) return no_memory(err);
+            put_frame(t, stack, out);
         }
     }
     return FP_DONE;
@@ -552,10 +529,9 @@ int fp_ends_tables_graph(struct fp_ends_tables *t, const struct fp_batch *in, ui
             t->jumps += kind == FP_JUMP || kind == FP_JCND;
             continue;
         }
-        if (put_text(t, &t->functions, &c[FUNCTION], row, name_of(m, function)) ||
-            put_text(t, &t->files, &c[FILE], row, in->file[i]) ||
-            put_text(t, &t->objects, &c[OBJECT], row, object_of(m, function)))
-            return no_memory(err);
+        put_text(t, &t->functions, &c[FUNCTION], row, name_of(m, function));
+        put_text(t, &t->files, &c[FILE], row, in->file[i]);
+        put_text(t, &t->objects, &c[OBJECT], row, object_of(m, function));
         put_u8(&c[KIND], row, kind);
         if (kind != FP_BLOCK) {
             if (t->has_lines && in->line[i]) {
@@ -569,7 +545,7 @@ int fp_ends_tables_graph(struct fp_ends_tables *t, const struct fp_batch *in, ui
         }
         if (kind == FP_CALL || kind == FP_JUMP || kind == FP_JCND) {
             if (check_ids(&m->functions, "the callee of a row", in->callee[i], err)) return err->code;
-            if (put_text(t, &t->callees, &c[CALLEE], row, name_of(m, in->callee[i]))) return no_memory(err);
+            put_text(t, &t->callees, &c[CALLEE], row, name_of(m, in->callee[i]));
             if (in->count[i] > INT64_MAX) return fp_fail_beyond(err, "a count of calls", FP_NO_COLUMN, "2^63 - 1");
             t->jumps += kind != FP_CALL;
             if (in->count[i] || kind != FP_CALL) { /* calls that nobody counted are 0 */

@@ -24,7 +24,7 @@
 #include "core/model.h"
 #include "core/select.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* An Arrow column: `cap` items of one width and a validity bit for each; without these bits all items have a value.
  * A column of width 0 is not built: it has no items. */

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/sort.h"
 
 enum { SAMPLE_KEY = 0, SAMPLE_SET = 1, KEY_PLACE = 0, KEY_SET = 1, WIDTH = 2 };
 
-int fp_context_labels_init(struct fp_context_labels *l) {
-    return fp_table_init(&l->samples, WIDTH) || fp_table_init(&l->keys, WIDTH) ? FP_E_NOMEM : 0;
+void fp_context_labels_init(struct fp_context_labels *l) {
+    fp_table_init(&l->samples, WIDTH);
+    fp_table_init(&l->keys, WIDTH);
 }
 
 static void clear_columns(struct fp_context_labels *l) {
@@ -21,17 +23,20 @@ static void clear_columns(struct fp_context_labels *l) {
     l->n_entries = 0;
 }
 
+static void clear_old(struct fp_context_labels *l) {
+    fp_table_clear(&l->old_keys);
+    free(l->old_self);
+    l->old_self = NULL;
+}
+
 void fp_context_labels_clear(struct fp_context_labels *l) {
     fp_table_clear(&l->samples);
     fp_table_clear(&l->keys);
     free(l->sums);
     free(l->self);
     free(l->shown);
+    clear_old(l);
     clear_columns(l);
-}
-
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the labels of contexts");
 }
 
 static size_t row_bytes(const struct fp_context_labels *l) {
@@ -48,25 +53,21 @@ static int add(int64_t *to, const int64_t *from, size_t step, const uint32_t *co
     return FP_DONE;
 }
 
-/* Makes room for `n_values` values of each of `n` rows.  0 or FP_E_NOMEM. */
-static int widen_rows(int64_t **rows, uint32_t *cap, uint32_t n, uint32_t before, uint32_t n_values) {
-    int64_t *wider = calloc((size_t)n * n_values, sizeof *wider);
-    if (!wider) return FP_E_NOMEM;
+/* Makes room for `n_values` values of each of `n` rows. */
+static void widen_rows(int64_t **rows, uint32_t *cap, uint32_t n, uint32_t before, uint32_t n_values) {
+    int64_t *wider = fp_have(calloc((size_t)n * n_values, sizeof *wider));
     for (uint32_t i = 1; before && i < n; i++)
         memcpy(wider + (size_t)i * n_values, *rows + (size_t)i * before, before * sizeof *wider);
     free(*rows);
     *rows = wider;
     *cap = n;
-    return 0;
 }
 
-static int widen(struct fp_context_labels *l, uint32_t n_values) {
-    if (n_values <= l->n_values) return 0;
-    if (widen_rows(&l->self, &l->cap_self, l->keys.n, l->n_values, n_values) ||
-        widen_rows(&l->sums, &l->cap_sums, l->samples.n, l->n_values, n_values))
-        return FP_E_NOMEM;
+static void widen(struct fp_context_labels *l, uint32_t n_values) {
+    if (n_values <= l->n_values) return;
+    widen_rows(&l->self, &l->cap_self, l->keys.n, l->n_values, n_values);
+    widen_rows(&l->sums, &l->cap_sums, l->samples.n, l->n_values, n_values);
     l->n_values = n_values;
-    return 0;
 }
 
 int fp_context_labels_put(struct fp_context_labels *l, const struct fp_project *s, const struct fp_batch *in,
@@ -75,12 +76,11 @@ int fp_context_labels_put(struct fp_context_labels *l, const struct fp_project *
         if (!in->label[i]) continue;
         if (in->label[i] >= s->model->labels.n)
             return fp_unknown_id(err, "the labels of a sample", in->label[i], s->model->labels.n);
-        if (widen(l, s->n_values)) return no_memory(err);
+        widen(l, s->n_values);
         const uint32_t of[2] = {in->stack[i], in->thread[i]},
                        key = s->per_thread ? fp_table_find(&s->keys, of) : of[0] + 1;
         const uint32_t at = fp_table_intern(&l->samples, (uint32_t[]){key, in->label[i]});
-        if (at == FP_NO_ID || fp_array_zeroed(&l->sums, &l->cap_sums, (uint64_t)at + 1, row_bytes(l)))
-            return no_memory(err);
+        fp_array_zeroed(&l->sums, &l->cap_sums, (uint64_t)at + 1, row_bytes(l));
         int status = add(l->sums + (size_t)at * l->n_values, in->values + i, in->cap, columns, in->n_values, err);
         if (status != FP_DONE) return status;
     }
@@ -90,8 +90,7 @@ int fp_context_labels_put(struct fp_context_labels *l, const struct fp_project *
 static int add_to(struct fp_context_labels *l, uint32_t place, uint32_t set, const int64_t *values,
                   struct fp_err *err) {
     const uint32_t at = fp_table_intern(&l->keys, (uint32_t[]){place, set});
-    if (at == FP_NO_ID || fp_array_zeroed(&l->self, &l->cap_self, (uint64_t)at + 1, row_bytes(l)))
-        return no_memory(err);
+    fp_array_zeroed(&l->self, &l->cap_self, (uint64_t)at + 1, row_bytes(l));
     return add(l->self + (size_t)at * l->n_values, values, 1, NULL, l->n_values, err);
 }
 
@@ -110,21 +109,22 @@ int fp_context_labels_add(struct fp_context_labels *l, const uint32_t *node_of, 
 /* Adds up the keys again under new places or sets: to[node], map[set]; NULL: unchanged. */
 static int renew(struct fp_context_labels *l, const uint32_t *to, const uint8_t *kept, const uint32_t *map, uint32_t n,
                  struct fp_err *err) {
-    struct fp_context_labels old = *l;
     if (l->keys.n == 1) return FP_DONE;
+    l->old_keys = l->keys;
+    l->old_self = l->self;
     l->keys = (struct fp_table){0};
     l->self = NULL;
     l->cap_self = 0;
-    int status = fp_table_init(&l->keys, WIDTH) ? no_memory(err) : FP_DONE;
-    for (uint32_t i = 1; i < old.keys.n && status == FP_DONE; i++) {
-        const uint32_t *row = fp_table_row(&old.keys, i), node = row[KEY_PLACE] / 2;
+    int status = FP_DONE;
+    fp_table_init(&l->keys, WIDTH);
+    for (uint32_t i = 1; i < l->old_keys.n && status == FP_DONE; i++) {
+        const uint32_t *row = fp_table_row(&l->old_keys, i), node = row[KEY_PLACE] / 2;
         const uint32_t set = map && row[KEY_SET] < n ? map[row[KEY_SET]] : row[KEY_SET];
         const uint32_t is_cut = (row[KEY_PLACE] & 1) | (kept && !kept[node]);
         const uint32_t place = to ? 2 * to[node] + is_cut : row[KEY_PLACE];
-        if (set) status = add_to(l, place, set, old.self + (size_t)i * l->n_values, err);
+        if (set) status = add_to(l, place, set, l->old_self + (size_t)i * l->n_values, err);
     }
-    fp_table_clear(&old.keys);
-    free(old.self);
+    clear_old(l);
     return status;
 }
 
@@ -137,8 +137,7 @@ int fp_context_labels_move(struct fp_context_labels *l, const uint32_t *to, cons
 }
 
 int fp_context_labels_show(struct fp_context_labels *l, const uint32_t *map, uint32_t n) {
-    uint32_t *shown = malloc(((size_t)n + 1) * sizeof *shown);
-    if (!shown) return FP_E_NOMEM;
+    uint32_t *shown = fp_have(malloc(((size_t)n + 1) * sizeof *shown));
     if (n) memcpy(shown, map, n * sizeof *shown);
     free(l->shown);
     l->shown = shown;
@@ -210,23 +209,21 @@ int fp_context_labels_fill(struct fp_context_labels *l, const uint32_t *place, c
     clear_columns(l);
     const uint32_t n_keys = l->keys.n - 1;
     if (!n_keys || !n) return FP_DONE;
-    if (widen(l, n_values)) return no_memory(err);
-    l->set = calloc(n, sizeof *l->set);
-    l->entry_context = malloc(n_keys * sizeof *l->entry_context);
-    l->entry_set = malloc(n_keys * sizeof *l->entry_set);
-    l->entry_self = malloc(n_keys * row_bytes(l));
-    struct fp_keyed *items = malloc(n_keys * sizeof *items);
-    int64_t *values = calloc(n_keys, row_bytes(l));
-    int status = l->set && l->entry_context && l->entry_set && l->entry_self && items && values ? FP_DONE : FP_E_NOMEM;
+    widen(l, n_values);
+    l->set = fp_have(calloc(n, sizeof *l->set));
+    l->entry_context = fp_have(malloc(n_keys * sizeof *l->entry_context));
+    l->entry_set = fp_have(malloc(n_keys * sizeof *l->entry_set));
+    l->entry_self = fp_have(malloc(n_keys * row_bytes(l)));
+    struct fp_keyed *items = fp_scratch(n_keys, sizeof *items);
+    int64_t *values = fp_scratch(n_keys, row_bytes(l));
     uint32_t n_items = 0;
-    for (uint32_t i = 0; i < n_keys && status == FP_DONE; i++) {
+    for (uint32_t i = 0; i < n_keys; i++) {
         const uint32_t *row = fp_table_row(&l->keys, i + 1);
         const uint32_t set = row[KEY_SET] < l->n_shown ? l->shown[row[KEY_SET]] : row[KEY_SET];
         if (set) items[n_items++] = (struct fp_keyed){.key = set, .more = place[row[KEY_PLACE]], .item = i + 1};
     }
-    if (status == FP_DONE && fp_sort_keyed(items, n_items)) status = FP_E_NOMEM;
-    status = status == FP_DONE ? fill_entries(l, items, n_items, self, n, values, err) : no_memory(err);
-    free(items);
-    free(values);
+    fp_sort_keyed(items, n_items);
+    const int status = fill_entries(l, items, n_items, self, n, values, err);
+    fp_scratch_free(items);
     return status;
 }

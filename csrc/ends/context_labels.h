@@ -21,7 +21,7 @@
 
 #include "bridges/project/project.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_context_labels {
     uint32_t n_values;
@@ -37,6 +37,8 @@ struct fp_context_labels {
     int64_t *sums; /* of sample i: [i * n_values ..] */
     int64_t *self; /* of key i */
     uint32_t cap_sums, cap_self;
+    struct fp_table old_keys; /* while keys are added up again: those before */
+    int64_t *old_self;
     uint32_t *shown; /* by label set below n_shown: the set in the columns; others are unchanged */
     uint32_t n_shown;
 };
@@ -57,7 +59,7 @@ void fp_context_labels_sum(const struct fp_context_labels *l, uint32_t n, double
 
 /* cffi-end */
 
-int fp_context_labels_init(struct fp_context_labels *l);
+void fp_context_labels_init(struct fp_context_labels *l);
 void fp_context_labels_clear(struct fp_context_labels *l);
 
 /* Moves the samples to nodes: node_of[key of the projection].  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */

@@ -4,20 +4,19 @@
 
 #include "bridges/project/project_private.h"
 #include "ends/contexts_private.h"
+#include "core/guard.h"
 
 struct fp_contexts *fp_contexts_new(void) {
-    struct fp_contexts *c = calloc(1, sizeof *c);
-    if (!c) return NULL;
-    if (fp_table_init(&c->nodes, FP_CONTEXT_WIDTH) || fp_context_labels_init(&c->labels)) {
-        fp_contexts_free(c);
-        return NULL;
-    }
+    struct fp_contexts *c = fp_made(sizeof *c);
+    fp_table_init(&c->nodes, FP_CONTEXT_WIDTH);
+    fp_context_labels_init(&c->labels);
     return c;
 }
 
 void fp_contexts_free(struct fp_contexts *c) {
     if (!c) return;
     fp_table_clear(&c->nodes);
+    fp_table_clear(&c->rebuilt);
     fp_context_labels_clear(&c->labels);
     free(c->own);
     free(c->cut);
@@ -28,10 +27,6 @@ void fp_contexts_free(struct fp_contexts *c) {
     free(c->thread);
     free(c->self);
     free(c);
-}
-
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the context tree");
 }
 
 /* The size of a node's values.  Never 0, so that contexts without values have a row, too. */
@@ -55,30 +50,29 @@ struct context_walk {
     uint32_t *node_of_key; /* by key of the projection, for labels; NULL: no labels */
 };
 
-/* Makes room for `n_values` values of each node in one of the two arrays.  0 or FP_E_NOMEM. */
-static int widen(const struct fp_contexts *c, int64_t **values, uint32_t *cap, uint32_t n_values) {
+/* Makes room for `n_values` values of each node in one of the two arrays. */
+static void widen(const struct fp_contexts *c, int64_t **values, uint32_t *cap, uint32_t n_values) {
     int64_t *wider = NULL;
     uint32_t wider_cap = 0;
-    if (fp_array_zeroed(&wider, &wider_cap, c->nodes.n, n_values * sizeof *wider)) return FP_E_NOMEM;
+    fp_array_zeroed(&wider, &wider_cap, c->nodes.n, n_values * sizeof *wider);
     for (uint32_t i = 0; c->n_values && i < c->nodes.n && i < *cap; i++)
         memcpy(wider + (size_t)i * n_values, *values + (size_t)i * c->n_values, c->n_values * sizeof *wider);
     free(*values);
     *values = wider;
     *cap = wider_cap;
-    return 0;
 }
 
-int fp_contexts_widen(struct fp_contexts *c, uint32_t n_values) {
-    if (n_values <= c->n_values) return 0;
-    if (widen(c, &c->own, &c->cap_own, n_values) || widen(c, &c->cut, &c->cap_cut, n_values)) return FP_E_NOMEM;
+void fp_contexts_widen(struct fp_contexts *c, uint32_t n_values) {
+    if (n_values <= c->n_values) return;
+    widen(c, &c->own, &c->cap_own, n_values);
+    widen(c, &c->cut, &c->cap_cut, n_values);
     c->n_values = n_values;
-    return 0;
 }
 
-/* The node of a stack's frame below `node`.  FP_NO_ID when memory ran out. */
+/* The node of a stack's frame below `node`. */
 static uint32_t below(struct fp_contexts *c, const struct fp_project *s, uint32_t node, uint32_t stack) {
     const uint32_t *chain = s->chain + s->chain_of[fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME]];
-    for (uint32_t i = 1; i <= chain[0] && node != FP_NO_ID; i++) {
+    for (uint32_t i = 1; i <= chain[0]; i++) {
         const uint32_t function = fp_table_row(&s->positions, chain[i])[FP_POSITION_FUNCTION];
         node = fp_table_intern(&c->nodes, (uint32_t[]){node, function, 0});
     }
@@ -89,17 +83,15 @@ static uint32_t node_of_stack(struct fp_contexts *c, const struct fp_project *s,
                               uint32_t thread) {
     const uint32_t root = fp_table_intern(&c->nodes, (uint32_t[]){0, 0, thread + 1});
     uint32_t n = 0, node = root;
-    if (root == FP_NO_ID) return FP_NO_ID;
     if (!stack) return below(c, s, root, 0); /* a sample without a stack */
     for (; stack && w->thread_of[stack] != thread + 1; n++) {
-        if (fp_array_room(&w->path, &w->cap_path, (uint64_t)n + 1, sizeof *w->path)) return FP_NO_ID;
+        fp_scratch_room(&w->path, &w->cap_path, (uint64_t)n + 1, sizeof *w->path);
         w->path[n] = stack;
         stack = fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT];
     }
     if (stack) node = w->node_of[stack];
     while (n-- > 0) {
         node = below(c, s, node, w->path[n]);
-        if (node == FP_NO_ID) return FP_NO_ID;
         w->node_of[w->path[n]] = node;
         w->thread_of[w->path[n]] = thread + 1;
     }
@@ -127,7 +119,7 @@ static int add_group(struct fp_contexts *c, struct fp_project *s, struct context
         }
         const uint32_t key = s->by_group[c->next];
         const uint32_t node = node_of_stack(c, s, w, fp_project_stack(s, key), group);
-        if (node == FP_NO_ID || fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, values_of(c))) return no_memory(err);
+        fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, values_of(c));
         int status =
             add_values(err, c->own + (size_t)node * c->n_values, s->sums + (size_t)key * s->n_values, s->n_values);
         if (status) return status;
@@ -137,20 +129,16 @@ static int add_group(struct fp_contexts *c, struct fp_project *s, struct context
 }
 
 int fp_contexts_add(struct fp_contexts *c, struct fp_project *s, uint32_t most, struct fp_err *err) {
-    if (fp_contexts_widen(c, s->n_values)) return no_memory(err);
+    fp_contexts_widen(c, s->n_values);
     const size_t n_stacks = s->model->stacks.n;
-    struct context_walk w = {calloc(n_stacks, sizeof *w.node_of), calloc(n_stacks, sizeof *w.thread_of), NULL, 0, NULL};
-    int status = w.node_of && w.thread_of ? FP_DONE : no_memory(err);
-    if (c->labels.samples.n > 1 && !(w.node_of_key = calloc(key_end(s), sizeof *w.node_of_key)))
-        status = no_memory(err);
+    struct context_walk w = {.node_of = fp_scratch(n_stacks, sizeof *w.node_of)};
+    w.thread_of = fp_scratch(n_stacks, sizeof *w.thread_of);
+    int status = FP_DONE;
+    if (c->labels.samples.n > 1) w.node_of_key = fp_scratch(key_end(s), sizeof *w.node_of_key);
     for (uint32_t group = 0; group < s->n_groups && status == FP_DONE; group++)
         status = add_group(c, s, &w, group, most, err);
     if (status != FP_FULL) c->next = 0;
     if (status == FP_DONE && w.node_of_key) status = fp_context_labels_add(&c->labels, w.node_of_key, err);
-    free(w.node_of_key);
-    free(w.node_of);
-    free(w.thread_of);
-    free(w.path);
     return status;
 }
 
@@ -164,18 +152,16 @@ static uint32_t parent_of(const struct fp_contexts *c, uint32_t node) {
     return fp_table_row(&c->nodes, node)[FP_CONTEXT_PARENT];
 }
 
-/* Sets c->share, and gives each node its position in `own` and `cut`.  FP_DONE or FP_E_NOMEM. */
-static int find_shares(struct fp_contexts *c, struct fp_err *err) {
+/* Sets c->share, and gives each node its position in `own` and `cut`. */
+static void find_shares(struct fp_contexts *c) {
     const uint32_t n = c->nodes.n, n_values = c->n_values;
-    double *total = calloc((size_t)n_values + 1, sizeof *total);
+    double *total = fp_scratch((size_t)n_values + 1, sizeof *total);
     uint32_t counted = 0;
     free(c->share);
-    c->share = calloc(n, sizeof *c->share);
-    if (!total || !c->share || fp_array_zeroed(&c->own, &c->cap_own, n, values_of(c)) ||
-        fp_array_zeroed(&c->cut, &c->cap_cut, n, values_of(c))) {
-        free(total);
-        return no_memory(err);
-    }
+    c->share = NULL;
+    c->share = fp_have(calloc(n, sizeof *c->share));
+    fp_array_zeroed(&c->own, &c->cap_own, n, values_of(c));
+    fp_array_zeroed(&c->cut, &c->cap_cut, n, values_of(c));
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < n_values; k++) {
             const size_t at = (size_t)i * n_values + k;
@@ -190,13 +176,13 @@ static int find_shares(struct fp_contexts *c, struct fp_err *err) {
         }
         c->share[parent_of(c, i)] += c->share[i];
     }
-    free(total);
-    return FP_DONE;
+    fp_scratch_free(total);
 }
 
-int fp_contexts_end(struct fp_contexts *c, struct fp_err *err) {
+int fp_contexts_end(struct fp_contexts *c) {
     c->n_all += c->nodes.n - 1;
-    return find_shares(c, err);
+    find_shares(c);
+    return FP_DONE;
 }
 
 /* Finds the item with k larger ones among `n`, by Hoare's selection: afterwards no item before v[k] is smaller, and
@@ -222,16 +208,14 @@ static double select_kth(double *v, uint32_t n, uint32_t k) {
     return v[k];
 }
 
-/* Sets `above` so that at most `most` contexts have a larger share.  0 or FP_E_NOMEM. */
-static int share_above(const struct fp_contexts *c, uint32_t most, double *above) {
+/* Sets `above` so that at most `most` contexts have a larger share. */
+static void share_above(const struct fp_contexts *c, uint32_t most, double *above) {
     *above = -1;
-    if (c->nodes.n - 1 <= most) return 0;
-    double *shares = malloc((c->nodes.n - 1) * sizeof *shares);
-    if (!shares) return FP_E_NOMEM;
+    if (c->nodes.n - 1 <= most) return;
+    double *shares = fp_scratch(c->nodes.n - 1, sizeof *shares);
     memcpy(shares, c->share + 1, (c->nodes.n - 1) * sizeof *shares);
     *above = select_kth(shares, c->nodes.n - 1, most);
-    free(shares);
-    return 0;
+    fp_scratch_free(shares);
 }
 
 /* Adds the costs of dropped nodes to the `cut` of their nearest kept callers.  Dropped nodes are not read again. */
@@ -268,36 +252,34 @@ static uint32_t emit(struct fp_contexts *c, uint32_t at, uint32_t parent, uint32
 static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint8_t *cuts, const uint32_t *place,
                        struct fp_err *err) {
     const uint32_t n_nodes = c->labels.keys.n > 1 ? c->nodes.n : 0;
-    uint32_t *where = calloc((size_t)2 * n_nodes + 1, sizeof *where); /* pairs: of a node, of the nodes cut below it */
-    if (!where) return no_memory(err);
+    uint32_t *where =
+        fp_scratch((size_t)2 * n_nodes + 1, sizeof *where); /* pairs: of a node, of the nodes cut below it */
     if (n_nodes && cuts[0]) where[0] = where[1] = c->n - 1;
     for (uint32_t i = 1; i < n_nodes; i++) {
         where[2 * i] = where[2 * i + 1] = kept[i] ? place[i] - 1 : where[2 * parent_of(c, i) + 1];
         if (cuts[i]) where[2 * i + 1] = place[i];
     }
     int status = fp_context_labels_fill(&c->labels, where, c->self, c->n_values, c->n, err);
-    free(where);
+    fp_scratch_free(where);
     return status;
 }
 
 /* By kept node: whether something was cut below it that has a cost, or a label set whose costs add up to 0 with those
- * of others.  NULL when memory ran out. */
+ * of others. */
 static uint8_t *find_cuts(const struct fp_contexts *c, const uint8_t *kept) {
     const uint32_t n = c->nodes.n;
-    uint32_t *nearest = calloc(n, sizeof *nearest); /* by node: itself or its nearest caller that is kept */
-    uint8_t *found = calloc(n, 1);
-    for (uint32_t i = 0; nearest && found && i < n; i++) {
+    uint8_t *found = fp_scratch(n, 1);
+    uint32_t *nearest = fp_scratch(n, sizeof *nearest); /* by node: itself or its nearest caller that is kept */
+    for (uint32_t i = 0; i < n; i++) {
         nearest[i] = kept[i] ? i : nearest[parent_of(c, i)];
         found[i] = kept[i] && has_cut(c, i);
     }
-    for (uint32_t key = 1; nearest && found && key < c->labels.keys.n; key++) {
+    for (uint32_t key = 1; key < c->labels.keys.n; key++) {
         const uint32_t at = fp_table_row(&c->labels.keys, key)[0];
         if (at % 2 || at < 2 || !kept[at / 2]) found[nearest[at / 2]] = 1;
     }
-    free(nearest);
-    if (nearest) return found;
-    free(found);
-    return NULL;
+    fp_scratch_free(nearest);
+    return found;
 }
 
 static int compare_words(const void *a, const void *b) {
@@ -326,25 +308,26 @@ static uint64_t list_children(const struct fp_contexts *c, const uint8_t *kept, 
 /* Fills the columns, each context before those that it calls. */
 static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     const uint32_t n_nodes = c->nodes.n;
-    uint32_t *child = calloc(n_nodes, sizeof *child), *sibling = calloc(n_nodes, sizeof *sibling);
-    uint32_t *place = calloc(n_nodes, sizeof *place); /* 1 + position of each node */
-    uint64_t *order = malloc(n_nodes * sizeof *order);
+    uint32_t *child = fp_scratch(n_nodes, sizeof *child), *sibling = fp_scratch(n_nodes, sizeof *sibling);
+    uint32_t *place = fp_scratch(n_nodes, sizeof *place); /* 1 + position of each node */
     uint8_t *cuts = find_cuts(c, kept);
-    int status = child && sibling && place && order && cuts ? FP_DONE : no_memory(err);
-    const uint64_t n = status == FP_DONE ? list_children(c, kept, cuts, order, child, sibling) : 0;
-    free(order);
+    uint64_t *order = fp_scratch(n_nodes, sizeof *order);
+    const uint64_t n = list_children(c, kept, cuts, order, child, sibling);
+    fp_scratch_free(order);
+    if (n > UINT32_MAX) fp_escape();
     free(c->up);
     free(c->function);
     free(c->thread);
     free(c->self);
     c->n = (uint32_t)n;
-    c->up = malloc((size_t)(n + 1) * sizeof *c->up);
-    c->function = malloc((size_t)(n + 1) * sizeof *c->function);
-    c->thread = malloc((size_t)(n + 1) * sizeof *c->thread);
-    c->self = malloc((size_t)(n + 1) * values_of(c));
-    if (!c->up || !c->function || !c->thread || !c->self || n > UINT32_MAX) status = no_memory(err);
+    c->up = c->function = c->thread = NULL;
+    c->self = NULL;
+    c->up = fp_have(malloc((size_t)(n + 1) * sizeof *c->up));
+    c->function = fp_have(malloc((size_t)(n + 1) * sizeof *c->function));
+    c->thread = fp_have(malloc((size_t)(n + 1) * sizeof *c->thread));
+    c->self = fp_have(malloc((size_t)(n + 1) * values_of(c)));
     uint32_t at = 0, thread = 0;
-    for (uint32_t i = status == FP_DONE ? child[0] : 0; i;) {
+    for (uint32_t i = child[0]; i;) {
         const uint32_t *row = fp_table_row(&c->nodes, i);
         const uint32_t parent = row[FP_CONTEXT_PARENT];
         if (!parent) thread = row[FP_CONTEXT_THREAD] - 1;
@@ -358,22 +341,16 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
         while (i && !sibling[i]) i = parent_of(c, i);
         if (i) i = sibling[i];
     }
-    if (status == FP_DONE && cuts[0]) emit(c, at, 0, 0, FP_NO_ID, c->cut);
-    if (status == FP_DONE) status = fill_labels(c, kept, cuts, place, err);
-    free(cuts);
-    free(child);
-    free(sibling);
-    free(place);
+    if (cuts[0]) emit(c, at, 0, 0, FP_NO_ID, c->cut);
+    const int status = fill_labels(c, kept, cuts, place, err);
+    fp_scratch_free(child);
     return status;
 }
 
-/* Marks the contexts to keep with 1; sets `above` as share_above does.  NULL when memory ran out. */
+/* Marks the contexts to keep with 1; sets `above` as share_above does. */
 static uint8_t *choose(const struct fp_contexts *c, double least, uint32_t most, double *above) {
-    uint8_t *kept = calloc(c->nodes.n, 1);
-    if (!kept || share_above(c, most, above)) {
-        free(kept);
-        return NULL;
-    }
+    uint8_t *kept = fp_scratch(c->nodes.n, 1);
+    share_above(c, most, above);
     kept[0] = 1;
     for (uint32_t i = 1; i < c->nodes.n; i++) kept[i] = c->share[i] >= least && c->share[i] > *above;
     return kept;
@@ -383,66 +360,48 @@ int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct f
     const size_t nbytes = c->nodes.n * values_of(c);
     double above;
     uint8_t *kept = choose(c, least, most, &above);
-    int64_t *const cut = c->cut, *copy = malloc(nbytes); /* a copy, because the next call may keep these */
-    int status = kept && copy ? 0 : no_memory(err);
-    if (!status) {
-        memcpy(copy, cut, nbytes);
-        c->cut = copy;
-        status = move_up(c, kept, err);
-        if (!status) status = fill(c, kept, err);
-        c->cut = cut;
-    }
-    free(copy);
-    free(kept);
+    int64_t *const before = fp_scratch(nbytes, 1); /* because the next call may keep these */
+    memcpy(before, c->cut, nbytes);
+    int status = move_up(c, kept, err);
+    if (!status) status = fill(c, kept, err);
+    memcpy(c->cut, before, nbytes);
     return status;
 }
 
 /* Replaces the table of nodes by one of the kept nodes, in the same order. */
 static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
-    struct fp_table nodes = {0};
-    uint32_t *moved = calloc(c->nodes.n, sizeof *moved);
-    if (!moved || fp_table_init(&nodes, FP_CONTEXT_WIDTH)) {
-        free(moved);
-        return no_memory(err);
-    }
+    struct fp_table *nodes = &c->rebuilt;
+    uint32_t *moved = fp_scratch(c->nodes.n, sizeof *moved);
+    fp_table_clear(nodes);
+    fp_table_init(nodes, FP_CONTEXT_WIDTH);
     const size_t width = c->n_values * sizeof *c->own;
-    int status = FP_DONE;
-    for (uint32_t i = 1; i < c->nodes.n && status == FP_DONE; i++) {
+    for (uint32_t i = 1; i < c->nodes.n; i++) {
         const uint32_t *row = fp_table_row(&c->nodes, i);
         if (!kept[i]) {
             moved[i] = moved[row[FP_CONTEXT_PARENT]];
             continue;
         }
         const uint32_t to = fp_table_intern(
-            &nodes, (uint32_t[]){moved[row[FP_CONTEXT_PARENT]], row[FP_CONTEXT_FUNCTION], row[FP_CONTEXT_THREAD]});
-        if (to == FP_NO_ID) {
-            status = no_memory(err);
-            break;
-        }
+            nodes, (uint32_t[]){moved[row[FP_CONTEXT_PARENT]], row[FP_CONTEXT_FUNCTION], row[FP_CONTEXT_THREAD]});
         moved[i] = to;
         memmove(c->own + (size_t)to * c->n_values, c->own + (size_t)i * c->n_values, width);
         memmove(c->cut + (size_t)to * c->n_values, c->cut + (size_t)i * c->n_values, width);
     }
-    if (status == FP_DONE) status = fp_context_labels_move(&c->labels, moved, kept, err);
-    free(moved);
-    if (status != FP_DONE) {
-        fp_table_clear(&nodes);
-        return status;
-    }
-    memset(c->own + (size_t)nodes.n * c->n_values, 0, (c->nodes.n - nodes.n) * width);
-    memset(c->cut + (size_t)nodes.n * c->n_values, 0, (c->nodes.n - nodes.n) * width);
-    c->n_all += c->nodes.n - nodes.n;
+    const int status = fp_context_labels_move(&c->labels, moved, kept, err);
+    fp_scratch_free(moved);
+    if (status != FP_DONE) return status;
+    memset(c->own + (size_t)nodes->n * c->n_values, 0, (c->nodes.n - nodes->n) * width);
+    memset(c->cut + (size_t)nodes->n * c->n_values, 0, (c->nodes.n - nodes->n) * width);
+    c->n_all += c->nodes.n - nodes->n;
     fp_table_clear(&c->nodes);
-    c->nodes = nodes;
+    c->nodes = *nodes;
+    *nodes = (struct fp_table){0};
     return FP_DONE;
 }
 
 int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err) {
-    int status = find_shares(c, err);
-    if (status != FP_DONE) return status;
+    find_shares(c);
     uint8_t *kept = choose(c, 0, most, &c->above);
-    status = kept ? move_up(c, kept, err) : no_memory(err);
-    if (!status) status = rebuild(c, kept, err);
-    free(kept);
-    return status;
+    const int status = move_up(c, kept, err);
+    return status ? status : rebuild(c, kept, err);
 }

@@ -17,7 +17,7 @@
 #include "bridges/fold/fold.h"
 #include "ends/context_labels.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_contexts {
     uint32_t n_values;
@@ -41,6 +41,7 @@ struct fp_contexts {
     double total[2];    /* of a timeline, by enum fp_fold_column: in ticks, and calls */
     uint32_t *in_graph; /* of a timeline, by function: the same in the graph (fp_fold_in_graph), 0: not known yet */
     uint32_t cap_in_graph;
+    struct fp_table rebuilt; /* in fp_contexts_shrink: the next `nodes` */
 };
 
 /* NULL when memory ran out. */
@@ -67,7 +68,7 @@ int fp_contexts_scale(struct fp_contexts *c, uint64_t ticks_per_second, struct f
 int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err);
 
 /* After the last of them: computes the share of each context.  FP_DONE or FP_E_NOMEM. */
-int fp_contexts_end(struct fp_contexts *c, struct fp_err *err);
+int fp_contexts_end(struct fp_contexts *c);
 
 /* Keeps contexts of at least the share `least`, and no more than `most` of them; each may get one more for those cut
  * below it.  May be called again, to keep less or more.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */

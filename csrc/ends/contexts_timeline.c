@@ -2,6 +2,7 @@
 
 #include "bridges/fold/fold_private.h"
 #include "core/array.h"
+#include "core/guard.h"
 #include "ends/contexts_private.h"
 
 enum { VALUES = 2 }; /* enum fp_fold_column */
@@ -17,10 +18,6 @@ struct taking {
     uint32_t n_before;  /* nodes from here on are new, and so are their children */
     double per[VALUES]; /* the share of a tick and of a call */
 };
-
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the context tree");
-}
 
 static int too_large(struct fp_err *err, int64_t column) {
     return fp_fail_beyond(err, "a context", column, "2^63 - 1");
@@ -47,7 +44,7 @@ static int sum_up(struct taking *t, struct fp_err *err) {
     return 0;
 }
 
-/* The node of a thread.  0 when memory ran out. */
+/* The node of a thread. */
 static uint32_t root_of(struct taking *t, uint32_t group) {
     if (t->root[group]) return t->root[group];
     uint32_t thread = 0;
@@ -56,8 +53,7 @@ static uint32_t root_of(struct taking *t, uint32_t group) {
         if (row[FP_GROUP_PID] || row[FP_GROUP_TID])
             thread = fp_model_thread(t->f->model, row[FP_GROUP_INPUT], row[FP_GROUP_PID], row[FP_GROUP_TID]);
     }
-    const uint32_t node = thread == FP_NO_ID ? FP_NO_ID : fp_table_intern(&t->c->nodes, (uint32_t[]){0, 0, thread + 1});
-    return t->root[group] = node == FP_NO_ID ? 0 : node;
+    return t->root[group] = fp_table_intern(&t->c->nodes, (uint32_t[]){0, 0, thread + 1});
 }
 
 static int add(struct taking *t, int64_t *values, uint32_t node, uint64_t ticks, uint64_t calls, struct fp_err *err) {
@@ -84,14 +80,12 @@ static void prefetch(const struct taking *t, uint32_t i) {
     fp_table_prefetch(&t->c->nodes, fp_table_hash(row, FP_CONTEXT_WIDTH));
 }
 
-/* Adds a node of the stack machine below `parent`, unless it is new and too small.  FP_DONE, FP_E_NOMEM or
- * FP_E_OVERFLOW. */
+/* Adds a node of the stack machine below `parent`, unless it is new and too small.  FP_DONE or FP_E_OVERFLOW. */
 static int take(struct taking *t, uint32_t i, uint32_t parent, struct fp_err *err) {
     struct fp_contexts *const c = t->c;
     const struct fp_fold_arc *const arc = &t->f->arcs[i];
     const uint64_t *const all = t->all + (size_t)VALUES * i;
     const uint32_t function = fp_fold_in_graph(&t->named, arc->callee);
-    if (function == FP_NO_ID) return no_memory(err);
     const uint32_t row[FP_CONTEXT_WIDTH] = {[FP_CONTEXT_PARENT] = parent, [FP_CONTEXT_FUNCTION] = function};
     if (share_of(t, i) < t->least && (parent >= t->n_before || !fp_table_find(&c->nodes, row))) {
         c->n_all++;
@@ -99,9 +93,8 @@ static int take(struct taking *t, uint32_t i, uint32_t parent, struct fp_err *er
     }
     const uint32_t node = fp_table_intern(&c->nodes, row);
     const size_t width = VALUES * sizeof *c->own;
-    if (node == FP_NO_ID || fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, width) ||
-        fp_array_zeroed(&c->cut, &c->cap_cut, c->nodes.n, width))
-        return no_memory(err);
+    fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, width);
+    fp_array_zeroed(&c->cut, &c->cap_cut, c->nodes.n, width);
     t->node[i] = node;
     return add(t, c->own, node, arc->self, arc->calls, err);
 }
@@ -115,36 +108,30 @@ static int take_all(struct taking *t, struct fp_err *err) {
         const uint64_t *const all = t->all + (size_t)VALUES * i;
         if (!all[FP_FOLD_TIME] && !all[FP_FOLD_CALLS]) continue; /* only carried over */
         const uint32_t parent = arcs[i].caller ? t->node[arcs[i].caller - 1] : root_of(t, arcs[i].group);
-        if (!arcs[i].caller && !parent) status = no_memory(err);
-        if (parent && !status &&
-            (fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, VALUES * sizeof *c->own) ||
-             fp_array_zeroed(&c->cut, &c->cap_cut, c->nodes.n, VALUES * sizeof *c->cut)))
-            status = no_memory(err);
-        if (parent && !status) status = take(t, i, parent, err);
-        if (!parent && !status) c->n_all++; /* below a cut one */
+        if (!parent) {
+            c->n_all++; /* below a cut one */
+            continue;
+        }
+        fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, VALUES * sizeof *c->own);
+        fp_array_zeroed(&c->cut, &c->cap_cut, c->nodes.n, VALUES * sizeof *c->cut);
+        status = take(t, i, parent, err);
     }
     return status;
 }
 
 int fp_contexts_take(struct fp_contexts *c, const struct fp_fold *f, struct fp_err *err) {
-    if (fp_contexts_widen(c, VALUES)) return no_memory(err);
+    fp_contexts_widen(c, VALUES);
     struct taking t = {.c = c, .f = f, .least = c->above / 2, .n_before = c->nodes.n};
     const uint32_t n_groups = f->groups.n ? f->groups.n : 1;
     t.named.model = f->model;
     t.named.unknown_file = fp_strings_intern(&f->model->strings, "???", 3);
-    if (fp_array_zeroed(&c->in_graph, &c->cap_in_graph, f->model->functions.n, sizeof *c->in_graph))
-        return no_memory(err);
+    fp_array_zeroed(&c->in_graph, &c->cap_in_graph, f->model->functions.n, sizeof *c->in_graph);
     t.named.named = c->in_graph;
     t.named.n_named = c->cap_in_graph;
-    t.all = calloc((size_t)VALUES * f->n_arcs + 1, sizeof *t.all);
-    t.node = calloc((size_t)f->n_arcs + 1, sizeof *t.node);
-    t.root = calloc(n_groups, sizeof *t.root);
-    int status = t.all && t.node && t.root && t.named.unknown_file != FP_NO_ID ? 0 : no_memory(err);
-    if (!status) status = take_all(&t, err);
-    free(t.all);
-    free(t.node);
-    free(t.root);
-    return status ? status : FP_DONE;
+    t.all = fp_scratch((size_t)VALUES * f->n_arcs + 1, sizeof *t.all);
+    t.node = fp_scratch((size_t)f->n_arcs + 1, sizeof *t.node);
+    t.root = fp_scratch(n_groups, sizeof *t.root);
+    return take_all(&t, err);
 }
 
 int fp_contexts_scale(struct fp_contexts *c, uint64_t ticks_per_second, struct fp_err *err) {

@@ -4,18 +4,16 @@
 
 #include "core/address.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, uint32_t n_keys, int functions) {
-    struct fp_groups *g = calloc(1, sizeof *g);
-    if (!g) return NULL;
+    struct fp_groups *g = fp_made(sizeof *g);
     g->model = model;
     g->n_keys = n_keys;
     g->functions = functions;
-    g->keys = malloc(((size_t)n_keys + 1) * sizeof *keys);
-    if (!g->keys || fp_table_init(&g->groups, 2) || fp_table_init(&g->within, 2)) {
-        fp_groups_free(g);
-        return NULL;
-    }
+    g->keys = fp_have(malloc(((size_t)n_keys + 1) * sizeof *keys));
+    fp_table_init(&g->groups, 2);
+    fp_table_init(&g->within, 2);
     memcpy(g->keys, keys, n_keys * sizeof *keys);
     return g;
 }
@@ -35,15 +33,11 @@ void fp_groups_free(struct fp_groups *g) {
     free(g);
 }
 
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "groups of samples");
-}
-
-/* The chain with the first label of each key, in reverse order of keys.  FP_NO_ID when memory ran out. */
+/* The chain with the first label of each key, in reverse order of keys. */
 static uint32_t projected(const struct fp_groups *g, uint32_t label) {
     struct fp_model *m = g->model;
     uint32_t to = 0;
-    for (uint32_t k = 0; k < g->n_keys && to != FP_NO_ID; k++)
+    for (uint32_t k = 0; k < g->n_keys; k++)
         for (uint32_t at = label; at;) {
             uint32_t row[FP_LABEL_WIDTH];
             memcpy(row, fp_table_row(&m->labels, at), sizeof row);
@@ -56,16 +50,12 @@ static uint32_t projected(const struct fp_groups *g, uint32_t label) {
     return to;
 }
 
-/* Projects a label chain.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Projects a label chain.  0 or FP_E_MALFORMED. */
 static int chain_of(struct fp_groups *g, uint32_t label, uint32_t *chain, struct fp_err *err) {
     const uint32_t n = g->model->labels.n;
     if (label >= n) return fp_unknown_id(err, "the labels of a sample", label, n);
-    if (fp_array_zeroed(&g->chain, &g->cap_chain, (uint64_t)label + 1, sizeof *g->chain)) return no_memory(err);
-    if (!g->chain[label]) {
-        const uint32_t found = projected(g, label);
-        if (found == FP_NO_ID) return no_memory(err);
-        g->chain[label] = found + 1;
-    }
+    fp_array_zeroed(&g->chain, &g->cap_chain, (uint64_t)label + 1, sizeof *g->chain);
+    if (!g->chain[label]) g->chain[label] = projected(g, label) + 1;
     *chain = g->chain[label] - 1;
     return 0;
 }
@@ -78,7 +68,7 @@ static uint32_t function_of(struct fp_groups *g, uint32_t frame) {
     const uint32_t mapping = row[FP_FRAME_MAPPING];
     const uint32_t object = mapping < m->mappings.n ? fp_table_row(&m->mappings, mapping)[FP_MAPPING_OBJECT] : 0;
     const uint32_t name = fp_frame_name(m, frame, &g->name);
-    return name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, object, 0, name, 0, 0);
+    return fp_model_function(m, object, 0, name, 0, 0);
 }
 
 /* The innermost function of a stack.  Returns as chain_of. */
@@ -89,31 +79,19 @@ static int leaf_of(struct fp_groups *g, uint32_t stack, uint32_t *function, stru
     if (!stack) return 0;
     const uint32_t frame = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
     if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
-    if (fp_array_zeroed(&g->function, &g->cap_function, (uint64_t)frame + 1, sizeof *g->function))
-        return no_memory(err);
-    if (!g->function[frame]) {
-        const uint32_t found = function_of(g, frame);
-        if (found == FP_NO_ID) return no_memory(err);
-        g->function[frame] = found + 1;
-    }
+    fp_array_zeroed(&g->function, &g->cap_function, (uint64_t)frame + 1, sizeof *g->function);
+    if (!g->function[frame]) g->function[frame] = function_of(g, frame) + 1;
     *function = g->function[frame] - 1;
     return 0;
 }
 
 const uint32_t *fp_groups_ids(struct fp_groups *g, const struct fp_batch *b, struct fp_err *err) {
-    if (fp_array_room(&g->ids, &g->cap_ids, (uint64_t)b->n + 1, sizeof *g->ids)) {
-        no_memory(err);
-        return NULL;
-    }
+    fp_array_room(&g->ids, &g->cap_ids, (uint64_t)b->n + 1, sizeof *g->ids);
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t row[2] = {0, 0};
         if (chain_of(g, b->label[i], &row[0], err) || (g->functions && leaf_of(g, b->stack[i], &row[1], err)))
             return NULL;
         g->ids[i] = fp_table_intern(&g->groups, row);
-        if (g->ids[i] == FP_NO_ID) {
-            no_memory(err);
-            return NULL;
-        }
     }
     return g->ids;
 }
@@ -129,10 +107,10 @@ void fp_groups_replace(const struct fp_groups *g, struct fp_batch *b, const uint
 
 enum { STACKS, FRAMES, LINES, FUNCTIONS, KINDS };
 
-/* The pair of an id and a group.  FP_NO_ID when memory ran out. */
+/* The pair of an id and a group. */
 static uint32_t pair_of(struct fp_groups *g, uint32_t group, uint32_t kind, uint32_t id) {
     const uint32_t pair = fp_table_intern(&g->within, (uint32_t[]){group * KINDS + kind, id});
-    if (pair == FP_NO_ID || fp_array_zeroed(&g->to, &g->cap_to, (uint64_t)pair + 1, sizeof *g->to)) return FP_NO_ID;
+    fp_array_zeroed(&g->to, &g->cap_to, (uint64_t)pair + 1, sizeof *g->to);
     return pair;
 }
 
@@ -141,71 +119,66 @@ static uint32_t id_of(const struct fp_groups *g, uint32_t pair) {
 }
 
 /* Collects the pairs on the way from stack or line `id` outwards, up to one that is known: *known is what it became
- * (0: none is known).  0 or FP_E_NOMEM. */
-static int way(struct fp_groups *g, uint32_t group, uint32_t kind, uint32_t id, struct fp_groups_way *to,
-               uint32_t *known) {
+ * (0: none is known). */
+static void way(struct fp_groups *g, uint32_t group, uint32_t kind, uint32_t id, struct fp_groups_way *to,
+                uint32_t *known) {
     const struct fp_table *table = kind == STACKS ? &g->model->stacks : &g->model->lines;
     const uint32_t outwards = kind == STACKS ? (uint32_t)FP_STACK_PARENT : (uint32_t)FP_LINE_OUTER;
     to->n = *known = 0;
     while (id) {
         const uint32_t pair = pair_of(g, group, kind, id);
-        if (pair == FP_NO_ID || fp_array_room(&to->pairs, &to->cap, (uint64_t)to->n + 1, sizeof pair))
-            return FP_E_NOMEM;
-        if ((*known = g->to[pair])) return 0;
+        fp_array_room(&to->pairs, &to->cap, (uint64_t)to->n + 1, sizeof pair);
+        if ((*known = g->to[pair])) return;
         to->pairs[to->n++] = pair;
         const uint32_t outer = fp_table_row(table, id)[outwards];
         id = outer < id ? outer : 0; /* earlier entries only, so the loop ends */
     }
-    return 0;
 }
 
-/* Function f becomes "<prefix>f" in the same file and object.  FP_NO_ID when memory ran out. */
+/* Function f becomes "<prefix>f" in the same file and object. */
 static uint32_t function_within(struct fp_groups *g, uint32_t group, uint32_t prefix, uint32_t function) {
     struct fp_model *m = g->model;
     const uint32_t pair = pair_of(g, group, FUNCTIONS, function);
-    if (pair == FP_NO_ID || g->to[pair]) return pair == FP_NO_ID ? FP_NO_ID : g->to[pair];
+    if (g->to[pair]) return g->to[pair];
     uint32_t row[FP_FUNCTION_WIDTH];
     memcpy(row, fp_table_row(&m->functions, function), sizeof row);
     size_t n_prefix, n_name;
     const uint8_t *before = fp_string(&m->strings, prefix, &n_prefix);
     const uint8_t *name = fp_string(&m->strings, row[FP_FUNCTION_NAME], &n_name);
     g->name.n = 0;
-    if (fp_buf_put(&g->name, before, n_prefix) || fp_buf_put(&g->name, name, n_name)) return FP_NO_ID;
+    fp_buf_put(&g->name, before, n_prefix);
+    fp_buf_put(&g->name, name, n_name);
     const uint32_t named = fp_strings_intern(&m->strings, g->name.p, g->name.n);
-    if (named == FP_NO_ID) return FP_NO_ID;
     return g->to[pair] =
                fp_model_function(m, row[FP_FUNCTION_OBJECT], row[FP_FUNCTION_FILE], named, 0, row[FP_FUNCTION_LINE]);
 }
 
-/* The line chain with functions of the group, in *to.  0 or FP_E_NOMEM. */
-static int lines_within(struct fp_groups *g, uint32_t group, uint32_t prefix, uint32_t lines, uint32_t *to) {
+/* The line chain with functions of the group, in *to. */
+static void lines_within(struct fp_groups *g, uint32_t group, uint32_t prefix, uint32_t lines, uint32_t *to) {
     struct fp_model *m = g->model;
-    if (way(g, group, LINES, lines, &g->lines, to)) return FP_E_NOMEM;
+    way(g, group, LINES, lines, &g->lines, to);
     for (uint32_t i = g->lines.n; i--;) {
         const uint32_t pair = g->lines.pairs[i];
         const uint32_t function = fp_table_row(&m->lines, id_of(g, pair))[FP_LINE_FUNCTION];
         const uint32_t named = function_within(g, group, prefix, function < m->functions.n ? function : 0);
-        if (named == FP_NO_ID || (*to = fp_model_line(m, named, 0, 0, *to)) == FP_NO_ID) return FP_E_NOMEM;
+        *to = fp_model_line(m, named, 0, 0, *to);
         g->to[pair] = *to;
     }
-    return 0;
 }
 
-/* A frame of functions of the group, without address and lines; of frame 0, without a name.  FP_NO_ID when memory ran
- * out. */
+/* A frame of functions of the group, without address and lines; of frame 0, without a name. */
 static uint32_t frame_within(struct fp_groups *g, uint32_t group, uint32_t prefix, uint32_t frame) {
     struct fp_model *m = g->model;
     const uint32_t pair = pair_of(g, group, FRAMES, frame);
-    if (pair == FP_NO_ID || g->to[pair]) return pair == FP_NO_ID ? FP_NO_ID : g->to[pair];
+    if (g->to[pair]) return g->to[pair];
     uint32_t lines = fp_table_row(&m->frames, frame)[FP_FRAME_LINES], to;
     if (lines && lines < m->lines.n) {
-        if (lines_within(g, group, prefix, lines, &to)) return FP_NO_ID;
+        lines_within(g, group, prefix, lines, &to);
     } else {
         const uint32_t function = frame ? function_of(g, frame) : 0;
-        const uint32_t named = function == FP_NO_ID ? FP_NO_ID : function_within(g, group, prefix, function);
-        to = named == FP_NO_ID ? FP_NO_ID : fp_model_line(m, named, 0, 0, 0);
+        to = fp_model_line(m, function_within(g, group, prefix, function), 0, 0, 0);
     }
-    return to == FP_NO_ID ? FP_NO_ID : (g->to[pair] = fp_model_frame(m, 0, 0, 0, to));
+    return g->to[pair] = fp_model_frame(m, 0, 0, 0, to);
 }
 
 /* The stack within the group, in *to.  Returns as fp_groups_within. */
@@ -213,17 +186,17 @@ static int stack_within(struct fp_groups *g, uint32_t group, uint32_t root, uint
                         uint32_t *to, struct fp_err *err) {
     struct fp_model *m = g->model;
     if (stack >= m->stacks.n) return fp_unknown_id(err, "the stack of a sample", stack, m->stacks.n);
-    if (way(g, group, STACKS, stack, &g->stacks, to)) return no_memory(err);
+    way(g, group, STACKS, stack, &g->stacks, to);
     const uint32_t outermost = root || stack ? root : frame_within(g, group, prefix, 0);
-    if (!*to && outermost) *to = outermost == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, 0, outermost);
-    for (uint32_t i = g->stacks.n; i-- && *to != FP_NO_ID;) {
+    if (!*to && outermost) *to = fp_model_stack(m, 0, outermost);
+    for (uint32_t i = g->stacks.n; i--;) {
         const uint32_t pair = g->stacks.pairs[i];
         uint32_t frame = fp_table_row(&m->stacks, id_of(g, pair))[FP_STACK_FRAME];
         if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
         if (!root) frame = frame_within(g, group, prefix, frame);
-        g->to[pair] = *to = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, *to, frame);
+        g->to[pair] = *to = fp_model_stack(m, *to, frame);
     }
-    return *to == FP_NO_ID ? no_memory(err) : 0;
+    return 0;
 }
 
 int fp_groups_within(struct fp_groups *g, struct fp_batch *b, const uint32_t *roots, const uint32_t *prefixes,

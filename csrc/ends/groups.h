@@ -12,7 +12,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Pairs on the way outwards, innermost first. */
 struct fp_groups_way {

@@ -41,22 +41,20 @@ static void sift_down(struct fp_listed_arc *arcs, uint32_t n, int k) {
     }
 }
 
-/* 0 or FP_E_NOMEM. */
-static int add(struct fp_listed_heap *h, const struct fp_listed_arc *arc, int k) {
-    if (FP_LIKELY(size_of(arc, k) < h->least)) return 0;
+static void add(struct fp_listed_heap *h, const struct fp_listed_arc *arc, int k) {
+    if (FP_LIKELY(size_of(arc, k) < h->least)) return;
     if (h->n == FP_LISTED) {
-        if (!is_less(&h->arcs[0], arc, k)) return 0;
+        if (!is_less(&h->arcs[0], arc, k)) return;
         h->arcs[0] = *arc;
         sift_down(h->arcs, h->n, k);
         h->least = size_of(&h->arcs[0], k);
-        return 0;
+        return;
     }
-    if (fp_array_room(&h->arcs, &h->cap, (uint64_t)h->n + 1, sizeof *h->arcs)) return FP_E_NOMEM;
+    fp_array_room(&h->arcs, &h->cap, (uint64_t)h->n + 1, sizeof *h->arcs);
     h->arcs[h->n] = *arc;
     for (uint32_t i = h->n++; i && is_less(&h->arcs[i], &h->arcs[(i - 1) / 2], k); i = (i - 1) / 2)
         swap(&h->arcs[i], &h->arcs[(i - 1) / 2]);
     if (h->n == FP_LISTED) h->least = size_of(&h->arcs[0], k);
-    return 0;
 }
 
 static struct fp_listed_heap *heaps_of(const struct fp_listed *l, uint32_t function, int into) {
@@ -76,16 +74,13 @@ int fp_listed_put(struct fp_listed *l, const struct fp_batch *in, struct fp_err 
         if (in->kind[i] != FP_CALL) continue;
         const uint32_t caller = in->function[i], callee = in->callee[i], last = caller > callee ? caller : callee;
         if (in->count[i] > INT64_MAX) return fp_fail_beyond(err, "the calls of an arc", FP_NO_COLUMN, "2^63 - 1");
-        if (fp_array_zeroed(&l->heaps, &l->cap_heaps, ((uint64_t)last + 1) * 2 * FP_LISTED_VALUES, sizeof *l->heaps))
-            return fp_fail(err, FP_E_NOMEM, 0, "callers and callees");
+        fp_array_zeroed(&l->heaps, &l->cap_heaps, ((uint64_t)last + 1) * 2 * FP_LISTED_VALUES, sizeof *l->heaps);
         struct fp_listed_arc arc = {.calls = (int64_t)in->count[i]};
         for (uint32_t k = 0; k < FP_LISTED_VALUES && k < in->n_values; k++)
             arc.costs[k] = in->values[(size_t)k * in->cap + i];
         for (int into = 0; into < 2; into++) {
             arc.other = into ? caller : callee;
-            for (int k = 0; k < FP_LISTED_VALUES; k++)
-                if (add(&heaps_of(l, into ? callee : caller, into)[k], &arc, k))
-                    return fp_fail(err, FP_E_NOMEM, 0, "callers and callees");
+            for (int k = 0; k < FP_LISTED_VALUES; k++) add(&heaps_of(l, into ? callee : caller, into)[k], &arc, k);
         }
     }
     return FP_DONE;

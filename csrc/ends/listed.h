@@ -10,7 +10,7 @@
 
 #include "core/batch.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum { FP_LISTED = 15, FP_LISTED_VALUES = 2 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 /* The words of a row's key.  Rows of a line have neither FILE_ nor ADDRESS. */
 enum {
@@ -16,15 +17,12 @@ enum {
 enum { FUNCTION_WIDTH = 2, GROUP_WIDTH = 1 };
 
 struct fp_places *fp_places_new(struct fp_model *model, int by_address) {
-    struct fp_places *p = calloc(1, sizeof *p);
-    if (!p) return NULL;
+    struct fp_places *p = fp_made(sizeof *p);
     p->model = model;
     p->by_address = by_address != 0;
-    if (fp_table_init(&p->functions.keys, FUNCTION_WIDTH) || fp_table_init(&p->groups.keys, GROUP_WIDTH) ||
-        fp_table_init(&p->rows.keys, ROW_WIDTH)) {
-        fp_places_free(p);
-        return NULL;
-    }
+    fp_table_init(&p->functions.keys, FUNCTION_WIDTH);
+    fp_table_init(&p->groups.keys, GROUP_WIDTH);
+    fp_table_init(&p->rows.keys, ROW_WIDTH);
     return p;
 }
 
@@ -45,34 +43,29 @@ void fp_places_free(struct fp_places *p) {
 }
 
 int fp_places_keep(struct fp_places *p, uint32_t group, uint32_t keep) {
-    if (fp_array_zeroed(&p->keep, &p->cap_keep, (uint64_t)group + 1, sizeof *p->keep)) return FP_E_NOMEM;
+    fp_array_zeroed(&p->keep, &p->cap_keep, (uint64_t)group + 1, sizeof *p->keep);
     p->keep[group] = (uint8_t)keep;
     return 0;
 }
 
 /* Adds columns up to `want`. */
-static int widen(struct fp_places_sums *s, uint32_t want) {
-    if (want <= s->n_columns) return 0;
-    if (fp_array_zeroed(&s->values, &s->cap_columns, want, sizeof *s->values)) return FP_E_NOMEM;
-    for (uint32_t k = s->n_columns; k < want && s->cap; k++) {
-        free(s->values[k]); /* the last attempt may have failed at a later column */
-        if (!(s->values[k] = calloc(s->cap, sizeof **s->values))) return FP_E_NOMEM;
-    }
+static void widen(struct fp_places_sums *s, uint32_t want) {
+    if (want <= s->n_columns) return;
+    fp_array_zeroed(&s->values, &s->cap_columns, want, sizeof *s->values);
+    for (uint32_t k = s->n_columns; k < want && s->cap; k++) s->values[k] = fp_have(calloc(s->cap, sizeof **s->values));
     s->n_columns = want;
-    return 0;
 }
 
-/* The id of a key, added if it is new.  Rows often repeat in the same order, so the key after `last` is tried first.
- * FP_NO_ID when memory ran out. */
+/* The id of a key, added if it is new.  Rows often repeat in the same order, so the key after `last` is tried first. */
 static uint32_t find(struct fp_places_sums *s, const uint32_t *key, uint32_t last) {
     const size_t width = s->keys.width;
     if (last + 1 < s->keys.n && !memcmp(fp_table_row(&s->keys, last + 1), key, width * sizeof *key)) return last + 1;
     const uint32_t id = fp_table_intern(&s->keys, key);
-    if (id == FP_NO_ID || id < s->cap) return id;
+    if (id < s->cap) return id;
     uint32_t cap = s->cap;
     for (uint32_t k = 0; k < s->n_columns; k++) {
         cap = s->cap;
-        if (fp_array_zeroed(&s->values[k], &cap, (uint64_t)id + 1, sizeof **s->values)) return FP_NO_ID;
+        fp_array_zeroed(&s->values[k], &cap, (uint64_t)id + 1, sizeof **s->values);
     }
     s->cap = cap;
     return id;
@@ -110,7 +103,6 @@ static int keep_row(struct fp_places *p, const struct fp_batch *in, uint32_t i, 
         key[ADDRESS + 1] = (uint32_t)(in->address[i] >> 32);
     }
     const uint32_t id = find(&p->rows, key, *last);
-    if (id == FP_NO_ID) return FP_E_NOMEM;
     *last = id;
     if (is_call) {
         int64_t *calls = &p->rows.values[0][id];
@@ -123,7 +115,8 @@ static int keep_row(struct fp_places *p, const struct fp_batch *in, uint32_t i, 
 int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {
     for (uint32_t k = 0; k < in->n_values; k++)
         if (columns[k] >= p->n_values) p->n_values = columns[k] + 1;
-    if (widen(&p->functions, 1 + p->n_values) || widen(&p->rows, 1 + p->n_values)) return FP_E_NOMEM;
+    widen(&p->functions, 1 + p->n_values);
+    widen(&p->rows, 1 + p->n_values);
 
     uint32_t function = 0, file = 0, at = 0; /* at: their id in p->functions; 0: none yet */
     uint32_t last = 0;
@@ -143,7 +136,6 @@ int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t
                 const uint32_t name =
                     p->by_address ? 0 : fp_table_row(&p->model->functions, function)[FP_FUNCTION_NAME];
                 at = find(&p->functions, (uint32_t[]){group, name}, at);
-                if (at == FP_NO_ID) return FP_E_NOMEM;
             }
             const int status = add(&p->functions, at, in, i, columns, err);
             if (status) return status;
@@ -170,14 +162,10 @@ static int by_place(const void *x, const void *y) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static int sort(struct fp_places *p) {
+static void sort(struct fp_places *p) {
     const uint32_t n = p->rows.keys.n - 1; /* id 0 is reserved */
-    struct shown_place *places = malloc(((size_t)n + 1) * sizeof *places);
-    p->order = malloc(((size_t)n + 1) * sizeof *p->order);
-    if (!places || !p->order) {
-        free(places);
-        return FP_E_NOMEM;
-    }
+    struct shown_place *places = fp_scratch((size_t)n + 1, sizeof *places);
+    p->order = fp_have(malloc(((size_t)n + 1) * sizeof *p->order));
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t *key = fp_table_row(&p->rows.keys, i + 1);
         const uint64_t position = p->by_address ? fp_words_u64(key + ADDRESS) : key[LINE];
@@ -185,16 +173,14 @@ static int sort(struct fp_places *p) {
     }
     qsort(places, n, sizeof *places, by_place);
     for (uint32_t i = 0; i < n; i++) p->order[i] = places[i].id;
-    free(places);
-    return 0;
+    fp_scratch_free(places);
 }
 
 /* Sums p->functions by group. */
 static int add_groups(struct fp_places *p, uint32_t value, struct fp_err *err) {
-    if (widen(&p->groups, 1 + p->n_values)) return FP_E_NOMEM;
+    widen(&p->groups, 1 + p->n_values);
     for (uint32_t i = 1; i < p->functions.keys.n; i++) {
         const uint32_t id = find(&p->groups, fp_table_row(&p->functions.keys, i), 0);
-        if (id == FP_NO_ID) return FP_E_NOMEM;
         for (uint32_t k = 0; k < p->n_values; k++) {
             const int64_t cost = p->functions.values[1 + k][i];
             int64_t *sum = &p->groups.values[1 + k][id], *largest = &p->groups.values[0][id];
@@ -209,7 +195,8 @@ static int add_groups(struct fp_places *p, uint32_t value, struct fp_err *err) {
 
 int fp_places_end(struct fp_places *p, uint32_t value, struct fp_err *err) {
     const int status = add_groups(p, value, err);
-    return status || !sort(p) ? status : FP_E_NOMEM;
+    if (!status) sort(p);
+    return status;
 }
 
 /* The first row in `order` of a group that is not below `group`. */
@@ -231,7 +218,7 @@ void fp_places_select(struct fp_places *p, uint32_t group) {
 }
 
 int fp_places_pull(struct fp_places *p, struct fp_batch *out) {
-    if (fp_batch_set_values(out, p->n_values)) return FP_E_NOMEM;
+    fp_batch_set_values(out, p->n_values);
     for (; p->at < p->end; p->at++) {
         const uint32_t i = out->n, id = p->order[p->at];
         if (i == out->cap) return FP_FULL;

@@ -18,7 +18,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum fp_places_keep {
     FP_PLACES_UNKNOWN = 0, /* not decided: FP_ASK */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
 #include "core/memory.h"
 
 enum { COLUMNS = 4, FIRST = 64 };
@@ -21,10 +22,10 @@ void fp_top_clear(struct fp_top *c) {
     memset(c, 0, sizeof *c);
 }
 
-int fp_top_room(struct fp_top *c, uint64_t n) {
-    if (n <= c->cap) return 0;
+void fp_top_room(struct fp_top *c, uint64_t n) {
+    if (n <= c->cap) return;
     const uint64_t cap = n > 2 * (uint64_t)c->cap ? (n > FIRST ? n : FIRST) : 2 * (uint64_t)c->cap;
-    if (cap > UINT32_MAX) return FP_E_NOMEM;
+    if (cap > UINT32_MAX) fp_escape();
     /* Grow all arrays or none, because they share their capacity. */
     struct fp_top more = {.cap = (uint32_t)cap};
     int64_t **had[COLUMNS], **to[COLUMNS];
@@ -36,7 +37,7 @@ int fp_top_room(struct fp_top *c, uint64_t n) {
         for (int k = 0; k < COLUMNS; k++)
             if (*to[k]) fp_release(*to[k], cap * sizeof **to[k]);
         if (more.seen) fp_release(more.seen, cap);
-        return FP_E_NOMEM;
+        fp_escape();
     }
     for (int k = 0; k < COLUMNS; k++) {
         if (c->cap) memcpy(*to[k], *had[k], c->cap * sizeof **to[k]);
@@ -46,11 +47,6 @@ int fp_top_room(struct fp_top *c, uint64_t n) {
     memset(more.seen + c->cap, 0, cap - c->cap);
     fp_top_clear(c);
     *c = more;
-    return 0;
-}
-
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the sums");
 }
 
 static int beyond(struct fp_err *err) {
@@ -62,7 +58,7 @@ int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, con
     int overflow = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t id = ids[i];
-        if (FP_UNLIKELY(id >= c->cap) && fp_top_room(c, (uint64_t)id + 1)) return no_memory(err);
+        if (FP_UNLIKELY(id >= c->cap)) fp_top_room(c, (uint64_t)id + 1);
         c->seen[id] = 1;
         overflow |= __builtin_add_overflow(c->self[id], values[i], &c->self[id]);
         if (second) overflow |= __builtin_add_overflow(c->second[id], second[i], &c->second[id]);
@@ -72,7 +68,7 @@ int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, con
 
 int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err *err) {
     int overflow = 0;
-    if (fp_top_room(c, calls->cap)) return no_memory(err);
+    fp_top_room(c, calls->cap);
     for (uint32_t i = 0; i < calls->cap; i++)
         overflow |= __builtin_add_overflow(c->calls[i], calls->self[i], &c->calls[i]);
     return overflow ? beyond(err) : FP_DONE;
@@ -99,9 +95,8 @@ int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp
             last[1] = in->file[i];
             last[2] = in->line[i];
             id = fp_table_intern(places, last);
-            if (id == FP_NO_ID) return no_memory(err);
         }
-        if (FP_UNLIKELY(id >= c->cap) && fp_top_room(c, (uint64_t)id + 1)) return no_memory(err);
+        if (FP_UNLIKELY(id >= c->cap)) fp_top_room(c, (uint64_t)id + 1);
         c->seen[id] = 1;
         const int64_t cost = values ? values[i] : 0, with = !recorded ? cost : kind == FP_CALL ? 0 : recorded[i];
         overflow |= __builtin_add_overflow(c->inclusive[id], with, &c->inclusive[id]);

@@ -29,7 +29,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* `cap` items; new ones are zero.  A zeroed struct has none; fp_top_clear frees the memory. */
 struct fp_top {
@@ -100,6 +100,7 @@ struct fp_top_functions {
     uint32_t *shown_as;       /* by function: a number for all that have its name, file, object and cycle */
     uint32_t *slot;           /* by that number, then by cycle: 1 + place in `found` while arcs are added up */
     struct fp_top_arc *found; /* of one function */
+    struct fp_table names;    /* while they are numbered */
     uint32_t cap_found;
 };
 
@@ -198,6 +199,6 @@ static inline uint64_t fp_top_magnitude(int64_t v) {
 }
 
 /* Room for the items below `n`.  0 or FP_E_NOMEM. */
-int fp_top_room(struct fp_top *c, uint64_t n);
+void fp_top_room(struct fp_top *c, uint64_t n);
 
 #endif

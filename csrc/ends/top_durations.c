@@ -2,6 +2,7 @@
 
 #include "bridges/fold/fold_private.h"
 #include "core/array.h"
+#include "core/guard.h"
 #include "ends/top.h"
 
 enum { RANKS = 3 };
@@ -23,19 +24,17 @@ static int by_function_and_page(const void *a, const void *b) {
 }
 
 /* Adds up functions that are the same in the graph.  Sets all but percentiles, in ticks. */
-static int add_functions(const struct fp_durations *in, const struct fp_fold_out *o, struct fp_top_durations *d) {
+static void add_functions(const struct fp_durations *in, const struct fp_fold_out *o, struct fp_top_durations *d) {
     for (uint32_t i = 0; i < in->n_functions; i++) {
         const struct fp_durations_function *const from = &in->by_function[i];
         if (!from->calls) continue;
         const uint32_t function = fp_fold_in_graph(o, i);
-        if (function == FP_NO_ID || fp_array_zeroed(&d->of, &d->cap, (uint64_t)function + 1, sizeof *d->of))
-            return FP_E_NOMEM;
+        fp_array_zeroed(&d->of, &d->cap, (uint64_t)function + 1, sizeof *d->of);
         struct fp_top_duration *const to = &d->of[function];
         if (from->min < to->min || !to->calls) to->min = from->min;
         if (from->max > to->max) to->max = from->max;
         to->calls += from->calls;
     }
-    return 0;
 }
 
 /* The duration of rank `rank`, which is in the bucket. */
@@ -73,11 +72,8 @@ int fp_top_summarize(const struct fp_fold *f, const struct fp_fold_out *o, struc
                      struct fp_err *err) {
     const struct fp_durations *const in = f->durations;
     const uint32_t n = in->pages.n - 1;
-    struct page *const pages = malloc(((size_t)n + 1) * sizeof *pages);
-    if (!pages || add_functions(in, o, d)) {
-        free(pages);
-        return fp_fail(err, FP_E_NOMEM, 0, "the durations of calls");
-    }
+    struct page *const pages = fp_scratch((size_t)n + 1, sizeof *pages);
+    add_functions(in, o, d);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t *row = fp_table_row(&in->pages, i + 1);
         pages[i] = (struct page){fp_fold_in_graph(o, row[0]), row[1], i + 1};
@@ -87,7 +83,7 @@ int fp_top_summarize(const struct fp_fold *f, const struct fp_fold_out *o, struc
         for (to = i; to < n && pages[to].function == pages[i].function;) to++;
         rank_pages(in, &pages[i], to - i, &d->of[pages[i].function]);
     }
-    free(pages);
+    fp_scratch_free(pages);
     int failed = 0;
     for (uint32_t i = 0; i < d->cap; i++) {
         struct fp_top_duration *const of = &d->of[i];

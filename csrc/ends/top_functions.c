@@ -2,6 +2,7 @@
 
 #include "ends/top.h"
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/memory.h"
 
 /* The sums of one function in a part. */
@@ -28,23 +29,14 @@ struct fp_top_arcs {
 
 enum { FIRST_MERGE = 1 << 16 };
 
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the sums of functions");
-}
-
 static int beyond(struct fp_err *err) {
     return fp_fail_beyond(err, "the cost or the calls of a function", FP_NO_COLUMN, "2^63 - 1");
 }
 
 struct fp_top_functions *fp_top_functions_new(struct fp_model *model) {
-    struct fp_top_functions *f = calloc(1, sizeof *f);
-    if (!f) return NULL;
+    struct fp_top_functions *f = fp_made(sizeof *f);
     f->model = model;
-    f->arcs = calloc(2, sizeof *f->arcs);
-    if (!f->arcs) {
-        fp_top_functions_free(f);
-        return NULL;
-    }
+    f->arcs = fp_have(calloc(2, sizeof *f->arcs));
     f->arcs[0].merge_at = f->arcs[1].merge_at = FIRST_MERGE;
     return f;
 }
@@ -77,6 +69,7 @@ void fp_top_functions_free(struct fp_top_functions *f) {
     free(f->shown_as);
     free(f->slot);
     free(f->found);
+    fp_table_clear(&f->names);
     free(f);
 }
 
@@ -85,22 +78,15 @@ void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs) {
     f->keep_arcs = arcs;
 }
 
-/* Merges arcs of the same caller and callee, and orders them by caller.  0, FP_E_NOMEM, FP_E_OVERFLOW.
- */
+/* Merges arcs of the same caller and callee, and orders them by caller.  0 or FP_E_OVERFLOW. */
 static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct fp_err *err) {
     const uint32_t n_functions = f->model->functions.n, n = a->n;
-    uint32_t *start = calloc((size_t)n_functions + 1, sizeof *start);
-    uint32_t *at = malloc(((size_t)n_functions + 1) * sizeof *at); /* by callee: its arc from the current caller */
-    uint32_t caller = 0, kept = 0, ordered = 1;                    /* arcs in order: all, if the source is sorted */
+    uint32_t *start = fp_scratch((size_t)n_functions + 1, sizeof *start);
+    uint32_t *at = fp_scratch((size_t)n_functions + 1, sizeof *at); /* by callee: its arc from the current caller */
+    uint32_t caller = 0, kept = 0, ordered = 1;                     /* arcs in order: all, if the source is sorted */
     while (ordered < n && a->items[ordered].caller >= a->items[ordered - 1].caller) ordered++;
-    struct fp_top_arc *copy = ordered < n ? malloc(n * sizeof *copy) : NULL;
+    struct fp_top_arc *copy = ordered < n ? fp_scratch(n, sizeof *copy) : NULL;
     int overflow = 0;
-    if (!start || !at || (ordered < n && !copy)) {
-        free(start);
-        free(at);
-        free(copy);
-        return no_memory(err);
-    }
     for (uint32_t i = 0; i < n; i++) start[a->items[i].caller + 1]++;
     for (uint32_t c = 0; c < n_functions; c++) start[c + 1] += start[c];
     memcpy(at, start, ((size_t)n_functions + 1) * sizeof *at);
@@ -125,10 +111,9 @@ static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct 
     const uint64_t merge_at = (uint64_t)kept + kept / 4 + FIRST_MERGE;
     a->merge_at = merge_at < UINT32_MAX ? (uint32_t)merge_at : UINT32_MAX;
     free(a->start);
-    a->start = start;
+    a->start = fp_scratch_keep(start);
     a->n_start = n_functions;
-    free(at);
-    free(copy);
+    fp_scratch_free(at);
     for (uint32_t i = 0; i < f->cap; i++) f->by_function[i].last_caller = FP_NO_ID; /* arcs have other numbers now */
     return overflow ? beyond(err) : 0;
 }
@@ -139,33 +124,30 @@ static uint32_t more_than(uint32_t cap, uint64_t need) {
     return more <= UINT32_MAX ? (uint32_t)more : 0;
 }
 
-/* Makes room for the functions of the model.  0 or FP_E_NOMEM. */
-static int room(struct fp_top_functions *f) {
-    if (f->model->functions.n <= f->cap) return 0;
+/* Makes room for the functions of the model. */
+static void room(struct fp_top_functions *f) {
+    if (f->model->functions.n <= f->cap) return;
     const uint32_t cap = more_than(f->cap, f->model->functions.n);
-    if (!cap || fp_array_room(&f->touched, &f->cap_touched, cap, sizeof *f->touched)) return FP_E_NOMEM;
-    struct fp_top_function_sums *sums = fp_grow(f->by_function, f->cap * sizeof *sums, cap * sizeof *sums);
-    if (!sums) return FP_E_NOMEM;
+    if (!cap) fp_escape();
+    fp_array_room(&f->touched, &f->cap_touched, cap, sizeof *f->touched);
+    struct fp_top_function_sums *sums = fp_have(fp_grow(f->by_function, f->cap * sizeof *sums, cap * sizeof *sums));
     for (uint32_t i = f->cap; i < cap; i++) sums[i] = (struct fp_top_function_sums){.last_caller = FP_NO_ID};
     f->by_function = sums;
     f->cap = cap;
-    return 0;
 }
 
-/* Makes room for the arcs of `n` more rows.  0 or FP_E_NOMEM. */
-static int arcs_room(struct fp_top_arcs *a, uint32_t n) {
-    if ((uint64_t)a->n + n <= a->cap) return 0;
+/* Makes room for the arcs of `n` more rows. */
+static void arcs_room(struct fp_top_arcs *a, uint32_t n) {
+    if ((uint64_t)a->n + n <= a->cap) return;
     const uint32_t cap = more_than(a->cap, (uint64_t)a->n + n);
-    void *items = cap ? fp_grow(a->items, a->cap * sizeof *a->items, cap * sizeof *a->items) : NULL;
-    if (!items) return FP_E_NOMEM;
-    a->items = items;
+    if (!cap) fp_escape();
+    a->items = fp_have(fp_grow(a->items, a->cap * sizeof *a->items, cap * sizeof *a->items));
     a->cap = cap;
-    return 0;
 }
 
-/* Makes room for the sums of functions of graphs.  0 or FP_E_NOMEM. */
-static int graph_room(struct fp_top_functions *f) {
-    if (f->cap <= f->cap_graph) return 0;
+/* Makes room for the sums of functions of graphs. */
+static void graph_room(struct fp_top_functions *f) {
+    if (f->cap <= f->cap_graph) return;
     int64_t **const columns[] = {&f->self, &f->inclusive, &f->recursive};
     enum { N = sizeof columns / sizeof *columns };
     const size_t had = f->cap_graph * sizeof *f->self, nbytes = f->cap * sizeof *f->self;
@@ -174,7 +156,7 @@ static int graph_room(struct fp_top_functions *f) {
         grown[k] = fp_grow(NULL, 0, nbytes);
         if (grown[k]) continue;
         while (k--) fp_release(grown[k], nbytes);
-        return FP_E_NOMEM;
+        fp_escape();
     }
     for (int k = 0; k < N; k++) {
         memset(grown[k], 0, nbytes);
@@ -183,7 +165,6 @@ static int graph_room(struct fp_top_functions *f) {
         *columns[k] = grown[k];
     }
     f->cap_graph = f->cap;
-    return 0;
 }
 
 static inline struct fp_top_function_sums *touch(struct fp_top_functions *f, uint32_t function) {
@@ -205,7 +186,8 @@ int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, 
     const int by_arcs = !counted && f->how != FP_PART_ARCS;
     struct fp_top_arcs *const arcs = &f->arcs[f->how != FP_PART_GRAPH];
     int overflow = 0;
-    if (room(f) || (f->keep_arcs && arcs_room(arcs, n))) return no_memory(err);
+    room(f);
+    if (f->keep_arcs) arcs_room(arcs, n);
     for (uint32_t i = 0; i < n;) {
         const uint32_t caller = in->function[i];
         if (caller >= n_functions) return fp_unknown_id(err, "the function of a row", caller, n_functions);
@@ -286,7 +268,8 @@ static int64_t recorded_or_not(const struct fp_top_function_sums *s) {
 int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err) {
     struct fp_top *const all = &f->all;
     int overflow = 0;
-    if (fp_top_room(all, f->cap) || graph_room(f)) return no_memory(err);
+    fp_top_room(all, f->cap);
+    graph_room(f);
     for (uint32_t i = 0; i < f->n_touched; i++) {
         const uint32_t id = f->touched[i];
         struct fp_top_function_sums *s = &f->by_function[id];
@@ -305,14 +288,13 @@ int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err) {
 
 /* Finds the functions that call each other in a cycle: Tarjan's strongly connected components, without recursion.
  * `low` is 0 for a function not visited yet, `done` for one whose component is known. */
-static int find_cycles(struct fp_top_functions *f, const struct fp_top_arcs *a) {
+static void find_cycles(struct fp_top_functions *f, const struct fp_top_arcs *a) {
     const uint32_t n = a->n_start, done = UINT32_MAX;
-    uint32_t *low = calloc((size_t)n + 1, sizeof *low), *number = malloc(((size_t)n + 1) * sizeof *number);
-    uint32_t *stack = malloc(((size_t)n + 1) * sizeof *stack), *path = malloc(((size_t)n + 1) * sizeof *path);
-    uint32_t *next = malloc(((size_t)n + 1) * sizeof *next); /* by function: the arc to follow next */
+    uint32_t *low = fp_scratch((size_t)n + 1, sizeof *low), *number = fp_scratch((size_t)n + 1, sizeof *number);
+    uint32_t *stack = fp_scratch((size_t)n + 1, sizeof *stack), *path = fp_scratch((size_t)n + 1, sizeof *path);
+    uint32_t *next = fp_scratch((size_t)n + 1, sizeof *next); /* by function: the arc to follow next */
     uint32_t n_stack = 0, n_path = 0, visited = 0;
-    const int status = low && number && stack && path && next ? 0 : FP_E_NOMEM;
-    for (uint32_t root = 0; !status && root < n; root++) {
+    for (uint32_t root = 0; root < n; root++) {
         if (low[root] || a->start[root] == a->start[root + 1]) continue;
         path[n_path++] = root;
         while (n_path) {
@@ -344,27 +326,25 @@ static int find_cycles(struct fp_top_functions *f, const struct fp_top_arcs *a) 
             }
         }
     }
-    free(low);
-    free(number);
-    free(stack);
-    free(path);
-    free(next);
-    return status;
+    fp_scratch_free(low);
 }
 
 int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *err) {
     struct fp_top *const all = &f->all;
     const struct fp_top_arcs *const a = &f->arcs[0];
     int overflow = 0;
-    if (room(f) || fp_top_room(all, f->cap) || graph_room(f)) return no_memory(err);
+    room(f);
+    fp_top_room(all, f->cap);
+    graph_room(f);
     for (int exact = 0; exact < 2; exact++) {
         const int status = merge_arcs(f, &f->arcs[exact], err);
         if (status) return status;
     }
     free(f->cycle);
     f->n_cycles = 0;
-    f->cycle = calloc((size_t)all->cap + 1, sizeof *f->cycle);
-    if (!f->cycle || find_cycles(f, a)) return no_memory(err);
+    f->cycle = NULL;
+    f->cycle = fp_have(calloc((size_t)all->cap + 1, sizeof *f->cycle));
+    find_cycles(f, a);
     for (uint32_t i = 0; f->n_cycles && i < f->cap; i++)
         if (f->cycle[i]) f->inclusive[i] = cycles ? f->self[i] : f->recursive[i];
     for (uint32_t i = 0; cycles && f->n_cycles && i < a->n; i++) {
@@ -384,26 +364,24 @@ int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *
 
 /* ---- callers and callees ---- */
 
-/* Sets f->shown_as.  0 or FP_E_NOMEM. */
-static int find_names(struct fp_top_functions *f) {
+/* Sets f->shown_as. */
+static void find_names(struct fp_top_functions *f) {
     const struct fp_model *m = f->model;
     const uint32_t n = f->arcs[0].n_start;
-    struct fp_table names = {0};
-    int status = fp_table_init(&names, 5);
+    fp_table_clear(&f->names);
+    fp_table_init(&f->names, 5);
     free(f->shown_as);
     free(f->slot);
-    f->shown_as = calloc((size_t)n + 1, sizeof *f->shown_as);
-    f->slot = calloc((size_t)n + f->n_cycles + 2, sizeof *f->slot);
-    if (!f->shown_as || !f->slot) status = FP_E_NOMEM;
-    for (uint32_t i = 0; !status && i < n; i++) {
+    f->shown_as = f->slot = NULL;
+    f->shown_as = fp_have(calloc((size_t)n + 1, sizeof *f->shown_as));
+    f->slot = fp_have(calloc((size_t)n + f->n_cycles + 2, sizeof *f->slot));
+    for (uint32_t i = 0; i < n; i++) {
         const uint32_t *row = fp_table_row(&m->functions, i);
         const uint32_t object = fp_table_row(&m->objects, row[FP_FUNCTION_OBJECT])[0];
-        f->shown_as[i] = fp_table_intern(&names, (uint32_t[]){object, row[FP_FUNCTION_FILE], row[FP_FUNCTION_NAME],
-                                                              row[FP_FUNCTION_LINE], f->cycle[i]});
-        if (f->shown_as[i] == FP_NO_ID) status = FP_E_NOMEM;
+        f->shown_as[i] = fp_table_intern(&f->names, (uint32_t[]){object, row[FP_FUNCTION_FILE], row[FP_FUNCTION_NAME],
+                                                                 row[FP_FUNCTION_LINE], f->cycle[i]});
     }
-    fp_table_clear(&names);
-    return status;
+    fp_table_clear(&f->names);
 }
 
 int fp_top_functions_index(struct fp_top_functions *f) {
@@ -411,15 +389,16 @@ int fp_top_functions_index(struct fp_top_functions *f) {
         struct fp_top_arcs *a = &f->arcs[exact];
         free(a->into);
         free(a->into_start);
-        a->into = malloc(((size_t)a->n + 1) * sizeof *a->into);
-        a->into_start = calloc((size_t)a->n_start + 2, sizeof *a->into_start);
-        if (!a->into || !a->into_start) return FP_E_NOMEM;
+        a->into = a->into_start = NULL;
+        a->into = fp_have(malloc(((size_t)a->n + 1) * sizeof *a->into));
+        a->into_start = fp_have(calloc((size_t)a->n_start + 2, sizeof *a->into_start));
         /* one place ahead, because filling moves each start to the next start */
         for (uint32_t i = 0; i < a->n; i++) a->into_start[a->items[i].callee + 2]++;
         for (uint32_t c = 0; c < a->n_start; c++) a->into_start[c + 2] += a->into_start[c + 1];
         for (uint32_t i = 0; i < a->n; i++) a->into[a->into_start[a->items[i].callee + 1]++] = i;
     }
-    return find_names(f);
+    find_names(f);
+    return 0;
 }
 
 /* Whether arc a is shown before b: by cost, then calls, then the lower function id. */
@@ -462,7 +441,7 @@ static uint32_t *slot_of(const struct fp_top_functions *f, uint32_t function, ui
     return &f->slot[!into && cycle && cycle != mine ? f->arcs[0].n_start + cycle : f->shown_as[other]];
 }
 
-/* Sums the arcs of a function in f->found.  Returns their number, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Sums the arcs of a function in f->found.  Returns their number or FP_E_OVERFLOW. */
 static int64_t find_arcs(struct fp_top_functions *f, uint32_t function, int into, struct fp_err *err) {
     uint32_t n = 0;
     int overflow = 0;
@@ -470,8 +449,7 @@ static int64_t find_arcs(struct fp_top_functions *f, uint32_t function, int into
     for (int exact = 0; exact < 2; exact++) {
         const struct fp_top_arcs *a = &f->arcs[exact];
         const uint32_t *start = (into ? a->into_start : a->start) + function;
-        if (fp_array_room(&f->found, &f->cap_found, (uint64_t)n + start[1] - start[0], sizeof *f->found))
-            return no_memory(err);
+        fp_array_room(&f->found, &f->cap_found, (uint64_t)n + start[1] - start[0], sizeof *f->found);
         for (uint32_t i = start[0]; i < start[1]; i++) {
             const struct fp_top_arc *arc = &a->items[into ? a->into[i] : i];
             uint32_t *slot = slot_of(f, function, into ? arc->caller : arc->callee, into);

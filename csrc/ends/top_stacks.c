@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "bridges/project/project_private.h"
+#include "core/guard.h"
 #include "ends/top.h"
 
 struct stack_walk {
@@ -16,10 +17,10 @@ static int beyond(struct fp_err *err, int64_t column) {
     return fp_fail_beyond(err, "the sum of samples", column, "2^63 - 1");
 }
 
-/* The item of each position.  NULL when memory ran out. */
+/* The item of each position. */
 static uint32_t *items(const struct fp_project *s, int by, struct fp_table *places) {
-    uint32_t *found = calloc(s->positions.n, sizeof *found);
-    for (uint32_t i = 1; found && i < s->positions.n; i++) { /* row 0 of a table is unused */
+    uint32_t *found = fp_scratch(s->positions.n, sizeof *found);
+    for (uint32_t i = 1; i < s->positions.n; i++) { /* row 0 of a table is unused */
         const uint32_t *p = fp_table_row(&s->positions, i), function = p[FP_POSITION_FUNCTION];
         if (by == FP_TOP_BY_FUNCTION) {
             found[i] = function;
@@ -29,16 +30,12 @@ static uint32_t *items(const struct fp_project *s, int by, struct fp_table *plac
             found[i] = p[FP_POSITION_FILE];
         } else {
             found[i] = fp_table_intern(places, (uint32_t[]){function, p[FP_POSITION_FILE], p[FP_POSITION_LINE]});
-            if (found[i] == FP_NO_ID) {
-                free(found);
-                return NULL;
-            }
         }
     }
     return found;
 }
 
-/* Adds a node's self cost to its item and begins its total.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Adds a node's self cost to its item and begins its total.  0 or FP_E_OVERFLOW. */
 static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
     uint32_t n, key = s->nodes[at].key;
     const uint32_t *chain = fp_project_chain(s, at, &n);
@@ -46,7 +43,7 @@ static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top
         c->seen[w->item[chain[i]]] = 1;
         w->active[w->item[chain[i]]]++;
     }
-    if (fp_array_room(&w->total, &w->cap_depth, (uint64_t)depth + 1, sizeof *w->total)) return FP_E_NOMEM;
+    fp_scratch_room(&w->total, &w->cap_depth, (uint64_t)depth + 1, sizeof *w->total);
     const int64_t *sums = s->sums + (size_t)key * s->n_values;
     w->total[depth] = key ? sums[w->value] : 0;
     if (!key) return 0;
@@ -106,19 +103,16 @@ int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, stru
     if (value >= s->n_values) return fp_unknown_id(err, "the column of a value", value, s->n_values);
     struct stack_walk w = {.value = value, .second = second, .item = items(s, by, places)};
     uint32_t n = 1;
-    for (uint32_t i = 0; w.item && i < s->positions.n; i++)
+    for (uint32_t i = 0; i < s->positions.n; i++)
         if (w.item[i] >= n) n = w.item[i] + 1;
-    w.active = calloc(n, sizeof *w.active);
-    int status = !w.item || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
+    w.active = fp_scratch(n, sizeof *w.active);
+    fp_top_room(c, n);
+    int status = 0;
     for (uint32_t group = 0; !status && group < s->n_groups; group++) {
         if (s->group_start[group] == s->group_start[group + 1]) continue;
         fp_project_grow(s, group);
         status = walk(s, &w, c);
         fp_project_fell(s, group);
     }
-    free(w.total);
-    free(w.item);
-    free(w.active);
-    if (status == FP_E_OVERFLOW) return beyond(err, value);
-    return status ? fp_project_no_memory(err) : FP_DONE;
+    return status ? beyond(err, value) : FP_DONE;
 }

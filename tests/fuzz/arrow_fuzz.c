@@ -149,7 +149,7 @@ static int spans_of(struct fp_ends_tables *t, const struct fp_batch *in, uint32_
     int status = FP_FULL;
     for (int ending = 0; ending < 2 && status >= 0; ending++) {
         for (status = FP_FULL; status == FP_FULL;) {
-            status = ending ? fp_nest_end(nest, out, &err) : fp_nest_put(nest, in, &from, out, &err);
+            status = ending ? fp_nest_end(nest, out) : fp_nest_put(nest, in, &from, out, &err);
             for (uint32_t i = 0; i < out->n; i++) calls += out->op[i] == FP_OP_ENTER || out->op[i] == FP_OP_ENTER_ARGS;
             const int put_status = all(fp_ends_tables_spans, t, out, &SPANS, room, rows, &unused);
             if (put_status < 0) status = put_status;

@@ -393,7 +393,7 @@ static int estimate(struct fp_model *m, struct fp_estimate *e, uint32_t callers,
     int status = fp_estimate_end(e, callers, err);
     fp_batch_reset(sums);
     for (int pulled = FP_FULL; status == FP_DONE && pulled == FP_FULL;) {
-        pulled = fp_estimate_pull(e, 0, sums, err);
+        pulled = fp_estimate_pull(e, 0, sums);
         if (pulled < 0) status = pulled;
         add(&estimated, sums);
         fp_batch_reset(sums);

@@ -248,7 +248,7 @@ static void paired(struct fp_model *m, const struct fp_batch *b, uint32_t option
         must(left <= (uint32_t)is_alone(p, i));
         if (is_alone(p, i) && resembles(p, i)) must(left);
     }
-    must(fp_pair_frames(p, &err) == FP_DONE && fp_pair_batch(p, old, &err) == FP_DONE);
+    must(fp_pair_frames(p) == FP_DONE && fp_pair_batch(p, old, &err) == FP_DONE);
     for (uint32_t i = 0; i < old->n; i++) hash_row(m, old, i);
     fp_batch_free(old);
     fp_batch_free(new);
@@ -282,7 +282,7 @@ static void tagged(struct fp_model *m, const struct fp_batch *b, uint32_t option
 static void spans(const struct fp_model *m, const struct fp_batch *b, uint32_t room) {
     struct fp_spans *s = fp_spans_new(m, room);
     struct fp_err err;
-    must(fp_spans_put(s, b, &err) == FP_DONE && fp_spans_end(s, &err) == FP_DONE);
+    must(fp_spans_put(s, b, &err) == FP_DONE && fp_spans_end(s) == FP_DONE);
     must(s->n <= room);
     for (uint32_t i = 1; i < s->n; i++) must(s->spans[i - 1].thread <= s->spans[i].thread);
     const uint32_t most = s->n / 2;
@@ -385,7 +385,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
     int status = fp_project_put(s, b, columns, &err);
     if (status == FP_DONE) status = fp_context_labels_put(&c->labels, s, b, columns, &err);
     if (status == FP_DONE) status = fp_project_end(s, &err);
-    if (status == FP_DONE) must(fp_first_lines_stacks(&lines, s, &err) == FP_DONE);
+    if (status == FP_DONE) must(fp_first_lines_stacks(&lines, s) == FP_DONE);
     const uint32_t most = options & 16 ? 4 : 1000;
     for (int full = FP_FULL; full == FP_FULL && status == FP_DONE;) {
         full = fp_contexts_add(c, s, most, &err);
@@ -393,7 +393,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
     }
     if (status == FP_DONE && options & 4) status = fp_contexts_shrink(c, 1 + options % 9, &err);
     if (status == FP_DONE && options & 8) status = fp_contexts_add(c, s, 10000, &err); /* there are up to 1,200 */
-    if (status == FP_DONE) status = fp_contexts_end(c, &err);
+    if (status == FP_DONE) status = fp_contexts_end(c);
     for (uint32_t cut = 0; status == FP_DONE && cut < 2; cut++) {
         status = fp_contexts_cut(c, cut ? options / 512.0 : 0, cut ? 1 + options % 16 : 1000, &err);
         if (status != FP_DONE) break;

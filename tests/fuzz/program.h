@@ -147,7 +147,7 @@ static inline struct fp_batch *nested(const struct fp_batch *b, uint64_t ticks_p
     uint32_t from = 0;
     fp_nest_clock(nest, ticks_per_second);
     int status = fp_nest_put(nest, b, &from, out, &err);
-    if (status == FP_DONE) status = fp_nest_end(nest, out, &err);
+    if (status == FP_DONE) status = fp_nest_end(nest, out);
     fp_nest_free(nest);
     if (status == FP_FULL) abort(); /* there are fewer rows */
     if (status == FP_DONE) return out;

@@ -35,7 +35,7 @@ static int pass_on(struct output *o, const struct fp_batch *b) {
     uint32_t from = 0;
     int status;
     do {
-        status = b ? fp_nest_put(o->nest, b, &from, o->nested, &err) : fp_nest_end(o->nest, o->nested, &err);
+        status = b ? fp_nest_put(o->nest, b, &from, o->nested, &err) : fp_nest_end(o->nest, o->nested);
         if (status >= 0 && write_nested(o) < 0) return FP_E_OVERFLOW;
     } while (status == FP_FULL);
     return status;

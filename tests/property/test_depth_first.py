@@ -76,6 +76,6 @@ def test_what_does_not_fit_is_added_depth_first(samples: list[Sample], most: int
     for above in {context[:n] for context in added for n in range(1, len(context) + 1)}:
         at = [i for i, context in enumerate(added) if context[: len(above)] == above]
         assert at == [*range(at[0], at[-1] + 1)], above
-    assert lib.fp_contexts_end(contexts, err) == lib.FP_DONE
+    assert lib.fp_contexts_end(contexts) == lib.FP_DONE
     assert lib.fp_contexts_cut(contexts, 0.0, 1 << 20, err) == lib.FP_DONE
     assert costs(contexts) == sums

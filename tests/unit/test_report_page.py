@@ -336,7 +336,7 @@ def spans(rows: list[tuple[int, int, int]], room: int) -> tuple[list[tuple[int, 
     batch.c.n = len(rows)
     err = ffi.new("struct fp_err *")
     s = ffi.gc(lib.fp_spans_new(model.c, room), lib.fp_spans_free)
-    assert lib.fp_spans_put(s, batch.c, err) == lib.fp_spans_end(s, err) == lib.FP_DONE
+    assert lib.fp_spans_put(s, batch.c, err) == lib.fp_spans_end(s) == lib.FP_DONE
     return [(x.start, x.duration) for x in s.spans[0 : s.n]], int(s.pixel), int(s.left_out)
 
 

@@ -4,6 +4,7 @@
 
 #include "bridges/budget/bins.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 /* PINNED: the rank of calls that contain an event.  PACKED: an upper bound of a packed row without its payload. */
 enum { PINNED = FP_FIT_RANKS, NEW_THREAD = 8, NEW_CPU = 16, NEW_PART = 32, PACKED = 48 };
@@ -75,9 +76,8 @@ uint32_t fp_fit_rank(const struct fp_fit_group *g, uint64_t limit) {
 static uint32_t group_of(struct fp_fit *f, uint32_t thread, int64_t slice) {
     for (uint32_t i = 0; i < f->n_groups; i++)
         if (f->groups[i].thread == thread && f->groups[i].slice == slice) return i;
-    if (fp_array_zeroed(&f->groups, &f->cap_groups, (uint64_t)f->n_groups + 1, sizeof *f->groups)) return FP_NO_ID;
-    uint64_t *const counts = calloc(3 * (size_t)(FP_FIT_RANKS + 1), sizeof *counts);
-    if (!counts) return FP_NO_ID;
+    fp_array_zeroed(&f->groups, &f->cap_groups, (uint64_t)f->n_groups + 1, sizeof *f->groups);
+    uint64_t *const counts = fp_have(calloc(3 * (size_t)(FP_FIT_RANKS + 1), sizeof *counts));
     f->groups[f->n_groups] = (struct fp_fit_group){.thread = thread,
                                                    .slice = slice,
                                                    .bytes = counts,
@@ -87,15 +87,11 @@ static uint32_t group_of(struct fp_fit *f, uint32_t thread, int64_t slice) {
 }
 
 struct fp_fit *fp_fit_new(const struct fp_model *model, int by, uint64_t slice_ns) {
-    struct fp_fit *f = calloc(1, sizeof *f);
-    if (!f) return NULL;
+    struct fp_fit *f = fp_made(sizeof *f);
     f->model = model;
     f->by = by;
     f->slice_ns = slice_ns;
-    if (by == FP_FIT_ALL && group_of(f, 0, 0) == FP_NO_ID) {
-        fp_fit_free(f);
-        return NULL;
-    }
+    if (by == FP_FIT_ALL) group_of(f, 0, 0);
     return f;
 }
 
@@ -111,8 +107,8 @@ static int is_exit(uint8_t op) {
     return op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
 }
 
-static int pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_thread *t, const struct row *r) {
-    if (fp_buf_reserve(&g->packed, PACKED + (size_t)r->payload_n)) return FP_E_NOMEM;
+static void pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_thread *t, const struct row *r) {
+    fp_buf_reserve(&g->packed, PACKED + (size_t)r->payload_n);
     struct fp_fit_state *const s = &g->state;
     uint8_t *const from = g->packed.p + g->packed.n, *to = from + 1;
     *from = r->op;
@@ -133,13 +129,15 @@ static int pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_th
     }
     g->packed.n += (size_t)(to - from);
     f->packed += (size_t)(to - from);
-    return 0;
 }
 
-/* 0, FP_FULL, FP_E_NOMEM. */
+/* 0 or FP_FULL. */
 static int give_out(struct fp_fit *f, const struct fp_fit_thread *t, const struct row *r) {
     struct fp_batch *const out = f->out;
-    if (!out) return pack(f, &f->groups[t->group - 1], t, r);
+    if (!out) {
+        pack(f, &f->groups[t->group - 1], t, r);
+        return 0;
+    }
     const uint32_t to = out->n;
     if (to == out->cap || (to && out->part != t->part)) return FP_FULL;
     out->part = t->part;
@@ -152,7 +150,7 @@ static int give_out(struct fp_fit *f, const struct fp_fit_thread *t, const struc
     if (r->op == FP_OP_CUSTOM || r->op == FP_OP_TYPED) {
         const int status = fp_batch_payload(out, r->payload, r->payload_n, &out->aux[to]);
         if (status == FP_E_OVERFLOW && to) return FP_FULL; /* payloads of an empty batch fit */
-        if (status) return FP_E_NOMEM;
+        if (status) return fp_escape();
     }
     out->n++;
     return 0;
@@ -196,17 +194,17 @@ static int all_fit(const struct fp_fit *f, const struct fp_fit_thread *t) {
     return !(f->out ? f->least : f->groups[t->group - 1].least);
 }
 
-/* Begins a call.  0, FP_FULL (no room: the same row comes again), FP_E_NOMEM. */
+/* Begins a call.  0, FP_FULL (no room: the same row comes again). */
 static int enter(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
     const int at_once = t->shown == t->n && all_fit(f, t);
     if (at_once && !has_room(f, t)) return FP_FULL;
-    if (fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls)) return FP_E_NOMEM;
+    fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls);
     t->calls[t->n++] = (struct fp_fit_call){
         .entered = r->time, .function = r->function, .first_argument = t->n_arguments, .cpu = r->cpu, .op = r->op};
     return at_once ? show(f, t, r->thread) : 0;
 }
 
-/* Ends the innermost call with the row r.  0, FP_FULL (the same row comes again), FP_E_NOMEM. */
+/* Ends the innermost call with the row r.  0, FP_FULL (the same row comes again). */
 static int leave(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
     const struct fp_fit_call c = t->calls[t->n - 1];
     const uint64_t length = r->time - c.entered;
@@ -248,8 +246,7 @@ static int one(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
         case FP_OP_ARGUMENT:
             if (!t->n) return 0;
             if (t->shown == t->n && !has_room(f, t)) return FP_FULL;
-            if (fp_array_room(&t->arguments, &t->cap_arguments, (uint64_t)t->n_arguments + 1, sizeof *t->arguments))
-                return FP_E_NOMEM;
+            fp_array_room(&t->arguments, &t->cap_arguments, (uint64_t)t->n_arguments + 1, sizeof *t->arguments);
             t->arguments[t->n_arguments++] = r->aux;
             return t->shown == t->n ? show(f, t, r->thread) : 0;
         default:
@@ -271,7 +268,6 @@ static int too_many(struct fp_err *err) {
 
 static int choose(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64_t slice, struct fp_err *err) {
     const uint32_t number = group_of(f, f->by == FP_FIT_THREADS ? thread : 0, f->by == FP_FIT_SLICES ? slice : 0);
-    if (number == FP_NO_ID) return fp_no_memory(err);
     t->group = number + 1;
     return f->n_groups > FP_FIT_GROUPS ? too_many(err) : 0;
 }
@@ -296,7 +292,7 @@ static int cut(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64
             edge.op = FP_OP_EXIT;
             edge.function = t->calls[t->n - 1].function;
             edge.cpu = t->calls[t->n - 1].cpu;
-            if (leave(f, t, &edge)) return fp_no_memory(err);
+            leave(f, t, &edge); /* rows are packed, so there is room */
         }
         const int status = choose(f, t, thread, at, err);
         if (status) return status;
@@ -304,7 +300,7 @@ static int cut(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64
         for (uint32_t i = 0; i < depth; i++) {
             edge.function = t->calls[i].function; /* other fields are the same for all */
             edge.cpu = t->calls[i].cpu;
-            if (enter(f, t, &edge)) return fp_no_memory(err);
+            enter(f, t, &edge);
         }
     }
     return 0;
@@ -319,8 +315,7 @@ int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err) {
             r.payload = fp_batch_bytes(b, b->aux[i]);
             r.payload_n = (uint32_t)b->aux[i];
         }
-        if (fp_array_zeroed(&f->threads, &f->cap_threads, (uint64_t)r.thread + 1, sizeof *f->threads))
-            return fp_no_memory(err);
+        fp_array_zeroed(&f->threads, &f->cap_threads, (uint64_t)r.thread + 1, sizeof *f->threads);
         struct fp_fit_thread *const t = &f->threads[r.thread];
         if (!t->n) t->part = b->part;
         if (!f->begun) {
@@ -335,7 +330,7 @@ int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err) {
         else if (slices && r.op != FP_OP_ARGUMENT && slice > f->groups[t->group - 1].slice)
             status = cut(f, t, r.thread, slice, err);
         if (status) return status;
-        if (one(f, t, &r)) return fp_no_memory(err);
+        one(f, t, &r);
     }
     return FP_DONE;
 }

@@ -31,7 +31,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum { FP_FIT_RANKS = 59 * 32, FP_FIT_GROUPS = 500 };
 

@@ -5,6 +5,7 @@
 
 #include "bridges/budget/bins.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 /* Upper bounds.  PACKED: a packed row without its values; NUMBER: one value. */
 enum { PACKED = 64, NUMBER = 10 };
@@ -23,8 +24,7 @@ struct fp_trim_stack {
 };
 
 struct fp_trim *fp_trim_new(struct fp_model *model, int by_thread) {
-    struct fp_trim *t = calloc(1, sizeof *t);
-    if (!t) return NULL;
+    struct fp_trim *t = fp_made(sizeof *t);
     t->model = model;
     t->by_thread = by_thread;
     return t;
@@ -41,12 +41,11 @@ void fp_trim_free(struct fp_trim *t) {
 
 /* ---- packing rows ---- */
 
-/* NULL when memory ran out. */
 static struct fp_trim_group *group_of(struct fp_trim *t, uint32_t thread) {
     if (!t->by_thread) thread = 0;
-    if (fp_array_zeroed(&t->group_of, &t->cap_group_of, (uint64_t)thread + 1, sizeof *t->group_of)) return NULL;
+    fp_array_zeroed(&t->group_of, &t->cap_group_of, (uint64_t)thread + 1, sizeof *t->group_of);
     if (!t->group_of[thread]) {
-        if (fp_array_room(&t->groups, &t->cap_groups, (uint64_t)t->n_groups + 1, sizeof *t->groups)) return NULL;
+        fp_array_room(&t->groups, &t->cap_groups, (uint64_t)t->n_groups + 1, sizeof *t->groups);
         t->groups[t->n_groups++] = (struct fp_trim_group){.thread = thread};
         t->group_of[thread] = t->n_groups;
     }
@@ -56,7 +55,7 @@ static struct fp_trim_group *group_of(struct fp_trim *t, uint32_t thread) {
 int fp_trim_put(struct fp_trim *t, const struct fp_batch *b, struct fp_err *err) {
     for (uint32_t i = 0; i < b->n; i++) {
         struct fp_trim_group *const g = group_of(t, b->thread[i]);
-        if (!g || fp_buf_reserve(&g->packed, PACKED + NUMBER * (size_t)b->n_values)) return fp_no_memory(err);
+        fp_buf_reserve(&g->packed, PACKED + NUMBER * (size_t)b->n_values);
         if (t->n_groups > FP_TRIM_GROUPS) return fp_fail_beyond(err, "the number of files", FP_NO_COLUMN, "500");
         struct fp_trim_state *const s = &g->state;
         const int other = !s->begun || s->part != b->part || s->n_values != b->n_values || s->thread != b->thread[i] ||
@@ -102,7 +101,7 @@ int fp_trim_take(struct fp_trim *t, uint32_t group, struct fp_in *in, struct fp_
             *s = before;
             return FP_FULL;
         }
-        if (out->n_values != s->n_values && fp_batch_set_values(out, s->n_values)) return FP_E_NOMEM;
+        if (out->n_values != s->n_values) fp_batch_set_values(out, s->n_values);
         const uint32_t row = out->n++;
         out->part = s->part;
         out->stack[row] = (uint32_t)(stack >> 1);
@@ -125,7 +124,7 @@ void fp_trim_total(const struct fp_batch *b, const uint32_t *columns, double *to
 int fp_trim_weigh_begin(struct fp_trim *t) {
     /* including stacks that earlier cuts added, which have no rows */
     const uint32_t n = t->model->stacks.n;
-    if (fp_array_room(&t->of, &t->cap_of, n, sizeof *t->of)) return FP_E_NOMEM;
+    fp_array_room(&t->of, &t->cap_of, n, sizeof *t->of);
     t->n_of = n;
     memset(t->of, 0, n * sizeof *t->of);
     return 0;
@@ -173,26 +172,24 @@ double fp_trim_share(uint32_t rank) {
 int fp_trim_cut(struct fp_trim *t, uint32_t least) {
     struct fp_model *const m = t->model;
     t->pruned = fp_model_name_frame(m, fp_strings_intern(&m->strings, "[pruned]", 8));
-    if (t->pruned == FP_NO_ID) return FP_E_NOMEM;
     t->least = least;
     t->stacks = 0;
     for (uint32_t i = 0; i < t->n_of; i++) t->of[i].to = t->of[i].counted = 0;
     return 0;
 }
 
-/* The child [pruned] of a stack that stays.  FP_NO_ID when memory ran out. */
+/* The child [pruned] of a stack that stays. */
 static uint32_t pruned_under(struct fp_trim *t, uint32_t stack) {
     if (stack && fp_table_row(&t->model->stacks, stack)[FP_STACK_FRAME] == t->pruned) return stack;
     return fp_model_stack(t->model, stack, t->pruned);
 }
 
-/* The replacement of a stack.  FP_NO_ID when memory ran out. */
+/* The replacement of a stack. */
 static uint32_t replaced(struct fp_trim *t, uint32_t stack) {
     uint32_t at = stack;
     while (at && t->of[at].rank < t->least && !t->of[at].to) at = fp_table_row(&t->model->stacks, at)[FP_STACK_PARENT];
     if (at == stack && !t->of[at].to) return stack; /* it stays */
     const uint32_t to = t->of[at].to ? t->of[at].to - 1 : pruned_under(t, at);
-    if (to == FP_NO_ID) return to;
     for (uint32_t i = stack; i != at; i = fp_table_row(&t->model->stacks, i)[FP_STACK_PARENT]) t->of[i].to = to + 1;
     return to;
 }
@@ -200,7 +197,6 @@ static uint32_t replaced(struct fp_trim *t, uint32_t stack) {
 int fp_trim_batch(struct fp_trim *t, struct fp_batch *b, const uint32_t *columns, double *pruned) {
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t stack = b->stack[i], to = replaced(t, stack);
-        if (to == FP_NO_ID) return FP_E_NOMEM;
         if (to == stack) continue;
         b->stack[i] = to;
         t->stacks += !t->of[stack].counted;

@@ -25,7 +25,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum { FP_TRIM_RANKS = 45 * 32, FP_TRIM_GROUPS = 500 };
 

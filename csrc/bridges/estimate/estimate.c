@@ -1,10 +1,10 @@
 #include <stdlib.h>
 
 #include "bridges/estimate/estimate_private.h"
+#include "core/guard.h"
 
 struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double prune) {
-    struct fp_estimate *e = calloc(1, sizeof *e);
-    if (!e) return NULL;
+    struct fp_estimate *e = fp_made(sizeof *e);
     e->model = model;
     e->by = by;
     e->own_calls = FP_NO_ID;
@@ -13,12 +13,9 @@ struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double 
     e->most_rows = FP_ESTIMATE_ROWS;
     e->own = fp_estimate_sums_new(model, "the self cost of a position");
     e->arcs = fp_estimate_sums_new(model, "the inclusive cost of a call arc");
-    if (e->own && e->arcs && !fp_estimate_sums_widen(e->arcs, 1, 0)) { /* the last column counts calls */
-        e->own->prune = prune;
-        return e;
-    }
-    fp_estimate_free(e);
-    return NULL;
+    fp_estimate_sums_widen(e->arcs, 1, 0); /* the last column counts calls */
+    e->own->prune = prune;
+    return e;
 }
 
 void fp_estimate_free(struct fp_estimate *e) {
@@ -32,22 +29,16 @@ void fp_estimate_free(struct fp_estimate *e) {
 
 int fp_estimate_set_values(struct fp_estimate *e, uint32_t n_values) {
     if (n_values <= e->n_values) return 0;
-    if (fp_estimate_sums_widen(e->own, n_values, 0) || fp_estimate_sums_widen(e->arcs, n_values + 1, 1))
-        return FP_E_NOMEM;
+    fp_estimate_sums_widen(e->own, n_values, 0);
+    fp_estimate_sums_widen(e->arcs, n_values + 1, 1);
     e->n_values = n_values;
     return 0;
-}
-
-static int squeeze(struct fp_estimate_sums *s, struct fp_err *err) {
-    const int status = fp_estimate_sums_squeeze(s, err);
-    return status == FP_E_NOMEM ? fp_estimate_no_memory(err) : status;
 }
 
 static int put_row(struct fp_estimate *e, const struct fp_batch *in, uint32_t i, const uint32_t *columns,
                    const struct fp_estimate_place *place, struct fp_err *err) {
     struct fp_estimate_sums *s = place->callee ? e->arcs : e->own;
     const uint32_t at = fp_estimate_sums_place(s, place);
-    if (at == FP_NO_ID) return fp_estimate_no_memory(err);
     int64_t *sums = fp_estimate_sums_values(s, at);
     for (uint32_t k = 0; k < in->n_values; k++)
         if (__builtin_add_overflow(sums[columns[k]], in->values[(size_t)k * in->cap + i], &sums[columns[k]]))
@@ -66,11 +57,12 @@ int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint
     const int with_addresses = addresses && e->by == FP_BY_ADDRESS;
     for (uint32_t k = 0; k < in->n_values; k++)
         if (columns[k] >= e->n_values) return fp_unknown_id(err, "the column of a value", columns[k], e->n_values);
-    if (fp_estimate_sums_begin(e->own) || fp_estimate_sums_begin(e->arcs)) return fp_estimate_no_memory(err);
+    fp_estimate_sums_begin(e->own);
+    fp_estimate_sums_begin(e->arcs);
     int status = 0;
     e->own->most = e->most_rows;
-    if (e->own->n >= e->own->limit) status = squeeze(e->own, err);
-    if (!status && e->arcs->n >= e->arcs->limit) status = squeeze(e->arcs, err);
+    if (e->own->n >= e->own->limit) status = fp_estimate_sums_squeeze(e->own, err);
+    if (!status && e->arcs->n >= e->arcs->limit) status = fp_estimate_sums_squeeze(e->arcs, err);
     for (uint32_t i = 0; i < in->n && !status; i++) {
         const uint8_t kind = in->kind[i];
         if (kind != FP_COST && kind != FP_CALL) {
@@ -91,12 +83,11 @@ int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint
 }
 
 /* Counts the functions without callers while another of the same name has callers but no rows: the writer recorded a
- * wrong file for the callee, or none.  0 or FP_E_NOMEM. */
-static int count_uncalled(struct fp_estimate *e) {
+ * wrong file for the callee, or none. */
+static void count_uncalled(struct fp_estimate *e) {
     const struct fp_estimate_flow *f = e->flow;
     const struct fp_table *functions = &e->model->functions;
-    uint8_t *is_called = calloc((size_t)e->model->strings.n + 1, 1); /* by name */
-    if (!is_called) return FP_E_NOMEM;
+    uint8_t *is_called = fp_scratch((size_t)e->model->strings.n + 1, 1); /* by name */
     for (uint32_t i = 1; i < f->n_functions; i++)
         if (f->n_callers[i] && !fp_estimate_flow_has_rows(f, i))
             is_called[fp_table_row(functions, i)[FP_FUNCTION_NAME]] = 1;
@@ -107,8 +98,7 @@ static int count_uncalled(struct fp_estimate *e) {
         e->uncalled++;
         e->uncalled_cost += f->cost[i];
     }
-    free(is_called);
-    return 0;
+    fp_scratch_free(is_called);
 }
 
 void fp_estimate_pause(struct fp_estimate *e) {
@@ -117,12 +107,13 @@ void fp_estimate_pause(struct fp_estimate *e) {
 }
 
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err) {
-    int status = squeeze(e->own, err);
-    if (!status) status = squeeze(e->arcs, err);
+    int status = fp_estimate_sums_squeeze(e->own, err);
+    if (!status) status = fp_estimate_sums_squeeze(e->arcs, err);
     if (status) return status;
-    e->flow = fp_estimate_flow_new(e);
-    if (!e->flow || count_uncalled(e) || fp_estimate_flow_walk(e, callers) || fp_estimate_rows_make(e))
-        return fp_estimate_no_memory(err);
+    fp_estimate_flow_make(e);
+    count_uncalled(e);
+    fp_estimate_flow_walk(e, callers);
+    fp_estimate_rows_make(e);
     return FP_DONE;
 }
 
@@ -141,7 +132,6 @@ uint32_t fp_estimate_costliest_object(const struct fp_estimate *e) {
     return costliest;
 }
 
-int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out, struct fp_err *err) {
-    const int status = fp_estimate_rows_pull(e, thread, out);
-    return status < 0 ? fp_estimate_no_memory(err) : status;
+int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out) {
+    return fp_estimate_rows_pull(e, thread, out);
 }

@@ -29,7 +29,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The granularity of a place in a stack. */
 enum fp_estimate_by { FP_BY_FUNCTION = 0, FP_BY_LINE = 1, FP_BY_ADDRESS = 2 };
@@ -94,7 +94,7 @@ int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err)
 uint32_t fp_estimate_costliest_object(const struct fp_estimate *e);
 
 /* Pulls stacks rows, which get this thread.  FP_FULL, FP_DONE or FP_E_NOMEM. */
-int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out, struct fp_err *err);
+int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);
 
 /* cffi-end */
 

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "bridges/estimate/estimate_private.h"
+#include "core/guard.h"
 
 void fp_estimate_flow_free(struct fp_estimate_flow *f) {
     if (!f) return;
@@ -55,15 +56,10 @@ static void list_own(struct fp_estimate_flow *f, const struct fp_estimate_sums *
 
 /* Orders functions so that callees come before callers, except in cycles, whose functions are adjacent (Tarjan's
  * strongly connected components, without recursion). */
-static int order_functions(struct fp_estimate_flow *f) {
+static void order_functions(struct fp_estimate_flow *f) {
     const uint32_t n = f->n_functions;
-    uint32_t *index = calloc((size_t)n * 4 + 1, sizeof *index); /* four arrays of n */
-    uint32_t *next_arc = malloc(((size_t)n + 1) * sizeof *next_arc);
-    if (!index || !next_arc) {
-        free(index);
-        free(next_arc);
-        return FP_E_NOMEM;
-    }
+    uint32_t *index = fp_scratch((size_t)n * 4 + 1, sizeof *index); /* four arrays of n */
+    uint32_t *next_arc = fp_scratch((size_t)n + 1, sizeof *next_arc);
     uint32_t *low = index + n, *open = low + n, *calling = open + n;
     uint32_t counter = 0, n_open = 0, n_calling, n_ordered = 0;
     const uint32_t done = UINT32_MAX;  /* never a minimum */
@@ -99,9 +95,7 @@ static int order_functions(struct fp_estimate_flow *f) {
             } while (member != at);
         }
     }
-    free(index);
-    free(next_arc);
-    return 0;
+    fp_scratch_free(index);
 }
 
 /* Sums by function, in the value that divides; `beyond` by cycle, at the place in `order` of its first function. */
@@ -192,10 +186,9 @@ static void find_roots(struct fp_estimate_flow *f, const struct flow_sums *s, ui
 }
 
 /* Computes inclusive costs of functions, and the share of each arc in its callee's cost. */
-static int weigh(struct fp_estimate_flow *f, const struct fp_estimate *e) {
+static void weigh(struct fp_estimate_flow *f, const struct fp_estimate *e) {
     const uint32_t n = f->n_functions, n_values = e->own->width;
-    double *all = calloc((size_t)n * 6 + 1, sizeof *all); /* six arrays of n */
-    if (!all) return FP_E_NOMEM;
+    double *all = fp_scratch((size_t)n * 6 + 1, sizeof *all); /* six arrays of n */
     const struct flow_sums s = {
         all, all + n, all + 2 * (size_t)n, all + 3 * (size_t)n, all + 4 * (size_t)n, all + 5 * (size_t)n};
     add_up(f, e->own, e->arcs, e->own_calls, &s);
@@ -215,34 +208,25 @@ static int weigh(struct fp_estimate_flow *f, const struct fp_estimate *e) {
         arc->weight = arc->share * f->cost[to];
         if (f->component[arc->caller] != f->component[to]) f->entered[to] += arc->share;
     }
-    free(all);
-    return 0;
+    fp_scratch_free(all);
 }
 
-struct fp_estimate_flow *fp_estimate_flow_new(const struct fp_estimate *e) {
-    struct fp_estimate_flow *f = calloc(1, sizeof *f);
-    if (!f) return NULL;
+void fp_estimate_flow_make(struct fp_estimate *e) {
+    struct fp_estimate_flow *f = e->flow = fp_have(calloc(1, sizeof *f));
     const size_t n = f->n_functions = e->model->functions.n;
     f->primary = first_value(e->arcs);
-    f->arcs = malloc(((size_t)e->arcs->n + 1) * sizeof *f->arcs);
-    f->arcs_start = malloc((n + 1) * sizeof *f->arcs_start);
-    f->own_start = malloc((n + 1) * sizeof *f->own_start);
-    f->n_callers = calloc(n, sizeof *f->n_callers);
-    f->cost = calloc(n, sizeof *f->cost);
-    f->uncalled = calloc(n, sizeof *f->uncalled);
-    f->entered = calloc(n, sizeof *f->entered);
-    f->order = malloc(n * sizeof *f->order);
-    f->component = malloc(n * sizeof *f->component);
-    f->first = malloc(n * sizeof *f->first);
-    int status = FP_E_NOMEM;
-    if (f->arcs && f->arcs_start && f->own_start && f->n_callers && f->cost && f->uncalled && f->entered && f->order &&
-        f->component && f->first) {
-        list_arcs(f, e->arcs);
-        list_own(f, e->own);
-        status = order_functions(f);
-        if (!status) status = weigh(f, e);
-    }
-    if (!status) return f;
-    fp_estimate_flow_free(f);
-    return NULL;
+    f->arcs = fp_have(malloc(((size_t)e->arcs->n + 1) * sizeof *f->arcs));
+    f->arcs_start = fp_have(malloc((n + 1) * sizeof *f->arcs_start));
+    f->own_start = fp_have(malloc((n + 1) * sizeof *f->own_start));
+    f->n_callers = fp_have(calloc(n, sizeof *f->n_callers));
+    f->cost = fp_have(calloc(n, sizeof *f->cost));
+    f->uncalled = fp_have(calloc(n, sizeof *f->uncalled));
+    f->entered = fp_have(calloc(n, sizeof *f->entered));
+    f->order = fp_have(malloc(n * sizeof *f->order));
+    f->component = fp_have(malloc(n * sizeof *f->component));
+    f->first = fp_have(malloc(n * sizeof *f->first));
+    list_arcs(f, e->arcs);
+    list_own(f, e->own);
+    order_functions(f);
+    weigh(f, e);
 }

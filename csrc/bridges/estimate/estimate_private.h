@@ -14,10 +14,6 @@
 #include "bridges/estimate/estimate.h"
 #include "core/array.h"
 
-static inline int fp_estimate_no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the callers of the stacks");
-}
-
 /* ---- sums ---- */
 
 /* A place in a stack, at the granularity of the estimate; the rest is 0. */
@@ -60,6 +56,10 @@ struct fp_estimate_sums {
     uint8_t *seen; /* by function: has places */
     uint32_t cap_seen;
     uint32_t *slots; /* FP_ESTIMATE_SLOTS */
+    /* in fp_estimate_sums_squeeze: */
+    struct fp_estimate_sums *next; /* the squeezed ones */
+    struct sums_entry *entries;
+    uint32_t cap_entries;
 };
 
 static inline int64_t *fp_estimate_sums_values(const struct fp_estimate_sums *s, uint32_t place) {
@@ -73,23 +73,23 @@ static inline double fp_estimate_magnitude(int64_t v) {
 struct fp_estimate_sums *fp_estimate_sums_new(const struct fp_model *m, const char *what);
 void fp_estimate_sums_free(struct fp_estimate_sums *s);
 
-/* Adds columns; the last `moved` ones stay last.  0 or FP_E_NOMEM. */
-int fp_estimate_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved);
+/* Adds columns; the last `moved` ones stay last. */
+void fp_estimate_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved);
 
 static inline int fp_estimate_same(const struct fp_estimate_place *a, const struct fp_estimate_place *b) {
     return a->address == b->address && a->function == b->function && a->file == b->file && a->line == b->line &&
            a->callee == b->callee;
 }
 
-/* Call begin before adding places (0 or FP_E_NOMEM), and pause, which keeps only the sums, while other profiles are
+/* Call begin before adding places, and pause, which keeps only the sums, while other profiles are
  * read. */
-int fp_estimate_sums_begin(struct fp_estimate_sums *s);
+void fp_estimate_sums_begin(struct fp_estimate_sums *s);
 void fp_estimate_sums_pause(struct fp_estimate_sums *s);
 
 /* Adds a place that is not in `slot`. */
 uint32_t fp_estimate_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place *p, uint32_t *slot);
 
-/* The index of the place's sums; FP_NO_ID when memory ran out. */
+/* The index of the place's sums. */
 static inline uint32_t fp_estimate_sums_place(struct fp_estimate_sums *s, const struct fp_estimate_place *p) {
     const uint32_t mixed = (p->line + (uint32_t)p->address) * 0x9e3779b1u ^ (p->file + p->callee) * 0x85ebca6bu ^
                            p->function * 0xc2b2ae35u;
@@ -97,7 +97,7 @@ static inline uint32_t fp_estimate_sums_place(struct fp_estimate_sums *s, const 
     return FP_LIKELY(*slot < s->n) && fp_estimate_same(&s->places[*slot], p) ? *slot : fp_estimate_sums_add(s, p, slot);
 }
 
-/* Merges equal places, ordered by function.  0, FP_E_NOMEM, or FP_E_OVERFLOW. */
+/* Merges equal places, ordered by function.  0 or FP_E_OVERFLOW. */
 int fp_estimate_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err);
 
 /* The share of these values in the totals, on average over the columns. */
@@ -150,8 +150,8 @@ struct fp_estimate_flow {
     uint32_t *first; /* by function: the last context found; FP_NO_ID: none */
 };
 
-/* NULL when memory ran out.  The sums are squeezed. */
-struct fp_estimate_flow *fp_estimate_flow_new(const struct fp_estimate *e);
+/* Makes e->flow.  The sums are squeezed. */
+void fp_estimate_flow_make(struct fp_estimate *e);
 void fp_estimate_flow_free(struct fp_estimate_flow *f);
 
 /* Whether the function has costs or calls.  The model's other functions belong to other graphs. */
@@ -159,13 +159,13 @@ static inline int fp_estimate_flow_has_rows(const struct fp_estimate_flow *f, ui
     return f->own_start[function] < f->own_start[function + 1] || f->arcs_start[function] < f->arcs_start[function + 1];
 }
 
-/* Finds all contexts; raises e->prune when there are too many.  0 or FP_E_NOMEM. */
-int fp_estimate_flow_walk(struct fp_estimate *e, uint32_t callers);
+/* Finds all contexts; raises e->prune when there are too many. */
+void fp_estimate_flow_walk(struct fp_estimate *e, uint32_t callers);
 
 /* ---- rows ---- */
 
-/* Divides costs over the contexts and decides which details fit.  0 or FP_E_NOMEM. */
-int fp_estimate_rows_make(struct fp_estimate *e);
+/* Divides costs over the contexts and decides which details fit. */
+void fp_estimate_rows_make(struct fp_estimate *e);
 void fp_estimate_rows_free(struct fp_estimate_rows *r);
 int fp_estimate_rows_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);
 

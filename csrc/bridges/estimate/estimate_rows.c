@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "bridges/estimate/estimate_private.h"
+#include "core/guard.h"
 
 static const double ROUNDING = 1e-9; /* shares below this are the rounding of doubles */
 static const uint64_t WHOLE = (uint64_t)1 << 63;
@@ -23,8 +24,10 @@ struct fp_estimate_rows {
     uint32_t *stacks; /* by depth: of the callers of the current context */
     uint32_t cap_stacks;
     uint32_t function;
-    uint32_t place; /* of the current function; FP_NO_ID: start with its first */
-    int64_t *sums;  /* of the unnamed functions */
+    uint32_t place;        /* of the current function; FP_NO_ID: start with its first */
+    int64_t *sums;         /* of the unnamed functions */
+    struct ranked *ranked; /* scratch */
+    uint32_t cap_ranked;
 };
 
 void fp_estimate_rows_free(struct fp_estimate_rows *r) {
@@ -37,6 +40,7 @@ void fp_estimate_rows_free(struct fp_estimate_rows *r) {
     free(r->arc_frames);
     free(r->stacks);
     free(r->sums);
+    free(r->ranked);
     free(r);
 }
 
@@ -62,23 +66,24 @@ static int largest_first(const void *a, const void *b) {
     return (x->id > y->id) - (x->id < y->id);
 }
 
+static struct ranked *ranked_room(struct fp_estimate_rows *r, uint64_t n) {
+    fp_array_room(&r->ranked, &r->cap_ranked, n, sizeof *r->ranked);
+    return r->ranked;
+}
+
 /* Gives each context its part; the largest come first. */
-static int divide(const struct fp_estimate *e, struct fp_estimate_rows *r) {
+static void divide(const struct fp_estimate *e, struct fp_estimate_rows *r) {
     const struct fp_estimate_flow *f = e->flow;
-    struct ranked *ranked = NULL;
-    uint32_t cap = 0;
     for (uint32_t function = 0; function < f->n_functions; function++) {
         uint32_t n = 0;
         double sum = 0;
         uint64_t from = 0;
         for (uint32_t id = f->first[function]; id != FP_NO_ID; id = f->contexts[id].next) {
-            if (fp_array_room(&ranked, &cap, (uint64_t)n + 1, sizeof *ranked)) {
-                free(ranked);
-                return FP_E_NOMEM;
-            }
-            ranked[n++] = (struct ranked){f->contexts[id].share, id};
+            ranked_room(r, (uint64_t)n + 1)[n] = (struct ranked){f->contexts[id].share, id};
+            n++;
         }
-        if (n > 1) qsort(ranked, n, sizeof *ranked, largest_first);
+        const struct ranked *ranked = r->ranked;
+        if (n > 1) qsort(r->ranked, n, sizeof *ranked, largest_first);
         for (uint32_t i = 0; i < n; i++) {
             sum += ranked[i].share;
             const int is_last = i + 1 == n && sum > 1 - ROUNDING;
@@ -88,8 +93,6 @@ static int divide(const struct fp_estimate *e, struct fp_estimate_rows *r) {
         }
         r->left_from[function] = from;
     }
-    free(ranked);
-    return 0;
 }
 
 /* ---- fitting the size --------------------------------------------- */
@@ -115,16 +118,11 @@ static double own_share(const struct fp_estimate *e, uint32_t place) {
 }
 
 /* Limits a function that costs n times the pruned share to 2 n rows, but at least one for each context. */
-static int fold_places(struct fp_estimate *e) {
-    struct ranked *ranked = NULL;
-    uint32_t cap = 0;
+static void fold_places(struct fp_estimate *e) {
     for (uint32_t function = 0; function < e->flow->n_functions; function++) {
         const uint32_t first = e->flow->own_start[function], n = e->rows->own_end[function] - first;
         if (n < 2) continue;
-        if (fp_array_room(&ranked, &cap, n, sizeof *ranked)) {
-            free(ranked);
-            return FP_E_NOMEM;
-        }
+        struct ranked *ranked = ranked_room(e->rows, n);
         double share = 0;
         for (uint32_t i = 0; i < n; i++) {
             ranked[i] = (struct ranked){own_share(e, first + i), i};
@@ -136,35 +134,27 @@ static int fold_places(struct fp_estimate *e) {
         const double cut = room >= 2 ? ranked[(uint32_t)room - 2].share : INFINITY;
         e->rows->own_end[function] = fp_estimate_sums_fold(e->own, first, first + n, cut);
     }
-    free(ranked);
-    return 0;
 }
 
 /* Removes the names of the cheapest functions below the pruned share, until there are at most `most` rows.
  */
-static int take_names(struct fp_estimate *e, uint64_t n, uint64_t most) {
+static void take_names(struct fp_estimate *e, uint64_t n, uint64_t most) {
     struct fp_estimate_rows *r = e->rows;
-    struct ranked *ranked = NULL;
-    uint32_t cap = 0, n_ranked = 0;
+    uint32_t n_ranked = 0;
     for (uint32_t function = 0; function < e->flow->n_functions; function++) {
         double share = 0;
         for (uint32_t i = e->flow->own_start[function]; i < r->own_end[function]; i++) share += own_share(e, i);
         if (e->flow->own_start[function] == r->own_end[function] || share >= e->prune) continue;
-        if (fp_array_room(&ranked, &cap, (uint64_t)n_ranked + 1, sizeof *ranked)) {
-            free(ranked);
-            return FP_E_NOMEM;
-        }
-        ranked[n_ranked++] = (struct ranked){share, function};
+        ranked_room(r, (uint64_t)n_ranked + 1)[n_ranked] = (struct ranked){share, function};
+        n_ranked++;
     }
-    if (n_ranked) qsort(ranked, n_ranked, sizeof *ranked, largest_first);
+    if (n_ranked) qsort(r->ranked, n_ranked, sizeof *r->ranked, largest_first);
     while (n_ranked && n > most) {
-        const uint32_t function = ranked[--n_ranked].id;
+        const uint32_t function = r->ranked[--n_ranked].id;
         n -= (uint64_t)(r->own_end[function] - e->flow->own_start[function]) * n_columns(e, function);
         r->unnamed[function] = 1;
         e->unnamed++;
     }
-    free(ranked);
-    return 0;
 }
 
 /* Lists the contexts by parent; r->context becomes the first that has none. */
@@ -180,49 +170,45 @@ static void list_children(struct fp_estimate_flow *f, struct fp_estimate_rows *r
 
 static uint32_t pruned_stack(struct fp_model *m) {
     const uint32_t frame = fp_model_name_frame(m, fp_strings_intern(&m->strings, "[pruned]", 8));
-    return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, 0, frame);
+    return fp_model_stack(m, 0, frame);
 }
 
-int fp_estimate_rows_make(struct fp_estimate *e) {
+void fp_estimate_rows_make(struct fp_estimate *e) {
     struct fp_estimate_flow *f = e->flow;
-    struct fp_estimate_rows *r = e->rows = calloc(1, sizeof *r);
-    if (!r) return FP_E_NOMEM;
-    r->parts = malloc(((size_t)f->n_contexts + 1) * sizeof *r->parts);
-    r->left_from = malloc(f->n_functions * sizeof *r->left_from);
-    r->own_end = malloc(f->n_functions * sizeof *r->own_end);
-    r->unnamed = calloc(f->n_functions, 1);
-    r->own_frames = calloc((size_t)e->own->n + 1, sizeof *r->own_frames);
-    r->arc_frames = calloc((size_t)e->arcs->n + 1, sizeof *r->arc_frames);
-    r->sums = calloc((size_t)e->n_values + 1, sizeof *r->sums);
+    struct fp_estimate_rows *r = e->rows = fp_have(calloc(1, sizeof *r));
+    r->parts = fp_have(malloc(((size_t)f->n_contexts + 1) * sizeof *r->parts));
+    r->left_from = fp_have(malloc(f->n_functions * sizeof *r->left_from));
+    r->own_end = fp_have(malloc(f->n_functions * sizeof *r->own_end));
+    r->unnamed = fp_have(calloc(f->n_functions, 1));
+    r->own_frames = fp_have(calloc((size_t)e->own->n + 1, sizeof *r->own_frames));
+    r->arc_frames = fp_have(calloc((size_t)e->arcs->n + 1, sizeof *r->arc_frames));
+    r->sums = fp_have(calloc((size_t)e->n_values + 1, sizeof *r->sums));
     r->unknown = fp_strings_intern(&e->model->strings, "???", 3);
     r->pruned = pruned_stack(e->model);
     r->place = FP_NO_ID;
-    if (!r->parts || !r->left_from || !r->own_end || !r->unnamed || !r->own_frames || !r->arc_frames || !r->sums ||
-        r->unknown == FP_NO_ID || r->pruned == FP_NO_ID || divide(e, r))
-        return FP_E_NOMEM;
+    divide(e, r);
     memcpy(r->own_end, f->own_start + 1, f->n_functions * sizeof *r->own_end);
     const double most = e->prune > 0 && 1 / e->prune > e->most_rows ? 1 / e->prune : e->most_rows;
     uint64_t n = n_rows(e);
     if (e->prune > 0 && (double)n > most) {
-        if (fold_places(e)) return FP_E_NOMEM;
+        fold_places(e);
         n = n_rows(e);
-        if ((double)n > most && take_names(e, n, (uint64_t)most)) return FP_E_NOMEM;
+        if ((double)n > most) take_names(e, n, (uint64_t)most);
     }
     list_children(f, r);
     e->unshown = e->arcs->n;
-    return 0;
 }
 
 /* ---- frames ------------------------------------------------------------- */
 
-/* Makes the frame of a place.  FP_NO_ID when memory ran out. */
+/* Makes the frame of a place. */
 static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate_place *p) {
     struct fp_model *m = e->model;
     const uint32_t unknown = e->rows->unknown;
     uint32_t f[FP_FUNCTION_WIDTH], file = p->file;
     memcpy(f, fp_table_row(&m->functions, p->function), sizeof f);
     if (!p->function) {
-        if ((f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9)) == FP_NO_ID) return FP_NO_ID;
+        f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9);
     } else if (e->by == FP_BY_FUNCTION) {
         file = f[FP_FUNCTION_FILE];
     }
@@ -235,8 +221,7 @@ static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate
         f[FP_FUNCTION_LINE] = 0;
     }
     uint32_t function = fp_model_function_row(m, f);
-    uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, p->line, 0, 0);
-    if (line == FP_NO_ID) return FP_NO_ID;
+    uint32_t line = fp_model_line(m, function, p->line, 0, 0);
     return fp_model_frame(m, 0, p->address, 0, line);
 }
 
@@ -259,7 +244,7 @@ static void show_arcs(struct fp_estimate *e) {
     }
 }
 
-/* Adds a row unless its values are all 0.  FP_DONE, FP_FULL or FP_E_NOMEM. */
+/* Adds a row unless its values are all 0.  FP_DONE or FP_FULL. */
 static int put_row(struct fp_estimate *e, struct fp_batch *out, uint32_t thread, uint32_t callers, uint32_t place,
                    struct part part) {
     struct fp_estimate_rows *r = e->rows;
@@ -270,7 +255,7 @@ static int put_row(struct fp_estimate *e, struct fp_batch *out, uint32_t thread,
     for (uint32_t k = 0; k < e->n_values; k++) any |= out->values[(size_t)k * out->cap + i] = part_of(values[k], part);
     if (!any) return FP_DONE;
     const uint32_t frame = frame_of(e, r->own_frames, e->own, place);
-    if (frame == FP_NO_ID || (out->stack[i] = fp_model_stack(e->model, callers, frame)) == FP_NO_ID) return FP_E_NOMEM;
+    out->stack[i] = fp_model_stack(e->model, callers, frame);
     out->thread[i] = thread;
     out->label[i] = 0;
     out->time[i] = 0;
@@ -311,12 +296,11 @@ static int put_contexts(struct fp_estimate *e, uint32_t thread, struct fp_batch 
     while (r->context != FP_NO_ID) {
         const struct fp_estimate_context *c = &f->contexts[r->context];
         if (r->place == FP_NO_ID) {
-            if (fp_array_room(&r->stacks, &r->cap_stacks, (uint64_t)c->depth + 1, sizeof *r->stacks)) return FP_E_NOMEM;
+            fp_array_room(&r->stacks, &r->cap_stacks, (uint64_t)c->depth + 1, sizeof *r->stacks);
             uint32_t stack = c->depth ? r->stacks[c->depth - 1] : c->is_left ? r->pruned : 0;
             if (c->arc != FP_NO_ID) {
                 const uint32_t frame = frame_of(e, r->arc_frames, e->arcs, f->arcs[c->arc].place);
-                if (frame == FP_NO_ID || (stack = fp_model_stack(e->model, stack, frame)) == FP_NO_ID)
-                    return FP_E_NOMEM;
+                stack = fp_model_stack(e->model, stack, frame);
             }
             r->stacks[c->depth] = stack;
         }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "bridges/estimate/estimate_private.h"
+#include "core/guard.h"
 #include "core/memory.h"
 
 enum { FULL_BYTES = 32 << 20 }; /* of places; beyond it they are squeezed */
@@ -8,8 +9,7 @@ enum { SHORT = 24 };            /* entries up to this many are sorted by inserti
 enum { FIRST = 16 };            /* initial capacity in places: there may be a million sums */
 
 struct fp_estimate_sums *fp_estimate_sums_new(const struct fp_model *m, const char *what) {
-    struct fp_estimate_sums *s = calloc(1, sizeof *s);
-    if (!s) return NULL;
+    struct fp_estimate_sums *s = fp_have(calloc(1, sizeof *s));
     s->model = m;
     s->what = what;
     s->block = FP_NO_ID;
@@ -22,19 +22,20 @@ void fp_estimate_sums_free(struct fp_estimate_sums *s) {
     fp_release(s->places, s->place_bytes);
     fp_release(s->values, s->value_bytes);
     free(s->totals);
+    free(s->entries);
+    fp_estimate_sums_free(s->next);
     fp_estimate_sums_pause(s);
     free(s);
 }
 
-int fp_estimate_sums_begin(struct fp_estimate_sums *s) {
-    if (s->slots) return 0;
+void fp_estimate_sums_begin(struct fp_estimate_sums *s) {
+    if (s->slots) return;
     for (uint32_t i = 0; i < s->n; i++) {
         const uint32_t function = s->places[i].function;
-        if (fp_array_zeroed(&s->seen, &s->cap_seen, (uint64_t)function + 1, 1)) return FP_E_NOMEM;
+        fp_array_zeroed(&s->seen, &s->cap_seen, (uint64_t)function + 1, 1);
         s->seen[function] = 1;
     }
-    s->slots = calloc(FP_ESTIMATE_SLOTS, sizeof *s->slots);
-    return s->slots ? 0 : FP_E_NOMEM;
+    s->slots = fp_have(calloc(FP_ESTIMATE_SLOTS, sizeof *s->slots));
 }
 
 void fp_estimate_sums_pause(struct fp_estimate_sums *s) {
@@ -51,33 +52,23 @@ static size_t bytes_of(uint32_t width, uint32_t cap) {
 }
 
 /* Makes room for one more place. */
-static int room(struct fp_estimate_sums *s) {
+static void room(struct fp_estimate_sums *s) {
     const uint32_t cap = s->cap ? s->cap * 2 : FIRST;
-    if (s->cap > UINT32_MAX / 2) return FP_E_NOMEM;
+    if (s->cap > UINT32_MAX / 2) fp_escape();
     const size_t nbytes[2] = {cap * sizeof *s->places, bytes_of(s->width, cap)};
     if (s->place_bytes < nbytes[0]) { /* otherwise only the allocation of the values failed before */
-        struct fp_estimate_place *places = fp_grow(s->places, s->place_bytes, nbytes[0]);
-        if (!places) return FP_E_NOMEM;
-        s->places = places;
+        s->places = fp_have(fp_grow(s->places, s->place_bytes, nbytes[0]));
         s->place_bytes = nbytes[0];
     }
-    int64_t *values = fp_grow(s->values, s->value_bytes, nbytes[1]);
-    if (!values) return FP_E_NOMEM;
-    s->values = values;
+    s->values = fp_have(fp_grow(s->values, s->value_bytes, nbytes[1]));
     s->value_bytes = nbytes[1];
     s->cap = cap;
-    return 0;
 }
 
-int fp_estimate_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved) {
+void fp_estimate_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved) {
     const size_t had = s->width < moved ? 0 : s->width - moved, nbytes = s->cap ? bytes_of(width, s->cap) : 0;
-    int64_t *values = nbytes ? fp_zeroed(nbytes) : NULL;
-    double *totals = calloc((size_t)width * 2, sizeof *totals);
-    if ((nbytes && !values) || !totals) {
-        fp_release(values, values ? nbytes : 0);
-        free(totals);
-        return FP_E_NOMEM;
-    }
+    double *totals = fp_scratch((size_t)width * 2, sizeof *totals);
+    int64_t *values = nbytes ? fp_have(fp_zeroed(nbytes)) : NULL;
     for (size_t i = 0; i < s->n; i++) {
         const int64_t *from = s->values + i * s->width;
         memcpy(values + i * width, from, had * sizeof *values);
@@ -88,11 +79,10 @@ int fp_estimate_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t 
     free(s->totals);
     s->values = values;
     s->value_bytes = nbytes;
-    s->totals = totals;
+    s->totals = fp_scratch_keep(totals);
     s->scale = totals + width;
     s->width = width;
     s->limit = (uint32_t)(FULL_BYTES / (sizeof *s->places + width * sizeof *values));
-    return 0;
 }
 
 /* ---- shares ------------------------------------------------------------- */
@@ -184,13 +174,13 @@ static void close_block(struct fp_estimate_sums *s) {
 
 uint32_t fp_estimate_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place *p, uint32_t *slot) {
     if (p->function != s->block) {
-        if (fp_array_zeroed(&s->seen, &s->cap_seen, (uint64_t)p->function + 1, 1)) return FP_NO_ID;
+        fp_array_zeroed(&s->seen, &s->cap_seen, (uint64_t)p->function + 1, 1);
         close_block(s);
         s->block = p->function;
         s->fresh = !s->seen[p->function];
         s->seen[p->function] = 1;
     }
-    if (FP_UNLIKELY(s->n == s->cap) && room(s)) return FP_NO_ID;
+    if (FP_UNLIKELY(s->n == s->cap)) room(s);
     s->n_fresh += s->fresh;
     s->places[s->n] = *p;
     memset(fp_estimate_sums_values(s, s->n), 0, s->width * sizeof *s->values);
@@ -243,7 +233,7 @@ static int merge_places(const struct fp_estimate_sums *from, struct fp_estimate_
             if (column >= 0) return fp_fail_beyond(err, from->what, column, "2^63 - 1");
             continue;
         }
-        if (to->n == to->cap && room(to)) return FP_E_NOMEM;
+        if (to->n == to->cap) room(to);
         to->places[to->n] = entries[i].place;
         memcpy(fp_estimate_sums_values(to, to->n++), values, to->width * sizeof *values);
     }
@@ -254,8 +244,6 @@ static int merge_places(const struct fp_estimate_sums *from, struct fp_estimate_
 static int squeeze(const struct fp_estimate_sums *from, struct fp_estimate_sums *to, uint32_t *start, uint32_t *order,
                    struct fp_err *err) {
     const uint32_t n_functions = from->model->functions.n;
-    struct sums_entry *entries = NULL;
-    uint32_t cap = 0;
     int status = 0;
     for (uint32_t i = 0; i < from->n; i++) start[from->places[i].function + 2]++;
     for (uint32_t f = 1; f <= n_functions; f++) start[f + 1] += start[f];
@@ -263,15 +251,14 @@ static int squeeze(const struct fp_estimate_sums *from, struct fp_estimate_sums 
     for (uint32_t f = 0; f < n_functions && !status; f++) {
         const uint32_t n = start[f + 1] - start[f], first = to->n;
         if (!n) continue;
-        if ((status = fp_array_room(&entries, &cap, n, sizeof *entries))) break;
+        fp_array_room(&to->entries, &to->cap_entries, n, sizeof *to->entries);
         for (uint32_t i = 0; i < n; i++) {
             const uint32_t at = order[start[f] + i];
-            entries[i] = (struct sums_entry){from->places[at], at};
+            to->entries[i] = (struct sums_entry){from->places[at], at};
         }
-        status = merge_places(from, to, entries, n, err);
+        status = merge_places(from, to, to->entries, n, err);
         if (!status && is_too_much(from)) to->n = fold_function(to, first, to->n, from->prune);
     }
-    free(entries);
     return status;
 }
 
@@ -279,20 +266,15 @@ int fp_estimate_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err) {
     if (s->squeezed) return 0;
     close_block(s);
     set_scale(s);
-    struct fp_estimate_sums *to = fp_estimate_sums_new(s->model, s->what);
-    uint32_t *start = calloc((size_t)s->model->functions.n + 2, sizeof *start);
-    uint32_t *order = malloc(((size_t)s->n + 1) * sizeof *order);
-    int status = FP_E_NOMEM;
-    if (to && start && order && !fp_estimate_sums_widen(to, s->width, 0)) {
-        memcpy(to->scale, s->scale, s->width * sizeof *s->scale);
-        status = squeeze(s, to, start, order, err);
-    }
-    free(start);
-    free(order);
-    if (status) {
-        fp_estimate_sums_free(to);
-        return status;
-    }
+    struct fp_estimate_sums *to = s->next = fp_estimate_sums_new(s->model, s->what);
+    uint32_t *start = fp_scratch((size_t)s->model->functions.n + 2, sizeof *start);
+    uint32_t *order = fp_scratch((size_t)s->n + 1, sizeof *order);
+    fp_estimate_sums_widen(to, s->width, 0);
+    memcpy(to->scale, s->scale, s->width * sizeof *s->scale);
+    const int status = squeeze(s, to, start, order, err);
+    fp_scratch_free(start);
+    if (status) return status;
+    s->next = NULL;
     to->prune = s->prune;
     to->most = s->most;
     add_totals(to, 0, to->n);

@@ -1,10 +1,11 @@
 #include <stdlib.h>
 
 #include "bridges/estimate/estimate_private.h"
+#include "core/guard.h"
 
 /* Arcs visited for each allowed context. */
 enum { STEPS = 64 };
-enum { TOO_MANY = 1 }; /* a status in addition to FP_E_NOMEM */
+enum { TOO_MANY = 1 }; /* a status */
 
 /* Shares below this are the rounding of doubles. */
 static const double ROUNDING = 1e-9;
@@ -28,8 +29,7 @@ struct flow_walk {
 static int add(struct flow_walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share, uint8_t is_left) {
     struct fp_estimate_flow *f = w->f;
     if (f->n_contexts >= w->max_contexts) return TOO_MANY;
-    if (fp_array_room(&f->contexts, &f->cap_contexts, (uint64_t)f->n_contexts + 1, sizeof *f->contexts))
-        return FP_E_NOMEM;
+    fp_array_room(&f->contexts, &f->cap_contexts, (uint64_t)f->n_contexts + 1, sizeof *f->contexts);
     const uint16_t depth = parent == FP_NO_ID ? 0 : (uint16_t)(f->contexts[parent].depth + 1);
     f->contexts[f->n_contexts] =
         (struct fp_estimate_context){share, parent, arc, function, f->first[function], depth, is_left, 0, FP_NO_ID};
@@ -114,10 +114,9 @@ static int go_round(struct flow_walk *w, uint32_t entry) {
         w->through[i] += share;
         const int status = add_context(w, arc.callee, id, i, share);
         if (status) return status;
-        if (fp_array_room(&w->path, &w->cap_path, (uint64_t)n_path + 1, sizeof *w->path) ||
-            fp_array_room(&w->costs, &w->cap_costs, (uint64_t)n_path + 1, sizeof *w->costs) ||
-            fp_array_room(&w->at, &w->cap_at, (uint64_t)n_path + 1, sizeof *w->at))
-            return FP_E_NOMEM;
+        fp_scratch_room(&w->path, &w->cap_path, (uint64_t)n_path + 1, sizeof *w->path);
+        fp_scratch_room(&w->costs, &w->cap_costs, (uint64_t)n_path + 1, sizeof *w->costs);
+        fp_scratch_room(&w->at, &w->cap_at, (uint64_t)n_path + 1, sizeof *w->at);
         w->path[n_path] = f->n_contexts - 1;
         w->costs[n_path] = cost;
         w->at[n_path++] = f->arcs_start[arc.callee];
@@ -148,8 +147,7 @@ static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32
     *n_entries = 0;
     for (uint32_t i = first; i < end; i++)
         for (uint32_t id = f->first[f->order[i]]; id != FP_NO_ID; id = f->contexts[id].next) {
-            if (fp_array_room(&w->entries, &w->cap_entries, (uint64_t)*n_entries + 1, sizeof *w->entries))
-                return FP_E_NOMEM;
+            fp_scratch_room(&w->entries, &w->cap_entries, (uint64_t)*n_entries + 1, sizeof *w->entries);
             w->entries[(*n_entries)++] = id;
             by_contexts += f->contexts[id].share * f->cost[f->order[i]];
         }
@@ -165,10 +163,9 @@ static int walk_cycle(struct flow_walk *w, uint32_t first, uint32_t end) {
     double known;
     int status = enter_cycle(w, first, end, &n_entries, &known);
     if (status) return status;
-    if (fp_array_room(&w->path, &w->cap_path, 1, sizeof *w->path) ||
-        fp_array_room(&w->costs, &w->cap_costs, 1, sizeof *w->costs) ||
-        fp_array_room(&w->at, &w->cap_at, 1, sizeof *w->at))
-        return FP_E_NOMEM;
+    fp_scratch_room(&w->path, &w->cap_path, 1, sizeof *w->path);
+    fp_scratch_room(&w->costs, &w->cap_costs, 1, sizeof *w->costs);
+    fp_scratch_room(&w->at, &w->cap_at, 1, sizeof *w->at);
     for (uint32_t i = first; i < end; i++)
         for (uint32_t j = f->arcs_start[f->order[i]]; j < f->arcs_start[f->order[i] + 1]; j++)
             w->through[j] = w->left_out[j] = 0;
@@ -231,34 +228,23 @@ static int walk_arcs(struct flow_walk *w, uint32_t callers) {
     return status;
 }
 
-int fp_estimate_flow_walk(struct fp_estimate *e, uint32_t callers) {
+void fp_estimate_flow_walk(struct fp_estimate *e, uint32_t callers) {
     struct fp_estimate_flow *f = e->flow;
     const size_t n = f->n_functions;
-    struct flow_walk w = {.f = f, .prune = e->prune};
+    struct flow_walk w = {.f = f, .prune = e->prune, .on_path = fp_scratch(n, 1)};
     w.max_contexts = (uint64_t)e->max_contexts + n; /* any function may be a root */
     w.max_steps = (uint64_t)e->max_contexts * STEPS + f->n_arcs;
-    w.on_path = malloc(n);
-    w.possible = malloc(n * sizeof *w.possible);
-    w.through = malloc(((size_t)f->n_arcs + 1) * sizeof *w.through);
-    w.left_out = malloc(((size_t)f->n_arcs + 1) * sizeof *w.left_out);
-    int status = w.on_path && w.possible && w.through && w.left_out ? TOO_MANY : FP_E_NOMEM;
-    while (status == TOO_MANY) {
+    w.possible = fp_scratch(n, sizeof *w.possible);
+    w.through = fp_scratch((size_t)f->n_arcs + 1, sizeof *w.through);
+    w.left_out = fp_scratch((size_t)f->n_arcs + 1, sizeof *w.left_out);
+    for (;;) {
         f->n_contexts = 0;
         w.steps = 0;
         memset(w.on_path, 0, n);
         memset(f->first, 0xff, n * sizeof *f->first); /* FP_NO_ID */
-        status = callers == FP_CALLERS_ALL ? walk_all(&w) : walk_arcs(&w, callers);
-        if (status != TOO_MANY) break;
+        if (!(callers == FP_CALLERS_ALL ? walk_all(&w) : walk_arcs(&w, callers))) break;
         w.prune = w.prune > 0 ? w.prune * 4 : 1e-9;
     }
     e->prune = w.prune;
-    free(w.on_path);
-    free(w.possible);
-    free(w.through);
-    free(w.left_out);
-    free(w.path);
-    free(w.costs);
-    free(w.at);
-    free(w.entries);
-    return status;
+    fp_scratch_free(w.on_path);
 }

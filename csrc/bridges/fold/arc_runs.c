@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 enum { COUNTERS = FP_ARC_WIDTH - FP_MERGE_KEY };
 
@@ -101,18 +102,13 @@ struct fp_arc_sum {
 };
 
 struct fp_arc_sums *fp_arc_sums_new(uint32_t n_functions) {
-    struct fp_arc_sums *s = calloc(1, sizeof *s);
-    if (!s) return NULL;
+    struct fp_arc_sums *s = fp_made(sizeof *s);
     const size_t n_blocks = n_functions / 4096 + 1;
     s->n_functions = n_functions;
-    s->sums = calloc((size_t)n_functions + 1, sizeof *s->sums);
-    s->called = calloc(n_blocks * 64, sizeof *s->called);
-    s->words = calloc(n_blocks, sizeof *s->words);
-    s->used = malloc(n_blocks * sizeof *s->used);
-    if (!s->sums || !s->called || !s->words || !s->used) {
-        fp_arc_sums_free(s);
-        return NULL;
-    }
+    s->sums = fp_have(calloc((size_t)n_functions + 1, sizeof *s->sums));
+    s->called = fp_have(calloc(n_blocks * 64, sizeof *s->called));
+    s->words = fp_have(calloc(n_blocks, sizeof *s->words));
+    s->used = fp_have(malloc(n_blocks * sizeof *s->used));
     return s;
 }
 
@@ -155,9 +151,8 @@ static void sift_down(struct fp_arc_sums *s, uint32_t at) {
 int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t *nbytes, uint32_t n_runs,
                       const uint64_t *low, const uint64_t *high, struct fp_err *err) {
     s->n_heap = 0;
-    if (fp_array_room(&s->runs, &s->cap_runs, n_runs, sizeof *s->runs) ||
-        fp_array_room(&s->heap, &s->cap_heap, n_runs, sizeof *s->heap))
-        return fp_fail(err, FP_E_NOMEM, 0, "the runs of call arcs");
+    fp_array_room(&s->runs, &s->cap_runs, n_runs, sizeof *s->runs);
+    fp_array_room(&s->heap, &s->cap_heap, n_runs, sizeof *s->heap);
     s->end[0] = high ? high[0] : UINT64_MAX;
     s->end[1] = high ? high[1] : UINT64_MAX;
     for (uint32_t i = 0; i < n_runs; bytes += nbytes[i++]) {

@@ -27,7 +27,7 @@
 
 #include "bridges/fold/fold.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum {
     FP_ARC_PACKED = 38,  /* maximum size of a packed record in bytes */

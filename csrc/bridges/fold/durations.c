@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 enum { FUNCTION = 0, PAGE = 1, WIDTH = 2 }; /* columns of `pages` */
 #if defined(FP_DEBUG)
@@ -16,13 +17,9 @@ enum { SOME_CALLS = 16, MANY_CALLS = 512, INDEXES = 4096 };
 _Static_assert(FP_DURATIONS_PAGES *FP_DURATIONS_PAGE >= (64 - FP_DURATIONS_BITS + 1) << FP_DURATIONS_BITS,
                "a page for each bucket");
 
-struct fp_durations *fp_durations_new(void) {
-    struct fp_durations *d = calloc(1, sizeof *d);
-    if (d && fp_table_init(&d->pages, WIDTH)) {
-        fp_durations_free(d);
-        return NULL;
-    }
-    return d;
+void fp_durations_begin(struct fp_durations **to) {
+    *to = fp_have(calloc(1, sizeof **to));
+    fp_table_init(&(*to)->pages, WIDTH);
 }
 
 void fp_durations_free(struct fp_durations *d) {
@@ -35,14 +32,14 @@ void fp_durations_free(struct fp_durations *d) {
     free(d);
 }
 
-int fp_durations_room(struct fp_durations *d, uint32_t n) {
-    return fp_array_zeroed(&d->by_function, &d->n_functions, n, sizeof *d->by_function);
+void fp_durations_room(struct fp_durations *d, uint32_t n) {
+    fp_array_zeroed(&d->by_function, &d->n_functions, n, sizeof *d->by_function);
 }
 
-/* The row of a page, added if it is new.  0 when memory ran out. */
+/* The row of a page, added if it is new. */
 static uint32_t row_of(struct fp_durations *d, uint32_t function, uint32_t page) {
     const uint32_t row = fp_table_intern(&d->pages, (uint32_t[]){[FUNCTION] = function, [PAGE] = page});
-    if (row == FP_NO_ID || fp_array_zeroed(&d->counts, &d->cap_counts, (uint64_t)row + 1, sizeof *d->counts)) return 0;
+    fp_array_zeroed(&d->counts, &d->cap_counts, (uint64_t)row + 1, sizeof *d->counts);
     return row;
 }
 
@@ -65,25 +62,23 @@ static uint32_t bucket_of(uint64_t duration) {
     return (shift << FP_DURATIONS_BITS) + (uint32_t)(duration >> shift);
 }
 
-/* Counts `n` calls in a place of a page.  0 or FP_E_NOMEM. */
-static inline int count(struct fp_durations *d, uint32_t row, uint32_t place, uint64_t n) {
+/* Counts `n` calls in a place of a page. */
+static inline void count(struct fp_durations *d, uint32_t row, uint32_t place, uint64_t n) {
     const uint64_t sum = d->counts[row][place] + n;
     d->counts[row][place] = (fp_durations_low)sum;
     for (uint64_t carries = sum >> FP_DURATIONS_LOW; FP_UNLIKELY(carries); carries--) {
-        if (fp_array_room(&d->carries, &d->cap_carries, (uint64_t)d->n_carries + 1, sizeof *d->carries))
-            return FP_E_NOMEM;
+        fp_array_room(&d->carries, &d->cap_carries, (uint64_t)d->n_carries + 1, sizeof *d->carries);
         d->carries[d->n_carries++] = (uint64_t)row * FP_DURATIONS_PAGE + place;
     }
-    return 0;
 }
 
-int fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration) {
+void fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration) {
     __builtin_prefetch(&d->by_function[function]);
     d->waiting[d->n_waiting++] = (struct fp_durations_call){.duration = duration, .function = function};
-    return d->n_waiting == FP_DURATIONS_WAITING ? fp_durations_end(d) : 0;
+    if (d->n_waiting == FP_DURATIONS_WAITING) fp_durations_end(d);
 }
 
-int fp_durations_end(struct fp_durations *d) {
+void fp_durations_end(struct fp_durations *d) {
     struct fp_durations_call *const calls = d->waiting;
     const uint32_t n = d->n_waiting;
     for (uint32_t i = 0; i < n; i++) {
@@ -97,17 +92,14 @@ int fp_durations_end(struct fp_durations *d) {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t bucket = bucket_of(calls[i].duration);
         calls[i].row = indexed_row(d, calls[i].function, bucket / FP_DURATIONS_PAGE);
-        if (!calls[i].row) return FP_E_NOMEM;
         __builtin_prefetch(&d->counts[calls[i].row][bucket % FP_DURATIONS_PAGE], 1);
     }
-    for (uint32_t i = 0; i < n; i++)
-        if (count(d, calls[i].row, bucket_of(calls[i].duration) % FP_DURATIONS_PAGE, 1)) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < n; i++) count(d, calls[i].row, bucket_of(calls[i].duration) % FP_DURATIONS_PAGE, 1);
     d->n_waiting = 0;
-    return 0;
 }
 
-int fp_durations_join(struct fp_durations *d, const struct fp_durations *other) {
-    if (fp_durations_room(d, other->n_functions)) return FP_E_NOMEM;
+void fp_durations_join(struct fp_durations *d, const struct fp_durations *other) {
+    fp_durations_room(d, other->n_functions);
     for (uint32_t i = 0; i < other->n_functions; i++) {
         const struct fp_durations_function *from = &other->by_function[i];
         struct fp_durations_function *to = &d->by_function[i];
@@ -119,9 +111,6 @@ int fp_durations_join(struct fp_durations *d, const struct fp_durations *other) 
     for (uint32_t i = 1; i < other->pages.n; i++) {
         const uint32_t *page = fp_table_row(&other->pages, i);
         const uint32_t row = row_of(d, page[FUNCTION], page[PAGE]);
-        if (!row) return FP_E_NOMEM;
-        for (uint32_t k = 0; k < FP_DURATIONS_PAGE; k++)
-            if (count(d, row, k, fp_durations_count(other, i, k))) return FP_E_NOMEM;
+        for (uint32_t k = 0; k < FP_DURATIONS_PAGE; k++) count(d, row, k, fp_durations_count(other, i, k));
     }
-    return 0;
 }

@@ -51,21 +51,21 @@ struct fp_durations {
     uint32_t n_waiting;
 };
 
-/* NULL when memory ran out. */
-struct fp_durations *fp_durations_new(void);
+/* Makes *to, which is NULL. */
+void fp_durations_begin(struct fp_durations **to);
 void fp_durations_free(struct fp_durations *d);
 
-/* Makes room for the functions below `n`.  0 or FP_E_NOMEM. */
-int fp_durations_room(struct fp_durations *d, uint32_t n);
+/* Makes room for the functions below `n`. */
+void fp_durations_room(struct fp_durations *d, uint32_t n);
 
-/* Adds a call of a function, for which there must be room.  0 or FP_E_NOMEM. */
-int fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration);
+/* Adds a call of a function, for which there must be room. */
+void fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration);
 
-/* After the last call: counts those that wait.  0 or FP_E_NOMEM. */
-int fp_durations_end(struct fp_durations *d);
+/* After the last call: counts those that wait. */
+void fp_durations_end(struct fp_durations *d);
 
-/* Adds the calls of `other`, after its end.  0 or FP_E_NOMEM. */
-int fp_durations_join(struct fp_durations *d, const struct fp_durations *other);
+/* Adds the calls of `other`, after its end. */
+void fp_durations_join(struct fp_durations *d, const struct fp_durations *other);
 
 /* A count of a page. */
 static inline uint64_t fp_durations_count(const struct fp_durations *d, uint32_t row, uint32_t place) {

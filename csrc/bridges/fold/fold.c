@@ -2,26 +2,23 @@
 
 #include "bridges/fold/fold_private.h"
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/sort.h"
 
 enum { FIRST_FRAMES = 4 }; /* threads may be millions */
 
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
-    struct fp_fold *f = calloc(1, sizeof *f);
-    if (!f) return NULL;
+    struct fp_fold *f = fp_made(sizeof *f);
     f->model = model;
     f->into = into;
     f->by = by;
     f->first_time = UINT64_MAX;
     f->hard_limit = f->soft_limit = UINT32_MAX;
-    f->names = calloc(1, sizeof *f->names);
-    const int durations = by & FP_FOLD_DURATIONS;
-    if (!f->names || fp_fold_arcs_init(f) || fp_table_init(&f->groups, FP_GROUP_WIDTH) ||
-        (durations && !(f->durations = fp_durations_new()))) {
-        fp_fold_free(f);
-        return NULL;
-    }
+    f->names = fp_have(calloc(1, sizeof *f->names));
     f->names->model = model;
+    fp_fold_arcs_init(f);
+    fp_table_init(&f->groups, FP_GROUP_WIDTH);
+    if (by & FP_FOLD_DURATIONS) fp_durations_begin(&f->durations);
     return f;
 }
 
@@ -68,8 +65,7 @@ static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
     if (t->frames && thread == f->current) return t;
     if (!t->frames) {
         t->cap = FIRST_FRAMES;
-        t->frames = calloc(t->cap, sizeof *t->frames);
-        if (!t->frames) return NULL;
+        t->frames = fp_have(calloc(t->cap, sizeof *t->frames));
         t->n = 1;
         t->first = UINT64_MAX;
     }
@@ -83,38 +79,36 @@ static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
     return t;
 }
 
-/* The function that has only the name of another.  FP_NO_ID when memory ran out. */
+/* The function that has only the name of another. */
 static uint32_t only_name(struct fp_fold *f, uint32_t function) {
     uint32_t name = fp_table_row(&f->model->functions, function)[FP_FUNCTION_NAME];
     if (!name) name = fp_strings_intern(&f->model->strings, "[unknown]", 9);
-    return name == FP_NO_ID ? FP_NO_ID : fp_model_function(f->model, 0, 0, name, 0, 0);
+    return fp_model_function(f->model, 0, 0, name, 0, 0);
 }
 
-static int register_threads(struct fp_fold *f) {
+static void register_threads(struct fp_fold *f) {
     const struct fp_table *threads = &f->model->threads;
-    if (fp_array_zeroed(&f->threads, &f->cap_threads, threads->n, sizeof *f->threads)) return FP_E_NOMEM;
+    fp_array_zeroed(&f->threads, &f->cap_threads, threads->n, sizeof *f->threads);
     for (; f->n_threads < threads->n; f->n_threads++)
         memcpy(f->threads[f->n_threads].row, fp_table_row(threads, f->n_threads), sizeof f->threads->row);
-    return 0;
 }
 
 int fp_fold_register(struct fp_fold *f, const struct fp_fold *like) {
-    if (register_threads(f)) return FP_E_NOMEM;
+    register_threads(f);
     const uint32_t had = f->n_functions, n = like ? like->n_functions : f->model->functions.n;
-    if (fp_array_zeroed(&f->by_function, &f->cap_functions, n, sizeof *f->by_function)) return FP_E_NOMEM;
+    fp_array_zeroed(&f->by_function, &f->cap_functions, n, sizeof *f->by_function);
     for (uint32_t i = had; i < n; i++) {
         const uint32_t as = like ? like->by_function[i].as : f->by & FP_FOLD_BY_NAME ? only_name(f, i) : i;
-        if (as == FP_NO_ID) return FP_E_NOMEM;
         f->by_function[i].last_from = FP_FOLD_NO_CALLER;
         f->by_function[i].as = as;
         f->n_functions = i + 1;
     }
-    if (f->durations && fp_durations_room(f->durations, f->n_functions)) return FP_E_NOMEM;
+    if (f->durations) fp_durations_room(f->durations, f->n_functions);
     if (!(f->by & (FP_FOLD_INCLUSIVE | FP_FOLD_DURATIONS))) return 0;
     return fp_array_zeroed(&f->inclusive, &f->cap_inclusive, f->cap_functions, 2 * sizeof *f->inclusive);
 }
 
-/* The group of a thread, or of its part on one CPU.  FP_NO_ID when memory ran out. */
+/* The group of a thread, or of its part on one CPU. */
 static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
     const uint32_t by = (uint32_t)f->by & FP_FOLD_BY_THREAD;
     if (f->into == FP_FOLD_ARCS) return by ? thread : 0;
@@ -128,11 +122,11 @@ static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
 }
 
 /* Errors: a sum exceeded 2^64 - 1; no memory for a duration. */
-enum { TICKS = 1, SELF = 2, NO_MEMORY = 4 };
+enum { TICKS = 1, SELF = 2 };
 
 /* Not inlined, so that the stack machine without durations keeps its registers. */
-__attribute__((noinline, cold)) static int keep_duration(struct fp_durations *d, uint32_t function, uint64_t ticks) {
-    return fp_durations_add(d, function, ticks) ? NO_MEMORY : 0;
+__attribute__((noinline, cold)) static void keep_duration(struct fp_durations *d, uint32_t function, uint64_t ticks) {
+    fp_durations_add(d, function, ticks);
 }
 
 /* The state that playing rows changes.  Its functions are inlined, so that it stays in registers: the compiler cannot
@@ -183,7 +177,7 @@ FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
             p->failed |= __builtin_add_overflow(sums[FP_FOLD_TIME], ticks, &sums[FP_FOLD_TIME]) * TICKS;
             sums[FP_FOLD_CALLS] += p->calls - top->calls_before;
         }
-        if (FP_UNLIKELY(p->durations != NULL)) p->failed |= keep_duration(p->durations, top->function, ticks);
+        if (FP_UNLIKELY(p->durations != NULL)) keep_duration(p->durations, top->function, ticks);
     }
     p->failed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;
     top[-1].child += ticks;
@@ -197,7 +191,7 @@ FP_INLINE int is_arc(const struct fp_fold_arc *a, uint32_t caller, uint32_t call
     return a->callee == callee && a->caller == caller && a->group == group;
 }
 
-/* The number of the arc from `caller` to `callee`.  UINT32_MAX when memory ran out. */
+/* The number of the arc from `caller` to `callee`. */
 FP_INLINE uint32_t arc_of(struct fp_fold *f, struct player *p, uint32_t caller, uint32_t callee) {
     uint32_t at = fp_fold_slot(caller, callee, p->group, p->shift), arc = 1;
     if (p->tree) {
@@ -278,8 +272,8 @@ static uint32_t cpu_run(const struct fp_batch *in, uint32_t from, uint32_t to, i
     return i;
 }
 
-/* Ends the frames on the stack at `now` and enters them again in another group, without counting calls.  0, FP_E_NOMEM
- * or FP_E_OVERFLOW. */
+/* Ends the frames on the stack at `now` and enters them again in another group, without counting calls.  0 or
+ * FP_E_OVERFLOW. */
 static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, uint64_t now) {
     struct player p = player_of(f, t, group);
     while (p.top != t->frames) pop(&p, p.top--, now);
@@ -287,7 +281,6 @@ static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, 
         struct fp_fold_frame *frame = &t->frames[i];
         const uint32_t caller = i > 1 ? frame[-1].arc + 1 : 0;
         const uint32_t arc = arc_of(f, &p, caller, p.by_function[frame->function].as);
-        if (arc == UINT32_MAX) return FP_E_NOMEM;
         *frame = (struct fp_fold_frame){now, 0, t->calls, arc, frame->function};
         p.arcs[arc].active++;
         p.by_function[frame->function].active++;
@@ -297,11 +290,11 @@ static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, 
 }
 
 /* Copies the rows of `in` from `first` on to `out`, thread by thread, each in order.  `out` and `rows` have room for
- * them.  0 or FP_E_NOMEM. */
-static int sort_by_thread(const struct fp_batch *in, uint32_t first, struct fp_keyed *rows, struct fp_batch *out) {
+ * them. */
+static void sort_by_thread(const struct fp_batch *in, uint32_t first, struct fp_keyed *rows, struct fp_batch *out) {
     const uint32_t n = in->n - first;
     for (uint32_t i = 0; i < n; i++) rows[i] = (struct fp_keyed){.key = in->thread[first + i], .item = first + i};
-    if (fp_sort_keyed(rows, n)) return FP_E_NOMEM;
+    fp_sort_keyed(rows, n);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t from = rows[i].item;
         out->time[i] = in->time[from];
@@ -311,7 +304,6 @@ static int sort_by_thread(const struct fp_batch *in, uint32_t first, struct fp_k
         out->op[i] = in->op[from];
     }
     out->n = n;
-    return 0;
 }
 
 static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct fp_err *err);
@@ -319,23 +311,15 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
 static int put_by_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t first, struct fp_err *err) {
     const size_t n = in->n - first;
     struct fp_batch out = {.cap = in->cap};
-    struct fp_keyed *rows = malloc(n * sizeof *rows);
-    out.time = malloc(n * sizeof *out.time);
-    out.function = malloc(n * sizeof *out.function);
-    out.thread = malloc(n * sizeof *out.thread);
-    out.cpu = malloc(n * sizeof *out.cpu);
-    out.op = malloc(n * sizeof *out.op);
-    int status = FP_E_NOMEM;
-    if (rows && out.time && out.function && out.thread && out.cpu && out.op && !sort_by_thread(in, first, rows, &out))
-        status = put(f, &out, 1, err);
-    else
-        fp_fail(err, FP_E_NOMEM, 0, "a batch by threads");
-    free(rows);
-    free(out.time);
-    free(out.function);
-    free(out.thread);
-    free(out.cpu);
-    free(out.op);
+    struct fp_keyed *rows = fp_scratch(n, sizeof *rows);
+    out.time = fp_scratch(n, sizeof *out.time);
+    out.function = fp_scratch(n, sizeof *out.function);
+    out.thread = fp_scratch(n, sizeof *out.thread);
+    out.cpu = fp_scratch(n, sizeof *out.cpu);
+    out.op = fp_scratch(n, sizeof *out.op);
+    sort_by_thread(in, first, rows, &out);
+    const int status = put(f, &out, 1, err);
+    fp_scratch_free(rows);
     return status;
 }
 
@@ -374,15 +358,13 @@ int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {
     }
 }
 
-/* Enters a function.  0, or an error when memory ran out. */
-FP_INLINE int enter(struct fp_fold *f, struct fp_fold_thread *t, struct player *p, uint32_t function, uint64_t now,
-                    struct fp_err *err) {
+/* Enters a function. */
+FP_INLINE void enter(struct fp_fold *f, struct fp_fold_thread *t, struct player *p, uint32_t function, uint64_t now) {
     const uint32_t caller = FP_LIKELY(!p->tree) ? p->top->function : p->top->function ? p->top->arc + 1 : 0;
     const uint64_t from = (uint64_t)p->group << 32 | caller;
     if (FP_UNLIKELY(p->top == p->limit)) {
         const size_t depth = (size_t)(p->top - t->frames);
-        if (fp_array_room(&t->frames, &t->cap, (uint64_t)t->cap + 1, sizeof *t->frames))
-            return fp_fail(err, FP_E_NOMEM, 0, "a thread's stack");
+        fp_array_room(&t->frames, &t->cap, (uint64_t)t->cap + 1, sizeof *t->frames);
         p->top = t->frames + depth;
         p->limit = t->frames + t->cap - 1;
     }
@@ -390,7 +372,6 @@ FP_INLINE int enter(struct fp_fold *f, struct fp_fold_thread *t, struct player *
     uint32_t arc = known->last_arc;
     if (known->last_from != from) {
         arc = arc_of(f, p, caller, known->as);
-        if (arc == UINT32_MAX) return fp_fail(err, FP_E_NOMEM, 0, "the table of call arcs");
         known->last_arc = arc;
         known->last_from = from;
         known->entered = 1;
@@ -399,7 +380,6 @@ FP_INLINE int enter(struct fp_fold *f, struct fp_fold_thread *t, struct player *
     p->arcs[arc].calls++;
     known->active++;
     *++p->top = (struct fp_fold_frame){now, 0, p->calls++, arc, function};
-    return 0;
 }
 
 FP_INLINE void leave(struct fp_fold *f, struct player *p, uint32_t function, uint64_t now) {
@@ -424,8 +404,7 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
     uint64_t last = t->last;
     const uint32_t *predicted = NULL;
     if (f->n_arcs > MANY_ARCS && !p.tree) {
-        if (fp_array_room(&f->predicted, &f->cap_predicted, (uint64_t)in->cap * 2, sizeof *f->predicted))
-            return fp_fail(err, FP_E_NOMEM, 0, "a batch's lookups");
+        fp_array_room(&f->predicted, &f->cap_predicted, (uint64_t)in->cap * 2, sizeof *f->predicted);
         predict(f, t, in, i, to, group);
         predicted = f->predicted;
     }
@@ -451,8 +430,7 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
         }
         last = now;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            const int status = enter(f, t, &p, functions[i], now, err);
-            if (FP_UNLIKELY(status)) return status;
+            enter(f, t, &p, functions[i], now);
         } else {
             leave(f, &p, functions[i], now);
         }
@@ -460,25 +438,15 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
     t->n = (uint32_t)(p.top - t->frames) + 1;
     t->last = last;
     t->calls = p.calls;
-    if (p.failed & NO_MEMORY) return fp_fail(err, FP_E_NOMEM, 0, "the durations of calls");
     return too_long(f, p.failed) ? fp_fold_fail_too_long(f, err) : 0;
 }
 
-/* Makes `thread` the current one for its rows from row i on.  NULL when memory ran out. */
-static struct fp_fold_thread *begin_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t i,
-                                           struct fp_err *err) {
+/* Makes `thread` the current one for its rows from row i on. */
+static struct fp_fold_thread *begin_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t i) {
     struct fp_fold_thread *t = switch_to(f, in->thread[i]);
-    if (!t) {
-        fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
-        return NULL;
-    }
     if (t->seen) return t;
     t->first = t->last = in->time[i];
     t->own = group_of(f, in->thread[i], 0);
-    if (t->own == FP_NO_ID) {
-        fp_fail(err, FP_E_NOMEM, 0, "the table of threads");
-        return NULL;
-    }
     t->seen = 1;
     return t;
 }
@@ -490,9 +458,7 @@ static int begin_cpu(struct fp_fold *f, struct fp_fold_thread *t, const struct f
     int32_t cpu;
     *to = cpu_run(in, i, *to, &cpu);
     const uint32_t group = cpu < 0 ? t->group : group_of(f, in->thread[i], (uint32_t)cpu);
-    if (group == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of CPUs");
     const int status = group == t->group ? 0 : move_to(f, t, group, in->time[i] > t->last ? in->time[i] : t->last);
-    if (status == FP_E_NOMEM) return fp_fail(err, FP_E_NOMEM, 0, "the table of call paths");
     return status ? fp_fold_fail_too_long(f, err) : 0;
 }
 
@@ -502,8 +468,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
         if (FP_UNLIKELY(f->switched - switched > MANY_SWITCHED && !sorted)) return put_by_thread(f, in, i, err);
         to = run_of(in->thread, i, in->n);
         if (FP_UNLIKELY(f->shares != NULL) && fp_share_of(f->shares, in->thread[i]) != f->share) continue;
-        struct fp_fold_thread *t = begin_thread(f, in, i, err);
-        if (!t) return FP_E_NOMEM;
+        struct fp_fold_thread *t = begin_thread(f, in, i);
         f->n_taken += to - i;
         uint32_t group = t->own;
         if (FP_UNLIKELY(f->by & FP_FOLD_BY_CPU)) {
@@ -553,7 +518,7 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
         f->stats.placed +=
             f->by_function[i].entered && (row[FP_FUNCTION_OBJECT] || row[FP_FUNCTION_FILE] || row[FP_FUNCTION_LINE]);
     }
-    if (f->durations && fp_durations_end(f->durations)) return fp_fail(err, FP_E_NOMEM, 0, "the durations of calls");
+    if (f->durations) fp_durations_end(f->durations);
     return too_long(f, overflowed) ? fp_fold_fail_too_long(f, err) : FP_DONE;
 }
 

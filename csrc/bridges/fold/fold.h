@@ -56,7 +56,7 @@
 #include "core/model.h"
 #include "core/shares.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum fp_fold_into {
     FP_FOLD_ARCS = 0, /* (caller, callee) pairs: for a graph */

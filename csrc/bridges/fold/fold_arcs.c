@@ -1,4 +1,5 @@
 #include "bridges/fold/fold_private.h"
+#include "core/guard.h"
 #include "core/memory.h"
 
 /* The index is at most half full, so non-adversarial arcs lie within 60 slots. */
@@ -10,18 +11,16 @@ static size_t index_bytes(unsigned shift) {
     return ((size_t)fp_fold_mask(shift) + 1) * sizeof(uint32_t);
 }
 
-static int grow_arcs(struct fp_fold *f, uint32_t cap) {
-    void *arcs = fp_grow(f->arcs, f->cap_arcs * sizeof *f->arcs, cap * sizeof *f->arcs);
-    if (!arcs) return FP_E_NOMEM;
+static void grow_arcs(struct fp_fold *f, uint32_t cap) {
+    void *arcs = fp_have(fp_grow(f->arcs, f->cap_arcs * sizeof *f->arcs, cap * sizeof *f->arcs));
     f->arcs = arcs;
     f->cap_arcs = cap;
-    return 0;
 }
 
-int fp_fold_arcs_init(struct fp_fold *f) {
+void fp_fold_arcs_init(struct fp_fold *f) {
     f->index_shift = FIRST_SHIFT;
-    f->index = fp_zeroed(index_bytes(FIRST_SHIFT));
-    return f->index ? grow_arcs(f, FIRST_ARCS) : FP_E_NOMEM;
+    f->index = fp_have(fp_zeroed(index_bytes(FIRST_SHIFT)));
+    grow_arcs(f, FIRST_ARCS);
 }
 
 void fp_fold_drop(struct fp_fold *f) {
@@ -76,26 +75,20 @@ static void index_anew(struct fp_fold *f) {
     index_arcs(f);
 }
 
-static int grow(struct fp_fold *f) {
-    if (f->cap_arcs > (1u << 28)) return FP_E_NOMEM;
-    /* Grow the index first: if its allocation fails after the arcs grew, it could fill up. */
+static void grow(struct fp_fold *f) {
+    if (f->cap_arcs > (1u << 28)) fp_escape();
     const uint32_t cap = f->cap_arcs * 2;
     /* Up to 2^16 arcs the sparse index fits the L2 cache; beyond, every lookup
      * is a cache miss anyway, so save half the memory. */
     const uint64_t slots = (uint64_t)cap * (cap <= 1u << 16 ? SLOTS_PER_ARC : 2);
     unsigned shift = 64;
     while ((uint64_t)1 << (64 - shift) < slots) shift--;
-    uint32_t *index = fp_zeroed(index_bytes(shift));
-    if (!index) return FP_E_NOMEM;
-    if (grow_arcs(f, cap)) {
-        fp_release(index, index_bytes(shift));
-        return FP_E_NOMEM;
-    }
+    grow_arcs(f, cap);
+    uint32_t *index = fp_have(fp_zeroed(index_bytes(shift)));
     fp_release(f->index, index_bytes(f->index_shift));
     f->index = index;
     f->index_shift = shift;
     index_arcs(f);
-    return 0;
 }
 
 static inline uint32_t add_arc(struct fp_fold *f, uint32_t at, uint32_t caller, uint32_t callee, uint32_t group) {
@@ -116,7 +109,7 @@ static uint32_t arc_by_secret(struct fp_fold *f, uint32_t caller, uint32_t calle
 }
 
 uint32_t fp_fold_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group) {
-    if (f->n_arcs == f->cap_arcs && grow(f)) return UINT32_MAX;
+    if (f->n_arcs == f->cap_arcs) grow(f);
     if (FP_UNLIKELY(f->secret.key[0])) return arc_by_secret(f, caller, callee, group);
     const uint32_t mask = fp_fold_mask(f->index_shift), first = fp_fold_slot(caller, callee, group, f->index_shift);
     uint32_t at = first;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "bridges/fold/fold_private.h"
+#include "core/guard.h"
 
 /* Divides the threads of a timeline among several folds, each of which folds only the rows of its share.
  *
@@ -9,16 +10,13 @@
  */
 
 /* Each fold numbers its groups in order of appearance. */
-static int join_groups(struct fp_fold *f, struct fp_fold *other) {
+static void join_groups(struct fp_fold *f, struct fp_fold *other) {
     const uint32_t n = other->groups.n;
     free(other->group_as);
-    other->group_as = calloc((size_t)n + 1, sizeof *other->group_as);
-    if (!other->group_as) return FP_E_NOMEM;
-    for (uint32_t i = 1; i < n; i++) { /* 0 is the same in all of them */
+    other->group_as = NULL;
+    other->group_as = fp_have(calloc((size_t)n + 1, sizeof *other->group_as));
+    for (uint32_t i = 1; i < n; i++) /* 0 is the same in all of them */
         other->group_as[i] = fp_table_intern(&f->groups, fp_table_row(&other->groups, i));
-        if (other->group_as[i] == FP_NO_ID) return FP_E_NOMEM;
-    }
-    return 0;
 }
 
 int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err) {
@@ -44,7 +42,7 @@ int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err) {
             overflowed |= __builtin_add_overflow(f->inclusive[k], other->inclusive[k], &f->inclusive[k]);
     }
     if (overflowed) return fp_fold_fail_too_long(f, err);
-    if (other->durations && fp_durations_join(f->durations, other->durations))
-        return fp_fail(err, FP_E_NOMEM, 0, "the durations of calls");
-    return join_groups(f, other) ? fp_fail(err, FP_E_NOMEM, 0, "the table of threads") : FP_DONE;
+    if (other->durations) fp_durations_join(f->durations, other->durations);
+    join_groups(f, other);
+    return FP_DONE;
 }

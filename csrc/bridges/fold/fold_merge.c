@@ -3,6 +3,7 @@
 #include "bridges/fold/fold_private.h"
 #include "core/array.h"
 #include "core/digits.h"
+#include "core/guard.h"
 #include "core/wire.h"
 
 /* Contexts from sorted runs.
@@ -21,19 +22,14 @@ struct fp_fold_tree_level {
 };
 
 struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs) {
-    struct fp_fold_tree *t = calloc(1, sizeof *t);
-    if (!t) return NULL;
+    struct fp_fold_tree *t = fp_made(sizeof *t);
     t->fold = f;
     t->n_runs = n_runs;
     t->to_refill = FP_MERGE_NONE;
-    t->runs = calloc(n_runs ? n_runs : 1, sizeof *t->runs);
-    t->heads = calloc(n_runs ? n_runs : 1, sizeof *t->heads);
-    t->heap = calloc(n_runs ? n_runs : 1, sizeof *t->heap);
-    t->used = calloc(n_runs ? n_runs : 1, sizeof *t->used);
-    if (!t->runs || !t->heads || !t->heap || !t->used) {
-        fp_fold_tree_free(t);
-        return NULL;
-    }
+    t->runs = fp_have(calloc(n_runs ? n_runs : 1, sizeof *t->runs));
+    t->heads = fp_have(calloc(n_runs ? n_runs : 1, sizeof *t->heads));
+    t->heap = fp_have(calloc(n_runs ? n_runs : 1, sizeof *t->heap));
+    t->used = fp_have(calloc(n_runs ? n_runs : 1, sizeof *t->used));
     while (t->n_used < n_runs) {
         t->used[t->n_used] = t->n_used;
         t->n_used++;
@@ -162,58 +158,46 @@ int fp_fold_tree_pull(struct fp_fold_tree *t, uint8_t *to, size_t n, size_t *got
 
 /* ---- rows ---- */
 
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
-}
-
-/* The frame of a function.  FP_NO_ID when memory ran out. */
+/* The frame of a function. */
 static uint32_t frame_of(struct fp_fold_tree *t, uint32_t function) {
     struct fp_model *m = t->fold->model;
-    if (fp_array_zeroed(&t->frames, &t->cap_frames, (uint64_t)function + 1, sizeof *t->frames)) return FP_NO_ID;
+    fp_array_zeroed(&t->frames, &t->cap_frames, (uint64_t)function + 1, sizeof *t->frames);
     if (t->frames[function]) return t->frames[function];
     const uint32_t line = fp_model_line(m, function, fp_table_row(&m->functions, function)[FP_FUNCTION_LINE], 0, 0);
-    const uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
-    if (frame != FP_NO_ID) t->frames[function] = frame;
-    return frame;
+    return t->frames[function] = fp_model_frame(m, 0, 0, 0, line);
 }
 
-/* Creates the stack of the path's last level.  0 or FP_E_NOMEM. */
-static int enter(struct fp_fold_tree *t, uint32_t depth) {
+/* Creates the stack of the path's last level. */
+static void enter(struct fp_fold_tree *t, uint32_t depth) {
     const uint32_t frame = frame_of(t, t->path[depth].function);
-    if (frame == FP_NO_ID) return FP_E_NOMEM;
     const uint32_t caller = t->path[depth - 1].stack;
     struct fp_model *m = t->fold->model;
     t->path[depth].stack = t->once ? fp_model_stack_once(m, caller, frame) : fp_model_stack(m, caller, frame);
-    return t->path[depth].stack == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
-/* Updates the path to the current record.  0 or FP_E_NOMEM. */
-static int follow(struct fp_fold_tree *t) {
+/* Updates the path to the current record. */
+static void follow(struct fp_fold_tree *t) {
     const struct fp_fold_tree_head *head = &t->head;
     const uint32_t emptied = t->fold->model->n_emptied;
-    if (fp_array_room(&t->path, &t->cap_path, (uint64_t)head->depth + 1, sizeof *t->path)) return FP_E_NOMEM;
+    fp_array_room(&t->path, &t->cap_path, (uint64_t)head->depth + 1, sizeof *t->path);
     t->path[head->depth] = (struct fp_fold_tree_level){head->function, 0};
     uint32_t from = head->depth;
     if (t->n_emptied != emptied) from = 1; /* its stacks were removed */
     t->n_emptied = emptied;
-    for (uint32_t depth = from; depth && depth <= head->depth; depth++)
-        if (enter(t, depth)) return FP_E_NOMEM;
-    return 0;
+    for (uint32_t depth = from; depth && depth <= head->depth; depth++) enter(t, depth);
 }
 
-/* Sets thread and label of the current group.  0 or FP_E_NOMEM. */
-static int begin_group(struct fp_fold_tree *t) {
+/* Sets thread and label of the current group. */
+static void begin_group(struct fp_fold_tree *t) {
     const struct fp_fold *f = t->fold;
     const uint32_t *group = fp_table_row(&f->groups, t->head.function);
     const uint32_t pid = group[FP_GROUP_PID], tid = group[FP_GROUP_TID];
     t->thread = pid || tid ? fp_model_thread(f->model, group[FP_GROUP_INPUT], pid, tid) : 0;
-    if (t->thread == FP_NO_ID) return FP_E_NOMEM;
-    if (!(f->by & FP_FOLD_BY_CPU)) return 0;
+    if (!(f->by & FP_FOLD_BY_CPU)) return;
     uint8_t cpu[FP_DIGITS_ROOM];
     const size_t length = (size_t)(fp_put_decimal(cpu, group[FP_GROUP_CPU]) - cpu);
     const uint32_t text = fp_strings_intern(&f->model->strings, cpu, length);
-    t->label = text == FP_NO_ID ? FP_NO_ID : fp_model_label(f->model, 0, f->cpu, text, 0, 0);
-    return t->label == FP_NO_ID ? FP_E_NOMEM : 0;
+    t->label = fp_model_label(f->model, 0, f->cpu, text, 0, 0);
 }
 
 int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err) {
@@ -221,7 +205,8 @@ int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_
         const int status = next_record(t, err);
         if (status != FP_FULL) return status;
         const struct fp_fold_tree_head *head = &t->head;
-        if (follow(t) || (!head->depth && begin_group(t))) return no_memory(err);
+        follow(t);
+        if (!head->depth) begin_group(t);
         if (!head->self && !head->calls) continue; /* a group, or a context only carried over to another CPU */
         const uint32_t row = out->n;
         out->stack[row] = t->path[head->depth].stack;

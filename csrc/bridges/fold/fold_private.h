@@ -80,11 +80,10 @@ static inline uint32_t fp_fold_mask(unsigned shift) {
     return (uint32_t)(((uint64_t)1 << (64 - shift)) - 1);
 }
 
-/* An empty table.  0 or FP_E_NOMEM. */
-int fp_fold_arcs_init(struct fp_fold *f);
+/* An empty table. */
+void fp_fold_arcs_init(struct fp_fold *f);
 
-/* The number of an arc that was not found from fp_fold_slot on.  It is added if it is new.  UINT32_MAX when memory ran
- * out. */
+/* The number of an arc that was not found from fp_fold_slot on.  It is added if it is new. */
 uint32_t fp_fold_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group);
 
 /* Keeps only the first `n` arcs. */
@@ -107,8 +106,7 @@ static inline int fp_fold_in_units(uint64_t ticks_per_second, uint64_t ticks, in
     return v > INT64_MAX ? FP_E_OVERFLOW : 0;
 }
 
-/* The function in the graph: if it has no file, the same with o->unknown_file, added if it is new.  FP_NO_ID when
- * memory ran out. */
+/* The function in the graph: if it has no file, the same with o->unknown_file, added if it is new. */
 uint32_t fp_fold_in_graph(const struct fp_fold_out *o, uint32_t function);
 
 /* A record of a context: the levels to rise from the previous record, which has `levels` of them, to the parent;

@@ -66,18 +66,16 @@ uint32_t fp_fold_in_graph(const struct fp_fold_out *o, uint32_t function) {
     if (!words[FP_FUNCTION_FILE])
         named = fp_model_function(o->model, words[FP_FUNCTION_OBJECT], o->unknown_file, words[FP_FUNCTION_NAME],
                                   words[FP_FUNCTION_SYSTEM_NAME], words[FP_FUNCTION_LINE]);
-    if (function < o->n_named && named != FP_NO_ID) o->named[function] = named;
+    if (function < o->n_named) o->named[function] = named;
     return named;
 }
 
-static int put_position(const struct fp_fold_out *o, struct fp_batch *out, uint32_t row, uint32_t function) {
+static void put_position(const struct fp_fold_out *o, struct fp_batch *out, uint32_t row, uint32_t function) {
     function = fp_fold_in_graph(o, function);
-    if (function == FP_NO_ID) return FP_E_NOMEM;
     const uint32_t *words = fp_table_row(&o->model->functions, function);
     out->function[row] = function;
     out->file[row] = words[FP_FUNCTION_FILE];
     out->line[row] = words[FP_FUNCTION_LINE];
-    return 0;
 }
 
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err) {
@@ -97,8 +95,7 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
             if (out->n == out->cap) return FP_FULL;
             const uint32_t row = out->n;
             const uint32_t called = fp_fold_in_graph(o, callee);
-            if (called == FP_NO_ID || put_position(o, out, row, caller))
-                return fp_fail(err, FP_E_NOMEM, 0, "the function table");
+            put_position(o, out, row, caller);
             out->kind[row] = FP_CALL;
             out->callee[row] = called;
             out->target_line[row] = fp_table_row(&o->model->functions, callee)[FP_FUNCTION_LINE];
@@ -126,7 +123,7 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
         if (out->n == out->cap) return FP_FULL;
         const uint32_t row = out->n;
         o->function = (uint32_t)node[1];
-        if (put_position(o, out, row, o->function)) return fp_fail(err, FP_E_NOMEM, 0, "the function table");
+        put_position(o, out, row, o->function);
         out->kind[row] = FP_COST;
         if (fp_fold_in_units(o->ticks_per_second, node[2], &out->values[row]))
             return too_large(err, OWN_COST, FP_FOLD_TIME);

@@ -2,6 +2,7 @@
 
 #include "bridges/fold/fold_private.h"
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/sort.h"
 
 /* Arcs and nodes as sorted records, for spilling or for rows; drops the spilled ones. */
@@ -9,23 +10,22 @@
 /* Prefetch distance in records: many arcs do not fit the caches. */
 enum { AHEAD = 12 };
 
-/* Sorts the arcs' numbers by (group, caller, callee).  0 or FP_E_NOMEM. */
-static int order(struct fp_fold *f) {
+/* Sorts the arcs' numbers by (group, caller, callee). */
+static void order(struct fp_fold *f) {
     uint32_t n = 0;
     free(f->by_caller);
-    f->by_caller = malloc(((size_t)f->n_arcs + 1) * sizeof *f->by_caller);
-    struct fp_keyed *items = malloc(((size_t)f->n_arcs + 1) * sizeof *items);
-    int status = f->by_caller && items ? 0 : FP_E_NOMEM;
-    for (uint32_t i = 0; !status && i < f->n_arcs; i++) {
+    f->by_caller = NULL;
+    f->by_caller = fp_have(malloc(((size_t)f->n_arcs + 1) * sizeof *f->by_caller));
+    struct fp_keyed *items = fp_scratch((size_t)f->n_arcs + 1, sizeof *items);
+    for (uint32_t i = 0; i < f->n_arcs; i++) {
         const struct fp_fold_arc *a = &f->arcs[i];
         if (a->calls >= f->hot) continue;
         items[n++] = (struct fp_keyed){(uint64_t)a->caller << 32 | a->callee, a->group, i};
     }
-    if (!status) status = fp_sort_keyed(items, n);
-    for (uint32_t i = 0; !status && i < n; i++) f->by_caller[i] = items[i].item;
-    free(items);
+    fp_sort_keyed(items, n);
+    for (uint32_t i = 0; i < n; i++) f->by_caller[i] = items[i].item;
+    fp_scratch_free(items);
     f->n_ordered = n;
-    return status;
 }
 
 /* The minimum number of calls of an arc to keep: at most half of the arcs reach it. */
@@ -43,11 +43,12 @@ void fp_fold_rewind(struct fp_fold *f) {
 }
 
 int fp_fold_order(struct fp_fold *f, int keep_hot) {
-    if (fp_array_zeroed(&f->nodes, &f->cap_nodes, f->n_functions, sizeof *f->nodes)) return FP_E_NOMEM;
-    if (fp_array_room(&f->called, &f->cap_called, f->n_functions, sizeof *f->called)) return FP_E_NOMEM;
+    fp_array_zeroed(&f->nodes, &f->cap_nodes, f->n_functions, sizeof *f->nodes);
+    fp_array_room(&f->called, &f->cap_called, f->n_functions, sizeof *f->called);
     fp_fold_rewind(f);
     f->hot = keep_hot ? hot_calls(f) : UINT64_MAX;
-    return order(f);
+    order(f);
+    return 0;
 }
 
 /* The next arc in order, number `at`; prefetches a later one. */
@@ -118,8 +119,7 @@ size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n) {
 int fp_fold_drop_spilled(struct fp_fold *f) {
     /* Arcs that frames refer to are kept, renumbered; hot ones with their sums. */
     const int tree = f->into == FP_FOLD_TREE;
-    uint32_t *fresh = malloc(((size_t)f->n_arcs + 1) * sizeof *fresh);
-    if (!fresh) return FP_E_NOMEM;
+    uint32_t *fresh = fp_scratch((size_t)f->n_arcs + 1, sizeof *fresh);
     memset(fresh, 0xff, (size_t)f->n_arcs * sizeof *fresh);
     for (uint32_t i = 0; i < f->cap_threads; i++)
         for (uint32_t k = 1; f->threads[i].frames && k < f->threads[i].n; k++) fresh[f->threads[i].frames[k].arc] = 0;
@@ -136,7 +136,7 @@ int fp_fold_drop_spilled(struct fp_fold *f) {
     for (uint32_t i = 0; i < f->cap_threads; i++)
         for (uint32_t k = 1; f->threads[i].frames && k < f->threads[i].n; k++)
             f->threads[i].frames[k].arc = fresh[f->threads[i].frames[k].arc];
-    free(fresh);
+    fp_scratch_free(fresh);
     fp_fold_keep_arcs(f, n);
     for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_from = FP_FOLD_NO_CALLER;
     free(f->by_caller);

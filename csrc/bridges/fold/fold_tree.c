@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "bridges/fold/fold_private.h"
+#include "core/guard.h"
 
 /* Contexts as sorted records.
  *
@@ -20,18 +21,11 @@ static int by_row(const void *a, const void *b) {
     return (x->id > y->id) - (x->id < y->id); /* no thread and CPU 0, or all threads and CPUs */
 }
 
-/* 0 or FP_E_NOMEM. */
-static int rank_groups(struct fp_fold *f) {
+static void rank_groups(struct fp_fold *f) {
     const uint32_t n = f->groups.n;
-    if (n == f->n_group_ranks) return 0;
-    struct group *groups = malloc(n * sizeof *groups);
-    uint32_t *ranks = malloc(n * sizeof *ranks), *in_order = malloc(n * sizeof *in_order);
-    if (!groups || !ranks || !in_order) {
-        free(groups);
-        free(ranks);
-        free(in_order);
-        return FP_E_NOMEM;
-    }
+    if (n == f->n_group_ranks) return;
+    struct group *groups = fp_scratch(n, sizeof *groups);
+    uint32_t *ranks = fp_scratch(n, sizeof *ranks), *in_order = fp_scratch(n, sizeof *in_order);
     for (uint32_t g = 0; g < n; g++) {
         memcpy(groups[g].row, fp_table_row(&f->groups, g), sizeof groups->row);
         groups[g].id = g;
@@ -41,13 +35,12 @@ static int rank_groups(struct fp_fold *f) {
         in_order[i] = groups[i].id;
         ranks[groups[i].id] = i;
     }
-    free(groups);
     free(f->group_ranks);
     free(f->groups_in_order);
-    f->group_ranks = ranks;
-    f->groups_in_order = in_order;
+    f->group_ranks = fp_scratch_keep(ranks);
+    f->groups_in_order = fp_scratch_keep(in_order);
     f->n_group_ranks = n;
-    return 0;
+    fp_scratch_free(groups);
 }
 
 static inline uint32_t parent_of(const struct fp_fold *f, uint32_t node) {
@@ -56,7 +49,8 @@ static inline uint32_t parent_of(const struct fp_fold *f, uint32_t node) {
 }
 
 int fp_fold_rank(struct fp_fold *f) {
-    return fp_rank_order_rank(f->names);
+    fp_rank_order_rank(f->names);
+    return 0;
 }
 
 int fp_fold_link(struct fp_fold *f) {
@@ -64,10 +58,9 @@ int fp_fold_link(struct fp_fold *f) {
     free(f->child);
     free(f->sibling);
     f->child = f->sibling = NULL;
-    if (rank_groups(f)) return FP_E_NOMEM;
-    f->child = calloc((size_t)f->n_arcs + f->n_group_ranks + 1, sizeof *f->child);
-    f->sibling = malloc(((size_t)f->n_arcs + 1) * sizeof *f->sibling);
-    if (!f->child || !f->sibling) return FP_E_NOMEM;
+    rank_groups(f);
+    f->child = fp_have(calloc((size_t)f->n_arcs + f->n_group_ranks + 1, sizeof *f->child));
+    f->sibling = fp_have(malloc(((size_t)f->n_arcs + 1) * sizeof *f->sibling));
     for (uint32_t i = f->n_arcs; i > 0; i--) {
         uint32_t *first = &f->child[parent_of(f, i)];
         f->sibling[i] = *first;

@@ -10,10 +10,9 @@ void fp_first_lines_clear(struct fp_first_lines *l) {
     *l = (struct fp_first_lines){0};
 }
 
-/* Makes room for the functions of a model.  0 or FP_E_NOMEM. */
-static int room(struct fp_first_lines *l, const struct fp_model *m, struct fp_err *err) {
-    if (!fp_array_zeroed(&l->of, &l->cap, m->functions.n, sizeof *l->of)) return 0;
-    return fp_fail(err, FP_E_NOMEM, 0, "the lines of functions");
+/* Makes room for the functions of a model. */
+static void room(struct fp_first_lines *l, const struct fp_model *m) {
+    fp_array_zeroed(&l->of, &l->cap, m->functions.n, sizeof *l->of);
 }
 
 static void see(struct fp_first_lines *l, const struct fp_model *m, uint32_t function, uint32_t file, uint32_t line) {
@@ -25,7 +24,7 @@ static void see(struct fp_first_lines *l, const struct fp_model *m, uint32_t fun
 int fp_first_lines_graph(struct fp_first_lines *l, const struct fp_model *model, const struct fp_batch *in,
                          struct fp_err *err) {
     const uint32_t n_functions = model->functions.n;
-    if (room(l, model, err)) return FP_E_NOMEM;
+    room(l, model);
     for (uint32_t i = 0; i < in->n; i++) {
         if (in->function[i] >= n_functions)
             return fp_unknown_id(err, "the function of a row", in->function[i], n_functions);
@@ -34,8 +33,8 @@ int fp_first_lines_graph(struct fp_first_lines *l, const struct fp_model *model,
     return FP_DONE;
 }
 
-int fp_first_lines_stacks(struct fp_first_lines *l, const struct fp_project *s, struct fp_err *err) {
-    if (room(l, s->model, err)) return FP_E_NOMEM;
+int fp_first_lines_stacks(struct fp_first_lines *l, const struct fp_project *s) {
+    room(l, s->model);
     for (uint32_t i = 1; i < s->positions.n; i++) { /* row 0 of a table is unused */
         const uint32_t *p = fp_table_row(&s->positions, i);
         see(l, s->model, p[FP_POSITION_FUNCTION], p[FP_POSITION_FILE], p[FP_POSITION_LINE]);

@@ -8,7 +8,7 @@
 
 #include "bridges/project/project.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_first_lines {
     uint32_t *of; /* by function; 0 = unknown */
@@ -23,7 +23,7 @@ int fp_first_lines_graph(struct fp_first_lines *l, const struct fp_model *model,
                          struct fp_err *err);
 
 /* After fp_project_end: reads the frames of its stacks.  FP_DONE or FP_E_NOMEM. */
-int fp_first_lines_stacks(struct fp_first_lines *l, const struct fp_project *s, struct fp_err *err);
+int fp_first_lines_stacks(struct fp_first_lines *l, const struct fp_project *s);
 
 /* cffi-end */
 

@@ -1,22 +1,21 @@
 #include <stdlib.h>
 
 #include "bridges/project/project_private.h"
+#include "core/guard.h"
 #include "core/memory.h"
 
 struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int inline_calls) {
-    struct fp_project *s = calloc(1, sizeof *s);
-    if (!s) return NULL;
+    struct fp_project *s = fp_made(sizeof *s);
     s->model = model;
     s->per_thread = per_thread;
     s->inline_calls = inline_calls;
     s->n_keys = 1;
     /* now, so that its place among functions and stacks does not depend on batches */
     s->no_stack = fp_model_name_frame(model, fp_strings_intern(&model->strings, "[no stack]", 10));
-    if (s->no_stack == FP_NO_ID || fp_model_stack(model, 0, s->no_stack) == FP_NO_ID || fp_table_init(&s->keys, 2) ||
-        fp_table_init(&s->names, 4) || fp_table_init(&s->positions, FP_POSITION_WIDTH)) {
-        fp_project_free(s);
-        return NULL;
-    }
+    fp_model_stack(model, 0, s->no_stack);
+    fp_table_init(&s->keys, 2);
+    fp_table_init(&s->names, 4);
+    fp_table_init(&s->positions, FP_POSITION_WIDTH);
     return s;
 }
 
@@ -42,25 +41,22 @@ void fp_project_free(struct fp_project *s) {
     free(s);
 }
 
-/* Makes room for sums of `n_keys` keys.  0 or FP_E_NOMEM. */
-static int sums_room(struct fp_project *s, uint64_t n_keys) {
+/* Makes room for sums of `n_keys` keys. */
+static void sums_room(struct fp_project *s, uint64_t n_keys) {
     const size_t row = fp_project_row(s), had = s->cap_sums * row;
-    if (FP_LIKELY(n_keys <= s->cap_sums)) return 0;
+    if (FP_LIKELY(n_keys <= s->cap_sums)) return;
     const uint64_t cap = n_keys + n_keys / 8;
-    int64_t *sums = cap <= UINT32_MAX ? fp_grow(s->sums, had, cap * row) : NULL;
-    if (!sums) return FP_E_NOMEM;
-    memset((uint8_t *)sums + had, 0, cap * row - had);
-    s->sums = sums;
+    if (cap > UINT32_MAX) fp_escape();
+    s->sums = fp_have(fp_grow(s->sums, had, cap * row));
+    memset((uint8_t *)s->sums + had, 0, cap * row - had);
     s->cap_sums = (uint32_t)cap;
-    return 0;
 }
 
 int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     if (n_values <= s->n_values) return 0;
     const uint32_t cap = s->cap_sums, before = s->n_values;
     if (cap) {
-        int64_t *sums = fp_zeroed((size_t)cap * n_values * sizeof *sums);
-        if (!sums) return FP_E_NOMEM;
+        int64_t *sums = fp_have(fp_zeroed((size_t)cap * n_values * sizeof *sums));
         for (uint32_t i = 0; i < cap && before; i++)
             memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * before, before * sizeof *sums);
         fp_release(s->sums, cap * fp_project_row(s));
@@ -95,13 +91,12 @@ static int is_deep(const struct fp_project *s, uint32_t stack) {
     return n_inlined(m, stack) + (has_caller ? 1 + n_inlined(m, parent) : 0) > 1;
 }
 
-/* The key of a stack and group, added if new; 0 when memory ran out. */
+/* The key of a stack and group, added if new. */
 static uint32_t find_key(struct fp_project *s, uint32_t stack, uint32_t group) {
     const uint32_t n_keys = s->n_keys;
     uint32_t key = stack + 1;
     if (s->per_thread) {
         key = fp_table_intern(&s->keys, (uint32_t[]){stack, group});
-        if (key == FP_NO_ID) return 0;
         s->n_keys = s->keys.n;
     } else if (!s->nodes[stack].key) {
         s->nodes[stack].key = key;
@@ -122,11 +117,12 @@ static void prefetch(const struct fp_project *s, uint32_t stack) {
 int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {
     const uint32_t empty = fp_model_stack(s->model, 0, s->no_stack); /* again, as stacks may have been emptied */
     const uint32_t n_stacks = s->model->stacks.n, n_values = in->n_values;
-    if (empty == FP_NO_ID) return fp_project_no_memory(err);
     for (uint32_t k = 0; k < n_values; k++)
         if (columns[k] >= s->n_values) return fp_unknown_id(err, "the column of a value", columns[k], s->n_values);
-    if (!s->per_thread && (fp_project_nodes(s) || sums_room(s, (uint64_t)n_stacks + 1)))
-        return fp_project_no_memory(err);
+    if (!s->per_thread) {
+        fp_project_nodes(s);
+        sums_room(s, (uint64_t)n_stacks + 1);
+    }
     for (uint32_t i = 0; i < in->n; i++) {
         if (in->n - i > AHEAD) prefetch(s, in->stack[i + AHEAD]);
         uint32_t group = s->per_thread ? in->thread[i] : 0;
@@ -134,7 +130,7 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
         if (group && group >= s->model->threads.n)
             return fp_unknown_id(err, "the thread of a sample", group, s->model->threads.n);
         const uint32_t key = find_key(s, in->stack[i] ? in->stack[i] : empty, group);
-        if (!key || sums_room(s, (uint64_t)key + 1)) return fp_project_no_memory(err);
+        sums_room(s, (uint64_t)key + 1);
         if (group >= s->n_groups) s->n_groups = group + 1;
         int64_t *sum = s->sums + (size_t)key * s->n_values;
         for (uint32_t k = 0; k < n_values; k++) {
@@ -168,20 +164,19 @@ static void order_keys(struct fp_project *s) {
 int fp_project_end(struct fp_project *s, struct fp_err *err) {
     struct fp_model *m = s->model;
     s->unknown_file = fp_strings_intern(&m->strings, "???", 3);
-    if (s->unknown_file == FP_NO_ID) return fp_project_no_memory(err);
     free(s->by_group);
     free(s->group_start);
-    s->by_group = malloc(s->n_keys * sizeof *s->by_group);
-    s->group_start = calloc((size_t)s->n_groups + 2, sizeof *s->group_start);
-    if (!s->by_group || !s->group_start || (!s->n_chain && fp_project_push(s, 0)) || fp_project_nodes(s) ||
-        fp_array_zeroed(&s->chain_of, &s->cap_frames, m->frames.n, sizeof *s->chain_of))
-        return fp_project_no_memory(err);
+    s->by_group = s->group_start = NULL;
+    s->by_group = fp_have(malloc(s->n_keys * sizeof *s->by_group));
+    s->group_start = fp_have(calloc((size_t)s->n_groups + 2, sizeof *s->group_start));
+    if (!s->n_chain) fp_project_push(s, 0);
+    fp_project_nodes(s);
+    fp_array_zeroed(&s->chain_of, &s->cap_frames, m->frames.n, sizeof *s->chain_of);
     order_keys(s);
     int status = fp_project_link(s, err);
     if (s->per_thread) fp_project_clear(s);
     if (status) return status;
-    if (fp_array_zeroed(&s->active, &s->cap_active, m->functions.n, sizeof *s->active))
-        return fp_project_no_memory(err);
+    fp_array_zeroed(&s->active, &s->cap_active, m->functions.n, sizeof *s->active);
     return FP_DONE;
 }
 

@@ -25,7 +25,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* A stack of the selected group, or a parent of such a stack. */
 struct fp_project_node {

@@ -4,14 +4,12 @@
 
 static const char SELF_COST[] = "the self cost of a position", SAMPLES[] = "the sum of samples";
 
-/* The row of (position, callee), added if new; 0 when memory ran out. */
+/* The row of (position, callee), added if new. */
 static uint32_t find_row(struct fp_project *s, uint32_t position, uint32_t callee) {
     uint32_t row = fp_table_intern(&s->rows, (uint32_t[]){position, callee});
-    if (row == FP_NO_ID) return 0;
     uint32_t cap = s->cap_rows, same = s->cap_rows;
-    if (fp_array_zeroed(&s->costs, &cap, (uint64_t)row + 1, fp_project_row(s)) ||
-        fp_array_zeroed(&s->counts, &same, cap, sizeof *s->counts))
-        return 0;
+    fp_array_zeroed(&s->costs, &cap, (uint64_t)row + 1, fp_project_row(s));
+    fp_array_zeroed(&s->counts, &same, cap, sizeof *s->counts);
     s->cap_rows = cap;
     return row;
 }
@@ -40,14 +38,13 @@ static int enter(struct fp_project *s, struct fp_err *err) {
     uint32_t n, n_above, key = s->nodes[w->at].key;
     const uint32_t *chain = fp_project_chain(s, w->at, &n);
     chain_above(s, w->at, &n_above);
-    if (fp_array_room(&w->inclusive, &w->cap_depth, (uint64_t)w->depth + 1, fp_project_row(s))) return FP_E_NOMEM;
+    fp_array_room(&w->inclusive, &w->cap_depth, (uint64_t)w->depth + 1, fp_project_row(s));
     int64_t *inclusive = w->inclusive + (size_t)w->depth * s->n_values;
     memset(inclusive, 0, s->n_values * sizeof *inclusive);
     for (uint32_t i = n_above ? 0 : 1; i < n; i++) s->active[function_of(s, chain[i])]++;
     if (!key) return 0;
     const int64_t *self = s->sums + (size_t)key * s->n_values;
     uint32_t row = find_row(s, chain[n - 1], 0);
-    if (!row) return FP_E_NOMEM;
     memcpy(inclusive, self, s->n_values * sizeof *inclusive);
     return add_values(err, SELF_COST, s->costs + (size_t)row * s->n_values, self, s->n_values);
 }
@@ -63,7 +60,6 @@ static int leave(struct fp_project *s, struct fp_err *err) {
         uint32_t callee = function_of(s, chain[i]);
         s->active[callee]--;
         uint32_t row = find_row(s, i ? chain[i - 1] : above[n_above - 1], callee);
-        if (!row) return FP_E_NOMEM;
         int64_t *costs = s->costs + (size_t)row * s->n_values;
         if (!s->active[callee] && add_values(err, "the inclusive cost of a call arc", costs, inclusive, s->n_values))
             return FP_E_OVERFLOW;
@@ -105,13 +101,13 @@ static int walk_tree(struct fp_project *s, uint32_t most, struct fp_err *err) {
     return status;
 }
 
-/* Drops the rows of the last graph.  0 or FP_E_NOMEM. */
-static int begin(struct fp_project *s) {
+/* Drops the rows of the last graph. */
+static void begin(struct fp_project *s) {
     fp_table_clear(&s->rows);
     if (s->costs) memset(s->costs, 0, (size_t)s->cap_rows * s->n_values * sizeof *s->costs);
     if (s->counts) memset(s->counts, 0, s->cap_rows * sizeof *s->counts);
     s->at = 1;
-    return fp_table_init(&s->rows, 2);
+    fp_table_init(&s->rows, 2);
 }
 
 void fp_project_begin(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals) {
@@ -125,7 +121,7 @@ void fp_project_begin(struct fp_project *s, uint32_t group, int64_t calls, int64
 
 int fp_project_select(struct fp_project *s, uint32_t most, int64_t *totals, struct fp_err *err) {
     struct fp_project_walk *w = &s->walk;
-    if (begin(s)) return fp_project_no_memory(err);
+    begin(s);
     for (; w->group < w->end; w->group++) {
         if (s->group_start[w->group] == s->group_start[w->group + 1]) continue;
         if (!w->is_begun) fp_project_grow(s, w->group);
@@ -134,14 +130,13 @@ int fp_project_select(struct fp_project *s, uint32_t most, int64_t *totals, stru
         if (status == FP_DONE) status = add_values(err, SAMPLES, totals, w->inclusive, s->n_values);
         fp_project_fell(s, w->group);
         w->is_begun = 0;
-        if (status == FP_E_OVERFLOW) return status;
-        if (status) return fp_project_no_memory(err);
+        if (status) return status;
     }
     return FP_DONE;
 }
 
 int fp_project_select_self(struct fp_project *s, uint32_t group, int64_t *totals, struct fp_err *err) {
-    if (begin(s)) return fp_project_no_memory(err);
+    begin(s);
     memset(totals, 0, s->n_values * sizeof *totals);
     const uint32_t first = group < s->n_groups ? s->group_start[group] : 0;
     const uint32_t end = group < s->n_groups ? s->group_start[group + 1] : 0;
@@ -150,7 +145,6 @@ int fp_project_select_self(struct fp_project *s, uint32_t group, int64_t *totals
         const uint32_t *chain = s->chain + s->chain_of[fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME]];
         const int64_t *self = s->sums + (size_t)key * s->n_values;
         const uint32_t row = find_row(s, chain[chain[0]], 0);
-        if (!row) return fp_project_no_memory(err);
         int status = add_values(err, SELF_COST, s->costs + (size_t)row * s->n_values, self, s->n_values);
         if (!status) status = add_values(err, SAMPLES, totals, self, s->n_values);
         if (status) return status;

@@ -14,14 +14,12 @@ struct position_place {
     uint64_t address; /* as recorded */
 };
 
-/* The function for code without a name, named by fp_frame_name.  FP_NO_ID when memory ran out. */
+/* The function for code without a name, named by fp_frame_name. */
 static uint32_t function_at(struct fp_project *s, const struct position_place *at, uint32_t file) {
     struct fp_model *m = s->model;
     uint32_t name = fp_frame_name(m, at->frame, &s->name);
-    if (name == FP_NO_ID) return FP_NO_ID;
     uint32_t function = fp_model_function(m, at->object, file, name, 0, 0);
-    if (function == FP_NO_ID) return FP_NO_ID;
-    if (fp_array_zeroed(&s->start_of, &s->cap_start, (uint64_t)function + 1, sizeof *s->start_of)) return FP_NO_ID;
+    fp_array_zeroed(&s->start_of, &s->cap_start, (uint64_t)function + 1, sizeof *s->start_of);
     s->start_of[function] = fp_frame_code(fp_table_row(&m->frames, at->frame));
     return function;
 }
@@ -30,13 +28,10 @@ static uint32_t function_at(struct fp_project *s, const struct position_place *a
  * be missed. */
 static uint32_t same_function(struct fp_project *s, const uint32_t *f) {
     const uint32_t known = s->names.n, function = fp_model_function_row(s->model, f);
-    if (function == FP_NO_ID) return FP_NO_ID;
     const struct fp_same_function same = fp_same_function(s->model, function);
     const uint32_t name = fp_table_intern(&s->names, (const uint32_t *)&same);
-    if (name == FP_NO_ID) return FP_NO_ID;
     if (name < known) return s->function_of_name[name];
-    if (fp_array_room(&s->function_of_name, &s->cap_names, (uint64_t)name + 1, sizeof *s->function_of_name))
-        return FP_NO_ID;
+    fp_array_room(&s->function_of_name, &s->cap_names, (uint64_t)name + 1, sizeof *s->function_of_name);
     return s->function_of_name[name] = function;
 }
 
@@ -50,20 +45,18 @@ static uint32_t function_in(struct fp_project *s, uint32_t function, const struc
     if (!f[FP_FUNCTION_NAME]) {
         if (at->address) return function_at(s, at, file);
         f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9);
-        if (f[FP_FUNCTION_NAME] == FP_NO_ID) return FP_NO_ID;
     }
     f[FP_FUNCTION_FILE] = file;
     if (!f[FP_FUNCTION_OBJECT]) f[FP_FUNCTION_OBJECT] = at->object;
     return same_function(s, f);
 }
 
-static int push_position(struct fp_project *s, uint32_t function, uint32_t file, uint32_t line, uint64_t address) {
-    if (function == FP_NO_ID) return FP_E_NOMEM;
+static void push_position(struct fp_project *s, uint32_t function, uint32_t file, uint32_t line, uint64_t address) {
     s->addresses |= address != 0;
     s->lines |= line != 0;
     uint32_t position = fp_table_intern(
         &s->positions, (uint32_t[]){function, file, line, (uint32_t)address, (uint32_t)(address >> 32)});
-    return position == FP_NO_ID ? FP_E_NOMEM : fp_project_push(s, position);
+    fp_project_push(s, position);
 }
 
 /* The line of an entry; if it has none, its function's first one. */
@@ -91,8 +84,7 @@ static int push_lines(struct fp_project *s, uint32_t lines, const struct positio
         const uint32_t *row = fp_table_row(&m->lines, lines);
         uint32_t function = fp_table_row(&m->lines, outermost)[FP_LINE_FUNCTION];
         uint32_t file = known_file(s, fp_file_of_function(m, row[FP_LINE_FUNCTION]));
-        if (push_position(s, function_in(s, function, at), file, line_of(m, row), at->address))
-            return fp_project_no_memory(err);
+        push_position(s, function_in(s, function, at), file, line_of(m, row), at->address);
         return 0;
     }
     uint32_t first = s->n_chain;
@@ -100,8 +92,7 @@ static int push_lines(struct fp_project *s, uint32_t lines, const struct positio
         const uint32_t *row = fp_table_row(&m->lines, id);
         uint32_t function = row[FP_LINE_FUNCTION];
         uint32_t file = known_file(s, fp_file_of_function(m, function));
-        if (push_position(s, function_in(s, function, at), file, line_of(m, row), at->address))
-            return fp_project_no_memory(err);
+        push_position(s, function_in(s, function, at), file, line_of(m, row), at->address);
     }
     for (uint32_t i = 0; i < n / 2; i++) {
         uint32_t swap = s->chain[first + i];
@@ -125,15 +116,14 @@ int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err)
 
     const struct position_place place = {frame, object, address};
     const uint32_t at = s->n_chain;
-    if (fp_project_push(s, 0)) return fp_project_no_memory(err); /* the length, set below */
+    fp_project_push(s, 0); /* the length, set below */
     if (lines) {
         int status = push_lines(s, lines, &place, err);
         if (status) return status;
     } else if (!frame) { /* a sample without a stack */
-        if (push_position(s, function_in(s, 0, &(struct position_place){0}), s->unknown_file, 0, 0))
-            return fp_project_no_memory(err);
-    } else if (push_position(s, function_at(s, &place, s->unknown_file), s->unknown_file, 0, address)) {
-        return fp_project_no_memory(err);
+        push_position(s, function_in(s, 0, &(struct position_place){0}), s->unknown_file, 0, 0);
+    } else {
+        push_position(s, function_at(s, &place, s->unknown_file), s->unknown_file, 0, address);
     }
     s->chain[at] = s->n_chain - at - 1;
     s->chain_of[frame] = at;

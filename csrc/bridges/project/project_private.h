@@ -20,20 +20,15 @@ enum {
     FP_POSITION_WIDTH = 5
 };
 
-static inline int fp_project_no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the call graph of the stacks");
-}
-
 /* Bytes of one row of sums.  Never 0, so that stacks without values have a row, too. */
 static inline size_t fp_project_row(const struct fp_project *s) {
     return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
 }
 
-/* Appends a word to s->chain.  0 or FP_E_NOMEM. */
-static inline int fp_project_push(struct fp_project *s, uint32_t word) {
-    if (fp_array_room(&s->chain, &s->cap_chain, (uint64_t)s->n_chain + 1, sizeof *s->chain)) return FP_E_NOMEM;
+/* Appends a word to s->chain. */
+static inline void fp_project_push(struct fp_project *s, uint32_t word) {
+    fp_array_room(&s->chain, &s->cap_chain, (uint64_t)s->n_chain + 1, sizeof *s->chain);
     s->chain[s->n_chain++] = word;
-    return 0;
 }
 
 static inline uint32_t fp_project_stack(const struct fp_project *s, uint32_t key) {
@@ -44,13 +39,13 @@ static inline uint32_t fp_project_parent(const struct fp_project *s, uint32_t st
     return fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT];
 }
 
-/* Makes room for a node of each of the model's stacks.  0 or FP_E_NOMEM. */
-int fp_project_nodes(struct fp_project *s);
+/* Makes room for a node of each of the model's stacks. */
+void fp_project_nodes(struct fp_project *s);
 void fp_project_free_nodes(struct fp_project *s);
 /* Removes all stacks from the tree. */
 void fp_project_clear(struct fp_project *s);
 
-/* Adds all stacks with samples to the tree, and finds their frames' positions.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Adds all stacks with samples to the tree, and finds their frames' positions.  0 or FP_E_MALFORMED. */
 int fp_project_link(struct fp_project *s, struct fp_err *err);
 
 /* After fp_project_end: the tree of a group's stacks.  Node 0 is the root.  Without threads, it is always there. */
@@ -70,7 +65,7 @@ static inline const uint32_t *fp_project_chain(const struct fp_project *s, uint3
     return chain + 1;
 }
 
-/* Sets s->chain_of[frame]: the positions of a frame.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Sets s->chain_of[frame]: the positions of a frame.  0 or FP_E_MALFORMED. */
 int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err);
 
 #endif

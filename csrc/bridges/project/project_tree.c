@@ -1,17 +1,15 @@
 #include "bridges/project/project_private.h"
+#include "core/guard.h"
 #include "core/memory.h"
 
-int fp_project_nodes(struct fp_project *s) {
+void fp_project_nodes(struct fp_project *s) {
     const uint32_t need = s->model->stacks.n, had = s->cap_nodes;
-    if (need <= had) return 0;
+    if (need <= had) return;
     const uint64_t cap = (uint64_t)need + need / 8;
-    struct fp_project_node *nodes = NULL;
-    if (cap <= UINT32_MAX) nodes = fp_grow(s->nodes, had * sizeof *nodes, cap * sizeof *nodes);
-    if (!nodes) return FP_E_NOMEM;
-    memset(nodes + had, 0, (cap - had) * sizeof *nodes);
-    s->nodes = nodes;
+    if (cap > UINT32_MAX) fp_escape();
+    s->nodes = fp_have(fp_grow(s->nodes, had * sizeof *s->nodes, cap * sizeof *s->nodes));
+    memset(s->nodes + had, 0, (cap - had) * sizeof *s->nodes);
     s->cap_nodes = (uint32_t)cap;
-    return 0;
 }
 
 void fp_project_free_nodes(struct fp_project *s) {

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 struct fp_coarse *fp_coarse_new(struct fp_model *model, uint32_t by) {
-    struct fp_coarse *c = calloc(1, sizeof *c);
-    if (!c) return NULL;
+    struct fp_coarse *c = fp_made(sizeof *c);
     c->model = model;
     c->by = by;
     return c;
@@ -18,7 +18,7 @@ void fp_coarse_free(struct fp_coarse *c) {
     free(c);
 }
 
-/* The replacement of function `id`; by file, `id` is a file.  FP_NO_ID when memory ran out. */
+/* The replacement of function `id`; by file, `id` is a file. */
 static uint32_t looked_up(struct fp_model *m, uint32_t by, uint32_t id) {
     if (by == FP_COARSE_BY_FILE) return fp_model_function(m, 0, id, id, 0, 0);
     const uint32_t *f = fp_table_row(&m->functions, id);
@@ -28,16 +28,14 @@ static uint32_t looked_up(struct fp_model *m, uint32_t by, uint32_t id) {
     return fp_model_function(m, object, f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME], 0, f[FP_FUNCTION_LINE]);
 }
 
-/* 0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* 0 or FP_E_MALFORMED. */
 static int coarse(struct fp_coarse *c, uint32_t id, uint32_t *to, struct fp_err *err) {
     struct fp_model *m = c->model;
     if (FP_UNLIKELY(id >= c->cap || !c->to[id])) {
         const uint32_t n = c->by == FP_COARSE_BY_FILE ? m->strings.n : m->functions.n;
         if (id >= n) return fp_unknown_id(err, c->by == FP_COARSE_BY_FILE ? "a file" : "a function", id, n);
-        if (fp_array_zeroed(&c->to, &c->cap, (uint64_t)id + 1, sizeof *c->to)) return FP_E_NOMEM;
-        const uint32_t found = looked_up(m, c->by, id);
-        if (found == FP_NO_ID) return FP_E_NOMEM;
-        c->to[id] = found + 1;
+        fp_array_zeroed(&c->to, &c->cap, (uint64_t)id + 1, sizeof *c->to);
+        c->to[id] = looked_up(m, c->by, id) + 1;
     }
     *to = c->to[id] - 1;
     return 0;
@@ -135,7 +133,6 @@ int fp_coarse_base(struct fp_model *model, struct fp_batch *b, uint32_t key, uin
         if (!labelled || b->label[i] != own) {
             own = b->label[i];
             labelled = fp_model_label(model, own, key, text, 0, 0);
-            if (labelled == FP_NO_ID) return FP_E_NOMEM;
         }
         b->label[i] = labelled;
     }

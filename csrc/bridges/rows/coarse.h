@@ -15,7 +15,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum fp_coarse_by {
     FP_COARSE_BY_FUNCTION = 0, /* object, file and name */

@@ -4,6 +4,7 @@
 
 #include "core/address.h"
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/select.h"
 
 enum { NO = 1, YES = 2 }; /* answers */
@@ -17,14 +18,10 @@ struct fp_filter_thread {
 };
 
 struct fp_filter *fp_filter_new(struct fp_model *model, int by) {
-    struct fp_filter *f = calloc(1, sizeof *f);
-    if (!f) return NULL;
+    struct fp_filter *f = fp_made(sizeof *f);
     f->model = model;
     f->by = by;
-    if (fp_table_init(&f->entered, 2)) {
-        fp_filter_free(f);
-        return NULL;
-    }
+    fp_table_init(&f->entered, 2);
     return f;
 }
 
@@ -42,10 +39,6 @@ void fp_filter_free(struct fp_filter *f) {
     fp_table_clear(&f->entered);
     free(f->active);
     free(f);
-}
-
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the functions that match");
 }
 
 /* ---- matching ---- */
@@ -83,10 +76,10 @@ static int ask_both(struct fp_filter *f, uint32_t function, uint32_t object) {
 }
 
 /* A frame without a function is named by its address. */
-static int ask_address(struct fp_filter *f, uint32_t frame, uint32_t object, struct fp_err *err) {
+static int ask_address(struct fp_filter *f, uint32_t frame, uint32_t object) {
     const int inside = ask_object(f, object);
     if (inside != YES || !(f->by & FP_FILTER_NAME)) return inside;
-    if (!f->address && fp_frame_text(f->model, frame, &f->scratch)) return no_memory(err);
+    if (!f->address) fp_frame_text(f->model, frame, &f->scratch);
     const int matches = ask(f, FP_FILTER_NAME, &f->address, f->scratch.p, f->scratch.n);
     if (matches) f->address = 0; /* the next address has another name */
     return matches;
@@ -120,20 +113,19 @@ static int ask_frame(struct fp_filter *f, uint32_t frame, struct fp_err *err) {
     const uint32_t object = fp_table_row(&m->mappings, mapping)[FP_MAPPING_OBJECT];
     if (object >= m->objects.n) return fp_unknown_id(err, "the object of a mapping", object, m->objects.n);
     if (lines >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", lines, m->lines.n);
-    if (!lines) return ask_address(f, frame, object, err);
+    if (!lines) return ask_address(f, frame, object);
     if (f->lines[lines] & MATCHES) return YES;
     return f->lines[lines] & NAME_MATCHES ? ask_object(f, object) : NO;
 }
 
 int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
     const struct fp_model *m = f->model;
-    if (fp_array_zeroed(&f->names, &f->cap_names, m->strings.n, 1) ||
-        fp_array_zeroed(&f->objects, &f->cap_objects, m->strings.n, 1) ||
-        fp_array_zeroed(&f->functions, &f->cap_functions, m->functions.n, 1) ||
-        fp_array_zeroed(&f->lines, &f->cap_lines, m->lines.n, 1) ||
-        fp_array_zeroed(&f->frames, &f->cap_frames, m->frames.n, 1) ||
-        fp_array_zeroed(&f->stacks, &f->cap_stacks, m->stacks.n, 1))
-        return no_memory(err);
+    fp_array_zeroed(&f->names, &f->cap_names, m->strings.n, 1);
+    fp_array_zeroed(&f->objects, &f->cap_objects, m->strings.n, 1);
+    fp_array_zeroed(&f->functions, &f->cap_functions, m->functions.n, 1);
+    fp_array_zeroed(&f->lines, &f->cap_lines, m->lines.n, 1);
+    fp_array_zeroed(&f->frames, &f->cap_frames, m->frames.n, 1);
+    fp_array_zeroed(&f->stacks, &f->cap_stacks, m->stacks.n, 1);
     for (; f->n_functions < m->functions.n; f->n_functions++) {
         const uint32_t object = fp_table_row(&m->functions, f->n_functions)[FP_FUNCTION_OBJECT];
         if (object >= m->objects.n) return fp_unknown_id(err, "the object of a function", object, m->objects.n);
@@ -167,16 +159,14 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
 
 /* ---- a timeline ---- */
 
-static int enter(struct fp_filter *f, uint32_t thread, uint32_t function) {
+static void enter(struct fp_filter *f, uint32_t thread, uint32_t function) {
     struct fp_filter_thread *t = &f->threads[thread];
     const uint32_t call = fp_table_intern(&f->entered, (const uint32_t[]){thread, function});
-    if (call == FP_NO_ID || fp_array_zeroed(&f->active, &f->cap_active, (uint64_t)call + 1, sizeof *f->active) ||
-        fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&f->active, &f->cap_active, (uint64_t)call + 1, sizeof *f->active);
+    fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls);
     f->active[call]++;
     t->calls[t->n++] = call;
     if (!t->match && f->functions[function]) t->match = t->n;
-    return 0;
 }
 
 /* Whether an exit of *function stays.  If it ends a caller of the matching call, an exception or longjmp ended that
@@ -204,13 +194,13 @@ static int keep_row(struct fp_filter *f, struct fp_batch *b, uint32_t i, struct 
     const uint32_t thread = b->thread[i], function = b->function[i];
     const uint64_t unwound = f->unwound;
     int keep;
-    if (fp_array_zeroed(&f->threads, &f->cap_threads, (uint64_t)thread + 1, sizeof *f->threads)) return no_memory(err);
+    fp_array_zeroed(&f->threads, &f->cap_threads, (uint64_t)thread + 1, sizeof *f->threads);
     switch (b->op[i]) {
         case FP_OP_ENTER:
         case FP_OP_ENTER_ARGS:
             if (function >= f->n_functions)
                 return fp_unknown_id(err, "the function of an entry", function, f->n_functions);
-            if (enter(f, thread, function)) return no_memory(err);
+            enter(f, thread, function);
             return f->threads[thread].match != 0;
         case FP_OP_EXIT:
         case FP_OP_TAIL_EXIT:

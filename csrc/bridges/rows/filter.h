@@ -14,7 +14,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum fp_filter_by { FP_FILTER_NAME = 1, FP_FILTER_OBJECT = 2 };
 

@@ -11,7 +11,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_label_rows {
     struct fp_model *model;

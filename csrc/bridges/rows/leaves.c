@@ -3,10 +3,11 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 struct fp_leaves *fp_leaves_new(struct fp_model *model) {
-    struct fp_leaves *l = calloc(1, sizeof *l);
-    if (l) l->model = model;
+    struct fp_leaves *l = fp_made(sizeof *l);
+    l->model = model;
     return l;
 }
 
@@ -17,23 +18,22 @@ void fp_leaves_free(struct fp_leaves *l) {
 }
 
 /* Finds what remains of new stacks.  A parent's id is less than its child's. */
-static int learn(struct fp_leaves *l) {
+static void learn(struct fp_leaves *l) {
     const struct fp_table *stacks = &l->model->stacks;
     if (l->n_emptied != l->model->n_emptied) {
         l->n_emptied = l->model->n_emptied;
         l->n_known = 0;
     }
-    if (fp_array_room(&l->kept, &l->cap_kept, stacks->n, sizeof *l->kept)) return FP_E_NOMEM;
+    fp_array_room(&l->kept, &l->cap_kept, stacks->n, sizeof *l->kept);
     for (; l->n_known < stacks->n; l->n_known++) {
         const uint32_t node = l->n_known, *row = fp_table_row(stacks, node), frame = row[FP_STACK_FRAME];
         const int keeps = !node || frame >= l->keep.n || l->keep.keep[frame];
         l->kept[node] = keeps ? node : l->kept[row[FP_STACK_PARENT]];
     }
-    return 0;
 }
 
 int fp_leaves_cut(struct fp_leaves *l, struct fp_batch *b) {
-    if (learn(l)) return FP_E_NOMEM;
+    learn(l);
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t kept = l->kept[b->stack[i]];
         if (!kept || kept == b->stack[i]) continue;

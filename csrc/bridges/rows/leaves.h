@@ -14,7 +14,7 @@
 #include "core/model.h"
 #include "core/select.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_leaves {
     struct fp_model *model;

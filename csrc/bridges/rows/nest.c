@@ -5,6 +5,7 @@
 
 #include "bridges/rows/open_calls.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 struct fp_nest_thread {
     struct fp_open_calls calls;
@@ -13,11 +14,9 @@ struct fp_nest_thread {
 };
 
 struct fp_nest *fp_nest_new(void) {
-    struct fp_nest *n = calloc(1, sizeof *n);
-    if (n && !(n->open = fp_open_new())) {
-        fp_nest_free(n);
-        return NULL;
-    }
+    struct fp_nest *n = fp_made(sizeof *n);
+    n->open = fp_have(calloc(1, sizeof *n->open));
+    fp_open_init(n->open);
     return n;
 }
 
@@ -25,12 +24,9 @@ void fp_nest_free(struct fp_nest *n) {
     if (!n) return;
     for (uint32_t i = 0; i < n->cap_threads; i++) free(n->threads[i].calls.functions);
     free(n->threads);
-    fp_open_free(n->open);
+    if (n->open) fp_open_clear(n->open);
+    free(n->open);
     free(n);
-}
-
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the open calls of threads");
 }
 
 void fp_nest_clock(struct fp_nest *n, uint64_t ticks_per_second) {
@@ -118,8 +114,7 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
         const uint32_t i = *from, thread = in->thread[i], op = in->op[i], function = in->function[i];
         if (op == FP_OP_BUFFER) continue;
         if (out->n == out->cap) return FP_FULL;
-        if (fp_array_zeroed(&n->threads, &n->cap_threads, (uint64_t)thread + 1, sizeof *n->threads))
-            return no_memory(err);
+        fp_array_zeroed(&n->threads, &n->cap_threads, (uint64_t)thread + 1, sizeof *n->threads);
         struct fp_nest_thread *const t = &n->threads[thread];
         struct fp_open_calls *const calls = &t->calls;
         uint64_t now = fp_clock_ns(&n->clock, in->time[i]);
@@ -131,12 +126,10 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
         t->last = now;
         t->part = in->part;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            if (fp_open_enter(n->open, calls, thread, function)) return no_memory(err);
+            fp_open_enter(n->open, calls, thread, function);
         } else if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
             if (FP_UNLIKELY(!calls->n || calls->functions[calls->n - 1] != function)) {
-                const int open = fp_open_has(n->open, calls, thread, function);
-                if (open < 0) return no_memory(err);
-                if (!open) {
+                if (!fp_open_has(n->open, calls, thread, function)) {
                     n->orphan_exits++;
                     continue;
                 }
@@ -144,20 +137,20 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
                     if (out->n == out->cap) return FP_FULL; /* the same exit comes again */
                     append_exit(out, thread, calls->functions[calls->n - 1], in->cpu[i], now);
                     n->unwound++;
-                    if (fp_open_leave(n->open, calls, thread)) return no_memory(err);
+                    fp_open_leave(n->open, calls, thread);
                 }
                 if (out->n == out->cap) return FP_FULL;
             }
-            if (fp_open_leave(n->open, calls, thread)) return no_memory(err);
+            fp_open_leave(n->open, calls, thread);
         }
         const int status = append(out, in, i, now);
         if (status == FP_E_OVERFLOW && out->n) return FP_FULL; /* payloads of an empty batch fit */
-        if (status) return no_memory(err);
+        if (status) return fp_no_memory(err);
     }
     return FP_DONE;
 }
 
-int fp_nest_end(struct fp_nest *n, struct fp_batch *out, struct fp_err *err) {
+int fp_nest_end(struct fp_nest *n, struct fp_batch *out) {
     for (; n->ended < n->cap_threads; n->ended++) {
         struct fp_nest_thread *const t = &n->threads[n->ended];
         struct fp_open_calls *const calls = &t->calls;
@@ -165,7 +158,7 @@ int fp_nest_end(struct fp_nest *n, struct fp_batch *out, struct fp_err *err) {
             if (out->n == out->cap || (out->n && out->part != t->part)) return FP_FULL;
             out->part = t->part;
             append_exit(out, n->ended, calls->functions[calls->n - 1], 0, t->last);
-            if (fp_open_leave(n->open, calls, n->ended)) return no_memory(err);
+            fp_open_leave(n->open, calls, n->ended);
         }
     }
     return FP_DONE;

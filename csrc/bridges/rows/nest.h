@@ -16,7 +16,7 @@
 #include "core/clock.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_nest {
     struct fp_clock clock;                               /* of the following rows */
@@ -39,7 +39,7 @@ void fp_nest_clock(struct fp_nest *n, uint64_t ticks_per_second);
 int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, struct fp_batch *out, struct fp_err *err);
 
 /* Ends the open calls, each in the part of its thread's last row.  Returns the same. */
-int fp_nest_end(struct fp_nest *n, struct fp_batch *out, struct fp_err *err);
+int fp_nest_end(struct fp_nest *n, struct fp_batch *out);
 
 /* cffi-end */
 

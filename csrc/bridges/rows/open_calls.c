@@ -4,28 +4,19 @@
 
 enum { MAX_SEARCHED = 4096 };
 
-struct fp_open *fp_open_new(void) {
-    struct fp_open *o = calloc(1, sizeof *o);
-    if (o && fp_table_init(&o->entered, 2)) {
-        fp_open_free(o);
-        return NULL;
-    }
-    return o;
+void fp_open_init(struct fp_open *o) {
+    fp_table_init(&o->entered, 2);
 }
 
-void fp_open_free(struct fp_open *o) {
-    if (!o) return;
+void fp_open_clear(struct fp_open *o) {
     fp_table_clear(&o->entered);
     free(o->active);
-    free(o);
 }
 
-int fp_open_count(struct fp_open *o, uint32_t thread, uint32_t function, uint32_t by) {
+void fp_open_count(struct fp_open *o, uint32_t thread, uint32_t function, uint32_t by) {
     const uint32_t row = fp_table_intern(&o->entered, (const uint32_t[]){thread, function});
-    if (row == FP_NO_ID || fp_array_zeroed(&o->active, &o->cap_active, (uint64_t)row + 1, sizeof *o->active))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&o->active, &o->cap_active, (uint64_t)row + 1, sizeof *o->active);
     o->active[row] += by;
-    return 0;
 }
 
 int fp_open_has(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uint32_t function) {
@@ -34,8 +25,7 @@ int fp_open_has(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uin
             if (t->functions[i] == function) return 1;
         o->looked += t->n;
         if (o->looked < o->calls + MAX_SEARCHED) return 0;
-        for (uint32_t i = 0; i < t->n; i++)
-            if (fp_open_count(o, thread, t->functions[i], 1)) return FP_E_NOMEM;
+        for (uint32_t i = 0; i < t->n; i++) fp_open_count(o, thread, t->functions[i], 1);
         t->counted = 1;
     }
     const uint32_t row = fp_table_find(&o->entered, (const uint32_t[]){thread, function});

@@ -28,28 +28,28 @@ struct fp_open {
     uint64_t calls, looked; /* so far; calls visited by failed searches */
 };
 
-/* NULL when memory ran out. */
-struct fp_open *fp_open_new(void);
-void fp_open_free(struct fp_open *o);
+/* `o` is zeroed. */
+void fp_open_init(struct fp_open *o);
+void fp_open_clear(struct fp_open *o);
 
-/* In a thread with `counted`: adds 1 to the calls of a function, or subtracts 1 (UINT32_MAX).  0 or FP_E_NOMEM. */
-int fp_open_count(struct fp_open *o, uint32_t thread, uint32_t function, uint32_t by);
+/* In a thread with `counted`: adds 1 to the calls of a function, or subtracts 1 (UINT32_MAX). */
+void fp_open_count(struct fp_open *o, uint32_t thread, uint32_t function, uint32_t by);
 
-/* A call begins.  0 or FP_E_NOMEM. */
-static inline int fp_open_enter(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uint32_t function) {
-    if (fp_array_room(&t->functions, &t->cap, (uint64_t)t->n + 1, sizeof *t->functions)) return FP_E_NOMEM;
+/* A call begins. */
+static inline void fp_open_enter(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uint32_t function) {
+    fp_array_room(&t->functions, &t->cap, (uint64_t)t->n + 1, sizeof *t->functions);
     t->functions[t->n++] = function;
     o->calls++;
-    return FP_UNLIKELY(t->counted) ? fp_open_count(o, thread, function, 1) : 0;
+    if (FP_UNLIKELY(t->counted)) fp_open_count(o, thread, function, 1);
 }
 
-/* The innermost call ends.  0 or FP_E_NOMEM. */
-static inline int fp_open_leave(struct fp_open *o, struct fp_open_calls *t, uint32_t thread) {
+/* The innermost call ends. */
+static inline void fp_open_leave(struct fp_open *o, struct fp_open_calls *t, uint32_t thread) {
     t->n--;
-    return FP_UNLIKELY(t->counted) ? fp_open_count(o, thread, t->functions[t->n], UINT32_MAX) : 0;
+    if (FP_UNLIKELY(t->counted)) fp_open_count(o, thread, t->functions[t->n], UINT32_MAX);
 }
 
-/* Is a call of this function open?  1, 0 or FP_E_NOMEM. */
+/* Is a call of this function open? */
 int fp_open_has(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uint32_t function);
 
 #endif

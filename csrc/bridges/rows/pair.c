@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 static uint32_t counterpart(const struct fp_pair *p, uint32_t function) {
     return function < p->n_to_function ? p->to_function[function] : 0;
@@ -30,13 +31,10 @@ static int file_of(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_e
 }
 
 struct fp_pair *fp_pair_new(struct fp_model *model) {
-    struct fp_pair *p = calloc(1, sizeof *p);
-    if (!p) return NULL;
+    struct fp_pair *p = fp_made(sizeof *p);
     p->model = model;
-    p->ids = fp_remap_new_hooked(model, (struct fp_remap_hooks){p, file_of, replaced, NULL, frame_of});
-    if (p->ids) return p;
-    free(p);
-    return NULL;
+    p->ids = fp_have(fp_remap_new_hooked(model, (struct fp_remap_hooks){p, file_of, replaced, NULL, frame_of}));
+    return p;
 }
 
 void fp_pair_free(struct fp_pair *p) {
@@ -49,6 +47,8 @@ void fp_pair_free(struct fp_pair *p) {
     free(p->to_file);
     free(p->stacks);
     free(p->to_frame);
+    free(p->chain);
+    fp_table_clear(&p->rows);
     fp_remap_free(p->ids);
     free(p);
 }
@@ -58,7 +58,7 @@ static int mark(uint8_t **marks, uint32_t *cap, uint32_t id, uint32_t n, uint8_t
                 struct fp_err *err) {
     if (FP_UNLIKELY(id >= *cap)) {
         if (id >= n) return fp_unknown_id(err, what, id, n);
-        if (fp_array_zeroed(marks, cap, n, 1)) return fp_fail(err, FP_E_NOMEM, 0, "the functions of two profiles");
+        fp_array_zeroed(marks, cap, n, 1);
     }
     (*marks)[id] |= bit;
     return FP_DONE;
@@ -115,15 +115,14 @@ int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, str
 }
 
 int fp_pair_function(struct fp_pair *p, uint32_t from, uint32_t to) {
-    if (fp_array_zeroed(&p->to_function, &p->n_to_function, (uint64_t)from + 1, sizeof *p->to_function))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&p->to_function, &p->n_to_function, (uint64_t)from + 1, sizeof *p->to_function);
     p->to_function[from] = to;
     p->n_replaced++;
     return 0;
 }
 
 int fp_pair_file(struct fp_pair *p, uint32_t from, uint32_t to) {
-    if (fp_array_zeroed(&p->to_file, &p->cap_to_file, (uint64_t)from + 1, sizeof *p->to_file)) return FP_E_NOMEM;
+    fp_array_zeroed(&p->to_file, &p->cap_to_file, (uint64_t)from + 1, sizeof *p->to_file);
     p->to_file[from] = to;
     p->n_replaced++;
     return 0;
@@ -137,16 +136,13 @@ void fp_pair_functions(const struct fp_pair *p, uint32_t *functions, uint32_t n)
 }
 
 /* The line chain with its functions replaced by their counterparts; sets *any, and *object to that of one of them, if
- * there is a counterpart.  FP_NO_ID when memory ran out. */
+ * there is a counterpart. */
 static uint32_t lines_of(struct fp_pair *p, uint32_t line, uint32_t *object, int *any) {
     struct fp_model *m = p->model;
-    uint32_t *chain = NULL, n = 0, cap = 0, to = 0;
+    uint32_t n = 0, to = 0;
     while (line && line < m->lines.n) {
-        if (fp_array_room(&chain, &cap, (uint64_t)n + 1, sizeof *chain)) {
-            free(chain);
-            return FP_NO_ID;
-        }
-        chain[n++] = line;
+        fp_array_room(&p->chain, &p->cap_chain, (uint64_t)n + 1, sizeof *p->chain);
+        p->chain[n++] = line;
         const uint32_t *row = fp_table_row(&m->lines, line);
         const uint32_t other = counterpart(p, row[FP_LINE_FUNCTION]);
         if (other) {
@@ -155,39 +151,36 @@ static uint32_t lines_of(struct fp_pair *p, uint32_t line, uint32_t *object, int
         }
         line = row[FP_LINE_OUTER] < line ? row[FP_LINE_OUTER] : 0;
     }
-    while (*any && n && to != FP_NO_ID) { /* outer entries first */
+    while (*any && n) { /* outer entries first */
         uint32_t row[FP_LINE_WIDTH];
-        memcpy(row, fp_table_row(&m->lines, chain[--n]), sizeof row);
+        memcpy(row, fp_table_row(&m->lines, p->chain[--n]), sizeof row);
         replaced(p, &row[FP_LINE_FUNCTION]);
         to = fp_model_line(m, row[FP_LINE_FUNCTION], row[FP_LINE_LINE], row[FP_LINE_COLUMN], to);
     }
-    free(chain);
     return to;
 }
 
-int fp_pair_frames(struct fp_pair *p, struct fp_err *err) {
+int fp_pair_frames(struct fp_pair *p) {
     struct fp_model *m = p->model;
-    const uint32_t n = p->cap_stacks ? m->frames.n : 0;                    /* 0: no row refers to frames */
-    uint32_t *mapping = calloc((size_t)m->objects.n + 1, sizeof *mapping); /* by object: its first mapping */
+    const uint32_t n = p->cap_stacks ? m->frames.n : 0;                        /* 0: no row refers to frames */
+    uint32_t *mapping = fp_scratch((size_t)m->objects.n + 1, sizeof *mapping); /* by object: its first mapping */
     uint32_t cap = 0;
-    int status = mapping && !fp_array_zeroed(&p->to_frame, &cap, n, sizeof *p->to_frame) ? FP_DONE : FP_E_NOMEM;
-    for (uint32_t i = m->mappings.n; status == FP_DONE && i-- > 1;) {
+    fp_array_zeroed(&p->to_frame, &cap, n, sizeof *p->to_frame);
+    for (uint32_t i = m->mappings.n; i-- > 1;) {
         const uint32_t object = fp_table_row(&m->mappings, i)[FP_MAPPING_OBJECT];
         if (object < m->objects.n) mapping[object] = i;
     }
-    p->n_frames = status == FP_DONE ? n : 0;
-    for (uint32_t i = 1; status == FP_DONE && i < n; i++) {
+    p->n_frames = n;
+    for (uint32_t i = 1; i < n; i++) {
         uint32_t row[FP_FRAME_WIDTH], object = 0;
         int any = 0;
         memcpy(row, fp_table_row(&m->frames, i), sizeof row);
         const uint32_t lines = lines_of(p, row[FP_FRAME_LINES], &object, &any);
-        if (any && lines != FP_NO_ID)
+        if (any)
             p->to_frame[i] = fp_model_frame(m, object < m->objects.n ? mapping[object] : 0, 0,
                                             row[FP_FRAME_FLAGS] & ~(uint32_t)FP_FRAME_RETURN_ADDRESS, lines);
-        if (lines == FP_NO_ID || p->to_frame[i] == FP_NO_ID) status = FP_E_NOMEM;
     }
-    free(mapping);
-    return status == FP_DONE ? FP_DONE : fp_fail(err, FP_E_NOMEM, 0, "the functions of two profiles");
+    return FP_DONE;
 }
 
 /* Replaces the file of a row if it is its function's. */

@@ -14,7 +14,7 @@
 #include "core/model.h"
 #include "core/remap.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_pair {
     struct fp_model *model;
@@ -38,7 +38,10 @@ struct fp_pair {
     uint32_t n_emptied; /* of the model: when this changes, the stacks are others */
     uint32_t *to_frame; /* by frame: its replacement, 0 = none */
     uint32_t n_frames;  /* of to_frame */
+    uint32_t *chain;    /* a line chain, innermost first */
+    uint32_t cap_chain;
     struct fp_remap *ids;
+    struct fp_table rows; /* in fp_pair_same: object, file, name of functions that may be equal */
 };
 
 /* The model is borrowed.  NULL when memory ran out. */
@@ -65,7 +68,7 @@ void fp_pair_functions(const struct fp_pair *p, uint32_t *functions, uint32_t n)
 /* After the last of them and before the first batch: replaces the frames of these functions in stacks.  They get a
  * mapping of the counterpart's object and lose their address, which is one of another build.  Does
  * nothing if all batches noted are graphs.  As fp_pair_note. */
-int fp_pair_frames(struct fp_pair *p, struct fp_err *err);
+int fp_pair_frames(struct fp_pair *p);
 
 /* Replaces the ids of a batch, in place.  As fp_pair_note. */
 int fp_pair_batch(struct fp_pair *p, struct fp_batch *b, struct fp_err *err);

@@ -14,6 +14,7 @@
 #include "bridges/rows/pair.h"
 #include "core/array.h"
 #include "core/digits.h"
+#include "core/guard.h"
 
 enum {
     OLD = 1,
@@ -46,7 +47,6 @@ struct pair_same {
     uint8_t *seen;
     uint64_t seen_mask;
     uint32_t n_alone;     /* functions of one side alone */
-    struct fp_table rows; /* object, file, name of functions that may be equal */
     uint32_t *row_of;     /* by function: its row, 0: none */
     struct pair_row *own; /* by row */
     uint32_t cap_own;
@@ -139,7 +139,7 @@ static int is_compared(const struct pair_same *s, uint32_t name) {
 }
 
 /* Gives a row to each function that may be equal to one of the other side. */
-static int collect_functions(struct fp_pair *p, struct pair_same *s) {
+static void collect_functions(struct fp_pair *p, struct pair_same *s) {
     for (uint32_t i = 1; i < p->n_functions; i++) {
         if (!p->functions[i]) continue;
         const struct pair_key key = key_of(p, i);
@@ -149,9 +149,9 @@ static int collect_functions(struct fp_pair *p, struct pair_same *s) {
         if (!p->functions[i]) continue;
         const struct pair_key key = key_of(p, i);
         if (!is_compared(s, key.name) || *seen_key(s, key) != BOTH) continue;
-        const uint32_t id = fp_table_intern(&s->rows, (uint32_t[]){key.object, key.file, key.name});
-        if (id == FP_NO_ID || fp_array_zeroed(&s->own, &s->cap_own, (uint64_t)id + 1, sizeof *s->own))
-            return FP_E_NOMEM;
+        const uint32_t n = p->rows.n, id = fp_table_intern(&p->rows, (uint32_t[]){key.object, key.file, key.name});
+        fp_scratch_room(&s->own, &s->cap_own, (uint64_t)id + 1, sizeof *s->own);
+        if (id == n) s->own[id] = (struct pair_row){0};
         s->row_of[i] = id;
         struct pair_row *row = &s->own[id];
         const uint32_t line = fp_same_function(p->model, i).line;
@@ -163,7 +163,6 @@ static int collect_functions(struct fp_pair *p, struct pair_same *s) {
         row->sides |= p->functions[i];
         if (p->functions[i] & NEW && !row->first) row->first = i;
     }
-    return FP_DONE;
 }
 
 static int compare_members(const void *a, const void *b) {
@@ -187,23 +186,21 @@ static uint32_t end_of_line(const struct fp_pair *p, const struct pair_same *s, 
     return at;
 }
 
-static int replace_olds(struct fp_pair *p, const struct pair_same *s, uint32_t from, uint32_t end, uint32_t to) {
+static void replace_olds(struct fp_pair *p, const struct pair_same *s, uint32_t from, uint32_t end, uint32_t to) {
     for (; from < end; from++)
-        if (p->functions[s->members[from].function] == OLD && fp_pair_function(p, s->members[from].function, to))
-            return FP_E_NOMEM;
-    return FP_DONE;
+        if (p->functions[s->members[from].function] == OLD) fp_pair_function(p, s->members[from].function, to);
 }
 
 /* Pairs the members from `at` to `end`, which have the same row. */
-static int pair_lines(struct fp_pair *p, const struct pair_same *s, uint32_t at, uint32_t end) {
+static void pair_lines(struct fp_pair *p, const struct pair_same *s, uint32_t at, uint32_t end) {
     uint32_t n[2] = {0, 0}, to, next = at;
     uint8_t sides;
     for (uint32_t i = at; i < end;) {
         const uint32_t after = end_of_line(p, s, i, &sides, &to);
         if (sides != BOTH)
             n[sides == NEW]++;
-        else if (replace_olds(p, s, i, after, to))
-            return FP_E_NOMEM;
+        else
+            replace_olds(p, s, i, after, to);
         i = after;
     }
     for (uint32_t i = at; i < end && n[0] == n[1];) {
@@ -211,36 +208,33 @@ static int pair_lines(struct fp_pair *p, const struct pair_same *s, uint32_t at,
         if (sides == OLD) {
             do next = end_of_line(p, s, next, &sides, &to);
             while (sides != NEW);
-            if (replace_olds(p, s, i, after, to)) return FP_E_NOMEM;
+            replace_olds(p, s, i, after, to);
         }
         i = after;
     }
-    return FP_DONE;
 }
 
-static int pair_members(struct fp_pair *p, struct pair_same *s) {
+static void pair_members(struct fp_pair *p, struct pair_same *s) {
     if (s->n_members) qsort(s->members, s->n_members, sizeof *s->members, compare_members);
     for (uint32_t at = 0, end; at < s->n_members; at = end) {
         for (end = at; end < s->n_members && s->members[end].row == s->members[at].row;) end++;
-        if (pair_lines(p, s, at, end)) return FP_E_NOMEM;
+        pair_lines(p, s, at, end);
     }
-    return FP_DONE;
 }
 
 /* Pairs equal functions; others that may have a counterpart are left. */
-static int pair(struct fp_pair *p, struct pair_same *s) {
+static void pair(struct fp_pair *p, struct pair_same *s) {
     for (uint32_t i = 1; i < p->n_functions; i++) {
         const uint32_t id = s->row_of[i];
         const struct pair_row *row = id ? &s->own[id] : NULL;
         if (row && row->sides == BOTH && row->has_lines) {
-            if (fp_array_room(&s->members, &s->cap_members, (uint64_t)s->n_members + 1, sizeof *s->members))
-                return FP_E_NOMEM;
+            fp_scratch_room(&s->members, &s->cap_members, (uint64_t)s->n_members + 1, sizeof *s->members);
             s->members[s->n_members++] = (struct pair_member){id, fp_same_function(p->model, i).line, i};
             continue;
         }
         if (!p->functions[i] || p->functions[i] == BOTH) continue;
         if (row && row->sides == BOTH) {
-            if (p->functions[i] == OLD && fp_pair_function(p, i, row->first)) return FP_E_NOMEM;
+            if (p->functions[i] == OLD) fp_pair_function(p, i, row->first);
             continue;
         }
         const struct pair_key key = key_of(p, i);
@@ -249,7 +243,7 @@ static int pair(struct fp_pair *p, struct pair_same *s) {
         if (s->names[key.name] & ADDRESS && !of_build && is_address(p->model, key.name)) continue;
         p->left[p->n_left++] = i;
     }
-    return pair_members(p, s);
+    pair_members(p, s);
 }
 
 /* Of functions that are left, those without a counterpart by name and base name of the file stay only if their name
@@ -270,36 +264,30 @@ static void drop(struct fp_pair *p, struct pair_same *s) {
 }
 
 /* Allocates what comes after `collect`. */
-static int begin(struct fp_pair *p, struct pair_same *s) {
+static void begin(struct fp_pair *p, struct pair_same *s) {
     uint64_t n = 1024;
     while (n < 16 * (uint64_t)s->n_alone) n *= 2;
     s->seen_mask = n - 1;
-    s->seen = calloc((size_t)n, 1);
-    s->row_of = calloc((size_t)p->n_functions + 1, sizeof *s->row_of);
+    s->seen = fp_scratch((size_t)n, 1);
+    s->row_of = fp_scratch((size_t)p->n_functions + 1, sizeof *s->row_of);
     free(p->left);
     p->n_left = 0;
-    p->left = malloc(((size_t)s->n_alone + 1) * sizeof *p->left);
-    return s->seen && s->row_of && p->left && !fp_table_init(&s->rows, 3) ? FP_DONE : FP_E_NOMEM;
+    p->left = NULL;
+    p->left = fp_have(malloc(((size_t)s->n_alone + 1) * sizeof *p->left));
+    fp_table_clear(&p->rows);
+    fp_table_init(&p->rows, 3);
 }
 
 int fp_pair_same(struct fp_pair *p, struct fp_err *err) {
-    struct pair_same s;
-    memset(&s, 0, sizeof s);
-    s.names = calloc(p->model->strings.n, 1);
-    s.bases = calloc(p->model->strings.n, sizeof *s.bases);
-    int status = s.names && s.bases ? FP_DONE : FP_E_NOMEM;
-    if (fp_array_zeroed(&p->objects, &p->n_objects, p->model->objects.n, 1)) status = FP_E_NOMEM;
-    if (status == FP_DONE) status = collect(p, &s, err);
-    if (status == FP_DONE) status = begin(p, &s);
-    if (status == FP_DONE) status = collect_functions(p, &s);
-    if (status == FP_DONE) status = pair(p, &s);
-    if (status == FP_DONE) drop(p, &s);
-    fp_table_clear(&s.rows);
-    free(s.names);
-    free(s.bases);
-    free(s.seen);
-    free(s.row_of);
-    free(s.own);
-    free(s.members);
-    return status == FP_E_NOMEM ? fp_fail(err, FP_E_NOMEM, 0, "the functions of two profiles") : status;
+    struct pair_same s = {.names = fp_scratch(p->model->strings.n, 1)};
+    s.bases = fp_scratch(p->model->strings.n, sizeof *s.bases);
+    fp_array_zeroed(&p->objects, &p->n_objects, p->model->objects.n, 1);
+    const int status = collect(p, &s, err);
+    if (status != FP_DONE) return status;
+    begin(p, &s);
+    collect_functions(p, &s);
+    pair(p, &s);
+    drop(p, &s);
+    fp_table_clear(&p->rows);
+    return FP_DONE;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 static struct fp_rename_strings *strings_of(struct fp_rename *r, int what) {
     if (what == FP_RENAME_OBJECT) return &r->objects;
@@ -23,8 +24,7 @@ static int rename_string(void *arg, enum fp_remap_role role, uint32_t *id, struc
     struct fp_rename_strings *t = strings_of(r, what);
     if (!(r->what & what)) return 0;
     if (*id >= r->model->strings.n) return fp_unknown_id(err, "a name", *id, r->model->strings.n);
-    if (fp_array_zeroed(&t->to, &t->cap, (uint64_t)*id + 1, sizeof *t->to))
-        return fp_fail(err, FP_E_NOMEM, 0, "other names");
+    fp_array_zeroed(&t->to, &t->cap, (uint64_t)*id + 1, sizeof *t->to);
     if (!t->to[*id]) {
         r->request = what;
         r->string = *id;
@@ -37,22 +37,19 @@ static int rename_string(void *arg, enum fp_remap_role role, uint32_t *id, struc
 
 static int note_function(void *arg, uint32_t from, uint32_t to) {
     struct fp_rename *r = arg;
-    if (fp_array_room(&r->made, &r->cap_made, (uint64_t)r->n_made + 2, sizeof *r->made)) return FP_E_NOMEM;
+    fp_array_room(&r->made, &r->cap_made, (uint64_t)r->n_made + 2, sizeof *r->made);
     r->made[r->n_made++] = from;
     r->made[r->n_made++] = to;
     return 0;
 }
 
 struct fp_rename *fp_rename_new(struct fp_model *model, int what) {
-    struct fp_rename *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_rename *r = fp_made(sizeof *r);
     r->model = model;
     r->what = what;
-    r->ids = fp_remap_new_hooked(model,
-                                 (struct fp_remap_hooks){.arg = r, .string = rename_string, .function = note_function});
-    if (r->ids) return r;
-    free(r);
-    return NULL;
+    r->ids = fp_have(fp_remap_new_hooked(
+        model, (struct fp_remap_hooks){.arg = r, .string = rename_string, .function = note_function}));
+    return r;
 }
 
 void fp_rename_free(struct fp_rename *r) {
@@ -67,7 +64,6 @@ void fp_rename_free(struct fp_rename *r) {
 
 int fp_rename_answer(struct fp_rename *r, const uint8_t *p, size_t n) {
     const uint32_t to = fp_strings_intern(&r->model->strings, p, n);
-    if (to == FP_NO_ID) return FP_E_NOMEM;
     strings_of(r, r->request)->to[r->string] = to + 1;
     return 0;
 }

@@ -11,7 +11,7 @@
 #include "core/model.h"
 #include "core/remap.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2, FP_RENAME_OBJECT = 4 };
 

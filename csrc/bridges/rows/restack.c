@@ -5,6 +5,9 @@
 
 #include "core/address.h"
 #include "core/array.h"
+#include "core/guard.h"
+
+/* chain_of is also called without a guard (core/guard.h): it and what it calls check what they allocate. */
 
 static int add_alike(struct fp_restack *r, uint32_t function) {
     if (fp_array_zeroed(&r->is_alike, &r->cap_is_alike, (uint64_t)function + 1, 1)) return FP_E_NOMEM;
@@ -53,15 +56,12 @@ static const uint32_t *chain_of(void *arg, uint32_t frame, uint32_t *n) {
 }
 
 struct fp_restack *fp_restack_new(struct fp_model *model) {
-    struct fp_restack *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_restack *r = fp_made(sizeof *r);
     r->model = model;
     r->n_named = 1;
     r->n_chains = 1; /* place 0 is unused */
-    r->ids = fp_remap_new_hooked(model, (struct fp_remap_hooks){.arg = r, .frames = chain_of});
-    if (r->ids) return r;
-    free(r);
-    return NULL;
+    r->ids = fp_have(fp_remap_new_hooked(model, (struct fp_remap_hooks){.arg = r, .frames = chain_of}));
+    return r;
 }
 
 void fp_restack_free(struct fp_restack *r) {
@@ -80,40 +80,34 @@ void fp_restack_free(struct fp_restack *r) {
 
 /* ---- replacements of frames ---- */
 
-static int push(struct fp_restack *r, uint32_t word) {
-    if (fp_array_room(&r->chains, &r->cap_chains, (uint64_t)r->n_chains + 1, sizeof *r->chains)) return FP_E_NOMEM;
+static void push(struct fp_restack *r, uint32_t word) {
+    fp_array_room(&r->chains, &r->cap_chains, (uint64_t)r->n_chains + 1, sizeof *r->chains);
     r->chains[r->n_chains++] = word;
-    return 0;
 }
 
-static int begin_chain(struct fp_restack *r, uint32_t frame, uint32_t n) {
-    if (fp_array_zeroed(&r->frame_to, &r->cap_frames, (uint64_t)frame + 1, sizeof *r->frame_to)) return FP_E_NOMEM;
+static void begin_chain(struct fp_restack *r, uint32_t frame, uint32_t n) {
+    fp_array_zeroed(&r->frame_to, &r->cap_frames, (uint64_t)frame + 1, sizeof *r->frame_to);
     r->frame_to[frame] = r->n_chains;
-    return push(r, n);
-}
-
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the stacks of other frames");
+    push(r, n);
 }
 
 /* ---- frames with lines ---- */
 
 /* Replaces a frame by the same one with `lines`. */
-static int with_lines(struct fp_restack *r, uint32_t frame, uint32_t lines, struct fp_err *err) {
+static void with_lines(struct fp_restack *r, uint32_t frame, uint32_t lines) {
     const uint32_t *row = fp_table_row(&r->model->frames, frame);
     const uint64_t address = fp_words_u64(row + FP_FRAME_ADDRESS);
     const uint32_t to = fp_model_frame(r->model, row[FP_FRAME_MAPPING], address, row[FP_FRAME_FLAGS], lines);
-    return to == FP_NO_ID || begin_chain(r, frame, 1) || push(r, to) ? no_memory(err) : 0;
+    begin_chain(r, frame, 1);
+    push(r, to);
 }
 
-/* Adds a function to the model; FP_NO_ID when memory ran out. */
+/* Adds a function to the model. */
 static uint32_t add_function(struct fp_model *m, const struct fp_restack_named *named, uint32_t number) {
     const uint64_t *ends = named->ends + 3 * (size_t)number;
     uint32_t texts[3];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         texts[i] = fp_strings_intern(&m->strings, named->texts + ends[i], ends[i + 1] - ends[i]);
-        if (texts[i] == FP_NO_ID) return FP_NO_ID;
-    }
     return fp_model_function(m, named->object, texts[0], texts[1], texts[2], named->first_lines[number]);
 }
 
@@ -124,13 +118,8 @@ static int add_lines(struct fp_restack *r, const struct fp_restack_named *named,
     for (uint32_t i = 0; i < n; i++, entry += 2) {
         if (entry[0] >= named->n_functions) return fp_unknown_id(err, "a function", entry[0], named->n_functions);
         uint32_t *function = named->functions + entry[0];
-        if (!*function) {
-            const uint32_t id = add_function(r->model, named, entry[0]);
-            if (id == FP_NO_ID) return no_memory(err);
-            *function = id;
-        }
+        if (!*function) *function = add_function(r->model, named, entry[0]);
         *lines = fp_model_line(r->model, *function, entry[1], 0, *lines);
-        if (*lines == FP_NO_ID) return no_memory(err);
     }
     return 0;
 }
@@ -143,9 +132,9 @@ int fp_restack_chains(struct fp_restack *r, const struct fp_restack_named *named
         uint32_t lines;
         if (frame >= r->model->frames.n) return fp_unknown_id(err, "a frame", frame, r->model->frames.n);
         if (!left || n > (left - 1) / 2) return fp_unknown_id(err, "the entries of a chain", n, left / 2);
-        int status = add_lines(r, named, named->chains + at + 1, n, &lines, err);
-        if (!status && n) status = with_lines(r, frame, lines, err);
+        const int status = add_lines(r, named, named->chains + at + 1, n, &lines, err);
         if (status) return status;
+        if (n) with_lines(r, frame, lines);
         at += 1 + 2 * n;
     }
     return FP_DONE;
@@ -154,7 +143,7 @@ int fp_restack_chains(struct fp_restack *r, const struct fp_restack_named *named
 /* ---- frames reduced to names ---- */
 
 /* Appends a frame named after `function` or, if there is none, after the address of frame `of`, in `object`. */
-static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, uint32_t object, struct fp_err *err) {
+static void push_name(struct fp_restack *r, uint32_t function, uint32_t of, uint32_t object) {
     struct fp_model *m = r->model;
     uint32_t name = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
     const uint32_t *frame_row = fp_table_row(&m->frames, of);
@@ -163,11 +152,9 @@ static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, uint3
     if (!name) name = fp_strings_intern(&m->strings, "[unknown]", 9);
     const uint32_t *row = fp_table_row(&m->functions, function);
     if (row[FP_FUNCTION_OBJECT]) object = row[FP_FUNCTION_OBJECT];
-    const uint32_t only = name == FP_NO_ID ? FP_NO_ID
-                                           : fp_model_function(m, r->files ? 0 : object, row[FP_FUNCTION_FILE], name, 0,
-                                                               row[FP_FUNCTION_LINE]);
-    const uint32_t frame = fp_model_plain_frame(m, only);
-    return frame == FP_NO_ID || push(r, frame) ? no_memory(err) : 0;
+    const uint32_t only =
+        fp_model_function(m, r->files ? 0 : object, row[FP_FUNCTION_FILE], name, 0, row[FP_FUNCTION_LINE]);
+    push(r, fp_model_plain_frame(m, only));
 }
 
 /* Finds the replacement of a frame. */
@@ -194,13 +181,11 @@ static int name_frame(struct fp_restack *r, uint32_t frame, struct fp_err *err) 
         id = outer;
     }
     r->placed += placed;
-    if (begin_chain(r, frame, n ? n : 1)) return no_memory(err);
-    if (!n) return push_name(r, 0, frame, object, err);
+    begin_chain(r, frame, n ? n : 1);
     const uint32_t first = r->n_chains;
-    for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
-        int status = push_name(r, fp_table_row(&m->lines, id)[FP_LINE_FUNCTION], frame, object, err);
-        if (status) return status;
-    }
+    if (!n) push_name(r, 0, frame, object);
+    for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER])
+        push_name(r, fp_table_row(&m->lines, id)[FP_LINE_FUNCTION], frame, object);
     for (uint32_t i = 0; i < n / 2; i++) {
         uint32_t swap = r->chains[first + i];
         r->chains[first + i] = r->chains[first + n - 1 - i];
@@ -225,18 +210,17 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
 /* ---- stacks ---- */
 
 int fp_restack_ahead(struct fp_restack *r, enum fp_frames_step step) {
-    r->ahead = malloc(sizeof *r->ahead);
-    if (!r->ahead) return FP_E_NOMEM;
+    r->ahead = fp_have(malloc(sizeof *r->ahead));
     *r->ahead = (struct fp_frames){r, chain_of, 1};
     fp_model_replace_frames(r->model, step, r->ahead);
     return 0;
 }
 
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err) {
-    if (r->ahead && r->n_ahead == r->n_chains) return r->failed ? no_memory(err) : FP_DONE;
+    if (r->ahead && r->n_ahead == r->n_chains) return r->failed ? fp_no_memory(err) : FP_DONE;
     const int status = fp_remap_batch(r->ids, b, err);
     /* rows that wait in a reader still have the stacks from before */
     r->n_ahead = r->model->n_waiting ? 0 : r->n_chains;
     if (r->ahead) fp_model_renew_stacks(r->model);
-    return r->failed ? no_memory(err) : status;
+    return r->failed ? fp_no_memory(err) : status;
 }

@@ -11,7 +11,7 @@
 #include "core/model.h"
 #include "core/remap.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_restack {
     struct fp_model *model;

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 struct fp_shallow *fp_shallow_new(struct fp_model *model, uint64_t limit) {
-    struct fp_shallow *s = calloc(1, sizeof *s);
-    if (!s) return NULL;
+    struct fp_shallow *s = fp_made(sizeof *s);
     s->model = model;
     s->limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX - 1; /* there are never more stacks */
     return s;
@@ -19,7 +19,7 @@ void fp_shallow_free(struct fp_shallow *s) {
     free(s);
 }
 
-/* Reads the frames of new stacks.  A parent's id is less than its child's.  FP_DONE, FP_ASK or FP_E_NOMEM. */
+/* Reads the frames of new stacks.  A parent's id is less than its child's.  FP_DONE or FP_ASK. */
 static int read_frames(struct fp_shallow *s) {
     struct fp_table *stacks = &s->model->stacks;
     if (s->n_emptied != s->model->n_emptied) {
@@ -27,9 +27,8 @@ static int read_frames(struct fp_shallow *s) {
         s->n_known = 0;
     }
     for (uint32_t node = s->n_known; node < stacks->n; node++) { /* fp_model_stack may add one at the end */
-        if (fp_array_room(&s->depth, &s->cap_depth, (uint64_t)node + 1, sizeof *s->depth) ||
-            fp_array_room(&s->kept, &s->cap_kept, (uint64_t)node + 1, sizeof *s->kept))
-            return FP_E_NOMEM;
+        fp_array_room(&s->depth, &s->cap_depth, (uint64_t)node + 1, sizeof *s->depth);
+        fp_array_room(&s->kept, &s->cap_kept, (uint64_t)node + 1, sizeof *s->kept);
         const uint32_t *row = fp_table_row(stacks, node);
         const uint32_t parent = row[FP_STACK_PARENT], depth = node ? s->depth[parent] + 1 : 0;
         const int is_end = s->deeper && row[FP_STACK_FRAME] == s->deeper && depth == s->limit + 1;
@@ -43,7 +42,6 @@ static int read_frames(struct fp_shallow *s) {
         if (depth > s->deepest) s->deepest = depth;
         s->kept[node] = s->kept[parent];
         if (depth == s->limit + 1 && s->named) s->kept[node] = fp_model_stack(s->model, parent, s->deeper);
-        if (s->kept[node] == FP_NO_ID) return FP_E_NOMEM;
     }
     s->n_known = stacks->n;
     return FP_DONE;

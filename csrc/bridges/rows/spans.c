@@ -5,6 +5,7 @@
 
 #include "bridges/rows/open_calls.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 struct fp_spans_thread {
     struct fp_open_calls calls;
@@ -14,12 +15,9 @@ struct fp_spans_thread {
 };
 
 struct fp_spans *fp_spans_new(const struct fp_model *model, uint32_t room) {
-    struct fp_spans *s = calloc(1, sizeof *s);
-    if (s && !(s->open = fp_open_new())) {
-        fp_spans_free(s);
-        return NULL;
-    }
-    if (!s) return NULL;
+    struct fp_spans *s = fp_made(sizeof *s);
+    s->open = fp_have(calloc(1, sizeof *s->open));
+    fp_open_init(s->open);
     s->model = model;
     s->room = room;
     s->first_time = UINT64_MAX;
@@ -34,12 +32,9 @@ void fp_spans_free(struct fp_spans *s) {
     }
     free(s->threads);
     free(s->spans);
-    fp_open_free(s->open);
+    if (s->open) fp_open_clear(s->open);
+    free(s->open);
     free(s);
-}
-
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the calls of a timeline");
 }
 
 static void leave_out_short(struct fp_spans *s) {
@@ -50,10 +45,10 @@ static void leave_out_short(struct fp_spans *s) {
     s->n = n;
 }
 
-/* Ends the innermost call of a thread.  0 or FP_E_NOMEM. */
+/* Ends the innermost call of a thread. */
 static int end_call(struct fp_spans *s, uint32_t thread, uint64_t time) {
     struct fp_spans_thread *t = &s->threads[thread];
-    if (fp_open_leave(s->open, &t->calls, thread)) return FP_E_NOMEM;
+    fp_open_leave(s->open, &t->calls, thread);
     const uint32_t depth = t->calls.n;
     const uint64_t start = t->starts[depth], duration = time - start;
     if (duration < s->pixel) {
@@ -72,7 +67,7 @@ static int end_call(struct fp_spans *s, uint32_t thread, uint64_t time) {
         s->left_out++;
         return 0;
     }
-    if (fp_array_room(&s->spans, &s->cap, (uint64_t)s->n + 1, sizeof *s->spans)) return FP_E_NOMEM;
+    fp_array_room(&s->spans, &s->cap, (uint64_t)s->n + 1, sizeof *s->spans);
     s->spans[s->n++] = (struct fp_spans_call){start, duration, thread, t->calls.functions[depth], depth};
     return 0;
 }
@@ -84,27 +79,23 @@ int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *e
         if (op > FP_OP_ENTER_ARGS) continue;
         if (thread >= s->model->threads.n)
             return fp_unknown_id(err, "the thread of a call", thread, s->model->threads.n);
-        if (fp_array_zeroed(&s->threads, &s->cap_threads, (uint64_t)thread + 1, sizeof *s->threads))
-            return no_memory(err);
+        fp_array_zeroed(&s->threads, &s->cap_threads, (uint64_t)thread + 1, sizeof *s->threads);
         struct fp_spans_thread *t = &s->threads[thread];
         const uint64_t time = in->time[i] > t->last_time ? in->time[i] : t->last_time;
         t->last_time = time;
         if (time < s->first_time) s->first_time = time;
         if (time > s->last_time) s->last_time = time;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            if (fp_open_enter(s->open, &t->calls, thread, function) ||
-                fp_array_room(&t->starts, &t->cap_starts, t->calls.n, sizeof *t->starts))
-                return no_memory(err);
+            fp_open_enter(s->open, &t->calls, thread, function);
+            fp_array_room(&t->starts, &t->cap_starts, t->calls.n, sizeof *t->starts);
             t->starts[t->calls.n - 1] = time;
             continue;
         }
         const struct fp_open_calls *calls = &t->calls;
         int is_top = calls->n && calls->functions[calls->n - 1] == function;
         const int open = is_top ? 1 : fp_open_has(s->open, &t->calls, thread, function);
-        if (open < 0) return no_memory(err);
-        for (; open && !is_top; is_top = calls->functions[calls->n - 1] == function)
-            if (end_call(s, thread, time)) return no_memory(err);
-        if (open && end_call(s, thread, time)) return no_memory(err);
+        for (; open && !is_top; is_top = calls->functions[calls->n - 1] == function) end_call(s, thread, time);
+        if (open) end_call(s, thread, time);
     }
     return FP_DONE;
 }
@@ -117,10 +108,9 @@ static int by_time(const void *a, const void *b) {
     return (x->duration > y->duration) - (x->duration < y->duration);
 }
 
-int fp_spans_end(struct fp_spans *s, struct fp_err *err) {
+int fp_spans_end(struct fp_spans *s) {
     for (uint32_t thread = 0; thread < s->cap_threads; thread++)
-        while (s->threads[thread].calls.n)
-            if (end_call(s, thread, s->threads[thread].last_time)) return no_memory(err);
+        while (s->threads[thread].calls.n) end_call(s, thread, s->threads[thread].last_time);
     if (s->n) qsort(s->spans, s->n, sizeof *s->spans, by_time);
     return FP_DONE;
 }

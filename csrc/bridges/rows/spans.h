@@ -13,7 +13,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_spans_call {
     uint64_t start, duration; /* ticks */
@@ -44,7 +44,7 @@ void fp_spans_free(struct fp_spans *s);
 int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *err);
 
 /* After the last batch: ends the open calls, and sorts all by thread, begin and depth.  FP_DONE or FP_E_NOMEM. */
-int fp_spans_end(struct fp_spans *s, struct fp_err *err);
+int fp_spans_end(struct fp_spans *s);
 
 /* The longest calls as columns. */
 struct fp_spans_columns {

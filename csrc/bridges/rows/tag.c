@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 struct fp_tag *fp_tag_new(struct fp_model *model, int by_thread) {
-    struct fp_tag *t = calloc(1, sizeof *t);
-    if (!t) return NULL;
+    struct fp_tag *t = fp_made(sizeof *t);
     t->model = model;
     t->by_thread = by_thread;
     t->n_added = 1; /* place 0 is none */
@@ -23,8 +23,8 @@ void fp_tag_free(struct fp_tag *t) {
 
 int fp_tag_key(struct fp_tag *t, uint32_t key, const uint32_t *frames, uint32_t n_roots, uint32_t n_leaves) {
     const uint64_t n = (uint64_t)n_roots + n_leaves;
-    if (fp_array_zeroed(&t->at, &t->cap, (uint64_t)key + 1, sizeof *t->at)) return FP_E_NOMEM;
-    if (fp_array_room(&t->added, &t->cap_added, t->n_added + 2 + n, sizeof *t->added)) return FP_E_NOMEM;
+    fp_array_zeroed(&t->at, &t->cap, (uint64_t)key + 1, sizeof *t->at);
+    fp_array_room(&t->added, &t->cap_added, t->n_added + 2 + n, sizeof *t->added);
     uint32_t *added = t->added + t->n_added;
     added[0] = n_roots;
     added[1] = n_leaves;
@@ -34,7 +34,7 @@ int fp_tag_key(struct fp_tag *t, uint32_t key, const uint32_t *frames, uint32_t 
     return 0;
 }
 
-/* Puts the frames of `stack` into t->frames from place *n on.  FP_DONE, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Puts the frames of `stack` into t->frames from place *n on.  FP_DONE or FP_E_MALFORMED. */
 static int unfold(struct fp_tag *t, uint32_t stack, uint32_t *n, struct fp_err *err) {
     const struct fp_table *stacks = &t->model->stacks;
     if (stack >= stacks->n) return fp_unknown_id(err, "the stack of a sample", stack, stacks->n);
@@ -42,8 +42,7 @@ static int unfold(struct fp_tag *t, uint32_t stack, uint32_t *n, struct fp_err *
         const uint32_t *row = fp_table_row(stacks, stack);
         /* a stack is always added after its caller's */
         if (row[0] >= stack) return fp_unknown_id(err, "the caller of a stack", row[0], stack);
-        if (fp_array_room(&t->frames, &t->cap_frames, (uint64_t)*n + 1, sizeof *t->frames))
-            return fp_fail(err, FP_E_NOMEM, 0, "stacks with labels");
+        fp_array_room(&t->frames, &t->cap_frames, (uint64_t)*n + 1, sizeof *t->frames);
         t->frames[(*n)++] = row[1];
         stack = row[0];
     }
@@ -51,15 +50,15 @@ static int unfold(struct fp_tag *t, uint32_t stack, uint32_t *n, struct fp_err *
 }
 
 static uint32_t push(struct fp_tag *t, uint32_t parent, const uint32_t *frames, uint32_t n) {
-    for (uint32_t i = 0; i < n && parent != FP_NO_ID; i++) parent = fp_model_stack(t->model, parent, frames[i]);
+    for (uint32_t i = 0; i < n; i++) parent = fp_model_stack(t->model, parent, frames[i]);
     return parent;
 }
 
-/* The stack with the frames that `added` lists; FP_NO_ID when memory ran out. */
+/* The stack with the frames that `added` lists. */
 static uint32_t tagged(struct fp_tag *t, const uint32_t *added, uint32_t n_frames) {
     uint32_t stack = push(t, 0, added + 2, added[0]);
-    for (uint32_t i = n_frames; i && stack != FP_NO_ID; i--) stack = fp_model_stack(t->model, stack, t->frames[i - 1]);
-    return stack == FP_NO_ID ? stack : push(t, stack, added + 2 + added[0], added[1]);
+    for (uint32_t i = n_frames; i; i--) stack = fp_model_stack(t->model, stack, t->frames[i - 1]);
+    return push(t, stack, added + 2 + added[0], added[1]);
 }
 
 int fp_tag_batch(struct fp_tag *t, struct fp_batch *b, struct fp_err *err) {
@@ -74,7 +73,6 @@ int fp_tag_batch(struct fp_tag *t, struct fp_batch *b, struct fp_err *err) {
             const int status = unfold(t, stack, &n_frames, err);
             if (status) return status;
             to = tagged(t, t->added + t->at[key], n_frames);
-            if (to == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "stacks with labels");
             last_stack = stack;
             last_key = key;
         }

@@ -19,22 +19,17 @@ void fp_unnamed_free(struct fp_unnamed *u) {
     free(u);
 }
 
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the addresses of frames");
-}
-
 /* Counts the frames of each mapping, in `ends`. */
 static int count(struct fp_unnamed *u, const struct fp_model *m, uint32_t first, struct fp_err *err) {
-    if (fp_array_zeroed(&u->group_of, &u->cap_groups, m->mappings.n, sizeof *u->group_of)) return no_memory(err);
+    fp_array_zeroed(&u->group_of, &u->cap_groups, m->mappings.n, sizeof *u->group_of);
     for (uint32_t id = first; id < m->frames.n; id++) {
         const uint32_t *row = fp_table_row(&m->frames, id), mapping = row[FP_FRAME_MAPPING];
         if (row[FP_FRAME_LINES]) continue;
         if (mapping >= m->mappings.n) return fp_unknown_id(err, "the mapping of a frame", mapping, m->mappings.n);
         if (!u->group_of[mapping]) {
             const uint64_t n = (uint64_t)u->n_mappings + 1;
-            if (fp_array_room(&u->mappings, &u->cap_mappings, n, sizeof *u->mappings) ||
-                fp_array_room(&u->ends, &u->cap_ends, n, sizeof *u->ends))
-                return no_memory(err);
+            fp_array_room(&u->mappings, &u->cap_mappings, n, sizeof *u->mappings);
+            fp_array_room(&u->ends, &u->cap_ends, n, sizeof *u->ends);
             u->mappings[u->n_mappings] = mapping;
             u->ends[u->n_mappings] = 0;
             u->group_of[mapping] = ++u->n_mappings;
@@ -50,10 +45,9 @@ int fp_unnamed_find(struct fp_unnamed *u, const struct fp_model *m, uint32_t fir
     u->n = u->n_mappings = 0;
     int status = count(u, m, first, err);
     if (status) return status;
-    if (fp_array_room(&u->frames, &u->cap_frames, u->n, sizeof *u->frames) ||
-        fp_array_room(&u->addresses, &u->cap_addresses, u->n, sizeof *u->addresses) ||
-        fp_array_room(&u->callers, &u->cap_callers, u->n, sizeof *u->callers))
-        return no_memory(err);
+    fp_array_room(&u->frames, &u->cap_frames, u->n, sizeof *u->frames);
+    fp_array_room(&u->addresses, &u->cap_addresses, u->n, sizeof *u->addresses);
+    fp_array_room(&u->callers, &u->cap_callers, u->n, sizeof *u->callers);
     for (uint32_t i = 0, at = 0; i < u->n_mappings; i++) { /* each end starts at the beginning, and moves */
         const uint32_t n = u->ends[i];
         u->ends[i] = at;

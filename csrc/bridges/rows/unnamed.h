@@ -7,7 +7,7 @@
 
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_unnamed {
     uint32_t *mappings;  /* in the order of their first frames; 0 = outside all mappings */

@@ -5,7 +5,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_unrepresentable {
     uint64_t objects;      /* functions with an object */

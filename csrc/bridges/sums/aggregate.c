@@ -4,26 +4,19 @@
 
 #include "bridges/sums/aggregate_private.h"
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/memory.h"
 
 struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode) {
-    struct fp_aggregate *a = calloc(1, sizeof *a);
-    struct fp_aggregate_private *its = calloc(1, sizeof *its);
-    if (!a || !its) {
-        free(a);
-        free(its);
-        return NULL;
-    }
+    struct fp_aggregate *a = fp_made(sizeof *a);
     a->model = model;
     a->mode = mode;
-    a->its = its;
-    its->order = (struct fp_rank_order){.model = model};
+    a->its = fp_have(calloc(1, sizeof *a->its));
+    a->its->order = (struct fp_rank_order){.model = model};
     return a;
 }
 
-void fp_aggregate_free(struct fp_aggregate *a) {
-    if (!a) return;
-    struct fp_aggregate_private *its = a->its;
+static void free_private(struct fp_aggregate_private *its) {
     fp_release(its->bytes, its->cap);
     free(its->blocks);
     free(its->last);
@@ -36,8 +29,13 @@ void fp_aggregate_free(struct fp_aggregate *a) {
     fp_packed_merge_clear(&its->merging);
     fp_packed_merge_clear(&its->chain);
     fp_rank_order_clear(&its->order);
-    free(a->windows);
     free(its);
+}
+
+void fp_aggregate_free(struct fp_aggregate *a) {
+    if (!a) return;
+    if (a->its) free_private(a->its);
+    free(a->windows);
     free(a);
 }
 
@@ -51,18 +49,16 @@ void fp_aggregate_empty(struct fp_aggregate *a) {
 }
 
 /* Makes room for `more` bytes after its->n. */
-static int room(struct fp_aggregate_private *its, size_t more) {
-    if (FP_LIKELY(more <= its->cap - its->n)) return 0;
+static void room(struct fp_aggregate_private *its, size_t more) {
+    if (FP_LIKELY(more <= its->cap - its->n)) return;
     size_t cap = its->cap ? its->cap : 1 << 16;
     while (cap - its->n < more) {
-        if (cap > SIZE_MAX / 2) return FP_E_NOMEM;
+        if (cap > SIZE_MAX / 2) fp_escape();
         cap *= 2;
     }
-    uint8_t *bytes = fp_grow(its->bytes, its->cap, cap);
-    if (!bytes) return FP_E_NOMEM;
+    uint8_t *bytes = fp_have(fp_grow(its->bytes, its->cap, cap));
     its->bytes = bytes;
     its->cap = cap;
-    return 0;
 }
 
 /* ---- blocks ---- */
@@ -78,9 +74,8 @@ static void open_cursor(const struct fp_aggregate_private *its, struct fp_packed
 /* Records the block that ends at its->n.  FP_AGGREGATE_RUNS blocks of one level are merged into one. */
 static int add_block(struct fp_aggregate *a, uint32_t function, uint64_t at, uint32_t level, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
-    if (its->n_blocks == UINT32_MAX - 1 ||
-        fp_array_room(&its->blocks, &its->cap_blocks, its->n_blocks + 1, sizeof *its->blocks))
-        return fp_no_memory(err);
+    if (its->n_blocks == UINT32_MAX - 1) fp_escape();
+    fp_array_room(&its->blocks, &its->cap_blocks, its->n_blocks + 1, sizeof *its->blocks);
     const uint32_t before = its->last[function];
     struct fp_aggregate_block *b = &its->blocks[its->n_blocks];
     *b = (struct fp_aggregate_block){.at = at, .nbytes = its->n - at, .before = before, .level = level, .alike = 1};
@@ -89,7 +84,7 @@ static int add_block(struct fp_aggregate *a, uint32_t function, uint64_t at, uin
     if (b->alike < FP_AGGREGATE_RUNS) return 0;
 
     struct fp_packed_merge *m = &its->chain;
-    if (fp_packed_merge_begin(m, &its->order, FP_AGGREGATE_RUNS, a->n_columns)) return fp_no_memory(err);
+    fp_packed_merge_begin(m, &its->order, FP_AGGREGATE_RUNS, a->n_columns);
     uint32_t next = its->last[function];
     for (uint32_t i = 0; i < FP_AGGREGATE_RUNS; i++) {
         open_cursor(its, &m->cursors[i], &its->blocks[next - 1]);
@@ -100,13 +95,12 @@ static int add_block(struct fp_aggregate *a, uint32_t function, uint64_t at, uin
     int status;
     struct fp_packed_block out = {.rows = 0};
     while ((status = fp_packed_merge_next(m, err)) == FP_FULL) {
-        if (fp_buf_reserve(&its->merged, fp_packed_most(m->n_columns) + FP_PACKED_HEAD + FP_PACKED_SLACK))
-            return fp_no_memory(err);
+        fp_buf_reserve(&its->merged, fp_packed_most(m->n_columns) + FP_PACKED_HEAD + FP_PACKED_SLACK);
         its->merged.n = fp_packed_append(&out, its->order.model, its->merged.p, its->merged.n, &m->row, m->n_columns);
     }
     if (status < 0) return status;
     fp_packed_end(&out, its->merged.p);
-    if (room(its, its->merged.n + FP_PACKED_SLACK)) return fp_no_memory(err);
+    room(its, its->merged.n + FP_PACKED_SLACK);
     at = its->n;
     memcpy(its->bytes + at, its->merged.p, its->merged.n);
     its->n += its->merged.n;
@@ -141,10 +135,9 @@ static int sort_open(struct fp_aggregate *a, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     struct fp_aggregate_sorting *s = &its->sorting;
     const uint32_t n = its->open.rows, n_columns = its->open.n_columns;
-    if (fp_array_room(&s->rows, &s->cap_rows, n, sizeof *s->rows) ||
-        fp_array_room(&s->order, &s->cap_order, 2 * (uint64_t)n, sizeof *s->order) ||
-        fp_array_room(&s->values, &s->cap_values, (uint64_t)n * n_columns + 1, sizeof *s->values))
-        return fp_no_memory(err);
+    fp_array_room(&s->rows, &s->cap_rows, n, sizeof *s->rows);
+    fp_array_room(&s->order, &s->cap_order, 2 * (uint64_t)n, sizeof *s->order);
+    fp_array_room(&s->values, &s->cap_values, (uint64_t)n * n_columns + 1, sizeof *s->values);
     const uint8_t *p = its->bytes + its->open.at + FP_PACKED_HEAD;
     struct fp_packed_before before = {.file = fp_file_of_function(a->model, its->open.function)};
     for (uint32_t i = 0; i < n; i++) {
@@ -159,7 +152,7 @@ static int sort_open(struct fp_aggregate *a, struct fp_err *err) {
     for (uint32_t i = 0, next; i < n; i = next) {
         for (next = i + 1; next < n && !fp_packed_row_compare(&its->order, order[i], order[next]); next++)
             if (fp_packed_row_add(order[i], order[next], n_columns, err)) return FP_E_OVERFLOW;
-        if (room(its, fp_packed_most(n_columns) + FP_PACKED_HEAD + FP_PACKED_SLACK)) return fp_no_memory(err);
+        room(its, fp_packed_most(n_columns) + FP_PACKED_HEAD + FP_PACKED_SLACK);
         its->n = fp_packed_append(&out, a->model, its->bytes, its->n, order[i], n_columns);
     }
     fp_packed_end(&out, its->bytes);
@@ -232,8 +225,7 @@ int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *e
     struct fp_aggregate_private *its = a->its;
     if (n <= a->n_columns) return 0;
     if (close_block(a, err)) return err->code; /* the number of columns of a block is fixed */
-    int64_t *values = realloc(its->values, n * sizeof *values);
-    if (!values) return fp_no_memory(err);
+    int64_t *values = fp_have(realloc(its->values, n * sizeof *values));
     its->values = values;
     a->n_columns = n;
     return 0;
@@ -269,20 +261,18 @@ int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const ui
                 from_function = function;
                 from_file = in->file[i];
                 to_function = line_function(a->model, function, from_file);
-                if (to_function == FP_NO_ID) return fp_no_memory(err);
             }
             function = to_function;
         }
         if (function != its->open.function || !its->open.rows || its->open.rows == FP_AGGREGATE_BLOCK) {
             if (close_block(a, err)) return err->code;
-            if (fp_array_zeroed(&its->last, &its->cap_last, (uint64_t)function + 1, sizeof *its->last))
-                return fp_no_memory(err);
+            fp_array_zeroed(&its->last, &its->cap_last, (uint64_t)function + 1, sizeof *its->last);
             its->open.function = row->function = before->function = function;
             its->open.at = its->n;
             its->open.n_columns = want;
             its->open.unsorted = 0;
             its->open.packed = (struct fp_packed_before){.file = fp_file_of_function(a->model, function)};
-            if (room(its, most)) return fp_no_memory(err);
+            room(its, most);
             its->n += FP_PACKED_HEAD;
         }
         load(in, i, a->mode, row);
@@ -290,7 +280,7 @@ int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const ui
         if (its->open.rows && !its->open.unsorted) its->open.unsorted = !ascends(&its->order, before, row);
         if (row->kind <= FP_CALL)
             for (uint32_t k = 0; k < in->n_values; k++) its->values[columns[k]] = in->values[(size_t)k * in->cap + i];
-        if (room(its, most)) return fp_no_memory(err);
+        room(its, most);
         its->n = (size_t)(fp_packed_put(its->bytes + its->n, &its->open.packed, row, want) - its->bytes);
         its->open.rows++;
         struct fp_packed_row *swap = row;
@@ -309,7 +299,6 @@ int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b) {
         if (b->kind[i] != FP_COST) return 0;
         if (!its->any || b->function[i] != its->last_function || b->file[i] != its->last_file) {
             const uint32_t booked = line_function(a->model, b->function[i], b->file[i]);
-            if (booked == FP_NO_ID) return FP_E_NOMEM;
             if (its->any && fp_rank_order_functions(&its->order, its->last_booked, booked) >= 0) return 0;
             its->any = 1;
             its->last_function = b->function[i];
@@ -331,8 +320,7 @@ int fp_aggregate_move(struct fp_aggregate *a, const uint32_t *to, uint32_t n, st
     for (uint32_t f = 0; f < n && f < its->cap_last; f++) {
         if (!to[f] || to[f] == f || !its->last[f]) continue;
         if (to[f] >= n_functions) return fp_unknown_id(err, "a function", to[f], n_functions);
-        if (fp_array_zeroed(&its->last, &its->cap_last, (uint64_t)to[f] + 1, sizeof *its->last))
-            return fp_no_memory(err);
+        fp_array_zeroed(&its->last, &its->cap_last, (uint64_t)to[f] + 1, sizeof *its->last);
         /* a block's head begins with its function, and rows in its file do not name the file */
         uint32_t *end = &its->last[f];
         for (; *end; end = &its->blocks[*end - 1].before)
@@ -346,12 +334,11 @@ int fp_aggregate_move(struct fp_aggregate *a, const uint32_t *to, uint32_t n, st
 
 /* ---- output ---- */
 
-/* Collects the functions that have rows, sorted, in its->functions.  0 or FP_E_NOMEM. */
-static int order_functions(struct fp_aggregate_private *its) {
+/* Collects the functions that have rows, sorted, in its->functions. */
+static void order_functions(struct fp_aggregate_private *its) {
     const struct fp_rank_order *o = &its->order;
     const uint32_t n = its->cap_last < o->n_functions ? its->cap_last : o->n_functions;
-    uint32_t *functions = realloc(its->functions, ((size_t)o->n_functions + 1) * sizeof *functions);
-    if (!functions) return FP_E_NOMEM;
+    uint32_t *functions = fp_have(realloc(its->functions, ((size_t)o->n_functions + 1) * sizeof *functions));
     its->functions = functions;
     memset(functions, 0xff, (size_t)o->n_functions * sizeof *functions);
     for (uint32_t f = 0; f < n; f++)
@@ -361,29 +348,25 @@ static int order_functions(struct fp_aggregate_private *its) {
         if (functions[i] != UINT32_MAX) functions[found++] = functions[i];
     its->n_functions = found;
     its->next_function = 0;
-    return 0;
 }
 
 int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     if (close_block(a, err)) return err->code;
     its->from_runs = its->in_function = its->held = 0;
-    if (fp_rank_order_rank(&its->order) || order_functions(its) ||
-        fp_packed_merge_begin(&its->merging, &its->order, 0, a->n_columns))
-        return fp_no_memory(err);
+    fp_rank_order_rank(&its->order);
+    order_functions(its);
+    fp_packed_merge_begin(&its->merging, &its->order, 0, a->n_columns);
     return 0;
 }
 
 int fp_aggregate_merge(struct fp_aggregate *a, uint32_t n) {
     struct fp_aggregate_private *its = a->its;
-    struct fp_aggregate_window *windows = calloc((size_t)n + 1, sizeof *windows);
-    if (!windows || fp_rank_order_rank(&its->order) ||
-        fp_packed_merge_begin(&its->merging, &its->order, n, a->n_columns)) {
-        free(windows);
-        return FP_E_NOMEM;
-    }
+    fp_rank_order_rank(&its->order);
+    fp_packed_merge_begin(&its->merging, &its->order, n, a->n_columns);
     free(a->windows);
-    a->windows = windows;
+    a->windows = NULL;
+    a->windows = fp_have(calloc((size_t)n + 1, sizeof *a->windows));
     its->from_runs = 1;
     its->held = 0;
     return 0;
@@ -422,7 +405,7 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
         const uint32_t last = its->last[its->functions[its->next_function++]];
         uint32_t n = 0;
         for (uint32_t b = last; b; b = its->blocks[b - 1].before) n++;
-        if (fp_packed_merge_begin(m, &its->order, n, a->n_columns)) return fp_no_memory(err);
+        fp_packed_merge_begin(m, &its->order, n, a->n_columns);
         n = 0;
         for (uint32_t b = last; b; b = its->blocks[b - 1].before)
             open_cursor(its, &m->cursors[n++], &its->blocks[b - 1]);
@@ -458,7 +441,7 @@ static void give(struct fp_batch *out, const struct fp_packed_row *row, uint32_t
 int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     struct fp_packed_row *row = &its->merging.row;
-    if (fp_batch_set_values(out, a->n_columns)) return fp_no_memory(err);
+    fp_batch_set_values(out, a->n_columns);
     for (;;) {
         if (out->cap - out->n < 2) return FP_FULL; /* a held row and the next */
         int status = next_row(a, err);

@@ -27,7 +27,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum fp_aggregate_mode {
     FP_AGGREGATE_GRAPH = 0, /* complete rows */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
+
 /* Precedes the values of a row, 8 bytes each. */
 struct fp_in_time_head {
     uint32_t stack, thread, label, unused;
@@ -23,7 +25,8 @@ static int put_row(struct fp_in_time *s, const struct fp_batch *b, uint32_t i) {
     const struct fp_in_time_head head = {b->stack[i], b->thread[i], b->label[i], 0};
     const size_t n = HEAD + 8 * (size_t)b->n_values;
     s->record.n = 0;
-    if (n > UINT32_MAX || fp_buf_reserve(&s->record, n)) return FP_E_NOMEM;
+    if (n > UINT32_MAX) fp_escape();
+    fp_buf_reserve(&s->record, n);
     memcpy(s->record.p, &head, HEAD);
     for (uint32_t k = 0; k < b->n_values; k++)
         memcpy(s->record.p + HEAD + 8 * (size_t)k, &b->values[(size_t)k * b->cap + i], 8);
@@ -58,7 +61,7 @@ int fp_in_time_take(struct fp_in_time *s, struct fp_batch *out) {
         s->is_out = 1;
         const uint32_t n_values = (s->rounds.n - HEAD) / 8;
         if (out->n && (out->part != s->rounds.tag || out->n_values != n_values)) return FP_FULL;
-        if (out->n_values != n_values && fp_batch_set_values(out, n_values)) return FP_E_NOMEM;
+        if (out->n_values != n_values) fp_batch_set_values(out, n_values);
         struct fp_in_time_head head;
         memcpy(&head, s->rounds.p, HEAD);
         const uint32_t row = out->n++;

@@ -14,7 +14,7 @@
 #include "core/buf.h"
 #include "core/rounds.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_in_time {
     struct fp_rounds rounds; /* `most` is set by the caller */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "bridges/sums/rank.h"
+#include "core/guard.h"
 
 /* An input; rows[at ..] are not read yet. */
 struct input {
@@ -20,8 +21,7 @@ struct fp_lines_merge {
 };
 
 struct fp_lines_merge *fp_lines_merge_new(const struct fp_model *model, uint32_t n) {
-    struct fp_lines_merge *m = calloc(1, sizeof *m + n * sizeof *m->inputs);
-    if (!m) return NULL;
+    struct fp_lines_merge *m = fp_have(calloc(1, sizeof *m + n * sizeof *m->inputs));
     m->order.model = model;
     m->n = n;
     return m;

@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/buf.h"
+#include "core/guard.h"
 
 enum {
     KIND = 7,
@@ -209,12 +210,10 @@ int fp_packed_row_add(struct fp_packed_row *to, const struct fp_packed_row *more
 int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n,
                           uint32_t n_columns) {
     const size_t values = ((size_t)n + 1) * n_columns + 1; /* never 0 */
-    if (fp_array_room(&m->heap, &m->cap_heap, n, sizeof *m->heap) ||
-        fp_array_room(&m->cursors, &m->cap_cursors, n, sizeof *m->cursors))
-        return FP_E_NOMEM;
+    fp_array_room(&m->heap, &m->cap_heap, n, sizeof *m->heap);
+    fp_array_room(&m->cursors, &m->cap_cursors, n, sizeof *m->cursors);
     if (values > m->cap_values) {
-        int64_t *more = realloc(m->values, values * sizeof *more);
-        if (!more) return FP_E_NOMEM;
+        int64_t *more = fp_have(realloc(m->values, values * sizeof *more));
         m->values = more;
         m->cap_values = values;
     }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
+
 void fp_rank_order_clear(struct fp_rank_order *o) {
     free(o->rank_of_string);
     free(o->rank_of_function);
@@ -91,17 +93,12 @@ struct range {
 };
 
 /* Sorts the strings ids[0 .. n): by their first eight bytes, then each range of equal ones by the next eight, and so
- * on.  0 or FP_E_NOMEM. */
-static int sort_strings(const struct fp_model *m, uint32_t *ids, uint32_t n) {
-    struct keyed *keys = malloc(((size_t)n + 1) * sizeof *keys);
+ * on. */
+static void sort_strings(const struct fp_model *m, uint32_t *ids, uint32_t n) {
+    struct keyed *keys = fp_scratch((size_t)n + 1, sizeof *keys);
     /* disjoint ranges of at least two strings: at most n / 2 */
-    struct range *todo = malloc(((size_t)n / 2 + 1) * sizeof *todo);
+    struct range *todo = fp_scratch((size_t)n / 2 + 1, sizeof *todo);
     uint32_t n_todo = 0;
-    if (!keys || !todo) {
-        free(keys);
-        free(todo);
-        return FP_E_NOMEM;
-    }
     if (n > 1) todo[n_todo++] = (struct range){0, n, 0};
     while (n_todo) {
         const struct range r = todo[--n_todo];
@@ -114,35 +111,26 @@ static int sort_strings(const struct fp_model *m, uint32_t *ids, uint32_t n) {
             if (end - i > 1 && keys[i].left == 8) todo[n_todo++] = (struct range){i, end, r.depth + 8};
         }
     }
-    free(keys);
-    free(todo);
-    return 0;
+    fp_scratch_free(keys);
 }
 
 /* Ranks the strings added since the last call: sorts them, then merges them into the order. */
-static int rank_strings(struct fp_rank_order *o) {
+static void rank_strings(struct fp_rank_order *o) {
     const uint32_t had = o->n_strings, n = o->model->strings.n;
-    if (n == had) return 0;
-    uint32_t *fresh = malloc((size_t)(n - had) * sizeof *fresh), *order = malloc((size_t)n * sizeof *order);
-    uint32_t *ranks = realloc(o->rank_of_string, (size_t)n * sizeof *ranks);
-    if (ranks) o->rank_of_string = ranks;
-    if (!fresh || !order || !ranks) goto no_memory;
+    if (n == had) return;
+    uint32_t *fresh = fp_scratch(n - had, sizeof *fresh), *order = fp_scratch(n, sizeof *order);
+    uint32_t *ranks = o->rank_of_string = fp_have(realloc(o->rank_of_string, (size_t)n * sizeof *ranks));
     for (uint32_t i = had; i < n; i++) fresh[i - had] = i;
-    if (sort_strings(o->model, fresh, n - had)) goto no_memory;
+    sort_strings(o->model, fresh, n - had);
     for (uint32_t old = 0, new = 0, rank = 0; rank < n; rank++) {
         const int take_new = old == had || (new < n - had &&compare_texts(o->model, fresh[new], o->strings[old]) < 0);
         order[rank] = take_new ? fresh[new ++] : o->strings[old++];
         ranks[order[rank]] = rank;
     }
-    free(fresh);
     free(o->strings);
-    o->strings = order;
+    o->strings = fp_scratch_keep(order);
     o->n_strings = n;
-    return 0;
-no_memory:
-    free(fresh);
-    free(order);
-    return FP_E_NOMEM;
+    fp_scratch_free(fresh);
 }
 
 /* ---- sorting functions ---- */
@@ -164,26 +152,22 @@ static int by_line(const void *a, const void *b) {
     return compare_numbers(((const struct lined *)a)->line, ((const struct lined *)b)->line);
 }
 
-int fp_rank_order_rank(struct fp_rank_order *o) {
+void fp_rank_order_rank(struct fp_rank_order *o) {
     const struct fp_model *m = o->model;
     const uint32_t n = m->functions.n;
-    if (o->n_functions == n && o->n_strings == m->strings.n) return 0;
-    if (rank_strings(o)) return FP_E_NOMEM;
+    if (o->n_functions == n && o->n_strings == m->strings.n) return;
+    rank_strings(o);
     const uint32_t n_numbers = o->n_strings;
-    uint32_t *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b);
-    uint32_t *number = malloc((size_t)n * sizeof *number), *start = malloc(((size_t)n_numbers + 1) * sizeof *start);
-    struct lined *lines = NULL;
-    uint32_t *ranks = realloc(o->rank_of_function, (size_t)n * sizeof *ranks);
-    int status = FP_E_NOMEM;
-    if (ranks) o->rank_of_function = ranks;
-    if (!a || !b || !number || !start || !ranks) goto done;
+    uint32_t *number = fp_scratch(n, sizeof *number), *start = fp_scratch((size_t)n_numbers + 1, sizeof *start);
+    uint32_t *a = fp_scratch(n, sizeof *a), *b = fp_scratch(n, sizeof *b);
+    uint32_t *ranks = o->rank_of_function = fp_have(realloc(o->rank_of_function, (size_t)n * sizeof *ranks));
     int any_line = 0;
     for (uint32_t i = 0; i < n; i++) {
         a[i] = i;
         any_line |= fp_table_row(&m->functions, i)[FP_FUNCTION_LINE] != 0;
     }
     if (any_line) {
-        if (!(lines = malloc((size_t)n * sizeof *lines))) goto done;
+        struct lined *lines = fp_scratch(n, sizeof *lines);
         for (uint32_t i = 0; i < n; i++) lines[i] = (struct lined){fp_table_row(&m->functions, i)[FP_FUNCTION_LINE], i};
         qsort(lines, n, sizeof *lines, by_line); /* functions with equal lines differ in another part */
         for (uint32_t i = 0; i < n; i++) a[i] = lines[i].function;
@@ -207,12 +191,5 @@ int fp_rank_order_rank(struct fp_rank_order *o) {
     }
     for (uint32_t i = 0; i < n; i++) ranks[a[i]] = i;
     o->n_functions = n;
-    status = 0;
-done:
-    free(a);
-    free(b);
-    free(number);
-    free(start);
-    free(lines);
-    return status;
+    fp_scratch_free(number);
 }

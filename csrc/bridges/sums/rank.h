@@ -19,8 +19,8 @@ struct fp_rank_order {
 
 void fp_rank_order_clear(struct fp_rank_order *o);
 
-/* Ranks all names that the model has so far.  0 or FP_E_NOMEM. */
-int fp_rank_order_rank(struct fp_rank_order *o);
+/* Ranks all names that the model has so far. */
+void fp_rank_order_rank(struct fp_rank_order *o);
 
 /* Below 0, 0 or above 0.  Strings: as bytes.  Functions: by object, its build id, file, name, symbol and line. */
 int fp_rank_order_strings(const struct fp_rank_order *o, uint32_t a, uint32_t b);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
+
 /* ---- rows ---- */
 
 enum { KEYS = 8 };
@@ -28,13 +30,8 @@ struct stack_column {
 
 /* Ranks of a table's rows by some of their columns; rows that are equal in these have equal ranks. */
 static uint32_t *rank_rows(const struct fp_table *t, const struct stack_column *columns, uint32_t n_columns) {
-    struct ordered_stack *items = calloc(t->n, sizeof *items);
-    uint32_t *rank = malloc(t->n * sizeof *rank);
-    if (!items || !rank) {
-        free(items);
-        free(rank);
-        return NULL;
-    }
+    uint32_t *rank = fp_scratch(t->n, sizeof *rank);
+    struct ordered_stack *items = fp_scratch(t->n, sizeof *items);
     for (uint32_t id = 0; id < t->n; id++) {
         const uint32_t *row = fp_table_row(t, id);
         items[id].id = id;
@@ -50,7 +47,7 @@ static uint32_t *rank_rows(const struct fp_table *t, const struct stack_column *
         next += i && by_keys(&items[i - 1], &items[i]);
         rank[items[i].id] = next;
     }
-    free(items);
+    fp_scratch_free(items);
     return rank;
 }
 
@@ -70,14 +67,8 @@ static uint32_t *rank_tree(const struct fp_table *t, uint32_t parent, const uint
                            uint32_t key) {
     uint32_t highest = 0;
     for (uint32_t i = 0; i < n_keys; i++) highest = keys[i] > highest ? keys[i] : highest;
-    uint32_t *child = calloc(t->n, sizeof *child), *sibling = calloc(t->n, sizeof *sibling);
-    uint32_t *with = calloc((size_t)highest + 1, sizeof *with);
-    if (!child || !sibling || !with) {
-        free(child);
-        free(sibling);
-        free(with);
-        return NULL;
-    }
+    uint32_t *child = fp_scratch(t->n, sizeof *child), *sibling = fp_scratch(t->n, sizeof *sibling);
+    uint32_t *with = fp_scratch((size_t)highest + 1, sizeof *with);
 #define PARENT(node) (fp_table_row(t, node)[parent] < (node) ? fp_table_row(t, node)[parent] : 0)
     /* the nodes of each key as a list, which `sibling` links; then, from the highest key down, each to the front of its
      * parent's list of children */
@@ -107,8 +98,7 @@ static uint32_t *rank_tree(const struct fp_table *t, uint32_t parent, const uint
         at = sibling[at];
     }
 #undef PARENT
-    free(sibling);
-    free(with);
+    fp_scratch_free(sibling);
     return child;
 }
 
@@ -126,39 +116,28 @@ uint32_t *fp_rank_labels(const struct fp_rank_order *o) {
     const struct fp_table *labels = &o->model->labels;
     uint32_t *own =
         ROWS(*labels, STRING(FP_LABEL_KEY), STRING(FP_LABEL_STRING), I64(FP_LABEL_NUMBER), STRING(FP_LABEL_UNIT));
-    uint32_t *rank = own ? rank_tree(labels, FP_LABEL_NEXT, own, labels->n, OWN) : NULL;
-    free(own);
-    return rank;
+    return rank_tree(labels, FP_LABEL_NEXT, own, labels->n, OWN);
 }
 
 static uint32_t *rank_lines(const struct fp_rank_order *o) {
     const struct fp_table *lines = &o->model->lines;
     const struct stack_column function = {.at = FP_LINE_FUNCTION, .ranks = o->rank_of_function, .n = o->n_functions};
     uint32_t *own = ROWS(*lines, function, NUMBER(FP_LINE_LINE), NUMBER(FP_LINE_COLUMN));
-    uint32_t *rank = own ? rank_tree(lines, FP_LINE_OUTER, own, lines->n, OWN) : NULL;
-    free(own);
-    return rank;
+    return rank_tree(lines, FP_LINE_OUTER, own, lines->n, OWN);
 }
 
 static uint32_t *rank_mappings(const struct fp_rank_order *o) {
     const struct fp_model *m = o->model;
-    uint32_t *objects = ROWS(m->objects, STRING(FP_OBJECT_NAME), STRING(FP_OBJECT_BUILD_ID)), *rank = NULL;
-    if (objects)
-        rank = ROWS(m->mappings, RANKED(FP_MAPPING_OBJECT, objects, m->objects), U64(FP_MAPPING_START),
-                    U64(FP_MAPPING_LIMIT), U64(FP_MAPPING_OFFSET), NUMBER(FP_MAPPING_FLAGS));
-    free(objects);
-    return rank;
+    uint32_t *objects = ROWS(m->objects, STRING(FP_OBJECT_NAME), STRING(FP_OBJECT_BUILD_ID));
+    return ROWS(m->mappings, RANKED(FP_MAPPING_OBJECT, objects, m->objects), U64(FP_MAPPING_START),
+                U64(FP_MAPPING_LIMIT), U64(FP_MAPPING_OFFSET), NUMBER(FP_MAPPING_FLAGS));
 }
 
 uint32_t *fp_rank_frames(const struct fp_rank_order *o) {
     const struct fp_model *m = o->model;
-    uint32_t *lines = rank_lines(o), *mappings = lines ? rank_mappings(o) : NULL, *rank = NULL;
-    if (mappings)
-        rank = ROWS(m->frames, RANKED(FP_FRAME_MAPPING, mappings, m->mappings), U64(FP_FRAME_ADDRESS),
-                    NUMBER(FP_FRAME_FLAGS), RANKED(FP_FRAME_LINES, lines, m->lines));
-    free(mappings);
-    free(lines);
-    return rank;
+    uint32_t *lines = rank_lines(o), *mappings = rank_mappings(o);
+    return ROWS(m->frames, RANKED(FP_FRAME_MAPPING, mappings, m->mappings), U64(FP_FRAME_ADDRESS),
+                NUMBER(FP_FRAME_FLAGS), RANKED(FP_FRAME_LINES, lines, m->lines));
 }
 
 uint32_t *fp_rank_stacks(const struct fp_model *m, const uint32_t *frames, uint32_t n_frames) {

@@ -4,6 +4,7 @@
 
 #include "bridges/sums/stack_order.h"
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/memory.h"
 #include "core/sort.h"
 
@@ -15,26 +16,21 @@ static size_t sum_bytes(const struct fp_sum *s) {
     return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
 }
 
-/* Makes room for the sums of a key, initially 0.  0 or FP_E_NOMEM. */
-static int sums_room(struct fp_sum *s, uint32_t key) {
-    if (FP_LIKELY(key < s->cap)) return 0;
+/* Makes room for the sums of a key, initially 0. */
+static void sums_room(struct fp_sum *s, uint32_t key) {
+    if (FP_LIKELY(key < s->cap)) return;
     const size_t width = sum_bytes(s), had = s->cap * width;
     const uint64_t cap = key < UINT32_MAX / 2 ? (uint64_t)key * 2 + 32 : UINT32_MAX;
-    if (cap > SIZE_MAX / width) return FP_E_NOMEM;
-    uint8_t *sums = fp_grow(s->sums, had, cap * width);
-    if (!sums) return FP_E_NOMEM;
+    if (cap > SIZE_MAX / width) fp_escape();
+    uint8_t *sums = fp_have(fp_grow(s->sums, had, cap * width));
     memset(sums + had, 0, cap * width - had);
     s->sums = (int64_t *)sums;
     s->cap = (uint32_t)cap;
-    return 0;
 }
 
 struct fp_sum *fp_sum_new(struct fp_model *model) {
-    struct fp_sum *s = calloc(1, sizeof *s);
-    if (!s || fp_table_init(&s->keys, WIDTH)) {
-        fp_sum_free(s);
-        return NULL;
-    }
+    struct fp_sum *s = fp_made(sizeof *s);
+    fp_table_init(&s->keys, WIDTH);
     s->model = model;
     s->keep = FP_SUM_ALL | FP_SUM_INPUTS;
     return s;
@@ -43,6 +39,7 @@ struct fp_sum *fp_sum_new(struct fp_model *model) {
 void fp_sum_free(struct fp_sum *s) {
     if (!s) return;
     fp_table_clear(&s->keys);
+    fp_rank_order_clear(&s->names);
     fp_release(s->sums, s->cap * sum_bytes(s));
     free(s->labels);
     free(s->threads);
@@ -69,9 +66,9 @@ void fp_sum_begin(struct fp_sum *s, uint32_t keep, uint32_t suffix, uint32_t thr
 int fp_sum_set_values(struct fp_sum *s, uint32_t n_values) {
     if (n_values <= s->n_values) return 0;
     const size_t had = sum_bytes(s);
-    if (s->cap && n_values > SIZE_MAX / sizeof *s->sums / s->cap) return FP_E_NOMEM;
+    if (s->cap && n_values > SIZE_MAX / sizeof *s->sums / s->cap) fp_escape();
     int64_t *sums = s->cap ? fp_zeroed(s->cap * n_values * sizeof *sums) : NULL;
-    if (s->cap && !sums) return FP_E_NOMEM;
+    if (s->cap && !sums) fp_escape();
     for (uint32_t i = 0; i < s->keys.n && i < s->cap && s->n_values; i++)
         memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * s->n_values, had);
     fp_release(s->sums, s->cap * had);
@@ -80,22 +77,21 @@ int fp_sum_set_values(struct fp_sum *s, uint32_t n_values) {
     return 0;
 }
 
-/* The chain with s->suffix after its last label; FP_NO_ID when memory ran out. */
+/* The chain with s->suffix after its last label. */
 static uint32_t with_suffix(struct fp_sum *s, uint32_t label) {
     struct fp_table *labels = &s->model->labels;
     uint32_t n = 0, chain = s->suffix;
     if (!chain || !label) return chain ? chain : label;
     for (uint32_t at = label; at; at = fp_table_row(labels, at)[FP_LABEL_NEXT]) n++;
-    uint32_t *own = malloc(n * sizeof *own);
-    if (!own) return FP_NO_ID;
+    uint32_t *own = fp_scratch(n, sizeof *own);
     for (uint32_t at = label, i = 0; at; at = fp_table_row(labels, at)[FP_LABEL_NEXT]) own[i++] = at;
-    while (n-- > 0 && chain != FP_NO_ID) {
+    while (n-- > 0) {
         uint32_t row[FP_LABEL_WIDTH];
         memcpy(row, fp_table_row(labels, own[n]), sizeof row);
         row[FP_LABEL_NEXT] = chain;
         chain = fp_table_intern(labels, row);
     }
-    free(own);
+    fp_scratch_free(own);
     return chain;
 }
 
@@ -113,14 +109,14 @@ static uint32_t kept_thread(struct fp_sum *s, uint32_t thread) {
     return fp_model_thread(s->model, 0, s->keep & FP_SUM_PROCESS ? pid : 0, s->keep & FP_SUM_THREAD ? tid : 0);
 }
 
-/* The replacement of `id`, looked up once.  FP_NO_ID when memory ran out. */
+/* The replacement of `id`, looked up once. */
 static inline uint32_t kept(struct fp_sum *s, uint32_t **known, uint32_t *cap, uint32_t id,
                             uint32_t (*look)(struct fp_sum *, uint32_t)) {
-    if (fp_array_zeroed(known, cap, (uint64_t)id + 1, sizeof **known)) return FP_NO_ID;
+    fp_array_zeroed(known, cap, (uint64_t)id + 1, sizeof **known);
     uint32_t was = (*known)[id];
     if (FP_LIKELY(was)) return was - 1;
     uint32_t found = look(s, id);
-    if (found != FP_NO_ID) (*known)[id] = found + 1;
+    (*known)[id] = found + 1;
     return found;
 }
 
@@ -130,7 +126,7 @@ static void count_unlabelled(struct fp_sum *s, const struct fp_batch *in, uint32
         if ((in->label[i] && !labels) || (in->thread[i] && !threads)) s->unlabelled += fp_batch_samples(in, i);
 }
 
-/* The key of a row; most are what is guessed.  FP_NO_ID when memory ran out. */
+/* The key of a row; most are what is guessed. */
 static inline uint32_t key_of(struct fp_sum *s, uint32_t guess, const uint32_t *row, uint32_t hash) {
     const uint32_t *found = fp_table_row(&s->keys, guess);
     if (FP_LIKELY(guess && found[0] == row[0] && found[1] == row[1] && found[2] == row[2])) return guess;
@@ -150,8 +146,6 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
             keys[k].row[0] = in->stack[i];
             keys[k].row[1] = kept(s, &s->labels, &s->cap_labels, in->label[i], kept_label);
             keys[k].row[2] = kept(s, &s->threads, &s->cap_threads, in->thread[i], kept_thread);
-            if (keys[k].row[1] == FP_NO_ID || keys[k].row[2] == FP_NO_ID)
-                return fp_fail(err, FP_E_NOMEM, 0, "the table of labels");
             keys[k].hash = fp_table_hash(keys[k].row, WIDTH);
             fp_table_prefetch(&s->keys, keys[k].hash);
         }
@@ -161,7 +155,7 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
         }
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t key = key_of(s, keys[k].guess, keys[k].row, keys[k].hash);
-            if (key == FP_NO_ID || sums_room(s, key)) return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
+            sums_room(s, key);
             int64_t *sums = s->sums + (size_t)key * s->n_values;
             const int64_t *values = in->values + from + k;
             int overflow = 0;
@@ -190,16 +184,17 @@ int fp_sum_rank(struct fp_sum *s) {
     static uint32_t *(*const rank[WIDTH])(const struct fp_rank_order *) = {fp_rank_frames, fp_rank_labels,
                                                                            fp_rank_threads};
     const struct fp_model *m = s->model;
-    struct fp_rank_order order = {.model = m};
-    int status = fp_rank_order_rank(&order);
-    for (int i = 0; i < WIDTH && !status; i++) {
+    struct fp_rank_order *order = &s->names;
+    order->model = m;
+    fp_rank_order_rank(order);
+    for (int i = 0; i < WIDTH; i++) {
         free(s->ranks[i]);
-        s->ranks[i] = rank[i](&order);
+        s->ranks[i] = NULL;
+        s->ranks[i] = fp_scratch_keep(rank[i](order));
         s->n_ranks[i] = (uint32_t[]){m->frames.n, m->labels.n, m->threads.n}[i];
-        if (!s->ranks[i]) status = FP_E_NOMEM;
     }
-    fp_rank_order_clear(&order);
-    return status;
+    fp_rank_order_clear(order);
+    return 0;
 }
 
 static struct fp_ranks ranks_of(const struct fp_sum *s, int i) {
@@ -213,37 +208,34 @@ void fp_sum_show_ranks(const struct fp_sum *s, struct fp_walk *walk) {
     walk->threads = ranks_of(s, 2);
 }
 
-static int number(struct fp_sum *s, int i, uint32_t id) {
-    if (fp_array_zeroed(&s->numbers[i], &s->cap_numbers[i], (uint64_t)id + 1, sizeof *s->numbers[i])) return FP_E_NOMEM;
+static void number(struct fp_sum *s, int i, uint32_t id) {
+    fp_array_zeroed(&s->numbers[i], &s->cap_numbers[i], (uint64_t)id + 1, sizeof *s->numbers[i]);
     if (!s->numbers[i][id]) s->numbers[i][id] = ++s->n_numbers[i];
-    return 0;
 }
 
-/* Numbers frames, labels and threads by their first occurrence: keys are in that order.  0 or FP_E_NOMEM. */
-static int number_all(struct fp_sum *s) {
+/* Numbers frames, labels and threads by their first occurrence: keys are in that order. */
+static void number_all(struct fp_sum *s) {
     const struct fp_table *stacks = &s->model->stacks;
-    uint8_t *is_known = calloc(stacks->n, 1);
-    int status = is_known ? 0 : FP_E_NOMEM;
-    for (uint32_t key = 1; key < s->keys.n && !status; key++) {
+    uint8_t *is_known = fp_scratch(stacks->n, 1);
+    for (uint32_t key = 1; key < s->keys.n; key++) {
         const uint32_t *row = fp_table_row(&s->keys, key);
         uint32_t n = 0;
-        for (uint32_t at = row[0]; at && !is_known[at] && !status; at = fp_table_row(stacks, at)[FP_STACK_PARENT]) {
+        for (uint32_t at = row[0]; at && !is_known[at]; at = fp_table_row(stacks, at)[FP_STACK_PARENT]) {
             is_known[at] = 1;
-            status = fp_array_room(&s->rest, &s->cap_rest, (uint64_t)n + 1, sizeof *s->rest);
-            if (!status) s->rest[n++] = at;
+            fp_array_room(&s->rest, &s->cap_rest, (uint64_t)n + 1, sizeof *s->rest);
+            s->rest[n++] = at;
         }
-        while (n && !status) status = number(s, 0, fp_table_row(stacks, s->rest[--n])[FP_STACK_FRAME]);
-        if (!status) status = number(s, 1, row[1]) ? FP_E_NOMEM : number(s, 2, row[2]);
+        while (n) number(s, 0, fp_table_row(stacks, s->rest[--n])[FP_STACK_FRAME]);
+        number(s, 1, row[1]);
+        number(s, 2, row[2]);
     }
-    free(is_known);
-    return status;
+    fp_scratch_free(is_known);
 }
 
 int fp_sum_follow(struct fp_sum *s, struct fp_sum *before) {
-    if (number_all(before)) return FP_E_NOMEM;
+    number_all(before);
     for (int i = 0; i < 3; i++) {
-        if (fp_array_zeroed(&s->numbers[i], &s->cap_numbers[i], before->cap_numbers[i], sizeof *s->numbers[i]))
-            return FP_E_NOMEM;
+        fp_array_zeroed(&s->numbers[i], &s->cap_numbers[i], before->cap_numbers[i], sizeof *s->numbers[i]);
         if (before->cap_numbers[i])
             memcpy(s->numbers[i], before->numbers[i], before->cap_numbers[i] * sizeof *s->numbers[i]);
         s->n_numbers[i] = before->n_numbers[i];
@@ -254,32 +246,31 @@ int fp_sum_follow(struct fp_sum *s, struct fp_sum *before) {
 int fp_sum_order(struct fp_sum *s) {
     const uint32_t n = s->keys.n - 1;
     s->next = s->n_order = s->n_path = s->n_rest = s->last = 0;
-    if (!s->ranks[0] && number_all(s)) return FP_E_NOMEM;
+    if (!s->ranks[0]) number_all(s);
     const struct fp_ranks frames = ranks_of(s, 0), labels = ranks_of(s, 1), threads = ranks_of(s, 2);
     free(s->stack_ranks);
-    s->stack_ranks = fp_rank_stacks(s->model, frames.of, frames.n);
-    uint32_t *order = realloc(s->order, ((size_t)n + 1) * sizeof *order);
-    if (order) s->order = order;
-    struct fp_keyed *items = malloc(((size_t)n + 1) * sizeof *items);
-    int status = s->stack_ranks && order && items ? 0 : FP_E_NOMEM;
-    for (uint32_t i = 0; i < n && !status; i++) {
+    s->stack_ranks = NULL;
+    s->stack_ranks = fp_scratch_keep(fp_rank_stacks(s->model, frames.of, frames.n));
+    s->order = fp_have(realloc(s->order, ((size_t)n + 1) * sizeof *s->order));
+    struct fp_keyed *items = fp_scratch((size_t)n + 1, sizeof *items);
+    for (uint32_t i = 0; i < n; i++) {
         const uint32_t *row = fp_table_row(&s->keys, i + 1);
         const uint64_t label = fp_rank_of(&labels, row[1]);
         items[i] = (struct fp_keyed){label << 32 | fp_rank_of(&threads, row[2]), s->stack_ranks[row[0]], i + 1};
     }
-    if (!status) status = fp_sort_keyed(items, n);
-    for (uint32_t i = 0; i < n && !status; i++) order[i] = items[i].item;
-    free(items);
-    if (!status) s->n_order = n;
-    return status;
+    fp_sort_keyed(items, n);
+    for (uint32_t i = 0; i < n; i++) s->order[i] = items[i].item;
+    fp_scratch_free(items);
+    s->n_order = n;
+    return 0;
 }
 
-/* Goes back to the last stack that leads to this one, too, and remembers those between.  0 or FP_E_NOMEM. */
+/* Goes back to the last stack that leads to this one, too, and remembers those between. */
 static int lead_to(struct fp_sum *s, uint32_t stack) {
     const uint32_t *ranks = s->stack_ranks;
     /* a stack with a lower rank than the last one has been pulled */
     for (; stack && ranks[stack] > ranks[s->last]; stack = fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT]) {
-        if (fp_array_room(&s->rest, &s->cap_rest, (uint64_t)s->n_rest + 1, sizeof *s->rest)) return FP_E_NOMEM;
+        fp_array_room(&s->rest, &s->cap_rest, (uint64_t)s->n_rest + 1, sizeof *s->rest);
         s->rest[s->n_rest++] = stack;
     }
     while (s->n_path && s->path[s->n_path - 1] != stack) s->n_path--;
@@ -340,9 +331,8 @@ static int next_row(struct fp_sum *s, struct fp_walk *walk, uint32_t *stack, str
     int status;
     while ((status = fp_walk_next(walk, err)) == FP_FULL && !walk->is_row) {
         const uint64_t n = (uint64_t)walk->depth + 1;
-        if (fp_array_room(&s->path, &s->cap_path, n, sizeof *s->path) ||
-            fp_array_room(&s->frames, &s->cap_frames, n, sizeof *s->frames))
-            return fp_no_memory(err);
+        fp_array_room(&s->path, &s->cap_path, n, sizeof *s->path);
+        fp_array_room(&s->frames, &s->cap_frames, n, sizeof *s->frames);
         s->frames[walk->depth] = walk->frame;
         if (s->n_path > walk->depth) s->n_path = walk->depth;
     }
@@ -356,7 +346,6 @@ static int next_row(struct fp_sum *s, struct fp_walk *walk, uint32_t *stack, str
         const uint32_t at = s->n_path;
         const uint32_t parent = at ? s->path[at - 1] : 0, frame = s->frames[at];
         s->path[at] = s->once ? fp_model_stack_once(s->model, parent, frame) : fp_model_stack(s->model, parent, frame);
-        if (s->path[at] == FP_NO_ID) return fp_no_memory(err);
     }
     *stack = walk->depth ? s->path[walk->depth - 1] : 0;
     return FP_FULL;
@@ -369,7 +358,7 @@ int fp_sum_take(struct fp_sum *s, struct fp_walk *walk, uint32_t n_keys, uint32_
         if (status != FP_FULL) return status;
         /* no lookup: a row that was split comes several times */
         const uint32_t key = fp_table_append(&s->keys, (uint32_t[]){stack, walk->label, walk->thread});
-        if (key == FP_NO_ID || sums_room(s, key)) return fp_no_memory(err);
+        sums_room(s, key);
         if (s->n_values) memcpy(s->sums + (size_t)key * s->n_values, walk->values, s->n_values * sizeof *s->sums);
     }
     return FP_FULL;

@@ -21,11 +21,12 @@
 #ifndef FP_SUM_H
 #define FP_SUM_H
 
+#include "bridges/sums/rank.h"
 #include "bridges/sums/walk.h"
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Which parts of a row's label chain and thread to keep, bits.  Without FP_SUM_INPUTS threads of all inputs become
  * those of input 0. */
@@ -47,8 +48,9 @@ struct fp_sum {
     int32_t failed; /* fp_sum_pull: memory ran out */
 
     /* private from here on */
-    int64_t *sums; /* of key i: sums[i * n_values ..]; core/memory.h */
-    uint32_t cap;  /* keys that `sums` has room for */
+    struct fp_rank_order names; /* in fp_sum_rank */
+    int64_t *sums;              /* of key i: sums[i * n_values ..]; core/memory.h */
+    uint32_t cap;               /* keys that `sums` has room for */
     /* of frames, labels, threads: by first occurrence, and by content or NULL */
     uint32_t *numbers[3], n_numbers[3], cap_numbers[3];
     uint32_t *ranks[3], n_ranks[3];

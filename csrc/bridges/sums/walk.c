@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 __extension__ typedef __int128 int128;
 
@@ -11,21 +12,16 @@ struct fp_walk_sum { /* hides the type from the header */
 };
 
 struct fp_walk *fp_walk_new(uint32_t n_runs, uint32_t n_values) {
-    struct fp_walk *w = calloc(1, sizeof *w);
-    if (!w) return NULL;
+    struct fp_walk *w = fp_made(sizeof *w);
     w->n_runs = n_runs;
     w->n_values = n_values;
     w->to_refill = FP_MERGE_NONE;
-    w->runs = calloc((size_t)n_runs + 1, sizeof *w->runs);
-    w->values = calloc((size_t)n_values + 1, sizeof *w->values);
-    w->sums = calloc((size_t)n_values + 1, sizeof *w->sums);
-    w->heads = malloc(((size_t)n_runs + 1) * sizeof *w->heads);
-    if (!w->runs || !w->values || !w->sums || !w->heads ||
-        fp_array_room(&w->members, &w->cap_members, (uint64_t)n_runs + 1, sizeof *w->members) ||
-        fp_array_room(&w->start, &w->cap_start, 2, sizeof *w->start)) {
-        fp_walk_free(w);
-        return NULL;
-    }
+    w->runs = fp_have(calloc((size_t)n_runs + 1, sizeof *w->runs));
+    w->values = fp_have(calloc((size_t)n_values + 1, sizeof *w->values));
+    w->sums = fp_have(calloc((size_t)n_values + 1, sizeof *w->sums));
+    w->heads = fp_have(malloc(((size_t)n_runs + 1) * sizeof *w->heads));
+    fp_array_room(&w->members, &w->cap_members, (uint64_t)n_runs + 1, sizeof *w->members);
+    fp_array_room(&w->start, &w->cap_start, 2, sizeof *w->start);
     for (uint32_t i = 0; i < n_runs; i++) {
         w->runs[i].width = FP_WALK_HEAD + n_values;
         w->members[i] = i;
@@ -128,12 +124,11 @@ static int take_rows(struct fp_walk *w, struct fp_err *err) {
 }
 
 /* Goes down to the frame with this key, with the walks that have it. */
-static int take_frame(struct fp_walk *w, uint64_t key, struct fp_err *err) {
+static int take_frame(struct fp_walk *w, uint64_t key) {
     const uint32_t from = w->start[w->level], end = w->start[w->level + 1];
     uint32_t n = end;
-    if (fp_array_room(&w->start, &w->cap_start, (uint64_t)w->level + 3, sizeof *w->start) ||
-        fp_array_room(&w->members, &w->cap_members, 2 * (uint64_t)end - from, sizeof *w->members))
-        return fp_no_memory(err);
+    fp_array_room(&w->start, &w->cap_start, (uint64_t)w->level + 3, sizeof *w->start);
+    fp_array_room(&w->members, &w->cap_members, 2 * (uint64_t)end - from, sizeof *w->members);
     for (uint32_t i = from; i < end; i++) {
         const uint32_t run = w->members[i];
         if (w->heads[run].depth != w->level || w->heads[run].key != key) continue;
@@ -166,7 +161,7 @@ int fp_walk_next(struct fp_walk *w, struct fp_err *err) {
             if (head->key < least) least = head->key;
         }
         w->to_refill = FP_MERGE_NONE;
-        if (!row && least != UINT64_MAX) return take_frame(w, least, err);
+        if (!row && least != UINT64_MAX) return take_frame(w, least);
         if (row)
             begin_row(w, row);
         else if (!w->level)

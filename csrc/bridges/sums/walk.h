@@ -27,7 +27,7 @@
 
 #define FP_WALK_ROW ((uint64_t)1 << 63)
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* A row's words before its values. */
 enum { FP_WALK_HEAD = 2 };

@@ -170,7 +170,7 @@ class _Group:
         self.check(lib.fp_estimate_end(self.c, callers, self._err))
 
     def pull(self, thread: int, out: fp_batch) -> int:
-        return self.check(lib.fp_estimate_pull(self.c, thread, out, self._err))
+        return self.check(lib.fp_estimate_pull(self.c, thread, out))
 
     def add(self, part: int, n_values: int) -> Pointer[int]:
         columns = match_columns(self._model, part, n_values, self.events)

@@ -90,7 +90,7 @@ def nest(
         at[0] = 0
         while check(lib.fp_nest_put(c, batch.c, at, out.c, err)) == lib.FP_FULL:
             yield from lend()
-    while check(lib.fp_nest_end(c, out.c, err)) == lib.FP_FULL:
+    while check(lib.fp_nest_end(c, out.c)) == lib.FP_FULL:
         yield from lend()
     yield from lend()
     changed.end()

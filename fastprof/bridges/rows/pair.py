@@ -133,7 +133,7 @@ class Pairs:
     def find(self, by: str = "function") -> None:
         """Pair the functions, files or objects by which rows are grouped (`coarse.BY`)."""
         self._find(by)
-        self._check(lib.fp_pair_frames(self._c, self._err))
+        self._check(lib.fp_pair_frames(self._c))
 
     def _find(self, by: str) -> None:
         if by == "file":

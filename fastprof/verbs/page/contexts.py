@@ -234,7 +234,7 @@ class Shown:
             add_projected(project, events, [(self.costs[k], k, -1) for k in mine], calls)
         for k in mine:
             self.costs[k].calls_known &= calls >= 0
-        self._fits(lib.fp_first_lines_stacks(self._lines, project, self._err))
+        self._fits(lib.fp_first_lines_stacks(self._lines, project))
         lib.fp_project_empty(project)
 
     def _has_many_labels(self) -> bool:
@@ -273,7 +273,7 @@ class Shown:
     def end(self) -> None:
         for costs in self.costs:
             costs.end()
-        self._fits(lib.fp_contexts_end(self.contexts, self._err))
+        self._fits(lib.fp_contexts_end(self.contexts))
         if self.times is not None:
             self.times.end()
             if self.n_calls:
@@ -378,7 +378,7 @@ class Times:
         self._fits(lib.fp_spans_put(self.c, batch.c, self._err))
 
     def end(self) -> None:
-        self._fits(lib.fp_spans_end(self.c, self._err))
+        self._fits(lib.fp_spans_end(self.c))
 
     def longest(self, most: int) -> Calls:
         """The longest calls, at most `most`, sorted by thread and begin."""
