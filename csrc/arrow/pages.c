@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/cpu.h"
+#include "core/guard.h"
 #include "core/model.h"
 
 enum {
@@ -14,13 +15,14 @@ enum {
 };
 
 struct fp_arrow_pages *fp_arrow_pages_new(void) {
-    return calloc(1, sizeof(struct fp_arrow_pages));
+    return fp_made(sizeof(struct fp_arrow_pages));
 }
 
 void fp_arrow_pages_free(struct fp_arrow_pages *p) {
     if (!p) return;
     fp_buf_free(&p->data);
     fp_buf_free(&p->dictionary);
+    fp_buf_free(&p->found);
     free(p->indices);
     free(p->entries);
     free(p->of);
@@ -149,22 +151,21 @@ static uint8_t *put_levels(uint8_t *to, const struct fp_arrow_rows *rows, uint32
     return to;
 }
 
-/* Begins a chunk: its levels.  Without missing values, rows->valid becomes NULL.  0 or FP_E_NOMEM. */
-static int begin(struct fp_arrow_pages *p, struct fp_arrow_rows *rows) {
+/* Begins a chunk: its levels.  Without missing values, rows->valid becomes NULL. */
+static void begin(struct fp_arrow_pages *p, struct fp_arrow_rows *rows) {
     p->data.n = p->dictionary.n = 0;
     p->n_entries = 0;
     p->encoding = FP_ARROW_PLAIN;
     p->n_values = fp_arrow_count(rows);
     p->least = p->greatest = 0;
-    if (!rows->valid) return 0;
+    if (!rows->valid) return;
     /* a run takes at most 6 bytes for 4 of the bitmap, and single groups twice their size */
-    if (fp_buf_reserve(&p->data, (size_t)rows->n / 4 + 32)) return FP_E_NOMEM;
+    fp_buf_reserve(&p->data, (size_t)rows->n / 4 + 32);
     uint8_t *end = put_levels(p->data.p + 4, rows, p->n_values);
     const uint32_t n = (uint32_t)(end - p->data.p - 4);
     memcpy(p->data.p, &n, 4);
     p->data.n = (size_t)n + 4;
     if (p->n_values == rows->n) rows->valid = NULL;
-    return 0;
 }
 
 /* ---- differences ---- */
@@ -212,7 +213,7 @@ FP_INLINE int put_values(struct fp_arrow_pages *p, struct fp_buf *to, const stru
     uint32_t at = 0;
     take(rows, &at, &last, 1);
     p->least = p->greatest = last;
-    if (fp_buf_reserve(to, 40)) return FP_E_NOMEM;
+    fp_buf_reserve(to, 40);
     uint8_t *end = fp_varint(to->p + to->n, BLOCK);
     end = fp_varint(end, BLOCK / MINI);
     end = fp_varint(end, p->n_values);
@@ -224,7 +225,7 @@ FP_INLINE int put_values(struct fp_arrow_pages *p, struct fp_buf *to, const stru
         for (unsigned k = 1; k < n; k++) d[k] = v[k] - v[k - 1];
         if (!is_wide)
             for (unsigned k = 0; k < n; k++) d[k] = (uint64_t)(int32_t)d[k];
-        if (fp_buf_reserve(to, 16 + BLOCK * 8)) return FP_E_NOMEM;
+        fp_buf_reserve(to, 16 + BLOCK * 8);
         to->n = (size_t)(put_block(to->p + to->n, d, n) - to->p);
     }
     return 0;
@@ -260,13 +261,13 @@ static uint32_t run_length(const uint32_t *v, uint32_t i, uint32_t n) {
 }
 
 /* Appends the bit width, then `indices`. */
-static int put_indices(struct fp_arrow_pages *p) {
+static void put_indices(struct fp_arrow_pages *p) {
     const unsigned bits = index_bits(p), n_bytes = (bits + 7) / 8;
     const uint32_t *v = p->indices, n = p->n_values;
-    if (fp_buf_reserve(&p->data, 1)) return FP_E_NOMEM;
+    fp_buf_reserve(&p->data, 1);
     p->data.p[p->data.n++] = (uint8_t)bits;
     for (uint32_t i = 0; i < n;) {
-        if (fp_buf_reserve(&p->data, 16 + MOST_GROUPS * 32)) return FP_E_NOMEM;
+        fp_buf_reserve(&p->data, 16 + MOST_GROUPS * 32);
         uint8_t *to = p->data.p + p->data.n;
         const uint32_t run = run_length(v, i, n);
         if (run >= 8) {
@@ -292,7 +293,6 @@ static int put_indices(struct fp_arrow_pages *p) {
         }
         p->data.n = (size_t)(to - p->data.p);
     }
-    return 0;
 }
 
 static int put_texts(struct fp_arrow_pages *p, const struct fp_arrow_texts *texts, uint64_t most) {
@@ -302,7 +302,7 @@ static int put_texts(struct fp_arrow_pages *p, const struct fp_arrow_texts *text
         need += 4 + (uint64_t)(at[p->entries[k] + 1] - at[p->entries[k]]);
         if (need > most) return FP_E_OVERFLOW;
     }
-    if (fp_buf_reserve(&p->dictionary, need)) return FP_E_NOMEM;
+    fp_buf_reserve(&p->dictionary, need);
     const uint8_t *least = NULL, *greatest = NULL;
     size_t n_least = 0, n_greatest = 0;
     uint8_t *to = p->dictionary.p;
@@ -341,34 +341,33 @@ FP_INLINE int number_texts(struct fp_arrow_pages *p, const struct fp_arrow_rows 
 int fp_arrow_pages_texts(struct fp_arrow_pages *p, const struct fp_arrow_rows *column,
                          const struct fp_arrow_texts *texts, uint64_t most, struct fp_err *err) {
     struct fp_arrow_rows rows = *column;
-    if (begin(p, &rows)) return fp_no_memory(err);
+    begin(p, &rows);
     if (!p->n_values) return 0;
-    if (fp_array_room(&p->indices, &p->cap_indices, p->n_values, sizeof *p->indices) ||
-        fp_array_room(&p->entries, &p->cap_entries, p->n_values, sizeof *p->entries) ||
-        fp_array_room(&p->of, &p->cap_of, (uint64_t)texts->n + 1, sizeof *p->of))
-        return fp_no_memory(err);
+    fp_array_room(&p->indices, &p->cap_indices, p->n_values, sizeof *p->indices);
+    fp_array_room(&p->entries, &p->cap_entries, p->n_values, sizeof *p->entries);
+    fp_array_room(&p->of, &p->cap_of, (uint64_t)texts->n + 1, sizeof *p->of);
     memset(p->of, 0, texts->n * sizeof *p->of);
     const int is_narrow = rows.width == 1;
     int status = is_narrow ? number_texts(p, &rows, texts->n, 1, err) : number_texts(p, &rows, texts->n, 4, err);
     if (status) return status;
     p->encoding = FP_ARROW_DICTIONARY;
     status = put_texts(p, texts, most);
-    if (!status) status = put_indices(p);
+    if (!status) put_indices(p);
     if (status == FP_E_OVERFLOW)
         fp_fail_beyond(err, "the size of a column's texts", FP_NO_COLUMN, "the limit of a dictionary");
-    return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+    return status;
 }
 
 /* ---- numbers ---- */
 
-/* Fills `indices` and `keys`.  1, FP_E_NOMEM, or 0 if too many numbers collide. */
+/* Fills `indices` and `keys`.  1, or 0 if too many numbers collide. */
 static int number_numbers(struct fp_arrow_pages *p, const struct fp_arrow_rows *rows) {
     const unsigned log = bits_of(p->n_values) + 1; /* two to four slots for each value */
     const uint64_t slots = (uint64_t)1 << log;
-    if (log > 31 || fp_array_room(&p->of, &p->cap_of, slots, sizeof *p->of) ||
-        fp_array_room(&p->keys, &p->cap_keys, p->n_values, sizeof *p->keys) ||
-        fp_array_room(&p->indices, &p->cap_indices, p->n_values, sizeof *p->indices))
-        return FP_E_NOMEM;
+    if (log > 31) fp_escape();
+    fp_array_room(&p->of, &p->cap_of, slots, sizeof *p->of);
+    fp_array_room(&p->keys, &p->cap_keys, p->n_values, sizeof *p->keys);
+    fp_array_room(&p->indices, &p->cap_indices, p->n_values, sizeof *p->indices);
     memset(p->of, 0, slots * sizeof *p->of);
     uint64_t v[BLOCK], last = 0;
     uint32_t at = 0, n = 0, index = 0;
@@ -393,56 +392,54 @@ static int number_numbers(struct fp_arrow_pages *p, const struct fp_arrow_rows *
 }
 
 /* Appends the numbers of the dictionary and sets their range. */
-static int put_numbers(struct fp_arrow_pages *p, const struct fp_arrow_rows *rows) {
+static void put_numbers(struct fp_arrow_pages *p, const struct fp_arrow_rows *rows) {
     const unsigned width = rows->width == 8 ? 8 : 4;
-    if (fp_buf_reserve(&p->dictionary, (size_t)p->n_entries * width)) return FP_E_NOMEM;
+    fp_buf_reserve(&p->dictionary, (size_t)p->n_entries * width);
     for (uint32_t k = 0; k < p->n_entries; k++) memcpy(p->dictionary.p + (size_t)k * width, &p->keys[k], width);
     p->dictionary.n = (size_t)p->n_entries * width;
     p->least = p->greatest = p->keys[0];
     widen_range(p, p->keys, p->n_entries, bias_of(rows));
-    return 0;
 }
 
 /* Replaces a dictionary of `size` bytes, behind `levels` bytes of data, by differences if they are smaller. */
-static int try_differences(struct fp_arrow_pages *p, const struct fp_arrow_rows *rows, size_t levels, size_t size) {
-    struct fp_buf found = {0};
-    int failed = put_differences(p, &found, rows);
-    if (!failed && found.n < size) {
+static void try_differences(struct fp_arrow_pages *p, const struct fp_arrow_rows *rows, size_t levels, size_t size) {
+    struct fp_buf *found = &p->found;
+    found->n = 0;
+    put_differences(p, found, rows);
+    if (found->n < size) {
         p->data.n = levels;
-        failed = fp_buf_put(&p->data, found.p, found.n);
+        fp_buf_put(&p->data, found->p, found->n);
         p->dictionary.n = 0;
         p->n_entries = 0;
         p->encoding = FP_ARROW_DELTA;
     }
-    fp_buf_free(&found);
-    return failed;
 }
 
 int fp_arrow_pages_numbers(struct fp_arrow_pages *p, const struct fp_arrow_rows *column, uint32_t distinct) {
     enum { SMALL = 4 }; /* values for each byte of a dictionary that needs no comparison */
     struct fp_arrow_rows rows = *column;
-    if (begin(p, &rows)) return FP_E_NOMEM;
+    begin(p, &rows);
     if (!p->n_values) return 0;
     const size_t levels = p->data.n;
     const int status = distinct ? 0 : number_numbers(p, &rows);
-    if (status < 0) return status;
     if (!status) {
         p->n_entries = 0;
         p->encoding = FP_ARROW_DELTA;
         return put_differences(p, &p->data, &rows);
     }
     p->encoding = FP_ARROW_DICTIONARY;
-    if (put_numbers(p, &rows) || put_indices(p)) return FP_E_NOMEM;
+    put_numbers(p, &rows);
+    put_indices(p);
     const size_t size = p->data.n - levels + p->dictionary.n;
-    return size <= p->n_values / SMALL ? 0 : try_differences(p, &rows, levels, size);
+    if (size > p->n_values / SMALL) try_differences(p, &rows, levels, size);
+    return 0;
 }
 
 int fp_arrow_pages_reals(struct fp_arrow_pages *p, const struct fp_arrow_rows *column) {
     struct fp_arrow_rows rows = *column;
-    if (begin(p, &rows)) return FP_E_NOMEM;
+    begin(p, &rows);
     uint64_t v[BLOCK];
     uint32_t at = 0;
-    for (unsigned n; (n = take(&rows, &at, v, BLOCK)) > 0;)
-        if (fp_buf_put(&p->data, v, n * sizeof *v)) return FP_E_NOMEM;
+    for (unsigned n; (n = take(&rows, &at, v, BLOCK)) > 0;) fp_buf_put(&p->data, v, n * sizeof *v);
     return 0;
 }

@@ -24,7 +24,7 @@
 
 #include "core/buf.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Rows of a column in Arrow's layout; borrowed. */
 struct fp_arrow_rows {
@@ -57,6 +57,7 @@ struct fp_arrow_pages {
     uint32_t *indices, *entries, *of;
     uint64_t *keys;
     uint32_t cap_indices, cap_entries, cap_of, cap_keys;
+    struct fp_buf found; /* differences, which may be larger than the dictionary */
 };
 
 /* The rows that have a value. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "gperftools/read_private.h"
+#include "core/guard.h"
 
 /* The state of the decoder. */
 enum { HEADER = 0, HEADER_REST, RECORDS, RESYNC, TEXT };
@@ -10,14 +11,11 @@ enum { HEADER = 0, HEADER_REST, RECORDS, RESYNC, TEXT };
 enum { MAX_HEADER_WORDS = 4096 };
 
 struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, int lenient) {
-    struct fp_gperftools_reader *g = calloc(1, sizeof *g);
-    if (!g) return NULL;
+    struct fp_gperftools_reader *g = fp_made(sizeof *g);
     g->model = model;
     g->lenient = lenient;
-    if (fp_strings_init(&g->chains) || fp_table_init(&g->pcs, 3)) {
-        fp_gperftools_reader_free(g);
-        return NULL;
-    }
+    fp_strings_init(&g->chains);
+    fp_table_init(&g->pcs, 3);
     return g;
 }
 
@@ -25,6 +23,7 @@ void fp_gperftools_reader_free(struct fp_gperftools_reader *g) {
     if (!g) return;
     fp_strings_clear(&g->chains);
     fp_table_clear(&g->pcs);
+    fp_table_clear(&g->joined);
     free(g->ticks);
     free(g->before);
     free(g->ranges);
@@ -110,14 +109,13 @@ struct record {
 };
 
 /* In a second run, which is rare: a chain restarts at 0 at its first record in this run. */
-static int begin_run(struct fp_gperftools_reader *g, uint32_t id) {
-    if (fp_array_zeroed(&g->before, &g->cap_before, (uint64_t)id + 1, sizeof *g->before)) return FP_E_NOMEM;
+static void begin_run(struct fp_gperftools_reader *g, uint32_t id) {
+    fp_array_zeroed(&g->before, &g->cap_before, (uint64_t)id + 1, sizeof *g->before);
     struct fp_gperftools_before *before = &g->before[id];
-    if (before->run == g->run) return 0;
+    if (before->run == g->run) return;
     if (g->ticks[id] > before->most) before->most = g->ticks[id];
     g->ticks[id] = 0;
     before->run = g->run;
-    return 0;
 }
 
 /* This many records are looked up together, so that their lookups wait for memory at the same time. */
@@ -129,9 +127,8 @@ static int add(struct fp_gperftools_reader *g, const struct record *r, struct fp
         return fp_fail_got(err, FP_E_OVERFLOW, r->at, "a record's count", FP_GOT_UNSIGNED, r->count,
                            "a sum of counts below 2^63", 0);
     uint32_t id = fp_strings_intern_hashed(&g->chains, r->pcs, (size_t)r->depth * (size_t)g->word, r->hash);
-    if (id == FP_NO_ID || fp_array_zeroed(&g->ticks, &g->cap_ticks, (uint64_t)id + 1, sizeof *g->ticks) ||
-        (FP_UNLIKELY(g->run) && begin_run(g, id)))
-        return fp_no_memory(err);
+    fp_array_zeroed(&g->ticks, &g->cap_ticks, (uint64_t)id + 1, sizeof *g->ticks);
+    if (FP_UNLIKELY(g->run)) begin_run(g, id);
     if (!id) g->has_empty = 1;
     g->ticks[id] += r->count;
     g->stats.ticks += r->count;

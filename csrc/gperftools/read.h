@@ -34,7 +34,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum {
     /* The profiler keeps 254 frames of a stack and drops those at the root.  If the unwinder returned the leaf twice,
@@ -93,7 +93,8 @@ struct fp_gperftools_reader {
     struct fp_table pcs; /* (address low, high, is leaf) */
     uint32_t *pc_frames; /* by pcs id: frame */
     uint32_t cap_pc_frames;
-    uint8_t *is_joined; /* by chain: counted with another chain */
+    struct fp_table joined; /* while chains are joined */
+    uint8_t *is_joined;     /* by chain: counted with another chain */
     uint32_t n_rules;
     uint64_t rules[4];    /* signal frames to remove, by address; 0: the second of two equal leaves */
     uint64_t *pc;         /* scratch: one chain */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "gperftools/read_private.h"
+#include "core/guard.h"
 
 /* The maximum number of kinds of signal frames in a profile. */
 enum { MAX_RULES = sizeof((struct fp_gperftools_reader *)0)->rules / sizeof(uint64_t) };
@@ -9,14 +10,14 @@ enum { MAX_RULES = sizeof((struct fp_gperftools_reader *)0)->rules / sizeof(uint
 /* ---- mapped objects and names ---- */
 
 int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t limit, uint32_t mapping) {
-    if (fp_array_zeroed(&g->ranges, &g->cap_ranges, (uint64_t)g->n_ranges + 1, sizeof *g->ranges)) return FP_E_NOMEM;
+    fp_array_zeroed(&g->ranges, &g->cap_ranges, (uint64_t)g->n_ranges + 1, sizeof *g->ranges);
     g->ranges[g->n_ranges] = (struct fp_gperftools_range){start, limit, mapping, g->n_ranges};
     g->n_ranges++;
     return 0;
 }
 
 int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_t lines) {
-    if (fp_array_zeroed(&g->names, &g->cap_names, (uint64_t)g->n_names + 1, sizeof *g->names)) return FP_E_NOMEM;
+    fp_array_zeroed(&g->names, &g->cap_names, (uint64_t)g->n_names + 1, sizeof *g->names);
     g->names[g->n_names] = (struct fp_gperftools_name){address, lines, g->n_names};
     g->n_names++;
     return 0;
@@ -174,11 +175,10 @@ static void find_rules(struct fp_gperftools_reader *g) {
 
 /* ---- stacks ---- */
 
-/* The frame of an address.  A caller's is a return address: it is after the call.  FP_NO_ID when memory ran out. */
+/* The frame of an address.  A caller's is a return address: it is after the call. */
 static uint32_t frame_of(struct fp_gperftools_reader *g, uint64_t address, uint32_t leaf) {
     uint32_t id = fp_table_intern(&g->pcs, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32), leaf});
-    if (id == FP_NO_ID || fp_array_zeroed(&g->pc_frames, &g->cap_pc_frames, g->pcs.n, sizeof *g->pc_frames))
-        return FP_NO_ID;
+    fp_array_zeroed(&g->pc_frames, &g->cap_pc_frames, g->pcs.n, sizeof *g->pc_frames);
     if (g->pc_frames[id]) return g->pc_frames[id];
     uint32_t flags = leaf || g->exact_callers || !address ? 0 : FP_FRAME_RETURN_ADDRESS;
     /* if a call is the last instruction of its mapping, the return address is in the next one */
@@ -209,52 +209,50 @@ enum { FEW_CHAINS = 16384 };
 
 /* Chains that differ only in removed frames have the same stack: the first of them gets the ticks of all.  They are
  * found by hash and depth; those that differ nevertheless have different numbers. */
-static int join_chains(struct fp_gperftools_reader *g) {
+static void join_chains(struct fp_gperftools_reader *g) {
     enum { HASH, DEPTH, NUMBER, JOIN_WIDTH };
-    struct fp_table seen = {0};
+    struct fp_table *seen = &g->joined;
     uint32_t *first = NULL, cap = 0; /* by row of `seen`: its first chain */
-    int status = fp_table_init(&seen, JOIN_WIDTH);
-    for (uint32_t id = 1; id < g->chains.n && !status; id++) {
+    fp_table_init(seen, JOIN_WIDTH);
+    for (uint32_t id = 1; id < g->chains.n; id++) {
         const uint32_t depth = decode(g, id, 1);
         const size_t nbytes = depth * sizeof *g->pc;
         uint32_t row[JOIN_WIDTH] = {fp_strings_hash((const uint8_t *)g->pc, nbytes), depth, 0};
         g->frames.n = 0;
-        if (fp_buf_put(&g->frames, g->pc, nbytes)) status = FP_E_NOMEM;
-        for (; !status; row[NUMBER]++) {
-            const uint32_t had = seen.n, found = fp_table_intern(&seen, row);
-            if (found == FP_NO_ID || fp_array_room(&first, &cap, (uint64_t)found + 1, sizeof *first)) {
-                status = FP_E_NOMEM;
-            } else if (found == had) {
+        fp_buf_put(&g->frames, g->pc, nbytes);
+        for (;; row[NUMBER]++) {
+            const uint32_t had = seen->n, found = fp_table_intern(seen, row);
+            fp_scratch_room(&first, &cap, (uint64_t)found + 1, sizeof *first);
+            if (found == had) {
                 first[found] = id;
                 break;
-            } else if (decode(g, first[found], 0) == depth && !memcmp(g->pc, g->frames.p, nbytes)) {
+            }
+            if (decode(g, first[found], 0) == depth && !memcmp(g->pc, g->frames.p, nbytes)) {
                 g->ticks[first[found]] += g->ticks[id];
                 g->is_joined[id] = 1;
                 break;
             }
         }
     }
-    fp_table_clear(&seen);
-    free(first);
-    return status;
+    fp_table_clear(seen);
+    fp_scratch_free(first);
 }
 
-/* Prepares the rows, at the end of the file.  0 or FP_E_NOMEM. */
-static int prepare(struct fp_gperftools_reader *g) {
+/* Prepares the rows, at the end of the file. */
+static void prepare(struct fp_gperftools_reader *g) {
     if (g->n_ranges) qsort(g->ranges, g->n_ranges, sizeof *g->ranges, by_start);
     if (g->n_names) qsort(g->names, g->n_names, sizeof *g->names, by_address);
     disjoin(g);
-    g->pc = malloc(FP_GPERF_MAX_DEPTH * sizeof *g->pc);
-    g->is_joined = calloc(g->chains.n, 1);
-    if (!g->pc || !g->is_joined || fp_buf_reserve(&g->frames, 1) ||
-        fp_array_zeroed(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks))
-        return FP_E_NOMEM;
+    g->pc = fp_have(malloc(FP_GPERF_MAX_DEPTH * sizeof *g->pc));
+    g->is_joined = fp_have(calloc(g->chains.n, 1));
+    fp_buf_reserve(&g->frames, 1);
+    fp_array_zeroed(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks);
     if (!g->keep_signal_frames) find_rules(g);
     count_ticks(g);
-    return g->n_rules ? join_chains(g) : 0;
+    if (g->n_rules) join_chains(g);
 }
 
-/* The chains of the next rows, at most n, and their stacks.  Returns how many; FP_NO_ID when memory ran out. */
+/* The chains of the next rows, at most n, and their stacks.  Returns how many. */
 static uint32_t next_stacks(struct fp_gperftools_reader *g, uint32_t *chains, uint32_t *stacks, uint32_t n) {
     uint32_t depths[FP_MODEL_STACKS], found = 0;
     g->frames.n = 0;
@@ -268,27 +266,26 @@ static uint32_t next_stacks(struct fp_gperftools_reader *g, uint32_t *chains, ui
         depths[found] = decode(g, g->next, 0);
         for (uint32_t i = 0; i < depths[found]; i++) {
             uint32_t frame = frame_of(g, g->pc[i], i == 0);
-            if (frame == FP_NO_ID || fp_buf_put(&g->frames, &frame, sizeof frame)) return FP_NO_ID;
+            fp_buf_put(&g->frames, &frame, sizeof frame);
         }
         found++;
     }
-    if (fp_model_stacks(g->model, (const uint32_t *)(const void *)g->frames.p, depths, found, stacks)) return FP_NO_ID;
+    fp_model_stacks(g->model, (const uint32_t *)(const void *)g->frames.p, depths, found, stacks);
     return found;
 }
 
 int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, struct fp_err *err) {
     if (!g->prepared) {
-        if (prepare(g)) return fp_no_memory(err);
+        prepare(g);
         g->prepared = 1;
     }
     const uint32_t n_values = g->period_us ? 2 : 1, together = g->chains.n <= FEW_CHAINS ? 1 : FP_MODEL_STACKS;
-    if (out->n_values != n_values && fp_batch_set_values(out, n_values)) return fp_no_memory(err);
+    if (out->n_values != n_values) fp_batch_set_values(out, n_values);
     for (uint32_t n = 1; n;) {
         const uint32_t room = out->cap - out->n;
         uint32_t chains[FP_MODEL_STACKS], stacks[FP_MODEL_STACKS];
         if (!room) return g->next < g->chains.n ? FP_FULL : FP_DONE;
         n = next_stacks(g, chains, stacks, room < together ? room : together);
-        if (n == FP_NO_ID) return fp_no_memory(err);
         for (uint32_t k = 0; k < n; k++) {
             uint64_t ticks = g->ticks[chains[k]];
             uint64_t ns;

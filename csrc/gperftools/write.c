@@ -27,8 +27,8 @@ int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in,
         }
         w->labels += in->label[i] || in->thread[i] || in->time[i];
         size_t start = out->n;
-        if (fp_buf_put(out, &count, 8) || fp_buf_put(out, &count, 8)) /* the second is for the depth */
-            return fp_no_memory(err);
+        fp_buf_put(out, &count, 8);
+        fp_buf_put(out, &count, 8); /* for the depth */
         uint64_t depth = 0;
         for (uint32_t node = in->stack[i]; node && depth <= FP_GPERF_MAX_DEPTH;) {
             const uint32_t *stack = fp_table_row(&m->stacks, node);
@@ -43,7 +43,7 @@ int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in,
             }
             if (depth && !is_return) address++;
             if (!depth && is_return) address--;
-            if (fp_buf_put(out, &address, 8)) return fp_no_memory(err);
+            fp_buf_put(out, &address, 8);
             depth++;
         }
         if (!depth || depth > FP_GPERF_MAX_DEPTH) {

@@ -9,7 +9,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The caller zeroes it, sets the options, and reads the counts after the last row. */
 struct fp_gperftools_writer {

@@ -199,8 +199,7 @@ static int nodes(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *
         return fp_fail(err, FP_E_TRUNCATED, r->at + (in->n - in->pos), "the file ends inside its nodes");
     }
     if (n > UINT32_MAX - r->n_entries) return fp_fail(err, FP_E_OVERFLOW, r->at, "too many nodes");
-    if (fp_array_room(&r->entries, &r->cap_entries, (uint64_t)r->n_entries + n, sizeof *r->entries))
-        return fp_no_memory(err);
+    fp_array_room(&r->entries, &r->cap_entries, (uint64_t)r->n_entries + n, sizeof *r->entries);
     const uint8_t *p = in->p + in->pos;
     struct fp_oprofile_entry *e = r->entries + r->n_entries;
     const uint32_t column = r->column << 1 | (r->sign < 0);

@@ -23,7 +23,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_oprofile_header {
     uint32_t version;

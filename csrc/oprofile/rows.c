@@ -9,15 +9,15 @@ enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 /* Sorts the entries by key, stable.  Digits that are equal in all keys are skipped, so offsets of an image of 4 MiB
  * take two passes. */
-static int sort(struct fp_oprofile_reader *r) {
+static void sort(struct fp_oprofile_reader *r) {
     const uint32_t n = r->n_entries;
     uint64_t varying = 0, unsorted = 0;
     for (uint32_t i = 1; i < n; i++) {
         varying |= r->entries[i].key ^ r->entries[0].key;
         unsorted |= r->entries[i].key < r->entries[i - 1].key;
     }
-    if (!unsorted) return 0;
-    if (fp_array_room(&r->scratch, &r->cap_scratch, n, sizeof *r->scratch)) return FP_E_NOMEM;
+    if (!unsorted) return;
+    fp_array_room(&r->scratch, &r->cap_scratch, n, sizeof *r->scratch);
     for (uint32_t shift = 0; shift < 64; shift += DIGIT_BITS) {
         if (!(varying >> shift & (DIGITS - 1))) continue;
         uint32_t at[DIGITS] = {0};
@@ -35,7 +35,6 @@ static int sort(struct fp_oprofile_reader *r) {
         r->cap_scratch = r->cap_entries;
         r->cap_entries = cap;
     }
-    return 0;
 }
 
 int fp_oprofile_end_group(struct fp_oprofile_reader *r, struct fp_oprofile_image *from, uint64_t from_shift,
@@ -45,7 +44,8 @@ int fp_oprofile_end_group(struct fp_oprofile_reader *r, struct fp_oprofile_image
     r->to = to;
     r->to_shift = to_shift;
     r->n_values = n_values;
-    return sort(r);
+    sort(r);
+    return 0;
 }
 
 /* ---- places ---- */
@@ -120,7 +120,7 @@ static int is_plain(const uint8_t *name, size_t n) {
     return n && name[0] != '_' && name[0] != '?';
 }
 
-/* The function of a place.  0 or FP_E_NOMEM; FP_ASK if the caller has to add it. */
+/* The function of a place.  0; FP_ASK if the caller has to add it. */
 static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *image, const struct section_place *place,
                        uint32_t *function) {
     if (place->symbol == NO_SYMBOL) {
@@ -137,10 +137,7 @@ static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *i
             return FP_ASK;
         }
         const uint32_t string = fp_strings_intern(&image->model->strings, name, n);
-        if (string == FP_NO_ID) return FP_E_NOMEM;
-        const uint32_t id = fp_model_function(image->model, image->object, 0, string, 0, 0);
-        if (id == FP_NO_ID) return FP_E_NOMEM;
-        symbol->function = id;
+        symbol->function = fp_model_function(image->model, image->object, 0, string, 0, 0);
     }
     *function = symbol->function;
     return 0;
@@ -172,7 +169,7 @@ static uint32_t add_up(const struct fp_oprofile_reader *r, uint32_t i, int64_t *
 }
 
 int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct fp_err *err) {
-    if (out->n_values != r->n_values && fp_batch_set_values(out, r->n_values)) return fp_no_memory(err);
+    if (out->n_values != r->n_values) fp_batch_set_values(out, r->n_values);
     struct section_place here = {0, 0, NO_SYMBOL, 0}, there = here;
     uint32_t function = 0, callee = 0;
     while (r->next < r->n_entries) {
@@ -182,7 +179,7 @@ int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct 
         const uint64_t target = (key & UINT32_MAX) + r->to_shift;
         int status = move_to(r, r->from, position, &here, &function);
         if (!status && r->to) status = move_to(r, r->to, target, &there, &callee);
-        if (status) return status == FP_ASK ? FP_ASK : fp_no_memory(err);
+        if (status) return status;
         const uint32_t i = out->n;
         int64_t *values = out->values + i;
         for (uint32_t k = 0; k < r->n_values; k++) values[(size_t)k * out->cap] = 0;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "oprofile/private.h"
+#include "core/guard.h"
 
 enum {
     ELF32_HEADER = 52,
@@ -149,7 +150,7 @@ static int64_t enter(struct fp_oprofile_image *image, struct candidate *c, uint3
         else if (image->names_are_lines || drops_first(image, &c[kept - 1], &c[i]))
             c[kept - 1] = c[i];
     }
-    if (fp_array_room(&image->symbols, &image->cap_symbols, kept, sizeof *image->symbols)) return FP_E_NOMEM;
+    fp_array_room(&image->symbols, &image->cap_symbols, kept, sizeof *image->symbols);
     for (uint32_t i = 0; i < kept; i++) {
         uint64_t end = UINT64_MAX;
         if (i + 1 < kept) end = c[i + 1].section == c[i].section ? c[i + 1].start : c[i].end;
@@ -167,10 +168,10 @@ static int is_mark(const struct elf *elf, const char *name) {
            strchr("atdx", name[1]) && (!name[2] || name[2] == '.');
 }
 
-/* The sections with code.  code[i] becomes 1 + the index of section i of the file among them, or 0.  0 or FP_E_NOMEM.
+/* The sections with code.  code[i] becomes 1 + the index of section i of the file among them, or 0.
  */
-static int find_sections(struct fp_oprofile_image *image, const struct elf *elf, const struct section *names,
-                         int by_address, uint32_t *code) {
+static void find_sections(struct fp_oprofile_image *image, const struct elf *elf, const struct section *names,
+                          int by_address, uint32_t *code) {
     struct section s;
     for (uint32_t i = 0; get_section(elf, i, &s); i++) {
         const int text = is_text(elf, names, s.name, ".text");
@@ -184,9 +185,7 @@ static int find_sections(struct fp_oprofile_image *image, const struct elf *elf,
         const uint64_t start = by_address ? s.address : s.offset;
         uint64_t end;
         if (__builtin_add_overflow(start, s.nbytes, &end)) continue;
-        if (fp_array_room(&image->sections, &image->cap_sections, (uint64_t)image->n_sections + 1,
-                          sizeof *image->sections))
-            return FP_E_NOMEM;
+        fp_array_room(&image->sections, &image->cap_sections, (uint64_t)image->n_sections + 1, sizeof *image->sections);
         const size_t room = s.name < names->nbytes ? (size_t)(names->nbytes - s.name) : 0;
         const uint8_t *name = room ? elf->p + names->offset + s.name : NULL;
         const uint8_t *nul = room ? memchr(name, 0, room) : NULL;
@@ -194,7 +193,6 @@ static int find_sections(struct fp_oprofile_image *image, const struct elf *elf,
             (struct fp_oprofile_section){start, end, s.address, name, nul ? (size_t)(nul - name) : room};
         code[i] = image->n_sections;
     }
-    return 0;
 }
 
 /* The same for a debug file, whose sections have addresses but no bytes: those of the image at the same addresses. */
@@ -224,8 +222,7 @@ static int64_t read_table(struct fp_oprofile_image *image, const struct elf *elf
     image->names_nbytes = strings.nbytes;
     const uint64_t n = table->nbytes / width;
     if (n > UINT32_MAX) return -1;
-    struct candidate *found = malloc((n ? n : 1) * sizeof *found);
-    if (!found) return FP_E_NOMEM;
+    struct candidate *found = fp_scratch(n ? n : 1, sizeof *found);
     uint32_t n_found = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint8_t *p = elf->p + table->offset + (uint64_t)i * width;
@@ -250,7 +247,7 @@ static int64_t read_table(struct fp_oprofile_image *image, const struct elf *elf
                                               .weak = bind == STB_WEAK};
     }
     const int64_t status = enter(image, found, n_found);
-    free(found);
+    fp_scratch_free(found);
     return status;
 }
 
@@ -265,7 +262,7 @@ static int64_t read_elf(struct fp_oprofile_image *image, const struct elf *elf, 
                         uint32_t *code) {
     struct section names, table;
     if (!get_section(elf, elf->names, &names) || !inside(elf, names.offset, names.nbytes)) return -1;
-    if (find_sections(image, elf, &names, by_address, code)) return FP_E_NOMEM;
+    find_sections(image, elf, &names, by_address, code);
     if (find_table(elf, &table)) return read_table(image, elf, &table, code);
     if (!debug || !find_table(debug, &table)) return 0;
     memset(code, 0, elf->n_sections * sizeof *code);
@@ -279,10 +276,9 @@ int64_t fp_oprofile_image_elf(struct fp_oprofile_image *image, const uint8_t *p,
     if (!open_elf(&elf, p, n)) return -1;
     const int two = debug && open_elf(&other, debug, n_debug);
     const uint32_t most = two && other.n_sections > elf.n_sections ? other.n_sections : elf.n_sections;
-    uint32_t *code = calloc((size_t)most + 1, sizeof *code);
-    if (!code) return FP_E_NOMEM;
+    uint32_t *code = fp_scratch((size_t)most + 1, sizeof *code);
     const int64_t status = read_elf(image, &elf, two ? &other : NULL, by_address, code);
-    free(code);
+    fp_scratch_free(code);
     if (image->n_sections) qsort(image->sections, image->n_sections, sizeof *image->sections, by_position);
     return status;
 }
@@ -328,10 +324,7 @@ int64_t fp_oprofile_image_kallsyms(struct fp_oprofile_image *image, const uint8_
                 if (is_name(name, end, "_text")) first = address;
                 if (is_name(name, end, "_etext")) last = address;
             } else if (address >= first && address < last) {
-                if (fp_array_room(&found, &cap, (uint64_t)n_found + 1, sizeof *found)) {
-                    free(found);
-                    return FP_E_NOMEM;
-                }
+                fp_scratch_room(&found, &cap, (uint64_t)n_found + 1, sizeof *found);
                 found[n_found] = (struct candidate){.start = absolute ? address : address - first,
                                                     .end = absolute ? last : last - first,
                                                     .name = (uint32_t)(name - text),
@@ -342,23 +335,18 @@ int64_t fp_oprofile_image_kallsyms(struct fp_oprofile_image *image, const uint8_
         if (first >= last) return -1;
     }
     if (!absolute) {
-        if (fp_array_room(&image->sections, &image->cap_sections, 1, sizeof *image->sections)) {
-            free(found);
-            return FP_E_NOMEM;
-        }
+        fp_array_room(&image->sections, &image->cap_sections, 1, sizeof *image->sections);
         image->sections[image->n_sections++] = (struct fp_oprofile_section){0, last - first, first, NULL, 0};
     }
     const int64_t status = enter(image, found, n_found);
     if (status > 0) image->symbols[status - 1].end = absolute ? last : last - first;
-    free(found);
     return status;
 }
 
 /* ---- images ---- */
 
 struct fp_oprofile_image *fp_oprofile_image_new(struct fp_model *m, uint32_t object, uint32_t whole) {
-    struct fp_oprofile_image *image = calloc(1, sizeof *image);
-    if (!image) return NULL;
+    struct fp_oprofile_image *image = fp_made(sizeof *image);
     image->model = m;
     image->object = object;
     image->whole = whole;

@@ -8,18 +8,18 @@
 #include <stdlib.h>
 
 #include "perf/private.h"
+#include "core/guard.h"
 
 enum { MOST_WAITING = 4096 };
 
 /* Replaces the last two words of a sample's chain by n bytes. */
-static int finish(struct fp_perf_reader *r, struct fp_perf_deferred *d, const uint8_t *ips, uint32_t n) {
+static void finish(struct fp_perf_reader *r, struct fp_perf_deferred *d, const uint8_t *ips, uint32_t n) {
     struct fp_perf_sample s;
-    if (fp_perf_parse(r, &r->events[d->event], d->p, d->n, &s) || s.n_chain < 2) return 0;
+    if (fp_perf_parse(r, &r->events[d->event], d->p, d->n, &s) || s.n_chain < 2) return;
     const size_t before = (size_t)(s.chain - d->p) + 8 * ((size_t)s.n_chain - 2);
     const size_t after = d->n - before - 16;
     const uint64_t words = s.n_chain - 2 + n / 8;
-    uint8_t *p = malloc(before + n + after);
-    if (!p) return FP_E_NOMEM;
+    uint8_t *p = fp_have(malloc(before + n + after));
     memcpy(p, d->p, before);
     if (n) memcpy(p + before, ips, n);
     memcpy(p + before + n, d->p + before + 16, after);
@@ -30,7 +30,6 @@ static int finish(struct fp_perf_reader *r, struct fp_perf_deferred *d, const ui
     d->n = (uint32_t)(before + n + after);
     d->ready = 1;
     r->n_ready++;
-    return 0;
 }
 
 int fp_perf_defer(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event,
@@ -39,36 +38,32 @@ int fp_perf_defer(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32
         r->counts.deferred_alone++;
         return 0;
     }
-    if (fp_array_room(&r->deferred, &r->cap_deferred, (uint64_t)r->n_deferred + 1, sizeof *r->deferred))
-        return FP_E_NOMEM;
+    fp_array_room(&r->deferred, &r->cap_deferred, (uint64_t)r->n_deferred + 1, sizeof *r->deferred);
     const uint64_t cookie = fp_u64s(s->chain + 8 * (s->n_chain - 1), r->swap);
     struct fp_perf_deferred *d = &r->deferred[r->n_deferred];
-    *d = (struct fp_perf_deferred){.cookie = cookie, .tid = s->tid, .event = event, .n = n, .p = malloc(n)};
-    if (!d->p) return FP_E_NOMEM;
+    *d = (struct fp_perf_deferred){.cookie = cookie, .tid = s->tid, .event = event, .n = n, .p = fp_have(malloc(n))};
     memcpy(d->p, p, n);
     r->n_deferred++;
     return 1;
 }
 
-int fp_perf_complete(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n) {
+void fp_perf_complete(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n) {
     const uint64_t cookie = fp_u64s(p + 8, r->swap), words = fp_u64s(p + 16, r->swap);
     const uint32_t tid = e->tid_back ? fp_u32s(p + n - e->tid_back + 4, r->swap) : UINT32_MAX;
-    if (words > (n - 24 - e->trailer) / 8) return 0;
+    if (words > (n - 24 - e->trailer) / 8) return;
     for (uint32_t i = 0; i < r->n_deferred; i++) {
         struct fp_perf_deferred *d = &r->deferred[i];
         if (d->ready || d->cookie != cookie || d->tid != tid) continue;
-        if (finish(r, d, p + 24, 8 * (uint32_t)words)) return FP_E_NOMEM;
+        finish(r, d, p + 24, 8 * (uint32_t)words);
     }
-    return 0;
 }
 
-int fp_perf_complete_all(struct fp_perf_reader *r) {
+void fp_perf_complete_all(struct fp_perf_reader *r) {
     for (uint32_t i = 0; i < r->n_deferred; i++) {
         if (r->deferred[i].ready) continue;
-        if (finish(r, &r->deferred[i], NULL, 0)) return FP_E_NOMEM;
+        finish(r, &r->deferred[i], NULL, 0);
         r->counts.deferred_alone++;
     }
-    return 0;
 }
 
 struct fp_perf_deferred fp_perf_take_ready(struct fp_perf_reader *r) {

@@ -45,7 +45,7 @@ static int agree(const struct fp_perf_event *a, const struct fp_perf_event *b) {
 }
 
 int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr) {
-    if (fp_array_zeroed(&r->events, &r->cap_events, (uint64_t)r->n_events + 1, sizeof *r->events)) return FP_E_NOMEM;
+    fp_array_zeroed(&r->events, &r->cap_events, (uint64_t)r->n_events + 1, sizeof *r->events);
     struct fp_perf_event *e = &r->events[r->n_events];
     *e = (struct fp_perf_event){.attr = *attr, .column = FP_PERF_NO_COLUMN};
     lay_out(e);
@@ -57,9 +57,8 @@ int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *id
     r->last_id = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t row = fp_table_intern(&r->ids, (uint32_t[]){(uint32_t)ids[i], (uint32_t)(ids[i] >> 32)});
-        if (row == FP_NO_ID || fp_array_zeroed(&r->event_of, &r->cap_event_of, r->ids.n, sizeof *r->event_of) ||
-            fp_array_zeroed(&r->last_value, &r->cap_last_value, r->ids.n, sizeof *r->last_value))
-            return FP_E_NOMEM;
+        fp_array_zeroed(&r->event_of, &r->cap_event_of, r->ids.n, sizeof *r->event_of);
+        fp_array_zeroed(&r->last_value, &r->cap_last_value, r->ids.n, sizeof *r->last_value);
         r->event_of[row] = event;
     }
     return 0;

@@ -16,7 +16,7 @@ enum { MOST_LABELS = 1 << 18, MOST_TEXT = 1024 };
 
 int fp_perf_add_field(struct fp_perf_reader *r, uint32_t event, const struct fp_perf_field *field) {
     struct fp_perf_event *e = &r->events[event];
-    if (fp_array_room(&e->fields, &e->cap_fields, (uint64_t)e->n_fields + 1, sizeof *e->fields)) return FP_E_NOMEM;
+    fp_array_room(&e->fields, &e->cap_fields, (uint64_t)e->n_fields + 1, sizeof *e->fields);
     e->fields[e->n_fields++] = *field;
     return 0;
 }
@@ -34,7 +34,7 @@ static uint32_t text_label(struct fp_perf_reader *r, uint32_t label, uint32_t ke
     const uint32_t most = n < MOST_TEXT ? n : MOST_TEXT;
     const uint8_t *end = most ? memchr(p, 0, most) : NULL;
     const uint32_t text = fp_strings_intern(&r->model->strings, p, end ? (size_t)(end - p) : most);
-    return text == FP_NO_ID ? FP_NO_ID : fp_model_label(r->model, label, key, text, 0, 0);
+    return fp_model_label(r->model, label, key, text, 0, 0);
 }
 
 static int is_signed(const struct fp_perf_field *f) {
@@ -91,7 +91,7 @@ static uint32_t field_label(struct fp_perf_reader *r, const struct fp_perf_field
 
 uint32_t fp_perf_field_labels(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                               uint32_t label) {
-    for (uint32_t i = 0; i < e->n_fields && label != FP_NO_ID; i++) label = field_label(r, &e->fields[i], s, label);
+    for (uint32_t i = 0; i < e->n_fields; i++) label = field_label(r, &e->fields[i], s, label);
     return label;
 }
 

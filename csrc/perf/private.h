@@ -186,7 +186,7 @@ const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_e
 /* The row of a thread, added if it is new; FP_NO_ID when memory ran out.  Invalidates pointers to threads. */
 uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid);
 /* The model's thread and labels of a sample.  0 or FP_E_NOMEM. */
-int fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label);
+void fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label);
 /* Applies a record that is not a sample.  0; FP_ASK: call again with the same record; or FP_E_NOMEM. */
 int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 
@@ -199,7 +199,7 @@ int fp_perf_map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, ui
 /* jit.c */
 
 /* Maps the JIT-compiled code loaded up to this time.  0 or FP_E_NOMEM. */
-int fp_perf_map_codes(struct fp_perf_reader *r, uint64_t time);
+void fp_perf_map_codes(struct fp_perf_reader *r, uint64_t time);
 
 /* rows.c */
 
@@ -225,8 +225,8 @@ static inline uint32_t fp_perf_add_row(struct fp_batch *out, uint32_t stack, uin
 int fp_perf_continue_next(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                           struct fp_batch *out);
 /* Then records that the sample's own thread leaves its CPU.  0 or FP_E_NOMEM. */
-int fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
-                     uint32_t stack, uint32_t label);
+void fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                      uint32_t stack, uint32_t label);
 /* Applies a SWITCH record.  0; FP_FULL or FP_ASK: call again with the same record; or FP_E_NOMEM. */
 int fp_perf_switch(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
                    struct fp_batch *out);
@@ -242,8 +242,7 @@ int fp_perf_has_room_for_fields(const struct fp_perf_reader *r);
 /* unwind.c */
 
 /* Unwinds the copy of a stack, which is not empty, into r->unwound.  0, FP_ASK: call again, or FP_E_NOMEM. */
-int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
-                   struct fp_err *err);
+int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s);
 
 /* deferred.c */
 
@@ -255,9 +254,9 @@ static inline int fp_perf_is_deferred(const struct fp_perf_reader *r, const stru
 int fp_perf_defer(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event,
                   const struct fp_perf_sample *s);
 /* Completes the samples that wait for a deferred chain.  0 or FP_E_NOMEM. */
-int fp_perf_complete(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
+void fp_perf_complete(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 /* Makes all waiting samples ready.  0 or FP_E_NOMEM. */
-int fp_perf_complete_all(struct fp_perf_reader *r);
+void fp_perf_complete_all(struct fp_perf_reader *r);
 /* Removes and returns a ready sample; its bytes are valid until the next call. */
 struct fp_perf_deferred fp_perf_take_ready(struct fp_perf_reader *r);
 

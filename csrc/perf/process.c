@@ -16,15 +16,13 @@ uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid) {
     if (r->last_thread && tid == r->last_tid) return r->last_thread;
     const uint32_t n = r->tids.n;
     const uint32_t row = fp_table_intern(&r->tids, &tid);
-    if (row == FP_NO_ID || fp_array_zeroed(&r->threads, &r->cap_threads, r->tids.n, sizeof *r->threads))
-        return FP_NO_ID;
+    fp_array_zeroed(&r->threads, &r->cap_threads, r->tids.n, sizeof *r->threads);
     r->last_tid = tid;
     r->last_thread = row;
     if (r->tids.n == n) return row;
     r->threads[row] = (struct fp_perf_thread){.pid = pid, .label = FP_NO_ID};
     if (!tid) { /* the idle task */
         const uint32_t swapper = fp_strings_intern(&r->model->strings, "swapper", 7);
-        if (swapper == FP_NO_ID) return FP_NO_ID;
         r->threads[row].comm = swapper;
     }
     return row;
@@ -32,7 +30,6 @@ uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid) {
 
 static int set_comm(struct fp_perf_reader *r, uint32_t pid, uint32_t tid, const uint8_t *name, size_t n) {
     const uint32_t row = fp_perf_thread(r, pid, tid), comm = fp_strings_intern(&r->model->strings, name, n);
-    if (row == FP_NO_ID || comm == FP_NO_ID) return FP_E_NOMEM;
     r->threads[row].comm = comm;
     r->threads[row].label = FP_NO_ID;
     r->threads[row].exited = 0; /* after an exec, another thread of the process may take this id */
@@ -45,10 +42,8 @@ static int fork_thread(struct fp_perf_reader *r, const uint8_t *p, int synthesiz
     const uint32_t pid = fp_u32s(p + 8, r->swap), ppid = fp_u32s(p + 12, r->swap);
     const uint32_t tid = fp_u32s(p + 16, r->swap), ptid = fp_u32s(p + 20, r->swap);
     const uint32_t parent = fp_perf_thread(r, ppid, ptid);
-    if (parent == FP_NO_ID) return FP_E_NOMEM;
     const uint32_t comm = r->threads[parent].comm;
     const uint32_t row = fp_perf_thread(r, pid, tid);
-    if (row == FP_NO_ID) return FP_E_NOMEM;
     struct fp_perf_thread *t = &r->threads[row];
     if (row != parent) {
         const struct fp_perf_thread old = *t;
@@ -64,7 +59,6 @@ static int fork_thread(struct fp_perf_reader *r, const uint8_t *p, int synthesiz
 /* u32 pid, ppid, tid, ptid */
 static int exit_thread(struct fp_perf_reader *r, const uint8_t *p) {
     const uint32_t row = fp_perf_thread(r, fp_u32s(p + 8, r->swap), fp_u32s(p + 16, r->swap));
-    if (row == FP_NO_ID) return FP_E_NOMEM;
     r->threads[row].exited = 1;
     return 0;
 }
@@ -82,15 +76,14 @@ uint32_t fp_perf_comm(const struct fp_perf_reader *r, uint32_t i, uint32_t *pid,
 static uint32_t label_of(struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t cpu) {
     if (t->label != FP_NO_ID && t->cpu == cpu) return t->label;
     uint32_t label = t->comm ? fp_model_label(r->model, 0, r->comm_key, t->comm, 0, 0) : 0;
-    if (label != FP_NO_ID && cpu != UINT32_MAX) label = fp_model_label(r->model, label, r->cpu_key, 0, cpu, 0);
+    if (cpu != UINT32_MAX) label = fp_model_label(r->model, label, r->cpu_key, 0, cpu, 0);
     t->label = label;
     t->cpu = cpu;
     return label;
 }
 
-int fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label) {
+void fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label) {
     const uint32_t row = fp_perf_thread(r, s->pid, s->tid);
-    if (row == FP_NO_ID) return FP_E_NOMEM;
     struct fp_perf_thread *t = &r->threads[row];
     if (!t->thread || t->thread_pid != s->pid) {
         t->thread = fp_model_thread(r->model, r->input, s->pid, s->tid);
@@ -98,7 +91,6 @@ int fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, 
     }
     *thread = t->thread;
     *label = label_of(r, t, r->cpu_labels ? s->cpu : UINT32_MAX);
-    return *thread == FP_NO_ID || *label == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* ---- maps ---- */
@@ -106,7 +98,7 @@ int fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, 
 int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id) {
     const uint32_t without[] = {name, 0};
     r->counts.late_build_ids += fp_table_find(&r->model->objects, without) != 0;
-    if (fp_array_zeroed(&r->build_ids, &r->cap_build_ids, (uint64_t)name + 1, sizeof *r->build_ids)) return FP_E_NOMEM;
+    fp_array_zeroed(&r->build_ids, &r->cap_build_ids, (uint64_t)name + 1, sizeof *r->build_ids);
     r->build_ids[name] = build_id;
     return 0;
 }
@@ -124,8 +116,7 @@ static uint64_t limit_of(uint64_t start, uint64_t len) {
 int fp_perf_map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
                       uint32_t name, uint32_t flags) {
     if (!len) return 0;
-    if (name == FP_NO_ID || fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps))
-        return FP_E_NOMEM;
+    fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps);
     r->maps[r->n_maps] = (struct fp_perf_map){
         .start = start,
         .limit = limit_of(start, len),
@@ -162,11 +153,11 @@ static int is_dump(const uint8_t *name, size_t n) {
     return k && n >= 4 && !memcmp(name + n - 4, "jit-", 4) && (n == 4 || name[n - 5] == '/');
 }
 
-/* Requests each JIT dump that a process maps once.  0, FP_ASK or FP_E_NOMEM. */
+/* Requests each JIT dump that a process maps once.  0 or FP_ASK. */
 static int note_dump(struct fp_perf_reader *r, uint32_t pid, const uint8_t *name, size_t n) {
     if (!is_dump(name, n)) return 0;
     const uint32_t string = fp_strings_intern(&r->model->strings, name, n), known = r->dump_names.n;
-    if (string == FP_NO_ID || fp_table_intern(&r->dump_names, &string) == FP_NO_ID) return FP_E_NOMEM;
+    fp_table_intern(&r->dump_names, &string);
     if (r->dump_names.n == known) return 0;
     r->request = FP_PERF_DUMP;
     r->record = name;
@@ -196,7 +187,7 @@ static int map_user(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint
     return fp_perf_map_range(r, pid, start, len, pgoff, string, executable ? FP_PERF_IS_EXECUTABLE : 0);
 }
 
-/* A kernel module's name: /lib/modules/6.1/kernel/fs/nfs-common.ko.xz is [nfs_common].  FP_NO_ID: out of memory. */
+/* A kernel module's name: /lib/modules/6.1/kernel/fs/nfs-common.ko.xz is [nfs_common]. */
 static uint32_t module_name(struct fp_perf_reader *r, const uint8_t *name, size_t n) {
     static const char *const packings[] = {".gz", ".xz", ".zst"};
     enum { MOST = 256 };
@@ -238,7 +229,6 @@ static int map_kernel(struct fp_perf_reader *r, uint64_t start, uint64_t len, ui
         }
     } else if (n && (name[0] == '/' || name[0] == '[')) {
         string = module_name(r, name, n);
-        if (string == FP_NO_ID) return FP_E_NOMEM;
     } else {
         return 0;
     }
@@ -264,7 +254,7 @@ static int note_build_id(struct fp_perf_reader *r, const uint8_t *p, const uint8
     }
     const uint32_t file = fp_strings_intern(&r->model->strings, name, n);
     const uint32_t id = fp_strings_intern(&r->model->strings, text, 2 * length);
-    return file == FP_NO_ID || id == FP_NO_ID ? FP_E_NOMEM : fp_perf_build_id(r, file, id);
+    return fp_perf_build_id(r, file, id);
 }
 
 /* u32 pid, tid; u64 start, len, pgoff; MMAP2: 24 bytes of the file's identity, u32 protection, flags; the name */
@@ -276,7 +266,7 @@ static int map(struct fp_perf_reader *r, const uint8_t *p, size_t n, int is_2) {
     const size_t name_n = length_of(name, n - (size_t)(name - p));
     const uint32_t protection = is_2 ? fp_u32s(p + 64, r->swap) : misc & FP_PERF_MISC_13 ? 0 : PROT_EXECUTE;
     const uint32_t flags = is_2 ? fp_u32s(p + 68, r->swap) : 0;
-    if (is_2 && misc & FP_PERF_MISC_14 && note_build_id(r, p + 40, name, name_n)) return FP_E_NOMEM;
+    if (is_2 && misc & FP_PERF_MISC_14) note_build_id(r, p + 40, name, name_n);
     if (mode == FP_PERF_IN_KERNEL) return map_kernel(r, start, len, pgoff, name, name_n);
     if (mode == FP_PERF_IN_GUEST_KERNEL || mode == FP_PERF_IN_GUEST_USER) return 0;
     return map_user(r, pid, start, len, pgoff, flags, (protection & PROT_EXECUTE) != 0, name, name_n);

@@ -30,7 +30,7 @@
 #include "symbols/space.h"
 #include "symbols/unwind.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* What FP_ASK requests. */
 enum fp_perf_request {

@@ -2,25 +2,24 @@
 #include <stdlib.h>
 
 #include "perf/private.h"
+#include "core/guard.h"
 
 /* A record was consumed; continue with the next. */
 enum { NEXT = 16 };
 
 struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model) {
-    struct fp_perf_reader *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_perf_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->next_code = UINT64_MAX;
-    r->space = fp_space_new();
+    fp_space_begin(&r->space);
     r->comm_key = fp_strings_intern(&model->strings, "comm", 4);
     r->cpu_key = fp_strings_intern(&model->strings, "cpu", 3);
     r->kernel_name = fp_strings_intern(&model->strings, "[kernel.kallsyms]", 17);
-    const int failed = fp_table_init(&r->ids, 2) || fp_table_init(&r->tids, 1) || fp_table_init(&r->dump_names, 1) ||
-                       fp_table_init(&r->prev_pids, 1) || fp_strings_init(&r->chains);
-    if (failed || !r->space || r->comm_key == FP_NO_ID || r->cpu_key == FP_NO_ID || r->kernel_name == FP_NO_ID) {
-        fp_perf_reader_free(r);
-        return NULL;
-    }
+    fp_table_init(&r->ids, 2);
+    fp_table_init(&r->tids, 1);
+    fp_table_init(&r->dump_names, 1);
+    fp_table_init(&r->prev_pids, 1);
+    fp_strings_init(&r->chains);
     return r;
 }
 
@@ -70,7 +69,7 @@ int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
         r->inner_n -= r->inner_pos;
         r->inner_pos = 0;
     }
-    if (fp_bytes_room(&r->inner, &r->inner_cap, r->inner_n + n)) return FP_E_NOMEM;
+    fp_bytes_room(&r->inner, &r->inner_cap, r->inner_n + n);
     memcpy(r->inner + r->inner_n, p, n);
     r->inner_n += n;
     return 0;
@@ -116,13 +115,13 @@ static void deliver(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint
 /* Delivers the record.  0, or a status after which to deliver it again. */
 static int deliver_now(struct fp_perf_reader *r, struct fp_batch *out, struct fp_err *err) {
     if (!r->has_now) return 0;
-    int status;
+    int status = 0;
     const struct fp_perf_event *e = &r->events[r->now_event];
     const uint32_t type = fp_u32s(r->now, r->swap);
     if (type == FP_PERF_SAMPLE)
         status = fp_perf_row(r, r->now, r->now_n, r->now_event, out, err);
     else if (type == FP_PERF_DEFERRED)
-        status = fp_perf_complete(r, e, r->now, r->now_n);
+        fp_perf_complete(r, e, r->now, r->now_n);
     else if (type == FP_PERF_SWITCH || type == FP_PERF_SWITCH_CPU_WIDE)
         status = fp_perf_switch(r, e, r->now, r->now_n, out);
     else
@@ -132,7 +131,7 @@ static int deliver_now(struct fp_perf_reader *r, struct fp_batch *out, struct fp
         r->counts.lost_bytes += r->now_n;
         status = 0;
     }
-    if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+    if (status) return status;
     r->has_now = 0;
     return 0;
 }
@@ -162,13 +161,12 @@ static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, u
     if (type == FP_PERF_LOST || type == FP_PERF_LOST_SAMPLES) return NEXT;
     const uint64_t time = fp_perf_time(r, e, p, n);
     if (!time || time == UINT64_MAX || !r->events[0].id_all) {
-        if (fp_bytes_room(&r->own, &r->own_cap, n)) return fp_no_memory(err);
+        fp_bytes_room(&r->own, &r->own_cap, n);
         memcpy(r->own, p, n); /* the window may move before the batch has room */
         deliver(r, r->own, n, event);
         return NEXT;
     }
     const int status = fp_rounds_put(&r->rounds, time, event, p, n);
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
     r->request = FP_PERF_SPILL;
     return status ? status : NEXT;
 }
@@ -294,8 +292,8 @@ static uint64_t tracing_size(const struct fp_perf_reader *r, const uint8_t *p, s
 }
 
 /* Puts the samples at the front of the window into their round: nearly all records.  It leaves those that need care to
- * outer_record.  0, FP_ASK or FP_E_NOMEM. */
-static int take_samples(struct fp_perf_reader *r, struct fp_in *in, struct fp_err *err) {
+ * outer_record.  0 or FP_ASK. */
+static int take_samples(struct fp_perf_reader *r, struct fp_in *in) {
     if (r->skip || r->lost || r->inner_n != r->inner_pos || !r->n_events || !r->events[0].id_all) return 0;
     while (in->n - in->pos >= FP_PERF_HEAD) {
         const uint8_t *p = in->p + in->pos;
@@ -307,7 +305,7 @@ static int take_samples(struct fp_perf_reader *r, struct fp_in *in, struct fp_er
         if (!time || time == UINT64_MAX) return 0;
         const int status = fp_rounds_put(&r->rounds, time, event, p, n);
         r->request = FP_PERF_SPILL;
-        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        if (status) return status;
         in->pos += n;
         r->counts.records++;
     }
@@ -385,15 +383,14 @@ static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp
         }
         if (!r->is_due) return 0;
         status = fp_rounds_next(&r->rounds);
-        if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status == FP_DONE) {
             r->is_due = 0;
-            if (r->ending && fp_perf_complete_all(r)) return fp_no_memory(err);
+            if (r->ending) fp_perf_complete_all(r);
             continue;
         }
         r->request = FP_PERF_SPILL;
         if (status == FP_ASK) return status;
-        if (r->next_code <= r->rounds.time && fp_perf_map_codes(r, r->rounds.time)) return fp_no_memory(err);
+        if (r->next_code <= r->rounds.time) fp_perf_map_codes(r, r->rounds.time);
         deliver(r, r->rounds.p, r->rounds.n, r->rounds.tag);
     }
 }
@@ -401,7 +398,7 @@ static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp
 int fp_perf_feed(struct fp_perf_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     int status;
     for (;;) {
-        if ((status = deliver_due(r, out, err)) || (status = take_samples(r, in, err))) return status;
+        if ((status = deliver_due(r, out, err)) || (status = take_samples(r, in))) return status;
         status = inner_record(r, err);
         if (status == FP_MORE) status = outer_record(r, in, err);
         if (status == FP_DONE && r->last && !r->ending) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "perf/private.h"
+#include "core/guard.h"
 
 /* The limit of cached chains, in bytes; beyond it the cache is emptied. */
 enum { MOST_CHAINS = 8 << 20 };
@@ -15,15 +16,13 @@ struct key {
     uint64_t ip;
 };
 
-/* The model's mapping, added if needed.  FP_NO_ID when memory ran out. */
+/* The model's mapping, added if needed. */
 static uint32_t mapping_of(struct fp_perf_reader *r, uint32_t word) {
     struct fp_perf_map *map = &r->maps[word];
     if (map->mapping) return map->mapping;
     const uint32_t object = fp_model_object(r->model, map->name, fp_perf_build_id_of(r, map));
-    if (object == FP_NO_ID) return FP_NO_ID;
     const uint32_t mapping = fp_model_mapping(r->model, object, map->start, map->limit, map->pgoff, 0);
-    if (mapping != FP_NO_ID) map->mapping = mapping;
-    return mapping;
+    return map->mapping = mapping;
 }
 
 /* The line chain of a mapping that is a single function named after its object. */
@@ -31,10 +30,10 @@ static uint32_t symbol_lines(struct fp_perf_reader *r, uint32_t mapping) {
     const uint32_t object = fp_table_row(&r->model->mappings, mapping)[FP_MAPPING_OBJECT];
     const uint32_t name = fp_table_row(&r->model->objects, object)[FP_OBJECT_NAME];
     const uint32_t function = fp_model_function(r->model, object, 0, name, 0, 0);
-    return function == FP_NO_ID ? FP_NO_ID : fp_model_line(r->model, function, 0, 0, 0);
+    return fp_model_line(r->model, function, 0, 0, 0);
 }
 
-/* The frame of an address.  FP_NO_ID when memory ran out. */
+/* The frame of an address. */
 static uint32_t frame_of(struct fp_perf_reader *r, uint32_t pid, uint32_t mode, uint64_t address, uint32_t flags) {
     struct fp_space_hit hit;
     uint32_t mapping = 0, lines = 0;
@@ -48,19 +47,18 @@ static uint32_t frame_of(struct fp_perf_reader *r, uint32_t pid, uint32_t mode, 
     if (is_kernel || (mode == FP_PERF_IN_USER && pid != FP_SPACE_KERNEL)) {
         if (fp_space_find(r->space, is_kernel ? FP_SPACE_KERNEL : pid, address, &hit)) {
             mapping = mapping_of(r, hit.word);
-            if (mapping != FP_NO_ID && hit.flags & FP_PERF_IS_SYMBOL) lines = symbol_lines(r, mapping);
+            if (hit.flags & FP_PERF_IS_SYMBOL) lines = symbol_lines(r, mapping);
         }
     }
-    if (mapping == FP_NO_ID || lines == FP_NO_ID) return FP_NO_ID;
     const uint32_t frame = fp_model_frame(r->model, mapping, address, flags, lines);
-    if (frame != FP_NO_ID) *known = (struct fp_perf_frame){address, maps, mode, flags, frame};
+    *known = (struct fp_perf_frame){address, maps, mode, flags, frame};
     return frame;
 }
 
 /* A stack from the frames in r->frames, leaf first. */
 static uint32_t stack_of(struct fp_perf_reader *r, uint32_t n) {
     uint32_t node = 0;
-    while (n-- && node != FP_NO_ID) node = fp_model_stack(r->model, node, r->frames[n]);
+    while (n--) node = fp_model_stack(r->model, node, r->frames[n]);
     return node;
 }
 
@@ -83,8 +81,7 @@ static uint32_t mode_of(uint64_t marker) {
 static uint32_t branch_frames(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t n) {
     for (uint64_t i = 0; i <= s->n_branches; i++) {
         const uint64_t address = fp_u64s(i ? s->branches + (i - 1) * 24 : s->branches + 8, r->swap);
-        r->frames[n] = frame_of(r, s->pid, FP_PERF_IN_USER, address, 0);
-        if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
+        r->frames[n++] = frame_of(r, s->pid, FP_PERF_IN_USER, address, 0);
     }
     return n;
 }
@@ -95,20 +92,18 @@ static uint32_t unwound_frames(struct fp_perf_reader *r, uint32_t n) {
         const struct fp_unwind_frame *frame = &r->unwound[i];
         const uint32_t mapping = frame->word == FP_UNWIND_NO_WORD ? 0 : mapping_of(r, frame->word);
         const uint32_t flags = flags_of(frame->is_return, frame->address);
-        if (mapping == FP_NO_ID) return FP_NO_ID;
-        r->frames[n] = fp_model_frame(r->model, mapping, frame->address, flags, 0);
-        if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
+        r->frames[n++] = fp_model_frame(r->model, mapping, frame->address, flags, 0);
     }
     return n;
 }
 
-/* Writes the frames of a chain to r->frames.  Returns their number, or FP_NO_ID when memory ran out; clears *known if
+/* Writes the frames of a chain to r->frames.  Returns their number; clears *known if
  * the chain has an unknown marker. */
 static uint32_t chain_frames(struct fp_perf_reader *r, const struct fp_perf_sample *s, int by_branches, int *known) {
     uint32_t n = 0, mode = FP_PERF_IN_USER;
     int is_return = 0; /* the first address of a mode is an interrupted instruction, or a system call */
     const uint64_t room = s->n_chain + s->n_branches + r->n_unwound + 1;
-    if (fp_array_room(&r->frames, &r->cap_frames, room, sizeof *r->frames)) return FP_NO_ID;
+    fp_array_room(&r->frames, &r->cap_frames, room, sizeof *r->frames);
     *known = 1;
     for (uint64_t i = 0; i < s->n_chain; i++) {
         const uint64_t address = fp_u64s(s->chain + 8 * i, r->swap);
@@ -123,34 +118,31 @@ static uint32_t chain_frames(struct fp_perf_reader *r, const struct fp_perf_samp
             if (address == FP_PERF_TO_USER && by_branches) return branch_frames(r, s, n);
             continue;
         }
-        r->frames[n] = frame_of(r, s->pid, mode, address, flags_of(is_return, address));
-        if (r->frames[n++] == FP_NO_ID) return FP_NO_ID;
+        r->frames[n++] = frame_of(r, s->pid, mode, address, flags_of(is_return, address));
         is_return = 1;
     }
     return unwound_frames(r, n);
 }
 
-/* The stack of a new chain.  FP_NO_ID when memory ran out. */
+/* The stack of a new chain. */
 static uint32_t new_stack(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t mode, int by_branches) {
     int known = 1;
     uint32_t n = s->chain || r->n_unwound ? chain_frames(r, s, by_branches, &known) : 0;
-    if (n == FP_NO_ID) return FP_NO_ID;
     r->counts.bad_chains += !known;
     if (!n && s->ip) {
-        if (fp_array_room(&r->frames, &r->cap_frames, 1, sizeof *r->frames)) return FP_NO_ID;
+        fp_array_room(&r->frames, &r->cap_frames, 1, sizeof *r->frames);
         r->frames[n++] = frame_of(r, s->pid, mode, s->ip, 0);
-        if (r->frames[0] == FP_NO_ID) return FP_NO_ID;
     }
     r->counts.chains++;
     return stack_of(r, n);
 }
 
-/* The chain with this key; FP_NO_ID when memory ran out.  Adds a new one. */
+/* The chain with this key.  Adds a new one. */
 static uint32_t find_chain(struct fp_perf_reader *r, const struct key *key, const struct fp_perf_sample *s,
                            size_t n_branches) {
     const size_t n_unwound = r->n_unwound * sizeof *r->unwound, n_chain = 8 * (size_t)s->n_chain;
     const size_t n = sizeof *key + n_chain + n_branches + n_unwound;
-    if (fp_bytes_room(&r->key, &r->key_cap, n)) return FP_NO_ID;
+    fp_bytes_room(&r->key, &r->key_cap, n);
     uint8_t *to = r->key;
     memcpy(to, key, sizeof *key);
     to += sizeof *key;
@@ -177,7 +169,7 @@ static int is_chain(const struct fp_perf_reader *r, uint32_t chain, const struct
            !memcmp(p, key, sizeof *key) && (!n || !memcmp(p + sizeof *key, s->chain, n));
 }
 
-/* The stack of a sample, cached by chain as long as the maps do not change.  FP_NO_ID when memory ran out. */
+/* The stack of a sample, cached by chain as long as the maps do not change. */
 static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event *e, uint32_t mode,
                            const struct fp_perf_sample *s) {
     const int by_branches = e->attr.branch_type & FP_PERF_CALL_STACK && s->n_branches;
@@ -199,7 +191,7 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
     uint32_t *recent = &r->recent[place_of(&key, s)];
     if (FP_LIKELY(is_chain(r, *recent, &key, s)) && !n_branches && !r->n_unwound) return r->stacks[*recent];
     const uint32_t before = r->chains.n, id = find_chain(r, &key, s, n_branches);
-    if (id == FP_NO_ID || fp_array_zeroed(&r->stacks, &r->cap_stacks, r->chains.n, sizeof *r->stacks)) return FP_NO_ID;
+    fp_array_zeroed(&r->stacks, &r->cap_stacks, r->chains.n, sizeof *r->stacks);
     if (r->chains.n != before) r->stacks[id] = new_stack(r, s, mode, by_branches);
     *recent = id;
     return r->stacks[id];
@@ -227,7 +219,7 @@ static int put(struct fp_perf_reader *r, uint32_t event, uint64_t period, uint32
     return 0;
 }
 
-/* The row in r->ids of counter k of a sample, and its value.  FP_NO_ID when memory ran out, 0 if it is unknown. */
+/* The row in r->ids of counter k of a sample, and its value.  0 if it is unknown. */
 static uint32_t counter_of(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                            uint64_t k, uint64_t *value) {
     const uint64_t format = e->attr.read_format;
@@ -239,7 +231,8 @@ static uint32_t counter_of(struct fp_perf_reader *r, const struct fp_perf_event 
     *value = fp_u64s(p, r->swap);
     const uint32_t row = fp_table_find(&r->ids, words);
     if (row || r->n_events > 1) return row;
-    return fp_perf_add_ids(r, 0, &id, 1) ? FP_NO_ID : fp_table_find(&r->ids, words);
+    fp_perf_add_ids(r, 0, &id, 1);
+    return fp_table_find(&r->ids, words);
 }
 
 /* Adds a row for each changed counter of a sample.  0, FP_FULL, FP_ASK or FP_E_*. */
@@ -248,7 +241,6 @@ static int put_counters(struct fp_perf_reader *r, const struct fp_perf_event *e,
     for (; r->now_row < s->n_read; r->now_row++) {
         uint64_t value;
         const uint32_t row = counter_of(r, e, s, r->now_row, &value);
-        if (row == FP_NO_ID) return fp_no_memory(err);
         r->counts.unknown_ids += !row;
         const uint64_t period = row ? value - r->last_value[row] : 0;
         if (!period) continue;
@@ -260,20 +252,19 @@ static int put_counters(struct fp_perf_reader *r, const struct fp_perf_event *e,
 }
 
 /* The user frames of a switch are recorded when the thread resumes: off-CPU time gets only the kernel frames. */
-static int leave_early(struct fp_perf_reader *r, const struct fp_perf_event *e, uint32_t mode,
-                       const struct fp_perf_sample *s) {
+static void leave_early(struct fp_perf_reader *r, const struct fp_perf_event *e, uint32_t mode,
+                        const struct fp_perf_sample *s) {
     uint32_t thread, label;
     r->n_unwound = 0;
-    if (fp_perf_thread_of(r, s, &thread, &label)) return FP_E_NOMEM;
+    fp_perf_thread_of(r, s, &thread, &label);
     const uint32_t stack = find_stack(r, e, mode, s);
-    return stack == FP_NO_ID ? FP_E_NOMEM : fp_perf_leave_at(r, e, s, stack, label);
+    fp_perf_leave_at(r, e, s, stack, label);
 }
 
 /* Unwinds the copy of the stack, if the sample has one.  0, FP_ASK or an error. */
-static int unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
-                  struct fp_err *err) {
+static int unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s) {
     r->n_unwound = 0;
-    return s->n_stack ? fp_perf_unwind(r, e, s, err) : 0;
+    return s->n_stack ? fp_perf_unwind(r, e, s) : 0;
 }
 
 int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
@@ -288,23 +279,22 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
     }
     const int is_switch = e->switched_by && !r->is_held; /* once */
     int status = is_switch ? fp_perf_continue_next(r, e, &s, out) : 0;
-    if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+    if (status) return status;
     if (!r->is_held && fp_perf_is_deferred(r, &s)) {
         const int deferred = fp_perf_defer(r, p, n, event, &s);
-        if (deferred < 0 || (deferred && is_switch && leave_early(r, e, mode, &s))) return fp_no_memory(err);
+        if (deferred && is_switch) leave_early(r, e, mode, &s);
         if (deferred) return 0;
     }
-    if ((status = unwind(r, e, &s, err))) return status;
+    if ((status = unwind(r, e, &s))) return status;
     uint32_t thread = 0, label = 0;
-    if ((e->tid || e->is_off_cpu_time) && fp_perf_thread_of(r, &s, &thread, &label)) return fp_no_memory(err);
+    if (e->tid || e->is_off_cpu_time) fp_perf_thread_of(r, &s, &thread, &label);
     const int has_fields = e->n_fields && s.raw, is_room = has_fields && fp_perf_has_room_for_fields(r);
     if (is_room) label = fp_perf_field_labels(r, e, &s, label);
-    const uint32_t stack = label == FP_NO_ID ? FP_NO_ID : find_stack(r, e, mode, &s);
-    if (stack == FP_NO_ID) return fp_no_memory(err);
+    const uint32_t stack = find_stack(r, e, mode, &s);
     status = s.read ? put_counters(r, e, &s, stack, thread, label, out, err)
                     : put(r, event, s.period, stack, thread, label, s.time, out, err);
     if (status) return status;
-    if (is_switch && fp_perf_leave_at(r, e, &s, stack, label)) return fp_no_memory(err);
+    if (is_switch) fp_perf_leave_at(r, e, &s, stack, label);
     r->counts.without_fields += has_fields && !is_room;
     if (s.n_stack) ++*(r->n_unwound ? &r->counts.unwound[r->why] : &r->counts.not_unwound);
     return 0;

@@ -33,35 +33,33 @@ static int is_thread(uint32_t tid, uint64_t time) {
     return tid && tid != UINT32_MAX && time && time != UINT64_MAX;
 }
 
-/* Keeps the frames of the stack, leaf first, at which a thread leaves its CPU.  0 or FP_E_NOMEM. */
-static int keep_frames(const struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t stack) {
+/* Keeps the frames of the stack, leaf first, at which a thread leaves its CPU. */
+static void keep_frames(const struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t stack) {
     t->n_left = 0;
     while (stack) {
         const uint32_t *node = fp_table_row(&r->model->stacks, stack);
-        if (fp_array_room(&t->left_frames, &t->cap_left, (uint64_t)t->n_left + 1, sizeof *t->left_frames))
-            return FP_E_NOMEM;
+        fp_array_room(&t->left_frames, &t->cap_left, (uint64_t)t->n_left + 1, sizeof *t->left_frames);
         t->left_frames[t->n_left++] = node[FP_STACK_FRAME];
         stack = node[FP_STACK_PARENT];
     }
-    return 0;
 }
 
-/* Records that the thread at a row leaves its CPU.  An exiting thread may switch a few more times.  0 or FP_E_NOMEM. */
-static int leave(struct fp_perf_reader *r, uint32_t row, uint32_t by, uint64_t time, uint32_t stack, uint32_t label) {
+/* Records that the thread at a row leaves its CPU.  An exiting thread may switch a few more times. */
+static void leave(struct fp_perf_reader *r, uint32_t row, uint32_t by, uint64_t time, uint32_t stack, uint32_t label) {
     struct fp_perf_thread *t = &r->threads[row];
     if (t->left && !(t->left_by & by)) {
         t->left_by |= by;
-        return 0;
+        return;
     }
     r->counts.switches++;
     r->counts.without_return += t->left != 0;
     t->left = time;
     t->left_by = by;
     t->left_label = label;
-    return keep_frames(r, t, stack);
+    keep_frames(r, t, stack);
 }
 
-/* Records that it resumes.  0, FP_FULL, FP_ASK or FP_E_NOMEM. */
+/* Records that it resumes.  0, FP_FULL or FP_ASK. */
 static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct fp_batch *out) {
     struct fp_perf_thread *t = &r->threads[row];
     if (!t->left) return 0;
@@ -77,8 +75,7 @@ static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct f
     }
     if (out->n == out->cap) return FP_FULL;
     uint32_t stack = 0;
-    for (uint32_t i = t->n_left; i-- && stack != FP_NO_ID;) stack = fp_model_stack(r->model, stack, t->left_frames[i]);
-    if (stack == FP_NO_ID) return FP_E_NOMEM;
+    for (uint32_t i = t->n_left; i--;) stack = fp_model_stack(r->model, stack, t->left_frames[i]);
     const uint32_t i = fp_perf_add_row(out, stack, t->thread, t->left_label, t->left);
     out->values[(size_t)r->off_column * out->cap + i] = (int64_t)(time - t->left);
     t->left = 0;
@@ -98,19 +95,16 @@ int fp_perf_continue_next(struct fp_perf_reader *r, const struct fp_perf_event *
     return known ? go_on(r, r->prev_threads[known], s->time, out) : 0;
 }
 
-int fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
-                     uint32_t stack, uint32_t label) {
-    if (!is_thread(s->tid, s->time)) return 0;
+void fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
+                      uint32_t stack, uint32_t label) {
+    if (!is_thread(s->tid, s->time)) return;
     const uint32_t row = fp_perf_thread(r, s->pid, s->tid), pid = pid_at(r, s, e->prev_pid);
-    if (row == FP_NO_ID) return FP_E_NOMEM;
     if (pid) {
         const uint32_t known = fp_table_intern(&r->prev_pids, &pid);
-        if (known == FP_NO_ID ||
-            fp_array_zeroed(&r->prev_threads, &r->cap_prev_threads, r->prev_pids.n, sizeof *r->prev_threads))
-            return FP_E_NOMEM;
+        fp_array_zeroed(&r->prev_threads, &r->cap_prev_threads, r->prev_pids.n, sizeof *r->prev_threads);
         r->prev_threads[known] = row;
     }
-    return leave(r, row, e->switched_by, s->time, stack, label);
+    leave(r, row, e->switched_by, s->time, stack, label);
 }
 
 int fp_perf_switch(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
@@ -124,8 +118,9 @@ int fp_perf_switch(struct fp_perf_reader *r, const struct fp_perf_event *e, cons
     };
     uint32_t thread, label;
     if (!is_thread(s.tid, s.time)) return 0;
-    if (fp_perf_thread_of(r, &s, &thread, &label)) return FP_E_NOMEM;
+    fp_perf_thread_of(r, &s, &thread, &label);
     const uint32_t row = fp_perf_thread(r, s.pid, s.tid);
     if (!(fp_u16s(p + 4, r->swap) & FP_PERF_MISC_13)) return go_on(r, row, s.time, out);
-    return leave(r, row, FP_PERF_BY_RECORD, s.time, 0, label);
+    leave(r, row, FP_PERF_BY_RECORD, s.time, 0, label);
+    return 0;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "perf/private.h"
+#include "core/guard.h"
 
 enum { ABI_64 = 2 };
 
@@ -45,12 +46,10 @@ void fp_perf_set_table(struct fp_perf_reader *r, const void *table, int why_not)
     map->why_not = why_not;
 }
 
-int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
-                   struct fp_err *err) {
+int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s) {
     if (!s->regs || s->regs_abi != ABI_64 || !r->machine || r->swap || s->pid == FP_SPACE_KERNEL) return 0;
-    if (!r->unwinder && !(r->unwinder = fp_unwind_new(r->machine, FP_UNWIND_BY_FRAME_POINTERS)))
-        return fp_no_memory(err);
-    if (!r->unwound && !(r->unwound = malloc(FP_PERF_MOST_FRAMES * sizeof *r->unwound))) return fp_no_memory(err);
+    if (!r->unwinder) r->unwinder = fp_have(fp_unwind_new(r->machine, FP_UNWIND_BY_FRAME_POINTERS));
+    if (!r->unwound) r->unwound = fp_have(malloc(FP_PERF_MOST_FRAMES * sizeof *r->unwound));
     const struct fp_unwind_sample sample = {e->attr.regs_user, s->regs, s->stack, s->n_stack};
     struct process process = {r, s->pid};
     uint32_t why = 0;

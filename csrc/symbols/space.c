@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/model.h"
 #include "core/secret.h"
 
@@ -37,7 +38,6 @@ struct fp_space {
     uint32_t cap_processes;
     struct space_node *nodes;
     uint32_t n_nodes, cap_nodes, free_nodes;
-    int failed; /* memory ran out */
     uint64_t generations;
     uint64_t n_made; /* nodes made so far, for priorities */
     struct fp_secret secret;
@@ -45,17 +45,22 @@ struct fp_space {
     struct space_found found[FOUND]; /* by pid modulo FOUND */
 };
 
-struct fp_space *fp_space_new(void) {
-    struct fp_space *s = calloc(1, sizeof *s);
-    if (!s) return NULL;
+static void init(struct fp_space *s) {
     fp_secret_take(&s->secret);
     s->n_nodes = 1;
-    if (fp_table_init(&s->pids, 2) || fp_array_zeroed(&s->processes, &s->cap_processes, 1, sizeof *s->processes) ||
-        fp_array_zeroed(&s->nodes, &s->cap_nodes, 1, sizeof *s->nodes)) {
-        fp_space_free(s);
-        return NULL;
-    }
+    fp_table_init(&s->pids, 2);
+    fp_array_zeroed(&s->processes, &s->cap_processes, 1, sizeof *s->processes);
+    fp_array_zeroed(&s->nodes, &s->cap_nodes, 1, sizeof *s->nodes);
+}
+
+struct fp_space *fp_space_new(void) {
+    struct fp_space *s = fp_made(sizeof *s);
+    init(s);
     return s;
+}
+
+void fp_space_begin(struct fp_space **to) {
+    init(*to = fp_have(calloc(1, sizeof **to)));
 }
 
 void fp_space_free(struct fp_space *s) {
@@ -68,16 +73,13 @@ void fp_space_free(struct fp_space *s) {
 
 /* ---- nodes ---------------------------------------------------------------- */
 
-/* A new node with one reference; 0 when memory ran out. */
+/* A new node with one reference. */
 static uint32_t make(struct fp_space *s, const struct fp_space_hit *map) {
     uint32_t id = s->free_nodes;
     if (id) {
         s->free_nodes = s->nodes[id].left;
     } else {
-        if (fp_array_room(&s->nodes, &s->cap_nodes, (uint64_t)s->n_nodes + 1, sizeof *s->nodes)) {
-            s->failed = 1;
-            return 0;
-        }
+        fp_array_room(&s->nodes, &s->cap_nodes, (uint64_t)s->n_nodes + 1, sizeof *s->nodes);
         id = s->n_nodes++;
     }
     const uint64_t number = s->n_made++;
@@ -97,12 +99,11 @@ static void drop(struct fp_space *s, uint32_t id) {
     }
 }
 
-/* Replaces a reference by one to an unshared node; 0 when memory ran out. */
+/* Replaces a reference by one to an unshared node. */
 static uint32_t own(struct fp_space *s, uint32_t id) {
     if (s->nodes[id].refs == 1) return id;
     const struct fp_space_hit map = s->nodes[id].map;
     const uint32_t copy = make(s, &map);
-    if (!copy) return 0;
     const struct space_node *old = &s->nodes[id];
     s->nodes[copy].left = old->left;
     s->nodes[copy].right = old->right;
@@ -116,7 +117,8 @@ static uint32_t own(struct fp_space *s, uint32_t id) {
 /* Splits a tree into the maps that start before `start`, and the others. */
 static void split(struct fp_space *s, uint32_t id, uint64_t start, uint32_t *before, uint32_t *others) {
     *before = *others = 0;
-    if (!id || !(id = own(s, id))) return;
+    if (!id) return;
+    id = own(s, id);
     uint32_t low, high;
     if (s->nodes[id].map.start < start) {
         split(s, s->nodes[id].right, start, &low, &high);
@@ -136,7 +138,6 @@ static uint32_t join(struct fp_space *s, uint32_t first, uint32_t second) {
     if (!first || !second) return first ? first : second;
     const int on_top = s->nodes[first].priority >= s->nodes[second].priority;
     const uint32_t id = own(s, on_top ? first : second);
-    if (!id) return 0;
     if (on_top) {
         const uint32_t right = join(s, s->nodes[id].right, second);
         s->nodes[id].right = right;
@@ -150,7 +151,6 @@ static uint32_t join(struct fp_space *s, uint32_t first, uint32_t second) {
 /* Cuts the last map of a tree at `at`, above its start. */
 static uint32_t cut_last(struct fp_space *s, uint32_t id, uint64_t at) {
     id = own(s, id);
-    if (!id) return 0;
     if (s->nodes[id].right) {
         const uint32_t right = cut_last(s, s->nodes[id].right, at);
         s->nodes[id].right = right;
@@ -180,17 +180,13 @@ static uint32_t find_process(struct fp_space *s, uint32_t pid) {
 
 static struct space_process *process_of(struct fp_space *s, uint32_t pid) {
     const uint32_t row[2] = {pid, 1}, id = fp_table_intern(&s->pids, row);
-    if (id == FP_NO_ID || fp_array_zeroed(&s->processes, &s->cap_processes, (uint64_t)id + 1, sizeof *s->processes)) {
-        s->failed = 1;
-        return NULL;
-    }
+    fp_array_zeroed(&s->processes, &s->cap_processes, (uint64_t)id + 1, sizeof *s->processes);
     return &s->processes[id];
 }
 
 /* Replaces the maps in [start, limit) by a map, or by nothing. */
-static int replace(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t limit, const struct fp_space_hit *map) {
+static void replace(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t limit, const struct fp_space_hit *map) {
     struct space_process *process = process_of(s, pid);
-    if (!process) return FP_E_NOMEM;
     struct fp_space_hit tail = {0};
     uint32_t tree, inside, others;
     split(s, process->root, start, &tree, &others);
@@ -210,7 +206,6 @@ static int replace(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t li
     }
     process->root = join(s, tree, others);
     process->generation = process->root ? ++s->generations : 0;
-    return s->failed ? FP_E_NOMEM : 0;
 }
 
 static uint64_t limit_of(uint64_t start, uint64_t len) {
@@ -223,19 +218,20 @@ int fp_space_map(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t len,
     struct fp_space_hit known;
     if (map.start == map.limit) return 0;
     if (fp_space_find(s, pid, start, &known) && !memcmp(&known, &map, sizeof map)) return 0;
-    return replace(s, pid, map.start, map.limit, &map);
+    replace(s, pid, map.start, map.limit, &map);
+    return 0;
 }
 
 int fp_space_unmap(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t len) {
     const uint64_t limit = limit_of(start, len);
-    return start == limit || !find_process(s, pid) ? 0 : replace(s, pid, start, limit, NULL);
+    if (start != limit && find_process(s, pid)) replace(s, pid, start, limit, NULL);
+    return 0;
 }
 
 int fp_space_fork(struct fp_space *s, uint32_t pid, uint32_t parent) {
     const uint32_t from = find_process(s, parent);
     if (!from) return fp_space_exec(s, pid);
     struct space_process *process = process_of(s, pid);
-    if (!process) return FP_E_NOMEM;
     s->nodes[s->processes[from].root].refs++;
     drop(s, process->root);
     *process = s->processes[from];

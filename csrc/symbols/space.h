@@ -16,7 +16,7 @@
 
 #include "core/fp.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The pid of maps of the kernel.  No process has it. */
 enum { FP_SPACE_KERNEL = 0xffffffffu };
@@ -58,5 +58,8 @@ int fp_space_find(struct fp_space *s, uint32_t pid, uint64_t address, struct fp_
 uint64_t fp_space_generation(struct fp_space *s, uint32_t pid);
 
 /* cffi-end */
+
+/* fp_space_new for the owner of *to, which is NULL. */
+void fp_space_begin(struct fp_space **to);
 
 #endif

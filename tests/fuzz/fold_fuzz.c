@@ -340,14 +340,17 @@ static struct totals divided(const uint8_t *data, size_t n, int by) {
 static void durations(const uint8_t *data, size_t n) {
     enum { FEW = 4, SHORT = 64, MOST = 6 };
     uint64_t calls[FEW][SHORT] = {{0}};
-    struct fp_durations *once = fp_durations_new(), *twice = fp_durations_new();
-    if (fp_durations_room(once, FEW)) abort();
+    struct fp_durations *once = NULL, *twice = NULL;
+    fp_durations_begin(&once);
+    fp_durations_begin(&twice);
+    fp_durations_room(once, FEW);
     for (size_t i = 0; i < n && i < MOST; i++) {
-        for (uint32_t k = 0; k <= data[i]; k++)
-            if (fp_durations_add(once, data[i] % FEW, data[i] / FEW)) abort();
+        for (uint32_t k = 0; k <= data[i]; k++) fp_durations_add(once, data[i] % FEW, data[i] / FEW);
         calls[data[i] % FEW][data[i] / FEW] += data[i] + 1u;
     }
-    if (fp_durations_end(once) || fp_durations_join(twice, once) || fp_durations_join(twice, once)) abort();
+    fp_durations_end(once);
+    fp_durations_join(twice, once);
+    fp_durations_join(twice, once);
     for (uint32_t function = 0; function < FEW; function++)
         for (uint32_t duration = 0; duration < SHORT; duration++) {
             const uint32_t key[] = {function, duration / FP_DURATIONS_PAGE}, place = duration % FP_DURATIONS_PAGE;
