@@ -12,6 +12,7 @@
  * argument record, but without its function record.
  */
 #include "core/array.h"
+#include "core/guard.h"
 #include "xray/private.h"
 
 #include <stdlib.h>
@@ -62,7 +63,7 @@ void fp_xray_basic_free(struct fp_xray_basic *b) {
 
 static struct recent *recent_of(struct fp_xray_basic *b, uint32_t thread) {
     const uint32_t had = b->n_recents;
-    if (fp_array_zeroed(&b->recents, &b->n_recents, (uint64_t)thread + 1, sizeof *b->recents)) return NULL;
+    fp_array_zeroed(&b->recents, &b->n_recents, (uint64_t)thread + 1, sizeof *b->recents);
     for (uint32_t i = had; i < b->n_recents; i++) b->recents[i].replay = UINT32_MAX;
     return &b->recents[thread];
 }
@@ -94,22 +95,20 @@ static int is_replay(struct recent *t, const struct seen *now) {
     return 0;
 }
 
-static int remember(struct recent *t, const struct seen *now) {
+static void remember(struct recent *t, const struct seen *now) {
     t->last_tsc = now->tsc;
     if (t->n == RING) {
         t->ring[t->head] = *now;
         t->head = (t->head + 1) % RING;
-        return 0;
+        return;
     }
-    if (fp_array_room(&t->ring, &t->cap, (uint64_t)t->n + 1, sizeof *t->ring)) return FP_E_NOMEM;
+    fp_array_room(&t->ring, &t->cap, (uint64_t)t->n + 1, sizeof *t->ring);
     t->ring[t->n++] = *now;
-    return 0;
 }
 
 /* Begins another log, whose threads are distinct, like those of another input. */
 static int begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err) {
     x->input = fp_model_input(x->model);
-    if (x->input == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "threads of a further log");
     x->basic->thread = 0;
     x->basic->before = NOTHING;
     return fp_xray_begin_another(x, p, offset, err);
@@ -156,19 +155,17 @@ static int take_function(struct fp_xray *x, const uint8_t *p, uint64_t offset, s
     const uint32_t tid = fp_u32s(p + 16, x->swap), pid = x->version >= 3 ? fp_u32s(p + 20, x->swap) : 0;
     if (tid != b->tid || pid != b->pid || !b->thread) {
         b->thread = fp_model_thread(x->model, x->input, pid, tid);
-        if (b->thread == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
         b->tid = tid;
         b->pid = pid;
     }
     struct recent *t = recent_of(b, b->thread);
-    if (!t) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
     b->function_id = now.function;
     if (is_replay(t, &now)) {
         x->stats.duplicate_records++;
         b->before = COPIED;
         return 0;
     }
-    if (remember(t, &now)) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
+    remember(t, &now);
     b->before = TAKEN;
     b->tsc = now.tsc;
     b->cpu = now.cpu;
@@ -187,12 +184,11 @@ static int take_record(struct fp_xray *x, const uint8_t *p, uint64_t offset, str
 }
 
 int fp_xray_basic_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    if (!x->basic && !(x->basic = calloc(1, sizeof *x->basic)))
-        return fp_fail(err, FP_E_NOMEM, in->base + in->pos, "the basic mode decoder");
+    if (!x->basic) x->basic = fp_have(calloc(1, sizeof *x->basic));
     while (in->n - in->pos >= RECORD) {
         if (out->n == out->cap) return FP_FULL;
         int status = take_record(x, in->p + in->pos, in->base + in->pos, out, err);
-        if (status == FP_ASK || status == FP_E_NOMEM) return status;
+        if (status == FP_ASK) return status;
         if (status < 0) {
             if (!x->lenient) return status;
             x->stats.bad_records++;

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
+
 /* The position of the next record in a buffer. */
 enum {
     BETWEEN = 0,  /* before a buffer's extents record */
@@ -63,7 +65,6 @@ static int new_cpu(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct 
     if (f->state == BODY) return 0;
     f->state = BODY;
     f->thread = x->thread ? x->thread : fp_model_thread(x->model, x->input, f->pid, f->tid);
-    if (f->thread == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
     const uint32_t row = out->n++;
     out->op[row] = FP_OP_BUFFER;
     out->time[row] = f->now;
@@ -372,14 +373,13 @@ static int feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struc
         if (out->n == out->cap) return FP_FULL;
         if (in->pos == in->n) return in->eof ? end_range(x, in->base + in->pos, err) : FP_MORE;
         status = f->state == BETWEEN ? begin_buffer(x, in, err) : take_record(x, in, out, err);
-        if (status == FP_MORE || status == FP_E_NOMEM || (status && !x->lenient)) return status;
+        if (status == FP_MORE || (status && !x->lenient)) return status;
         if (status) give_up(x);
     }
 }
 
 int fp_xray_fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    if (!x->fdr && !(x->fdr = calloc(1, sizeof *x->fdr)))
-        return fp_fail(err, FP_E_NOMEM, in->base + in->pos, "the FDR decoder");
+    if (!x->fdr) x->fdr = fp_have(calloc(1, sizeof *x->fdr));
     x->fdr->run = out->n;
     int status = feed(x, in, out, err);
     end_run(x->fdr, out);

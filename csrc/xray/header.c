@@ -97,7 +97,7 @@ uint32_t fp_xray_lookup_sparse(const struct fp_xray_names *names, uint32_t id) {
 
 static int define_dense(struct fp_xray_names *names, uint32_t id, uint32_t function) {
     const uint32_t had = names->n_dense;
-    if (fp_array_zeroed(&names->dense, &names->cap_dense, (uint64_t)id + 1, sizeof *names->dense)) return FP_E_NOMEM;
+    fp_array_zeroed(&names->dense, &names->cap_dense, (uint64_t)id + 1, sizeof *names->dense);
     names->n_dense = names->cap_dense < DENSE_IDS ? names->cap_dense : DENSE_IDS;
     if (names->n_dense > had) { /* now there is room for larger ids */
         for (uint32_t row = 1; row < names->sparse.n; row++) {
@@ -114,11 +114,9 @@ int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function) {
     const uint64_t room = FIRST_IDS + (uint64_t)IDS_EACH * names->n;
     names->n++;
     if (id < DENSE_IDS && (id < room || id < names->n_dense)) return define_dense(names, id, function);
-    if (!names->sparse.index && fp_table_init(&names->sparse, 1)) return FP_E_NOMEM;
+    if (!names->sparse.index) fp_table_init(&names->sparse, 1);
     uint32_t row = fp_table_intern(&names->sparse, &id);
-    if (row == FP_NO_ID) return FP_E_NOMEM;
-    if (fp_array_room(&names->sparse_functions, &names->cap_sparse, (uint64_t)row + 1, sizeof *names->sparse_functions))
-        return FP_E_NOMEM;
+    fp_array_room(&names->sparse_functions, &names->cap_sparse, (uint64_t)row + 1, sizeof *names->sparse_functions);
     names->sparse_functions[row] = function + 1;
     return 0;
 }

@@ -11,6 +11,7 @@
  * In lenient mode extents may be damaged, so the beginning of the next buffer is searched in all bytes.
  */
 #include "core/array.h"
+#include "core/guard.h"
 #include "xray/private.h"
 #include "xray/records.h"
 
@@ -60,11 +61,9 @@ void fp_xray_index_free(struct fp_xray_index *index) {
     free(index);
 }
 
-static int add_buffer(struct fp_xray_index *index, const struct buffer *b, struct fp_err *err) {
-    if (fp_array_room(&index->buffers, &index->cap, (uint64_t)index->n + 1, sizeof *index->buffers))
-        return fp_fail(err, FP_E_NOMEM, b->offset, "the buffer index");
+static void add_buffer(struct fp_xray_index *index, const struct buffer *b) {
+    fp_array_room(&index->buffers, &index->cap, (uint64_t)index->n + 1, sizeof *index->buffers);
     index->buffers[index->n++] = *b;
-    return 0;
 }
 
 /* Reads thread and times from the metadata records at the head of a buffer. */
@@ -82,14 +81,15 @@ static void read_preamble(const struct fp_xray *x, const uint8_t *p, size_t n, s
 
 /* ---- buffer by buffer ---------------------------------------------------- */
 
-static int index_v1(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
+static int index_v1(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next) {
     const uint64_t at = in->base + in->pos, left = size - at;
     const uint64_t stride = fp_xray_v1_stride(x->buffer_size);
     struct buffer b = {.offset = at, .nbytes = stride && stride < left ? stride : left};
     const size_t have = in->n - in->pos;
     read_preamble(x, in->p + in->pos, have < b.nbytes ? have : (size_t)b.nbytes, &b);
     *next = at + b.nbytes;
-    return add_buffer(x->index, &b, err);
+    add_buffer(x->index, &b);
+    return 0;
 }
 
 /* Walks the records to the end of a buffer without extents.  0, FP_MORE or an error. */
@@ -167,7 +167,7 @@ static void index_next(struct fp_xray *x, struct fp_in *in, uint64_t size, uint6
 
 /* Skips bytes that are not a buffer.  A preamble without extents begins a buffer with damaged extents, which reaches to
  * the next one. */
-static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
+static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next) {
     const uint64_t at = in->base + in->pos;
     const size_t found = find_buffer(x, in->p, in->n, in->pos, 1);
     *next = in->base + found;
@@ -179,7 +179,8 @@ static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
     x->stats.bad_buffers++;
     x->index->wanted = NEXT;
     *next += FP_XRAY_METADATA_NBYTES;
-    return add_buffer(x->index, &b, err);
+    add_buffer(x->index, &b);
+    return 0;
 }
 
 /* ---- version 2 on --------------------------------------------------------- */
@@ -193,14 +194,15 @@ static int no_extents(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64
         read_preamble(x, p, in->n - in->pos, &b);
         x->index->wanted = END;
         *next = at;
-        return add_buffer(x->index, &b, err);
+        add_buffer(x->index, &b);
+        return 0;
     }
     if (fp_xray_is_header(x, p, in->n - in->pos)) {
         int status = fp_xray_begin_another(x, p, at, err);
         if (!status) *next = at + FP_XRAY_HEADER_NBYTES;
         if (!status || !x->lenient) return status;
     }
-    if (x->lenient) return index_gap(x, in, size, next, err);
+    if (x->lenient) return index_gap(x, in, size, next);
     return fp_fail_got(err, FP_E_MALFORMED, at, "first byte of a buffer", FP_GOT_HEX, p[0],
                        "0xf, a buffer extents record", 0);
 }
@@ -242,7 +244,8 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
         x->index->wanted = NEXT;
         *next = at + FP_XRAY_METADATA_NBYTES;
     }
-    return add_buffer(x->index, &b, err);
+    add_buffer(x->index, &b);
+    return 0;
 }
 
 static int index_window(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
@@ -261,7 +264,7 @@ static int index_window(struct fp_xray *x, struct fp_in *in, uint64_t size, uint
         } else if (index->wanted == END) {
             status = index_end(x, in, size, next, err);
         } else {
-            status = x->version == 1 ? index_v1(x, in, size, next, err) : index_v2(x, in, size, next, err);
+            status = x->version == 1 ? index_v1(x, in, size, next) : index_v2(x, in, size, next, err);
         }
         if (status) return status;
         /* Is the whole preamble of the next buffer in this window?  If not, the next window begins there. */
@@ -287,8 +290,7 @@ static int by_time(const void *left, const void *right) {
 }
 
 int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
-    if (!x->index && !(x->index = calloc(1, sizeof *x->index)))
-        return fp_fail(err, FP_E_NOMEM, in->base, "the buffer index");
+    if (!x->index) x->index = fp_have(calloc(1, sizeof *x->index));
     int status = index_window(x, in, size, next, err);
     struct fp_xray_index *index = x->index;
     if (status == FP_DONE && index->n > 1) qsort(index->buffers, index->n, sizeof *index->buffers, by_time);

@@ -3,28 +3,25 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
+
 struct fp_xray *fp_xray_new(struct fp_model *model, int lenient) {
-    struct fp_xray *x = calloc(1, sizeof *x);
-    struct fp_xray_names *names = calloc(1, sizeof *names);
-    const uint32_t input = fp_model_input(model);
-    if (!x || !names || input == FP_NO_ID) {
-        free(x);
-        free(names);
-        return NULL;
-    }
+    struct fp_xray *x = fp_made(sizeof *x);
     x->model = model;
-    x->input = input;
+    x->input = fp_model_input(model);
     x->lenient = lenient;
-    x->names = names;
+    x->names = fp_have(calloc(1, sizeof *x->names));
     return x;
 }
 
 void fp_xray_free(struct fp_xray *x) {
     if (!x) return;
-    free(x->names->dense);
-    fp_table_clear(&x->names->sparse);
-    free(x->names->sparse_functions);
-    free(x->names);
+    if (x->names) {
+        free(x->names->dense);
+        fp_table_clear(&x->names->sparse);
+        free(x->names->sparse_functions);
+        free(x->names);
+    }
     fp_xray_index_free(x->index);
     fp_xray_fdr_free(x->fdr);
     fp_xray_basic_free(x->basic);

@@ -9,29 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A decoder with the names of `x`, but without its state.  NULL when memory ran out. */
-static struct fp_xray *another(const struct fp_xray *x) {
-    struct fp_xray *other = calloc(1, sizeof *other);
-    struct fp_xray_names *names = calloc(1, sizeof *names);
+#include "core/guard.h"
+
+/* Makes *to a decoder with the names of `x`, but without its state. */
+static void make_another(const struct fp_xray *x, struct fp_xray **to) {
     const struct fp_xray_names *known = x->names; /* those in its array; it uses FP_ASK for others */
-    uint32_t *dense = known->cap_dense ? malloc(known->cap_dense * sizeof *dense) : NULL;
-    if (!other || !names || (known->cap_dense && !dense)) {
-        free(other);
-        free(names);
-        free(dense);
-        return NULL;
-    }
-    if (dense) memcpy(dense, known->dense, known->cap_dense * sizeof *dense);
-    *names =
-        (struct fp_xray_names){.dense = dense, .n_dense = known->n_dense, .cap_dense = known->cap_dense, .n = known->n};
+    struct fp_xray *other = *to = fp_have(malloc(sizeof *other));
     *other = *x;
     memset(&other->stats, 0, sizeof other->stats);
-    other->names = names;
+    other->names = NULL;
     other->index = NULL;
     other->fdr = NULL;
     other->basic = NULL;
     other->profile = NULL;
-    return other;
+    struct fp_xray_names *names = other->names = fp_have(calloc(1, sizeof *names));
+    if (known->cap_dense) {
+        names->dense = fp_have(malloc(known->cap_dense * sizeof *names->dense));
+        memcpy(names->dense, known->dense, known->cap_dense * sizeof *names->dense);
+    }
+    names->n_dense = known->n_dense;
+    names->cap_dense = known->cap_dense;
+    names->n = known->n;
 }
 
 size_t fp_xray_run(const struct fp_xray_piece *piece, uint32_t *next) {
@@ -128,16 +126,10 @@ void fp_xray_await(uint64_t *awaited, uint64_t buffer) {
 
 struct fp_xray_share *fp_xray_share_new(const struct fp_xray *x, uint32_t share, const struct fp_shares *shares,
                                         uint64_t *awaited, struct fp_batch *out) {
-    struct fp_xray_share *s = calloc(1, sizeof *s);
-    struct fp_xray *decoder = another(x);
-    if (!s || !decoder) {
-        free(s);
-        fp_xray_free(decoder);
-        return NULL;
-    }
+    struct fp_xray_share *s = fp_made(sizeof *s);
+    make_another(x, &s->x);
     s->feed.fill = fill;
     s->feed.out = out;
-    s->x = decoder;
     s->share = share;
     s->shares = shares;
     s->awaited = awaited;

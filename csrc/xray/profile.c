@@ -13,6 +13,7 @@
  * ignored.
  */
 #include "core/array.h"
+#include "core/guard.h"
 #include "xray/private.h"
 
 #include <stdlib.h>
@@ -53,12 +54,11 @@ void fp_xray_profile_free(struct fp_xray_profile *q) {
     free(q);
 }
 
-/* The index of the sums of a call path of the block's thread, added if new; FP_NO_ID when memory ran out. */
+/* The index of the sums of a call path of the block's thread, added if new. */
 static uint32_t path_of(struct fp_xray_profile *q, uint32_t stack) {
-    if (!q->table.index && fp_table_init(&q->table, 2)) return FP_NO_ID;
+    if (!q->table.index) fp_table_init(&q->table, 2);
     const uint32_t n = q->table.n, row = fp_table_intern(&q->table, (uint32_t[]){q->thread, stack});
-    if (row == FP_NO_ID) return FP_NO_ID;
-    if (fp_array_room(&q->paths, &q->cap, (uint64_t)row + 1, sizeof *q->paths)) return FP_NO_ID;
+    fp_array_room(&q->paths, &q->cap, (uint64_t)row + 1, sizeof *q->paths);
     if (row == n) q->paths[row] = (struct path){0};
     return row;
 }
@@ -74,8 +74,7 @@ static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t
         }
         const uint32_t frame = fp_model_plain_frame(x->model, named - 1);
         q->parent = q->stack;
-        q->stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(x->model, q->stack, frame);
-        if (q->stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the stack tree");
+        q->stack = fp_model_stack(x->model, q->stack, frame);
     }
     if (ticks < 0) {
         /* One exit that ends several calls makes the runtime subtract twice. */
@@ -83,7 +82,6 @@ static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t
         ticks = 0;
     }
     const uint32_t row = path_of(q, q->stack), parent = q->parent ? path_of(q, q->parent) : row;
-    if (row == FP_NO_ID || parent == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the table of call paths");
     /* with --lenient reading continues after an overflow, so a sum that does not fit must not be kept */
     struct path sum = q->paths[row];
     int64_t callees = q->paths[parent].callees;
@@ -97,10 +95,9 @@ static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t
     return 0;
 }
 
-static int push_id(struct fp_xray_profile *q, uint32_t id) {
-    if (fp_array_room(&q->ids, &q->cap_ids, (uint64_t)q->n_ids + 1, sizeof *q->ids)) return FP_E_NOMEM;
+static void push_id(struct fp_xray_profile *q, uint32_t id) {
+    fp_array_room(&q->ids, &q->cap_ids, (uint64_t)q->n_ids + 1, sizeof *q->ids);
     q->ids[q->n_ids++] = id;
-    return 0;
 }
 
 /* Reads the ids of the record at p, and its length.  0, FP_MORE or an error. */
@@ -115,7 +112,7 @@ static int read_path(struct fp_xray *x, const uint8_t *p, size_t have, uint64_t 
         if (4 * n + 4 > have) return FP_MORE;
         uint32_t id = fp_u32s(p + 4 * n, x->swap);
         if (!id) break;
-        if (push_id(q, id)) return fp_fail(err, FP_E_NOMEM, offset, "a call path");
+        push_id(q, id);
     }
     const uint64_t nbytes = 4 * (uint64_t)n + 20;
     if (nbytes > q->left)
@@ -146,7 +143,6 @@ static int step(struct fp_xray *x, struct fp_in *in, struct fp_err *err) {
         if (tid > UINT32_MAX)
             return fp_fail_got(err, FP_E_MALFORMED, offset + 8, "thread id", FP_GOT_UNSIGNED, tid, "below 2^32", 0);
         q->thread = fp_model_thread(x->model, x->input, (uint32_t)x->pid, (uint32_t)tid);
-        if (q->thread == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
         q->left = sized ? size - 16 : UNKNOWN_END;
         q->state = q->left ? AT_RECORD : AT_BLOCK;
         x->stats.buffers++;
@@ -195,8 +191,7 @@ static int drain(struct fp_xray *x, struct fp_batch *out) {
 }
 
 int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    if (!x->profile && !(x->profile = calloc(1, sizeof *x->profile)))
-        return fp_fail(err, FP_E_NOMEM, in->base + in->pos, "the profiling mode decoder");
+    if (!x->profile) x->profile = fp_have(calloc(1, sizeof *x->profile));
     struct fp_xray_profile *q = x->profile;
     for (;;) {
         if (q->skip) {
@@ -210,7 +205,7 @@ int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *o
         if (in->pos == in->n && in->eof && q->state == AT_BLOCK) return drain(x, out);
         int status = step(x, in, err);
         if (!status) continue;
-        if (status == FP_ASK || status == FP_E_NOMEM || (status == FP_MORE && !in->eof)) return status;
+        if (status == FP_ASK || (status == FP_MORE && !in->eof)) return status;
         if (status == FP_MORE)
             status = fp_fail_got(err, FP_E_TRUNCATED, in->base + in->pos, "length of the last record", FP_GOT_UNSIGNED,
                                  in->n - in->pos, "a complete record", 0);

@@ -14,7 +14,7 @@
 #include "core/model.h"
 #include "core/shares.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum fp_xray_mode {
     FP_XRAY_BASIC = 0,

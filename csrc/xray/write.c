@@ -37,7 +37,7 @@ static uint8_t *put64(uint8_t *to, uint64_t v) {
 }
 
 int fp_xray_write_header(struct fp_xray_write *w, uint64_t buffer_size, struct fp_buf *out) {
-    if (fp_buf_reserve(out, 32)) return FP_E_NOMEM;
+    fp_buf_reserve(out, 32);
     uint8_t *to = out->p + out->n;
     memset(to, 0, 32);
     to = put32(put16(put16(to, 5), 1), 3); /* version, FDR, constant and nonstop TSC */
@@ -62,9 +62,9 @@ static void new_cpu(struct fp_xray_write *w, uint32_t cpu, uint64_t time) {
     w->now = time;
 }
 
-static int close_buffer(struct fp_xray_write *w, struct fp_buf *out) {
-    if (!w->thread) return 0;
-    if (fp_buf_reserve(out, 16 + w->body.n)) return FP_E_NOMEM;
+static void close_buffer(struct fp_xray_write *w, struct fp_buf *out) {
+    if (!w->thread) return;
+    fp_buf_reserve(out, 16 + w->body.n);
     uint8_t *to = out->p + out->n;
     memset(to, 0, 16);
     *to = FP_XRAY_BUFFER_EXTENTS;
@@ -74,7 +74,6 @@ static int close_buffer(struct fp_xray_write *w, struct fp_buf *out) {
     w->body.n = 0;
     w->thread = 0;
     w->buffers++;
-    return 0;
 }
 
 /* Makes up a wall clock for a buffer that has none in the source.  Readers sort the buffers of a thread by it, so it
@@ -85,16 +84,15 @@ static uint64_t next_wall(const struct fp_xray_write *w, uint32_t thread, uint64
     return us > w->wall_us[thread] ? us : w->wall_us[thread] + 1;
 }
 
-static int open_buffer(struct fp_xray_write *w, uint32_t thread, uint64_t wall_us, uint32_t cpu, uint64_t time) {
+static void open_buffer(struct fp_xray_write *w, uint32_t thread, uint64_t wall_us, uint32_t cpu, uint64_t time) {
     const uint32_t pid = w->numbers[2 * (size_t)thread], tid = w->numbers[2 * (size_t)thread + 1];
-    if (fp_buf_reserve(&w->body, 64)) return FP_E_NOMEM;
+    fp_buf_reserve(&w->body, 64);
     put32(metadata(w, FP_XRAY_NEW_BUFFER), tid);
     put32(put64(metadata(w, FP_XRAY_WALL_TIME), wall_us / 1000000), (uint32_t)(wall_us % 1000000));
     if (pid) put32(metadata(w, FP_XRAY_PID), pid);
     new_cpu(w, cpu, time);
     w->thread = thread + 1;
     w->wall_us[thread] = wall_us;
-    return 0;
 }
 
 /* Ticks since the last record.  If they exceed 31 bits, or time goes back, a TSC wrap record sets the clock first, and
@@ -117,7 +115,7 @@ static int put_event(struct fp_xray_write *w, const struct fp_batch *b, uint32_t
         w->large_events += n > INT32_MAX;
         return 0;
     }
-    if (fp_buf_reserve(&w->body, 48 + (size_t)n)) return FP_E_NOMEM;
+    fp_buf_reserve(&w->body, 48 + (size_t)n);
     uint32_t delta = delta_to(w, b->time[i]);
     int typed = b->op[i] == FP_OP_TYPED;
     uint8_t *to = put32(put32(metadata(w, typed ? FP_XRAY_TYPED_EVENT : FP_XRAY_CUSTOM_EVENT), n), delta);
@@ -129,7 +127,7 @@ static int put_event(struct fp_xray_write *w, const struct fp_batch *b, uint32_t
 }
 
 int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct fp_buf *out) {
-    if (fp_array_zeroed(&w->wall_us, &w->n_wall, w->model->threads.n, sizeof *w->wall_us)) return FP_E_NOMEM;
+    fp_array_zeroed(&w->wall_us, &w->n_wall, w->model->threads.n, sizeof *w->wall_us);
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t op = b->op[i], thread = b->thread[i];
         if (FP_UNLIKELY(fp_counter_of(b, i) > 0)) {
@@ -139,10 +137,11 @@ int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct 
         int full = w->body.n > MOST_NBYTES && op != FP_OP_ARGUMENT;
         if (op == FP_OP_BUFFER || thread + 1 != w->thread || full) {
             uint64_t wall_us = op == FP_OP_BUFFER ? b->aux[i] : next_wall(w, thread, b->time[i]);
-            if (close_buffer(w, out) || open_buffer(w, thread, wall_us, b->cpu[i], b->time[i])) return FP_E_NOMEM;
+            close_buffer(w, out);
+            open_buffer(w, thread, wall_us, b->cpu[i], b->time[i]);
         }
         if (op == FP_OP_BUFFER) continue;
-        if (fp_buf_reserve(&w->body, 64)) return FP_E_NOMEM;
+        fp_buf_reserve(&w->body, 64);
         if (b->cpu[i] != w->cpu) new_cpu(w, b->cpu[i], b->time[i]);
         if (op <= FP_OP_ENTER_ARGS) {
             /* bit 0: 0; bits 1 to 3: kind, which is the op; bits 4 to 31: function */
@@ -159,5 +158,6 @@ int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct 
 }
 
 int fp_xray_write_end(struct fp_xray_write *w, struct fp_buf *out) {
-    return close_buffer(w, out);
+    close_buffer(w, out);
+    return 0;
 }

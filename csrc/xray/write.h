@@ -11,7 +11,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* A writer and its counters. */
 struct fp_xray_write {
