@@ -63,6 +63,9 @@ void fp_archive_ids_free(struct fp_archive_ids *ids);
  * 0, or an error whose offset is relative to `p`. */
 int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t n, struct fp_err *err);
 
+/* cffi-end */
+/* cffi-begin guarded */
+
 /* Encodes rows into chunks.  These fields describe the chunk so far: the rows put
  * since the last flush. */
 struct fp_archive_enc {
@@ -110,6 +113,9 @@ void fp_archive_dec_filter(struct fp_archive_dec *d, struct fp_archive_filter *f
 /* Appends rows to `b` until it is full or the next row is of another part (FP_FULL), or the chunk ends (FP_DONE).  A
  * part without rows returns FP_FULL with an empty batch. */
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);
+
+/* cffi-end */
+/* cffi-begin */
 
 /* Appends to `out` the difference between the ROWS payload `p` and `base`, another one.  It compresses better than `p`
  * if most numbers of both are the same.  `stacks`: for each of the `n_stacks` stack ids of `p` (of a graph, function

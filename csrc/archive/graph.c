@@ -63,10 +63,10 @@ static inline void put_delta(struct fp_archive_encoder *e, uint32_t stream, uint
     *last = v;
 }
 
-static int put_call(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
+static void put_call(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_graph *s = e->graph;
     uint32_t callee = b->callee[i];
-    if (fp_array_zeroed(&s->targets, &s->targets_cap, (uint64_t)callee + 1, sizeof *s->targets)) return FP_E_NOMEM;
+    fp_array_zeroed(&s->targets, &s->targets_cap, (uint64_t)callee + 1, sizeof *s->targets);
     struct target *t = target_of(s, callee);
     put_delta(e, FP_GRAPH_S_CALLEE, &s->callee, callee);
     put(e, FP_GRAPH_S_COUNT, b->count[i]);
@@ -77,7 +77,6 @@ static int put_call(struct fp_archive_encoder *e, const struct fp_batch *b, uint
     if (positions & FP_ARCHIVE_INSTR) put_delta(e, FP_GRAPH_S_TARGET_ADDRESS, &t->address, b->target_address[i]);
     if (positions & FP_ARCHIVE_BB) put_delta(e, FP_GRAPH_S_TARGET_BB, &t->bb, b->target_bb[i]);
     s->target = *t;
-    return 0;
 }
 
 static void put_jump(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
@@ -115,13 +114,12 @@ int fp_archive_graph_put(struct fp_archive_encoder *e, const struct fp_batch *b,
             if (positions & FP_ARCHIVE_INSTR) put_delta(e, FP_GRAPH_S_ADDRESS, &s->address, b->address[i]);
             if (positions & FP_ARCHIVE_BB) put_delta(e, FP_GRAPH_S_BB, &s->bb, b->bb[i]);
         }
-        if (kind == FP_CALL && put_call(e, b, i, positions)) return FP_E_NOMEM;
+        if (kind == FP_CALL) put_call(e, b, i, positions);
         if (kind == FP_JUMP || kind == FP_JCND) put_jump(e, b, i, positions);
         if (!valued) continue;
         for (uint32_t k = 0; k < b->n_values; k++)
-            if (fp_buf_put(&e->streams[fp_archive_graph_value_stream(k, kind == FP_CALL)],
-                           &b->values[(size_t)k * b->cap + i], 8))
-                return FP_E_NOMEM;
+            fp_buf_put(&e->streams[fp_archive_graph_value_stream(k, kind == FP_CALL)],
+                       &b->values[(size_t)k * b->cap + i], 8);
     }
     e->pub.nbytes += (uint64_t)b->n * (8 + 8 * b->n_values);
     return 0;
@@ -129,8 +127,7 @@ int fp_archive_graph_put(struct fp_archive_encoder *e, const struct fp_batch *b,
 
 int fp_archive_graph_flush(struct fp_archive_encoder *e) {
     restart(e->graph);
-    for (uint32_t i = FP_GRAPH_STREAMS; i < e->n_streams; i++)
-        if (fp_archive_values_pack(&e->streams[i])) return FP_E_NOMEM;
+    for (uint32_t i = FP_GRAPH_STREAMS; i < e->n_streams; i++) fp_archive_values_pack(&e->streams[i]);
     return 0;
 }
 
@@ -139,7 +136,7 @@ int fp_archive_graph_flush(struct fp_archive_encoder *e) {
 int fp_archive_graph_open(struct fp_archive_decoder *d) {
     struct fp_archive_graph *s = d->graph;
     restart(s);
-    if (fp_array_zeroed(&s->targets, &s->targets_cap, d->ids->n[FP_T_FUNCTIONS], sizeof *s->targets)) return FP_E_NOMEM;
+    fp_array_zeroed(&s->targets, &s->targets_cap, d->ids->n[FP_T_FUNCTIONS], sizeof *s->targets);
     return fp_archive_values_open(d->streams + FP_GRAPH_STREAMS, d->n_streams - FP_GRAPH_STREAMS, &s->values,
                                   &s->values_cap);
 }
@@ -195,8 +192,8 @@ static void clear(struct fp_batch *b, uint32_t n) {
     for (uint32_t k = 0; k < b->n_values; k++) memset(b->values + (size_t)k * b->cap + b->n, 0, n * sizeof *b->values);
 }
 
-static int reserve_rows(struct fp_archive_graph *s, uint32_t n) {
-    return fp_array_room(&s->rows, &s->rows_cap, n, 3 * sizeof *s->rows);
+static void reserve_rows(struct fp_archive_graph *s, uint32_t n) {
+    fp_array_room(&s->rows, &s->rows_cap, n, 3 * sizeof *s->rows);
 }
 
 /* Reads the values of the n rows in `row`.  Column by column, so that the cursor stays in registers. */
@@ -216,7 +213,7 @@ int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint
     struct fp_archive_graph *s = d->graph;
     const uint32_t positions = d->runs[d->run].positions, begin = b->n, end = begin + n;
     struct fp_archive_cur *streams = d->streams;
-    if (reserve_rows(s, n)) return FP_E_NOMEM;
+    reserve_rows(s, n);
     clear(b, n);
     /* lists of rows: those with a position, those with values that are not calls, and the calls */
     uint32_t *const placed = s->rows, *const costs = placed + n, *const calls = costs + n;

@@ -4,6 +4,7 @@
 
 #include "archive/private.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 /* ---- stacks -------------------------------------------------------------- */
 
@@ -38,16 +39,14 @@ int fp_archive_stacks_put(struct fp_archive_encoder *e, const struct fp_batch *b
     for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_THREAD], &s->thread, b->thread[i]);
     for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_LABEL], &s->label, b->label[i]);
     for (uint32_t k = 0; k < b->n_values; k++)
-        if (fp_buf_put(&e->streams[FP_STACKS_STREAMS + k], b->values + (size_t)k * b->cap, (size_t)b->n * 8))
-            return FP_E_NOMEM;
+        fp_buf_put(&e->streams[FP_STACKS_STREAMS + k], b->values + (size_t)k * b->cap, (size_t)b->n * 8);
     e->pub.nbytes += (uint64_t)b->n * (8 + 8 * b->n_values);
     return 0;
 }
 
 int fp_archive_stacks_flush(struct fp_archive_encoder *e) {
     memset(e->stacks, 0, offsetof(struct fp_archive_stacks, values));
-    for (uint32_t k = FP_STACKS_STREAMS; k < e->n_streams; k++)
-        if (fp_archive_values_pack(&e->streams[k])) return FP_E_NOMEM;
+    for (uint32_t k = FP_STACKS_STREAMS; k < e->n_streams; k++) fp_archive_values_pack(&e->streams[k]);
     return 0;
 }
 
@@ -103,19 +102,14 @@ static uint32_t value_streams(uint32_t view, uint32_t n) {
 
 struct fp_archive_enc *fp_archive_enc_new(uint32_t view) {
     if (view < FP_TIMELINE || view > FP_GRAPH) return NULL;
-    struct fp_archive_encoder *e = calloc(1, sizeof *e);
-    if (!e) return NULL;
+    struct fp_archive_encoder *e = fp_made(sizeof *e);
     e->pub.view = view;
     e->pub.time_min = UINT64_MAX;
     e->n_fixed = e->n_streams = e->streams_cap = fixed_streams(view);
-    e->streams = calloc(e->n_streams, sizeof *e->streams);
-    if (view == FP_TIMELINE) e->timeline = fp_archive_timeline_new();
-    if (view == FP_STACKS) e->stacks = fp_archive_stacks_new();
-    if (view == FP_GRAPH) e->graph = fp_archive_graph_new();
-    if (!e->streams || !(e->timeline || e->stacks || e->graph)) {
-        fp_archive_enc_free(&e->pub);
-        return NULL;
-    }
+    e->streams = fp_have(calloc(e->n_streams, sizeof *e->streams));
+    if (view == FP_TIMELINE) e->timeline = fp_have(fp_archive_timeline_new());
+    if (view == FP_STACKS) e->stacks = fp_have(fp_archive_stacks_new());
+    if (view == FP_GRAPH) e->graph = fp_have(fp_archive_graph_new());
     return &e->pub;
 }
 
@@ -134,37 +128,33 @@ void fp_archive_enc_free(struct fp_archive_enc *pub) {
     free(e);
 }
 
-static int add_run(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t positions) {
+static void add_run(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t positions) {
     struct fp_archive_run *last = e->n_runs ? &e->runs[e->n_runs - 1] : NULL;
     if (last && last->part == b->part && last->n_values == b->n_values && last->positions == positions) {
         last->rows += b->n;
-        return 0;
+        return;
     }
-    if (fp_array_room(&e->runs, &e->runs_cap, (uint64_t)e->n_runs + 1, sizeof *e->runs)) return FP_E_NOMEM;
+    fp_array_room(&e->runs, &e->runs_cap, (uint64_t)e->n_runs + 1, sizeof *e->runs);
     e->runs[e->n_runs++] = (struct fp_archive_run){b->part, b->n, b->n_values, positions};
-    return 0;
 }
 
-static int add_value_columns(struct fp_archive_encoder *e, uint32_t n) {
+static void add_value_columns(struct fp_archive_encoder *e, uint32_t n) {
     uint32_t want = e->n_fixed + value_streams(e->pub.view, n);
-    if (fp_array_zeroed(&e->streams, &e->streams_cap, want, sizeof *e->streams)) return FP_E_NOMEM;
+    fp_array_zeroed(&e->streams, &e->streams_cap, want, sizeof *e->streams);
     if (want > e->n_streams) e->n_streams = want;
-    return 0;
 }
 
-static int see_thread(struct fp_archive_encoder *e, uint32_t thread) {
+static void see_thread(struct fp_archive_encoder *e, uint32_t thread) {
     uint32_t word = thread / 32;
-    if (fp_array_zeroed(&e->seen, &e->seen_words, (uint64_t)word + 1, sizeof *e->seen)) return FP_E_NOMEM;
-    if (e->seen[word] >> thread % 32 & 1) return 0;
+    fp_array_zeroed(&e->seen, &e->seen_words, (uint64_t)word + 1, sizeof *e->seen);
+    if (e->seen[word] >> thread % 32 & 1) return;
     e->seen[word] |= 1u << thread % 32;
-    if (fp_array_room(&e->pub.threads, &e->threads_cap, (uint64_t)e->pub.n_threads + 1, sizeof *e->pub.threads))
-        return FP_E_NOMEM;
+    fp_array_room(&e->pub.threads, &e->threads_cap, (uint64_t)e->pub.n_threads + 1, sizeof *e->pub.threads);
     e->pub.threads[e->pub.n_threads++] = thread;
-    return 0;
 }
 
 /* Adds a batch to the time range and the threads of the chunk. */
-static int gather_stats(struct fp_archive_encoder *e, const struct fp_batch *b) {
+static void gather_stats(struct fp_archive_encoder *e, const struct fp_batch *b) {
     uint64_t lo = e->pub.time_min, hi = e->pub.time_max;
     if (b->time) {
         for (uint32_t i = 0; i < b->n; i++) {
@@ -178,8 +168,7 @@ static int gather_stats(struct fp_archive_encoder *e, const struct fp_batch *b) 
     }
     if (b->thread)
         for (uint32_t i = 0; i < b->n; i++)
-            if ((!i || b->thread[i] != b->thread[i - 1]) && see_thread(e, b->thread[i])) return FP_E_NOMEM;
-    return 0;
+            if (!i || b->thread[i] != b->thread[i - 1]) see_thread(e, b->thread[i]);
 }
 
 int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uint32_t positions, struct fp_err *err) {
@@ -188,8 +177,9 @@ int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uin
         return fp_fail_beyond(err, "the number of rows of a chunk", FP_NO_COLUMN, "2^24");
     if (b->n_values > FP_ARCHIVE_MAX_VALUES)
         return fp_fail_beyond(err, "the number of value types", FP_NO_COLUMN, "1,024");
-    if (add_value_columns(e, b->n_values) || add_run(e, b, positions) || gather_stats(e, b))
-        return fp_fail(err, FP_E_NOMEM, 0, "chunk");
+    add_value_columns(e, b->n_values);
+    add_run(e, b, positions);
+    gather_stats(e, b);
     if (!b->n) return 0; /* a part without rows */
     int status = pub->view == FP_TIMELINE ? fp_archive_timeline_put(e, b, positions)
                  : pub->view == FP_STACKS ? fp_archive_stacks_put(e, b, positions)
@@ -216,10 +206,9 @@ int fp_archive_enc_flush(struct fp_archive_enc *pub, struct fp_buf *out) {
     fp_archive_varint(out, e->n_streams);
     for (uint32_t i = 0; i < e->n_streams; i++) fp_archive_varint(out, e->streams[i].n);
     for (uint32_t i = 0; i < e->n_streams; i++) {
-        if (e->streams[i].failed || fp_buf_put(out, e->streams[i].p, e->streams[i].n)) return FP_E_NOMEM;
+        fp_buf_put(out, e->streams[i].p, e->streams[i].n);
         e->streams[i].n = 0;
     }
-    if (out->failed) return FP_E_NOMEM;
     e->n_streams = e->n_fixed;
     for (uint32_t i = 0; i < pub->n_threads; i++) e->seen[pub->threads[i] / 32] = 0;
     pub->rows = pub->n_threads = e->n_runs = 0;
@@ -235,16 +224,11 @@ struct fp_archive_dec {
 };
 
 struct fp_archive_dec *fp_archive_dec_new(struct fp_archive_ids *ids) {
-    struct fp_archive_dec *a = calloc(1, sizeof *a);
-    if (!a) return NULL;
+    struct fp_archive_dec *a = fp_made(sizeof *a);
     a->d.ids = ids;
-    a->d.timeline = fp_archive_timeline_new();
-    a->d.stacks = fp_archive_stacks_new();
-    a->d.graph = fp_archive_graph_new();
-    if (!a->d.timeline || !a->d.stacks || !a->d.graph) {
-        fp_archive_dec_free(a);
-        return NULL;
-    }
+    a->d.timeline = fp_have(fp_archive_timeline_new());
+    a->d.stacks = fp_have(fp_archive_stacks_new());
+    a->d.graph = fp_have(fp_archive_graph_new());
     return a;
 }
 
@@ -269,7 +253,7 @@ static int open_runs(struct fp_archive_decoder *d, struct fp_archive_cur *c, uin
     /* a run takes at least four bytes */
     if (c->bad || n_runs > (size_t)(c->end - c->p) / 4 || n_runs > (uint64_t)n_parts + FP_ARCHIVE_MAX_ROWS)
         return malformed(err, d, c->p, "number of runs in a chunk");
-    if (fp_array_room(&d->runs, &d->runs_cap, n_runs, sizeof *d->runs)) return fp_fail(err, FP_E_NOMEM, 0, "chunk");
+    fp_array_room(&d->runs, &d->runs_cap, n_runs, sizeof *d->runs);
     d->n_runs = n_runs;
     d->rows = 0;
     *max_values = 0;
@@ -304,8 +288,7 @@ int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, ui
     if (c.bad || d->n_streams != fixed_streams(d->view) + value_streams(d->view, max_values) ||
         d->n_streams > (size_t)(c.end - c.p))
         return malformed(err, d, at, "number of streams in a chunk");
-    if (fp_array_room(&d->streams, &d->streams_cap, d->n_streams, sizeof *d->streams))
-        return fp_fail(err, FP_E_NOMEM, 0, "chunk");
+    fp_array_room(&d->streams, &d->streams_cap, d->n_streams, sizeof *d->streams);
     struct fp_archive_cur lengths = c;
     for (uint32_t i = 0; i < d->n_streams; i++) fp_archive_cur_varint(&c);
     if (c.bad) return malformed(err, d, c.p, "length of a stream");
@@ -344,25 +327,23 @@ static void translate_column(const struct fp_archive_ids *ids, int table, uint32
     for (uint32_t i = 0; i < n; i++) column[i] = ids->to[table][column[i]];
 }
 
-/* Adds a stack and those that call it to the model, unless they are there.  0 or FP_E_NOMEM. */
-static int make_stack(struct fp_archive_ids *ids, uint32_t own) {
+/* Adds a stack and those that call it to the model, unless they are there. */
+static void make_stack(struct fp_archive_ids *ids, uint32_t own) {
     uint32_t *const to = ids->to[FP_T_STACKS];
     const uint32_t first = ids->n_made;
     for (; own && !to[own]; own = ids->stacks[2 * (size_t)own]) {
-        if (fp_array_room(&ids->made, &ids->cap_made, (uint64_t)ids->n_made + 1, sizeof *ids->made)) return FP_E_NOMEM;
+        fp_array_room(&ids->made, &ids->cap_made, (uint64_t)ids->n_made + 1, sizeof *ids->made);
         ids->made[ids->n_made++] = own;
     }
     uint32_t node = own ? to[own] - 1 : 0;
     for (uint32_t i = ids->n_made; i-- > first;) {
         node = fp_model_stack(ids->model, node, ids->stacks[2 * (size_t)ids->made[i] + 1]);
-        if (node == FP_NO_ID) return FP_E_NOMEM;
         to[ids->made[i]] = node + 1;
     }
-    return 0;
 }
 
-/* The stacks of n rows become those of the model.  0 or FP_E_NOMEM. */
-static int translate_stacks(struct fp_archive_ids *ids, uint32_t *stack, uint32_t n) {
+/* The stacks of n rows become those of the model. */
+static void translate_stacks(struct fp_archive_ids *ids, uint32_t *stack, uint32_t n) {
     uint32_t *const to = ids->to[FP_T_STACKS];
     if (ids->n_renewed != ids->model->n_renewed) {
         while (ids->n_made) to[ids->made[--ids->n_made]] = 0;
@@ -371,22 +352,20 @@ static int translate_stacks(struct fp_archive_ids *ids, uint32_t *stack, uint32_
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t own = stack[i];
         if (!own) continue;
-        if (!to[own] && make_stack(ids, own)) return FP_E_NOMEM;
+        if (!to[own]) make_stack(ids, own);
         stack[i] = to[own] - 1;
     }
-    return 0;
 }
 
-/* Translates the ids of the n new rows after the batch's rows from the archive's to the model's.  0 or FP_E_NOMEM. */
-static int translate(struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n) {
-    int status = 0;
+/* Translates the ids of the n new rows after the batch's rows from the archive's to the model's. */
+static void translate(struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n) {
     if (b->view != FP_GRAPH) translate_column(ids, FP_T_THREADS, b->thread + b->n, n);
     if (b->view == FP_TIMELINE) {
         for (uint32_t i = b->n; i < b->n + n; i++)
             if (b->op[i] <= FP_OP_ENTER_ARGS) b->function[i] = ids->to[FP_T_FUNCTIONS][b->function[i]];
     } else if (b->view == FP_STACKS) {
         if (ids->renews_stacks)
-            status = translate_stacks(ids, b->stack + b->n, n);
+            translate_stacks(ids, b->stack + b->n, n);
         else
             translate_column(ids, FP_T_STACKS, b->stack + b->n, n);
         translate_column(ids, FP_T_LABELS, b->label + b->n, n);
@@ -396,7 +375,6 @@ static int translate(struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n)
         translate_column(ids, FP_T_STRINGS, b->file + b->n, n);
         translate_column(ids, FP_T_STRINGS, b->target_file + b->n, n);
     }
-    return status;
 }
 
 static void next_run(struct fp_archive_decoder *d) {
@@ -416,8 +394,7 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
         if (b->n == b->cap) return FP_FULL;
         if (!b->n) {
             b->part = r->part;
-            if (b->n_values != r->n_values && fp_batch_set_values(b, r->n_values))
-                return fp_fail(err, FP_E_NOMEM, 0, "value columns");
+            if (b->n_values != r->n_values) fp_batch_set_values(b, r->n_values);
         }
         if (!r->rows) { /* a part without rows is an empty batch */
             next_run(d);
@@ -430,7 +407,7 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
                      : d->view == FP_STACKS ? fp_archive_stacks_pull(d, b, n, &what)
                                             : fp_archive_graph_pull(d, b, n, &what);
         if (status) return fp_fail(err, status, 0, what);
-        if (d->ids->differ && translate(d->ids, b, n)) return fp_fail(err, FP_E_NOMEM, 0, "stacks");
+        if (d->ids->differ) translate(d->ids, b, n);
         d->left -= n;
         b->n += n;
         if (d->filter) keep(d->filter, b, r->part, n);

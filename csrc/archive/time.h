@@ -67,21 +67,20 @@ void fp_archive_time_enc_free(struct fp_archive_time_enc *w);
 
 /* Encodes n times into three streams.  Row i is of thread[i] < n_threads.  key[i]
  * is its context: either below n_keys, which uses the key's own tables if it gets
- * any and pool key % 4 otherwise, or FP_TIME_NO_FUNCTION + the pool to use.
- * 0 or FP_E_NOMEM. */
-int fp_archive_time_encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key,
-                           const uint32_t *thread, uint32_t n, uint32_t n_keys, uint32_t n_threads,
-                           struct fp_buf *tables, struct fp_buf *words, struct fp_buf *bits);
+ * any and pool key % 4 otherwise, or FP_TIME_NO_FUNCTION + the pool to use. */
+void fp_archive_time_encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key,
+                            const uint32_t *thread, uint32_t n, uint32_t n_keys, uint32_t n_threads,
+                            struct fp_buf *tables, struct fp_buf *words, struct fp_buf *bits);
 
 struct fp_archive_time_dec;
 struct fp_archive_time_dec *fp_archive_time_dec_new(void);
 void fp_archive_time_dec_free(struct fp_archive_time_dec *d);
-/* Begins a chunk.  Its streams (tables, words, bits) are the n[i] bytes at p[i]; they are copied.  0, FP_E_NOMEM or
- * FP_E_MALFORMED. */
+/* Begins a chunk.  Its streams (tables, words, bits) are the n[i] bytes at p[i]; they are copied.  0 or FP_E_MALFORMED.
+ */
 int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n);
 /* Decodes the times of the next n rows, all of the thread whose state is `at`.
  * key[i] is as above, but n_keys + pool for a row without a function.
- * 0, FP_E_NOMEM or FP_E_MALFORMED. */
+ * 0 or FP_E_MALFORMED. */
 int fp_archive_time_pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *at, const uint32_t *key,
                          uint64_t *time, uint32_t n);
 

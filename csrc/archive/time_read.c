@@ -3,6 +3,7 @@
 
 #include "archive/time.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 /* A table has 1024 places; a symbol takes as many as its frequency.  A place holds:
  *
@@ -61,8 +62,7 @@ struct fp_archive_time_dec {
 };
 
 struct fp_archive_time_dec *fp_archive_time_dec_new(void) {
-    struct fp_archive_time_dec *d = calloc(1, sizeof *d);
-    if (!d) return NULL;
+    struct fp_archive_time_dec *d = fp_have(calloc(1, sizeof *d));
     for (uint32_t s = 0; s < FP_TIME_ESCAPE; s++) {
         d->base[s] = fp_archive_time_base(s);
         d->n_bits[s] = (uint8_t)fp_archive_time_bits(s);
@@ -149,42 +149,39 @@ static int read_keys(struct fp_archive_time_dec *d, struct fp_archive_cur *c, in
 }
 
 /* Resets the previous chunk, in time linear in the keys it used, not in all keys. */
-static int reset(struct fp_archive_time_dec *d, uint32_t n_keys) {
+static void reset(struct fp_archive_time_dec *d, uint32_t n_keys) {
     for (uint32_t i = 0; i < d->n_known; i++) d->context_of[d->known[i]] = 0;
     for (uint32_t i = 0; i < d->n_given[0]; i++) d->table_of[d->given[i]] = 0;
     for (uint32_t i = 0; i < d->n_given[1]; i++) d->table_hashed[d->given[d->n_given[0] + i]] = 0;
     d->n_known = d->n_given[0] = d->n_given[1] = 0;
-    if (!d->table_hashed && !(d->table_hashed = calloc(1 << FP_TIME_HASH_BITS, sizeof *d->table_hashed)))
-        return FP_E_NOMEM;
+    if (!d->table_hashed) d->table_hashed = fp_have(calloc(1 << FP_TIME_HASH_BITS, sizeof *d->table_hashed));
     const uint32_t n = n_keys + FP_TIME_POOLS;
     uint32_t cap = d->keys_cap, same = d->keys_cap;
-    if (fp_array_zeroed(&d->context_of, &cap, n, sizeof *d->context_of) ||
-        fp_array_zeroed(&d->table_of, &same, cap, sizeof *d->table_of))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&d->context_of, &cap, n, sizeof *d->context_of);
+    fp_array_zeroed(&d->table_of, &same, cap, sizeof *d->table_of);
     d->keys_cap = cap;
     d->n_keys = n_keys;
-    return 0;
 }
 
-static int reserve(struct fp_archive_time_dec *d, uint32_t n_tables, size_t n_bytes) {
+static void reserve(struct fp_archive_time_dec *d, uint32_t n_tables, size_t n_bytes) {
     uint32_t cap = d->tables_cap, same = d->tables_cap;
-    if (fp_array_room(&d->slots, &cap, n_tables, sizeof *d->slots) ||
-        fp_array_room(&d->heads, &same, cap, sizeof *d->heads))
-        return FP_E_NOMEM;
+    fp_array_room(&d->slots, &cap, n_tables, sizeof *d->slots);
+    fp_array_room(&d->heads, &same, cap, sizeof *d->heads);
     d->tables_cap = cap;
-    return fp_bytes_room(&d->bytes, &d->bytes_cap, n_bytes);
+    fp_bytes_room(&d->bytes, &d->bytes_cap, n_bytes);
 }
 
 /* A context that uses one table for all histories. */
 static struct context *add_context(struct fp_archive_time_dec *d, uint32_t table) {
-    if (fp_array_room(&d->contexts, &d->contexts_cap, (uint64_t)d->n_contexts + 1, sizeof *d->contexts)) return NULL;
+    fp_array_room(&d->contexts, &d->contexts_cap, (uint64_t)d->n_contexts + 1, sizeof *d->contexts);
     struct context *c = &d->contexts[d->n_contexts++];
     for (uint32_t h = 0; h < FP_TIME_HISTORIES; h++) c->table[h] = (uint16_t)table;
     return c;
 }
 
 int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n) {
-    if (n_keys > INT32_MAX || reset(d, n_keys)) return FP_E_NOMEM;
+    if (n_keys > INT32_MAX) fp_escape();
+    reset(d, n_keys);
     struct fp_archive_cur c = {p[0], p[0] + n[0], 0};
     d->first = (struct fp_archive_time_at){fp_archive_cur_varint(&c), 1u << 31, 1, 0, 1};
     d->last = &d->first;
@@ -198,10 +195,9 @@ int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, con
         read_keys(d, &c, 1, FP_TIME_POOLS + d->n_given[0], 1 << FP_TIME_HASH_BITS))
         return FP_E_MALFORMED;
     const uint32_t n_tables = FP_TIME_POOLS + d->n_given[0] + d->n_given[1];
-    if (reserve(d, n_tables, n[1] + n[2] + 2 * PAD)) return FP_E_NOMEM;
+    reserve(d, n_tables, n[1] + n[2] + 2 * PAD);
     d->n_contexts = 0;
-    for (uint32_t t = 0; t < n_tables; t++)
-        if (!add_context(d, t)) return FP_E_NOMEM;
+    for (uint32_t t = 0; t < n_tables; t++) add_context(d, t);
     for (uint32_t t = 0; t < FP_TIME_POOLS; t++)
         if (read_step_table(d, &c, t)) return FP_E_MALFORMED;
     for (uint32_t t = 0; t < FP_TIME_PHASES && jitter; t++)
@@ -226,9 +222,9 @@ int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, con
 
 /* ---- rows ----------------------------------------------------------------- */
 
-/* Finds the context of a key that is new in the chunk.  Returns 1 + its number, or 0 when memory ran out. */
+/* Finds the context of a key that is new in the chunk.  Returns 1 + its number. */
 static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
-    if (fp_array_room(&d->known, &d->known_cap, (uint64_t)d->n_known + 1, sizeof *d->known)) return 0;
+    fp_array_room(&d->known, &d->known_cap, (uint64_t)d->n_known + 1, sizeof *d->known);
     uint32_t table = d->table_of[key], context;
     if (!table) table = key < d->n_keys ? key % 4 : key - d->n_keys;
     context = table + 1;
@@ -237,7 +233,7 @@ static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
         for (uint32_t h = 0; h < FP_TIME_HISTORIES; h++) {
             uint16_t hashed = d->table_hashed[fp_archive_time_hash(key, h)];
             if (!hashed) continue;
-            if (!own && !(own = add_context(d, table))) return 0;
+            if (!own) own = add_context(d, table);
             own->table[h] = hashed;
         }
         if (own) context = d->n_contexts;
@@ -308,7 +304,7 @@ static inline int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at 
         if (FP_UNLIKELY(word > words_end || bit > bits_end)) break;
         uint32_t context = context_of[key[i]];
         if (FP_UNLIKELY(!context)) {
-            if (!(context = find_context(d, key[i]))) return FP_E_NOMEM;
+            context = find_context(d, key[i]);
             contexts = d->contexts;
         }
         const uint32_t what = next_step(d, contexts[context - 1].table[history], &steps, &word);

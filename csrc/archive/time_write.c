@@ -3,6 +3,7 @@
 
 #include "archive/time.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 enum { N_FIXED = FP_TIME_POOLS + FP_TIME_PHASES };
 
@@ -302,16 +303,14 @@ static void use_tables(struct fp_archive_time_enc *w, const uint32_t *key, uint3
 
 /* Gives a key a separate table if that takes fewer bits than the tables that its rows use now; at most `most` keys,
  * those that save most.  Appends their list to `out`. */
-static int choose(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most,
-                  struct fp_buf *out) {
+static void choose(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most,
+                   struct fp_buf *out) {
     if (n < LEAST_ROWS) { /* the arrays below are large, chunks may be small */
         fp_archive_varint(out, 0);
-        return 0;
+        return;
     }
-    int status = FP_E_NOMEM;
-    struct choice *choices = malloc(((size_t)n_keys + 1) * sizeof *choices);
-    uint16_t *cost = malloc((size_t)w->n_models * FP_TIME_SYMBOLS * sizeof *cost);
-    if (!choices || !cost) goto out;
+    struct choice *choices = fp_scratch((size_t)n_keys + 1, sizeof *choices);
+    uint16_t *cost = fp_scratch((size_t)w->n_models * FP_TIME_SYMBOLS, sizeof *cost);
     for (uint32_t t = 0; t < w->n_models; t++)
         costs_of(w->hist + (size_t)t * FP_TIME_SYMBOLS, cost + (size_t)t * FP_TIME_SYMBOLS);
     sort_rows(w, key, n, n_keys);
@@ -339,8 +338,7 @@ static int choose(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n
         n_choices = most;
         qsort(choices, n_choices, sizeof *choices, by_key);
     }
-    if (fp_array_room(&w->hist, &w->cap_tables, (uint64_t)w->n_models + n_choices, FP_TIME_SYMBOLS * sizeof *w->hist))
-        goto out;
+    fp_array_room(&w->hist, &w->cap_tables, (uint64_t)w->n_models + n_choices, FP_TIME_SYMBOLS * sizeof *w->hist);
     memset(w->hist + (size_t)w->n_models * FP_TIME_SYMBOLS, 0, (size_t)n_choices * FP_TIME_SYMBOLS * sizeof *w->hist);
     fp_archive_varint(out, n_choices);
     uint32_t next = 0;
@@ -352,11 +350,7 @@ static int choose(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n
         next = k + 1;
     }
     if (n_choices) use_tables(w, key, n, n_keys);
-    status = 0;
-out:
-    free(choices);
-    free(cost);
-    return status;
+    fp_scratch_free(choices);
 }
 
 /* inverse[f] is 2^52 / f rounded up: x / f without a division, exact for x < 2^32 and f <= 2^10. */
@@ -375,9 +369,9 @@ static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symb
 
 /* Codes all rows.  Two coders, one of steps and one of jitters, write to the same words.  They go backwards through the
  * rows, so that the reader can go forwards. */
-static int emit(const struct fp_archive_time_enc *w, uint32_t n, struct fp_buf *words) {
+static void emit(const struct fp_archive_time_enc *w, uint32_t n, struct fp_buf *words) {
     size_t most = (size_t)n * 4 + 8; /* at most 2 symbols a row and 16 bits a symbol */
-    if (fp_buf_reserve(words, most)) return FP_E_NOMEM;
+    fp_buf_reserve(words, most);
     uint8_t *end = words->p + words->n + most, *to = end;
     uint32_t x[2] = {1u << 16, 1u << 16};
     uint64_t inverse[FP_TIME_M + 1] = {0};
@@ -393,12 +387,11 @@ static int emit(const struct fp_archive_time_enc *w, uint32_t n, struct fp_buf *
     }
     memmove(words->p + words->n, to, (size_t)(end - to));
     words->n += (size_t)(end - to);
-    return 0;
 }
 
-static int encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread,
-                  uint32_t n, uint32_t n_keys, struct fp_archive_time_at *at, struct fp_buf *tables,
-                  struct fp_buf *words, struct fp_buf *bits) {
+static void encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread,
+                   uint32_t n, uint32_t n_keys, struct fp_archive_time_at *at, struct fp_buf *tables,
+                   struct fp_buf *words, struct fp_buf *bits) {
     int jitter;
     uint64_t q = find_step(time, thread, n, &jitter), limits[2];
     find_limits(time, thread, n, q, limits);
@@ -417,10 +410,9 @@ static int encode(struct fp_archive_time_enc *w, const uint64_t *time, const uin
         w->table_of[i] = (uint16_t)pool_of(key[i]);
         w->hist[w->table_of[i] * FP_TIME_SYMBOLS + w->symbols[i]]++;
     }
-    if (choose(w, key, n, n_keys, FP_TIME_TABLES / 2, tables) ||
-        choose(w, w->hashed, n, N_HASHED, FP_TIME_TABLES / 2, tables))
-        return FP_E_NOMEM;
-    if (fp_array_room(&w->models, &w->cap_models, w->n_models, sizeof *w->models)) return FP_E_NOMEM;
+    choose(w, key, n, n_keys, FP_TIME_TABLES / 2, tables);
+    choose(w, w->hashed, n, N_HASHED, FP_TIME_TABLES / 2, tables);
+    fp_array_room(&w->models, &w->cap_models, w->n_models, sizeof *w->models);
     for (uint32_t p = 0; p < FP_TIME_PHASES; p++)
         memcpy(w->hist + (size_t)(FP_TIME_POOLS + p) * FP_TIME_SYMBOLS, w->jitter_hist[p], sizeof w->jitter_hist[p]);
     for (uint32_t t = 0; t < w->n_models; t++) {
@@ -429,7 +421,7 @@ static int encode(struct fp_archive_time_enc *w, const uint64_t *time, const uin
         write_table(tables, w->models[t].freq, FP_TIME_SYMBOLS);
         accumulate(&w->models[t]);
     }
-    return emit(w, n, words);
+    emit(w, n, words);
 }
 
 struct fp_archive_time_enc *fp_archive_time_enc_new(void) {
@@ -449,33 +441,28 @@ void fp_archive_time_enc_free(struct fp_archive_time_enc *w) {
     free(w);
 }
 
-/* Makes room for n rows and their keys, and clears all counts.  0 or FP_E_NOMEM. */
-static int begin(struct fp_archive_time_enc *w, uint32_t n, uint32_t n_keys) {
+/* Makes room for n rows and their keys, and clears all counts. */
+static void begin(struct fp_archive_time_enc *w, uint32_t n, uint32_t n_keys) {
     uint32_t cap = w->cap_rows, same[4] = {cap, cap, cap, cap};
-    if (fp_array_room(&w->symbols, &cap, n, sizeof *w->symbols) ||
-        fp_array_room(&w->jitters, &same[0], cap, sizeof *w->jitters) ||
-        fp_array_room(&w->hashed, &same[1], cap, sizeof *w->hashed) ||
-        fp_array_room(&w->table_of, &same[2], cap, sizeof *w->table_of) ||
-        fp_array_room(&w->sorted, &same[3], cap, sizeof *w->sorted))
-        return FP_E_NOMEM;
+    fp_array_room(&w->symbols, &cap, n, sizeof *w->symbols);
+    fp_array_room(&w->jitters, &same[0], cap, sizeof *w->jitters);
+    fp_array_room(&w->hashed, &same[1], cap, sizeof *w->hashed);
+    fp_array_room(&w->table_of, &same[2], cap, sizeof *w->table_of);
+    fp_array_room(&w->sorted, &same[3], cap, sizeof *w->sorted);
     w->cap_rows = cap;
     const uint32_t most = n_keys > N_HASHED ? n_keys : N_HASHED;
-    if (fp_array_room(&w->start, &w->cap_keys, (uint64_t)most + 2, sizeof *w->start) ||
-        fp_array_room(&w->hist, &w->cap_tables, N_FIXED, FP_TIME_SYMBOLS * sizeof *w->hist))
-        return FP_E_NOMEM;
+    fp_array_room(&w->start, &w->cap_keys, (uint64_t)most + 2, sizeof *w->start);
+    fp_array_room(&w->hist, &w->cap_tables, N_FIXED, FP_TIME_SYMBOLS * sizeof *w->hist);
     memset(w->hist, 0, (size_t)N_FIXED * FP_TIME_SYMBOLS * sizeof *w->hist);
     memset(w->jitter_hist, 0, sizeof w->jitter_hist);
-    return 0;
 }
 
-int fp_archive_time_encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key,
-                           const uint32_t *thread, uint32_t n, uint32_t n_keys, uint32_t n_threads,
-                           struct fp_buf *tables, struct fp_buf *words, struct fp_buf *bits) {
-    if (!n) return 0;
-    struct fp_archive_time_at *at = calloc((size_t)n_threads + 1, sizeof *at);
-    int status = FP_E_NOMEM;
-    if (at && !begin(w, n, n_keys)) status = encode(w, time, key, thread, n, n_keys, at, tables, words, bits);
-    if (tables->failed || words->failed || bits->failed) status = FP_E_NOMEM;
-    free(at);
-    return status;
+void fp_archive_time_encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key,
+                            const uint32_t *thread, uint32_t n, uint32_t n_keys, uint32_t n_threads,
+                            struct fp_buf *tables, struct fp_buf *words, struct fp_buf *bits) {
+    if (!n) return;
+    struct fp_archive_time_at *at = fp_scratch((size_t)n_threads + 1, sizeof *at);
+    begin(w, n, n_keys);
+    encode(w, time, key, thread, n, n_keys, at, tables, words, bits);
+    fp_scratch_free(at);
 }

@@ -3,6 +3,7 @@
 
 #include "archive/private.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 /* Streams of a timeline chunk. */
 enum {
@@ -93,14 +94,12 @@ void fp_archive_timeline_free(struct fp_archive_timeline *s) {
     free(s);
 }
 
-static int grow_functions(struct fp_archive_timeline *s, uint32_t n) {
+static void grow_functions(struct fp_archive_timeline *s, uint32_t n) {
     uint32_t cap = s->functions_cap, same[2] = {cap, cap};
-    if (fp_array_zeroed(&s->entered, &cap, n, sizeof *s->entered) ||
-        fp_array_room(&s->callees, &same[0], cap, sizeof *s->callees) ||
-        fp_array_room(&s->argument, &same[1], cap, sizeof *s->argument))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&s->entered, &cap, n, sizeof *s->entered);
+    fp_array_room(&s->callees, &same[0], cap, sizeof *s->callees);
+    fp_array_room(&s->argument, &same[1], cap, sizeof *s->argument);
     s->functions_cap = cap;
-    return 0;
 }
 
 /* Begins a new chunk, which makes all states stale. */
@@ -135,19 +134,18 @@ static inline struct timeline_thread *thread_at(struct fp_archive_timeline *s, u
 }
 
 /* Makes room for one more frame.  A stack of DEPTH frames drops its lower half. */
-static int make_room(struct timeline_thread *t) {
+static void make_room(struct timeline_thread *t) {
     if (t->cap == DEPTH) {
         memmove(t->stack, t->stack + DEPTH / 2, DEPTH / 2 * sizeof *t->stack);
         t->sp = DEPTH / 2;
-        return 0;
+        return;
     }
-    return fp_array_room(&t->stack, &t->cap, (uint64_t)t->cap + 1, sizeof *t->stack);
+    fp_array_room(&t->stack, &t->cap, (uint64_t)t->cap + 1, sizeof *t->stack);
 }
 
-static inline int push(struct timeline_thread *t, uint32_t function) {
-    if (FP_UNLIKELY(t->sp == t->cap) && make_room(t)) return FP_E_NOMEM;
+static inline void push(struct timeline_thread *t, uint32_t function) {
+    if (FP_UNLIKELY(t->sp == t->cap)) make_room(t);
     t->stack[t->sp++] = function;
-    return 0;
 }
 
 /* Exits a function below the top, with the frames above it.  If it is not on the stack, nothing ends. */
@@ -186,8 +184,8 @@ static inline uint32_t time_key(uint32_t function, uint32_t leaves, uint32_t lef
     return function << 2 | leaves << 1 | left;
 }
 
-static int reserve_keys(struct fp_archive_timeline *s, uint32_t rows) {
-    return fp_array_room(&s->key, &s->keys_cap, rows, sizeof *s->key);
+static void reserve_keys(struct fp_archive_timeline *s, uint32_t rows) {
+    fp_array_room(&s->key, &s->keys_cap, rows, sizeof *s->key);
 }
 
 /* ---- encoding ----------------------------------------------------------- */
@@ -198,23 +196,21 @@ static void end_run(struct fp_archive_encoder *e) {
     s->run_rows = 0;
 }
 
-static int reserve_rows(struct fp_archive_timeline *s, uint32_t rows) {
-    if (reserve_keys(s, rows)) return FP_E_NOMEM;
+static void reserve_rows(struct fp_archive_timeline *s, uint32_t rows) {
+    reserve_keys(s, rows);
     uint32_t cap = s->rows_cap, same = s->rows_cap;
-    if (fp_array_room(&s->time, &cap, rows, sizeof *s->time) ||
-        fp_array_room(&s->row_thread, &same, cap, sizeof *s->row_thread))
-        return FP_E_NOMEM;
+    fp_array_room(&s->time, &cap, rows, sizeof *s->time);
+    fp_array_room(&s->row_thread, &same, cap, sizeof *s->row_thread);
     s->rows_cap = cap;
-    return 0;
 }
 
 /* Writes an exit or an entry and updates the thread's state. */
-static int put_function(struct fp_archive_encoder *e, struct timeline_thread *t, uint32_t op, uint32_t id,
-                        uint32_t *key) {
+static void put_function(struct fp_archive_encoder *e, struct timeline_thread *t, uint32_t op, uint32_t id,
+                         uint32_t *key) {
     struct fp_archive_timeline *s = e->timeline;
     struct fp_buf *code = &e->streams[S_CODE];
     uint32_t leaves = op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
-    if (id >= s->functions_cap && grow_functions(s, id + 1)) return FP_E_NOMEM;
+    if (id >= s->functions_cap) grow_functions(s, id + 1);
     if (id >= s->n_functions) s->n_functions = id + 1;
     *key = time_key(id, leaves, t->left);
     t->left = (uint8_t)leaves;
@@ -246,13 +242,12 @@ static int put_function(struct fp_archive_encoder *e, struct timeline_thread *t,
             fp_archive_byte(code, (uint8_t)(C_ENTER_NEW + other));
             to_front_new(known, id);
         }
-        if (push(t, id)) return FP_E_NOMEM;
+        push(t, id);
     }
     if (explicit) {
         fp_archive_varint(&e->streams[S_FUNCTION], fp_zig((uint64_t)id - s->explicit_function));
         s->explicit_function = id;
     }
-    return 0;
 }
 
 static void put_event(struct fp_archive_encoder *e, struct timeline_thread *t, const struct fp_batch *b, uint32_t i) {
@@ -279,11 +274,11 @@ int fp_archive_timeline_put(struct fp_archive_encoder *e, const struct fp_batch 
     (void)positions;
     struct fp_archive_timeline *s = e->timeline;
     uint32_t row = e->pub.rows;
-    if (reserve_rows(s, row + b->n)) return FP_E_NOMEM;
-    if (!s->functions_cap && grow_functions(s, 1)) return FP_E_NOMEM;
+    reserve_rows(s, row + b->n);
+    if (!s->functions_cap) grow_functions(s, 1);
     for (uint32_t i = 0; i < b->n; i++, row++) {
         uint32_t thread = b->thread[i], op = b->op[i];
-        if (fp_array_zeroed(&s->threads, &s->threads_cap, (uint64_t)thread + 1, sizeof *s->threads)) return FP_E_NOMEM;
+        fp_array_zeroed(&s->threads, &s->threads_cap, (uint64_t)thread + 1, sizeof *s->threads);
         if (!s->run_rows || thread != s->thread || b->cpu[i] != s->cpu) {
             end_run(e);
             fp_archive_varint(&e->streams[S_RUN], fp_zig((uint64_t)thread - s->thread));
@@ -297,7 +292,7 @@ int fp_archive_timeline_put(struct fp_archive_encoder *e, const struct fp_batch 
         s->time[row] = b->time[i];
         s->row_thread[row] = thread;
         if (op <= FP_OP_ENTER_ARGS) {
-            if (put_function(e, t, op, b->function[i], &s->key[row])) return FP_E_NOMEM;
+            put_function(e, t, op, b->function[i], &s->key[row]);
         } else {
             s->key[row] = FP_TIME_NO_FUNCTION + op;
             put_event(e, t, b, i);
@@ -310,11 +305,11 @@ int fp_archive_timeline_put(struct fp_archive_encoder *e, const struct fp_batch 
 int fp_archive_timeline_flush(struct fp_archive_encoder *e) {
     struct fp_archive_timeline *s = e->timeline;
     end_run(e);
-    if (!s->written && !(s->written = fp_archive_time_enc_new())) return FP_E_NOMEM;
-    int status = fp_archive_time_encode(s->written, s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4,
-                                        s->n_threads, &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
+    if (!s->written) s->written = fp_have(fp_archive_time_enc_new());
+    fp_archive_time_encode(s->written, s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4, s->n_threads,
+                           &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
     restart(s);
-    return status;
+    return 0;
 }
 
 /* ---- decoding ----------------------------------------------------------- */
@@ -324,9 +319,9 @@ int fp_archive_timeline_open(struct fp_archive_decoder *d) {
     restart(s);
     s->n_functions = d->ids->n[FP_T_FUNCTIONS];
     s->n_threads = d->ids->n[FP_T_THREADS];
-    if (s->n_functions > s->functions_cap && grow_functions(s, s->n_functions)) return FP_E_NOMEM;
-    if (fp_array_zeroed(&s->threads, &s->threads_cap, s->n_threads, sizeof *s->threads)) return FP_E_NOMEM;
-    if (!s->times && !(s->times = fp_archive_time_dec_new())) return FP_E_NOMEM;
+    if (s->n_functions > s->functions_cap) grow_functions(s, s->n_functions);
+    fp_array_zeroed(&s->threads, &s->threads_cap, s->n_threads, sizeof *s->threads);
+    if (!s->times) s->times = fp_archive_time_dec_new();
     const uint8_t *p[3];
     size_t n[3];
     for (int i = 0; i < 3; i++) {
@@ -407,7 +402,7 @@ static int pull_rows(struct fp_archive_decoder *d, struct timeline_thread *t, st
             s->entered[id] ^= other;
             __builtin_prefetch(&s->callees[id]);
             b->op[i] = s->entered[id] & 1 ? FP_OP_ENTER_ARGS : FP_OP_ENTER;
-            if (push(t, id)) return FP_E_NOMEM;
+            push(t, id);
             key[i] = time_key(id, 0, left);
             left = 0;
         } else {
@@ -441,7 +436,7 @@ static int pull_run(struct fp_archive_decoder *d) {
 int fp_archive_timeline_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t n, const char **what) {
     struct fp_archive_timeline *s = d->timeline;
     const uint32_t end = b->n + n;
-    if (reserve_keys(s, end)) return FP_E_NOMEM;
+    reserve_keys(s, end);
     memset(b->aux + b->n, 0, n * sizeof *b->aux);
     for (uint32_t i = b->n, to; i < end; i = to) {
         *what = "run of rows of a thread";

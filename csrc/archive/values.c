@@ -19,7 +19,8 @@ int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp
  * 1 + zigzag(previous value), which is never used, since a repetition is 0. */
 int fp_archive_values_pack(struct fp_buf *stream) {
     size_t n = stream->n / 8;
-    struct fp_buf out = {0};
+    if (!n) return 0;
+    const size_t raw = stream->n; /* the packed bytes are appended to these, then moved to the beginning */
     uint64_t divisor = 0, last = 0;
     for (size_t i = 0; i < n && divisor != 1; i++) {
         uint64_t a = fp_u64(stream->p + 8 * i), b = divisor;
@@ -32,15 +33,16 @@ int fp_archive_values_pack(struct fp_buf *stream) {
         divisor = a;
     }
     if (!divisor || divisor >> 63) divisor = 1;
-    if (n) fp_archive_varint(&out, divisor);
+    fp_archive_varint(stream, divisor);
     for (size_t i = 0; i < n; i++) {
         uint64_t v = fp_u64(stream->p + 8 * i);
         if (divisor > 1) v = (uint64_t)((int64_t)v / (int64_t)divisor);
         uint64_t zig = fp_zig(v);
-        fp_archive_varint(&out, v == last ? 0 : zig == UINT64_MAX ? 1 + fp_zig(last) : 1 + zig);
+        fp_archive_varint(stream, v == last ? 0 : zig == UINT64_MAX ? 1 + fp_zig(last) : 1 + zig);
         last = v;
     }
-    fp_buf_free(stream);
-    *stream = out;
-    return out.failed ? FP_E_NOMEM : 0;
+    if (stream->failed) return FP_E_NOMEM;
+    stream->n -= raw;
+    memmove(stream->p, stream->p + raw, stream->n);
+    return 0;
 }
