@@ -45,7 +45,7 @@ int fp_wire_read(struct fp_wire *m, const struct fp_wire_schema *schema, void *t
     int kind;
     while ((kind = fp_wire_next(m, schema, f)) > 0) {
         if (kind == FP_WIRE_UNKNOWN) {
-            ++*unknown;
+            if (unknown) ++*unknown;
             continue;
         }
         found |= UINT64_C(1) << f->number;

@@ -99,25 +99,24 @@ static inline int fp_wire_read_head(const uint8_t *p, const uint8_t *end, struct
  * to[number] is FP_WIRE_TO of a member: uint64_t or int64_t for a number, struct fp_wire for bytes or a list.  0: the
  * caller takes the field itself.  to[0] is that of a uint64_t, in which bit `number` is set for each field found. */
 struct fp_wire_schema {
-    char kinds[32];
-    uint16_t to[32];
+    char kinds[64];
+    uint16_t to[64];
 };
 
 #define FP_WIRE_TO(type, member) (offsetof(type, member) + 1)
+#define FP_WIRE_ONLY 1 /* fp_wire_read stores one field only, in `to` itself */
 
 /* How a reader treats a field.  0 is the end of the message. */
 enum fp_wire_kind { FP_WIRE_END = 0, FP_WIRE_KNOWN = 1, FP_WIRE_UNKNOWN = 2 };
 
 /* FP_WIRE_KNOWN, FP_WIRE_UNKNOWN, or FP_WIRE_BAD for a known field with the wrong wire type. */
 static inline int fp_wire_kind(const struct fp_wire_schema *schema, const struct fp_wire_field *f) {
-    switch (f->number < sizeof schema->kinds ? schema->kinds[f->number] : 0) {
-        case 'V': return f->wire == FP_WIRE_VARINT ? FP_WIRE_KNOWN : FP_WIRE_BAD;
-        case 'B': return f->wire == FP_WIRE_BYTES ? FP_WIRE_KNOWN : FP_WIRE_BAD;
-        case 'F': return f->wire == FP_WIRE_FIXED64 ? FP_WIRE_KNOWN : FP_WIRE_BAD;
-        case 'X': return f->wire == FP_WIRE_BYTES || f->wire == FP_WIRE_FIXED64 ? FP_WIRE_KNOWN : FP_WIRE_BAD;
-        case 'L': return f->wire == FP_WIRE_BYTES || f->wire == FP_WIRE_VARINT ? FP_WIRE_KNOWN : FP_WIRE_BAD;
-        default: return FP_WIRE_UNKNOWN;
-    }
+    enum { V = 1 << FP_WIRE_VARINT, B = 1 << FP_WIRE_BYTES, F = 1 << FP_WIRE_FIXED64 };
+    static const uint8_t types['X' + 1] = {['V'] = V, ['B'] = B, ['F'] = F, ['L'] = V | B, ['X'] = F | B};
+    if (f->number >= sizeof schema->kinds) return FP_WIRE_UNKNOWN;
+    const uint32_t right = types[(uint8_t)schema->kinds[f->number]];
+    if (!right) return FP_WIRE_UNKNOWN;
+    return right >> f->wire & 1 ? FP_WIRE_KNOWN : FP_WIRE_BAD;
 }
 
 /* A message or a list of varints, with all its bytes.  Reading advances `p`. */
@@ -145,10 +144,22 @@ static inline int fp_wire_next(struct fp_wire *m, const struct fp_wire_schema *s
 int fp_wire_store(const struct fp_wire_schema *schema, void *to, struct fp_wire_field *f);
 
 /* Stores the fields of a message in `to` up to one that the schema has no place for: FP_WIRE_KNOWN, and the caller
- * takes `f` and calls again.  FP_WIRE_END, or FP_WIRE_BAD as fp_wire_next; unknown fields are added to *unknown.  Of
- * several fields with the same number the last one stays. */
+ * takes `f` and calls again.  FP_WIRE_END, or FP_WIRE_BAD as fp_wire_next; unknown fields are added to *unknown (or
+ * NULL).  Of several fields with the same number the last one stays. */
 int fp_wire_read(struct fp_wire *m, const struct fp_wire_schema *schema, void *to, struct fp_wire_field *f,
                  uint64_t *unknown);
+
+/* The numbers in all fields `number` of a message. */
+struct fp_wire_list {
+    struct fp_wire rest, now;
+    const struct fp_wire_schema *schema;
+    uint32_t number;
+};
+
+static inline struct fp_wire_list fp_wire_list_of(struct fp_wire m, const struct fp_wire_schema *schema,
+                                                  uint32_t number) {
+    return (struct fp_wire_list){m, {m.p, m.p}, schema, number};
+}
 
 /* The next number of a list: 1, 0 at its end, or FP_WIRE_BAD, which leaves list->p at the number that is broken. */
 static inline int fp_wire_next_number(struct fp_wire *list, uint64_t *v) {
@@ -157,6 +168,24 @@ static inline int fp_wire_next_number(struct fp_wire *list, uint64_t *v) {
     if (used <= 0) return FP_WIRE_BAD;
     list->p += used;
     return 1;
+}
+
+/* The next one of all: 1, 0 after the last one, or FP_WIRE_BAD. */
+static inline int fp_wire_list_next(struct fp_wire_list *l, uint64_t *v) {
+    struct fp_wire_field f;
+    int more;
+    *v = 0;
+    while ((more = fp_wire_next_number(&l->now, v)) == 0) {
+        const int kind = fp_wire_next(&l->rest, l->schema, &f);
+        if (kind <= 0) return kind;
+        if (f.number != l->number) continue;
+        if (f.wire == FP_WIRE_VARINT) {
+            *v = f.v;
+            return 1;
+        }
+        l->now = fp_wire_inside(&f);
+    }
+    return more;
 }
 
 /* ---- writing ---- */

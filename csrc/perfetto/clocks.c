@@ -132,30 +132,29 @@ static int add_point(struct fp_perfetto_clocks *c, uint32_t clock, int64_t value
     return 0;
 }
 
+struct clock_fields {
+    uint64_t id, time, incremental, multiplier;
+};
+#define TO(member) FP_WIRE_TO(struct clock_fields, member)
+static const struct fp_wire_schema of_clock = {" VVVV", {0, TO(id), TO(time), TO(incremental), TO(multiplier)}};
+static const struct fp_wire_schema of_snapshot = {" BV", {[2] = FP_WIRE_ONLY}};
+
 /* Adds a clock of a snapshot.  In a later pass only incremental clocks change. */
 static int take_clock(struct fp_perfetto_clocks *c, uint32_t seq, struct fp_wire message) {
-    struct fp_wire_field f;
-    uint64_t id = 0, time = 0, incremental = 0, multiplier = 0;
-    int status;
-    while ((status = fp_perfetto_next(&message, &f)) > 0) {
-        if (f.wire != FP_WIRE_VARINT) continue;
-        if (f.number == 1) id = f.v;
-        if (f.number == 2) time = f.v;
-        if (f.number == 3) incremental = f.v;
-        if (f.number == 4) multiplier = f.v;
-    }
-    if (status || id > UINT32_MAX || multiplier > INT64_MAX) return FP_E_MALFORMED;
-    const uint32_t clock = clock_of(c, seq, (uint32_t)id);
+    struct clock_fields f = {0};
+    if (fp_perfetto_fields(message, &of_clock, &f) || f.id > UINT32_MAX || f.multiplier > INT64_MAX)
+        return FP_E_MALFORMED;
+    const uint32_t clock = clock_of(c, seq, (uint32_t)f.id);
     if (clock == FP_NO_ID) return FP_E_NOMEM;
     struct fp_perfetto_clock *of = &c->clocks[clock];
-    int64_t value = (int64_t)time;
-    if (multiplier) of->multiplier = (int64_t)multiplier;
-    if (multiplier && __builtin_mul_overflow(value, (int64_t)multiplier, &value)) return FP_E_MALFORMED;
-    if (incremental) {
+    int64_t value = (int64_t)f.time;
+    if (f.multiplier) of->multiplier = (int64_t)f.multiplier;
+    if (f.multiplier && __builtin_mul_overflow(value, (int64_t)f.multiplier, &value)) return FP_E_MALFORMED;
+    if (f.incremental) {
         of->is_incremental = 1;
-        of->running = (int64_t)time;
+        of->running = (int64_t)f.time;
     }
-    if (id == FP_PC_BOOTTIME && !c->primary) c->primary = FP_PC_BOOTTIME;
+    if (f.id == FP_PC_BOOTTIME && !c->primary) c->primary = FP_PC_BOOTTIME;
     return c->again ? 0 : add_point(c, clock, value);
 }
 
@@ -170,10 +169,8 @@ int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wir
         c->starts[c->n_snapshots++] = c->n_points;
     }
     c->n_read++;
-    while ((status = fp_perfetto_next(&snapshot, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_BYTES) && (status = take_clock(c, seq, fp_wire_inside(&f)))) return status;
-        if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) primary = f.v;
-    }
+    while ((status = fp_wire_read(&snapshot, &of_snapshot, &primary, &f, NULL)) > 0)
+        if ((status = take_clock(c, seq, fp_wire_inside(&f)))) return status;
     if (status || primary > UINT32_MAX) return FP_E_MALFORMED;
     if (primary && primary != c->primary && c->n_primaries < MOST_PRIMARIES) {
         c->primary = (uint32_t)primary;

@@ -58,24 +58,23 @@ int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int6
  *
  * An event without tracks has those of the sequence's defaults.  Whole numbers and doubles are separate lists. */
 
-static int is_list(const struct fp_wire_field *f, uint32_t number, enum fp_wire_type single) {
-    return f->number == number && (f->wire == (uint32_t)single || f->wire == FP_WIRE_BYTES);
-}
+static const struct fp_wire_schema of_event = {.kinds = {[11] = 'V', 'L', [31] = 'L', [45] = 'L', 'X'},
+                                               .to = {[11] = FP_WIRE_ONLY}};
 
-int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire m) {
+int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire m, uint64_t *track) {
     struct fp_wire_field f;
     uint64_t uuid;
-    int status;
+    int kind, more;
     *to = (struct fp_perfetto_extra){0};
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        const int is_real = is_list(&f, 45, FP_WIRE_VARINT);
-        if (!is_real && !is_list(&f, 31, FP_WIRE_VARINT)) continue;
+    while ((kind = fp_wire_read(&m, &of_event, track, &f, NULL)) > 0) {
+        if (f.number != 31 && f.number != 45) continue;
+        const int is_real = f.number == 45;
         struct fp_wire list = fp_wire_inside(&f);
-        while ((status = fp_wire_next_number(&list, &uuid)) > 0)
+        while ((more = fp_wire_next_number(&list, &uuid)) > 0)
             if (to->n[is_real] < FP_PERFETTO_EXTRA) to->tracks[is_real][to->n[is_real]++] = uuid;
-        if (status) return FP_E_MALFORMED;
+        if (more) return FP_E_MALFORMED;
     }
-    return status ? FP_E_MALFORMED : 0;
+    return kind ? FP_E_MALFORMED : 0;
 }
 
 static int put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct fp_perfetto_extra *own,
@@ -94,13 +93,13 @@ int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_s
     struct fp_wire_field f;
     uint64_t bits;
     uint32_t at[2] = {0};
-    int more, status = fp_perfetto_extra_tracks(&own, m);
+    int more, status = fp_perfetto_extra_tracks(&own, m, &bits);
     while (!status && fp_perfetto_next(&m, &f) > 0) {
         struct fp_wire list = fp_wire_inside(&f);
-        if (is_list(&f, 12, FP_WIRE_VARINT)) {
+        if (f.number == 12) {
             while (!status && (more = fp_wire_next_number(&list, &bits)))
                 status = more < 0 ? FP_E_MALFORMED : put_extra(r, s, &own, 0, at[0]++, (double)(int64_t)bits, time);
-        } else if (is_list(&f, 46, FP_WIRE_FIXED64)) {
+        } else if (f.number == 46) {
             for (; !status && list.end - list.p >= 8; list.p += 8) {
                 double value;
                 bits = fp_u64(list.p);

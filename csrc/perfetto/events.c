@@ -7,18 +7,52 @@ enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4, STATE = 5 };
 struct event {
     uint64_t type, name_iid, uuid, flows;
     int64_t delta_us, absolute_us;
-    int has_type, has_uuid, has_delta, has_absolute, has_name, has_category, has_extra, has_legacy, has_stack,
-        has_annotations;
-    struct fp_wire_field name;
-    struct fp_wire legacy_message, all;
-    /* of LegacyEvent */
-    uint64_t phase, id, scope_n, instant_scope;
-    int64_t duration_us, pid, tid;
-    int has_pid, has_tid, id_kind;
-    const uint8_t *scope;
+    int has_type, has_uuid, has_delta, has_absolute, has_category, has_extra, has_stack, has_annotations;
+    struct fp_wire name, all;
     double value; /* of a counter */
     int has_value;
+    struct legacy {
+        uint64_t phase, name_iid, pid, tid, has;
+        int64_t duration_us;
+        struct fp_wire scope;
+    } legacy;
+    uint64_t id;
+    int id_kind;
 };
+static const struct fp_wire_schema of_event = {.kinds = {[1] = 'V',
+                                                         [3] = 'L',
+                                                         [4] = 'B',
+                                                         [6] = 'B',
+                                                         [9] = 'V',
+                                                         [10] = 'V',
+                                                         [11] = 'V',
+                                                         [12] = 'L',
+                                                         [16] = 'V',
+                                                         [22] = 'B',
+                                                         [23] = 'B',
+                                                         [30] = 'V',
+                                                         [36] = 'L',
+                                                         [44] = 'F',
+                                                         [46] = 'X',
+                                                         [47] = 'X',
+                                                         [48] = 'X',
+                                                         [55] = 'B',
+                                                         [56] = 'V'}};
+#define TO(member) FP_WIRE_TO(struct legacy, member)
+static const struct fp_wire_schema of_legacy = {
+    " VVV  VB  VV      VV",
+    {TO(has), TO(name_iid), TO(phase), TO(duration_us), [7] = TO(scope), [18] = TO(pid), TO(tid)}};
+#undef TO
+/* 3: a number; 6: text; 9: JSON */
+static const struct fp_wire_schema of_annotation = {.kinds = " V V  B  BB"};
+
+static int has_pid(const struct event *e) {
+    return (int)(e->legacy.has >> 18 & 1);
+}
+
+static int has_tid(const struct event *e) {
+    return (int)(e->legacy.has >> 19 & 1);
+}
 
 /* ---- names ---- */
 
@@ -42,7 +76,7 @@ uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint
 /* The string of the event's name; 0 if it is missing or unknown.  FP_NO_ID when memory ran out. */
 static uint32_t name_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
     if (e->name_iid) return fp_perfetto_id(&s->ids[FP_PK_NAME], e->name_iid);
-    return e->has_name ? fp_strings_intern(&r->model->strings, e->name.p, e->name.n) : 0;
+    return fp_perfetto_text(r, e->name);
 }
 
 /* Adds a category to those in r->scratch: "a", "a,b". */
@@ -63,11 +97,11 @@ static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto
     if (!e->has_category) return 0;
     r->scratch.n = 0;
     while (fp_perfetto_next(&all, &f) > 0) {
-        if (f.number == 22 && f.wire == FP_WIRE_BYTES) {
+        if (f.number == 22) {
             if (add_category(r, f.p, f.n)) return FP_NO_ID;
             n += 2;
         }
-        if (f.number != 3 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
+        if (f.number != 3) continue;
         for (list = fp_wire_inside(&f); fp_wire_next_number(&list, &id) > 0;) {
             const uint32_t string = fp_perfetto_id(&s->ids[FP_PK_CATEGORY], id);
             size_t length;
@@ -93,65 +127,13 @@ static uint32_t function_of(struct fp_perfetto_read *r, const struct fp_perfetto
 
 static int take_legacy(struct event *e, struct fp_wire message) {
     struct fp_wire_field f;
-    int status;
-    while ((status = fp_perfetto_next(&message, &f)) > 0) {
-        if (fp_perfetto_is(&f, 7, FP_WIRE_BYTES)) {
-            e->scope = f.p;
-            e->scope_n = f.n;
-        }
-        if (f.wire != FP_WIRE_VARINT) continue;
-        switch (f.number) {
-            case 1: e->name_iid = e->name_iid ? e->name_iid : f.v; break;
-            case 2: e->phase = f.v; break;
-            case 3: e->duration_us = (int64_t)f.v; break;
-            case 6:
-            case 10:
-            case 11:
-                e->id = f.v;
-                e->id_kind = (int)f.number;
-                break;
-            case 14: e->instant_scope = f.v; break;
-            case 18:
-                e->pid = (int32_t)(uint32_t)f.v;
-                e->has_pid = 1;
-                break;
-            case 19:
-                e->tid = (int32_t)(uint32_t)f.v;
-                e->has_tid = 1;
-                break;
-            default: break;
-        }
+    int kind;
+    while ((kind = fp_wire_read(&message, &of_legacy, &e->legacy, &f, NULL)) > 0) { /* 6, 10 and 11 */
+        e->id = f.v;
+        e->id_kind = (int)f.number;
     }
-    return status ? FP_E_MALFORMED : 0;
-}
-
-static void take_number(struct event *e, const struct fp_wire_field *f) {
-    switch (f->number) {
-        case 1:
-            e->delta_us = (int64_t)f->v;
-            e->has_delta = 1;
-            break;
-        case 9:
-            e->type = f->v;
-            e->has_type = 1;
-            break;
-        case 10: e->name_iid = f->v; break;
-        case 11:
-            e->uuid = f->v;
-            e->has_uuid = 1;
-            break;
-        case 16:
-            e->absolute_us = (int64_t)f->v;
-            e->has_absolute = 1;
-            break;
-        case 30:
-            e->value = (double)(int64_t)f->v;
-            e->has_value = 1;
-            break;
-        case 36: e->flows++; break;
-        case 56: e->has_stack = 1; break;
-        default: break;
-    }
+    if (!e->name_iid) e->name_iid = e->legacy.name_iid;
+    return kind ? FP_E_MALFORMED : 0;
 }
 
 static int is_list(struct fp_wire list) {
@@ -161,38 +143,63 @@ static int is_list(struct fp_wire list) {
     return !more;
 }
 
-static int take_event(struct event *e, struct fp_wire message) {
-    struct fp_wire_field f;
-    int status;
-    *e = (struct event){.all = message};
-    while ((status = fp_perfetto_next(&message, &f)) > 0) {
-        e->has_category |= f.number == 3 || f.number == 22;
-        e->has_extra |= f.number == 12 || f.number == 46;
-        if (f.wire == FP_WIRE_VARINT) {
-            take_number(e, &f);
-        } else if (f.wire == FP_WIRE_FIXED64) {
-            e->flows += f.number == 47 || f.number == 48;
-            if (f.number != 44) continue;
-            const uint64_t bits = fp_u64(f.p);
+/* Takes a field: 0 or FP_E_MALFORMED. */
+static int take_field(struct event *e, const struct fp_wire_field *f) {
+    uint64_t bits;
+    switch (f->number) {
+        case 1:
+            e->delta_us = (int64_t)f->v;
+            e->has_delta = 1;
+            break;
+        case 3: e->has_category = 1; return is_list(fp_wire_inside(f)) ? 0 : FP_E_MALFORMED;
+        case 4: e->has_annotations = 1; break;
+        case 9:
+            e->type = f->v;
+            e->has_type = 1;
+            break;
+        case 10: e->name_iid = f->v; break;
+        case 11:
+            e->uuid = f->v;
+            e->has_uuid = 1;
+            break;
+        case 12:
+        case 46: e->has_extra = 1; break;
+        case 16:
+            e->absolute_us = (int64_t)f->v;
+            e->has_absolute = 1;
+            break;
+        case 22: e->has_category = 1; break;
+        case 23: e->name = fp_wire_inside(f); break;
+        case 30:
+            e->value = (double)(int64_t)f->v;
+            e->has_value = 1;
+            break;
+        case 36: e->flows += f->wire == FP_WIRE_VARINT; break;
+        case 44:
+            bits = fp_u64(f->p);
             memcpy(&e->value, &bits, sizeof bits);
             e->has_value = 1;
-        } else if (f.wire == FP_WIRE_BYTES) {
-            if (f.number == 6) {
-                e->legacy_message = fp_wire_inside(&f);
-                e->has_legacy = 1;
-            }
-            if (f.number == 23) {
-                e->name = f;
-                e->has_name = 1;
-            }
-            e->flows += f.number == 47 || f.number == 48 ? f.n / 8 : 0;
-            e->has_stack |= f.number == 55;
-            e->has_annotations |= f.number == 4;
-            if (f.number == 3 && !is_list(fp_wire_inside(&f))) return FP_E_MALFORMED;
-        }
+            break;
+        case 47:
+        case 48: e->flows += f->n / 8; break;
+        case 55:
+        case 56: e->has_stack = 1; break;
+        default: break;
     }
-    if (status) return FP_E_MALFORMED;
-    return e->has_legacy ? take_legacy(e, e->legacy_message) : 0;
+    return 0;
+}
+
+static int take_event(struct event *e, struct fp_wire message) {
+    struct fp_wire_field f;
+    struct fp_wire legacy = {0};
+    int kind;
+    *e = (struct event){.all = message};
+    while ((kind = fp_wire_next(&message, &of_event, &f)) > 0) {
+        if (f.number == 6) legacy = fp_wire_inside(&f);
+        if (take_field(e, &f)) return FP_E_MALFORMED;
+    }
+    if (kind) return FP_E_MALFORMED;
+    return legacy.p ? take_legacy(e, legacy) : 0;
 }
 
 /* ---- time and track ---- */
@@ -215,9 +222,9 @@ static int time_of(struct fp_perfetto_read *r, const struct fp_perfetto_packet *
 /* The track of the event, or of the thread that it names.  FP_NO_ID when memory ran out. */
 static uint32_t track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, const struct event *e) {
     const uint64_t uuid = e->has_uuid ? e->uuid : s->track;
-    if (!uuid && (((!e->has_uuid || !e->has_type) && s->tid >= 0) || e->has_pid || e->has_tid)) {
-        const int64_t pid = e->has_pid ? e->pid : s->pid >= 0 ? s->pid : 0;
-        const int64_t tid = e->has_tid ? e->tid : s->tid >= 0 ? s->tid : 0;
+    if (!uuid && (((!e->has_uuid || !e->has_type) && s->tid >= 0) || has_pid(e) || has_tid(e))) {
+        const int64_t pid = has_pid(e) ? (int32_t)(uint32_t)e->legacy.pid : s->pid >= 0 ? s->pid : 0;
+        const int64_t tid = has_tid(e) ? (int32_t)(uint32_t)e->legacy.tid : s->tid >= 0 ? s->tid : 0;
         return fp_perfetto_track_of(r, FP_PT_THREAD, (uint64_t)pid, (uint64_t)tid);
     }
     if (!uuid) return fp_perfetto_track_of(r, FP_PT_DEFAULT, s->number, 0);
@@ -231,7 +238,8 @@ static uint32_t track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
 static uint32_t async_track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, const struct event *e) {
     const uint32_t category = category_of(r, s, e), of = track_of(r, s, e);
     if (category == FP_NO_ID || of == FP_NO_ID) return FP_NO_ID;
-    const uint32_t scope = e->scope_n ? fp_strings_intern(&r->model->strings, e->scope, e->scope_n) : category;
+    const int has_scope = e->legacy.scope.p != e->legacy.scope.end;
+    const uint32_t scope = has_scope ? fp_perfetto_text(r, e->legacy.scope) : category;
     const uint64_t pid = e->id_kind == 10 && s->pid >= 0 ? (uint64_t)(uint32_t)s->pid + 1 : 0;
     const uint32_t track =
         scope == FP_NO_ID ? FP_NO_ID : fp_perfetto_track_of(r, FP_PT_ASYNC, e->id, scope | pid << 32);
@@ -245,40 +253,45 @@ static uint32_t async_track_of(struct fp_perfetto_read *r, struct fp_perfetto_se
 
 /* ---- records ---- */
 
-/* Reads an annotation.  0 or FP_E_MALFORMED; *code is FP_PA_OTHER if its value has another type than we write. */
-static int take_annotation(const struct fp_perfetto_seq *s, struct fp_wire m, uint32_t *code,
+/* Reads an annotation: the code of its name, and its value.  0 or FP_E_MALFORMED. */
+static int read_annotation(const struct fp_perfetto_seq *s, struct fp_wire m, uint32_t *code,
                            struct fp_wire_field *value) {
     struct fp_wire_field f;
-    int status;
+    int kind;
     *code = FP_PA_OTHER;
     *value = (struct fp_wire_field){0};
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) {
+    while ((kind = fp_wire_next(&m, &of_annotation, &f)) > 0) {
+        if (f.number == 1) {
             const uint32_t known = fp_perfetto_id(&s->ids[FP_PK_ANNOTATION], f.v);
             *code = known ? known : FP_PA_OTHER;
-        } else if (fp_perfetto_is(&f, 10, FP_WIRE_BYTES)) {
+        } else if (f.number == 10) {
             *code = fp_perfetto_annotation(f.p, f.n);
         } else {
             *value = f;
         }
     }
-    const int is_text = fp_perfetto_is(value, 6, FP_WIRE_BYTES), is_number = fp_perfetto_is(value, 3, FP_WIRE_VARINT);
-    if (*code == FP_PA_DATA ? !is_text : !is_number) *code = FP_PA_OTHER;
-    return status ? FP_E_MALFORMED : 0;
+    return kind ? FP_E_MALFORMED : 0;
+}
+
+/* The same; *code is FP_PA_OTHER if its value has another type than we write. */
+static int take_annotation(const struct fp_perfetto_seq *s, struct fp_wire m, uint32_t *code,
+                           struct fp_wire_field *value) {
+    const int status = read_annotation(s, m, code, value);
+    if (value->number != (*code == FP_PA_DATA ? 6 : 3)) *code = FP_PA_OTHER;
+    return status;
 }
 
 /* Reads the arguments of a call: numbers named arg0, arg1 ... in this order.  `put`: add them as records.  0,
  * FP_E_MALFORMED or FP_E_NOMEM. */
 static int take_arguments(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e,
                           int64_t time, uint32_t track, int put, uint32_t *n) {
-    struct fp_wire all = e->all;
-    struct fp_wire_field f, value;
+    struct fp_wire all = e->all, part;
+    struct fp_wire_field value;
     uint32_t code;
     int status, others = 0;
     *n = 0;
-    while (fp_perfetto_next(&all, &f) > 0) {
-        if (!fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) continue;
-        if ((status = take_annotation(s, fp_wire_inside(&f), &code, &value))) return status;
+    while (fp_perfetto_part(&all, 4, &part)) {
+        if ((status = take_annotation(s, part, &code, &value))) return status;
         if (code != FP_PA_ARGUMENTS + *n) {
             others = 1;
             continue;
@@ -303,14 +316,13 @@ static int begin(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, co
 
 static int instant(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e, int64_t time,
                    uint32_t track) {
-    struct fp_wire all = e->all;
-    struct fp_wire_field f, value;
+    struct fp_wire all = e->all, part;
+    struct fp_wire_field value;
     uint32_t code, payload = name_of(r, s, e);
     int64_t type = 0;
     int others = 0, status;
-    while (e->has_annotations && fp_perfetto_next(&all, &f) > 0) {
-        if (!fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) continue;
-        if ((status = take_annotation(s, fp_wire_inside(&f), &code, &value))) return status;
+    while (e->has_annotations && fp_perfetto_part(&all, 4, &part)) {
+        if ((status = take_annotation(s, part, &code, &value))) return status;
         if (code == FP_PA_DATA)
             payload = fp_strings_intern(&r->model->strings, value.p, value.n);
         else if (code == FP_PA_TYPE && value.v < UINT32_MAX)
@@ -337,7 +349,7 @@ static int put_event(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s
             r->counts[FP_PERFETTO_N_CALLS]++;
             r->counts[FP_PERFETTO_N_ANNOTATED] += (uint64_t)e->has_annotations;
             id = function_of(r, s, e);
-            if (__builtin_mul_overflow(e->duration_us, 1000, &duration) || duration < 0) duration = 0;
+            if (__builtin_mul_overflow(e->legacy.duration_us, 1000, &duration) || duration < 0) duration = 0;
             return id == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_COMPLETE, id, duration);
         default: r->counts[FP_PERFETTO_N_INSTANTS]++; return instant(r, s, e, time, track);
     }
@@ -347,21 +359,13 @@ static int put_event(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s
 static int v8_event(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, const struct event *e, int has_time,
                     int64_t time) {
     struct fp_perfetto_v8 v = {.id_kind = e->id_kind, .id = e->id, .has_time = has_time && time >= 0, .time = time};
-    struct fp_wire all = e->all, m;
-    struct fp_wire_field f, g;
-    int status;
+    struct fp_wire all = e->all, part;
+    struct fp_wire_field json;
+    uint32_t code;
     if (r->surveying || r->data != FP_PERFETTO_V8) return 0;
-    while (e->has_annotations && fp_perfetto_next(&all, &f) > 0) {
-        if (!fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) continue;
-        uint32_t code = FP_PA_OTHER;
-        struct fp_wire_field json = {0};
-        for (m = fp_wire_inside(&f); (status = fp_perfetto_next(&m, &g)) > 0;) {
-            if (fp_perfetto_is(&g, 1, FP_WIRE_VARINT)) code = fp_perfetto_id(&k->seq->ids[FP_PK_ANNOTATION], g.v);
-            if (fp_perfetto_is(&g, 10, FP_WIRE_BYTES)) code = fp_perfetto_annotation(g.p, g.n);
-            if (fp_perfetto_is(&g, 9, FP_WIRE_BYTES)) json = g;
-        }
-        if (status) return FP_E_MALFORMED;
-        if (code != FP_PA_DATA || !json.n) continue;
+    while (e->has_annotations && fp_perfetto_part(&all, 4, &part)) {
+        if (read_annotation(k->seq, part, &code, &json)) return FP_E_MALFORMED;
+        if (code != FP_PA_DATA || json.number != 9 || !json.n) continue;
         v.data = json.p;
         v.n_data = json.n;
     }
@@ -373,11 +377,11 @@ static int v8_event(struct fp_perfetto_read *r, const struct fp_perfetto_packet 
 /* The phase of an event: B, E, X, i, C or P; 0: only count it. */
 static uint64_t phase_of(struct fp_perfetto_read *r, const struct event *e, int *is_async) {
     *is_async = 0;
-    if (e->phase == 'P') {
+    if (e->legacy.phase == 'P') {
         r->counts[FP_PERFETTO_N_V8_CHUNKS]++;
         return 'P';
     }
-    if (!e->phase || e->type == COUNTER || e->type == STATE) {
+    if (!e->legacy.phase || e->type == COUNTER || e->type == STATE) {
         switch (e->type) {
             case BEGIN: return 'B';
             case END: return 'E';
@@ -391,7 +395,7 @@ static uint64_t phase_of(struct fp_perfetto_read *r, const struct event *e, int 
         }
     }
     *is_async = 1;
-    switch (e->phase) {
+    switch (e->legacy.phase) {
         case 'b':
         case 'S': return 'B';
         case 'e':
@@ -400,10 +404,10 @@ static uint64_t phase_of(struct fp_perfetto_read *r, const struct event *e, int 
         default: break;
     }
     *is_async = 0;
-    switch (e->phase) {
+    switch (e->legacy.phase) {
         case 'B':
         case 'E':
-        case 'X': return e->phase;
+        case 'X': return e->legacy.phase;
         case 'i':
         case 'I':
         case 'R': return 'i';

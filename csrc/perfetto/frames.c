@@ -29,25 +29,28 @@ static int begin_frame(struct fp_perfetto_read *r, int64_t time, uint32_t track,
     return fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
 }
 
+struct frame_fields {
+    uint64_t cookie, token, pid;
+};
+#define TO(member) FP_WIRE_TO(struct frame_fields, member)
+static const struct fp_wire_schema of_display = {" VVV", {0, TO(cookie), TO(token), TO(pid)}};
+static const struct fp_wire_schema of_surface = {" VVVV", {0, TO(cookie), TO(token), 0, TO(pid)}};
+
 int fp_perfetto_frame(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     struct fp_wire m = k->message[FP_PF_FRAME];
-    struct fp_wire_field event, f;
+    struct fp_wire_field event;
     int status;
     while ((status = fp_perfetto_next(&m, &event)) > 0) {
         const uint32_t kind = event.number;
-        const uint32_t pid_at = kind == EXPECTED_SURFACE || kind == ACTUAL_SURFACE ? 4 : 3;
-        uint64_t cookie = 0, token = 0, pid = 0;
+        const int is_surface = kind == EXPECTED_SURFACE || kind == ACTUAL_SURFACE;
+        struct frame_fields f = {0};
         if (event.wire != FP_WIRE_BYTES || kind < EXPECTED_DISPLAY || kind > END || !k->has_time) continue;
-        for (struct fp_wire fields = fp_wire_inside(&event); (status = fp_perfetto_next(&fields, &f)) > 0;) {
-            if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) cookie = f.v;
-            if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) token = f.v;
-            if (fp_perfetto_is(&f, pid_at, FP_WIRE_VARINT)) pid = f.v;
-        }
-        if (status) return FP_E_MALFORMED;
-        const uint32_t track = fp_perfetto_track_of(r, FP_PT_FRAME, cookie, 0);
+        if (fp_perfetto_fields(fp_wire_inside(&event), is_surface ? &of_surface : &of_display, &f))
+            return FP_E_MALFORMED;
+        const uint32_t track = fp_perfetto_track_of(r, FP_PT_FRAME, f.cookie, 0);
         if (track == FP_NO_ID) return FP_E_NOMEM;
         status = kind == END ? fp_perfetto_put_record(r, k->time, track, FP_PO_END, 0, 0)
-                             : begin_frame(r, k->time, track, (enum frame_kind)kind, token, (int32_t)(uint32_t)pid);
+                             : begin_frame(r, k->time, track, (enum frame_kind)kind, f.token, (int32_t)(uint32_t)f.pid);
         if (status) return status;
     }
     return status ? FP_E_MALFORMED : 0;

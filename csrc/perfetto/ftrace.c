@@ -4,35 +4,26 @@
 #include "core/digits.h"
 #include "perfetto/read_private.h"
 
-/* A kernel event: its time, its thread, and its print, switch or waking. */
+/* A kernel event: its time, its thread, and its print, switch or waking, if it is one. */
 struct kernel_event {
-    uint64_t time;
-    int64_t tid;
+    uint64_t time, tid;
     struct fp_wire print, change, waking;
-    int has_print, has_change, has_waking;
 };
+#define EVENT(member) FP_WIRE_TO(struct kernel_event, member)
+static const struct fp_wire_schema of_event = {
+    .kinds = {0, 'V', 'V', 'B', 'B', [20] = 'B'},
+    .to = {0, EVENT(time), EVENT(tid), EVENT(print), EVENT(change), [20] = EVENT(waking)}};
 
-static int take_kernel_event(struct kernel_event *e, struct fp_wire m) {
-    struct fp_wire_field f;
-    int status;
-    *e = (struct kernel_event){0};
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) {
-            e->time = f.v;
-        } else if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) {
-            e->tid = (int32_t)(uint32_t)f.v;
-        } else if (fp_perfetto_is(&f, 3, FP_WIRE_BYTES)) {
-            e->print = fp_wire_inside(&f);
-            e->has_print = 1;
-        } else if (fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) {
-            e->change = fp_wire_inside(&f);
-            e->has_change = 1;
-        } else if (fp_perfetto_is(&f, 20, FP_WIRE_BYTES)) {
-            e->waking = fp_wire_inside(&f);
-            e->has_waking = 1;
-        }
-    }
-    return status ? FP_E_MALFORMED : 0;
+struct bundle {
+    uint64_t cpu, clock;
+};
+static const struct fp_wire_schema of_bundle = {
+    " VBVBV", {[1] = FP_WIRE_TO(struct bundle, cpu), [5] = FP_WIRE_TO(struct bundle, clock)}};
+static const struct fp_wire_schema of_print = {"  B", {[2] = FP_WIRE_ONLY}};
+
+/* An int32, which a varint holds as 64 bits. */
+static int64_t tid_of(const struct kernel_event *e) {
+    return (int32_t)(uint32_t)e->tid;
 }
 
 /* Reads a number of at most 18 digits.  Whether the text is one. */
@@ -98,10 +89,10 @@ static int take_async(struct fp_perfetto_read *r, const struct kernel_event *e, 
     const uint32_t text = fp_strings_intern(&r->model->strings, name.p, name.n);
     if (lane == FP_NO_ID || text == FP_NO_ID) return FP_E_NOMEM;
     const uint64_t kind = is_event ? 2 : (uint64_t)on_track;
-    const uint32_t track = letter == 'I' ? fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)e->tid, 0)
+    const uint32_t track = letter == 'I' ? fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid_of(e), 0)
                                          : fp_perfetto_track_of(r, FP_PT_ATRACE, (uint64_t)pid << 32 | (uint32_t)cookie,
                                                                 kind << 32 | lane);
-    if (track == FP_NO_ID || (pid > 0 && fp_perfetto_set_process(r, e->tid, pid, FP_PQ_PRINT))) return FP_E_NOMEM;
+    if (track == FP_NO_ID || (pid > 0 && fp_perfetto_set_process(r, tid_of(e), pid, FP_PQ_PRINT))) return FP_E_NOMEM;
     if (letter != 'I') {
         r->tracks[track].name = lane;
         r->tracks[track].pid = pid;
@@ -126,8 +117,8 @@ static int take_call(struct fp_perfetto_read *r, const struct kernel_event *e, c
     }
     const size_t n = (size_t)((bar ? bar : end) - number);
     if (!take_whole(number, n, &pid) || pid > INT32_MAX) pid = 0;
-    const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)e->tid, 0);
-    if (track == FP_NO_ID || (pid > 0 && fp_perfetto_set_process(r, e->tid, pid, FP_PQ_PRINT))) return FP_E_NOMEM;
+    const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid_of(e), 0);
+    if (track == FP_NO_ID || (pid > 0 && fp_perfetto_set_process(r, tid_of(e), pid, FP_PQ_PRINT))) return FP_E_NOMEM;
     if (!begins) return fp_perfetto_put_record(r, time, track, FP_PO_END, 0, 0);
     const uint32_t name = fp_strings_intern(&r->model->strings, bar + 1, (size_t)(end - bar - 1));
     const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_perfetto_function_of(r, name, 0);
@@ -145,13 +136,9 @@ static int take_call(struct fp_perfetto_read *r, const struct kernel_event *e, c
  *   C|1234|name|7         the counter `name` of process 1234 is 7 from now on
  */
 static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, int64_t time) {
-    struct fp_wire m = e->print;
-    struct fp_wire_field f, text = {0};
-    int status;
-    while ((status = fp_perfetto_next(&m, &f)) > 0)
-        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) text = f;
-    if (status) return FP_E_MALFORMED;
-    const uint8_t *p = text.n ? text.p : (const uint8_t *)"", *end = p + text.n;
+    struct fp_wire text = {(const uint8_t *)"", (const uint8_t *)""};
+    if (fp_perfetto_fields(e->print, &of_print, &text)) return FP_E_MALFORMED;
+    const uint8_t *p = text.p, *end = text.end;
     while (end > p && end[-1] == '\n') end--;
     const int has_bar = end - p > 2 && p[1] == '|';
     if (has_bar && p[0] == 'C') return take_counter(r, p + 2, end, time);
@@ -160,14 +147,13 @@ static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, 
 }
 
 static int take_event(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
-    struct kernel_event e;
-    int status = take_kernel_event(&e, m);
-    if (status) return status;
+    struct kernel_event e = {0};
+    if (fp_perfetto_fields(m, &of_event, &e)) return FP_E_MALFORMED;
     const int64_t time = fp_perfetto_system_time(r, clock, (int64_t)e.time);
-    if (e.has_change) return fp_perfetto_switch(r, e.change, cpu, time);
-    r->counts[FP_PERFETTO_N_KERNEL] += !e.has_print;
-    if (e.has_waking) return fp_perfetto_waking(r, e.waking, time);
-    if (!e.has_print) return 0;
+    if (e.change.p) return fp_perfetto_switch(r, e.change, cpu, time);
+    r->counts[FP_PERFETTO_N_KERNEL] += !e.print.p;
+    if (e.waking.p) return fp_perfetto_waking(r, e.waking, time);
+    if (!e.print.p) return 0;
     if (time < 0) {
         r->counts[FP_PERFETTO_N_NEGATIVE]++;
         return 0;
@@ -176,21 +162,17 @@ static int take_event(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu
 }
 
 int fp_perfetto_ftrace(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
-    const struct fp_wire bundle = k->message[FP_PF_FTRACE];
-    struct fp_wire m = bundle;
+    struct fp_wire m = k->message[FP_PF_FTRACE];
     struct fp_wire_field f;
-    uint32_t clock = FP_PC_BOOTTIME;
-    uint64_t cpu = 0;
+    struct bundle b = {0};
     int status;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) cpu = f.v;
-        if (fp_perfetto_is(&f, 3, FP_WIRE_VARINT)) r->counts[FP_PERFETTO_N_LOST_EVENTS] += f.v != 0;
-        if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT) && f.v == 4) clock = FP_PC_MONOTONIC_RAW;
-    }
+    while ((status = fp_wire_read(&m, &of_bundle, &b, &f, NULL)) > 0)
+        if (f.number == 3) r->counts[FP_PERFETTO_N_LOST_EVENTS] += f.v != 0;
     if (status) return FP_E_MALFORMED;
-    for (m = bundle; !status && fp_perfetto_next(&m, &f) > 0;) {
-        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) status = take_event(r, fp_wire_inside(&f), cpu, clock);
-        if (fp_perfetto_is(&f, 4, FP_WIRE_BYTES)) status = fp_perfetto_compact(r, fp_wire_inside(&f), cpu, clock);
+    const uint32_t clock = b.clock == 4 ? FP_PC_MONOTONIC_RAW : FP_PC_BOOTTIME;
+    for (m = k->message[FP_PF_FTRACE]; !status && fp_perfetto_next(&m, &f) > 0;) {
+        if (f.number == 2) status = take_event(r, fp_wire_inside(&f), b.cpu, clock);
+        if (f.number == 4) status = fp_perfetto_compact(r, fp_wire_inside(&f), b.cpu, clock);
     }
     return status;
 }

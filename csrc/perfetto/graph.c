@@ -101,33 +101,26 @@ static struct heap_class *class_of(struct fp_perfetto_graph *g, uint64_t id, uin
 
 /* The fields of an object but its references. */
 struct heap_fields {
-    uint64_t id, delta, class, size, base, heap_type;
-    int has_heap_type;
+    uint64_t id, delta, class, size;
+    uint64_t base;         /* of ids of objects, in spite of its name, reference_field_id_base */
+    uint64_t heap_type;    /* in spite of its name, heap_type_delta; absent: as before */
     struct fp_wire fields; /* of its references */
 };
+#define TO(member) FP_WIRE_TO(struct heap_fields, member)
+static const struct fp_wire_schema of_object = {
+    " VVVBLVV VL", {0, TO(id), TO(class), TO(size), TO(fields), 0, TO(base), TO(delta), 0, TO(heap_type)}};
+#undef TO
 
-static int take_fields(struct heap_fields *o, struct fp_wire m) {
-    struct fp_wire_field f;
-    int status;
-    *o = (struct heap_fields){.fields = {m.p, m.p}};
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (f.number == 4 && f.wire == FP_WIRE_BYTES) o->fields = fp_wire_inside(&f);
-        if (f.wire != FP_WIRE_VARINT) continue;
-        switch (f.number) {
-            case 1: o->id = f.v; break;
-            case 2: o->class = f.v; break;
-            case 3: o->size = f.v; break;
-            case 6: o->base = f.v; break; /* of ids of objects, in spite of its name, reference_field_id_base */
-            case 7: o->delta = f.v; break;
-            case 9: /* in spite of its name, heap_type_delta; absent: as before */
-                o->heap_type = f.v;
-                o->has_heap_type = 1;
-                break;
-            default: break;
-        }
-    }
-    return status || o->size > INT64_MAX ? FP_E_MALFORMED : 0;
-}
+struct class_fields {
+    uint64_t id, size, super, kind;
+    struct fp_wire name;
+};
+#define TO(member) FP_WIRE_TO(struct class_fields, member)
+static const struct fp_wire_schema of_class = {" V BVVLV", {0, TO(id), 0, TO(name), TO(size), TO(super), 0, TO(kind)}};
+static const struct fp_wire_schema of_old_class = {" VB", {0, TO(id), TO(name)}};
+#undef TO
+
+static const struct fp_wire_schema of_root = {.kinds = " LL"}; /* its kind is a number, or text in old traces */
 
 /* Reads the references of an object in field 5 or 10.  0, FP_E_MALFORMED or FP_E_NOMEM. */
 static int take_references(struct fp_perfetto_graph *g, struct heap_fields *o, struct fp_wire m, int by_class) {
@@ -135,7 +128,7 @@ static int take_references(struct fp_perfetto_graph *g, struct heap_fields *o, s
     uint64_t id, field;
     uint32_t place = 0;
     while (fp_perfetto_next(&m, &f) > 0) {
-        if ((f.number != 5 && f.number != 10) || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
+        if (f.number != 5 && f.number != 10) continue;
         struct fp_wire list = fp_wire_inside(&f);
         int status;
         for (; (status = fp_wire_next_number(&list, &id)) > 0; place += f.number == 5) {
@@ -156,11 +149,11 @@ static int take_references(struct fp_perfetto_graph *g, struct heap_fields *o, s
 
 static int take_object(struct fp_perfetto_graph *g, struct fp_wire m) {
     enum { ZYGOTE = 2, BOOT_IMAGE = 3 };
-    struct heap_fields o;
+    struct heap_fields o = {.heap_type = g->heap_type};
     uint32_t class;
-    if (take_fields(&o, m)) return FP_E_MALFORMED;
+    if (fp_perfetto_fields(m, &of_object, &o) || o.size > INT64_MAX) return FP_E_MALFORMED;
     g->last_id = o.delta ? g->last_id + o.delta : o.id;
-    g->heap_type = o.has_heap_type ? o.heap_type : g->heap_type;
+    g->heap_type = o.heap_type;
     const uint32_t row = row_of(&g->object_ids, g->last_id), first = g->n_references;
     if (row == FP_NO_ID || !class_of(g, o.class, &class) ||
         fp_array_zeroed(&g->objects, &g->cap_objects, (uint64_t)row + 1, sizeof *g->objects))
@@ -181,94 +174,70 @@ static int take_object(struct fp_perfetto_graph *g, struct fp_wire m) {
 
 /* Reads the numbers of the fields of a class.  0, FP_E_MALFORMED or FP_E_NOMEM. */
 static int take_class_fields(struct fp_perfetto_graph *g, struct fp_wire m) {
-    struct fp_wire_field f;
+    struct fp_wire_list list = fp_wire_list_of(m, &of_class, 6);
     uint64_t id;
-    while (fp_perfetto_next(&m, &f) > 0) {
-        if (f.number != 6 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
-        struct fp_wire list = fp_wire_inside(&f);
-        int status;
-        while ((status = fp_wire_next_number(&list, &id)) > 0) {
-            if (fp_array_room(&g->fields, &g->cap_fields, (uint64_t)g->n_fields + 1, sizeof *g->fields))
-                return FP_E_NOMEM;
-            g->fields[g->n_fields++] = id;
-        }
-        if (status) return FP_E_MALFORMED;
+    int more;
+    while ((more = fp_wire_list_next(&list, &id)) > 0) {
+        if (fp_array_room(&g->fields, &g->cap_fields, (uint64_t)g->n_fields + 1, sizeof *g->fields)) return FP_E_NOMEM;
+        g->fields[g->n_fields++] = id;
     }
-    return 0;
+    return more ? FP_E_MALFORMED : 0;
 }
 
 /* A class; in old traces only its name (`is_old`). */
 static int take_class(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, struct fp_wire m, int is_old) {
     enum { SOFT_REFERENCE = 8, PHANTOM_REFERENCE = 11 };
-    const struct fp_wire all = m;
-    struct fp_wire_field f, name = {0};
-    uint64_t id = 0, size = 0, kind = 0, super = 0;
+    struct class_fields f = {0};
     uint32_t row, above = 0;
     const uint32_t first = g->n_fields;
     int status;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) id = f.v;
-        if (fp_perfetto_is(&f, is_old ? 2 : 3, FP_WIRE_BYTES)) name = f;
-        if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) size = f.v;
-        if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT)) super = f.v;
-        if (fp_perfetto_is(&f, 7, FP_WIRE_VARINT)) kind = f.v;
-    }
-    if (status || size > INT64_MAX) return FP_E_MALFORMED;
-    if (!is_old && (status = take_class_fields(g, all))) return status;
-    if (super && !class_of(g, super, &above)) return FP_E_NOMEM;
-    struct heap_class *c = class_of(g, id, &row);
-    const uint32_t text = name.n ? fp_strings_intern(&r->model->strings, name.p, name.n) : 0;
+    if (fp_perfetto_fields(m, is_old ? &of_old_class : &of_class, &f) || f.size > INT64_MAX) return FP_E_MALFORMED;
+    if (!is_old && (status = take_class_fields(g, m))) return status;
+    if (f.super && !class_of(g, f.super, &above)) return FP_E_NOMEM;
+    struct heap_class *c = class_of(g, f.id, &row);
+    const uint32_t text = fp_perfetto_text(r, f.name);
     if (!c || text == FP_NO_ID) return FP_E_NOMEM;
-    *c = (struct heap_class){.size = size,
+    *c = (struct heap_class){.size = f.size,
                              .name = text,
                              .super = above,
                              .first = first,
                              .n = g->n_fields - first,
-                             .is_reference = kind >= SOFT_REFERENCE && kind <= PHANTOM_REFERENCE};
+                             .is_reference = f.kind >= SOFT_REFERENCE && f.kind <= PHANTOM_REFERENCE};
     return 0;
 }
 
 static int take_root(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, struct fp_wire m) {
-    struct fp_wire again = m;
+    struct fp_wire_list objects = fp_wire_list_of(m, &of_root, 1);
     struct fp_wire_field f;
     uint32_t kind = 0, name = 0;
     uint64_t id;
     int status;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) kind = f.v > UINT32_MAX ? 0 : (uint32_t)f.v;
-        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) name = fp_strings_intern(&r->model->strings, f.p, f.n);
+    while ((status = fp_wire_next(&m, &of_root, &f)) > 0) {
+        if (f.number != 2) continue;
+        if (f.wire == FP_WIRE_VARINT) kind = f.v > UINT32_MAX ? 0 : (uint32_t)f.v;
+        if (f.wire == FP_WIRE_BYTES) name = fp_perfetto_text(r, fp_wire_inside(&f));
     }
     if (status) return FP_E_MALFORMED;
-    while (fp_perfetto_next(&again, &f) > 0) {
-        if (f.number != 1 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
-        struct fp_wire list = fp_wire_inside(&f);
-        while ((status = fp_wire_next_number(&list, &id)) > 0) {
-            const uint32_t row = row_of(&g->object_ids, id);
-            if (row == FP_NO_ID || name == FP_NO_ID ||
-                fp_array_room(&g->roots, &g->cap_roots, (uint64_t)g->n_roots + 1, sizeof *g->roots))
-                return FP_E_NOMEM;
-            g->roots[g->n_roots++] = (struct heap_root){row, kind, name};
-        }
-        if (status) return FP_E_MALFORMED;
+    while ((status = fp_wire_list_next(&objects, &id)) > 0) {
+        const uint32_t row = row_of(&g->object_ids, id);
+        if (row == FP_NO_ID || name == FP_NO_ID ||
+            fp_array_room(&g->roots, &g->cap_roots, (uint64_t)g->n_roots + 1, sizeof *g->roots))
+            return FP_E_NOMEM;
+        g->roots[g->n_roots++] = (struct heap_root){row, kind, name};
     }
-    return 0;
+    return status ? FP_E_MALFORMED : 0;
 }
 
 /* The name of a field, "java.lang.Object java.lang.ref.Reference.referent" with its type: only this one matters. */
 static int take_field(struct fp_perfetto_graph *g, struct fp_wire m) {
     static const char referent[] = "java.lang.ref.Reference.referent";
-    struct fp_wire_field f;
-    uint64_t id = 0;
-    int status, is_referent = 0;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) id = f.v;
-        if (!fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) continue;
-        const uint8_t *blank = f.n ? memchr(f.p, ' ', f.n) : NULL;
-        const size_t n = blank ? f.n - (size_t)(blank + 1 - f.p) : f.n;
-        is_referent = n == sizeof referent - 1 && !memcmp(f.p + f.n - n, referent, n);
-    }
-    if (is_referent && id < UINT32_MAX) g->referent = id;
-    return status ? FP_E_MALFORMED : 0;
+    struct fp_perfetto_named_id f = {0};
+    const int status = fp_perfetto_fields(m, &fp_perfetto_of_name, &f);
+    const size_t whole = (size_t)(f.text.end - f.text.p);
+    const uint8_t *blank = whole ? memchr(f.text.p, ' ', whole) : NULL;
+    const size_t n = blank ? (size_t)(f.text.end - blank - 1) : whole;
+    if (n == sizeof referent - 1 && !memcmp(f.text.end - n, referent, n) && f.iid < UINT32_MAX) g->referent = f.iid;
+    return status;
 }
 
 /* ---- paths ---- */
@@ -425,7 +394,6 @@ static int take_parts(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, s
     struct fp_wire_field f;
     int status = 0;
     while (!status && fp_perfetto_next(&m, &f) > 0) {
-        if (f.wire != FP_WIRE_BYTES) continue;
         const struct fp_wire part = fp_wire_inside(&f);
         if (f.number == 2) status = take_object(g, part);
         if (f.number == 3 || f.number == 9) status = take_class(r, g, part, f.number == 3);
@@ -435,22 +403,25 @@ static int take_parts(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, s
     return status;
 }
 
+struct graph_fields {
+    uint64_t pid, continues, index;
+};
+#define TO(member) FP_WIRE_TO(struct graph_fields, member)
+static const struct fp_wire_schema of_graph = {" VBBBVVB B", {0, TO(pid), [5] = TO(continues), TO(index)}};
+#undef TO
+
 int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     struct fp_wire m = k->message[FP_PF_HEAP_GRAPH];
     struct fp_wire_field f;
-    uint64_t pid = 0, index = 0;
-    int status, continues = 0;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+    struct graph_fields found = {0};
+    int status;
+    while ((status = fp_wire_read(&m, &of_graph, &found, &f, NULL)) > 0)
         r->counts[FP_PERFETTO_N_OBJECTS] += f.number == 2;
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) pid = f.v;
-        if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT)) continues = f.v != 0;
-        if (fp_perfetto_is(&f, 6, FP_WIRE_VARINT)) index = f.v;
-    }
     if (status) return FP_E_MALFORMED;
     if (r->surveying || r->data != FP_PERFETTO_OBJECTS) return 0;
     struct fp_perfetto_seq *s = k->seq;
-    const int64_t number = (int32_t)(uint32_t)pid;
-    if (s->graph && (s->graph->pid != number || index < s->graph->next)) { /* another dump begins */
+    const int64_t number = (int32_t)(uint32_t)found.pid;
+    if (s->graph && (s->graph->pid != number || found.index < s->graph->next)) { /* another dump begins */
         r->counts[FP_PERFETTO_N_HEAP_PROBLEMS]++;
         if ((status = end_dump(r, s))) return status;
     }
@@ -459,10 +430,10 @@ int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packe
         if (!(s->graph = new_graph(number, ++r->stacks->n_dumps))) return FP_E_NOMEM;
         r->stacks->n_open++;
     }
-    r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += index != s->graph->next;
-    s->graph->next = index + 1;
+    r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += found.index != s->graph->next;
+    s->graph->next = found.index + 1;
     status = take_parts(r, s->graph, k->message[FP_PF_HEAP_GRAPH]);
-    if (status == FP_E_NOMEM || continues) return status;
+    if (status == FP_E_NOMEM || found.continues) return status;
     const int ended = end_dump(r, s); /* also after a part that is malformed: later packets are of another dump */
     return status ? status : ended;
 }

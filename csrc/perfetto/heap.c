@@ -7,52 +7,38 @@
  *   dump 2    main;f  allocated 400 bytes     row: main;f 400
  */
 
-static uint32_t intern_name(struct fp_perfetto_read *r, const struct fp_wire_field *f) {
-    return fp_strings_intern(&r->model->strings, f->n ? f->p : (const uint8_t *)"", f->n);
-}
+/* A dump of a process; the values of a call stack in it: allocated and freed, count and bytes, or those of the peak. */
+struct dump_fields {
+    uint64_t pid;
+    struct fp_wire name;
+};
+struct value_fields {
+    uint64_t stack, values[4];
+};
+#define TO(member) FP_WIRE_TO(struct value_fields, member)
+static const struct fp_wire_schema of_packet = {.kinds = " BBBBB"};
+static const struct fp_wire_schema of_dump = {
+    " VB V VVV VB", {[1] = FP_WIRE_TO(struct dump_fields, pid), [11] = FP_WIRE_TO(struct dump_fields, name)}};
+static const struct fp_wire_schema of_values = {
+    " VVV VV VV",
+    {0, TO(stack), TO(values[1]), TO(values[3]), 0, TO(values[0]), TO(values[2]), 0, TO(values[1]), TO(values[0])}};
 
 /* Interned data that old recorders write into the dump: strings serve as names, build ids and paths. */
 static int take_tables(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire m) {
     static const int kinds[5] = {0, FP_PK_FUNCTION, FP_PK_FRAME, FP_PK_CALLSTACK, FP_PK_MAPPING};
-    struct fp_wire_field f, g;
-    int status, inner;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (f.wire != FP_WIRE_BYTES || !f.number || f.number > 4) continue;
-        struct fp_wire_field text = {0};
-        uint64_t iid = 0;
-        struct fp_wire entry = fp_wire_inside(&f);
-        while ((inner = fp_perfetto_next(&entry, &g)) > 0) {
-            if (fp_perfetto_is(&g, 1, FP_WIRE_VARINT)) iid = g.v;
-            if (fp_perfetto_is(&g, 2, FP_WIRE_BYTES)) text = g;
-        }
-        if (inner) return FP_E_MALFORMED;
-        const uint32_t value = f.number == 1 ? intern_name(r, &text) : fp_perfetto_keep(r, f.p, f.n);
-        if (value == FP_NO_ID || fp_perfetto_set_id(&s->ids[kinds[f.number]], iid, value)) return FP_E_NOMEM;
-        if (f.number == 1 && (fp_perfetto_set_id(&s->ids[FP_PK_BUILD_ID], iid, value) ||
-                              fp_perfetto_set_id(&s->ids[FP_PK_PATH], iid, value)))
-            return FP_E_NOMEM;
-    }
-    return status ? FP_E_MALFORMED : 0;
-}
-
-/* The values of a call stack: allocated and freed, count and bytes.  A dump of the peak has those of the peak. */
-static int take_values(struct fp_wire m, uint64_t *stack, uint64_t values[4]) {
     struct fp_wire_field f;
     int status;
-    *stack = 0;
-    memset(values, 0, 4 * sizeof *values);
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (f.wire != FP_WIRE_VARINT) continue;
-        switch (f.number) {
-            case 1: *stack = f.v; break;
-            case 5:
-            case 9: values[0] = f.v; break;
-            case 2:
-            case 8: values[1] = f.v; break;
-            case 6: values[2] = f.v; break;
-            case 3: values[3] = f.v; break;
-            default: break;
-        }
+    while ((status = fp_wire_next(&m, &of_packet, &f)) > 0) {
+        struct fp_perfetto_named_id e = {0};
+        if (status != FP_WIRE_KNOWN || f.number > 4) continue;
+        const struct fp_wire entry = fp_wire_inside(&f);
+        if (f.number == 1 ? fp_perfetto_fields(entry, &fp_perfetto_of_name, &e) : fp_perfetto_id_of(entry, &e.iid))
+            return FP_E_MALFORMED;
+        const uint32_t value = f.number == 1 ? fp_perfetto_text(r, e.text) : fp_perfetto_keep(r, f.p, f.n);
+        if (value == FP_NO_ID || fp_perfetto_set_id(&s->ids[kinds[f.number]], e.iid, value)) return FP_E_NOMEM;
+        if (f.number == 1 && (fp_perfetto_set_id(&s->ids[FP_PK_BUILD_ID], e.iid, value) ||
+                              fp_perfetto_set_id(&s->ids[FP_PK_PATH], e.iid, value)))
+            return FP_E_NOMEM;
     }
     return status ? FP_E_MALFORMED : 0;
 }
@@ -68,20 +54,19 @@ int64_t *fp_perfetto_heap_row(struct fp_perfetto_read *r, const uint32_t *key) {
 
 static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire m, uint32_t place,
                            uint32_t heap) {
-    uint64_t iid, values[4];
+    struct value_fields f = {0};
     uint32_t stack;
-    int status = take_values(m, &iid, values);
-    if (status) return status;
+    if (fp_perfetto_fields(m, &of_values, &f)) return FP_E_MALFORMED;
     for (int i = 0; i < 4; i++)
-        if (values[i] > INT64_MAX) return FP_E_MALFORMED;
-    status = fp_perfetto_stack_of(r, s, iid, &stack);
+        if (f.values[i] > INT64_MAX) return FP_E_MALFORMED;
+    const int status = fp_perfetto_stack_of(r, s, f.stack, &stack);
     if (status < 0) return status;
     r->counts[FP_PERFETTO_N_NO_STACK] += !status;
     if (!status) return 0;
-    int64_t *to =
-        fp_perfetto_heap_row(r, (uint32_t[]){place, heap, s->number, (uint32_t)iid, (uint32_t)(iid >> 32), stack});
+    int64_t *to = fp_perfetto_heap_row(
+        r, (uint32_t[]){place, heap, s->number, (uint32_t)f.stack, (uint32_t)(f.stack >> 32), stack});
     if (!to) return FP_E_NOMEM;
-    for (int i = 0; i < 4; i++) to[i] = (int64_t)values[i];
+    for (int i = 0; i < 4; i++) to[i] = (int64_t)f.values[i];
     to[4] = to[0] - to[2]; /* in use */
     to[5] = to[1] - to[3];
     return 0;
@@ -89,27 +74,20 @@ static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s
 
 /* Reads the dump of a process. */
 static int take_dump(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire dump) {
-    struct fp_wire m = dump;
-    struct fp_wire_field f, name = {0};
-    uint64_t pid = 0;
+    struct dump_fields d = {0};
+    struct fp_wire m = dump, sample;
+    struct fp_wire_field f;
     int status, n_problems = 0;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 11, FP_WIRE_BYTES)) name = f;
-        if (f.wire != FP_WIRE_VARINT) continue;
-        if (f.number == 1) pid = f.v;
-        const int is_problem = f.number == 4 || f.number == 6 || f.number == 7 || f.number == 8 || f.number == 10;
-        n_problems += is_problem && f.v;
-    }
+    while ((status = fp_wire_read(&m, &of_dump, &d, &f, NULL)) > 0) n_problems += f.number != 2 && f.v;
     if (status) return FP_E_MALFORMED;
     r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += n_problems > 0;
     const int is_read = !r->surveying && r->data == FP_PERFETTO_HEAP;
-    const uint32_t place = is_read ? fp_perfetto_place_of(r, (int32_t)(uint32_t)pid, -1, 0, 0) : 0;
-    const uint32_t heap = intern_name(r, &name);
+    const uint32_t place = is_read ? fp_perfetto_place_of(r, (int32_t)(uint32_t)d.pid, -1, 0, 0) : 0;
+    const uint32_t heap = fp_perfetto_text(r, d.name);
     if (place == FP_NO_ID || heap == FP_NO_ID) return FP_E_NOMEM;
-    while (fp_perfetto_next(&dump, &f) > 0) {
-        if (!fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) continue;
+    while (fp_perfetto_part(&dump, 2, &sample)) {
         r->counts[FP_PERFETTO_N_HEAP_SAMPLES]++;
-        if (is_read && (status = put_heap_sample(r, k->seq, fp_wire_inside(&f), place, heap))) return status;
+        if (is_read && (status = put_heap_sample(r, k->seq, sample, place, heap))) return status;
     }
     return 0;
 }
@@ -119,9 +97,9 @@ int fp_perfetto_heap(struct fp_perfetto_read *r, const struct fp_perfetto_packet
     struct fp_wire_field f;
     int status = r->stacks && !r->surveying ? take_tables(r, k->seq, m) : 0;
     if (status) return status;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+    while ((status = fp_wire_next(&m, &of_packet, &f)) > 0) {
         int inner;
-        if (fp_perfetto_is(&f, 5, FP_WIRE_BYTES) && (inner = take_dump(r, k, fp_wire_inside(&f)))) return inner;
+        if (f.number == 5 && (inner = take_dump(r, k, fp_wire_inside(&f)))) return inner;
     }
     return status ? FP_E_MALFORMED : 0;
 }

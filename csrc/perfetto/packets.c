@@ -73,52 +73,36 @@ int fp_perfetto_restart(struct fp_perfetto_read *r) {
 
 /* ---- one packet ---- */
 
+/* The fields of a packet that are numbers. */
+#define NUMBERS                                                                                                \
+    (1u << FP_PF_TIME | 1u << FP_PF_SEQUENCE | 1u << FP_PF_FLAGS | 1u << FP_PF_CLEARED | 1u << FP_PF_DROPPED | \
+     1u << FP_PF_CLOCK_ID | 1u << FP_PF_MACHINE)
+
+/* Which field it is: FP_PF_NONE or FP_PF_OTHER if it is not read; FP_PF_FIELDS if its wire type is wrong. */
 static enum fp_perfetto_field field_of(const struct fp_wire_field *f) {
-    if (f->wire == FP_WIRE_VARINT) {
-        switch (f->number) {
-            case 8: return FP_PF_TIME;
-            case 10: return FP_PF_SEQUENCE;
-            case 13: return FP_PF_FLAGS;
-            case 41: return FP_PF_CLEARED;
-            case 42: return FP_PF_DROPPED;
-            case 58: return FP_PF_CLOCK_ID;
-            case 98: return FP_PF_MACHINE;
-            default: return FP_PF_NONE;
-        }
-    }
-    if (f->wire != FP_WIRE_BYTES) return FP_PF_NONE;
-    switch (f->number) {
-        case 1: return FP_PF_FTRACE;
-        case 2: return FP_PF_PROCESS_TREE;
-        case 6: return FP_PF_CLOCKS;
-        case 11: return FP_PF_EVENT;
-        case 12: return FP_PF_INTERNED;
-        case 35: return FP_PF_STATS;
-        case 36:
-        case 89: return FP_PF_NONE;
-        case 37: return FP_PF_HEAP;
-        case 43: return FP_PF_PROCESS;
-        case 44: return FP_PF_THREAD;
-        case 50: return FP_PF_COMPRESSED;
-        case 54: return FP_PF_STREAMING;
-        case 56: return FP_PF_HEAP_GRAPH;
-        case 59: return FP_PF_DEFAULTS;
-        case 60: return FP_PF_TRACK;
-        case 61: return FP_PF_SYMBOLS;
-        case 66: return FP_PF_SAMPLE;
-        case 76: return FP_PF_FRAME;
-        case 117: return FP_PF_TASK;
-        case 133: return FP_PF_ZSTD;
-        default: return FP_PF_OTHER;
-    }
+    static const uint8_t fields[] = {
+        [1] = FP_PF_FTRACE,      [2] = FP_PF_PROCESS_TREE, [6] = FP_PF_CLOCKS,      [8] = FP_PF_TIME,
+        [10] = FP_PF_SEQUENCE,   [11] = FP_PF_EVENT,       [12] = FP_PF_INTERNED,   [13] = FP_PF_FLAGS,
+        [35] = FP_PF_STATS,      [37] = FP_PF_HEAP,        [41] = FP_PF_CLEARED,    [42] = FP_PF_DROPPED,
+        [43] = FP_PF_PROCESS,    [44] = FP_PF_THREAD,      [50] = FP_PF_COMPRESSED, [54] = FP_PF_STREAMING,
+        [56] = FP_PF_HEAP_GRAPH, [58] = FP_PF_CLOCK_ID,    [59] = FP_PF_DEFAULTS,   [60] = FP_PF_TRACK,
+        [61] = FP_PF_SYMBOLS,    [66] = FP_PF_SAMPLE,      [76] = FP_PF_FRAME,      [98] = FP_PF_MACHINE,
+        [117] = FP_PF_TASK,      [133] = FP_PF_ZSTD};
+    const uint32_t field = f->number < sizeof fields ? fields[f->number] : FP_PF_NONE;
+    const int is_marker = f->number == 36 || f->number == 89;
+    if (field == FP_PF_NONE) return f->wire == FP_WIRE_BYTES && !is_marker ? FP_PF_OTHER : FP_PF_NONE;
+    const uint32_t wire = NUMBERS >> field & 1 ? FP_WIRE_VARINT : FP_WIRE_BYTES;
+    return f->wire == wire ? (enum fp_perfetto_field)field : FP_PF_FIELDS;
 }
 
+/* 0, FP_E_MALFORMED, or 1 for a wrong wire type. */
 static int take_fields(struct fp_perfetto_packet *k, struct fp_wire m) {
     struct fp_wire_field f;
     int status;
     k->has = 0;
     while ((status = fp_perfetto_next(&m, &f)) > 0) {
         const enum fp_perfetto_field field = field_of(&f);
+        if (FP_UNLIKELY(field == FP_PF_FIELDS)) return 1;
         k->has |= 1u << field;
         if (f.wire == FP_WIRE_VARINT)
             k->number[field] = f.v;
@@ -177,13 +161,12 @@ static int take_time(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
 }
 
 static void count_losses(struct fp_perfetto_read *r, struct fp_wire stats) {
-    struct fp_wire_field f, g;
-    while (fp_perfetto_next(&stats, &f) > 0) {
-        if (!fp_perfetto_is(&f, 1, FP_WIRE_BYTES)) continue;
-        for (struct fp_wire buffer = fp_wire_inside(&f); fp_perfetto_next(&buffer, &g) > 0;)
-            if (g.wire == FP_WIRE_VARINT && (g.number == 3 || g.number == 18 || g.number == 19))
-                r->counts[FP_PERFETTO_N_LOST_CHUNKS] += g.v;
-    }
+    static const struct fp_wire_schema of_stats = {.kinds = " B"};
+    static const struct fp_wire_schema of_buffer = {.kinds = {[3] = 'V', [18] = 'V', 'V'}};
+    struct fp_wire_field f;
+    while (fp_wire_read(&stats, &of_stats, NULL, &f, NULL) > 0)
+        for (struct fp_wire m = fp_wire_inside(&f); fp_wire_read(&m, &of_buffer, NULL, &f, NULL) > 0;)
+            r->counts[FP_PERFETTO_N_LOST_CHUNKS] += f.v;
 }
 
 static int take_descriptions(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
@@ -246,6 +229,7 @@ static int read_packet(struct fp_perfetto_read *r, struct fp_wire message, uint6
     struct fp_perfetto_packet k;
     k.at = at;
     int status = take_fields(&k, message);
+    if (status > 0) return damaged(r, FP_E_MALFORMED, at, "a field of a packet has the wrong wire type", err);
     if (status) return damaged(r, status, at, "a packet is not a protocol buffer", err);
     if (FP_UNLIKELY(fp_perfetto_has(&k, FP_PF_COMPRESSED))) {
         if (r->in_inner) return damaged(r, FP_E_MALFORMED, at, "a compressed packet contains a compressed packet", err);

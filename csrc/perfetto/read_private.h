@@ -1,6 +1,7 @@
 /* perfetto/read_private.h - shared by the files of the reader.  Private.
  *
  *   packets.c    the trace: packets, also compressed, and the order in which their parts are read
+ *   messages.c   messages declared as tables
  *   state.c      the state of a sequence: interned data and defaults
  *   clocks.c     conversion of times between clocks
  *   tracks.c     tracks, threads and their names
@@ -72,7 +73,7 @@ static inline int fp_perfetto_has(const struct fp_perfetto_packet *k, enum fp_pe
     return (int)(k->has >> field & 1);
 }
 
-/* The next field of a message: 1, 0 at its end, or FP_WIRE_BAD. */
+/* The next field of a message of any kind: 1, 0 at its end, or FP_WIRE_BAD. */
 static inline int fp_perfetto_next(struct fp_wire *m, struct fp_wire_field *f) {
     if (m->p == m->end) return 0;
     const int used = fp_wire_read_head(m->p, m->end, f);
@@ -81,9 +82,16 @@ static inline int fp_perfetto_next(struct fp_wire *m, struct fp_wire_field *f) {
     return 1;
 }
 
-static inline int fp_perfetto_is(const struct fp_wire_field *f, uint32_t number, enum fp_wire_type wire) {
-    return f->number == number && f->wire == (uint32_t)wire;
-}
+/* ---- messages.c ---- */
+
+/* Reads a message into `to`, but for the fields for which the schema has no place.  0 or FP_E_MALFORMED. */
+int fp_perfetto_fields(struct fp_wire m, const struct fp_wire_schema *schema, void *to);
+
+/* The next field `number` of a message that fp_perfetto_fields has read: 1 and its content, or 0 at the end. */
+int fp_perfetto_part(struct fp_wire *m, uint32_t number, struct fp_wire *part);
+
+/* The string of the model; 0 if the text is empty.  FP_NO_ID when memory ran out. */
+uint32_t fp_perfetto_text(struct fp_perfetto_read *r, struct fp_wire text);
 
 /* ---- state.c ---- */
 
@@ -147,6 +155,15 @@ int fp_perfetto_set_id(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value)
 /* Each returns 0, FP_E_MALFORMED or FP_E_NOMEM. */
 int fp_perfetto_interned(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data);
 int fp_perfetto_defaults(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data);
+
+/* An entry of interned data that is a name. */
+struct fp_perfetto_named_id {
+    uint64_t iid;
+    struct fp_wire text;
+};
+extern const struct fp_wire_schema fp_perfetto_of_name;
+/* Reads the id of one that is a message; by hand, because a call stack has many other fields.  0 or FP_E_MALFORMED. */
+int fp_perfetto_id_of(struct fp_wire message, uint64_t *iid);
 
 /* Codes of annotation names: DATA, TYPE, ARGUMENTS + k of argument k, and 1 of any other. */
 enum { FP_PA_OTHER = 1, FP_PA_DATA = 2, FP_PA_TYPE = 3, FP_PA_ARGUMENTS = 4 };
@@ -275,8 +292,8 @@ int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane);
 int fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
                             double value);
 int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, double value);
-/* Reads the tracks that an event, or the defaults of events, have for extra values. */
-int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire event);
+/* Reads the tracks that an event, or the defaults of events, have for extra values, and its own, if it has one. */
+int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire event, uint64_t *track);
 /* Adds the extra values of an event. */
 int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, struct fp_wire event,
                           int64_t time);

@@ -69,13 +69,12 @@ static int is_read(const struct fp_perfetto_read *r) {
 }
 
 /* The track of a thread; NO_TRACK for the idle one.  FP_NO_ID when memory ran out. */
-static uint32_t track_of(struct fp_perfetto_read *r, int64_t tid, const uint8_t *name, size_t n) {
+static uint32_t track_of(struct fp_perfetto_read *r, int64_t tid, struct fp_wire name) {
     if (!tid) return NO_TRACK;
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid, 0);
-    if (track == FP_NO_ID || !n) return track;
-    const uint32_t text = fp_strings_intern(&r->model->strings, name, n);
-    if (text == FP_NO_ID) return FP_NO_ID;
-    r->tracks[track].name = text;
+    const uint32_t text = fp_perfetto_text(r, name);
+    if (track == FP_NO_ID || text == FP_NO_ID) return FP_NO_ID;
+    if (text) r->tracks[track].name = text;
     return track;
 }
 
@@ -91,94 +90,62 @@ static int put_switch(struct fp_perfetto_read *r, int64_t time, uint64_t cpu, ui
     return fp_perfetto_put_record(r, time, (uint32_t)cpu, FP_PO_SWITCH, next, (int64_t)(prev | kept << 32));
 }
 
+/* A switch, a waking (of `next`) or the state of a task. */
+struct sched_fields {
+    struct fp_wire prev_name, next_name;
+    uint64_t prev, next, state, cpu;
+};
+#define TO(member) FP_WIRE_TO(struct sched_fields, member)
+static const struct fp_wire_schema of_switch = {" BV VBV",
+                                                {0, TO(prev_name), TO(prev), 0, TO(state), TO(next_name), TO(next)}};
+static const struct fp_wire_schema of_waking = {"  V", {[2] = TO(next)}};
+static const struct fp_wire_schema of_task = {" VBVV", {0, TO(cpu), TO(next_name), TO(next), TO(state)}};
+
 int fp_perfetto_switch(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, int64_t time) {
-    struct fp_wire_field f, prev_name = {0}, next_name = {0};
-    uint64_t prev = 0, next = 0, state = 0;
-    int status;
+    struct sched_fields f = {0};
     r->counts[FP_PERFETTO_N_SWITCHES]++;
     if (!is_read(r)) return 0;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_BYTES)) prev_name = f;
-        if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) prev = f.v;
-        if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) state = f.v;
-        if (fp_perfetto_is(&f, 5, FP_WIRE_BYTES)) next_name = f;
-        if (fp_perfetto_is(&f, 6, FP_WIRE_VARINT)) next = f.v;
-    }
-    if (status) return FP_E_MALFORMED;
-    const uint32_t from = track_of(r, (int32_t)(uint32_t)prev, prev_name.p, prev_name.n);
-    return put_switch(r, time, cpu, from, state, track_of(r, (int32_t)(uint32_t)next, next_name.p, next_name.n));
+    if (fp_perfetto_fields(m, &of_switch, &f)) return FP_E_MALFORMED;
+    const uint32_t from = track_of(r, (int32_t)(uint32_t)f.prev, f.prev_name);
+    return put_switch(r, time, cpu, from, f.state, track_of(r, (int32_t)(uint32_t)f.next, f.next_name));
 }
 
 static int put_wake(struct fp_perfetto_read *r, uint64_t tid, int64_t time) {
-    const uint32_t track = track_of(r, (int32_t)(uint32_t)tid, NULL, 0);
+    const uint32_t track = track_of(r, (int32_t)(uint32_t)tid, (struct fp_wire){0});
     if (track == FP_NO_ID) return FP_E_NOMEM;
     return track && time >= 0 ? fp_perfetto_put_record(r, time, 0, FP_PO_WAKE, track, 0) : 0;
 }
 
 int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t time) {
-    struct fp_wire_field f;
-    uint64_t tid = 0;
-    int status;
+    struct sched_fields f = {0};
     if (!is_read(r)) return 0;
-    while ((status = fp_perfetto_next(&m, &f)) > 0)
-        if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) tid = f.v;
-    return status ? FP_E_MALFORMED : put_wake(r, tid, time);
+    return fp_perfetto_fields(m, &of_waking, &f) ? FP_E_MALFORMED : put_wake(r, f.next, time);
 }
 
 /* A state that a kernel other than Linux reports, for one thread at a time. */
 int fp_perfetto_task(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
-    struct fp_wire m = k->message[FP_PF_TASK];
-    struct fp_wire_field f, name = {0};
-    uint64_t cpu = 0, tid = 0, state = 0;
-    int status;
+    struct sched_fields f = {0};
     r->counts[FP_PERFETTO_N_SWITCHES]++;
     if (!is_read(r) || !k->has_time) return 0;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) cpu = f.v;
-        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) name = f;
-        if (fp_perfetto_is(&f, 3, FP_WIRE_VARINT)) tid = f.v;
-        if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) state = f.v;
-    }
-    const uint32_t track = status ? NO_TRACK : track_of(r, (int64_t)tid, name.p, name.n);
+    if (fp_perfetto_fields(k->message[FP_PF_TASK], &of_task, &f)) return FP_E_MALFORMED;
+    const uint32_t track = track_of(r, (int64_t)f.next, f.next_name);
     if (track == FP_NO_ID) return FP_E_NOMEM;
-    if (status || cpu >= MOST_CPUS) return FP_E_MALFORMED;
+    if (f.cpu >= MOST_CPUS) return FP_E_MALFORMED;
     r->counts[FP_PERFETTO_N_NEGATIVE] += k->time < 0;
-    if (k->time < 0 || (!track && state != TASK_RUNNING)) return 0;
-    return fp_perfetto_put_record(r, k->time, (uint32_t)cpu, FP_PO_TASK, track, (int64_t)(state & 255));
+    if (k->time < 0 || (!track && f.state != TASK_RUNNING)) return 0;
+    return fp_perfetto_put_record(r, k->time, (uint32_t)f.cpu, FP_PO_TASK, track, (int64_t)(f.state & 255));
 }
 
 /* ---- the compact form: a list for each field ---- */
 
-/* A list of numbers, whose field may occur again and may be packed. */
-struct number_list {
-    struct fp_wire rest, now;
-    uint32_t number;
-};
-
-static struct number_list list_of(struct fp_wire m, uint32_t number) {
-    return (struct number_list){m, {m.p, m.p}, number};
-}
-
-/* The next number: 1, 0 at the end, or FP_WIRE_BAD. */
-static int next_of(struct number_list *l, uint64_t *v) {
-    struct fp_wire_field f;
-    int more;
-    *v = 0;
-    while ((more = fp_wire_next_number(&l->now, v)) == 0) {
-        const int status = fp_perfetto_next(&l->rest, &f);
-        if (status <= 0) return status;
-        if (f.number == l->number && (f.wire == FP_WIRE_VARINT || f.wire == FP_WIRE_BYTES)) l->now = fp_wire_inside(&f);
-    }
-    return more;
-}
+static const struct fp_wire_schema of_compact = {.kinds = " LLL BLLL"};
 
 /* Collects the names of threads as strings of the model, in r->scratch. */
 static int take_names(struct fp_perfetto_read *r, struct fp_wire m) {
-    struct fp_wire_field f;
+    struct fp_wire text;
     r->scratch.n = 0;
-    while (fp_perfetto_next(&m, &f) > 0) {
-        if (!fp_perfetto_is(&f, 5, FP_WIRE_BYTES)) continue;
-        const uint32_t name = fp_strings_intern(&r->model->strings, f.n ? f.p : (const uint8_t *)"", f.n);
+    while (fp_perfetto_part(&m, 5, &text)) {
+        const uint32_t name = fp_perfetto_text(r, text);
         if (name == FP_NO_ID || fp_buf_put(&r->scratch, &name, sizeof name)) return FP_E_NOMEM;
     }
     return 0;
@@ -192,17 +159,19 @@ static uint32_t name_at(const struct fp_perfetto_read *r, uint64_t index) {
 }
 
 static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
-    struct number_list times = list_of(m, 1), states = list_of(m, 2), tids = list_of(m, 3), names = list_of(m, 6);
+    struct fp_wire_list times = fp_wire_list_of(m, &of_compact, 1), states = fp_wire_list_of(m, &of_compact, 2),
+                        tids = fp_wire_list_of(m, &of_compact, 3), names = fp_wire_list_of(m, &of_compact, 6);
     uint64_t delta, state, tid, index, now = 0;
     int more;
-    while ((more = next_of(&times, &delta)) > 0) {
-        const int has_state = next_of(&states, &state), has_tid = next_of(&tids, &tid);
-        const int has_name = next_of(&names, &index);
+    while ((more = fp_wire_list_next(&times, &delta)) > 0) {
+        const int has_state = fp_wire_list_next(&states, &state), has_tid = fp_wire_list_next(&tids, &tid);
+        const int has_name = fp_wire_list_next(&names, &index);
         if (has_state < 0 || has_tid < 0 || has_name < 0) return FP_E_MALFORMED;
         now += delta;
         r->counts[FP_PERFETTO_N_SWITCHES]++;
         if (!is_read(r)) continue;
-        const uint32_t next = track_of(r, (int32_t)(uint32_t)tid, NULL, 0), name = has_name ? name_at(r, index) : 0;
+        const uint32_t next = track_of(r, (int32_t)(uint32_t)tid, (struct fp_wire){0}),
+                       name = has_name ? name_at(r, index) : 0;
         if (next == FP_NO_ID) return FP_E_NOMEM;
         if (next && name) r->tracks[next].name = name;
         const int status = put_switch(r, fp_perfetto_system_time(r, clock, (int64_t)now), cpu, UNKNOWN, state, next);
@@ -212,13 +181,13 @@ static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t 
 }
 
 static int take_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
-    struct number_list times = list_of(m, 7), tids = list_of(m, 8);
+    struct fp_wire_list times = fp_wire_list_of(m, &of_compact, 7), tids = fp_wire_list_of(m, &of_compact, 8);
     uint64_t delta, tid, now = 0;
     int more, status = is_read(r) ? take_names(r, m) : 0;
     if (!status) status = take_switches(r, m, cpu, clock);
     if (status || !is_read(r)) return status;
-    while ((more = next_of(&times, &delta)) > 0) {
-        if ((more = next_of(&tids, &tid)) < 0) return FP_E_MALFORMED;
+    while ((more = fp_wire_list_next(&times, &delta)) > 0) {
+        if ((more = fp_wire_list_next(&tids, &tid)) < 0) return FP_E_MALFORMED;
         now += delta;
         if ((status = put_wake(r, tid, fp_perfetto_system_time(r, clock, (int64_t)now)))) return status;
     }

@@ -22,6 +22,11 @@ void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t) {
     free(t);
 }
 
+/* A line number; 0 if it is too large. */
+static uint32_t narrow(uint64_t line) {
+    return line > UINT32_MAX ? 0 : (uint32_t)line;
+}
+
 /* ---- objects ---- */
 
 /* A build id in hexadecimal, as a string of the model.  Some writers write hexadecimal digits, others bytes. */
@@ -46,46 +51,46 @@ static int add_component(struct fp_perfetto_read *r, const struct fp_perfetto_se
     return (!bare && fp_buf_put(path, "/", 1)) || fp_buf_put(path, p, n) ? FP_E_NOMEM : 0;
 }
 
+/* The fields of an interned mapping. */
+struct interned_mapping {
+    uint64_t has, build_id, start_offset, start, limit, bias, exact_offset;
+};
+#define TO(member) FP_WIRE_TO(struct interned_mapping, member)
+static const struct fp_wire_schema of_mapping = {
+    "  VVVVVLV", {TO(has), [2] = TO(build_id), TO(start_offset), TO(start), TO(limit), TO(bias), 0, TO(exact_offset)}};
+#undef TO
+
+/* A kept message of interned data.  It stays valid until another one is kept. */
+static struct fp_wire kept(const struct fp_perfetto_read *r, uint32_t message) {
+    size_t n;
+    const uint8_t *p = fp_string(&r->stacks->messages, message, &n);
+    return (struct fp_wire){p, p + n};
+}
+
 /* The model's mapping of an interned one, and its build id.  Addresses of frames are those of the object's symbols, so
  * the mapping starts where its bytes are mapped in the object: at its offset plus the load bias.  0, FP_E_MALFORMED or
  * FP_E_NOMEM. */
 static int mapping_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint64_t iid, uint32_t *mapping,
                       uint32_t *object, uint32_t *build_id) {
-    struct fp_wire_field f;
-    struct fp_wire m, list;
-    uint64_t start = 0, limit = 0, bias = 0, start_offset = 0, exact_offset = 0, id;
-    uint32_t message = fp_perfetto_id(&s->ids[FP_PK_MAPPING], iid);
-    int status;
+    const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_MAPPING], iid);
+    struct interned_mapping f = {0};
+    uint64_t id;
+    int more;
     size_t n;
     *mapping = *object = *build_id = 0;
     if (!message) return 0;
-    m.p = fp_string(&r->stacks->messages, message, &n);
-    m.end = m.p + n;
     r->stacks->path.n = 0;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (f.number == 7 && (f.wire == FP_WIRE_VARINT || f.wire == FP_WIRE_BYTES)) {
-            for (list = fp_wire_inside(&f); (status = fp_wire_next_number(&list, &id)) > 0;)
-                if (add_component(r, s, id)) return FP_E_NOMEM;
-            if (status) return FP_E_MALFORMED;
-        }
-        if (f.wire != FP_WIRE_VARINT) continue;
-        switch (f.number) {
-            case 2: *build_id = fp_perfetto_id(&s->ids[FP_PK_BUILD_ID], f.v); break;
-            case 3: start_offset = f.v; break;
-            case 4: start = f.v; break;
-            case 5: limit = f.v; break;
-            case 6: bias = f.v; break;
-            case 8: exact_offset = f.v; break;
-            default: break;
-        }
-    }
-    if (status) return FP_E_MALFORMED;
+    struct fp_wire_list path_ids = fp_wire_list_of(kept(r, message), &of_mapping, 7);
+    while ((more = fp_wire_list_next(&path_ids, &id)) > 0)
+        if (add_component(r, s, id)) return FP_E_NOMEM;
+    if (more || fp_perfetto_fields(kept(r, message), &of_mapping, &f)) return FP_E_MALFORMED;
     const struct fp_buf *path = &r->stacks->path;
-    const uint64_t offset = exact_offset ? exact_offset : start_offset, from = offset + bias;
-    const uint64_t nbytes = limit > start ? limit - start : UINT64_MAX;
+    const uint64_t offset = f.exact_offset ? f.exact_offset : f.start_offset, from = offset + f.bias;
+    const uint64_t nbytes = f.limit > f.start ? f.limit - f.start : UINT64_MAX;
+    if (f.has >> 2 & 1) *build_id = fp_perfetto_id(&s->ids[FP_PK_BUILD_ID], f.build_id);
     const uint8_t *bytes = fp_string(&r->model->strings, *build_id, &n);
     if (*build_id) *build_id = build_id_of(r, bytes, n);
-    const uint32_t name = fp_strings_intern(&r->model->strings, path->n ? (const void *)path->p : "", path->n);
+    const uint32_t name = fp_perfetto_text(r, (struct fp_wire){path->p, path->p + path->n});
     if (name == FP_NO_ID || *build_id == FP_NO_ID) return FP_E_NOMEM;
     if (!name && !*build_id) return 0;
     *object = fp_model_object(r->model, name, *build_id);
@@ -102,23 +107,10 @@ struct interned_frame {
     uint64_t name, mapping, pc, source, line;
 };
 
-static int take_frame(const struct fp_perfetto_read *r, uint32_t message, struct interned_frame *found) {
-    size_t n;
-    const uint8_t *p = fp_string(&r->stacks->messages, message, &n);
-    struct fp_wire m = {p, p + n};
-    struct fp_wire_field f;
-    int status;
-    *found = (struct interned_frame){0};
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (f.wire != FP_WIRE_VARINT) continue;
-        if (f.number == 2) found->name = f.v;
-        if (f.number == 3) found->mapping = f.v;
-        if (f.number == 4) found->pc = f.v;
-        if (f.number == 5) found->source = f.v;
-        if (f.number == 6) found->line = f.v > UINT32_MAX ? 0 : f.v;
-    }
-    return status ? FP_E_MALFORMED : 0;
-}
+#define TO(member) FP_WIRE_TO(struct interned_frame, member)
+static const struct fp_wire_schema of_frame = {"  VVVVV", {[2] = TO(name), TO(mapping), TO(pc), TO(source), TO(line)}};
+#undef TO
+static const struct fp_wire_schema of_stack = {.kinds = "  L"};
 
 /* The model's frame of a function given by name. */
 static uint32_t named_frame(struct fp_perfetto_read *r, uint32_t mapping, uint64_t pc, uint32_t object, uint32_t file,
@@ -138,9 +130,8 @@ static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint6
     int status;
     if ((*frame = fp_perfetto_id(&s->ids[FP_PK_FRAMES], iid))) return 0;
     if (message) {
-        if ((status = take_frame(r, message, &f)) ||
-            (status = mapping_of(r, s, f.mapping, &mapping, &object, &build_id)))
-            return status;
+        if (fp_perfetto_fields(kept(r, message), &of_frame, &f)) return FP_E_MALFORMED;
+        if ((status = mapping_of(r, s, f.mapping, &mapping, &object, &build_id))) return status;
         name = fp_perfetto_id(&s->ids[FP_PK_FUNCTION], f.name);
     }
     const uint32_t key[3] = {build_id, (uint32_t)f.pc, (uint32_t)(f.pc >> 32)};
@@ -150,7 +141,7 @@ static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint6
     } else if (name || (!mapping && !f.pc)) {
         const uint32_t file = fp_perfetto_id(&s->ids[FP_PK_SOURCE], f.source);
         if (!name) name = fp_strings_intern(&model->strings, "[unknown]", 9);
-        *frame = name == FP_NO_ID ? name : named_frame(r, mapping, f.pc, object, file, name, (uint32_t)f.line);
+        *frame = name == FP_NO_ID ? name : named_frame(r, mapping, f.pc, object, file, name, narrow(f.line));
     } else {
         *frame = fp_model_frame(model, mapping, f.pc, 0, 0);
     }
@@ -160,33 +151,37 @@ static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint6
 
 int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *stack) {
     const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_CALLSTACK], iid);
-    struct fp_wire_field f;
     uint32_t frame;
     uint64_t id;
-    size_t n;
-    int status;
+    int more, status;
     if (!message) return 0;
     if ((*stack = fp_perfetto_id(&s->ids[FP_PK_NODES], iid))) return 1;
-    /* `p` stays valid: nothing is added to messages here */
-    const uint8_t *p = fp_string(&r->stacks->messages, message, &n);
-    for (struct fp_wire m = {p, p + n}; (status = fp_perfetto_next(&m, &f)) > 0;) {
-        if (f.number != 2 || (f.wire != FP_WIRE_VARINT && f.wire != FP_WIRE_BYTES)) continue;
-        int more;
-        struct fp_wire list = fp_wire_inside(&f);
-        while ((more = fp_wire_next_number(&list, &id)) > 0) {
-            if ((status = frame_of(r, s, id, &frame))) return status;
-            *stack = fp_model_stack(r->model, *stack, frame);
-            if (*stack == FP_NO_ID) return FP_E_NOMEM;
-        }
-        if (more) return FP_E_MALFORMED;
+    struct fp_wire_list ids = fp_wire_list_of(kept(r, message), &of_stack, 2);
+    while ((more = fp_wire_list_next(&ids, &id)) > 0) {
+        if ((status = frame_of(r, s, id, &frame))) return status;
+        *stack = fp_model_stack(r->model, *stack, frame);
+        if (*stack == FP_NO_ID) return FP_E_NOMEM;
     }
-    if (status) return FP_E_MALFORMED;
+    if (more) return FP_E_MALFORMED;
     r->counts[FP_PERFETTO_N_EMPTY_STACKS] += !*stack;
     if (!*stack) return 1;
     return fp_perfetto_set_id(&s->ids[FP_PK_NODES], iid, *stack) ? FP_E_NOMEM : 1;
 }
 
 /* ---- symbols ---- */
+
+struct line_fields {
+    struct fp_wire name, file;
+    uint64_t line;
+};
+struct module_fields {
+    struct fp_wire path, id;
+};
+#define LINE(member) FP_WIRE_TO(struct line_fields, member)
+static const struct fp_wire_schema of_line = {" BBV", {0, LINE(name), LINE(file), LINE(line)}};
+static const struct fp_wire_schema of_address = {" VB", {0, FP_WIRE_ONLY}};
+static const struct fp_wire_schema of_module = {
+    " BBB", {0, FP_WIRE_TO(struct module_fields, path), FP_WIRE_TO(struct module_fields, id)}};
 
 /* The lines of an address, innermost first, as a line chain of the model. */
 static int take_lines(struct fp_perfetto_read *r, uint32_t object, struct fp_wire m, uint64_t *address,
@@ -198,50 +193,38 @@ static int take_lines(struct fp_perfetto_read *r, uint32_t object, struct fp_wir
     int status;
     *address = 0;
     *lines = 0;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) *address = f.v;
-        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES) && n < MOST_INLINED) found[n++] = fp_wire_inside(&f);
-    }
-    while (!status && n--) {
-        struct fp_wire_field name = {0}, file = {0};
-        uint64_t line = 0;
-        while ((status = fp_perfetto_next(&found[n], &f)) > 0) {
-            if (fp_perfetto_is(&f, 1, FP_WIRE_BYTES)) name = f;
-            if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) file = f;
-            if (fp_perfetto_is(&f, 3, FP_WIRE_VARINT)) line = f.v > UINT32_MAX ? 0 : f.v;
-        }
-        const uint32_t path = file.n ? fp_strings_intern(&r->model->strings, file.p, file.n) : 0;
-        const uint32_t text = name.n ? fp_strings_intern(&r->model->strings, name.p, name.n) : 0;
+    while ((status = fp_wire_read(&m, &of_address, address, &f, NULL)) > 0)
+        if (n < MOST_INLINED) found[n++] = fp_wire_inside(&f);
+    if (status) return FP_E_MALFORMED;
+    while (n--) {
+        struct line_fields l = {0};
+        if (fp_perfetto_fields(found[n], &of_line, &l)) return FP_E_MALFORMED;
+        const uint32_t path = fp_perfetto_text(r, l.file), text = fp_perfetto_text(r, l.name);
         if (path == FP_NO_ID || text == FP_NO_ID) return FP_E_NOMEM;
         if (!text) continue;
         const uint32_t function = fp_model_function(r->model, object, path, text, 0, 0);
         if (function == FP_NO_ID) return FP_E_NOMEM;
-        *lines = fp_model_line(r->model, function, (uint32_t)line, 0, *lines);
+        *lines = fp_model_line(r->model, function, narrow(l.line), 0, *lines);
         if (*lines == FP_NO_ID) return FP_E_NOMEM;
     }
-    return status ? FP_E_MALFORMED : 0;
+    return 0;
 }
 
 int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message) {
     struct fp_perfetto_stacks *t = r->stacks;
-    struct fp_wire_field f, path = {0}, id = {0};
-    struct fp_wire m = message;
+    struct module_fields m = {0};
+    struct fp_wire part;
     uint64_t address;
     uint32_t lines;
     int status;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_BYTES)) path = f;
-        if (fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) id = f;
-    }
-    if (status) return FP_E_MALFORMED;
-    const uint32_t build_id = id.n ? build_id_of(r, id.p, id.n) : 0;
-    const uint32_t name = path.n ? fp_strings_intern(&r->model->strings, path.p, path.n) : 0;
+    if (fp_perfetto_fields(message, &of_module, &m)) return FP_E_MALFORMED;
+    const uint32_t build_id = m.id.p == m.id.end ? 0 : build_id_of(r, m.id.p, (size_t)(m.id.end - m.id.p));
+    const uint32_t name = fp_perfetto_text(r, m.path);
     if (build_id == FP_NO_ID || name == FP_NO_ID) return FP_E_NOMEM;
     const uint32_t object = fp_model_object(r->model, name, build_id);
     if (object == FP_NO_ID) return FP_E_NOMEM;
-    while (build_id && fp_perfetto_next(&message, &f) > 0) {
-        if (!fp_perfetto_is(&f, 3, FP_WIRE_BYTES)) continue;
-        if ((status = take_lines(r, object, fp_wire_inside(&f), &address, &lines))) return status;
+    while (build_id && fp_perfetto_part(&message, 3, &part)) {
+        if ((status = take_lines(r, object, part, &address, &lines))) return status;
         if (!lines) continue;
         const uint32_t key[3] = {build_id, (uint32_t)address, (uint32_t)(address >> 32)};
         const uint32_t row = fp_table_intern(&t->symbols, key);

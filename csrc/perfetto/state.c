@@ -96,21 +96,18 @@ uint32_t fp_perfetto_annotation(const uint8_t *p, size_t n) {
     return end && !*end ? FP_PA_ARGUMENTS + (uint32_t)number : FP_PA_OTHER;
 }
 
-/* The kind of a field of InternedData, or -1. */
-static int kind_of(uint32_t field) {
-    switch (field) {
-        case 1: return FP_PK_CATEGORY;
-        case 2: return FP_PK_NAME;
-        case 3: return FP_PK_ANNOTATION;
-        case 5: return FP_PK_FUNCTION;
-        case 6: return FP_PK_FRAME;
-        case 7: return FP_PK_CALLSTACK;
-        case 16: return FP_PK_BUILD_ID;
-        case 17: return FP_PK_PATH;
-        case 18: return FP_PK_SOURCE;
-        case 19: return FP_PK_MAPPING;
-        default: return -1;
+const struct fp_wire_schema fp_perfetto_of_name = {
+    " VB", {0, FP_WIRE_TO(struct fp_perfetto_named_id, iid), FP_WIRE_TO(struct fp_perfetto_named_id, text)}};
+
+int fp_perfetto_id_of(struct fp_wire m, uint64_t *iid) {
+    struct fp_wire_field f;
+    int status;
+    while ((status = fp_perfetto_next(&m, &f)) > 0) {
+        if (FP_LIKELY(f.number != 1)) continue;
+        if (f.wire != FP_WIRE_VARINT) return FP_E_MALFORMED;
+        *iid = f.v;
     }
+    return status ? FP_E_MALFORMED : 0;
 }
 
 uint32_t fp_perfetto_keep(struct fp_perfetto_read *r, const uint8_t *p, size_t n) {
@@ -120,71 +117,76 @@ uint32_t fp_perfetto_keep(struct fp_perfetto_read *r, const uint8_t *p, size_t n
 /* Adds an entry: a name as a string of the model, a message as bytes that are parsed at first use. */
 static int intern(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, int kind, struct fp_wire entry) {
     const int is_message = kind == FP_PK_FRAME || kind == FP_PK_CALLSTACK || kind == FP_PK_MAPPING;
-    const uint8_t *p = entry.p;
-    size_t n = is_message ? (size_t)(entry.end - entry.p) : 0;
-    struct fp_wire_field f;
-    uint64_t iid = 0;
-    int status;
-    while ((status = fp_perfetto_next(&entry, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) iid = f.v;
-        if (!is_message && fp_perfetto_is(&f, 2, FP_WIRE_BYTES)) {
-            p = f.p;
-            n = f.n;
-        }
-    }
-    if (status) return FP_E_MALFORMED;
+    struct fp_perfetto_named_id e = {.text = {entry.p, entry.p}};
+    if (is_message ? fp_perfetto_id_of(entry, &e.iid) : fp_perfetto_fields(entry, &fp_perfetto_of_name, &e))
+        return FP_E_MALFORMED;
     if (is_message && !r->stacks) return 0; /* call stacks are not requested */
-    const uint32_t value = kind == FP_PK_ANNOTATION ? fp_perfetto_annotation(p, n)
-                           : is_message             ? fp_perfetto_keep(r, p, n)
-                                        : fp_strings_intern(&r->model->strings, n ? p : (const uint8_t *)"", n);
+    const uint32_t value = kind == FP_PK_ANNOTATION ? fp_perfetto_annotation(e.text.p, (size_t)(e.text.end - e.text.p))
+                           : is_message             ? fp_perfetto_keep(r, entry.p, (size_t)(entry.end - entry.p))
+                                                    : fp_perfetto_text(r, e.text);
     if (value == FP_NO_ID) return FP_E_NOMEM;
-    return fp_perfetto_set_id(&s->ids[kind], iid, value);
+    return fp_perfetto_set_id(&s->ids[kind], e.iid, value);
 }
 
 int fp_perfetto_interned(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data) {
+    static const struct fp_wire_schema of_data = {.kinds = " BBB BBB        BBBB"};
+    static const uint8_t kinds[] = {0,
+                                    FP_PK_CATEGORY,
+                                    FP_PK_NAME,
+                                    FP_PK_ANNOTATION,
+                                    0,
+                                    FP_PK_FUNCTION,
+                                    FP_PK_FRAME,
+                                    FP_PK_CALLSTACK,
+                                    [16] = FP_PK_BUILD_ID,
+                                    FP_PK_PATH,
+                                    FP_PK_SOURCE,
+                                    FP_PK_MAPPING};
     struct fp_wire_field f;
-    int status;
-    while ((status = fp_perfetto_next(&data, &f)) > 0) {
-        const int kind = f.wire == FP_WIRE_BYTES ? kind_of(f.number) : -1;
-        if (kind >= 0 && (status = intern(r, s, kind, fp_wire_inside(&f)))) return status;
-    }
-    return status ? FP_E_MALFORMED : 0;
+    int kind, status;
+    while ((kind = fp_wire_read(&data, &of_data, NULL, &f, NULL)) > 0)
+        if ((status = intern(r, s, kinds[f.number], fp_wire_inside(&f)))) return status;
+    return kind ? FP_E_MALFORMED : 0;
 }
 
 /* ---- defaults ---- */
 
+struct timebase {
+    uint64_t period;
+    struct fp_wire name;
+};
+struct defaults {
+    uint64_t clock;
+    struct fp_wire event, sample;
+};
+#define DEFAULT(member) FP_WIRE_TO(struct defaults, member)
+static const struct fp_wire_schema of_timebase = {
+    .kinds = {[2] = 'V', [10] = 'B'},
+    .to = {[2] = FP_WIRE_TO(struct timebase, period), [10] = FP_WIRE_TO(struct timebase, name)}};
+static const struct fp_wire_schema of_sample = {" B", {[1] = FP_WIRE_ONLY}};
+static const struct fp_wire_schema of_defaults = {
+    .kinds = {[11] = 'B', 'B', [58] = 'V'}, .to = {[11] = DEFAULT(event), DEFAULT(sample), [58] = DEFAULT(clock)}};
+
 /* The sampling period. */
-static int take_timebase(struct fp_perfetto_read *r, struct fp_wire defaults) {
-    struct fp_wire_field f, g;
-    int status, inner = 0;
-    while ((status = fp_perfetto_next(&defaults, &f)) > 0) {
-        if (!fp_perfetto_is(&f, 1, FP_WIRE_BYTES)) continue;
-        struct fp_wire timebase = fp_wire_inside(&f);
-        while ((inner = fp_perfetto_next(&timebase, &g)) > 0) {
-            if (fp_perfetto_is(&g, 2, FP_WIRE_VARINT)) r->period = g.v;
-            if (!fp_perfetto_is(&g, 10, FP_WIRE_BYTES)) continue;
-            r->period_name = fp_strings_intern(&r->model->strings, g.p, g.n);
-            if (r->period_name == FP_NO_ID) return FP_E_NOMEM;
-        }
-        if (inner) return FP_E_MALFORMED;
-    }
-    return status ? FP_E_MALFORMED : 0;
+static int take_timebase(struct fp_perfetto_read *r, struct fp_wire sample) {
+    struct timebase t = {.period = r->period};
+    struct fp_wire m = {0};
+    if (fp_perfetto_fields(sample, &of_sample, &m) || (m.p && fp_perfetto_fields(m, &of_timebase, &t)))
+        return FP_E_MALFORMED;
+    r->period = t.period;
+    if (t.name.p) r->period_name = fp_perfetto_text(r, t.name);
+    return r->period_name == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 int fp_perfetto_defaults(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data) {
-    struct fp_wire_field f, g;
-    int status, inner = 0;
-    s->clock_id = 0;
+    struct defaults d = {0};
+    uint64_t track = 0;
+    const int status = fp_perfetto_fields(data, &of_defaults, &d);
+    s->clock_id = d.clock > UINT32_MAX ? UINT32_MAX : (uint32_t)d.clock;
     s->track = 0;
     s->extra = (struct fp_perfetto_extra){0};
-    while ((status = fp_perfetto_next(&data, &f)) > 0) {
-        if (fp_perfetto_is(&f, 58, FP_WIRE_VARINT)) s->clock_id = f.v > UINT32_MAX ? UINT32_MAX : (uint32_t)f.v;
-        if (fp_perfetto_is(&f, 12, FP_WIRE_BYTES) && (inner = take_timebase(r, fp_wire_inside(&f)))) return inner;
-        if (!fp_perfetto_is(&f, 11, FP_WIRE_BYTES)) continue;
-        struct fp_wire event = fp_wire_inside(&f);
-        if (fp_perfetto_extra_tracks(&s->extra, event)) return FP_E_MALFORMED;
-        while (fp_perfetto_next(&event, &g) > 0)
-            if (fp_perfetto_is(&g, 11, FP_WIRE_VARINT)) s->track = g.v;
-    }
-    return status ? FP_E_MALFORMED : 0;
+    if (d.event.p && fp_perfetto_extra_tracks(&s->extra, d.event, &track)) return FP_E_MALFORMED;
+    s->track = track;
+    const int inner = d.sample.p ? take_timebase(r, d.sample) : 0;
+    return inner ? inner : status;
 }

@@ -44,95 +44,86 @@ int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const
 
 /* ---- descriptors ---- */
 
+/* A thread, a process or a counter: its description, or what the process tree says of it. */
+struct described {
+    uint64_t id, of, reference, multiplier, adds;
+    struct fp_wire name, command;
+};
+#define TO(member) FP_WIRE_TO(struct described, member)
+static const struct fp_wire_schema of_thread = {" VV  BV", {0, TO(of), TO(id), [5] = TO(name), TO(reference)}};
+static const struct fp_wire_schema of_process = {" VB   B", {0, TO(id)}};
+static const struct fp_wire_schema of_counter = {"    VV", {[4] = TO(multiplier), TO(adds)}};
+static const struct fp_wire_schema of_tree = {.kinds = " BB"};
+static const struct fp_wire_schema of_tree_process = {" V B", {0, TO(id)}};
+static const struct fp_wire_schema of_tree_thread = {" VBV", {0, TO(id), 0, TO(of)}};
+#undef TO
+
+static int name_process(struct fp_perfetto_read *r, int64_t pid, int64_t tid, struct fp_wire name,
+                        enum fp_perfetto_namer by) {
+    return name.p == name.end ? 0 : fp_perfetto_name(r, pid, tid, name.p, (size_t)(name.end - name.p), by);
+}
+
 int fp_perfetto_thread_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire thread,
                                   int64_t *pid, int64_t *tid) {
-    struct fp_wire_field f;
-    uint64_t reference = 0;
-    const uint8_t *name = NULL;
-    size_t n = 0;
-    int status;
-    *pid = *tid = 0;
-    while ((status = fp_perfetto_next(&thread, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) *pid = int32_of(f.v);
-        if (fp_perfetto_is(&f, 2, FP_WIRE_VARINT)) *tid = (int64_t)f.v;
-        if (fp_perfetto_is(&f, 6, FP_WIRE_VARINT)) reference = f.v;
-        if (fp_perfetto_is(&f, 5, FP_WIRE_BYTES)) {
-            name = f.p;
-            n = f.n;
-        }
-    }
-    if (status) return FP_E_MALFORMED;
+    struct described d = {0};
+    const int status = fp_perfetto_fields(thread, &of_thread, &d);
     struct fp_perfetto_seq *s = k->seq;
-    *pid = pid_on(k, *pid);
+    *pid = pid_on(k, int32_of(d.of));
+    *tid = (int64_t)d.id;
+    if (status) return status;
     if (s->valid) {
         s->pid = *pid;
         s->tid = *tid;
-        s->has_reference = !__builtin_mul_overflow((int64_t)reference, 1000, &s->reference);
+        s->has_reference = !__builtin_mul_overflow((int64_t)d.reference, 1000, &s->reference);
     }
     if (fp_perfetto_set_process(r, *tid, *pid, FP_PQ_DESCRIPTOR)) return FP_E_NOMEM;
-    return n ? fp_perfetto_name(r, *pid, *tid, name, n, FP_PN_OWN) : 0;
+    return name_process(r, *pid, *tid, d.name, FP_PN_OWN);
 }
 
 int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k,
                                    struct fp_wire process, int64_t *pid) {
+    struct described d = {0};
     struct fp_wire_field f;
-    const uint8_t *name = NULL;
-    size_t n = 0;
-    uint64_t number = 0;
-    int status, named = 0;
-    while ((status = fp_perfetto_next(&process, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) number = f.v;
-        const int is_name = fp_perfetto_is(&f, 6, FP_WIRE_BYTES) && f.n;
-        if (is_name ||
-            (fp_perfetto_is(&f, 2, FP_WIRE_BYTES) && !n && !named)) { /* its name, or its command's first word */
-            name = f.p;
-            n = f.n;
-            named |= is_name;
-        }
-    }
-    if (status) return FP_E_MALFORMED;
-    *pid = pid_on(k, int32_of(number));
-    return n ? fp_perfetto_name(r, *pid, -1, name, n, named ? FP_PN_PROCESS : FP_PN_COMMAND) : 0;
+    int kind;
+    while ((kind = fp_wire_read(&process, &of_process, &d, &f, NULL)) > 0) /* its name, or its command's first word */
+        if (f.number == 6 && f.n)
+            d.name = fp_wire_inside(&f);
+        else if (f.number == 2 && d.command.p == d.command.end)
+            d.command = fp_wire_inside(&f);
+    if (kind) return FP_E_MALFORMED;
+    *pid = pid_on(k, int32_of(d.id));
+    return d.name.p ? name_process(r, *pid, -1, d.name, FP_PN_PROCESS)
+                    : name_process(r, *pid, -1, d.command, FP_PN_COMMAND);
 }
 
 /* The fields of a track's descriptor. */
 struct descriptor {
-    uint64_t uuid, parent;
-    struct fp_wire_field name, thread, process, counter;
-    int has_uuid;
+    uint64_t has, uuid, parent;
+    struct fp_wire name, thread, process, counter;
 };
+#define TO(member) FP_WIRE_TO(struct descriptor, member)
+static const struct fp_wire_schema of_track = {
+    " VBBBV  B B  B", {TO(has), TO(uuid), TO(name), TO(process), TO(thread), TO(parent), [8] = TO(counter)}};
+#undef TO
 
-static int take_descriptor(struct descriptor *d, struct fp_wire message) {
+static int take_descriptor(struct descriptor *d, struct fp_wire m) {
     struct fp_wire_field f;
-    int status;
+    int kind;
     *d = (struct descriptor){0};
-    while ((status = fp_perfetto_next(&message, &f)) > 0) {
-        if (f.wire == FP_WIRE_VARINT || f.wire == FP_WIRE_FIXED64) {
-            const uint64_t v = f.wire == FP_WIRE_VARINT ? f.v : fp_u64(f.p);
-            if (f.number == 1) d->uuid = v;
-            d->has_uuid |= f.number == 1;
-            if (f.number == 5) d->parent = v;
-        } else if (f.wire == FP_WIRE_BYTES) {
-            if (f.number == 3) d->process = f;
-            if (f.number == 4) d->thread = f;
-            if (f.number == 8) d->counter = f;
-            if (f.number == 2 || ((f.number == 10 || f.number == 13) && !d->name.n)) d->name = f;
-        }
-    }
-    return status ? FP_E_MALFORMED : 0;
+    while ((kind = fp_wire_read(&m, &of_track, d, &f, NULL)) > 0) /* other names */
+        if (d->name.p == d->name.end) d->name = fp_wire_inside(&f);
+    return kind ? FP_E_MALFORMED : 0;
 }
 
 /* Reads the description of a track that is a counter. */
 static int take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wire m) {
     struct fp_perfetto_track *t = &r->tracks[track];
-    struct fp_wire_field f;
-    int status;
     if (!t->counter && !(t->counter = calloc(1, sizeof *t->counter))) return FP_E_NOMEM;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 4, FP_WIRE_VARINT)) t->counter->multiplier = (int64_t)f.v;
-        if (fp_perfetto_is(&f, 5, FP_WIRE_VARINT)) t->counter->adds = f.v != 0;
-    }
-    return status ? FP_E_MALFORMED : 0;
+    struct described d = {.multiplier = (uint64_t)t->counter->multiplier, .adds = (uint64_t)t->counter->adds};
+    const int status = fp_perfetto_fields(m, &of_counter, &d);
+    t->counter->multiplier = (int64_t)d.multiplier;
+    t->counter->adds = d.adds != 0;
+    return status;
 }
 
 int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
@@ -140,62 +131,52 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
     int64_t pid, tid;
     int status = take_descriptor(&d, k->message[FP_PF_TRACK]);
     if (status) return status;
-    if (!d.has_uuid) {
+    if (!(d.has >> 1 & 1)) {
         r->counts[FP_PERFETTO_N_OTHER]++;
         return 0;
     }
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_UUID, d.uuid, 0);
-    const uint32_t name = d.name.n ? fp_strings_intern(&r->model->strings, d.name.p, d.name.n) : 0;
+    const uint32_t name = fp_perfetto_text(r, d.name);
     if (track == FP_NO_ID || name == FP_NO_ID) return FP_E_NOMEM;
     struct fp_perfetto_track *t = &r->tracks[track];
     if (name) t->name = name;
     if (d.parent) t->parent = d.parent;
-    if (d.counter.at) {
-        if ((status = take_counter(r, track, fp_wire_inside(&d.counter)))) return status;
-        d.name.n = 0; /* not that of a thread or process */
+    if (d.counter.p) {
+        if ((status = take_counter(r, track, d.counter))) return status;
+        d.name.p = d.name.end; /* not that of a thread or process */
     }
-    if (d.thread.at) {
-        if ((status = fp_perfetto_thread_descriptor(r, k, fp_wire_inside(&d.thread), &pid, &tid))) return status;
+    if (d.thread.p) {
+        if ((status = fp_perfetto_thread_descriptor(r, k, d.thread, &pid, &tid))) return status;
         r->tracks[track].pid = pid;
         r->tracks[track].tid = tid;
-        return d.name.n ? fp_perfetto_name(r, pid, tid, d.name.p, d.name.n, FP_PN_TRACK) : 0;
+        return name_process(r, pid, tid, d.name, FP_PN_TRACK);
     }
-    if (!d.process.at) return 0;
-    if ((status = fp_perfetto_process_descriptor(r, k, fp_wire_inside(&d.process), &pid))) return status;
+    if (!d.process.p) return 0;
+    if ((status = fp_perfetto_process_descriptor(r, k, d.process, &pid))) return status;
     r->tracks[track].pid = pid;
-    return d.name.n ? fp_perfetto_name(r, pid, -1, d.name.p, d.name.n, FP_PN_TRACK) : 0;
+    return name_process(r, pid, -1, d.name, FP_PN_TRACK);
 }
 
 /* Reads a process or a thread of the process tree. */
 static int take_process(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire m, int thread) {
+    struct described d = {0};
     struct fp_wire_field f;
-    const uint8_t *name = NULL;
-    size_t n = 0;
-    uint64_t id = 0, tgid = 0;
-    int status;
-    while ((status = fp_perfetto_next(&m, &f)) > 0) {
-        if (fp_perfetto_is(&f, 1, FP_WIRE_VARINT)) id = f.v;
-        if (thread && fp_perfetto_is(&f, 3, FP_WIRE_VARINT)) tgid = f.v;
-        if (fp_perfetto_is(&f, thread ? 2 : 3, FP_WIRE_BYTES) && !n) {
-            name = f.p;
-            n = f.n;
-        }
-    }
-    if (status) return FP_E_MALFORMED;
-    const int64_t pid = pid_on(k, int32_of(thread ? tgid : id)), tid = thread ? int32_of(id) : -1;
+    int kind;
+    while ((kind = fp_wire_read(&m, thread ? &of_tree_thread : &of_tree_process, &d, &f, NULL)) > 0)
+        if (d.name.p == d.name.end) d.name = fp_wire_inside(&f); /* the command's first word */
+    if (kind) return FP_E_MALFORMED;
+    const int64_t pid = pid_on(k, int32_of(thread ? d.of : d.id)), tid = thread ? int32_of(d.id) : -1;
     if (thread && fp_perfetto_set_process(r, tid, pid, FP_PQ_TREE)) return FP_E_NOMEM;
-    return n ? fp_perfetto_name(r, pid, tid, name, n, FP_PN_OWN) : 0;
+    return name_process(r, pid, tid, d.name, FP_PN_OWN);
 }
 
 int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     struct fp_wire tree = k->message[FP_PF_PROCESS_TREE];
     struct fp_wire_field f;
-    int status, inner;
-    while ((status = fp_perfetto_next(&tree, &f)) > 0)
-        if (f.wire == FP_WIRE_BYTES && (f.number == 1 || f.number == 2) &&
-            (inner = take_process(r, k, fp_wire_inside(&f), f.number == 2)))
-            return inner;
-    return status ? FP_E_MALFORMED : 0;
+    int kind, status;
+    while ((kind = fp_wire_read(&tree, &of_tree, NULL, &f, NULL)) > 0)
+        if ((status = take_process(r, k, fp_wire_inside(&f), f.number == 2))) return status;
+    return kind ? FP_E_MALFORMED : 0;
 }
 
 /* ---- processes of threads ---- */

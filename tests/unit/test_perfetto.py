@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import FormatError, UsageError
 from fastprof.core.options import Options
+from tests.contract.dump import dump
 from tests.reference import perfetto
 from tests.support.conversions import convert_bytes
-from tests.support.perfettotrace import BEGIN, CLEARED, END, event, lane, packet, process, thread
+from tests.support.perfettotrace import BEGIN, CLEARED, END, event, lane, message, packet, process, thread
 from tests.support.xraylog import BasicLog, FdrLog
 
 DEPTH = 512
@@ -143,3 +144,23 @@ def test_threads_whose_numbers_are_those_of_lanes_or_beyond_32_bits() -> None:
     top = fastprof.top(b"".join(data), from_="perfetto", by="thread")
     assert (top.total, len(top.rows)) == (500, 5)
     assert [row.self for row in top.rows] == [100] * 5
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        (packet((8, b"1")), "a field of a packet has the wrong wire type"),
+        (packet(event=event(BEGIN, (16, b"1"), name="g"), time=2), "a packet is malformed"),
+        (packet(track=lane(7) + message((5, b"1"))), "a packet is malformed"),
+        (packet(interned=message((2, message((1, b"1"), (2, "g"))))), "a packet is malformed"),
+    ],
+)
+def test_a_field_with_the_wrong_wire_type_is_located(bad: bytes, text: str) -> None:
+    before = packet(time=1, flags=CLEARED, event=event(BEGIN, name="f"))
+    after = packet(time=3, event=event(END))
+    with pytest.raises(FormatError, match=text) as error:
+        dump(before + bad + after, from_="perfetto")
+    assert error.value.offset == len(before)
+    lines = dump(before + bad + after, from_="perfetto", options=Options(lenient=True))
+    assert lines[:2] == dump(before + after, from_="perfetto")[:2]
+    assert lines.count("losses 1 damaged packets") == 1
