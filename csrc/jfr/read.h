@@ -67,7 +67,8 @@ enum fp_jfr_request {
     FP_JFR_COLUMNS = 1, /* metric `requested_metric` needs columns: drain the batch,
                            add a part, set `column` */
     FP_JFR_FACT = 2,    /* an event that describes the recording: `fact` */
-    FP_JFR_SPILL = 3    /* serve `rounds` */
+    FP_JFR_SPILL = 3,   /* serve `rounds` */
+    FP_JFR_PROBED = 4   /* a probe found a sample and needs no more */
 };
 
 /* A field of an event that describes the recording. */

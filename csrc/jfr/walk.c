@@ -171,6 +171,7 @@ static int timed(struct fp_jfr_reader *r, uint32_t index, const struct fp_jfr_re
     int64_t ns;
     if (r->types[index].event) {
         r->has_samples = 1;
+        r->request = FP_JFR_PROBED;
         return FP_ASK;
     }
     if (!fp_jfr_decode(r, index, record->body, record->end, slots)) return r->types[index].program ? 0 : FP_E_NOMEM;

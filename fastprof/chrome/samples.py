@@ -8,10 +8,10 @@ from fastprof.chrome.reported import REPORTED
 from fastprof.chrome.threads import ThreadNames
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, check
 from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
@@ -40,7 +40,7 @@ def count_ends(log: Log, r: fp_trace_read | fp_chrome_samples_read) -> None:
     )
 
 
-class SamplesReader(Reader):
+class SamplesReader(NativeReader):
     """Stacks with times.  A sample of V8 counts 1 and lasts until the next one; other samples have a weight, with
     their name as its value type."""
 
@@ -87,23 +87,26 @@ class SamplesReader(Reader):
         return first
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        r = self._r
-        while (status := lib.fp_chrome_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
-            if r.request == lib.FP_CHROME_THREAD:
-                self._threads.set_thread(r.thread_ids)
-            elif r.request == lib.FP_CHROME_NAME:
-                self._threads.note(r.thread_ids, r.text)
-            elif r.request == lib.FP_CHROME_SPILL:
-                self._spill(r.column)
-            elif r.request == lib.FP_CHROME_DROP:
-                self._files[r.column] = Spilled()
-            else:
-                self._refill()
+        status = super().feed(in_, batch, err)
         if status < 0:
             self.locate(err)
         if self._parts:
             self._threads.add_names(self._parts)
-        return int(status)
+        return status
+
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        return lib.fp_chrome_samples_feed(self._r, in_, batch, err)
+
+    def _drop(self, _: fp_batch) -> None:
+        self._files[self._r.column] = Spilled()
+
+    answers = {  # noqa: RUF012
+        lib.FP_CHROME_THREAD: lambda self, _: self._threads.set_thread(self._r.thread_ids),
+        lib.FP_CHROME_NAME: lambda self, _: self._threads.note(self._r.thread_ids, self._r.text),
+        lib.FP_CHROME_SPILL: lambda self, _: self._spill(self._r.column),
+        lib.FP_CHROME_DROP: _drop,
+        lib.FP_CHROME_BLOCK: lambda self, _: self._refill(),
+    }
 
     def locate(self, err: fp_err) -> None:
         """Set the offset of an error to one in the input, if the text is not the input."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from array import array
 
-from fastprof.core._c import ffi, lib
+from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
 from fastprof.core.reported import coded
@@ -29,7 +29,7 @@ _VALUE_TYPES = {
 }
 
 
-class FoldedReader(Reader):
+class FoldedReader(NativeReader):
     """Stacks of names.  Loses comments, which are counted."""
 
     format = "folded"
@@ -53,7 +53,7 @@ class FoldedReader(Reader):
         )
         self._selves = self._self_costs() if n_counts == 1 and may_include_callees(first_stacks(source.head)) else None
         value_types = [ValueType("ticks", "count")] if self._selves else _VALUE_TYPES[n_counts]
-        self._part = model.add_part(Part(value_types=list(value_types)))
+        self.part = model.add_part(Part(value_types=list(value_types)))
 
     def _self_costs(self) -> array[int] | None:
         """The self costs of all lines, if the values are times that include callees."""
@@ -71,10 +71,7 @@ class FoldedReader(Reader):
             self.log.warn(REPORTED["maybe-inclusive"], file=self.source.name)
         return costs.values if costs.is_time else None
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        if batch.n_values != self._n_counts and lib.fp_batch_set_values(batch, self._n_counts):
-            raise MemoryError("no memory for a batch's values")
-        batch.part = self._part
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         n, done = int(batch.n), self._lexer.counts["rows"]
         status = self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
         if self._selves:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
 
 
-class HeapprofileReader(Reader):
+class HeapprofileReader(NativeReader):
     """A tree of nodes with the bytes in use."""
 
     format = "heapprofile"
@@ -28,13 +28,10 @@ class HeapprofileReader(Reader):
         self._h = owned(
             lib.fp_heapprofile_new(model.c, options[LENIENT]), lib.fp_heapprofile_free, "the reader of heap profiles"
         )
-        self._part = model.add_part(Part([ValueType("inuse_space", "bytes")]))
+        self.part = model.add_part(Part([ValueType("inuse_space", "bytes")]))
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        batch.part = self._part
-        if batch.n_values != 1 and lib.fp_batch_set_values(batch, 1):
-            raise MemoryError("no memory for a batch's values")
-        return int(lib.fp_heapprofile_feed(self._h, in_, batch, err))
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        return lib.fp_heapprofile_feed(self._h, in_, batch, err)
 
     def finish(self) -> None:
         h = self._h

@@ -6,9 +6,9 @@ import re
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
 from fastprof.core.reported import coded
@@ -27,7 +27,7 @@ _EVENT = re.compile(rb"name = (.*?), ")
 _FACTS = {"hostname": "host", "os release": "kernel", "perf version": "perf_version", "captured on": "captured"}
 
 
-class PerfScriptReader(Reader):
+class PerfScriptReader(NativeReader):
     """Samples of all events; each event has a value type for its samples, and one for its periods if it has some.
 
     Loses, and counts: CPU numbers, fields of tracepoints, registers, branches, records that are not samples.  Loses:
@@ -49,25 +49,20 @@ class PerfScriptReader(Reader):
             model.intern("[unknown]"),
             model.intern("comm"),
         )
-        self._part = -1
         self._n_comments = 0  # that parts have
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        while True:
-            if self._part >= 0:
-                batch.part = self._part
-            status = self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
-            if status != lib.FP_ASK:
-                return status
-            if batch.n:
-                return int(lib.FP_FULL)
-            if self._part < 0:
-                self._lexer.declare([self.model.intern(name) for name in self._recorded()])
-            types = self._value_types()
-            self._part = self.model.add_part(self._new_part(types))
-            if lib.fp_batch_set_values(batch, len(types)):
-                raise MemoryError("no memory for a batch's values")
-            self._lexer.use_columns()
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        return self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
+
+    def answer(self, batch: fp_batch) -> int | None:
+        """Have columns for a new event."""
+        if batch.n:
+            return int(lib.FP_FULL)
+        if self.part < 0:
+            self._lexer.declare([self.model.intern(name) for name in self._recorded()])
+        self.part = self.model.add_part(self._new_part(self._value_types()))
+        self._lexer.use_columns()
+        return None
 
     def _value_types(self) -> list[ValueType]:
         """`cycles` is the sum of the event's periods, `cycles_samples` how many samples it has."""
@@ -108,8 +103,8 @@ class PerfScriptReader(Reader):
     def _name_threads(self) -> None:
         """The comm of the main thread also names the process.  Without process ids, each comm may be one."""
         threads = {self.model.row("threads", i): self.model.string(comm) for i, comm in self._lexer.comms.items()}
-        if threads and self._part >= 0:
-            self.model.names.put_comms(self.model.parts[self._part], threads)
+        if threads and self.part >= 0:
+            self.model.names.put_comms(self.model.parts[self.part], threads)
 
     def finish(self) -> None:
         counts, log = self._lexer.counts, self.log

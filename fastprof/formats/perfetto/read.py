@@ -14,6 +14,7 @@ from fastprof.core.counted import COUNTED
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import Options
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
@@ -52,7 +53,7 @@ _HEAP_TYPES = [
 ]
 
 
-class PerfettoReader(Reader):
+class PerfettoReader(NativeReader):
     """Reads one kind of a trace's data; other kinds, counters, flows and arguments are only counted."""
 
     format = FORMAT
@@ -66,7 +67,6 @@ class PerfettoReader(Reader):
         self._data = data
         self._r.data = _NUMBERS[data]
         self._threads = PlaceThreads(trace)
-        self._part = -1
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         r = self._r
@@ -75,7 +75,7 @@ class PerfettoReader(Reader):
         if self.addresses:  # symbols may come last
             self._trace.survey(until_call=False)
             self._trace.restart()
-        self._part = self.model.add_part(self._new_part())
+        self.part = self.model.add_part(self._new_part())
         yield 0, None
         if r.again:
             self._trace.restart()
@@ -100,20 +100,21 @@ class PerfettoReader(Reader):
         return Part([ValueType("samples", "count")], extra=extra)
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        r, part = self._r, self.model.parts[self._part]
-        batch.part = self._part
-        if part.value_types and lib.fp_batch_set_values(batch, len(part.value_types)):
-            raise MemoryError("no memory for a batch's values")
-        while (status := int(lib.fp_perfetto_feed(r, in_, batch, err))) == lib.FP_ASK:
-            if r.asks == lib.FP_PERFETTO_THREAD:
-                self._threads.answer()
-            else:
-                self._trace.answer()
-        self._threads.add_names(part)
+        status = super().feed(in_, batch, err)
+        self._threads.add_names(self.model.parts[self.part])
         return status
 
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        return lib.fp_perfetto_feed(self._r, in_, batch, err)
+
+    def answer(self, batch: fp_batch) -> None:
+        if self._r.asks == lib.FP_PERFETTO_THREAD:
+            self._threads.answer()
+        else:
+            self._trace.answer()
+
     def finish(self) -> None:
-        self._threads.add_names(self.model.parts[self._part], at_end=True)
+        self._threads.add_names(self.model.parts[self.part], at_end=True)
         count(self.log, self._trace, self._data)
 
 

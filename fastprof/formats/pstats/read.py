@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TYPES = [ValueType(name, "nanoseconds" if name.endswith("time") else "count") for name in VALUE_TYPES]
 
 
-class PstatsReader(Reader):
+class PstatsReader(NativeReader):
     """Functions and their callers."""
 
     format = "pstats"
@@ -31,13 +31,10 @@ class PstatsReader(Reader):
         self._r = owned(
             lib.fp_pstats_reader_new(model.c, options[LENIENT]), lib.fp_pstats_reader_free, "the reader of pstats"
         )
-        self._part = model.add_part(Part([*_TYPES], extra={"default_sample_type": "time"}))
+        self.part = model.add_part(Part([*_TYPES], extra={"default_sample_type": "time"}))
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        batch.part = self._part
-        if batch.n_values != len(_TYPES) and lib.fp_batch_set_values(batch, len(_TYPES)):
-            raise MemoryError("no memory for a batch's values")
-        return int(lib.fp_pstats_feed(self._r, in_, batch, err))
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        return lib.fp_pstats_feed(self._r, in_, batch, err)
 
     def finish(self) -> None:
         r = self._r

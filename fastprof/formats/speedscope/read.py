@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
@@ -30,7 +30,7 @@ _SCALES = {b"nanoseconds": 0, b"microseconds": 3, b"milliseconds": 6, b"seconds"
 _ESTIMATED = b", estimated from a call graph"  # at the end of a name
 
 
-class SpeedscopeReader(Reader):
+class SpeedscopeReader(NativeReader):
     """A timeline if the first profile is evented, else stacks, with evented profiles as the other view."""
 
     format = "speedscope"
@@ -146,17 +146,15 @@ class SpeedscopeReader(Reader):
             return ValueType("time", "nanoseconds")
         return ValueType("size", "bytes") if unit == b"bytes" else ValueType("weight", "count")
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        r = self._r
-        n_values = len(self._types)
-        if self.view == "stacks" and batch.n_values != n_values and lib.fp_batch_set_values(batch, n_values):
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        if self.view == "stacks" and lib.fp_batch_set_values(batch, len(self._types)):
             raise MemoryError("no memory for a batch's values")
-        while (status := lib.fp_speedscope_feed(r, in_, batch, err)) == lib.FP_ASK:
-            if r.request == lib.FP_SPEEDSCOPE_SPILL:
-                self._spill()
-            else:
-                self._refill()
-        return int(status)
+        return lib.fp_speedscope_feed(self._r, in_, batch, err)
+
+    answers = {  # noqa: RUF012
+        lib.FP_SPEEDSCOPE_SPILL: lambda self, _: self._spill(),
+        lib.FP_SPEEDSCOPE_REFILL: lambda self, _: self._refill(),
+    }
 
     def _spill(self) -> None:
         if self._r.n_first == lib.FP_SPEEDSCOPE_KEPT:  # the first ones of a profile

@@ -12,6 +12,7 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
@@ -29,7 +30,7 @@ _LONGEST = 128  # maximum length of a match in bytes
 _RUN = 1 << 17  # bytes of each run kept in memory during a merge
 
 
-class TraceEventReader(Reader):
+class TraceEventReader(NativeReader):
     """A timeline in nanoseconds; objects are categories.  Loses arguments that are no numbers, and events that are
     neither calls nor instants, which are counted."""
 
@@ -72,25 +73,30 @@ class TraceEventReader(Reader):
 
     def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         batch.part = self._numbers[0]
-        r = self._r
-        while (status := lib.fp_trace_feed(r, in_, batch, err)) == lib.FP_ASK:
-            if r.request == lib.FP_TRACE_THREAD:
-                self._threads.set_thread(r.thread_ids)
-            elif r.request == lib.FP_TRACE_NAME:
-                self._threads.note(r.thread_ids, r.event.text)
-            elif r.request == lib.FP_TRACE_SPILL:
-                self._spill()
-            elif r.request == lib.FP_TRACE_MERGE:
-                self._merge()
-            elif r.request == lib.FP_TRACE_LANE:
-                lib.fp_trace_set_lane(r, self._threads.lane(r.lane_of, r.lane))
-            elif r.request == lib.FP_TRACE_TRACK:
-                lane = self._threads.lane(r.lane_of, r.lane) if r.lane else self._track()
-                lib.fp_trace_set_track(r, lane)
-            else:
-                self._refill(r.run)
+        status = super().feed(in_, batch, err)
         self._threads.add_names(self._parts)
-        return int(status)
+        return status
+
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        return lib.fp_trace_feed(self._r, in_, batch, err)
+
+    def _set_lane(self, _: fp_batch) -> None:
+        r = self._r
+        lib.fp_trace_set_lane(r, self._threads.lane(r.lane_of, r.lane))
+
+    def _set_track(self, _: fp_batch) -> None:
+        r = self._r
+        lib.fp_trace_set_track(r, self._threads.lane(r.lane_of, r.lane) if r.lane else self._track())
+
+    answers = {  # noqa: RUF012
+        lib.FP_TRACE_THREAD: lambda self, _: self._threads.set_thread(self._r.thread_ids),
+        lib.FP_TRACE_NAME: lambda self, _: self._threads.note(self._r.thread_ids, self._r.event.text),
+        lib.FP_TRACE_SPILL: lambda self, _: self._spill(),
+        lib.FP_TRACE_MERGE: lambda self, _: self._merge(),
+        lib.FP_TRACE_REFILL: lambda self, _: self._refill(self._r.run),
+        lib.FP_TRACE_LANE: _set_lane,
+        lib.FP_TRACE_TRACK: _set_track,
+    }
 
     def _track(self) -> int:
         """The thread of asynchronous calls of a process and category."""

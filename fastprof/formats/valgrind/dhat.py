@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.allocators import NAMES
-from fastprof.core.engine import Reader
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
@@ -35,7 +35,7 @@ _FIRST = {name: k for k, (name, _) in enumerate([*_TOTAL, *_LIVES, *_ACCESSES, (
 _UNITS = {"byte": "bytes", "blocks": "count", "instrs": "instructions", "µs": "microseconds"}  # as elsewhere
 
 
-class DhatReader(Reader):
+class DhatReader(NativeReader):
     """Reads program points; their values depend on the mode."""
 
     format = "dhat"
@@ -49,18 +49,13 @@ class DhatReader(Reader):
         self._d = owned(
             lib.fp_valgrind_new(model.c, options[LENIENT]), lib.fp_valgrind_free, "the reader of DHAT profiles"
         )
-        self._part = -1
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        if self._part < 0:
-            status = int(lib.fp_valgrind_feed(self._d, in_, err))
-            if status != lib.FP_ASK:
-                return status
-            self._describe()
-        batch.part = self._part
-        if batch.n_values != self._d.n_columns and lib.fp_batch_set_values(batch, self._d.n_columns):
-            raise MemoryError("no memory for a batch's values")
-        return int(lib.fp_valgrind_rows(self._d, batch, err))
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        d = self._d
+        return lib.fp_valgrind_feed(d, in_, err) if self.part < 0 else lib.fp_valgrind_rows(d, batch, err)
+
+    def answer(self, batch: fp_batch) -> None:
+        self._describe()
 
     def _text(self, field: int) -> str:
         return self._bytes(self._d.text[field]).decode("utf-8", "replace")
@@ -102,7 +97,7 @@ class DhatReader(Reader):
             "drop_frames": NAMES,
         }
         command = self._bytes(d.text[lib.FP_VALGRIND_CMD])
-        self._part = self.model.add_part(
+        self.part = self.model.add_part(
             Part(
                 [ValueType(name, units[kind]) for name, kind in names],
                 command=command or None,

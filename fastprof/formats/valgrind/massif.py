@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.allocators import NAMES
-from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import address_of
 from fastprof.core.reported import coded
@@ -34,7 +33,7 @@ def _total(s: Snapshot) -> int:
     return s["heap_bytes"] + s["extra_bytes"] + s["stacks_bytes"]
 
 
-class MassifReader(Reader):
+class MassifReader(NativeReader):
     """Reads the trees of snapshots in two passes: the first lists the snapshots."""
 
     format = "massif"
@@ -46,7 +45,6 @@ class MassifReader(Reader):
         source.spool()
         self._lexer = Lexer(address_of(model.c), options[LENIENT])
         self._header: dict[bytes, bytes] = {}
-        self._part = -1
         self._places = Places(model)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
@@ -87,7 +85,7 @@ class MassifReader(Reader):
 
     def _add_part(self, found: list[Snapshot], chosen: set[int]) -> None:
         header = self._header
-        self._part = self.model.add_part(
+        self.part = self.model.add_part(
             Part(
                 [ValueType("heap_bytes", "bytes")],
                 command=header.get(b"cmd"),
@@ -109,19 +107,17 @@ class MassifReader(Reader):
         if not any(s["kind"] for s in found):
             self.log.warn(REPORTED["no-tree"], file=self.source.name)
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        return self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
+
+    def answer(self, batch: fp_batch) -> None:
         lexer = self._lexer
-        if batch.n_values != 1 and lib.fp_batch_set_values(batch, 1):
-            raise MemoryError("no memory for a batch's values")
-        batch.part = max(self._part, 0)
-        while (status := lexer.feed(address_of(in_), address_of(batch), address_of(err))) == lib.FP_ASK:
-            if lexer.is_place:
-                lexer.place(*self._places.enter(lexer.text))
-            else:
-                key, _, value = lexer.text.partition(b": ")
-                self._header[key] = self._header[key] + b" " + value if key in self._header else value
-                lexer.header_taken()
-        return status
+        if lexer.is_place:
+            lexer.place(*self._places.enter(lexer.text))
+        else:
+            key, _, value = lexer.text.partition(b": ")
+            self._header[key] = self._header[key] + b" " + value if key in self._header else value
+            lexer.header_taken()
 
     def finish(self) -> None:
         self.log.count_all(REPORTED, coded(REPORTED, self._lexer.counts))

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import Reader
 from fastprof.core.errors import check
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
@@ -39,7 +39,7 @@ ALL = (1 << 64) - 1  # bytes of a range: all that follow
 _CHECKED_ROWS = 1 << 18
 
 
-class XRayReader(Reader):
+class XRayReader(NativeReader):
     """One log.  `view` is "timeline", or "stacks" for a profiling-mode log."""
 
     format = "xray"
@@ -142,15 +142,14 @@ class XRayReader(Reader):
 
     # ---- decoding ------------------------------------------------------
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        if self.view == "stacks" and batch.n_values != 2 and lib.fp_batch_set_values(batch, 2):
-            raise MemoryError("no memory for the batch's values")
-        batch.part = self.part
-        while (status := lib.fp_xray_feed(self.x, in_, batch, err)) == lib.FP_ASK:
-            self.define(self.x)
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        status = lib.fp_xray_feed(self.x, in_, batch, err)
         if self._numbers and self.view == "timeline" and self.n_read < _CHECKED_ROWS and status in _LENT:
             self._record_operations(batch)
         return int(status)
+
+    def answer(self, batch: fp_batch) -> None:
+        self.define(self.x)
 
     def _record_operations(self, batch: fp_batch) -> None:
         """Record the operations of a batch's functions."""

@@ -1,0 +1,52 @@
+"""Readers whose rows the C core makes, or a lexer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
+from fastprof.core.engine import Reader
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+
+    Answers = Mapping[int, Callable[[Any, fp_batch], int | None]]
+
+
+class NativeReader(Reader):
+    """A reader that only calls a decoder and does what it asks for.
+
+    A subclass has `step`, which calls the decoder, and sets `part`.  If the decoder returns FP_ASK, `_r.request` says
+    for what: `answers` has a function for each, of the reader and the batch.  A decoder with one request
+    has `answer` instead.
+    """
+
+    _r: Any
+    part = -1  # of the rows that come next, which is in the model; -1: not known yet
+    answers: ClassVar[Answers]
+
+    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        while True:
+            if self.part >= 0:
+                if batch.n and batch.part != self.part:
+                    return int(lib.FP_FULL)
+                self.widen(batch)
+            if (status := int(self.step(in_, batch, err))) != lib.FP_ASK:
+                return status
+            if (done := self.answer(batch)) is not None:
+                return done
+
+    def widen(self, batch: fp_batch) -> None:
+        """Let the batch have the columns of the part."""
+        batch.part = self.part
+        if lib.fp_batch_set_values(batch, len(self.model.parts[self.part].value_types)):
+            raise MemoryError("no memory for a batch's values")
+
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        """What `feed` returns, or FP_ASK."""
+        raise NotImplementedError
+
+    def answer(self, batch: fp_batch) -> int | None:
+        """Do what the decoder asks for.  Returns what `feed` shall return: None, to call the decoder again."""
+        return self.answers[self._r.request](self, batch)
