@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastprof.core._typing import NamedTuple
+from fastprof.core.varint import varint_at
 from fastprof.formats.archive.sections import (
     BASES_OF_BUNDLE,
     BUNDLE,
@@ -43,7 +44,7 @@ def opened(bundle: Section, payload: bytes) -> list[Inner]:
         if len(payload) - at < 3:
             raise SectionError(bundle.offset + HEADER_NBYTES, "a bundle ends inside a section")
         type_, flags = payload[at : at + 2]
-        n, at = _varint(payload, at + 2)
+        n, at = _size_at(payload, at + 2)
         if n > len(payload) - at:
             raise SectionError(bundle.offset + HEADER_NBYTES, f"a bundle ends inside a section of {n} bytes")
         base = bases.get(type_, 0) if flags == DIFFERENCE else 0
@@ -60,17 +61,13 @@ def opened(bundle: Section, payload: bytes) -> list[Inner]:
     return found
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at this place of `data`, and the place after it; a huge number if it is not complete."""
-    value = 0
-    for shift in range(0, 35, 7):
-        if at == len(data):
-            break
-        value |= (data[at] & 0x7F) << shift
-        at += 1
-        if data[at - 1] < 0x80:
-            return value, at
-    return 1 << 40, at
+def _size_at(data: bytes, at: int) -> tuple[int, int]:
+    """The size at this place of `data`, and its end; a huge one if it is not complete, or has more than 5 bytes."""
+    try:
+        n, nbytes = varint_at(data[at : at + 5], 0)
+    except IndexError:
+        return 1 << 40, at
+    return n, at + nbytes
 
 
 def restored(codec: Codec, inner: list[Inner]) -> Iterator[tuple[int, bytes]]:

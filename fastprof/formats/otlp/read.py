@@ -17,7 +17,7 @@ from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.otlp.reported import REPORTED
-from fastprof.formats.otlp.values import Malformed, text_of, texts_of
+from fastprof.formats.otlp.values import text_of, texts_of
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in, fp_otlp_attribute, fp_otlp_json
@@ -235,7 +235,7 @@ class OtlpReader(Reader):
     def _text(self, attribute: fp_otlp_attribute, raw: bytes) -> bytes:
         try:
             return text_of(raw[attribute.raw : attribute.raw + attribute.number])
-        except (Malformed, RecursionError):
+        except (IndexError, ValueError, RecursionError):
             if not self.options[LENIENT]:
                 detail = "the value of an attribute is malformed"
                 self._err.offset = attribute.at

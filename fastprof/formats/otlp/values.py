@@ -5,12 +5,9 @@ from __future__ import annotations
 import struct
 
 from fastprof.core._typing import Any
+from fastprof.core.varint import varint_at
 
 _DEEPEST = 100  # levels of arrays and lists of keys, as in protobuf's own readers
-
-
-class Malformed(Exception):
-    pass
 
 
 def text_of(data: bytes, strings: list[bytes] | None = None) -> bytes:
@@ -45,9 +42,9 @@ def _plain(value: Any) -> Any:
 
 
 def decode(data: bytes, depth: int = 0) -> Any:
-    """An AnyValue as a Python object.  Errors: Malformed."""
+    """An AnyValue as a Python object.  Errors: IndexError, ValueError."""
     if depth == _DEEPEST:
-        raise Malformed
+        raise ValueError
     value: Any = None
     for number, wire, content in _fields(data):
         match number, wire:
@@ -85,28 +82,17 @@ def _fields(data: bytes) -> list[tuple[int, int, Any]]:
     found: list[tuple[int, int, Any]] = []
     at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = varint_at(data, at)
         wire = tag & 7
         content: Any
         if wire == 0:
-            content, at = _varint(data, at)
+            content, at = varint_at(data, at)
+            content &= (1 << 64) - 1
         else:
-            n, at = _varint(data, at) if wire == 2 else ({1: 8, 5: 4}.get(wire, len(data)), at)
+            n, at = varint_at(data, at) if wire == 2 else ({1: 8, 5: 4}.get(wire, len(data)), at)
             content = data[at : at + n]
             if len(content) < n or wire not in (1, 2, 5):
-                raise Malformed
+                raise ValueError
             at += n
         found.append((tag >> 3, wire, content))
     return found
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at == len(data):
-            raise Malformed
-        value |= (data[at] & 0x7F) << shift
-        at += 1
-        if data[at - 1] < 0x80:
-            return value & (1 << 64) - 1, at
-    raise Malformed

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fastprof.core.engine import MAYBE, NO, Budget, Format, Holds
 from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Words
+from fastprof.core.varint import varint_at
 
 DATA: Option[str | None] = Option(
     "data",
@@ -41,34 +42,20 @@ _BEGINNINGS = {1: rb"\x08|\x12" + _SIZE + rb"\x08", 2: rb"[\x0a\x12]" + _SIZE + 
 def _begins(data: bytes, at: int, pattern: bytes) -> bool:
     from re import DOTALL, compile
 
-    _, start = _varint(data, at)
+    _, start = varint_at(data, at)
     return compile(pattern, DOTALL).match(data, start) is not None
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Parse the varint at an offset.  Returns its value and its end.  Errors: IndexError at the end, ValueError."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-        if shift > 63:
-            raise ValueError("a number of more than 10 bytes")
-
-
 def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Fields of a message: number, wire type, offset of its content.  Errors: as _varint."""
+    """Fields of a message: number, wire type, offset of its content.  Errors: as varint_at."""
     while at < end:
-        tag, at = _varint(data, at)
+        tag, at = varint_at(data, at)
         wire = tag & 7
         yield tag >> 3, wire, at
         if wire == _VARINT:
-            _, at = _varint(data, at)
+            _, at = varint_at(data, at)
         elif wire == _BYTES:
-            n, at = _varint(data, at)
+            n, at = varint_at(data, at)
             at += n
         elif wire in (1, 5):
             at += 8 if wire == 1 else 4
@@ -83,8 +70,8 @@ def sniff(head: bytes) -> int:
     known, at = False, 0
     try:
         while at < len(head):
-            tag, start = _varint(head, at)
-            n, start = _varint(head, start)
+            tag, start = varint_at(head, at)
+            n, start = varint_at(head, start)
             if tag != 1 << 3 | _BYTES:
                 break
             at = start + n
