@@ -241,26 +241,20 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
     one.number = only(part.number for part in parts)
     one.summary = _sum_of_summaries(parts, value_types)
     merged: dict[str, Any] = {}
-    for name in _ONE:
-        if _alike(parts, name, [part.named(name) for part in parts]):
+    for name in (*_ONE, "command", *_LISTS):
+        values = [_texts(part, name) if name in _LISTS else part.named(name) for part in parts]
+        if not _alike(parts, name, values):
+            merged[name] = text_counts.add_up(it for part in parts for it in _counts_of(part, name))
+        elif name == "comments":
+            one.comments = [*values[0]]
+        elif name not in _LISTS:
             setattr(one, name, getattr(parts[0], name))
             if f"{name}_text" in parts[0].extra:
                 one.extra[f"{name}_text"] = parts[0].extra[f"{name}_text"]
-        else:
-            merged[name] = text_counts.add_up(it for part in parts for it in _counts_of(part, name))
-    if _alike(parts, "command", [part.command for part in parts]):
-        one.command = parts[0].command
-    else:
-        merged["command"] = text_counts.add_up(it for part in parts for it in _counts_of(part, "command"))
+        elif values[0]:
+            one.extra[name] = [*values[0]]
+    if "command" in merged:
         one.command = text_counts.listed(merged["command"])
-    for name in _LISTS:
-        texts = [_texts(part, name) for part in parts]
-        if not _alike(parts, name, texts):
-            merged[name] = text_counts.add_up(it for part in parts for it in _counts_of(part, name))
-        elif texts[0] and name == "comments":
-            one.comments = [*texts[0]]
-        elif texts[0]:
-            one.extra[name] = [*texts[0]]
     descriptions = _own_descriptions(parts)
     if _alike(parts, "descriptions", descriptions):
         one.descriptions = descriptions[0]

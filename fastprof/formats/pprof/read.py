@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import Reader
 from fastprof.core.errors import check
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in
 
 
-class PprofReader(Reader):
+class PprofReader(NativeReader):
     """One profile, read twice: tables may follow the samples that refer to them.
 
     A pipe or a compressed file is spooled to a temporary file first.
@@ -38,22 +38,17 @@ class PprofReader(Reader):
         r = lib.fp_pprof_reader_new(model.c, options[LENIENT])
         self._r = owned(r, lib.fp_pprof_reader_free, "the pprof decoder")
         self._err = ffi.new("struct fp_err *")
-        self._part = 0
-        self._resolved = False
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         self.source.spool()
         yield 0, None
         check(lib.fp_pprof_resolve(self._r, self._err), self._err, self.source.name, self.format)
-        self._part = self.model.add_part(self._describe())
-        self._resolved = True
+        self.part = self.model.add_part(self._describe())
         yield 0, None
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        if not self._resolved:
-            return int(lib.fp_pprof_tables(self._r, in_, err))
-        batch.part = self._part
-        return int(lib.fp_pprof_feed(self._r, in_, batch, err))
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        is_first = self.part < 0
+        return lib.fp_pprof_tables(self._r, in_, err) if is_first else lib.fp_pprof_feed(self._r, in_, batch, err)
 
     def _describe(self) -> Part:
         r = self._r
@@ -82,9 +77,9 @@ class PprofReader(Reader):
     def finish(self) -> None:
         stats, log = self._r.stats, self.log
         log.count_all(REPORTED, counts_of(stats))
-        extra = self.model.parts[self._part].extra
+        extra = self.model.parts[self.part].extra
         facts = log.facts
-        facts["sample_types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self._part].value_types]
+        facts["sample_types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self.part].value_types]
         for key in ("period", "time_ns", "duration_ns"):
             if key in extra:
                 facts[key] = extra[key]
