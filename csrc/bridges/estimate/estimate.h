@@ -55,9 +55,11 @@ struct fp_estimate {
     double uncalled_cost;
     uint32_t max_contexts;
     uint32_t most_rows; /* rows that are written in full detail; 1 / prune if that is more */
-    uint64_t calls;     /* sum of the call counts, which stacks cannot hold */
-    uint64_t jumps;     /* jump rows, which stacks cannot hold */
-    uint32_t unshown;   /* arcs in none of the rows pulled so far: no cost, pruned, or a second time on their path */
+    uint64_t FP_COUNT(calls, "call-counts", not_representable, "call count", "call counts"); /* their sum */
+    uint64_t FP_COUNT(jumps, "jumps", not_representable, "jump", "jumps");
+    /* In none of the rows pulled so far: no cost, pruned, or a second time on their path. */
+    uint32_t FP_COUNT(unshown, "unshown-arcs", not_representable, "call arc that no stack shows",
+                      "call arcs that no stack shows");
     /* of the rows pulled so far; shares are of the value that divides */
     uint64_t stacks;
     double pruned;    /* share of the total under [pruned] */

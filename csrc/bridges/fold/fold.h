@@ -93,15 +93,16 @@ struct fp_fold_arc {
 };
 
 struct fp_fold_stats {
-    uint64_t calls;
-    uint64_t orphan_exits;
-    uint64_t unwound;
-    uint64_t unfinished;
-    uint64_t clamped;
-    uint64_t events;    /* custom and typed events: not representable in graphs and stacks */
-    uint64_t arguments; /* call arguments: not representable either */
-    uint64_t cpus;      /* 1 if a row has a CPU other than 0 */
-    uint64_t placed;    /* FP_FOLD_BY_NAME: functions that lost an object, a file or a line; set by fp_fold_end */
+    uint64_t FP_COUNT(calls, "call-times", not_representable, "call, summed up without its time",
+                      "calls, summed up without their times");
+    uint64_t FP_COUNT(orphan_exits, "orphan-exits");
+    uint64_t FP_COUNT(unwound, "unwound-frames");
+    uint64_t FP_COUNT(unfinished, "unfinished-calls");
+    uint64_t FP_COUNT(clamped, "clamped-times");
+    uint64_t FP_COUNT(events, "events"); /* custom and typed ones */
+    uint64_t FP_COUNT(arguments, "call-arguments");
+    uint64_t cpus;                       /* 1 if a row has a CPU other than 0 */
+    uint64_t FP_COUNT(placed, "places"); /* FP_FOLD_BY_NAME: functions that lost one; set by fp_fold_end */
 };
 
 struct fp_fold {

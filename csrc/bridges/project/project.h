@@ -53,9 +53,11 @@ struct fp_project {
     int32_t return_addresses; /* fp_project_end: some of these are return addresses */
     int32_t lines;            /* fp_project_end: some position has a line */
     uint64_t samples;
-    uint64_t labelled;    /* samples with labels, which a graph cannot hold */
-    uint64_t timed;       /* samples with a time, which a graph cannot hold */
-    uint64_t joined;      /* distinct stacks of more than two functions, which a graph splits into calls */
+    uint64_t FP_COUNT(labelled, "sample-labels");
+    uint64_t FP_COUNT(timed, "sample-times");
+    /* Distinct stacks of more than two functions, which a graph splits into calls. */
+    uint64_t FP_COUNT(joined, "joined-stacks", not_representable, "call stack, reduced to call arcs",
+                      "call stacks, reduced to call arcs");
     uint32_t n_keys;      /* 1 + distinct (stack, group) */
     struct fp_table keys; /* (stack, group), if per_thread; otherwise the key of a stack is its id + 1 */
     /* set by fp_project_end */

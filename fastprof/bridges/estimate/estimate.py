@@ -32,6 +32,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, labels_of, match_columns, merge_parts, parts_since
+from fastprof.core.reported import counts_of
 from fastprof.core.thread_names import ThreadNames
 from fastprof.core.value import own_calls
 from fastprof.core.version import __version__
@@ -97,9 +98,7 @@ def to_stacks(
         rows = batches_of("stacks", len(group.events), model.add_part(part), pull)
         yield from labelled_rows(rows, model, dict(key.labels)) if key.labels else rows
         log.rows["stacks_estimated"] += c.stacks
-        log.count(REPORTED["call-counts"], c.calls)
-        log.count(REPORTED["unshown-arcs"], c.unshown)
-        log.count(REPORTED["jumps"], c.jumps)
+        log.count_all(REPORTED, counts_of(c))
         log.count(REPORTED["part-addresses"], group.n_addressed(by))
         where = f"{ThreadNames(model).text(thread)}: " if thread else ""
         _log_shares(group, by, prune, where, log)

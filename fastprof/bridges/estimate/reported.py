@@ -5,12 +5,8 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
+    "fp_estimate",
     shared=("part-addresses",),
-    not_representable={
-        "call-counts": ("call count", "call counts"),
-        "jumps": ("jump", "jumps"),
-        "unshown-arcs": ("call arc that no stack shows", "call arcs that no stack shows"),
-    },
     warnings={
         "many-callers": (
             "{where}too many call paths for {--prune:=}{prune:g}: pruned below {share:.2g} of the total instead"

@@ -31,6 +31,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options, cores_of
 from fastprof.core.owner import owned
 from fastprof.core.parts import labels_of, merge_parts
+from fastprof.core.reported import counts_of
 from fastprof.core.version import __version__
 
 _STACKS = 1 << 14  # maximum number in the model at a time, unless the target needs more
@@ -329,16 +330,9 @@ class _Machine:
 
     def _log_repairs(self) -> None:
         stats, log = self._whole.fold.stats, self._log
-        log.count(REPORTED["orphan-exits"], stats.orphan_exits)
-        log.count(REPORTED["unwound-frames"], stats.unwound)
-        log.count(REPORTED["unfinished-calls"], stats.unfinished)
-        log.count(REPORTED["clamped-times"], stats.clamped)
-        log.count(REPORTED["events"], stats.events)
-        log.count(REPORTED["call-arguments"], stats.arguments)
-        log.count(REPORTED["call-times"], stats.calls)
+        log.count_all(REPORTED, counts_of(stats))
         cpus = stats.calls if stats.cpus and not self._by & lib.FP_FOLD_BY_CPU else 0
         log.count(REPORTED["cpus"], cpus)
-        log.count(REPORTED["places"], stats.placed)
         log.rows["calls"] += stats.calls
 
 

@@ -5,17 +5,8 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=(
-        "call-arguments",
-        "clamped-times",
-        "events",
-        "orphan-exits",
-        "places",
-        "unfinished-calls",
-        "unwound-frames",
-    ),
+    "fp_fold_stats",
     not_representable={
-        "call-times": ("call, summed up without its time", "calls, summed up without their times"),
         "cpus": (
             "call whose CPU is dropped ({--labels:=}cpu keeps it in stacks)",
             "calls whose CPU is dropped ({--labels:=}cpu keeps it in stacks)",

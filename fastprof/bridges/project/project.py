@@ -34,6 +34,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, in_any_order, match_columns, match_values, merge_parts, parts_since
+from fastprof.core.reported import counts_of
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:
@@ -191,9 +192,7 @@ class _Graph:
         if not self._per_thread:
             self._table(0)
         log.rows["samples"] += c.samples
-        log.count(REPORTED["sample-labels"], c.labelled)
-        log.count(REPORTED["sample-times"], c.timed)
-        log.count(REPORTED["joined-stacks"], c.joined)
+        log.count_all(REPORTED, counts_of(c))
         counts = ffi.new("struct fp_unrepresentable *")
         lib.fp_unrepresentable_count(model.c, counts)
         log.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], counts.inlined)

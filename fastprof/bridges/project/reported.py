@@ -5,13 +5,12 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("sample-labels", "sample-times"),
+    "fp_project",
     not_representable={
         "inlined": (
             "inlined function, merged into its caller",
             "inlined functions, merged into their callers",
         ),
         "inlined-calls": ("inlined function, written as a call", "inlined functions, written as calls"),
-        "joined-stacks": ("call stack, reduced to call arcs", "call stacks, reduced to call arcs"),
     },
 )
