@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.formats.pgo.binary import _uleb
+from fastprof.formats.pgo.binary import _uleb, binary, extbinary
 from fastprof.formats.pgo.calls import _x86, is_call
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Site
-from fastprof.formats.pgo.levels import Level, Profile, base_discriminator
+from fastprof.formats.pgo.levels import DEEPEST, Level, Profile, base_discriminator
 from fastprof.formats.pgo.nest import nest
 from fastprof.formats.pgo.text import text
 from fastprof.symbols.dwarf import Place
@@ -278,8 +278,14 @@ def test_numbers_of_binary_profiles(value: int) -> None:
 
 
 def test_deep_levels_are_written() -> None:
-    """As deep as the nesting of inlined functions may be."""
+    """Deeper ones have no place."""
     profile = Profile()
-    assert profile.add(tuple(place(f"f{k}", 11) for k in range(3000)), 1)
-    assert len(lines(profile)) == 3001
-    assert sum(1 for _ in Level.all(profile.functions["f2999"])) == 3000
+    places = tuple(place(f"f{k}", 11) for k in range(DEEPEST + 1))
+    assert profile.add(places, 1) is None
+    assert profile.add(places[1:], 1) and profile.add((*places[1:-1], place("main", 12)), 1)
+    assert len(lines(profile)) == 2 * DEEPEST + 2
+    assert sum(1 for _ in Level.all(profile.functions["main"])) == DEEPEST
+    for encode in (binary, extbinary, gcov):
+        assert len(b"".join(encode(profile))) > 2 * DEEPEST
+    whole = Level.sum(profile.functions.values())
+    assert whole.total == 2

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.dwarf import Place
 
 Location = tuple[int, int]  # offset, base discriminator
+DEEPEST = 256  # nested levels; no compiler inlines that deep, and readers of profiles recurse
 
 
 def base_discriminator(value: int) -> int:
@@ -109,8 +110,8 @@ class Profile:
 
     def add(self, places: tuple[Place, ...], count: int) -> tuple[Level, Location] | None:
         """Add an instruction; `places` are the functions there, innermost first.  The level and the place it belongs
-        to, or None if a function has no line or name."""
-        if not places or any(not place.line or not place.name for place in places):
+        to, or None if a function has no line or name, or there are too many."""
+        if not 0 < len(places) <= DEEPEST or any(not place.line or not place.name for place in places):
             return None
         level = self.function(places[-1].name)
         level.total += count
