@@ -140,7 +140,11 @@ def commands(name: str, path: str, folder: str) -> dict[str, list[str]]:
         f"convert to {to.name}": ["convert", path, *to_null, to.name]
         for to in formats.formats()
         # gperftools holds addresses, which only these have
-        if to.writer and (to.name != "gperftools" or name in ADDRESSES) and (to.view != "timeline" or timeline)
+        # and of these the programs are not there, which profiles for compilers need
+        if to.writer
+        and (to.name != "gperftools" or name in ADDRESSES)
+        and (to.view != "timeline" or timeline)
+        and not to.name.endswith("-profile")
     }
     if timeline:
         for threads in 1, 4:

@@ -111,9 +111,9 @@ def test_the_recipes(tmp_path: Path) -> None:
     need("valgrind")
     folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "clang").symlink_to(need("clang-19"))
-    (folder / "fastprof").write_text(f'#!/bin/sh\nexec {sys.executable} -m fastprof "$@"\n')
-    (folder / "fastprof").chmod(0o755)
+    for name, command in ("clang", need("clang-19")), ("fastprof", f"{sys.executable} -m fastprof"):
+        (folder / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        (folder / name).chmod(0o755)
     (tmp_path / "app.c").write_text(APP)
     blocks = re.findall(r"^```sh\n(.*?)^```$", (REPO / "docs/pgo.md").read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 2

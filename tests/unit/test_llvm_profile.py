@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.formats.pgo.binary import _uleb, binary, extbinary
+from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.calls import _x86, is_call
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Site
@@ -268,13 +268,6 @@ def test_a_gcov_profile_of_callgrind(tmp_path: Path) -> None:
     found = Gcov((tmp_path / "a.afdo").read_bytes()).profile()
     assert found["_ZNK3Add3runEl"] == (281250, {0: (281250, {})}, {})
     assert len(found) == 8 and found["main"][1][4][0] == 300000
-
-
-@given(st.integers(0, (1 << 63) - 1))
-def test_numbers_of_binary_profiles(value: int) -> None:
-    encoded = _uleb(value)
-    assert sum((byte & 0x7F) << 7 * k for k, byte in enumerate(encoded)) == value
-    assert all(byte & 0x80 for byte in encoded[:-1]) and encoded[-1] < 0x80
 
 
 def test_deep_levels_are_written() -> None:

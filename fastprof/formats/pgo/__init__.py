@@ -80,7 +80,7 @@ FORMATS = (
         title="AutoFDO profile, for gcc's -fauto-profile",
         suffixes=(".afdo",),
         writer="write:GcovWriter",
-        writes=(NEST, *FINDING),
+        writes=FINDING,
         holds=_HOLDS,
     ),
 )

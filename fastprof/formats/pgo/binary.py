@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.varint import varint
 
 if TYPE_CHECKING:
     from fastprof.formats.pgo.levels import Level, Profile
@@ -30,17 +31,8 @@ _SUMMARY, _NAMES, _OFFSETS, _FUNCTIONS = 1, 2, 4, 32  # types of sections
 _CUTOFFS = (10_000, *range(100_000, 1_000_000, 100_000), 950_000, 990_000, 999_000, 999_900, 999_990, 999_999)
 
 
-def _uleb(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def _numbers(*values: int) -> bytes:
-    return b"".join(map(_uleb, values))
+    return b"".join(map(varint, values))
 
 
 def _magic(kind: int) -> bytes:
@@ -72,7 +64,7 @@ def _summary(profile: Profile) -> bytes:
 
 def _names(indexes: Iterable[str]) -> bytes:
     names = [name.encode("utf-8", "surrogateescape") + b"\0" for name in indexes]
-    return _uleb(len(names)) + b"".join(names)
+    return varint(len(names)) + b"".join(names)
 
 
 def _level(name: str, level: Level, indexes: dict[str, int]) -> bytes:
@@ -82,14 +74,14 @@ def _level(name: str, level: Level, indexes: dict[str, int]) -> bytes:
         out.append(_numbers(*at, level.body[at], len(targets)))
         out += (_numbers(indexes[target], count) for target, count in targets)
     inner = [(at, name, levels[name]) for at, levels in sorted(level.nested.items()) for name in sorted(levels)]
-    out.append(_uleb(len(inner)))
+    out.append(varint(len(inner)))
     for at, inlinee, one in inner:
         out += (_numbers(*at), _level(inlinee, one, indexes))
     return b"".join(out)
 
 
 def _function(name: str, level: Level, indexes: dict[str, int]) -> bytes:
-    return _uleb(level.head) + _level(name, level, indexes)
+    return varint(level.head) + _level(name, level, indexes)
 
 
 def binary(profile: Profile) -> Iterator[bytes]:
@@ -112,7 +104,7 @@ def extbinary(profile: Profile) -> Iterator[bytes]:
         (_SUMMARY, _summary(profile)),
         (_NAMES, _names(indexes)),
         (_FUNCTIONS, b"".join(functions)),
-        (_OFFSETS, _uleb(len(offsets)) + b"".join(offsets)),
+        (_OFFSETS, varint(len(offsets)) + b"".join(offsets)),
     )
     head = _magic(_EXTBINARY) + struct.pack("<Q", len(sections))
     place = len(head) + 32 * len(sections)

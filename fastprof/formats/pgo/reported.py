@@ -27,8 +27,8 @@ REPORTED = reported(
         ),
     },
     warnings={
-        "few-samples": "{samples:,} samples are few: compilers gain from about a million, or from the exact counts of "
-        "Callgrind (--dump-instr=yes)",
+        "few-samples": "compilers gain from about a million samples, or from the exact counts of Callgrind "
+        "(--dump-instr=yes); this profile has {samples}",
         "low-coverage": "only {placed} of the counts belong to lines of functions; the program may be another build, "
         "or have no debug information (-g)",
     },

@@ -13,7 +13,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.sink import Sink
-from fastprof.core.words import Message
+from fastprof.core.words import Message, counted
 from fastprof.formats.pgo import ENCODING, NEST
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.gcov import gcov
@@ -56,14 +56,15 @@ class PgoWriter(Writer):
         if join.total and not join.profile.functions:
             raise FastprofError("no function has debug information with lines (clang -g -fdebug-info-for-profiling)")
         self._report(join)
-        most = self.options[NEST]
-        if most is None:
-            most = 0 if join.profile.has_nested else SMALL
-        if most and self._is_graph:
+        if self._is_graph and (most := self.nested_bytes(join.profile)):
             nest(join.profile, join.sites, join.sizes, most)
         for piece in self.encoded(join.profile):
             self.text(piece)
         self.written = len(join.profile.functions)
+
+    def nested_bytes(self, profile: Profile) -> int:
+        """The most bytes of code of callees that are nested in their callers' levels; 0: none are."""
+        return 0 if profile.has_nested else SMALL
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         raise NotImplementedError
@@ -87,11 +88,15 @@ class PgoWriter(Writer):
         if join.total and join.placed < _LOW:
             log.warn(REPORTED["low-coverage"], placed=percent(join.placed))
         if not self._is_graph and 0 < join.total < _FEW:
-            log.warn(REPORTED["few-samples"], samples=join.total)
+            log.warn(REPORTED["few-samples"], samples=counted(join.total, "sample"))
 
 
 class LlvmWriter(PgoWriter):
     format = "llvm-profile"
+
+    def nested_bytes(self, profile: Profile) -> int:
+        most: int | None = self.options[NEST]
+        return super().nested_bytes(profile) if most is None else most
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         return _ENCODERS[self.options[ENCODING]](profile)
