@@ -1,5 +1,6 @@
 /* Ids, times and lines of samples, one by one and as arrays, which are most of the text. */
 #include "core/digits.h"
+#include "core/guard.h"
 #include "chrome/samples_private.h"
 
 /* An id that is a number below 2^31; all others are strings. */
@@ -7,20 +8,19 @@ static uint32_t of_number(uint64_t number) {
     return (uint32_t)number << 1 | 1;
 }
 
-static int of_text(struct fp_chrome_samples *r, const uint8_t *p, size_t n, uint32_t *id) {
+static void of_text(struct fp_chrome_samples *r, const uint8_t *p, size_t n, uint32_t *id) {
     const uint32_t string = fp_strings_intern(&r->ids, p, n);
-    if (string > UINT32_MAX / 2) return FP_E_NOMEM;
+    if (string > UINT32_MAX / 2) fp_escape();
     *id = string << 1;
-    return 0;
 }
 
 /* Of a whole number, as of its digits in a string. */
-static int of_whole(struct fp_chrome_samples *r, int64_t number, uint32_t *id) {
+static void of_whole(struct fp_chrome_samples *r, int64_t number, uint32_t *id) {
     uint8_t digits[24];
     if (number < 0 || number > INT32_MAX)
-        return of_text(r, digits, (size_t)(fp_put_signed(digits, number) - digits), id);
-    *id = of_number((uint64_t)number);
-    return 0;
+        of_text(r, digits, (size_t)(fp_put_signed(digits, number) - digits), id);
+    else
+        *id = of_number((uint64_t)number);
 }
 
 /* Whether a text is a number as of_whole writes it, and short. */
@@ -30,20 +30,17 @@ static int is_whole(const uint8_t *p, size_t n) {
     return n && digits == n && n <= 10 && (*p != '0' || n == 1);
 }
 
-int fp_chrome_samples_take_id(struct fp_chrome_samples *r, uint32_t *id) {
+void fp_chrome_samples_take_id(struct fp_chrome_samples *r, uint32_t *id) {
     const struct fp_json *j = &r->walk.json;
-    if (j->token == FP_JSON_WORD) return 0;
-    size_t n = j->text_n;
-    const uint8_t *p = j->text;
+    if (j->token == FP_JSON_WORD) return;
+    size_t n;
+    const uint8_t *const p = fp_json_plain(j, &r->walk.scratch, &n);
     int64_t number;
     int rounded = 0;
-    if (j->token == FP_JSON_NUMBER) {
-        if (!fp_json_number(p, n, 0, &number, &rounded) && !rounded) return of_whole(r, number, id);
-        return of_text(r, p, n, id);
-    }
-    if (!(p = fp_json_plain(j, &r->walk.scratch, &n))) return FP_E_NOMEM;
-    if (is_whole(p, n) && !fp_json_number(p, n, 0, &number, &rounded)) return of_whole(r, number, id);
-    return of_text(r, p, n, id);
+    if ((j->token == FP_JSON_NUMBER || is_whole(p, n)) && !fp_json_number(p, n, 0, &number, &rounded) && !rounded)
+        of_whole(r, number, id);
+    else
+        of_text(r, p, n, id);
 }
 
 int fp_chrome_samples_take_time(struct fp_chrome_samples *r, int64_t *ns) {
@@ -81,20 +78,23 @@ int fp_chrome_samples_take_element(struct fp_chrome_samples *r, enum fp_chrome_s
         r->pub.request = FP_CHROME_SPILL;
         return FP_ASK;
     }
-    const int status = which == FP_CHROME_NODES    ? fp_chrome_samples_take_id(r, &id)
-                       : which == FP_CHROME_DELTAS ? fp_chrome_samples_take_time(r, &value)
-                                                   : fp_chrome_samples_take_line(r, 1, &value);
-    if (status == FP_E_NOMEM || (status && !r->lenient)) return status;
+    int status = 0;
+    if (which == FP_CHROME_NODES)
+        fp_chrome_samples_take_id(r, &id);
+    else
+        status = which == FP_CHROME_DELTAS ? fp_chrome_samples_take_time(r, &value)
+                                           : fp_chrome_samples_take_line(r, 1, &value);
+    if (status && !r->lenient) return status;
     c->values[c->n++] = which == FP_CHROME_NODES ? id : status ? 0 : value;
     c->total++;
     return status;
 }
 
-int fp_chrome_samples_elements(struct fp_chrome_samples *r, struct fp_in *in, enum fp_chrome_samples_column which) {
+void fp_chrome_samples_elements(struct fp_chrome_samples *r, struct fp_in *in, enum fp_chrome_samples_column which) {
     struct fp_chrome_samples_values *c = &r->pub.columns[which];
     if (!r->second) { /* the first pass counts them */
         c->total += fp_json_skip(&r->walk.json, in);
-        return 0;
+        return;
     }
     const int scale = which == FP_CHROME_DELTAS ? 3 : 0, exact = which == FP_CHROME_NODES;
     const uint8_t expects = r->walk.json.expects;
@@ -109,10 +109,9 @@ int fp_chrome_samples_elements(struct fp_chrome_samples *r, struct fp_in *in, en
     }
     for (size_t i = 0; i < n && which != FP_CHROME_DELTAS; i++) {
         uint32_t id = 0;
-        if (which == FP_CHROME_NODES && of_whole(r, to[i], &id)) return FP_E_NOMEM;
+        if (which == FP_CHROME_NODES) of_whole(r, to[i], &id);
         to[i] = which == FP_CHROME_NODES ? id : line_of(to[i], 1);
     }
     c->n += (uint32_t)n;
     c->total += n;
-    return 0;
 }

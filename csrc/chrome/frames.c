@@ -3,10 +3,10 @@
 
 uint32_t fp_chrome_samples_frame(struct fp_model *m, uint32_t function, uint32_t line) {
     const uint32_t place = fp_model_line(m, function, line, 0, 0);
-    return place == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, place);
+    return fp_model_frame(m, 0, 0, 0, place);
 }
 
-/* The function of the current frame; 0 for the root node of a profile.  FP_NO_ID when memory ran out. */
+/* The function of the current frame; 0 for the root node of a profile. */
 static uint32_t function_of(struct fp_chrome_samples *r) {
     struct fp_model *m = r->model;
     const struct fp_chrome_samples_frame *f = &r->frame;
@@ -18,7 +18,6 @@ static uint32_t function_of(struct fp_chrome_samples *r) {
         called = f->is_call ? fp_strings_intern(&m->strings, "(anonymous)", 11)
                             : fp_strings_intern(&m->strings, "[unknown]", 9);
     if (f->object) object = fp_model_object(m, f->object, 0);
-    if (called == FP_NO_ID || object == FP_NO_ID) return FP_NO_ID;
     return fp_model_function(m, object, f->file, called, 0, f->line);
 }
 
@@ -29,19 +28,18 @@ static inline uint32_t near_node(const struct fp_chrome_samples *r, uint32_t own
     return id >> 1 < p->cap_dense ? p->dense[id >> 1] : 0;
 }
 
-/* Like fp_chrome_samples_node, but adds the node.  FP_NO_ID when memory ran out. */
+/* Like fp_chrome_samples_node, but adds the node. */
 static uint32_t add_node(struct fp_chrome_samples *r, uint32_t owner, uint32_t id) {
     enum { FEW = 64, SPARSE = 4 };
     const uint32_t known = near_node(r, owner, id), number = id >> 1;
     if (known) return known;
     const uint32_t key[2] = {owner + 1, id}, node = fp_table_intern(&r->node_keys, key);
-    if (node == FP_NO_ID || fp_array_zeroed(&r->nodes, &r->cap_nodes, (uint64_t)node + 1, sizeof *r->nodes))
-        return FP_NO_ID;
+    fp_array_zeroed(&r->nodes, &r->cap_nodes, (uint64_t)node + 1, sizeof *r->nodes);
     if (!(id & 1) || owner >= r->cap_profiles) return node;
     struct fp_chrome_samples_profile *p = &r->profiles[owner];
     p->n_nodes++;
     if (number >= SPARSE * p->n_nodes + FEW) return node;
-    if (fp_array_zeroed(&p->dense, &p->cap_dense, (uint64_t)number + 1, sizeof *p->dense)) return FP_NO_ID;
+    fp_array_zeroed(&p->dense, &p->cap_dense, (uint64_t)number + 1, sizeof *p->dense);
     p->dense[number] = node;
     return node;
 }
@@ -52,16 +50,14 @@ uint32_t fp_chrome_samples_node(const struct fp_chrome_samples *r, uint32_t owne
     return node && r->nodes[node].at ? node : 0;
 }
 
-static int define(struct fp_chrome_samples *r, uint32_t owner, const struct fp_chrome_samples_child *child) {
+static void define(struct fp_chrome_samples *r, uint32_t owner, const struct fp_chrome_samples_child *child) {
     const uint32_t node = add_node(r, owner, child->id);
     const uint32_t parent = child->parent ? add_node(r, owner, child->parent) : 0;
-    if (node == FP_NO_ID || parent == FP_NO_ID) return FP_E_NOMEM;
     if (parent) r->nodes[node].parent = parent;
-    if (!child->at) return 0;
+    if (!child->at) return;
     r->nodes[node].at = child->at;
     r->nodes[node].function = child->function;
     r->nodes[node].hits = child->hits;
-    return 0;
 }
 
 int fp_chrome_samples_end_frame(struct fp_chrome_samples *r, int in_dictionary, struct fp_err *err) {
@@ -71,28 +67,28 @@ int fp_chrome_samples_end_frame(struct fp_chrome_samples *r, int in_dictionary, 
         return fp_chrome_samples_broken(r, f->at, "a node has no id", "\"id\"", err);
     }
     const struct fp_chrome_samples_child child = {f->at, f->id, f->parent, function_of(r), f->hits};
-    if (child.function == FP_NO_ID) return fp_no_memory(err);
-    if (in_dictionary) return define(r, fp_chrome_samples_dictionary(r), &child) ? fp_no_memory(err) : FP_DONE;
+    if (in_dictionary) {
+        define(r, fp_chrome_samples_dictionary(r), &child);
+        return FP_DONE;
+    }
     /* nested nodes: its children have set the parents of their own children already */
     for (uint32_t i = f->first_child; i < r->n_children; i++)
         if (!r->children[i].parent) r->children[i].parent = f->id;
-    if (fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children))
-        return fp_no_memory(err);
+    fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children);
     r->children[r->n_children++] = child;
     return FP_DONE;
 }
 
-int fp_chrome_samples_are_of(struct fp_chrome_samples *r, uint32_t profile) {
+void fp_chrome_samples_are_of(struct fp_chrome_samples *r, uint32_t profile) {
     enum { AHEAD = 8 }; /* the table does not fit the caches */
     for (uint32_t i = 0; i < r->n_children; i++) {
         if (i + AHEAD < r->n_children) {
             const uint32_t key[2] = {profile + 1, r->children[i + AHEAD].id};
             fp_table_prefetch(&r->node_keys, fp_table_hash(key, 2));
         }
-        if (define(r, profile, &r->children[i])) return FP_E_NOMEM;
+        define(r, profile, &r->children[i]);
     }
     r->n_children = 0;
-    return 0;
 }
 
 /* Makes the stack of a node, after those of its parents.
@@ -105,7 +101,7 @@ static int make_stack(struct fp_chrome_samples *r, uint32_t node, struct fp_err 
         const char *wrong = r->nodes[one->parent].state == 1           ? "a frame is its own caller"
                             : one->parent && !r->nodes[one->parent].at ? "the parent of a frame is not in the file"
                                                                        : NULL;
-        if (fp_array_room(&r->chain, &r->cap_chain, (uint64_t)n + 1, sizeof *r->chain)) return fp_no_memory(err);
+        fp_array_room(&r->chain, &r->cap_chain, (uint64_t)n + 1, sizeof *r->chain);
         r->chain[n++] = at;
         one->state = 1;
         if (one->parent == at) wrong = "a frame is its own caller";
@@ -120,15 +116,14 @@ static int make_stack(struct fp_chrome_samples *r, uint32_t node, struct fp_err 
         one->state = 2;
         if (!one->function) continue;
         const uint32_t frame = fp_chrome_samples_frame(r->model, one->function, 0);
-        one->stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, one->stack, frame);
-        if (one->stack == FP_NO_ID) return fp_no_memory(err);
+        one->stack = fp_model_stack(r->model, one->stack, frame);
     }
     return FP_DONE;
 }
 
 int fp_chrome_samples_make_stacks(struct fp_chrome_samples *r, struct fp_err *err) {
     /* node 0 means no node; its stack is empty */
-    if (fp_array_zeroed(&r->nodes, &r->cap_nodes, 1, sizeof *r->nodes)) return fp_no_memory(err);
+    fp_array_zeroed(&r->nodes, &r->cap_nodes, 1, sizeof *r->nodes);
     for (uint32_t node = 1; node < r->node_keys.n; node++) {
         const int status = r->nodes[node].at ? make_stack(r, node, err) : FP_DONE;
         if (status) return status;

@@ -4,13 +4,12 @@
 uint32_t fp_chrome_samples_profile(struct fp_chrome_samples *r) {
     const uint32_t document = r->pub.thread_ids.document, key[3] = {r->event.process, r->event.id, document + 1};
     const uint32_t row = fp_table_intern(&r->profile_keys, key);
-    if (row == FP_NO_ID || fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)row + 1, sizeof *r->profiles))
-        return FP_NO_ID;
+    fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)row + 1, sizeof *r->profiles);
     r->profiles[row].document = document;
     return row;
 }
 
-/* Makes room for a row of this part.  0, FP_FULL, FP_E_NOMEM. */
+/* Makes room for a row of this part.  0 or FP_FULL. */
 static int room(struct fp_batch *out, uint32_t part, uint32_t n_values) {
     if (out->n && (out->n == out->cap || out->part != part)) return FP_FULL;
     out->part = part;
@@ -28,7 +27,7 @@ static uint32_t add_row(struct fp_chrome_samples *r, struct fp_batch *out, uint3
     return i;
 }
 
-/* Ends V8's current sample at `now`.  0, FP_FULL, FP_E_NOMEM. */
+/* Ends V8's current sample at `now`.  0 or FP_FULL. */
 static int end_sample(struct fp_chrome_samples *r, struct fp_chrome_samples_profile *p, int64_t now,
                       struct fp_batch *out) {
     if (!p->open) return 0;
@@ -39,8 +38,7 @@ static int end_sample(struct fp_chrome_samples *r, struct fp_chrome_samples_prof
     if (p->line && node->function) {
         if (node->line != p->line) {
             const uint32_t frame = fp_chrome_samples_frame(r->model, node->function, p->line);
-            stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
-            if (stack == FP_NO_ID) return FP_E_NOMEM;
+            stack = fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
             node->line = p->line;
             node->line_stack = stack;
         }
@@ -101,7 +99,6 @@ int fp_chrome_samples_of_columns(struct fp_chrome_samples *r, uint32_t profile, 
         if (!node && !r->lenient && !ends)
             return fp_fail(err, FP_E_MALFORMED, r->event.at, "a sample refers to a node that is not in the profile");
         const int status = end_sample(r, p, now, out);
-        if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
         r->pub.backwards += clock < p->shown;
         r->pub.broken += !node && !ends;
@@ -117,13 +114,13 @@ int fp_chrome_samples_of_columns(struct fp_chrome_samples *r, uint32_t profile, 
     return FP_DONE;
 }
 
-/* The value type of the current event or sample, as an index.  FP_NO_ID when memory ran out. */
+/* The value type of the current event or sample, as an index. */
 static uint32_t type_of(struct fp_chrome_samples *r, int is_event) {
     const int named = !is_event && r->name.n;
     const uint32_t string = named ? fp_strings_intern(&r->model->strings, r->name.p, r->name.n)
                                   : fp_strings_intern(&r->model->strings, "samples", 7);
-    const uint32_t key[2] = {string, 1}, row = string == FP_NO_ID ? FP_NO_ID : fp_table_intern(&r->pub.types, key);
-    return row == FP_NO_ID ? FP_NO_ID : row - 1;
+    const uint32_t key[2] = {string, 1}, row = fp_table_intern(&r->pub.types, key);
+    return row - 1;
 }
 
 /* The profile of a node with hits, or NULL if the profile has samples. */
@@ -133,24 +130,21 @@ static const struct fp_chrome_samples_profile *profile_of_hits(const struct fp_c
     return r->profiles[owner].n_samples ? NULL : &r->profiles[owner];
 }
 
-int fp_chrome_samples_plan_hits(struct fp_chrome_samples *r) {
+void fp_chrome_samples_plan_hits(struct fp_chrome_samples *r) {
     uint32_t node = 1;
     while (node < r->node_keys.n && !profile_of_hits(r, node)) node++;
     r->hit = node;
     r->pub.by_hits = FP_NO_ID;
-    if (node == r->node_keys.n) return 0;
-    r->pub.by_hits = type_of(r, 1);
-    return r->pub.by_hits == FP_NO_ID ? FP_E_NOMEM : 0;
+    if (node < r->node_keys.n) r->pub.by_hits = type_of(r, 1);
 }
 
-/* Adds the rows of profiles that have hits instead of samples.  FP_DONE, FP_FULL or an error. */
-static int hits_of_nodes(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err) {
+/* Adds the rows of profiles that have hits instead of samples.  FP_DONE or FP_FULL. */
+static int hits_of_nodes(struct fp_chrome_samples *r, struct fp_batch *out) {
     const uint32_t n_values = r->pub.types.n - 1;
     for (; r->hit < r->node_keys.n; r->hit++) {
         const struct fp_chrome_samples_profile *p = profile_of_hits(r, r->hit);
         if (!p) continue;
         const int status = room(out, r->pub.named + p->document, n_values);
-        if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
         const uint32_t i = add_row(r, out, r->nodes[r->hit].stack, p->thread, p->start);
         for (uint32_t k = 0; k < n_values; k++)
@@ -159,14 +153,13 @@ static int hits_of_nodes(struct fp_chrome_samples *r, struct fp_batch *out, stru
     return FP_DONE;
 }
 
-int fp_chrome_samples_last(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err) {
+int fp_chrome_samples_last(struct fp_chrome_samples *r, struct fp_batch *out) {
     for (; r->ending < r->profile_keys.n && r->ending < r->cap_profiles; r->ending++) {
         struct fp_chrome_samples_profile *p = &r->profiles[r->ending];
         const int status = end_sample(r, p, p->end > p->shown ? p->end : p->shown, out);
-        if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
     }
-    return hits_of_nodes(r, out, err);
+    return hits_of_nodes(r, out);
 }
 
 /* The stack of the current event or sample.  FP_DONE or an error. */
@@ -182,32 +175,29 @@ static int stack_of(struct fp_chrome_samples *r, uint32_t *stack, struct fp_err 
         *stack = r->nodes[node].stack;
     } else if (!*stack && e->ph && r->name.n) { /* without a stack, the name of the event is its only frame */
         const uint32_t name = fp_strings_intern(&m->strings, r->name.p, r->name.n);
-        const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
-        const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_chrome_samples_frame(m, function, 0);
-        *stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, 0, frame);
+        const uint32_t function = fp_model_function(m, 0, 0, name, 0, 0);
+        const uint32_t frame = fp_chrome_samples_frame(m, function, 0);
+        *stack = fp_model_stack(m, 0, frame);
     }
-    return *stack == FP_NO_ID ? fp_no_memory(err) : FP_DONE;
+    return FP_DONE;
 }
 
 int fp_chrome_samples_of_event(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err) {
     const struct fp_chrome_samples_event *e = &r->event;
     uint32_t thread = 0, stack;
     const uint32_t type = type_of(r, e->ph != 0);
-    if (type == FP_NO_ID) return fp_no_memory(err);
     if (!r->second || e->bad) return FP_DONE;
     if (!e->has_ts) return fp_chrome_samples_broken(r, e->at, "a sample has no time", "\"ts\"", err);
     if (e->weight < 0) return fp_chrome_samples_broken(r, e->at, "the weight of a sample is negative", NULL, err);
     int status =
         r->pub.thread_ids.pid.kind || r->pub.thread_ids.tid.kind ? fp_chrome_thread_of(&r->pub.thread_ids, &thread) : 0;
     if (status == FP_ASK) r->pub.request = FP_CHROME_THREAD;
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (status) return status;
     const uint64_t broken = r->pub.broken;
     status = stack_of(r, &stack, err);
     if (status || r->pub.broken != broken) return status;
     const uint32_t n_values = r->pub.types.n - 1;
     status = room(out, r->pub.named + r->pub.thread_ids.document, n_values);
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (status) return status;
     const uint32_t i = add_row(r, out, stack, thread, e->ts);
     for (uint32_t k = 0; k < n_values; k++) out->values[(size_t)k * out->cap + i] = k == type ? e->weight : 0;

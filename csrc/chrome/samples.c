@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "chrome/samples_private.h"
 
 /* objects and arrays */
@@ -119,20 +120,16 @@ static void forget(struct fp_chrome_samples *r) {
 
 /* ---- values ---- */
 
-static int take_text(struct fp_chrome_samples *r, struct fp_buf *to) {
+static void take_text(struct fp_chrome_samples *r, struct fp_buf *to) {
     size_t n;
-    if (r->walk.json.token != FP_JSON_STRING) return 0;
+    if (r->walk.json.token != FP_JSON_STRING) return;
     const uint8_t *p = fp_json_plain(&r->walk.json, &r->walk.scratch, &n);
     to->n = 0;
-    return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
+    fp_buf_put(to, p, n);
 }
 
-static int take_name(struct fp_chrome_samples *r, uint32_t *name) {
-    size_t n;
-    if (r->walk.json.token != FP_JSON_STRING) return 0;
-    const uint8_t *p = fp_json_plain(&r->walk.json, &r->walk.scratch, &n);
-    *name = p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
-    return *name == FP_NO_ID ? FP_E_NOMEM : 0;
+static void take_name(struct fp_chrome_samples *r, uint32_t *name) {
+    if (r->walk.json.token == FP_JSON_STRING) *name = fp_json_intern(&r->walk, &r->model->strings);
 }
 
 /* The start or end of a profile in nanoseconds, read as microseconds and as seconds; 0 beyond 146 years.
@@ -163,25 +160,20 @@ static int take_weight(struct fp_chrome_samples *r) {
 }
 
 /* Adds the next frame of a stack that is written in its event. */
-static int take_frame(struct fp_chrome_samples *r) {
+static void take_frame(struct fp_chrome_samples *r) {
     uint32_t name = 0;
-    if (!r->second || r->walk.json.token != FP_JSON_STRING) return 0;
-    if (take_name(r, &name)) return FP_E_NOMEM;
+    if (!r->second || r->walk.json.token != FP_JSON_STRING) return;
+    take_name(r, &name);
     const uint32_t function = fp_model_function(r->model, 0, 0, name, 0, 0);
-    const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_chrome_samples_frame(r->model, function, 0);
-    const uint32_t stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, r->event.stack, frame);
-    if (stack == FP_NO_ID) return FP_E_NOMEM;
-    r->event.stack = stack;
-    return 0;
+    const uint32_t frame = fp_chrome_samples_frame(r->model, function, 0);
+    r->event.stack = fp_model_stack(r->model, r->event.stack, frame);
 }
 
-static int take_child(struct fp_chrome_samples *r) {
+static void take_child(struct fp_chrome_samples *r) {
     struct fp_chrome_samples_child child = {0};
-    if (fp_chrome_samples_take_id(r, &child.id) ||
-        fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children))
-        return FP_E_NOMEM;
+    fp_chrome_samples_take_id(r, &child.id);
+    fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children);
     r->children[r->n_children++] = child;
-    return 0;
 }
 
 /* Stores a value of a frame or node. */
@@ -190,21 +182,21 @@ static int take_of_frame(struct fp_chrome_samples *r, uint32_t code) {
     const struct fp_json *j = &r->walk.json;
     int64_t line;
     switch (code) {
-        case CHILD: return take_child(r);
-        case NODE_ID: return fp_chrome_samples_take_id(r, &f->id);
-        case PARENT: return fp_chrome_samples_take_id(r, &f->parent);
+        case CHILD: take_child(r); break;
+        case NODE_ID: fp_chrome_samples_take_id(r, &f->id); break;
+        case PARENT: fp_chrome_samples_take_id(r, &f->parent); break;
         case HITS: return j->token == FP_JSON_WORD ? 0 : fp_json_number(j->text, j->text_n, 0, &f->hits, NULL);
         case FUNCTION: f->is_call = 1; /* fall through */
-        case FRAME_NAME: return take_name(r, &f->name);
-        case URL: return take_name(r, &f->file);
-        case CATEGORY: return take_name(r, &f->object);
-        default: break;
+        case FRAME_NAME: take_name(r, &f->name); break;
+        case URL: take_name(r, &f->file); break;
+        case CATEGORY: take_name(r, &f->object); break;
+        default:
+            if (code == LINE && !r->n_outer) /* of the root, which has no line: -1 means that lines count from 0 */
+                r->zero_based = j->text_n == 2 && !memcmp(j->text, "-1", 2);
+            fp_chrome_samples_take_line(r, code == LINE && !r->zero_based, &line);
+            f->line = (uint32_t)line;
     }
-    if (code == LINE && !r->n_outer) /* of the root, which has no line: -1 means that lines count from 0 */
-        r->zero_based = j->text_n == 2 && !memcmp(j->text, "-1", 2);
-    const int status = fp_chrome_samples_take_line(r, code == LINE && !r->zero_based, &line);
-    f->line = (uint32_t)line;
-    return status;
+    return 0;
 }
 
 /* Stores a text, number or word.  0, FP_ASK, or an error code with `err` not set. */
@@ -218,25 +210,29 @@ static int take_value(struct fp_chrome_samples *r, uint32_t code) {
             if (j->token != FP_JSON_STRING || j->text_n != 1) return FP_E_MALFORMED;
             e->ph = j->text[0];
             return 0;
-        case NAME: return take_text(r, &r->name);
+        case NAME: take_text(r, &r->name); break;
         case TS: e->has_ts = !is_word; return is_word ? 0 : fp_chrome_samples_take_time(r, &e->ts);
         case PID:
-            if (fp_chrome_samples_take_id(r, &e->process)) return FP_E_NOMEM;
+            fp_chrome_samples_take_id(r, &e->process);
             return fp_chrome_take_id(&r->pub.thread_ids.pid, j, &r->walk.scratch, r->model);
         case TID: return fp_chrome_take_id(&r->pub.thread_ids.tid, j, &r->walk.scratch, r->model);
-        case ID: return fp_chrome_samples_take_id(r, &e->id);
-        case SF: e->has_sf = !is_word; return fp_chrome_samples_take_id(r, &e->sf);
+        case ID: fp_chrome_samples_take_id(r, &e->id); break;
+        case SF:
+            e->has_sf = !is_word;
+            fp_chrome_samples_take_id(r, &e->sf);
+            break;
         case WEIGHT: return take_weight(r);
-        case ARG_NAME: return take_text(r, &r->pub.text);
+        case ARG_NAME: take_text(r, &r->pub.text); break;
         case START: e->has_start = 1; return take_bound(r, &e->start, &e->old_start);
         case END: return take_bound(r, &e->end, &e->old_end);
-        case STACK_FRAME: return take_frame(r);
+        case STACK_FRAME: take_frame(r); break;
         case ONE_NODE: return fp_chrome_samples_take_element(r, FP_CHROME_NODES);
         case ONE_TIME: e->is_absolute = 1; /* fall through */
         case ONE_DELTA: return fp_chrome_samples_take_element(r, FP_CHROME_DELTAS);
         case ONE_LINE: return fp_chrome_samples_take_element(r, FP_CHROME_LINES);
         default: return r->second ? 0 : take_of_frame(r, code);
     }
+    return 0;
 }
 
 static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
@@ -247,7 +243,6 @@ static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) 
                             "an object or an array of events");
     const int status = take_value(r, code);
     if (status >= 0) return status;
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (!r->lenient)
         return fp_fail_text(err, status, in->base + in->pos, 0, "a value of an event or profile", j->text, j->text_n,
                             code == PH && fp_json_within(&r->walk) == EVENT ? "one letter"
@@ -270,7 +265,6 @@ static int is_named(const struct fp_chrome_samples *r, const char *name) {
 static int end_of_profile(struct fp_chrome_samples *r, int has_thread, struct fp_batch *out, struct fp_err *err) {
     const struct fp_chrome_samples_event *e = &r->event;
     const uint32_t row = fp_chrome_samples_profile(r);
-    if (row == FP_NO_ID) return fp_no_memory(err);
     if (r->second) return fp_chrome_samples_of_columns(r, row, out, err);
     struct fp_chrome_samples_profile *p = &r->profiles[row];
     r->pub.n_sampled += !p->n_samples && r->pub.columns[FP_CHROME_NODES].total;
@@ -278,7 +272,6 @@ static int end_of_profile(struct fp_chrome_samples *r, int has_thread, struct fp
     if (has_thread) {
         const int status = fp_chrome_thread_of(&r->pub.thread_ids, &p->thread);
         if (status == FP_ASK) r->pub.request = FP_CHROME_THREAD;
-        if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
     }
     if (e->has_start)
@@ -286,7 +279,8 @@ static int end_of_profile(struct fp_chrome_samples *r, int has_thread, struct fp
     else if (has_thread)
         p->start = e->ts;
     if (e->end > 0) p->end = e->has_head ? e->old_end : e->end;
-    return fp_chrome_samples_are_of(r, row) ? fp_no_memory(err) : FP_DONE;
+    fp_chrome_samples_are_of(r, row);
+    return FP_DONE;
 }
 
 static int end_of_event(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err) {
@@ -377,11 +371,12 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
 static int key(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
     struct fp_chrome_samples *r = to;
     const struct fp_json_row *row = r->walk.row;
-    (void)in;
+    (void)in, (void)err;
     r->event.keys += kind == EVENT;
     r->seen |= row->value == SEEN;
     r->event.has_head |= row->object == NODE && (kind == TOP || kind == PROFILE);
-    return kind == FRAMES && fp_chrome_samples_take_id(r, &r->frame.id) ? fp_no_memory(err) : FP_DONE;
+    if (kind == FRAMES) fp_chrome_samples_take_id(r, &r->frame.id);
+    return FP_DONE;
 }
 
 /* Reads elements of arrays of numbers, as far as they need no tokens.  The first token of times sets is_absolute. */
@@ -389,28 +384,28 @@ static int elements(void *to, uint32_t code, struct fp_in *in, struct fp_err *er
     const enum fp_chrome_samples_column which = code == ONE_NODE   ? FP_CHROME_NODES
                                                 : code == ONE_LINE ? FP_CHROME_LINES
                                                                    : FP_CHROME_DELTAS;
-    return fp_chrome_samples_elements(to, in, which) ? fp_no_memory(err) : FP_DONE;
+    (void)err;
+    fp_chrome_samples_elements(to, in, which);
+    return FP_DONE;
 }
 
 static const struct fp_json_shape shape = {FP_JSON_ROWS(rows), .begin = begin, .end = end,
                                            .value = value,     .key = key,     .elements = elements};
 
 struct fp_chrome_samples_read *fp_chrome_samples_read_new(struct fp_model *model, int lenient) {
-    struct fp_chrome_samples *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_chrome_samples *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
     r->walk.json.loose = r->walk.unescape = 1;
     fp_json_begin(&r->walk, &shape);
-    int status = fp_chrome_ids_init(&r->pub.thread_ids) | fp_strings_init(&r->ids) | fp_table_init(&r->pub.types, 2) |
-                 fp_table_init(&r->node_keys, 2) | fp_table_init(&r->profile_keys, 3);
-    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) {
-        r->pub.columns[i].values = malloc(FP_CHROME_KEPT * sizeof(int64_t));
-        status |= !r->pub.columns[i].values;
-    }
-    if (!status) return &r->pub;
-    fp_chrome_samples_read_free(&r->pub);
-    return NULL;
+    fp_chrome_ids_init(&r->pub.thread_ids);
+    fp_strings_init(&r->ids);
+    fp_table_init(&r->pub.types, 2);
+    fp_table_init(&r->node_keys, 2);
+    fp_table_init(&r->profile_keys, 3);
+    for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++)
+        r->pub.columns[i].values = fp_have(malloc(FP_CHROME_KEPT * sizeof(int64_t)));
+    return &r->pub;
 }
 
 void fp_chrome_samples_read_free(struct fp_chrome_samples_read *pub) {
@@ -494,7 +489,8 @@ int fp_chrome_samples_again(struct fp_chrome_samples_read *pub, struct fp_err *e
     if (status) return status;
     for (uint32_t i = 0; i < r->profile_keys.n && i < r->cap_profiles; i++)
         r->profiles[i].clock = r->profiles[i].shown = r->profiles[i].start;
-    return fp_chrome_samples_plan_hits(r) ? fp_no_memory(err) : FP_DONE;
+    fp_chrome_samples_plan_hits(r);
+    return FP_DONE;
 }
 
 int fp_chrome_samples_feed(struct fp_chrome_samples_read *pub, struct fp_in *in, struct fp_batch *out,
@@ -527,5 +523,5 @@ int fp_chrome_samples_feed(struct fp_chrome_samples_read *pub, struct fp_in *in,
     r->pub.json = *j;
     in->pos = in->n;
     if (!in->eof) return FP_MORE;
-    return r->second ? fp_chrome_samples_last(r, out, err) : FP_DONE;
+    return r->second ? fp_chrome_samples_last(r, out) : FP_DONE;
 }

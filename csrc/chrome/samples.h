@@ -27,7 +27,7 @@
 #include "core/batch.h"
 #include "chrome/threads.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum { FP_CHROME_KEPT = 32768 }; /* of each column, before a spill */
 

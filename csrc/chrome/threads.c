@@ -23,11 +23,10 @@ int fp_chrome_take_id(struct fp_chrome_id *id, const struct fp_json *j, struct f
     const int status = fp_json_number(p, n, 0, &id->number, NULL);
     if (!status || (status != FP_E_OVERFLOW && j->token == FP_JSON_NUMBER)) return status;
     p = fp_json_plain(j, scratch, &n); /* a text, or a number beyond 63 bits such as 2^64 - 1, kept as text */
-    if (!p) return FP_E_NOMEM;
     id->kind = FP_CHROME_TEXT;
     id->number = 0;
     id->string = fp_strings_intern(&model->strings, p, n);
-    return id->string == FP_NO_ID ? FP_E_NOMEM : 0;
+    return 0;
 }
 
 int fp_chrome_thread_of(struct fp_chrome_ids *ids, uint32_t *thread) {
@@ -40,9 +39,7 @@ int fp_chrome_thread_of(struct fp_chrome_ids *ids, uint32_t *thread) {
                              ids->document + 1};
     if (!ids->last || memcmp(key, ids->last_key, sizeof key)) {
         const uint32_t pair = fp_table_intern(&ids->pairs, key);
-        if (pair == FP_NO_ID ||
-            fp_array_zeroed(&ids->thread_of, &ids->cap_thread_of, (uint64_t)pair + 1, sizeof(uint32_t)))
-            return FP_E_NOMEM;
+        fp_array_zeroed(&ids->thread_of, &ids->cap_thread_of, (uint64_t)pair + 1, sizeof(uint32_t));
         ids->last = pair;
         memcpy(ids->last_key, key, sizeof key);
     }

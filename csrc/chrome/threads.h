@@ -10,7 +10,7 @@
 #include "core/json_lex.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum fp_chrome_id_kind { FP_CHROME_NO_ID = 0, FP_CHROME_NUMBER = 1, FP_CHROME_TEXT = 2 };
 struct fp_chrome_id {

@@ -24,7 +24,7 @@ void fp_json_free(struct fp_json_walk *w) {
 uint32_t fp_json_intern(struct fp_json_walk *w, struct fp_strings *strings) {
     size_t n;
     const uint8_t *p = fp_json_plain(&w->json, &w->scratch, &n);
-    return p ? fp_strings_intern(strings, p, n) : FP_NO_ID;
+    return fp_strings_intern(strings, p, n);
 }
 
 static int is_key(const struct fp_json_row *row, const struct fp_json *j) {
@@ -50,8 +50,7 @@ static const struct fp_json_row *row_of(struct fp_json_walk *w) {
 }
 
 static int key(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
-    if (FP_UNLIKELY(w->json.escaped) && w->unescape && fp_json_unescape(&w->json, &w->scratch))
-        return fp_no_memory(err);
+    if (FP_UNLIKELY(w->json.escaped) && w->unescape) fp_json_unescape(&w->json, &w->scratch);
     w->row = row_of(w);
     return w->shape->key ? w->shape->key(to, fp_json_within(w), in, err) : 0;
 }

@@ -104,7 +104,7 @@ static inline uint32_t fp_json_outside(const struct fp_json_walk *w) {
     return w->levels[w->json.depth - 1].kind;
 }
 
-/* The string or key, as a string of `strings`.  FP_NO_ID when memory ran out. */
+/* The string or key, as a string of `strings`. */
 uint32_t fp_json_intern(struct fp_json_walk *w, struct fp_strings *strings);
 
 /* Whether the token is a number of 64 bits; *number becomes it, rounded. */

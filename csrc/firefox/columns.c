@@ -87,28 +87,26 @@ static void end_block(struct fp_firefox_read *r, uint64_t at) {
 }
 
 /* Makes room in a column: from 64 bytes on, because most columns of a profile with many threads have few numbers. */
-static int reserve(struct fp_buf *b, size_t more) {
+static void reserve(struct fp_buf *b, size_t more) {
     const size_t need = b->n + more;
-    if (need <= b->cap) return 0;
+    if (need <= b->cap) return;
     const size_t cap = need > 64 ? 2 * need : 64;
-    uint8_t *p = realloc(b->p, cap);
-    if (!p) return FP_E_NOMEM;
+    uint8_t *const p = fp_have(realloc(b->p, cap));
     b->p = p;
     b->cap = cap;
-    return 0;
 }
 
-int fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *v, size_t n) {
+void fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *v, size_t n) {
     struct fp_firefox_table *t = &r->tables[r->table];
     struct fp_buf *b = &t->kept[column];
     const uint64_t at = (uint64_t)r->table * FP_FIREFOX_COLUMNS + column;
     if (!b->n && n) {
-        if (fp_array_room(&r->dirty, &r->cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty)) return FP_E_NOMEM;
+        fp_array_room(&r->dirty, &r->cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty);
         r->dirty[r->n_dirty++] = at;
     }
     while (n) {
         const size_t had = (b->n - t->blocks[column]) / sizeof *v, more = n < BLOCK - had ? n : BLOCK - had;
-        if (reserve(b, more * sizeof *v + sizeof(struct block_head))) return FP_E_NOMEM;
+        reserve(b, more * sizeof *v + sizeof(struct block_head));
         memcpy(b->p + b->n, v, more * sizeof *v);
         b->n += more * sizeof *v;
         r->kept += more * sizeof *v;
@@ -117,7 +115,6 @@ int fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *v
         n -= more;
         if (had + more == BLOCK) end_block(r, at);
     }
-    return 0;
 }
 
 void fp_firefox_end_blocks(struct fp_firefox_read *r) {

@@ -4,9 +4,10 @@
 
 #include "core/array.h"
 #include "core/digits.h"
+#include "core/guard.h"
 #include "firefox/write.h"
 
-/* Room for n bytes at the end of a column; NULL when memory ran out. */
+/* Room for n bytes at the end of a column. */
 uint8_t *fp_firefox_more_room(struct fp_firefox *w, uint32_t column, size_t n);
 static inline uint8_t *fp_firefox_room(struct fp_firefox *w, uint32_t column, size_t n) {
     const struct fp_buf *b = &w->columns[column];
@@ -21,13 +22,13 @@ static inline void fp_firefox_grown(struct fp_firefox *w, uint32_t column, const
     b->n = n;
 }
 
-/* Appends a number, or `none` where it is negative.  0 or FP_E_NOMEM. */
-int fp_firefox_item(struct fp_firefox *w, uint32_t column, int64_t number, const char *none);
+/* Appends a number, or `none` where it is negative. */
+void fp_firefox_item(struct fp_firefox *w, uint32_t column, int64_t number, const char *none);
 
-/* The index of a string of the model.  Below 0: FP_E_NOMEM. */
+/* The index of a string of the model. */
 int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string);
 
-/* The index + 1 of a stack in the output, or 0 when memory ran out.  fp_firefox_path, for a timeline: of a function
+/* The index + 1 of a stack in the output.  fp_firefox_path, for a timeline: of a function
  * called from `prefix`, a stack + 1 (0: no caller).  fp_firefox_stack: of a stack of the model. */
 uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t function);
 uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack);

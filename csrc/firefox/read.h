@@ -27,7 +27,7 @@
 #include "core/model.h"
 #include "core/rounds.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The tables, in the order in which they are read. */
 enum fp_firefox_kind {
@@ -47,6 +47,7 @@ enum fp_firefox_kind {
 
 enum {
     FP_FIREFOX_COLUMNS = 6,    /* maximum per table */
+    FP_FIREFOX_TEXTS = 4,      /* levels of JSON in texts */
     FP_FIREFOX_BLOCK = 512,    /* numbers of a column that are encoded together */
     FP_FIREFOX_KEPT = 1 << 20, /* bytes of columns kept in memory before a spill */
 };
@@ -181,7 +182,8 @@ struct fp_firefox_read {
                       "markers cut because they overlap too many others");
 
     /* private from here on */
-    struct fp_json_walk *walk; /* of the file, or of JSON in a text */
+    struct fp_json_walk *walk, *own_walk; /* of the file, or of JSON in a text; of the file */
+    struct fp_buf text[FP_FIREFOX_TEXTS]; /* such JSON without escapes */
     uint32_t process, thread;
     uint32_t texts, outer_depth; /* JSON in texts: their number, and the levels around the innermost one */
     uint64_t text_at;            /* the offset of the outermost text */

@@ -16,10 +16,9 @@ static uint32_t named(struct fp_firefox_read *r, const struct fp_firefox_func *f
                       uint64_t address, uint32_t flags, uint32_t line, uint32_t column) {
     struct fp_model *m = r->model;
     const uint32_t name = func->name ? func->name : fp_strings_intern(&m->strings, "[unknown]", 9);
-    const uint32_t function =
-        name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, object, func->file, name, 0, func->line);
-    const uint32_t lines = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, line, column, 0);
-    return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, mapping, address, flags, lines);
+    const uint32_t function = fp_model_function(m, object, func->file, name, 0, func->line);
+    const uint32_t lines = fp_model_line(m, function, line, column, 0);
+    return fp_model_frame(m, mapping, address, flags, lines);
 }
 
 uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_func *func, uint32_t lib, int64_t address,
@@ -103,10 +102,9 @@ uint32_t fp_firefox_location(struct fp_firefox_read *r, uint32_t text, uint32_t 
     if (is_script(p, n, &n_name, &file_at, &n_file, &func.line)) {
         /* interning a string may move the texts */
         r->scratch.n = 0;
-        if (fp_buf_put(&r->scratch, p, n)) return FP_NO_ID;
+        fp_buf_put(&r->scratch, p, n);
         func.name = n_name ? fp_strings_intern(&m->strings, r->scratch.p, n_name) : 0;
         func.file = fp_strings_intern(&m->strings, r->scratch.p + file_at, n_file);
-        if (func.name == FP_NO_ID || func.file == FP_NO_ID) return FP_NO_ID;
     }
     return named(r, &func, 0, 0, 0, 0, line, column);
 }

@@ -27,12 +27,12 @@ struct fp_firefox_marks {
 static uint32_t function_of(void *arg, uint32_t name) {
     struct fp_firefox_read *r = arg;
     const uint32_t known = name ? name : fp_strings_intern(&r->model->strings, "[unknown]", 9);
-    return known == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, 0, 0, known, 0, 0);
+    return fp_model_function(r->model, 0, 0, known, 0, 0);
 }
 
-static int begin_marks(struct fp_firefox_read *r) {
-    r->marks = calloc(1, sizeof *r->marks);
-    if (!r->marks) return FP_E_NOMEM;
+static void begin_marks(struct fp_firefox_read *r) {
+    if (r->marks) return;
+    r->marks = fp_have(calloc(1, sizeof *r->marks));
     r->marks->lanes = (struct fp_lanes){.model = r->model,
                                         .rounds = &r->rounds,
                                         .rows = &r->rows,
@@ -40,7 +40,6 @@ static int begin_marks(struct fp_firefox_read *r) {
                                         .cut = &r->cut,
                                         .arg = r,
                                         .function = function_of};
-    return 0;
 }
 
 void fp_firefox_free_marks(struct fp_firefox_read *r) {
@@ -74,10 +73,10 @@ static int put(struct fp_firefox_read *r, uint64_t begin, uint64_t end, uint32_t
     return status;
 }
 
-/* Keeps a begin until the end of the same name, which makes them a call.  0, FP_ASK or FP_E_NOMEM. */
+/* Keeps a begin until the end of the same name, which makes them a call.  0 or FP_ASK. */
 static int pair(struct fp_firefox_read *r, int is_end, uint64_t time, uint32_t name) {
     struct fp_firefox_marks *k = r->marks;
-    if (fp_array_zeroed(&k->begun, &k->cap_begun, r->model->strings.n, sizeof *k->begun)) return FP_E_NOMEM;
+    fp_array_zeroed(&k->begun, &k->cap_begun, r->model->strings.n, sizeof *k->begun);
     struct begun *b = &k->begun[name];
     const uint32_t mine = r->tables[r->table].thread;
     if (is_end && b->thread == mine) {
@@ -100,7 +99,7 @@ int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err
     if (index < 0 || index >= s->n[FP_FIREFOX_STRING_TABLE])
         return fp_firefox_broken(r, r->tables[r->table].at, "the name of a marker", "an index in the table of strings",
                                  err);
-    if (!r->marks && begin_marks(r)) return fp_no_memory(err);
+    begin_marks(r);
     const uint32_t name = s->strings[index];
     int has_begin = time_of(r, v[FP_FX_MARKER_START], &begin);
     const int has_end = time_of(r, v[FP_FX_MARKER_END], &end);
@@ -116,11 +115,11 @@ int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err
         status = put(r, begin, begin, name, 0);
     else
         r->unpaired++;
-    return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+    return status;
 }
 
-/* Counts are differences to the value before.  0, FP_ASK or an error. */
-int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err) {
+/* Counts are differences to the value before.  0 or FP_ASK. */
+int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     const struct fp_firefox_counter *c = &r->of_counters[t->thread - 1];
     const int is_absolute = (int)(t->has >> FP_FX_COUNTER_TIME & 1);
@@ -139,11 +138,11 @@ int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v, struct
     if (has_count && (!isfinite(sum) || !time_since(c->start_ns, time, &span.begin))) {
         r->counter_values++;
     } else if (has_count) {
-        if (!r->marks && begin_marks(r)) return fp_no_memory(err);
+        begin_marks(r);
         memcpy(&span.end, &sum, sizeof sum);
         const int status = fp_lanes_put(&r->marks->lanes, span);
         if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
-        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        if (status) return status;
     }
     r->clock = clock; /* not before, because after FP_ASK the same value is put again */
     r->sum = isfinite(sum) ? sum : r->sum;
@@ -152,9 +151,9 @@ int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v, struct
 
 /* ---- rows ---- */
 
-int fp_firefox_marker_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_err *err) {
+int fp_firefox_marker_rows(struct fp_firefox_read *r, struct fp_batch *out) {
     if (!r->marks) return FP_DONE;
     const int status = fp_lanes_pull(&r->marks->lanes, out);
     if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
-    return status < 0 ? fp_no_memory(err) : status;
+    return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/json_shape.h"
 #include "firefox/read.h"
 
@@ -159,8 +160,8 @@ static inline int fp_firefox_broken(struct fp_firefox_read *r, uint64_t at, cons
     return FP_E_MALFORMED;
 }
 
-/* columns.c.  Appends n numbers to a column of the current table.  0 or FP_E_NOMEM. */
-int fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *v, size_t n);
+/* columns.c.  Appends n numbers to a column of the current table. */
+void fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *v, size_t n);
 /* Ends the blocks of all columns in `dirty`. */
 void fp_firefox_end_blocks(struct fp_firefox_read *r);
 /* Decodes the next block of a column into its window.  0: there is none. */
@@ -180,7 +181,7 @@ uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_fun
 /* firefox/read_markers.c */
 void fp_firefox_free_marks(struct fp_firefox_read *r);
 int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err);
-int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err);
-int fp_firefox_marker_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_err *err);
+int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v);
+int fp_firefox_marker_rows(struct fp_firefox_read *r, struct fp_batch *out);
 
 #endif

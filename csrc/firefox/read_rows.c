@@ -117,10 +117,9 @@ static uint32_t small(int64_t v) {
 }
 
 /* Appends to an array of the current table's kind.  `array` is the address of its pointer. */
-#define APPEND(s, kind, array, item)                                                       \
-    (fp_array_room(&(array), &(s)->cap[kind], (uint64_t)(s)->n[kind] + 1, sizeof *(array)) \
-         ? FP_E_NOMEM                                                                      \
-         : ((array)[(s)->n[kind]++] = (item), 0))
+#define APPEND(s, kind, array, item)                                                        \
+    (fp_array_room(&(array), &(s)->cap[kind], (uint64_t)(s)->n[kind] + 1, sizeof *(array)), \
+     (array)[(s)->n[kind]++] = (item), 0)
 
 static int func_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const int64_t *v, struct fp_err *err) {
     struct fp_firefox_func f = {.line = small(v[FP_FX_FUNC_LINE])};
@@ -133,7 +132,7 @@ static int func_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const i
         return FP_E_MALFORMED;
     if (index != FP_NO_ID) f.file = set_of(r, FP_FIREFOX_SOURCES)->sources[index];
     if (!f.file && look_up_text(r, v[FP_FX_FUNC_FILE], "the file of a function", &f.file, err)) return FP_E_MALFORMED;
-    return APPEND(s, FP_FIREFOX_FUNCS, s->funcs, f) ? fp_no_memory(err) : 0;
+    return APPEND(s, FP_FIREFOX_FUNCS, s->funcs, f);
 }
 
 static int frame_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const int64_t *v, struct fp_err *err) {
@@ -151,7 +150,7 @@ static int frame_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const 
         id = fp_firefox_frame(r, f, lib ? lib : f->lib, v[FP_FX_FRAME_ADDRESS], small(v[FP_FX_FRAME_LINE]),
                               small(v[FP_FX_FRAME_COLUMN]));
     }
-    return id == FP_NO_ID || APPEND(s, FP_FIREFOX_FRAMES, s->frames, id) ? fp_no_memory(err) : 0;
+    return APPEND(s, FP_FIREFOX_FRAMES, s->frames, id);
 }
 
 /* The prefix of a stack, its callers, as index + 1; 0: none.  A prefix must come earlier in the table, which excludes
@@ -182,7 +181,7 @@ static int stack_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const 
         return FP_E_MALFORMED;
     uint32_t node = prefix ? s->stacks[prefix - 1] : 0;
     if (frame != FP_NO_ID) node = fp_model_stack(r->model, node, set_of(r, FP_FIREFOX_FRAMES)->frames[frame]);
-    return node == FP_NO_ID || APPEND(s, FP_FIREFOX_STACKS, s->stacks, node) ? fp_no_memory(err) : 0;
+    return APPEND(s, FP_FIREFOX_STACKS, s->stacks, node);
 }
 
 enum { AHEAD = 16, FAR_AHEAD = 64 }; /* rows */
@@ -212,18 +211,18 @@ static int table_row(struct fp_firefox_read *r, const int64_t *v, struct fp_err 
     struct fp_firefox_set *s = set_of(r, kind);
     uint32_t id = (uint32_t)v[FP_FIREFOX_FIRST];
     switch (kind) {
-        case FP_FIREFOX_STRING_TABLE: return APPEND(s, kind, s->strings, id) ? fp_no_memory(err) : 0;
+        case FP_FIREFOX_STRING_TABLE: return APPEND(s, kind, s->strings, id);
         case FP_FIREFOX_SOURCES:
             if (look_up_text(r, v[FP_FIREFOX_FIRST], "the name of a source", &id, err)) return FP_E_MALFORMED;
-            return APPEND(s, kind, s->sources, id) ? fp_no_memory(err) : 0;
+            return APPEND(s, kind, s->sources, id);
         case FP_FIREFOX_RESOURCES:
             if (look_up_lib(r, v[FP_FIREFOX_FIRST], &id, err)) return FP_E_MALFORMED;
-            return APPEND(s, kind, s->resources, id) ? fp_no_memory(err) : 0;
+            return APPEND(s, kind, s->resources, id);
         case FP_FIREFOX_FUNCS: return func_row(r, s, v, err);
         case FP_FIREFOX_FRAMES: return frame_row(r, s, v, err);
         case FP_FIREFOX_STACKS: return stack_row(r, s, v, err);
         case FP_FIREFOX_MARKERS: return fp_firefox_marker(r, v, err);
-        default: return fp_firefox_counter_value(r, v, err);
+        default: return fp_firefox_counter_value(r, v);
     }
 }
 
@@ -236,15 +235,14 @@ static uint32_t leaf(struct fp_firefox_read *r, uint32_t index) {
     struct fp_model *m = r->model;
     const uint32_t node = s->stacks[index];
     if (!r->returns || !node) return node;
-    if (fp_array_zeroed(&s->leaves, &s->cap_leaves, s->n[FP_FIREFOX_STACKS], sizeof *s->leaves)) return FP_NO_ID;
+    fp_array_zeroed(&s->leaves, &s->cap_leaves, s->n[FP_FIREFOX_STACKS], sizeof *s->leaves);
     if (!s->leaves[index]) {
         const uint32_t *stack = fp_table_row(&m->stacks, node), parent = stack[FP_STACK_PARENT];
         const uint32_t *f = fp_table_row(&m->frames, stack[FP_STACK_FRAME]);
         const uint32_t frame =
             fp_model_frame(m, f[FP_FRAME_MAPPING], fp_words_u64(f + FP_FRAME_ADDRESS),
                            f[FP_FRAME_FLAGS] & ~(uint32_t)FP_FRAME_RETURN_ADDRESS, f[FP_FRAME_LINES]);
-        const uint32_t made = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, parent, frame);
-        if (made == FP_NO_ID) return FP_NO_ID;
+        const uint32_t made = fp_model_stack(m, parent, frame);
         s->leaves[index] = made;
     }
     return s->leaves[index];
@@ -287,7 +285,7 @@ static int sample_stacks(struct fp_firefox_read *r, uint32_t n, uint32_t *to, st
             __builtin_prefetch(&s->stacks[stacks[i + FAR_AHEAD]]);
         if (stacks && look_up(r, stacks[i], FP_FIREFOX_STACKS, "the stack of a sample", &stack, err))
             return FP_E_MALFORMED;
-        if (stack != FP_NO_ID && (node = leaf(r, stack)) == FP_NO_ID) return fp_no_memory(err);
+        if (stack != FP_NO_ID) node = leaf(r, stack);
         to[i] = node;
     }
     return 0;
@@ -473,5 +471,5 @@ int fp_firefox_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_e
         if (status) return status;
         if (is_sample) take_rows(r, n);
     }
-    return r->pulls ? fp_firefox_marker_rows(r, out, err) : FP_DONE;
+    return r->pulls ? fp_firefox_marker_rows(r, out) : FP_DONE;
 }

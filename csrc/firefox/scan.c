@@ -7,16 +7,11 @@
 enum { MOST_LEVELS = 200 };
 
 struct fp_firefox_read *fp_firefox_read_new(struct fp_model *model, int lenient) {
-    struct fp_firefox_read *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_firefox_read *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
-    r->walk = calloc(1, sizeof *r->walk);
-    r->sets = calloc(2, sizeof *r->sets);
-    if (!r->walk || !r->sets) {
-        fp_firefox_read_free(r);
-        return NULL;
-    }
+    r->sets = fp_have(calloc(2, sizeof *r->sets));
+    r->own_walk = r->walk = fp_have(calloc(1, sizeof *r->walk));
     r->walk->lenient = lenient;
     fp_json_begin(r->walk, &fp_firefox_shape);
     return r;
@@ -35,7 +30,8 @@ void fp_firefox_read_free(struct fp_firefox_read *r) {
     free(r->libs);
     free(r->of_counters);
     free(r->dirty);
-    free(r->walk);
+    free(r->own_walk);
+    for (int i = 0; i < FP_FIREFOX_TEXTS; i++) fp_buf_free(&r->text[i]);
     free(r->sets);
     fp_buf_free(&r->scratch);
     free(r);
@@ -44,8 +40,8 @@ void fp_firefox_read_free(struct fp_firefox_read *r) {
 /* ---- columns ---- */
 
 /* Appends a number to a column of the current table. */
-static int keep(struct fp_firefox_read *r, uint32_t column, int64_t v) {
-    return fp_firefox_keep(r, column, &v, 1);
+static void keep(struct fp_firefox_read *r, uint32_t column, int64_t v) {
+    fp_firefox_keep(r, column, &v, 1);
 }
 
 static int decimals_of(uint32_t kind, uint32_t column) {
@@ -106,12 +102,13 @@ static int column_value(struct fp_firefox_read *r, uint64_t at, uint32_t column,
         r->intervals += column == FP_FX_MARKER_PHASE && (v == 1 || v == 2);
     }
     if (!is_kept(r)) return 0;
-    if (keep(r, column, v)) return fp_no_memory(err);
+    keep(r, column, v);
     if (!fp_firefox_is_samples(kind) || column != FP_FIREFOX_IN_WEIGHT) return 0;
     if (r->walk->json.token != FP_JSON_NUMBER ||
         fp_json_number(r->walk->json.text, r->walk->json.text_n, 6, &fine, NULL))
         fine = FP_FIREFOX_NONE;
-    return keep(r, FP_FIREFOX_IN_WEIGHT_MS, fine) ? fp_no_memory(err) : 0;
+    keep(r, FP_FIREFOX_IN_WEIGHT_MS, fine);
+    return 0;
 }
 
 /* Half away from 0. */
@@ -119,24 +116,24 @@ static int64_t whole_of(int64_t fine) {
     return (fine + (fine < 0 ? -500000 : 500000)) / 1000000;
 }
 
-/* Appends elements of a column as long as they are plain numbers, whose order needs no tokens.  0 or FP_E_NOMEM. */
-static int column_values(struct fp_firefox_read *r, struct fp_in *in) {
+/* Appends elements of a column as long as they are plain numbers, whose order needs no tokens. */
+static void column_values(struct fp_firefox_read *r, struct fp_in *in) {
     const uint32_t kind = r->tables[r->table].kind, column = r->column;
     const int is_weight = fp_firefox_is_samples(kind) && column == FP_FIREFOX_IN_WEIGHT;
     const uint32_t into = is_weight ? FP_FIREFOX_IN_WEIGHT_MS : column;
     int64_t v[FP_FIREFOX_BLOCK];
-    if (is_real(kind, column)) return 0;
+    if (is_real(kind, column)) return;
     const size_t n = fp_json_numbers(&r->walk->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, v,
                                      sizeof v / sizeof *v);
     if (kind == FP_FIREFOX_MARKERS) {
         r->markers += column == FP_FX_MARKER_NAME ? n : 0;
         for (size_t i = 0; i < n && column == FP_FX_MARKER_PHASE; i++) r->intervals += v[i] == 1 || v[i] == 2;
     }
-    if (!is_kept(r)) return 0;
-    if (fp_firefox_keep(r, into, v, n)) return FP_E_NOMEM;
-    if (!is_weight) return 0;
+    if (!is_kept(r)) return;
+    fp_firefox_keep(r, into, v, n);
+    if (!is_weight) return;
     for (size_t i = 0; i < n; i++) v[i] = v[i] == FP_FIREFOX_NONE ? v[i] : whole_of(v[i]);
-    return fp_firefox_keep(r, column, v, n);
+    fp_firefox_keep(r, column, v, n);
 }
 
 static int row_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
@@ -148,58 +145,50 @@ static int row_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err)
 }
 
 /* Ends a row: appends its numbers to the columns of the schema. */
-static int end_row(struct fp_firefox_read *r, struct fp_err *err) {
+static void end_row(struct fp_firefox_read *r) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     if (t->kind == FP_FIREFOX_MARKERS) {
         r->markers++;
         r->intervals += r->row[FP_FX_MARKER_PHASE] == 1 || r->row[FP_FX_MARKER_PHASE] == 2;
     }
-    if (!is_kept(r)) return 0;
-    for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++)
-        if ((t->has >> c & 1) && keep(r, c, r->row[c])) return fp_no_memory(err);
-    return 0;
+    for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS && is_kept(r); c++)
+        if (t->has >> c & 1) keep(r, c, r->row[c]);
 }
 
 /* ---- containers ---- */
 
-static int new_process(struct fp_firefox_read *r) {
-    if (fp_array_room(&r->processes, &r->cap_processes, (uint64_t)r->n_processes + 1, sizeof *r->processes))
-        return FP_E_NOMEM;
+static void new_process(struct fp_firefox_read *r) {
+    fp_array_room(&r->processes, &r->cap_processes, (uint64_t)r->n_processes + 1, sizeof *r->processes);
     r->processes[r->n_processes] = (struct fp_firefox_process){.start_ns = FP_FIREFOX_NONE,
                                                                .interval_ns = FP_FIREFOX_NONE,
                                                                .version = -1,
                                                                .preprocessed = -1,
                                                                .parent = r->process};
     r->process = r->n_processes++;
-    return 0;
 }
 
-static int new_thread(struct fp_firefox_read *r, uint64_t at) {
-    if (fp_array_room(&r->threads, &r->cap_threads, (uint64_t)r->n_threads + 1, sizeof *r->threads)) return FP_E_NOMEM;
+static void new_thread(struct fp_firefox_read *r, uint64_t at) {
+    fp_array_room(&r->threads, &r->cap_threads, (uint64_t)r->n_threads + 1, sizeof *r->threads);
     r->threads[r->n_threads++] = (struct fp_firefox_thread_in){.process = r->process, .at = at};
     r->thread = r->n_threads;
     memset(r->own_of, 0, sizeof r->own_of);
-    return 0;
 }
 
-static int new_lib(struct fp_firefox_read *r) {
-    if (fp_array_room(&r->libs, &r->cap_libs, (uint64_t)r->n_libs + 1, sizeof *r->libs)) return FP_E_NOMEM;
+static void new_lib(struct fp_firefox_read *r) {
+    fp_array_room(&r->libs, &r->cap_libs, (uint64_t)r->n_libs + 1, sizeof *r->libs);
     r->libs[r->n_libs++] = (struct fp_firefox_lib){.process = r->process,
                                                    .thread = r->thread,
                                                    .number = r->place++,
                                                    .start = FP_FIREFOX_NONE,
                                                    .end = FP_FIREFOX_NONE,
                                                    .offset = FP_FIREFOX_NONE};
-    return 0;
 }
 
-static int new_counter(struct fp_firefox_read *r) {
-    if (fp_array_room(&r->of_counters, &r->cap_counters, (uint64_t)r->n_of_counters + 1, sizeof *r->of_counters))
-        return FP_E_NOMEM;
+static void new_counter(struct fp_firefox_read *r) {
+    fp_array_room(&r->of_counters, &r->cap_counters, (uint64_t)r->n_of_counters + 1, sizeof *r->of_counters);
     r->of_counters[r->n_of_counters++] =
         (struct fp_firefox_counter){.process = r->process, .main_thread = FP_FIREFOX_NONE};
     r->counters += !r->timeline;
-    return 0;
 }
 
 /* In the second scan, a table whose rows come before its schema gets the schema that the first scan found. */
@@ -223,8 +212,7 @@ static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, stru
         const int status = fp_firefox_broken(r, at, "a table occurs twice", NULL, err);
         return status ? status : 1;
     }
-    if (fp_array_room(&r->tables, &r->cap_tables, (uint64_t)r->n_tables + 1, sizeof *r->tables))
-        return fp_no_memory(err);
+    fp_array_room(&r->tables, &r->cap_tables, (uint64_t)r->n_tables + 1, sizeof *r->tables);
     r->tables[r->n_tables++] =
         (struct fp_firefox_table){.kind = kind, .thread = r->thread, .at = at, .length = -1, .has = kind == 0};
     if (is_counter) r->tables[r->n_tables - 1].thread = r->n_of_counters;
@@ -243,14 +231,11 @@ static int misplaced(struct fp_firefox_read *r, uint32_t kind, uint64_t at, stru
         case FP_FX_NOT_THREAD: return fp_firefox_broken(r, at, "a thread is not an object", "{", err);
         case FP_FX_NOT_PROCESS: return fp_firefox_broken(r, at, "a process is not an object", "{", err);
         case FP_FX_NOT_ROW: return fp_firefox_broken(r, at, "a row of a table is not an array", "[", err);
-        case FP_FX_NOT_STRING:
-            if (keep(r, 0, 0)) return fp_no_memory(err);
-            return fp_firefox_broken(r, at, "a string is not a text", "\"", err);
+        case FP_FX_NOT_STRING: keep(r, 0, 0); return fp_firefox_broken(r, at, "a string is not a text", "\"", err);
         case FP_FX_NOT_NUMBER:
-            if (is_kept(r) && keep(r, r->column, FP_FIREFOX_NONE)) return fp_no_memory(err);
-            if (fp_firefox_is_samples(r->tables[r->table].kind) && r->column == FP_FIREFOX_IN_WEIGHT &&
-                keep(r, FP_FIREFOX_IN_WEIGHT_MS, FP_FIREFOX_NONE))
-                return fp_no_memory(err);
+            if (is_kept(r)) keep(r, r->column, FP_FIREFOX_NONE);
+            if (fp_firefox_is_samples(r->tables[r->table].kind) && r->column == FP_FIREFOX_IN_WEIGHT)
+                keep(r, FP_FIREFOX_IN_WEIGHT_MS, FP_FIREFOX_NONE);
             return fp_firefox_broken(r, at, "an entry of a table is not a number", "a number or null", err);
         default: return 0;
     }
@@ -287,13 +272,14 @@ static int begin(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct f
     switch (kind) {
         case FP_FX_PROCESS:
             if (code == FP_FX_WRAPPED) return r->texts || r->walk->json.depth > 1;
-            return new_process(r) ? fp_no_memory(err) : 0;
+            new_process(r);
+            return 0;
         case FP_FX_THREADS: r->seen_threads = 1; return 0;
-        case FP_FX_THREAD: return new_thread(r, at) ? fp_no_memory(err) : 0;
+        case FP_FX_THREAD: new_thread(r, at); return 0;
         case FP_FX_LIBS:
         case FP_FX_GROUPS: r->place = 0; return 0;
-        case FP_FX_LIB: return new_lib(r) ? fp_no_memory(err) : 0;
-        case FP_FX_COUNTER: return new_counter(r) ? fp_no_memory(err) : 0;
+        case FP_FX_LIB: new_lib(r); return 0;
+        case FP_FX_COUNTER: new_counter(r); return 0;
         case FP_FX_GROUP: /* the profiler uses the first one */
             if (fp_json_within(r->walk) != FP_FX_GROUPS || !r->place++) return 0;
             r->counters++;
@@ -345,19 +331,20 @@ int fp_firefox_open(void *to, uint32_t kind, struct fp_in *in, struct fp_err *er
 
 int fp_firefox_close(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
     struct fp_firefox_read *r = to;
-    (void)in;
+    (void)in, (void)err;
     if (is_full(r)) return FP_ASK;
     r->in_schema = 0;
-    if (kind == FP_FX_ROW) return end_row(r, err);
+    if (kind == FP_FX_ROW) end_row(r);
     if (kind == FP_FX_PROCESS) r->process = r->processes[r->process].parent;
     if (kind == FP_FX_THREAD) r->thread = 0;
     return 0;
 }
 
 int fp_firefox_elements(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
-    (void)code;
+    (void)code, (void)err;
     if (is_full(to)) return FP_ASK;
-    return column_values(to, in) ? fp_no_memory(err) : 0;
+    column_values(to, in);
+    return 0;
 }
 
 /* ---- values ---- */
@@ -415,14 +402,14 @@ static int schema_value(struct fp_firefox_read *r, uint32_t column, uint64_t at,
     return 0;
 }
 
-/* The model's string for a string or number token.  FP_NO_ID when memory ran out. */
+/* The model's string for a string or number token. */
 static uint32_t text_of(struct fp_firefox_read *r) {
     const struct fp_json *j = &r->walk->json;
     size_t n = j->text_n;
     const uint8_t *p = j->text;
     if (j->token != FP_JSON_STRING && j->token != FP_JSON_NUMBER) return 0;
     if (j->token == FP_JSON_STRING) p = fp_json_plain(j, &r->scratch, &n);
-    return p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
+    return fp_strings_intern(&r->model->strings, p, n);
 }
 
 static int string_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
@@ -430,8 +417,8 @@ static int string_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *e
     const uint8_t *p = (const uint8_t *)"";
     const int is_text = r->walk->json.token == FP_JSON_STRING;
     if (is_text) p = fp_json_plain(&r->walk->json, &r->scratch, &n);
-    const uint32_t id = p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
-    if (id == FP_NO_ID || keep(r, 0, id)) return fp_no_memory(err);
+    const uint32_t id = fp_strings_intern(&r->model->strings, p, n);
+    keep(r, 0, id);
     return is_text || fp_json_is(&r->walk->json, "null")
                ? 0
                : fp_firefox_broken(r, at, "a string is not a text", "\"", err);
@@ -443,27 +430,20 @@ static int string_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *e
  *   "libs": "[{\"name\": ...}]", "threads": [{"name": ...}, "{\"meta\": ..., \"threads\": [...]}"]
  */
 static int scan_text(struct fp_firefox_read *r, uint32_t row, uint64_t at, struct fp_err *err) {
-    enum { MOST_TEXTS = 4 };
-    if (r->texts == MOST_TEXTS) return fp_firefox_broken(r, at, "JSON in texts is nested too deep", NULL, err);
-    struct fp_json_walk *const outer = r->walk, *const inner = calloc(1, sizeof *inner);
+    if (r->texts == FP_FIREFOX_TEXTS) return fp_firefox_broken(r, at, "JSON in texts is nested too deep", NULL, err);
+    struct fp_json_walk *const outer = r->walk, *const inner = fp_scratch(1, sizeof *inner);
     const uint32_t outer_depth = r->outer_depth, process = r->process;
-    struct fp_buf room = {0};
     struct fp_in in = {.eof = 1};
-    in.p = inner ? fp_json_plain(&outer->json, &room, &in.n) : NULL;
-    int status = in.p ? 0 : fp_no_memory(err);
-    if (in.p) {
-        fp_json_begin(inner, &fp_firefox_shape);
-        inner->row = &fp_firefox_shape.rows[row];
-        r->walk = inner;
-        r->outer_depth += outer->json.depth;
-        r->text_at = at;
-        r->texts++;
-        status = fp_json_run(inner, r, &in, err);
-        if (inner->is_damaged) status = fp_firefox_broken(r, at, "the JSON in a text is malformed", NULL, err);
-        r->texts--;
-    }
-    fp_buf_free(&room);
-    free(inner);
+    in.p = fp_json_plain(&outer->json, &r->text[r->texts++], &in.n);
+    fp_json_begin(inner, &fp_firefox_shape);
+    inner->row = &fp_firefox_shape.rows[row];
+    r->walk = inner;
+    r->outer_depth += outer->json.depth;
+    r->text_at = at;
+    int status = fp_json_run(inner, r, &in, err);
+    if (inner->is_damaged) status = fp_firefox_broken(r, at, "the JSON in a text is malformed", NULL, err);
+    fp_scratch_free(inner);
+    r->texts--;
     r->walk = outer;
     r->outer_depth = outer_depth;
     r->process = process; /* damage may have ended it early */
@@ -476,7 +456,6 @@ static int scan_text(struct fp_firefox_read *r, uint32_t row, uint64_t at, struc
 static int field(struct fp_firefox_read *r, uint32_t code, uint64_t at, struct fp_err *err) {
     const uint32_t kind = fp_json_within(r->walk), text = text_of(r);
     int64_t number = FP_FIREFOX_NONE;
-    if (text == FP_NO_ID) return fp_no_memory(err);
     switch (kind) {
         case FP_FX_LIB:
             if (code >= FP_FX_K_START && code <= FP_FX_K_OFFSET && number_of(r, at, 0, &number, err))

@@ -14,15 +14,13 @@ struct fp_firefox_call {
 };
 
 struct fp_firefox *fp_firefox_new(struct fp_model *model) {
-    struct fp_firefox *w = calloc(1, sizeof *w);
-    if (!w) return NULL;
+    struct fp_firefox *w = fp_made(sizeof *w);
     w->model = model;
     w->max_paths = 1 << 19;
-    if (fp_table_init(&w->funcs, 3) || fp_table_init(&w->paths, 2) || fp_table_init(&w->counted, 2) ||
-        fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED, sizeof *w->columns)) {
-        fp_firefox_free(w);
-        return NULL;
-    }
+    fp_table_init(&w->funcs, 3);
+    fp_table_init(&w->paths, 2);
+    fp_table_init(&w->counted, 2);
+    fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED, sizeof *w->columns);
     return w;
 }
 
@@ -106,7 +104,7 @@ static uint8_t *put_weight(uint8_t *to, int64_t value, int32_t unit) {
 
 int fp_firefox_times(const uint8_t *times, size_t n, uint64_t start, struct fp_buf *out) {
     for (size_t i = 0; i < n; i++) {
-        if (fp_buf_reserve(out, NUMBER_ROOM)) return FP_E_NOMEM;
+        fp_buf_reserve(out, NUMBER_ROOM);
         uint8_t *to = put_fraction(out->p + out->n, fp_u64(times + 8 * i) - start, 6);
         *to++ = ',';
         out->n = (size_t)(to - out->p);
@@ -115,14 +113,13 @@ int fp_firefox_times(const uint8_t *times, size_t n, uint64_t start, struct fp_b
 }
 
 int fp_firefox_repeat(const char *item, size_t n, uint64_t times, struct fp_buf *out) {
-    for (; times; times--)
-        if (fp_buf_put(out, item, n)) return FP_E_NOMEM;
+    for (; times; times--) fp_buf_put(out, item, n);
     return 0;
 }
 
 int fp_firefox_count(uint64_t from, uint64_t to, struct fp_buf *out) {
     for (; from < to; from++) {
-        if (fp_buf_reserve(out, NUMBER_ROOM)) return FP_E_NOMEM;
+        fp_buf_reserve(out, NUMBER_ROOM);
         uint8_t *end = fp_put_decimal(out->p + out->n, from);
         *end++ = ',';
         out->n = (size_t)(end - out->p);
@@ -136,12 +133,11 @@ static uint32_t column_of(const struct fp_firefox *w, const struct fp_firefox_th
     return FP_FIREFOX_SHARED + (uint32_t)(t - w->threads) * FP_FIREFOX_STRIDE + column;
 }
 
-/* Adds a thread or a counter; row i is its first one.  NULL when memory ran out. */
+/* Adds a thread or a counter; row i is its first one. */
 static struct fp_firefox_thread *add(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
     const uint64_t n = (uint64_t)w->n_threads + 1;
-    if (fp_array_zeroed(&w->threads, &w->cap_threads, n, sizeof *w->threads) ||
-        fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED + n * FP_FIREFOX_STRIDE, sizeof *w->columns))
-        return NULL;
+    fp_array_zeroed(&w->threads, &w->cap_threads, n, sizeof *w->threads);
+    fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED + n * FP_FIREFOX_STRIDE, sizeof *w->columns);
     struct fp_firefox_thread *t = &w->threads[w->n_threads++];
     t->thread = b->thread[i];
     t->part = b->part;
@@ -149,15 +145,15 @@ static struct fp_firefox_thread *add(struct fp_firefox *w, const struct fp_batch
     return t;
 }
 
-/* The thread of row i; of stacks that of the first value type.  NULL when memory ran out. */
+/* The thread of row i; of stacks that of the first value type. */
 static struct fp_firefox_thread *thread_of(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
     const uint32_t thread = b->thread[i];
     if (FP_LIKELY(w->n_threads && w->threads[w->current].thread == thread)) return &w->threads[w->current];
-    if (fp_array_zeroed(&w->thread_of, &w->cap_thread_of, (uint64_t)thread + 1, sizeof *w->thread_of)) return NULL;
+    fp_array_zeroed(&w->thread_of, &w->cap_thread_of, (uint64_t)thread + 1, sizeof *w->thread_of);
     if (!w->thread_of[thread]) {
         const uint32_t first = w->n_threads + 1;
         do {
-            if (!add(w, b, i)) return NULL;
+            add(w, b, i);
         } while (w->n_threads + 1 - first < w->n_values);
         w->thread_of[thread] = first;
     }
@@ -166,29 +162,24 @@ static struct fp_firefox_thread *thread_of(struct fp_firefox *w, const struct fp
 }
 
 /* Appends the time of row i to a column. */
-static int put_time_of(struct fp_firefox *w, uint32_t column, const struct fp_batch *b, uint32_t i) {
+static void put_time_of(struct fp_firefox *w, uint32_t column, const struct fp_batch *b, uint32_t i) {
     uint8_t *to = fp_firefox_room(w, column, 8);
-    if (!to) return FP_E_NOMEM;
     memcpy(to, &b->time[i], 8);
     fp_firefox_grown(w, column, to + 8);
-    return 0;
 }
 
-/* The counter with this name of a row's thread, which is added first.  NULL when memory ran out. */
+/* The counter with this name of a row's thread, which is added first. */
 static struct fp_firefox_thread *counter_of(struct fp_firefox *w, const struct fp_batch *b, uint32_t i,
                                             const uint8_t *name, size_t n) {
-    if (!thread_of(w, b, i)) return NULL;
+    thread_of(w, b, i);
     const uint32_t key[2] = {b->thread[i], fp_strings_intern(&w->model->strings, name, n)};
-    const uint32_t row = key[1] == FP_NO_ID ? FP_NO_ID : fp_table_intern(&w->counted, key);
-    if (row == FP_NO_ID ||
-        fp_array_zeroed(&w->counter_of, &w->cap_counter_of, (uint64_t)row + 1, sizeof *w->counter_of))
-        return NULL;
+    const uint32_t row = fp_table_intern(&w->counted, key);
+    fp_array_zeroed(&w->counter_of, &w->cap_counter_of, (uint64_t)row + 1, sizeof *w->counter_of);
     if (!w->counter_of[row]) {
         struct fp_firefox_thread *t = add(w, b, i);
         /* the viewer reads the first count as 0, whatever it is */
-        if (!t || fp_firefox_item(w, column_of(w, t, FP_FIREFOX_COUNT), -1, "null") ||
-            put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i))
-            return NULL;
+        fp_firefox_item(w, column_of(w, t, FP_FIREFOX_COUNT), -1, "null");
+        put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i);
         t->is_counter = 1;
         t->name = key[1];
         t->samples = 1;
@@ -200,110 +191,101 @@ static struct fp_firefox_thread *counter_of(struct fp_firefox *w, const struct f
 /* ---- stacks ---- */
 
 /* Appends the time since the sample before, except to the first sample.  0: that of the sample before. */
-static int put_delta(struct fp_firefox *w, struct fp_firefox_thread *t, uint64_t time) {
+static void put_delta(struct fp_firefox *w, struct fp_firefox_thread *t, uint64_t time) {
     const uint32_t column = column_of(w, t, FP_FIREFOX_DELTA);
     if (!t->first) { /* earlier samples have no times */
         t->first = t->last = time;
         w->without_time += t->samples;
-        for (uint64_t n = t->samples; n; n--)
-            if (fp_firefox_item(w, column, 0, "")) return FP_E_NOMEM;
-        return 0;
+        for (uint64_t n = t->samples; n; n--) fp_firefox_item(w, column, 0, "");
+        return;
     }
     w->without_time += !time;
     if (!time) time = t->last;
     uint8_t *to = fp_firefox_room(w, column, NUMBER_ROOM);
-    if (!to) return FP_E_NOMEM;
     to = put_fraction(to, time - t->last, 6);
     *to++ = ',';
     fp_firefox_grown(w, column, to);
     t->last = time;
-    return 0;
 }
 
-static int put_sample(struct fp_firefox *w, const struct fp_batch *b, uint32_t i, const int32_t *columns) {
+static void put_sample(struct fp_firefox *w, const struct fp_batch *b, uint32_t i, const int32_t *columns) {
     struct fp_firefox_thread *t = thread_of(w, b, i);
-    if (!t) return FP_E_NOMEM;
     const uint32_t stack = fp_firefox_stack(w, b->stack[i]);
-    if (!stack) return FP_E_NOMEM;
     uint32_t n = 0; /* values */
     for (uint32_t k = 0; k < w->n_values; k++) n += columns[k] >= 0 && b->values[(size_t)columns[k] * b->cap + i];
     for (uint32_t k = 0; k == 0 || k < w->n_values; k++, t++) {
         const int64_t value = w->n_values && columns[k] >= 0 ? b->values[(size_t)columns[k] * b->cap + i] : 0;
         if (n && !value && b->time[i]) continue; /* a sample of another event */
-        if (fp_firefox_item(w, column_of(w, t, FP_FIREFOX_STACK), (int64_t)stack - 1, "")) return FP_E_NOMEM;
-        if ((b->time[i] || t->first) && put_delta(w, t, b->time[i])) return FP_E_NOMEM;
+        fp_firefox_item(w, column_of(w, t, FP_FIREFOX_STACK), (int64_t)stack - 1, "");
+        if (b->time[i] || t->first) put_delta(w, t, b->time[i]);
         t->samples++;
         if (!w->n_values) break;
         const uint32_t column = column_of(w, t, FP_FIREFOX_WEIGHT);
         uint8_t *to = fp_firefox_room(w, column, NUMBER_ROOM);
-        if (!to) return FP_E_NOMEM;
         to = put_weight(to, value, w->units[k]);
         *to++ = ',';
         fp_firefox_grown(w, column, to);
     }
     w->samples++;
-    return 0;
 }
 
 /* ---- timelines ---- */
 
 /* Adds the sample from t->last to `now`. */
-static int put_time(struct fp_firefox *w, struct fp_firefox_thread *t, uint64_t now) {
-    if (now == t->last) return 0;
+static void put_time(struct fp_firefox *w, struct fp_firefox_thread *t, uint64_t now) {
+    if (now == t->last) return;
     const uint32_t stack = column_of(w, t, FP_FIREFOX_STACK), weight = column_of(w, t, FP_FIREFOX_WEIGHT);
-    if (fp_firefox_item(w, stack, t->n ? (int64_t)t->calls[t->n - 1].path - 1 : -1, "null")) return FP_E_NOMEM;
+    fp_firefox_item(w, stack, t->n ? (int64_t)t->calls[t->n - 1].path - 1 : -1, "null");
     uint8_t *to = fp_firefox_room(w, weight, NUMBER_ROOM);
-    if (!to) return FP_E_NOMEM;
     to = put_fraction(to, now - t->last, 6);
     *to++ = ',';
     fp_firefox_grown(w, weight, to);
     t->last = now;
     t->samples++;
     w->samples++;
-    return 0;
 }
 
 /* Writes a payload as a JSON string: unchanged if printable, otherwise in hexadecimal. */
-static int put_payload(struct fp_firefox *w, const uint8_t *p, size_t n) {
-    if (fp_is_text(p, n)) return fp_json_text(&w->text, p, n, &w->replaced);
-    return fp_buf_hex(&w->text, p, n);
+static void put_payload(struct fp_firefox *w, const uint8_t *p, size_t n) {
+    if (fp_is_text(p, n))
+        fp_json_text(&w->text, p, n, &w->replaced);
+    else
+        fp_buf_hex(&w->text, p, n);
 }
 
-static int put_marker(struct fp_firefox *w, struct fp_firefox_thread *t, const struct fp_batch *b, uint32_t i) {
+static void put_marker(struct fp_firefox *w, struct fp_firefox_thread *t, const struct fp_batch *b, uint32_t i) {
     static const char type[] = "{\"type\":\"event\",\"data\":\"", number[] = "\",\"number\":";
     const int typed = b->op[i] == FP_OP_TYPED;
     const uint64_t slice = b->aux[i];
     const int64_t name = fp_firefox_string(w, typed ? w->typed : w->custom);
-    if (name < 0 || fp_firefox_item(w, column_of(w, t, FP_FIREFOX_MARKER_NAME), name, "")) return FP_E_NOMEM;
+    fp_firefox_item(w, column_of(w, t, FP_FIREFOX_MARKER_NAME), name, "");
     w->text.n = 0;
-    if (fp_buf_put(&w->text, type, sizeof type - 1) || put_payload(w, fp_batch_bytes(b, slice), (uint32_t)slice) ||
-        fp_buf_put(&w->text, number, typed ? sizeof number - 1 : 1) || fp_buf_reserve(&w->text, NUMBER_ROOM))
-        return FP_E_NOMEM;
+    fp_buf_put(&w->text, type, sizeof type - 1);
+    put_payload(w, fp_batch_bytes(b, slice), (uint32_t)slice);
+    fp_buf_put(&w->text, number, typed ? sizeof number - 1 : 1);
+    fp_buf_reserve(&w->text, NUMBER_ROOM);
     if (typed) w->text.n = (size_t)(fp_put_decimal(w->text.p + w->text.n, b->function[i]) - w->text.p);
-    if (fp_buf_put(&w->text, "},", 2)) return FP_E_NOMEM;
+    fp_buf_put(&w->text, "},", 2);
     const uint32_t data = column_of(w, t, FP_FIREFOX_MARKER_DATA);
     uint8_t *to = fp_firefox_room(w, data, w->text.n);
-    if (!to) return FP_E_NOMEM;
     memcpy(to, w->text.p, w->text.n);
     fp_firefox_grown(w, data, to + w->text.n);
     t->markers++;
     w->events++;
-    return put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i);
+    put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i);
 }
 
 /* Writes the value of a counter, of `length` bytes; its name follows a blank. */
-static int put_counter(struct fp_firefox *w, const struct fp_batch *b, uint32_t i, size_t length) {
+static void put_counter(struct fp_firefox *w, const struct fp_batch *b, uint32_t i, size_t length) {
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     struct fp_firefox_thread *t = counter_of(w, b, i, p + length + 1, (uint32_t)b->aux[i] - length - 1);
-    if (!t) return FP_E_NOMEM;
     const uint32_t count = column_of(w, t, FP_FIREFOX_COUNT);
     const double value = fp_real_of(p, length), difference = value - t->value;
     uint8_t *to = fp_firefox_room(w, count, FP_REAL_ROOM + 1);
-    if (!to) return FP_E_NOMEM;
     const size_t n = fp_put_real(to, difference);
     if (!n) {
         w->counters++;
-        return 0;
+        return;
     }
     to[n] = ',';
     fp_firefox_grown(w, count, to + n + 1);
@@ -311,36 +293,43 @@ static int put_counter(struct fp_firefox *w, const struct fp_batch *b, uint32_t 
     w->rounded += fabs(t->value - value) > fabs(value) * 1e-9; /* 1e16, then 1: they find 0 */
     t->samples++;
     w->values++;
-    return put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i);
+    put_time_of(w, column_of(w, t, FP_FIREFOX_MARKER_TIME), b, i);
 }
 
-static int put_row(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
+static void put_row(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
     const size_t length = fp_counter_of(b, i);
-    if (FP_UNLIKELY(length > 0)) return put_counter(w, b, i, length);
+    if (FP_UNLIKELY(length > 0)) {
+        put_counter(w, b, i, length);
+        return;
+    }
     struct fp_firefox_thread *t = thread_of(w, b, i);
     const uint32_t op = b->op[i];
     const uint64_t now = b->time[i];
-    if (!t) return FP_E_NOMEM;
     if (op == FP_OP_ARGUMENT) {
         w->arguments++;
-        return 0;
+        return;
     }
-    if (op == FP_OP_CUSTOM || op == FP_OP_TYPED) return put_marker(w, t, b, i);
-    if (put_time(w, t, now)) return FP_E_NOMEM;
+    if (op == FP_OP_CUSTOM || op == FP_OP_TYPED) {
+        put_marker(w, t, b, i);
+        return;
+    }
+    put_time(w, t, now);
     if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
         w->empty += t->calls[--t->n].time == now;
-        return 0;
+        return;
     }
     const uint32_t path = fp_firefox_path(w, t->n ? t->calls[t->n - 1].path : 0, b->function[i]);
-    if (!path || fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls)) return FP_E_NOMEM;
+    fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls);
     t->calls[t->n++] = (struct fp_firefox_call){path, now};
     w->calls++;
-    return 0;
 }
 
 int fp_firefox_put(struct fp_firefox *w, const struct fp_batch *b, const int32_t *columns) {
     for (uint32_t i = 0; i < b->n; i++)
-        if (b->view == FP_TIMELINE ? put_row(w, b, i) : put_sample(w, b, i, columns)) return FP_E_NOMEM;
+        if (b->view == FP_TIMELINE)
+            put_row(w, b, i);
+        else
+            put_sample(w, b, i, columns);
     return FP_DONE;
 }
 
@@ -348,7 +337,7 @@ int fp_firefox_end(struct fp_firefox *w) {
     for (uint32_t i = 0; i < w->n_threads; i++) {
         struct fp_firefox_thread *t = &w->threads[i];
         if (t->is_counter) continue;
-        if (fp_firefox_item(w, column_of(w, t, FP_FIREFOX_STACK), -1, "null")) return FP_E_NOMEM;
+        fp_firefox_item(w, column_of(w, t, FP_FIREFOX_STACK), -1, "null");
         t->samples++;
         w->samples++;
     }

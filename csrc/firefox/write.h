@@ -23,7 +23,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The shared columns. */
 enum fp_firefox_shared {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/json_shape.h"
 
 enum { FILE_ = 1, NODE, CALL, CHILDREN, SAMPLES, SAMPLE };
@@ -57,8 +58,7 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
     if (kind != NODE) return 0;
     if (fp_json_within(&r->walk) == FILE_ && r->has_head) return bad(in, "a second \"head\"", NULL, err);
     r->has_head = 1;
-    if (r->n == FP_NO_ID || fp_array_room(&r->nodes, &r->cap, (uint64_t)r->n + 1, sizeof *r->nodes))
-        return fp_no_memory(err);
+    fp_array_room(&r->nodes, &r->cap, (uint64_t)r->n + 1, sizeof *r->nodes);
     r->nodes[r->n] = (struct node){.size = -1, .line = -1, .column = -1, .parent = r->open};
     r->open = r->n++;
     r->h.n_nodes++;
@@ -81,13 +81,13 @@ static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) 
     struct heapprofile_reader *r = to;
     struct node *node = &r->nodes[r->open];
     int64_t number;
-    (void)in;
+    (void)in, (void)err;
     if (code == NAME || code == URL) {
         if (r->walk.json.token != FP_JSON_STRING) return 0;
         if (code == NAME) node->has_frame = 1;
         uint32_t *const string = code == NAME ? &node->name : &node->url;
         *string = fp_json_intern(&r->walk, &r->model->strings);
-        return *string == FP_NO_ID ? fp_no_memory(err) : 0;
+        return 0;
     }
     if (!fp_json_is_integer(&r->walk, &number)) return 0;
     /* lines of a call frame count from 0, -1 is unknown; those of a node itself count from 1 */
@@ -105,15 +105,11 @@ static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) 
 static const struct fp_json_shape shape = {FP_JSON_ROWS(rows_of_file), .begin = begin, .end = end, .value = value};
 
 struct fp_heapprofile *fp_heapprofile_new(struct fp_model *model, int lenient) {
-    struct heapprofile_reader *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct heapprofile_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
     fp_json_begin(&r->walk, &shape);
-    if (fp_array_zeroed(&r->nodes, &r->cap, 1, sizeof *r->nodes)) {
-        fp_heapprofile_free(&r->h);
-        return NULL;
-    }
+    fp_array_zeroed(&r->nodes, &r->cap, 1, sizeof *r->nodes);
     r->n = r->next = 1;
     return &r->h;
 }
@@ -132,26 +128,21 @@ static uint32_t number(int64_t from_0) {
     return from_0 >= 0 && from_0 < INT32_MAX ? (uint32_t)from_0 + 1 : 0;
 }
 
-/* The frame of a node; FP_NO_ID when memory ran out. */
 static uint32_t frame_of(struct fp_model *m, const struct node *node) {
     uint32_t name = node->name;
     if (!name) name = fp_strings_intern(&m->strings, "(anonymous)", 11);
-    if (name == FP_NO_ID) return FP_NO_ID;
     const uint32_t function = fp_model_function(m, 0, node->url, name, 0, number(node->line));
-    if (function == FP_NO_ID) return FP_NO_ID;
     const uint32_t line = fp_model_line(m, function, number(node->line), number(node->column), 0);
-    return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    return fp_model_frame(m, 0, 0, 0, line);
 }
 
-static int rows(struct heapprofile_reader *r, struct fp_batch *out, struct fp_err *err) {
+static int rows(struct heapprofile_reader *r, struct fp_batch *out) {
     for (; r->next < r->n; r->next++) {
         struct node *node = &r->nodes[r->next];
         if (out->n == out->cap) return FP_FULL;
         if (node->parent) { /* the root is not a frame */
             const uint32_t frame = frame_of(r->model, node);
-            if (frame == FP_NO_ID) return fp_no_memory(err);
             node->stack = fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
-            if (node->stack == FP_NO_ID) return fp_no_memory(err);
         }
         if (!node->size) continue;
         const uint32_t i = out->n++;
@@ -166,12 +157,12 @@ static int rows(struct heapprofile_reader *r, struct fp_batch *out, struct fp_er
 int fp_heapprofile_feed(struct fp_heapprofile *h, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct heapprofile_reader *r = (struct heapprofile_reader *)h;
     int status = fp_json_walk(&r->walk, r, in, err);
-    if (status < 0 && r->lenient && status != FP_E_NOMEM) {
+    if (status < 0 && r->lenient) {
         h->bad_end = r->walk.over = 1;
         status = fp_json_walk(&r->walk, r, in, err);
     }
     if (status) return status;
     for (; r->open; r->open = r->nodes[r->open].parent) /* the text ended within these nodes */
         if (r->nodes[r->open].size < 0) r->nodes[r->open].size = 0;
-    return r->has_head || r->lenient ? rows(r, out, err) : bad(in, "the object has no \"head\"", NULL, err);
+    return r->has_head || r->lenient ? rows(r, out) : bad(in, "the object has no \"head\"", NULL, err);
 }

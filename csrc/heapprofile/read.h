@@ -16,7 +16,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_heapprofile {
     uint64_t n_nodes;

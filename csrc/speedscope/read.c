@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/json_shape.h"
 #include "core/rows.h"
 
@@ -103,25 +104,20 @@ static int broken(struct speedscope_reader *r, uint64_t at, const char *what, co
 
 /* ---- the first pass ---- */
 
-static int add_frame(struct speedscope_reader *r) {
+static void add_frame(struct speedscope_reader *r) {
     struct fp_model *m = r->model;
     const uint32_t name = r->name ? r->name : fp_strings_intern(&m->strings, "[unknown]", 9);
-    const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, r->file, name, 0, r->line);
-    if (function == FP_NO_ID ||
-        fp_array_room(&r->functions, &r->cap_functions, (uint64_t)r->n_functions + 1, sizeof *r->functions))
-        return FP_E_NOMEM;
+    const uint32_t function = fp_model_function(m, 0, r->file, name, 0, r->line);
+    fp_array_room(&r->functions, &r->cap_functions, (uint64_t)r->n_functions + 1, sizeof *r->functions);
     r->functions[r->n_functions++] = function;
-    return 0;
 }
 
 /* Copies a text of the file as a whole. */
-static int copy(struct speedscope_reader *r, struct fp_speedscope_text *to) {
+static void copy(struct speedscope_reader *r, struct fp_speedscope_text *to) {
     size_t n;
     const uint8_t *p = fp_json_plain(&r->walk.json, &r->walk.scratch, &n);
-    if (!p) return FP_E_NOMEM;
     to->n = n < sizeof to->p ? (uint32_t)n : (uint32_t)sizeof to->p;
     memcpy(to->p, p, to->n);
-    return FP_DONE;
 }
 
 static int first_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
@@ -134,9 +130,8 @@ static int first_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err 
         case NOT_PROFILE: return broken(r, r->at, "a profile is not an object", "{", err);
         case ITEM: r->pub.profiles[r->pub.n_profiles - 1].has_items = 1; return FP_DONE;
         case PROFILE:
-            if (fp_array_zeroed(&r->pub.profiles, &r->cap_profiles, (uint64_t)r->pub.n_profiles + 1,
-                                sizeof *r->pub.profiles))
-                return fp_no_memory(err);
+            fp_array_zeroed(&r->pub.profiles, &r->cap_profiles, (uint64_t)r->pub.n_profiles + 1,
+                            sizeof *r->pub.profiles);
             r->pub.profiles[r->pub.n_profiles++] = (struct fp_speedscope_profile){.at = r->at};
             return FP_DONE;
         default: return FP_DONE;
@@ -144,8 +139,9 @@ static int first_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err 
 }
 
 static int first_end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
-    (void)in;
-    return kind == FRAME && add_frame(to) ? fp_no_memory(err) : FP_DONE;
+    (void)in, (void)err;
+    if (kind == FRAME) add_frame(to);
+    return FP_DONE;
 }
 
 static int first_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
@@ -158,8 +154,7 @@ static int first_value(void *to, uint32_t code, struct fp_in *in, struct fp_err 
     if (j->token == FP_JSON_NUMBER && code == ACTIVE && fp_json_number(j->text, j->text_n, 0, &r->pub.active, NULL))
         r->pub.active = 0;
     if (j->token != FP_JSON_STRING) return FP_DONE;
-    if (code == EXPORTER || code == TITLE)
-        return copy(r, code == TITLE ? &r->pub.title : &r->pub.exporter) ? fp_no_memory(err) : FP_DONE;
+    if (code == EXPORTER || code == TITLE) copy(r, code == TITLE ? &r->pub.title : &r->pub.exporter);
     const uint32_t n = r->pub.n_profiles; /* 0: in a frame */
     struct fp_speedscope_profile *const p = n ? &r->pub.profiles[n - 1] : NULL;
     uint32_t *const text = code == FILE_        ? &r->file
@@ -170,7 +165,7 @@ static int first_value(void *to, uint32_t code, struct fp_in *in, struct fp_err 
                            : code == VALUE_UNIT ? &p->value_unit
                            : code == SAMPLES_OF ? &p->samples_of
                                                 : NULL;
-    if (text && (*text = fp_json_intern(&r->walk, &r->model->strings)) == FP_NO_ID) return fp_no_memory(err);
+    if (text) *text = fp_json_intern(&r->walk, &r->model->strings);
     if (code == VALUE) p->has_value = 1;
     if (code == TYPE)
         p->type = fp_json_is(j, "evented")   ? FP_SPEEDSCOPE_EVENTED
@@ -228,34 +223,30 @@ static int event_value(struct speedscope_reader *r, uint32_t code) {
     return FP_DONE;
 }
 
-/* The frame of the model for a frame of the file.  FP_NO_ID when memory ran out. */
+/* The frame of the model for a frame of the file. */
 static uint32_t model_frame(struct speedscope_reader *r, uint32_t index) {
-    if (fp_array_zeroed(&r->frames, &r->cap_frames, r->n_functions, sizeof *r->frames)) return FP_NO_ID;
+    fp_array_zeroed(&r->frames, &r->cap_frames, r->n_functions, sizeof *r->frames);
     if (!r->frames[index]) {
         const uint32_t frame = fp_model_plain_frame(r->model, r->functions[index]);
-        if (frame == FP_NO_ID) return FP_NO_ID;
         r->frames[index] = frame;
     }
     return r->frames[index];
 }
 
 /* Adds a frame to the current stack.  The part shared with the previous stack is known. */
-static int push_frame(struct speedscope_reader *r, uint32_t index) {
+static void push_frame(struct speedscope_reader *r, uint32_t index) {
     const uint32_t n = r->n_stack;
     if (n < r->n_known && r->indices[n] == index) {
         r->n_stack++;
-        return 0;
+        return;
     }
-    if (fp_array_room(&r->indices, &r->cap_indices, (uint64_t)n + 1, sizeof *r->indices) ||
-        fp_array_room(&r->nodes, &r->cap_nodes, (uint64_t)n + 1, sizeof *r->nodes))
-        return FP_E_NOMEM;
+    fp_array_room(&r->indices, &r->cap_indices, (uint64_t)n + 1, sizeof *r->indices);
+    fp_array_room(&r->nodes, &r->cap_nodes, (uint64_t)n + 1, sizeof *r->nodes);
     const uint32_t frame = model_frame(r, index);
-    const uint32_t node = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, n ? r->nodes[n - 1] : 0, frame);
-    if (node == FP_NO_ID) return FP_E_NOMEM;
+    const uint32_t node = fp_model_stack(r->model, n ? r->nodes[n - 1] : 0, frame);
     r->indices[n] = index;
     r->nodes[n] = node;
     r->n_known = r->n_stack = n + 1;
-    return 0;
 }
 
 /* A sample (-1: dropped) or weight of the list `list`: kept, or combined with the kept one to a row. */
@@ -324,7 +315,8 @@ static int sample_frame(struct speedscope_reader *r, const struct fp_in *in, str
                             j->token == FP_JSON_NUMBER ? j->text_n : 0, "the index of a frame in the file");
     }
     r->pub.nested += (uint64_t)nested;
-    return push_frame(r, (uint32_t)index) ? fp_no_memory(err) : FP_DONE;
+    push_frame(r, (uint32_t)index);
+    return FP_DONE;
 }
 
 static int weight_value(struct speedscope_reader *r, const struct fp_in *in, struct fp_err *err) {
@@ -405,16 +397,11 @@ static const struct fp_json_shape shapes[] = {
 };
 
 struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient) {
-    struct speedscope_reader *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct speedscope_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = r->walk.lenient = lenient;
     fp_json_begin(&r->walk, &shapes[0]);
-    r->pub.kept = malloc(FP_SPEEDSCOPE_KEPT * sizeof *r->pub.kept);
-    if (!r->pub.kept) {
-        fp_speedscope_read_free(&r->pub);
-        return NULL;
-    }
+    r->pub.kept = fp_have(malloc(FP_SPEEDSCOPE_KEPT * sizeof *r->pub.kept));
     return &r->pub;
 }
 

@@ -15,7 +15,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* samples or weights in memory */
 

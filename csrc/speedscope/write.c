@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/digits.h"
+#include "core/guard.h"
 #include "core/json.h"
 
 /* Upper bounds.  FIXED: a row's JSON without a sample's frames; PACKED: a number of a packed row. */
@@ -12,13 +13,9 @@ enum { FIXED = 128, PACKED = 10 };
 #define PUT(to, text) (memcpy(to, text, sizeof text - 1), (to) + sizeof text - 1)
 
 struct fp_speedscope *fp_speedscope_new(struct fp_model *model) {
-    struct fp_speedscope *w = calloc(1, sizeof *w);
-    if (!w) return NULL;
+    struct fp_speedscope *w = fp_made(sizeof *w);
     w->model = model;
-    if (fp_table_init(&w->group_of, 2)) {
-        fp_speedscope_free(w);
-        return NULL;
-    }
+    fp_table_init(&w->group_of, 2);
     return w;
 }
 
@@ -43,24 +40,22 @@ void fp_speedscope_free(struct fp_speedscope *w) {
 
 /* ---- rows are packed ---- */
 
-/* The group of a part and a thread; rows of a table begin at 1.  NULL when memory ran out. */
+/* The group of a part and a thread; rows of a table begin at 1. */
 static struct fp_speedscope_group *group_of(struct fp_speedscope *w, uint32_t part, uint32_t thread) {
     const uint32_t row = fp_table_intern(&w->group_of, (const uint32_t[]){part + 1, thread});
-    if (row == FP_NO_ID) return NULL;
     if (row > w->n_groups) {
-        if (fp_array_zeroed(&w->groups, &w->cap_groups, row, sizeof *w->groups)) return NULL;
+        fp_array_zeroed(&w->groups, &w->cap_groups, row, sizeof *w->groups);
         w->groups[row - 1] = (struct fp_speedscope_group){.part = part, .thread = thread};
         w->n_groups = row;
     }
     return &w->groups[row - 1];
 }
 
-/* The frame of a function.  FP_NO_ID when memory ran out. */
+/* The frame of a function. */
 static uint32_t frame_of(struct fp_speedscope *w, uint32_t function) {
-    if (fp_array_zeroed(&w->frame_of, &w->cap_frame_of, (uint64_t)function + 1, sizeof *w->frame_of)) return FP_NO_ID;
+    fp_array_zeroed(&w->frame_of, &w->cap_frame_of, (uint64_t)function + 1, sizeof *w->frame_of);
     if (FP_LIKELY(w->frame_of[function])) return w->frame_of[function] - 1;
-    if (fp_array_room(&w->functions, &w->cap_functions, (uint64_t)w->n_frames + 1, sizeof *w->functions))
-        return FP_NO_ID;
+    fp_array_room(&w->functions, &w->cap_functions, (uint64_t)w->n_frames + 1, sizeof *w->functions);
     w->functions[w->n_frames] = function;
     w->frame_of[function] = ++w->n_frames;
     return w->n_frames - 1;
@@ -74,14 +69,13 @@ int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b) {
         w->events += op == FP_OP_CUSTOM || op == FP_OP_TYPED;
         if (op > FP_OP_ENTER_ARGS) continue;
         if (!g || g->thread != b->thread[i]) g = group_of(w, b->part, b->thread[i]);
-        if (!g) return FP_E_NOMEM;
         const int enters = op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS;
         const uint32_t depth = enters ? g->depth++ : --g->depth;
         if (FP_UNLIKELY(depth >= FP_SPEEDSCOPE_DEPTH)) {
             w->deep_calls += (uint64_t)enters;
             continue;
         }
-        if (fp_buf_reserve(&g->packed, 2 * PACKED)) return FP_E_NOMEM;
+        fp_buf_reserve(&g->packed, 2 * PACKED);
         if (!g->rows++) g->first = g->last = b->time[i];
         uint8_t *const from = g->packed.p + g->packed.n,
                        *to = fp_varint(from, enters ? (uint64_t)b->function[i] + 1 : 0);
@@ -94,23 +88,21 @@ int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b) {
 }
 
 /* Appends a stack to the packed rows: how many frames it shares with the group's last one, and the others. */
-static int pack_stack(struct fp_speedscope *w, struct fp_speedscope_group *g, uint32_t stack) {
+static void pack_stack(struct fp_speedscope *w, struct fp_speedscope_group *g, uint32_t stack) {
     const struct fp_model *m = w->model;
     uint32_t n = 0, shared = 0;
     for (; stack; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT], n++) {
-        if (fp_array_room(&w->frames, &w->cap_frames, (uint64_t)n + 1, sizeof *w->frames)) return FP_E_NOMEM;
+        fp_array_room(&w->frames, &w->cap_frames, (uint64_t)n + 1, sizeof *w->frames);
         w->frames[n] = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
     }
     while (shared < n && shared < g->n_path && g->path[shared] == w->frames[n - 1 - shared]) shared++;
-    if (fp_array_room(&g->path, &g->cap_path, n, sizeof *g->path) ||
-        fp_buf_reserve(&g->packed, PACKED * ((size_t)n - shared + 2)))
-        return FP_E_NOMEM;
+    fp_array_room(&g->path, &g->cap_path, n, sizeof *g->path);
+    fp_buf_reserve(&g->packed, PACKED * ((size_t)n - shared + 2));
     uint8_t *to = fp_varint(g->packed.p + g->packed.n, shared);
     to = fp_varint(to, n - shared);
     for (uint32_t i = shared; i < n; i++) to = fp_varint(to, g->path[i] = w->frames[n - 1 - i]);
     g->n_path = n;
     g->packed.n = (size_t)(to - g->packed.p);
-    return 0;
 }
 
 int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b, uint32_t *row) {
@@ -119,10 +111,9 @@ int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b, uin
         const uint32_t i = *row;
         if (w->packed > FP_SPEEDSCOPE_PACKED) return FP_FULL;
         if (!g || g->thread != b->thread[i]) g = group_of(w, b->part, b->thread[i]);
-        if (!g) return FP_E_NOMEM;
         const size_t before = g->packed.n;
-        if (pack_stack(w, g, b->stack[i]) || fp_buf_reserve(&g->packed, PACKED * (size_t)b->n_values))
-            return FP_E_NOMEM;
+        pack_stack(w, g, b->stack[i]);
+        fp_buf_reserve(&g->packed, PACKED * (size_t)b->n_values);
         uint8_t *to = g->packed.p + g->packed.n;
         int any = 0;
         for (uint32_t k = 0; k < b->n_values; k++) {
@@ -150,16 +141,15 @@ void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero)
 int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp_buf *out) {
     while (in->pos < in->n) {
         if (out->n >= FP_DRAIN) return FP_FULL;
-        if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+        fp_buf_reserve(out, FIXED);
         const uint64_t entered = fp_varint_next(in);
         w->now += fp_varint_next(in);
         uint8_t *to = out->p + out->n;
         if (w->begun) *to++ = ',';
         w->begun = 1;
         if (entered) {
-            if (fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + 1, sizeof *w->open)) return FP_E_NOMEM;
+            fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + 1, sizeof *w->open);
             const uint32_t frame = frame_of(w, (uint32_t)entered - 1);
-            if (frame == FP_NO_ID) return FP_E_NOMEM;
             w->open[w->n_open++] = frame;
         }
         to = entered ? PUT(to, "{\"type\":\"O\",\"frame\":") : PUT(to, "{\"type\":\"C\",\"frame\":");
@@ -175,30 +165,27 @@ int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp
 }
 
 /* Appends the functions of a frame to w->open, and the end of it to w->ends. */
-static int open_frame(struct fp_speedscope *w, uint32_t depth, uint32_t frame) {
+static void open_frame(struct fp_speedscope *w, uint32_t depth, uint32_t frame) {
     const struct fp_model *m = w->model;
     const uint32_t innermost = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
     uint32_t n = 1;
     for (uint32_t line = innermost; line && (line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]);) n++;
-    if (fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + n, sizeof *w->open) ||
-        fp_array_room(&w->ends, &w->cap_ends, (uint64_t)depth + 1, sizeof *w->ends))
-        return FP_E_NOMEM;
+    fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + n, sizeof *w->open);
+    fp_array_room(&w->ends, &w->cap_ends, (uint64_t)depth + 1, sizeof *w->ends);
     w->ends[depth] = w->n_open += n;
     for (uint32_t i = 1, line = innermost; i <= n; i++) {
         const uint32_t *row = fp_table_row(&m->lines, line), of = frame_of(w, line ? row[FP_LINE_FUNCTION] : 0);
-        if (of == FP_NO_ID) return FP_E_NOMEM;
         w->open[w->n_open - i] = of;
         line = line ? row[FP_LINE_OUTER] : 0;
     }
-    return 0;
 }
 
 /* Goes to the next sample whose value k is above 0, *weight: 0 when the bytes are used up. */
-static int next_sample(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k, uint64_t *weight) {
+static void next_sample(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k, uint64_t *weight) {
     *weight = 0;
     while (!*weight && in->pos < in->n) {
         const uint32_t shared = (uint32_t)fp_varint_next(in), n = shared + (uint32_t)fp_varint_next(in);
-        if (fp_array_room(&w->frames, &w->cap_frames, n, sizeof *w->frames)) return FP_E_NOMEM;
+        fp_array_room(&w->frames, &w->cap_frames, n, sizeof *w->frames);
         for (uint32_t i = shared; i < n; i++) w->frames[i] = (uint32_t)fp_varint_next(in);
         w->n_frames_open = w->n_frames_open < shared ? w->n_frames_open : shared;
         w->depth = n;
@@ -207,32 +194,30 @@ static int next_sample(struct fp_speedscope *w, struct fp_in *in, uint32_t n_val
             if (i == k) *weight = value;
         }
     }
-    return 0;
 }
 
 /* Sets w->open to the frames of the current sample, and numbers those that are new, leaf first. */
-static int open_sample(struct fp_speedscope *w) {
+static void open_sample(struct fp_speedscope *w) {
     const struct fp_model *m = w->model;
     for (uint32_t i = w->depth; i-- > w->n_frames_open;)
         for (uint32_t line = fp_table_row(&m->frames, w->frames[i])[FP_FRAME_LINES]; line;
              line = fp_table_row(&m->lines, line)[FP_LINE_OUTER])
-            if (frame_of(w, fp_table_row(&m->lines, line)[FP_LINE_FUNCTION]) == FP_NO_ID) return FP_E_NOMEM;
+            frame_of(w, fp_table_row(&m->lines, line)[FP_LINE_FUNCTION]);
     w->n_open = w->n_frames_open ? w->ends[w->n_frames_open - 1] : 0;
     for (; w->n_frames_open < w->depth; w->n_frames_open++)
-        if (open_frame(w, w->n_frames_open, w->frames[w->n_frames_open])) return FP_E_NOMEM;
-    return 0;
+        open_frame(w, w->n_frames_open, w->frames[w->n_frames_open]);
 }
 
 int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
                              struct fp_buf *out) {
     while (out->n < FP_DRAIN) {
         uint64_t weight;
-        if (next_sample(w, in, n_values, k, &weight)) return FP_E_NOMEM;
+        next_sample(w, in, n_values, k, &weight);
         if (!weight) return FP_DONE;
-        if (open_sample(w)) return FP_E_NOMEM;
+        open_sample(w);
         const uint32_t n = w->n_open < FP_SPEEDSCOPE_DEPTH ? w->n_open : FP_SPEEDSCOPE_DEPTH;
         w->deep_frames += w->n_open - n;
-        if (fp_buf_reserve(out, FIXED + (size_t)n * 11)) return FP_E_NOMEM;
+        fp_buf_reserve(out, FIXED + (size_t)n * 11);
         uint8_t *to = out->p + out->n;
         if (w->begun) *to++ = ',';
         w->begun = 1;
@@ -252,9 +237,9 @@ int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_in *in, uint32_
                               struct fp_buf *out) {
     while (out->n < FP_DRAIN) {
         uint64_t weight;
-        if (next_sample(w, in, n_values, k, &weight)) return FP_E_NOMEM;
+        next_sample(w, in, n_values, k, &weight);
         if (!weight) return FP_DONE;
-        if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+        fp_buf_reserve(out, FIXED);
         uint8_t *to = out->p + out->n;
         if (w->begun) *to++ = ',';
         w->begun = 1;
@@ -272,19 +257,20 @@ int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_
         size_t name_n, file_n;
         const uint8_t *name =
             fp_unique_utf8(&w->names, &w->scratch, &m->strings, row[FP_FUNCTION_NAME], &name_n, &w->replaced);
-        if (!name) return FP_E_NOMEM;
         if (!name_n) {
             name = (const uint8_t *)"[unknown]";
             name_n = 9;
         }
-        if (*from && fp_buf_put(out, ",", 1)) return FP_E_NOMEM;
-        if (fp_buf_put(out, "\n{\"name\":\"", 10) || fp_json_text(out, name, name_n, &w->replaced)) return FP_E_NOMEM;
+        fp_buf_put(out, ",", *from ? 1 : 0);
+        fp_buf_put(out, "\n{\"name\":\"", 10);
+        fp_json_text(out, name, name_n, &w->replaced);
         const uint8_t *file =
             fp_unique_utf8(&w->files, &w->scratch, &m->strings, row[FP_FUNCTION_FILE], &file_n, &w->replaced);
-        if (!file) return FP_E_NOMEM;
-        if (file_n && (fp_buf_put(out, "\",\"file\":\"", 10) || fp_json_text(out, file, file_n, &w->replaced)))
-            return FP_E_NOMEM;
-        if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+        if (file_n) {
+            fp_buf_put(out, "\",\"file\":\"", 10);
+            fp_json_text(out, file, file_n, &w->replaced);
+        }
+        fp_buf_reserve(out, FIXED);
         uint8_t *to = out->p + out->n;
         *to++ = '"';
         if (row[FP_FUNCTION_LINE]) {

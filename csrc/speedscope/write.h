@@ -25,7 +25,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Maximum depth of calls: speedscope walks stacks by recursion, and overflows its own stack at 5,000 to 7,000. */
 enum { FP_SPEEDSCOPE_DEPTH = 4000 };

@@ -47,15 +47,10 @@ struct fp_trace_async {
     uint32_t track; /* that requests a thread, for slot r->lane */
 };
 
-struct fp_trace_async *fp_trace_async_new(void) {
-    struct fp_trace_async *a = calloc(1, sizeof *a);
-    if (!a) return NULL;
-    if (fp_table_init(&a->track_keys, 6)) {
-        fp_trace_async_free(a);
-        return NULL;
-    }
-    fp_secret_take(&a->secret);
-    return a;
+void fp_trace_async_new(struct fp_trace_read *r) {
+    r->async = fp_have(calloc(1, sizeof *r->async));
+    fp_table_init(&r->async->track_keys, 6);
+    fp_secret_take(&r->async->secret);
 }
 
 void fp_trace_async_free(struct fp_trace_async *a) {
@@ -86,33 +81,34 @@ static void set_free(struct track *t, uint32_t slot, int64_t from) {
 }
 
 /* Twice as many slots. */
-static int add_slots(struct track *t) {
+static void add_slots(struct track *t) {
     const uint32_t cap = t->cap ? 2 * t->cap : 1;
-    if (cap > UINT32_MAX / 4 || fp_array_zeroed(&t->threads, &t->cap_threads, cap, sizeof *t->threads))
-        return FP_E_NOMEM;
-    int64_t *tree = malloc(2 * (size_t)cap * sizeof *tree);
-    if (!tree) return FP_E_NOMEM;
+    if (cap > UINT32_MAX / 4) fp_escape();
+    fp_array_zeroed(&t->threads, &t->cap_threads, cap, sizeof *t->threads);
+    int64_t *tree = fp_have(malloc(2 * (size_t)cap * sizeof *tree));
     for (uint32_t i = 0; i < cap; i++) tree[cap + i] = i < t->cap ? t->free_from[t->cap + i] : INT64_MIN;
     free(t->free_from);
     t->free_from = tree;
     t->cap = cap;
     for (uint32_t node = cap; --node;) update(t, node);
-    return 0;
 }
 
-/* The first slot that is free at `time`, or FP_NO_ID when memory ran out. */
+/* The first slot that is free at `time`. */
 static uint32_t slot_at(struct track *t, int64_t time) {
-    if (t->free_from[1] > time && add_slots(t)) return FP_NO_ID;
+    if (t->free_from[1] > time) add_slots(t);
     uint32_t node = 1;
     while (node < t->cap) node = 2 * node + (t->free_from[2 * node] > time);
     return node - t->cap;
 }
 
-/* The thread of a slot.  0, FP_ASK, FP_E_NOMEM. */
+/* The thread of a slot.  0 or FP_ASK. */
 static int thread_of_slot(struct fp_trace_read *r, uint32_t track, uint32_t slot, uint32_t *thread) {
     struct track *t = &r->async->tracks[track];
     *thread = t->threads[slot] - 1;
-    if (t->threads[slot]) return fp_trace_in_document(r, *thread, fp_table_row(&r->async->track_keys, track)[0] - 1);
+    if (t->threads[slot]) {
+        fp_trace_in_document(r, *thread, fp_table_row(&r->async->track_keys, track)[0] - 1);
+        return 0;
+    }
     r->async->track = track;
     r->lane = slot;
     r->lane_of = t->threads[0] - 1;
@@ -138,10 +134,9 @@ static struct span *find(const struct fp_trace_async *a, const uint32_t *key) {
 }
 
 /* More buckets; no span is unused. */
-static int add_buckets(struct fp_trace_async *a) {
+static void add_buckets(struct fp_trace_async *a) {
     const uint32_t n = a->n_buckets ? 2 * a->n_buckets : 64;
-    uint32_t *buckets = n ? calloc(n, sizeof *buckets) : NULL;
-    if (!buckets) return FP_E_NOMEM;
+    uint32_t *buckets = fp_have(n ? calloc(n, sizeof *buckets) : NULL);
     free(a->buckets);
     a->buckets = buckets;
     a->n_buckets = n;
@@ -150,14 +145,13 @@ static int add_buckets(struct fp_trace_async *a) {
         a->spans[i].next = *bucket;
         *bucket = i + 1;
     }
-    return 0;
 }
 
-/* A new span; NULL when memory ran out. */
+/* A new span. */
 static struct span *add_span(struct fp_trace_async *a, const uint32_t *key, uint32_t slot) {
     if (!a->unused) {
-        if (a->n_spans >= a->n_buckets && add_buckets(a)) return NULL;
-        if (fp_array_zeroed(&a->spans, &a->cap_spans, (uint64_t)a->n_spans + 1, sizeof *a->spans)) return NULL;
+        if (a->n_spans >= a->n_buckets) add_buckets(a);
+        fp_array_zeroed(&a->spans, &a->cap_spans, (uint64_t)a->n_spans + 1, sizeof *a->spans);
         a->unused = ++a->n_spans;
     }
     const uint32_t id = a->unused;
@@ -189,14 +183,13 @@ static int begin(struct fp_trace_read *r, const uint32_t *key, const struct fp_t
         struct track *t = &a->tracks[key[KEY_TRACK]];
         const uint32_t slot = slot_at(t, call->time);
         uint32_t thread;
-        if (slot == FP_NO_ID) return FP_E_NOMEM;
         if (!t->threads[slot] && t->n_used < slot && !r->by_time) { /* one before it is free, at a later time */
             r->out_of_order = 1;
             return 0;
         }
         const int status = thread_of_slot(r, key[KEY_TRACK], slot, &thread);
         if (status) return status;
-        if (!(s = add_span(a, key, slot))) return FP_E_NOMEM;
+        s = add_span(a, key, slot);
         set_free(t, slot, INT64_MAX);
         t->n_used++;
         s->stack.last = call->time;
@@ -204,23 +197,21 @@ static int begin(struct fp_trace_read *r, const uint32_t *key, const struct fp_t
     struct fp_trace_stack *stack = &s->stack;
     r->out_of_order |= call->time < stack->last && !r->by_time;
     stack->last = call->time;
-    if (fp_array_room(&stack->calls, &stack->cap, (uint64_t)stack->n + 1, sizeof *stack->calls)) return FP_E_NOMEM;
+    fp_array_room(&stack->calls, &stack->cap, (uint64_t)stack->n + 1, sizeof *stack->calls);
     stack->calls[stack->n++] = *call;
     return 0;
 }
 
 /* A call of a span becomes a record. */
-static int add_record(struct fp_trace_read *r, const struct span *s, uint32_t at, int64_t duration) {
+static void add_record(struct fp_trace_read *r, const struct span *s, uint32_t at, int64_t duration) {
     const struct fp_trace_open *call = &s->stack.calls[at];
     const uint32_t thread = r->async->tracks[s->key[KEY_TRACK]].threads[s->slot] - 1;
     struct fp_trace_record *record = fp_trace_add(r);
-    if (!record) return FP_E_NOMEM;
     *record = (struct fp_trace_record){call->time, duration, call->order, thread, FP_OP_ENTER, call->function, 0};
-    return 0;
 }
 
 /* The innermost call of that name ends; those within it go on. */
-static int end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint32_t name) {
+static void end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint32_t name) {
     struct fp_trace_async *a = r->async;
     struct span *s = find(a, key);
     const uint32_t ended = s ? fp_trace_ended_by(r, &s->stack, name) : 0;
@@ -231,18 +222,17 @@ static int end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint3
     if (!ended) {
         r->lost_ends++;
         a->tracks[key[KEY_TRACK]].lost = 1;
-        return 0;
+        return;
     }
     r->nameless_ends += name == FP_NO_ID;
     struct fp_trace_stack *stack = &s->stack;
     const uint32_t at = stack->n - ended;
-    if (add_record(r, s, at, fp_trace_duration(stack->calls[at].time, time))) return FP_E_NOMEM;
+    add_record(r, s, at, fp_trace_duration(stack->calls[at].time, time));
     memmove(stack->calls + at, stack->calls + at + 1, (ended - 1) * sizeof *stack->calls);
-    if (--stack->n) return 0;
+    if (--stack->n) return;
     set_free(&a->tracks[key[KEY_TRACK]], s->slot, time);
     a->tracks[key[KEY_TRACK]].n_used--;
     remove_span(a, s);
-    return 0;
 }
 
 static uint64_t hash_of(const struct fp_trace_async *a, const struct fp_buf *text) {
@@ -262,7 +252,7 @@ static uint64_t id_of(const struct fp_trace_read *r, uint32_t *kind) {
     return hash_of(r->async, id);
 }
 
-/* The track of the event, to which ids of all processes give no process.  FP_NO_ID when memory ran out. */
+/* The track of the event, to which ids of all processes give no process. */
 static uint32_t track_of(struct fp_trace_read *r) {
     struct fp_trace_async *a = r->async;
     const struct fp_trace_event *e = &r->event;
@@ -274,9 +264,9 @@ static uint32_t track_of(struct fp_trace_read *r) {
         key[3] = (uint32_t)((uint64_t)pid->number >> 32);
     }
     const uint32_t track = fp_table_intern(&a->track_keys, key);
-    if (track == FP_NO_ID || fp_array_zeroed(&a->tracks, &a->cap_tracks, (uint64_t)track + 1, sizeof *a->tracks))
-        return FP_NO_ID;
-    return a->tracks[track].cap || !add_slots(&a->tracks[track]) ? track : FP_NO_ID;
+    fp_array_zeroed(&a->tracks, &a->cap_tracks, (uint64_t)track + 1, sizeof *a->tracks);
+    if (!a->tracks[track].cap) add_slots(&a->tracks[track]);
+    return track;
 }
 
 static void set_key(uint32_t *key, uint32_t track, uint64_t hash) {
@@ -302,23 +292,25 @@ int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
     const int begins = e->ph == 'b' || e->ph == 'S', ends = e->ph == 'e' || e->ph == 'F';
     const uint32_t track = track_of(r);
     uint32_t key[KEY_WORDS], thread;
-    if (track == FP_NO_ID) return FP_E_NOMEM;
     r->category = e->category;
     int status = thread_of_slot(r, track, 0, &thread);
     if (status) return status;
-    if (!begins && !ends) return fp_trace_instant(r, thread);
+    if (!begins && !ends) {
+        fp_trace_instant(r, thread);
+        return 0;
+    }
     key_of(r, track, key);
     if (r->by_time) {
         struct fp_trace_record *record = fp_trace_add(r);
-        if (!record) return FP_E_NOMEM;
         const uint64_t hash = key[KEY_HASH] | (uint64_t)key[KEY_HASH + 1] << 32;
         const uint32_t op = begins ? FP_OP_ENTER : FP_OP_EXIT;
         *record = (struct fp_trace_record){e->ts, (int64_t)hash, r->order++, thread, op, name, track};
         return 0;
     }
     const struct fp_trace_open call = {e->ts, r->order, name, 0};
-    status = begins ? begin(r, key, &call) : end(r, key, e->ts, name);
+    status = begins ? begin(r, key, &call) : 0;
     if (status) return status;
+    if (ends) end(r, key, e->ts, name);
     r->order++;
     struct track *t = &a->tracks[track];
     t->went_back |= e->ts < t->last;
@@ -330,17 +322,18 @@ int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
 int fp_trace_async_record(struct fp_trace_read *r, const struct fp_trace_record *record) {
     uint32_t key[KEY_WORDS];
     set_key(key, record->type, (uint64_t)record->duration);
-    if (record->op == FP_OP_EXIT) return end(r, key, record->time, record->id);
+    if (record->op == FP_OP_EXIT) {
+        end(r, key, record->time, record->id);
+        return 0;
+    }
     const struct fp_trace_open call = {record->time, record->order, record->id, 0};
     return begin(r, key, &call);
 }
 
-int fp_trace_async_close(struct fp_trace_read *r) {
+void fp_trace_async_close(struct fp_trace_read *r) {
     struct fp_trace_async *a = r->async;
     for (; a->closing < a->n_spans; a->closing++) {
         struct span *s = &a->spans[a->closing];
-        for (uint32_t i = 0; i < s->stack.n; i++)
-            if (add_record(r, s, i, FP_TRACE_ENDLESS)) return FP_E_NOMEM;
+        for (uint32_t i = 0; i < s->stack.n; i++) add_record(r, s, i, FP_TRACE_ENDLESS);
     }
-    return 0;
 }

@@ -56,7 +56,7 @@ int fp_trace_enter_again(struct fp_trace_read *r, struct fp_batch *out) {
         if (end <= l->again_at) break; /* ends, too, and comes first */
         if (out->n == out->cap) return FP_FULL;
         call.end = end < call.rest ? end : call.rest;
-        if (fp_trace_lane_push(l, 0, call)) return FP_E_NOMEM;
+        fp_trace_lane_push(l, 0, call);
         fp_add_row(out, FP_OP_ENTER, fp_trace_shown(r, l->again_at), l->thread, call.function);
         l->n_again--;
         r->divided++;

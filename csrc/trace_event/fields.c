@@ -59,33 +59,32 @@ uint32_t fp_trace_argument_of(const struct fp_trace_read *r) {
     return end && !*end && n == r->event.n_args && n < FP_TRACE_ARGS ? FP_TE_ARG_NUMBER : FP_TE_OTHER;
 }
 
-static int copy_text(struct fp_trace_read *r, struct fp_buf *to) {
+static void copy_text(struct fp_trace_read *r, struct fp_buf *to) {
     size_t n;
     const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
     to->n = 0;
-    return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
+    fp_buf_put(to, p, n);
 }
 
 /* Decodes hexadecimal digits into bytes.  *is_hex is 0 for anything else. */
-static int copy_data(struct fp_trace_read *r, int *is_hex) {
+static void copy_data(struct fp_trace_read *r, int *is_hex) {
     const struct fp_json *j = &r->json;
     struct fp_buf *to = &r->event.data;
     *is_hex = j->text_n % 2 == 0;
     to->n = 0;
-    if (fp_buf_reserve(to, j->text_n / 2 + 1)) return FP_E_NOMEM;
+    fp_buf_reserve(to, j->text_n / 2 + 1);
     for (size_t i = 0; i + 1 < j->text_n && *is_hex; i += 2) {
         const unsigned high = fp_nibble(j->text[i]), low = fp_nibble(j->text[i + 1]);
         *is_hex = high < 16 && low < 16;
         to->p[to->n++] = (uint8_t)(high << 4 | low);
     }
-    return 0;
 }
 
 /* The id of an asynchronous call. */
-static int take_id(struct fp_trace_read *r) {
-    if (r->json.token == FP_JSON_WORD) return 0;
+static void take_id(struct fp_trace_read *r) {
+    if (r->json.token == FP_JSON_WORD) return;
     r->event.id_is = r->json.token == FP_JSON_STRING ? FP_CHROME_TEXT : FP_CHROME_NUMBER;
-    return copy_text(r, &r->event.id);
+    copy_text(r, &r->event.id);
 }
 
 /* Microseconds as nanoseconds.  *has is 0 for a word such as null. */
@@ -96,28 +95,29 @@ static int time_of(const struct fp_json *j, int64_t *ns, uint8_t *has) {
     return *has ? fp_json_number(p, n, 3, ns, NULL) : 0;
 }
 
-/* A value in the arguments of an event, or of its id2.  0 or an error without a description. */
-static int take_argument(struct fp_trace_read *r) {
+/* A value in the arguments of an event, or of its id2. */
+static void take_argument(struct fp_trace_read *r) {
     struct fp_trace_event *e = &r->event;
     const struct fp_json *j = &r->json;
     const int is_text = j->token == FP_JSON_STRING;
-    int is_hex, status;
+    int is_hex;
     switch (r->arg_field) {
         case FP_TE_ARG_NAME:
             if (!is_text) break;
             e->other_args |= e->ph != 'M';
-            return copy_text(r, &e->text);
+            copy_text(r, &e->text);
+            return;
         case FP_TE_ARG_DATA:
             if (!is_text) break;
-            status = copy_data(r, &is_hex);
+            copy_data(r, &is_hex);
             e->has_data = (uint8_t)is_hex;
             e->other_args |= (uint8_t)!is_hex;
-            return status;
+            return;
         case FP_TE_ARG_TYPE:
             if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type, NULL)) break;
             e->has_type = e->type >= 0 && e->type < FP_COUNTER_TYPE;
             e->other_args |= (uint8_t)!e->has_type;
-            return 0;
+            return;
         case FP_TE_ARG_NUMBER:
             if (j->token != FP_JSON_NUMBER) break;
             e->args[e->n_args] = 0;
@@ -126,34 +126,32 @@ static int take_argument(struct fp_trace_read *r) {
                 uint64_t *const v = &e->args[e->n_args];
                 if (digit > 9 || *v > (UINT64_MAX - digit) / 10) {
                     e->other_args = 1;
-                    return 0;
+                    return;
                 }
                 *v = *v * 10 + digit;
             }
             e->n_args++;
-            return 0;
+            return;
         case FP_TE_LOCAL:
-        case FP_TE_GLOBAL: e->is_global = r->arg_field == FP_TE_GLOBAL; return take_id(r);
+        case FP_TE_GLOBAL:
+            e->is_global = r->arg_field == FP_TE_GLOBAL;
+            take_id(r);
+            return;
         default: break;
     }
     e->other_args |= r->in_args == FP_TE_IN_ARGS;
-    return 0;
 }
 
 /* A category: few texts, which mostly occurred before. */
-static int take_category(struct fp_trace_read *r) {
+static void take_category(struct fp_trace_read *r) {
     size_t n;
     const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
-    if (!p) return FP_E_NOMEM;
-    if (!n) return 0;
+    if (!n) return;
     uint32_t *const last = &r->categories[(n ^ p[0]) % (sizeof r->categories / sizeof *r->categories)];
     size_t last_n;
     const uint8_t *q = fp_string(&r->model->strings, *last, &last_n);
     if (n != last_n || memcmp(p, q, n)) *last = fp_strings_intern(&r->model->strings, p, n);
     r->event.category = *last;
-    if (*last != FP_NO_ID) return 0;
-    *last = 0;
-    return FP_E_NOMEM;
 }
 
 int fp_trace_take_value(struct fp_trace_read *r) {
@@ -161,7 +159,10 @@ int fp_trace_take_value(struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     const int is_text = j->token == FP_JSON_STRING;
     uint8_t has_dur;
-    if (r->in_args) return take_argument(r);
+    if (r->in_args) {
+        take_argument(r);
+        return 0;
+    }
     switch (r->field) {
         case FP_TE_PH:
             if (!is_text || j->text_n != 1) return FP_E_MALFORMED;
@@ -170,14 +171,19 @@ int fp_trace_take_value(struct fp_trace_read *r) {
         case FP_TE_NAME:
             if (j->token == FP_JSON_WORD) return 0;
             e->has_name = j->text_n > 0;
-            return copy_text(r, &e->name);
-        case FP_TE_CATEGORY: return is_text ? take_category(r) : 0;
+            copy_text(r, &e->name);
+            return 0;
+        case FP_TE_CATEGORY:
+            if (is_text) take_category(r);
+            return 0;
         case FP_TE_TS: return time_of(j, &e->ts, &e->has_ts);
         case FP_TE_DUR: return time_of(j, &e->dur, &has_dur);
         case FP_TE_PID: return fp_chrome_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
         case FP_TE_TID: return fp_chrome_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
-        case FP_TE_ID: return take_id(r);
-        case FP_TE_SCOPE: return is_text ? copy_text(r, &e->scope) : 0;
+        case FP_TE_ID: take_id(r); return 0;
+        case FP_TE_SCOPE:
+            if (is_text) copy_text(r, &e->scope);
+            return 0;
         default: return 0;
     }
 }
@@ -189,32 +195,33 @@ struct series_head {
     uint32_t n_number, n_key;
 };
 
-int fp_trace_take_series(struct fp_trace_read *r) {
+void fp_trace_take_series(struct fp_trace_read *r) {
     struct fp_trace_event *e = &r->event;
     const struct fp_json *j = &r->json;
-    if (e->ph && e->ph != 'C') return 0;
-    if (j->token == FP_JSON_KEY) return copy_text(r, &e->key);
-    if (j->token == FP_JSON_WORD && fp_json_is(j, "null")) return 0;
+    if (e->ph && e->ph != 'C') return;
+    if (j->token == FP_JSON_KEY) copy_text(r, &e->key);
+    if (j->token == FP_JSON_KEY || (j->token == FP_JSON_WORD && fp_json_is(j, "null"))) return;
     /* numbers may be texts; nothing longer is a number */
     const struct series_head head = {j->text_n <= MOST_NUMBER ? (uint32_t)j->text_n : 0, (uint32_t)e->key.n};
-    return fp_buf_put(&e->series, &head, sizeof head) || fp_buf_put(&e->series, j->text, head.n_number) ||
-                   fp_buf_put(&e->series, e->key.p, e->key.n)
-               ? FP_E_NOMEM
-               : 0;
+    fp_buf_put(&e->series, &head, sizeof head);
+    fp_buf_put(&e->series, j->text, head.n_number);
+    fp_buf_put(&e->series, e->key.p, e->key.n);
 }
 
 /* The name of a value: that of the event, its id if it has one, and the key unless it is "value". */
-static int counter_name(struct fp_trace_read *r, const uint8_t *key, size_t n) {
+static void counter_name(struct fp_trace_read *r, const uint8_t *key, size_t n) {
     const struct fp_trace_event *e = &r->event;
     struct fp_buf *name = &r->scratch;
     name->n = 0;
-    if (fp_buf_put(name, e->name.p, e->name.n)) return FP_E_NOMEM;
-    if (e->id.n && (fp_buf_put(name, " id: ", 5) || fp_buf_put(name, e->id.p, e->id.n))) return FP_E_NOMEM;
-    if (n == 5 && !memcmp(key, "value", 5)) return 0;
-    return fp_buf_put(name, " ", name->n ? 1 : 0) || fp_buf_put(name, key, n) ? FP_E_NOMEM : 0;
+    fp_buf_put(name, e->name.p, e->name.n);
+    fp_buf_put(name, " id: ", e->id.n ? 5 : 0);
+    fp_buf_put(name, e->id.p, e->id.n);
+    if (n == 5 && !memcmp(key, "value", 5)) return;
+    fp_buf_put(name, " ", name->n ? 1 : 0);
+    fp_buf_put(name, key, n);
 }
 
-int fp_trace_counter(struct fp_trace_read *r, uint32_t thread) {
+void fp_trace_counter(struct fp_trace_read *r, uint32_t thread) {
     const struct fp_buf *series = &r->event.series;
     for (size_t at = 0; at < series->n;) {
         struct series_head head;
@@ -228,24 +235,19 @@ int fp_trace_counter(struct fp_trace_read *r, uint32_t thread) {
             continue;
         }
         memcpy(&bits, &value, sizeof bits);
-        if (counter_name(r, key, head.n_key)) return FP_E_NOMEM;
+        counter_name(r, key, head.n_key);
         const uint32_t name =
             fp_strings_intern(&r->model->strings, r->scratch.n ? (const void *)r->scratch.p : "", r->scratch.n);
-        struct fp_trace_record *record = name == FP_NO_ID ? NULL : fp_trace_add(r);
-        if (!record) return FP_E_NOMEM;
-        *record = (struct fp_trace_record){r->event.ts, bits, r->order++, thread, FP_OP_TYPED, name, FP_COUNTER_TYPE};
+        *fp_trace_add(r) =
+            (struct fp_trace_record){r->event.ts, bits, r->order++, thread, FP_OP_TYPED, name, FP_COUNTER_TYPE};
     }
-    return 0;
 }
 
-int fp_trace_instant(struct fp_trace_read *r, uint32_t thread) {
+void fp_trace_instant(struct fp_trace_read *r, uint32_t thread) {
     const struct fp_trace_event *e = &r->event;
     const struct fp_buf *payload = e->has_data ? &e->data : &e->name;
     const uint32_t string =
         fp_strings_intern(&r->model->strings, payload->n ? (const void *)payload->p : "", payload->n);
-    struct fp_trace_record *record = string == FP_NO_ID ? NULL : fp_trace_add(r);
-    if (!record) return FP_E_NOMEM;
     const uint32_t op = e->has_type ? FP_OP_TYPED : FP_OP_CUSTOM, type = e->has_type ? (uint32_t)e->type : 0;
-    *record = (struct fp_trace_record){e->ts, 0, r->order++, thread, op, string, type};
-    return 0;
+    *fp_trace_add(r) = (struct fp_trace_record){e->ts, 0, r->order++, thread, op, string, type};
 }

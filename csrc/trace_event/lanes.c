@@ -20,15 +20,13 @@ static void changed(struct fp_trace_lanes *l, uint32_t lane) {
 }
 
 /* Doubles the room for lanes. */
-static int grow(struct fp_trace_lanes *l) {
+static void grow(struct fp_trace_lanes *l) {
     const uint32_t cap = l->cap ? 2 * l->cap : 1;
-    if (cap > UINT32_MAX / 4) return FP_E_NOMEM;
-    struct fp_trace_lane *lanes = realloc(l->lanes, cap * sizeof *lanes);
-    if (!lanes) return FP_E_NOMEM;
+    if (cap > UINT32_MAX / 4) fp_escape();
+    struct fp_trace_lane *const lanes = fp_have(realloc(l->lanes, cap * sizeof *lanes));
     memset(lanes + l->cap, 0, (cap - l->cap) * sizeof *lanes);
     l->lanes = lanes;
-    struct fp_trace_ends *ends = realloc(l->ends, 2 * (size_t)cap * sizeof *ends);
-    if (!ends) return FP_E_NOMEM; /* l->cap still matches `ends` */
+    struct fp_trace_ends *const ends = fp_have(realloc(l->ends, 2 * (size_t)cap * sizeof *ends));
     l->ends = ends;
     l->cap = cap;
     for (uint32_t i = 0; i < cap; i++) {
@@ -36,11 +34,10 @@ static int grow(struct fp_trace_lanes *l) {
         ends[cap + i] = (struct fp_trace_ends){end, end};
     }
     for (uint32_t node = cap; --node;) update(l, node);
-    return 0;
 }
 
 uint32_t fp_trace_lane_for(struct fp_trace_lanes *l, int64_t end) {
-    if ((!l->cap || l->ends[1].most < end) && grow(l)) return FP_NO_ID;
+    if (!l->cap || l->ends[1].most < end) grow(l);
     uint32_t node = 1;
     while (node < l->cap) node = 2 * node + (l->ends[2 * node].most < end);
     return node - l->cap;
@@ -53,14 +50,13 @@ uint32_t fp_trace_lane_ending(const struct fp_trace_lanes *l, int64_t now) {
     return node - l->cap;
 }
 
-int fp_trace_lane_push(struct fp_trace_lanes *l, uint32_t lane, struct fp_trace_call call) {
+void fp_trace_lane_push(struct fp_trace_lanes *l, uint32_t lane, struct fp_trace_call call) {
     struct fp_trace_lane *to = &l->lanes[lane];
-    if (fp_array_room(&to->calls, &to->cap, (uint64_t)to->n + 1, sizeof *to->calls)) return FP_E_NOMEM;
+    fp_array_room(&to->calls, &to->cap, (uint64_t)to->n + 1, sizeof *to->calls);
     to->calls[to->n++] = call;
     if (lane >= l->n) l->n = lane + 1;
     l->last = lane;
     changed(l, lane);
-    return 0;
 }
 
 void fp_trace_lane_pop(struct fp_trace_lanes *l, uint32_t lane) {

@@ -60,7 +60,7 @@ static void sift_down(struct fp_trace_read *r, uint32_t i) {
 
 /* Makes a heap of the runs, ordered by their next records.  FP_ASK: a run must be refilled. */
 static int make_heap(struct fp_trace_read *r) {
-    if (fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_runs + 1, sizeof *r->heap)) return FP_E_NOMEM;
+    fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_runs + 1, sizeof *r->heap);
     for (; r->n_started < r->n_runs; r->n_started++) {
         const struct fp_trace_run *run = &r->runs[r->n_started];
         if (run->pos < run->n)
@@ -92,7 +92,7 @@ static int next_record(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-/* Pairs begins and ends, sorted by time.  FP_ASK or FP_E_NOMEM. */
+/* Pairs begins and ends, sorted by time.  FP_ASK. */
 static int pair_all(struct fp_trace_read *r) {
     for (;;) {
         const struct fp_trace_record *h = &r->head;
@@ -106,20 +106,17 @@ static int pair_all(struct fp_trace_read *r) {
         if ((h->op == FP_OP_EXIT || h->op == FP_OP_ENTER) && h->type)
             status = fp_trace_async_record(r, h);
         else if (h->op == FP_OP_EXIT)
-            status = fp_trace_end(r, h->thread, h->time, h->id);
+            fp_trace_end(r, h->thread, h->time, h->id);
         else if (h->op == FP_OP_ARGUMENT)
-            status = fp_trace_argument(r, h->thread, h->id | (uint64_t)h->type << 32);
+            fp_trace_argument(r, h->thread, h->id | (uint64_t)h->type << 32);
         else if (h->duration == FP_TRACE_BEGIN)
-            status = fp_trace_begin(r, h);
-        else {
-            struct fp_trace_record *record = fp_trace_add(r);
-            if (!record) return FP_E_NOMEM;
-            *record = *h;
-        }
+            fp_trace_begin(r, h);
+        else
+            *fp_trace_add(r) = *h;
         if (status) return status;
         r->has_head = 0;
     }
-    if (fp_trace_close(r)) return FP_E_NOMEM;
+    fp_trace_close(r);
     r->pairing = r->by_time = r->has_heap = 0;
     r->n_started = r->n_heap = 0;
     r->request = FP_TRACE_MERGE;
@@ -139,7 +136,7 @@ static int choose_part(const struct fp_trace_read *r, uint32_t thread, struct fp
     return FP_DONE;
 }
 
-/* Adds the exits of calls that end before the head.  FP_FULL, FP_DONE or FP_E_NOMEM. */
+/* Adds the exits of calls that end before the head.  FP_FULL or FP_DONE. */
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     const int same = r->has_head && r->head.thread == l->thread;
@@ -162,7 +159,7 @@ static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
 }
 
 /* Enters the call in the first lane in which it nests, or in lane 0 if an annotation divides calls; an excess of 1 ns,
- * from rounding, is cut.  The batch has room. FP_DONE, FP_ASK or FP_E_NOMEM. */
+ * from rounding, is cut.  The batch has room. FP_DONE or FP_ASK. */
 static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     const struct fp_trace_record *h = &r->head;
@@ -175,7 +172,6 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
         wanted = end > INT64_MIN ? end - 1 : end;
     int64_t rest = end;
     uint32_t lane = l->dividing ? 0 : fp_trace_lane_for(l, wanted);
-    if (lane == FP_NO_ID) return FP_E_NOMEM;
     if (FP_UNLIKELY(lane || l->dividing)) {
         const enum fp_trace_overlap how = l->dividing ? FP_TRACE_DIVIDES : fp_trace_overlap(r, end);
         if (how != FP_TRACE_ASIDE) lane = 0;
@@ -193,7 +189,7 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
         r->cut += h->duration != FP_TRACE_ENDLESS;
         rest = end = in->calls[in->n - 1].end;
     }
-    if (fp_trace_lane_push(l, lane, (struct fp_trace_call){end, rest, h->id})) return FP_E_NOMEM;
+    fp_trace_lane_push(l, lane, (struct fp_trace_call){end, rest, h->id});
     l->dividing = 0;
     r->in_lanes += lane > 0;
     fp_add_row(out, h->op, fp_trace_shown(r, h->time), thread_of(l, lane), h->id);
@@ -206,7 +202,7 @@ void fp_trace_set_lane(struct fp_trace_read *r, uint32_t thread) {
     if (r->lane >= l->n) l->n = r->lane + 1;
 }
 
-/* Adds the row of the head, which is not an end.  FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
+/* Adds the row of the head, which is not an end.  FP_DONE, FP_FULL or FP_ASK. */
 static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     const struct fp_trace_record *h = &r->head;
     if (out->n == out->cap) return FP_FULL;
@@ -223,28 +219,23 @@ static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     if (h->type == FP_COUNTER_TYPE) {
         double value;
         memcpy(&value, &h->duration, sizeof value);
-        if (fp_counter_payload(&r->scratch, value, p, n)) return FP_E_NOMEM;
+        fp_counter_payload(&r->scratch, value, p, n);
         p = r->scratch.p;
         n = r->scratch.n;
     }
-    const int status = fp_batch_payload(out, p, n, &slice);
-    if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : FP_E_NOMEM;
+    if (fp_batch_payload(out, p, n, &slice)) return out->n ? FP_FULL : fp_escape(); /* 4 GiB of payloads */
     out->aux[fp_add_row(out, h->op, fp_trace_shown(r, h->time), h->thread, h->type)] = slice;
     return FP_DONE;
 }
 
-int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err *err) {
+int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out) {
     for (int status;;) {
-        if (r->pairing) {
-            status = pair_all(r);
-            return status == FP_E_NOMEM ? fp_no_memory(err) : status;
-        }
+        if (r->pairing) return pair_all(r);
         status = r->has_head ? FP_DONE : next_record(r);
         if (!status) status = choose_part(r, r->lanes.thread, out);
         if (!status) status = end_calls(r, out);
         if (!status && r->has_head) status = choose_part(r, r->head.thread, out);
         if (!status && r->has_head) status = put_head(r, out);
-        if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
         if (!r->has_head) return FP_DONE;
         r->has_head = 0;

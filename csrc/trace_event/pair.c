@@ -1,30 +1,27 @@
 #include "trace_event/read_private.h"
 
-int fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin) {
+void fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin) {
     struct fp_trace_stack *s = &r->stacks_of[begin->thread];
     if (s->n_unwound && s->unwound_at != begin->time) s->n_unwound = 0;
-    if (fp_array_room(&s->calls, &s->cap, (uint64_t)s->n + s->n_unwound + 1, sizeof *s->calls)) return FP_E_NOMEM;
+    fp_array_room(&s->calls, &s->cap, (uint64_t)s->n + s->n_unwound + 1, sizeof *s->calls);
     if (s->n_unwound) s->calls[s->n + s->n_unwound] = s->calls[s->n];
     s->calls[s->n++] = (struct fp_trace_open){begin->time, begin->order, begin->id, 0};
-    return 0;
 }
 
-int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value) {
+void fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value) {
     struct fp_trace_stack *s = &r->stacks_of[thread];
-    if (fp_array_room(&s->args, &s->cap_args, (uint64_t)s->n_args + 1, sizeof *s->args)) return FP_E_NOMEM;
+    fp_array_room(&s->args, &s->cap_args, (uint64_t)s->n_args + 1, sizeof *s->args);
     s->args[s->n_args++] = value;
     s->calls[s->n - 1].n_args++;
-    return 0;
 }
 
 /* Ends the innermost call.  The records of its arguments follow its own. */
-static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int endless) {
+static void pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int endless) {
     struct fp_trace_stack *s = &r->stacks_of[thread];
     const struct fp_trace_open call = s->calls[s->n - 1];
     const int64_t duration = endless ? FP_TRACE_ENDLESS : fp_trace_duration(call.time, end);
     for (uint32_t k = 0; k <= call.n_args; k++) {
         struct fp_trace_record *record = fp_trace_add(r);
-        if (!record) return FP_E_NOMEM;
         *record = (struct fp_trace_record){call.time, duration, call.order + k, thread, FP_OP_ENTER, call.function, 0};
         if (k) {
             const uint64_t value = s->args[s->n_args - call.n_args + k - 1];
@@ -37,7 +34,6 @@ static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int e
     }
     s->n_args -= call.n_args;
     s->n--;
-    return 0;
 }
 
 /* Whether an end belongs to a call that the end of an outer one has unwound at the same time: ends of one time come in
@@ -55,14 +51,13 @@ static int ends_unwound(struct fp_trace_read *r, struct fp_trace_stack *s, int64
     return 1;
 }
 
-int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name) {
+void fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name) {
     struct fp_trace_stack *s = &r->stacks_of[thread];
-    if (FP_UNLIKELY(s->n_unwound) && name != FP_NO_ID && ends_unwound(r, s, time, name)) return 0;
+    if (FP_UNLIKELY(s->n_unwound) && name != FP_NO_ID && ends_unwound(r, s, time, name)) return;
     const uint32_t ended = fp_trace_ended_by(r, s, name);
     r->lost_ends += !ended;
     r->nameless_ends += ended && name == FP_NO_ID;
-    for (uint32_t k = 0; k < ended; k++)
-        if (pop_call(r, thread, time, 0)) return FP_E_NOMEM;
+    for (uint32_t k = 0; k < ended; k++) pop_call(r, thread, time, 0);
     if (FP_UNLIKELY(ended > 1 || (ended && s->n_unwound))) {
         /* the ended calls are still in memory; the last one takes the place of the one that this end names */
         r->unwound += ended - 1;
@@ -70,12 +65,10 @@ int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_
         s->unwound_at = time;
         s->calls[s->n] = s->calls[s->n + s->n_unwound];
     }
-    return 0;
 }
 
-int fp_trace_close(struct fp_trace_read *r) {
+void fp_trace_close(struct fp_trace_read *r) {
     for (; r->closing < r->cap_stacks; r->closing++)
-        while (r->stacks_of[r->closing].n)
-            if (pop_call(r, r->closing, 0, 1)) return FP_E_NOMEM;
-    return fp_trace_async_close(r);
+        while (r->stacks_of[r->closing].n) pop_call(r, r->closing, 0, 1);
+    fp_trace_async_close(r);
 }

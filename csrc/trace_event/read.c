@@ -5,17 +5,13 @@
 #include "trace_event/read_private.h"
 
 struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int by_time) {
-    struct fp_trace_read *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_trace_read *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
     r->by_time = by_time;
     r->json.loose = 1;
-    r->async = fp_trace_async_new();
-    if (fp_chrome_ids_init(&r->thread_ids) || !r->async) {
-        fp_trace_read_free(r);
-        return NULL;
-    }
+    fp_trace_async_new(r);
+    fp_chrome_ids_init(&r->thread_ids);
     return r;
 }
 
@@ -50,8 +46,9 @@ static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
     const int status = fp_chrome_thread_of(&r->thread_ids, thread);
     if (status == FP_ASK) r->request = FP_TRACE_THREAD;
     if (status) return status;
-    if (fp_trace_in_document(r, *thread, r->thread_ids.document)) return FP_E_NOMEM;
-    return fp_array_zeroed(&r->stacks_of, &r->cap_stacks, (uint64_t)*thread + 1, sizeof *r->stacks_of);
+    fp_trace_in_document(r, *thread, r->thread_ids.document);
+    fp_array_zeroed(&r->stacks_of, &r->cap_stacks, (uint64_t)*thread + 1, sizeof *r->stacks_of);
+    return 0;
 }
 
 static uint32_t name_of(struct fp_trace_read *r) {
@@ -60,18 +57,16 @@ static uint32_t name_of(struct fp_trace_read *r) {
                    : fp_strings_intern(&r->model->strings, "[unknown]", 9);
 }
 
-/* The function of the event's name and category.  FP_NO_ID when memory ran out. */
+/* The function of the event's name and category. */
 static uint32_t function_of(struct fp_trace_read *r) {
     struct fp_model *m = r->model;
     const uint32_t string = name_of(r), category = r->event.category;
-    if (string == FP_NO_ID ||
-        fp_array_zeroed(&r->function_of, &r->cap_functions, (uint64_t)string + 1, sizeof *r->function_of))
-        return FP_NO_ID;
+    fp_array_zeroed(&r->function_of, &r->cap_functions, (uint64_t)string + 1, sizeof *r->function_of);
     struct fp_trace_named *const last = &r->function_of[string];
     if (last->function && last->category == category) return last->function;
     const uint32_t object = category ? fp_model_object(m, category, 0) : 0;
-    const uint32_t function = object == FP_NO_ID ? FP_NO_ID : fp_model_function(m, object, 0, string, 0, 0);
-    *last = (struct fp_trace_named){function == FP_NO_ID ? 0 : function, category};
+    const uint32_t function = fp_model_function(m, object, 0, string, 0, 0);
+    *last = (struct fp_trace_named){function, category};
     return function;
 }
 
@@ -80,65 +75,61 @@ static uint32_t function_of(struct fp_trace_read *r) {
 /* Adds a record for the event; its arguments take the next positions in the order. */
 static struct fp_trace_record *add_record(struct fp_trace_read *r, uint32_t thread, uint32_t op, uint32_t id) {
     struct fp_trace_record *record = fp_trace_add(r);
-    if (!record) return NULL;
     *record = (struct fp_trace_record){r->event.ts, 0, r->order++, thread, op, id, 0};
     return record;
 }
 
-/* Records a begin or end to pair later.  0 or FP_E_NOMEM. */
-static int keep_unpaired(struct fp_trace_read *r, uint32_t thread, uint32_t function) {
+/* Records a begin or end to pair later. */
+static void keep_unpaired(struct fp_trace_read *r, uint32_t thread, uint32_t function) {
     const struct fp_trace_event *e = &r->event;
     const int begins = e->ph == 'B';
     struct fp_trace_record *record = add_record(r, thread, begins ? FP_OP_ENTER : FP_OP_EXIT, function);
-    if (!record) return FP_E_NOMEM;
     record->duration = begins ? FP_TRACE_BEGIN : 0;
     for (uint32_t k = 0; begins && k < e->n_args; k++) {
         record = add_record(r, thread, FP_OP_ARGUMENT, (uint32_t)e->args[k]);
-        if (!record) return FP_E_NOMEM;
         record->type = (uint32_t)(e->args[k] >> 32);
     }
-    return 0;
 }
 
-/* A begin or end.  0 or FP_E_NOMEM. */
-static int begin_or_end(struct fp_trace_read *r, uint32_t thread) {
+/* A begin or end. */
+static void begin_or_end(struct fp_trace_read *r, uint32_t thread) {
     struct fp_trace_event *e = &r->event;
     struct fp_trace_stack *s = &r->stacks_of[thread];
     uint32_t function = FP_NO_ID; /* of an end its name */
     if (e->ph == 'B' || e->has_name) {
         function = e->ph == 'B' ? function_of(r) : name_of(r);
-        if (function == FP_NO_ID) return FP_E_NOMEM;
     }
     r->out_of_order |= s->begun && e->ts < s->last && !r->by_time;
     s->begun = 1;
     s->last = e->ts;
-    if (r->by_time) return keep_unpaired(r, thread, function);
-    if (e->ph == 'E') return fp_trace_end(r, thread, e->ts, function);
+    if (r->by_time) {
+        keep_unpaired(r, thread, function);
+        return;
+    }
+    if (e->ph == 'E') {
+        fp_trace_end(r, thread, e->ts, function);
+        return;
+    }
     const struct fp_trace_record begin = {e->ts, FP_TRACE_BEGIN, r->order, thread, FP_OP_ENTER, function, 0};
     r->order += 1 + e->n_args;
-    if (fp_trace_begin(r, &begin)) return FP_E_NOMEM;
-    for (uint32_t k = 0; k < e->n_args; k++)
-        if (fp_trace_argument(r, thread, e->args[k])) return FP_E_NOMEM;
-    return 0;
+    fp_trace_begin(r, &begin);
+    for (uint32_t k = 0; k < e->n_args; k++) fp_trace_argument(r, thread, e->args[k]);
 }
 
-/* 0, FP_ASK or FP_E_NOMEM. */
+/* 0 or FP_ASK. */
 static int asynchronous(struct fp_trace_read *r) {
     const struct fp_trace_event *e = &r->event;
     const int begins = e->ph == 'b' || e->ph == 'S', ends = e->ph == 'e' || e->ph == 'F';
     const uint32_t name = begins ? function_of(r) : ends && e->has_name ? name_of(r) : FP_NO_ID;
-    return name == FP_NO_ID && (begins || (ends && e->has_name)) ? FP_E_NOMEM : fp_trace_async_event(r, name);
+    return fp_trace_async_event(r, name);
 }
 
-/* 0 or FP_E_NOMEM. */
-static int complete(struct fp_trace_read *r, uint32_t thread) {
+static void complete(struct fp_trace_read *r, uint32_t thread) {
     const struct fp_trace_event *e = &r->event;
     const uint32_t function = function_of(r);
-    struct fp_trace_record *record = function == FP_NO_ID ? NULL : add_record(r, thread, FP_OP_ENTER, function);
-    if (!record) return FP_E_NOMEM;
+    struct fp_trace_record *record = add_record(r, thread, FP_OP_ENTER, function);
     record->duration = e->dur > 0 ? e->dur : 0;
     r->backwards += e->dur < 0;
-    return 0;
 }
 
 static int broken(struct fp_trace_read *r, const char *what, const char *want, struct fp_err *err) {
@@ -151,16 +142,22 @@ static int broken(struct fp_trace_read *r, const char *what, const char *want, s
     return FP_E_MALFORMED;
 }
 
-/* An event on the time axis: its rows.  0, FP_ASK or FP_E_NOMEM. */
+/* An event on the time axis: its rows.  0 or FP_ASK. */
 static int timed_event(struct fp_trace_read *r) {
     uint32_t thread;
     const uint8_t ph = r->event.ph;
     if (ph != 'X' && strchr("benSFTp", ph)) return asynchronous(r);
     const int status = thread_of(r, &thread);
     if (status) return status;
-    if (ph == 'X') return complete(r, thread);
-    if (ph == 'C') return fp_trace_counter(r, thread);
-    return ph == 'B' || ph == 'E' ? begin_or_end(r, thread) : fp_trace_instant(r, thread);
+    if (ph == 'X')
+        complete(r, thread);
+    else if (ph == 'C')
+        fp_trace_counter(r, thread);
+    else if (ph == 'B' || ph == 'E')
+        begin_or_end(r, thread);
+    else
+        fp_trace_instant(r, thread);
+    return 0;
 }
 
 static int is_text(const struct fp_trace_read *r, uint32_t string, const char *text) {
@@ -222,8 +219,7 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
         return broken(r, "a time in an event", "a 64-bit number", err);
     e->is_moved = 1;
     const int status = timed_event(r);
-    if (status == FP_ASK) return status;
-    if (status) return fp_no_memory(err);
+    if (status) return status;
     if (e->ts < r->first) r->first = e->ts;
     r->events++;
     r->negative_times += e->ts < 0;
@@ -235,18 +231,17 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
 /* ---- the text ---- */
 
 /* Records a key or value of the file's metadata.  A pair that exceeds the limit is dropped whole. */
-static int note(struct fp_trace_read *r) {
+static void note(struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     const int is_key = j->token == FP_JSON_KEY;
     const uint32_t before = is_key ? 0 : r->n_key;
     r->n_key = 0;
     if (!is_key && (!before || (j->token != FP_JSON_STRING && j->token != FP_JSON_NUMBER && j->token != FP_JSON_WORD)))
-        return FP_DONE;
+        return;
     size_t n;
     const uint8_t *p = fp_json_plain(j, &r->scratch, &n);
-    if (!p) return FP_E_NOMEM;
     const size_t room = sizeof r->stated - r->n_stated - before;
-    if (n >= room || memchr(p, 0, n)) return FP_DONE;
+    if (n >= room || memchr(p, 0, n)) return;
     uint8_t *to = r->stated + r->n_stated + before;
     memcpy(to, p, n);
     to[n] = 0;
@@ -254,7 +249,6 @@ static int note(struct fp_trace_read *r) {
         r->n_key = (uint32_t)n + 1;
     else
         r->n_stated += before + (uint32_t)n + 1;
-    return FP_DONE;
 }
 
 /* The time from which all times of this document count, in nanoseconds.  0; FP_E_MALFORMED if it comes after times of a
@@ -287,8 +281,8 @@ static int key_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
                                   "\"baseTimeNanoseconds\" before \"traceEvents\"", err);
         if (status) return status;
     }
-    if (j->token == FP_JSON_KEY && fp_json_is(j, "displayTimeUnit")) return FP_DONE;
-    return note(r) ? fp_no_memory(err) : FP_DONE;
+    if (j->token != FP_JSON_KEY || !fp_json_is(j, "displayTimeUnit")) note(r);
+    return FP_DONE;
 }
 
 /* A token outside of events. */
@@ -302,7 +296,7 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
         const int status = key_token(r, in, err);
         if (status) return status;
     }
-    if (j->depth == 2 && r->field == FP_TE_META && note(r)) return fp_no_memory(err);
+    if (j->depth == 2 && r->field == FP_TE_META) note(r);
     if (j->depth == 2 && r->field == FP_TE_SAMPLES) {
         r->samples += j->token != FP_JSON_ARRAY_END; /* a table counts once; some writers add an empty one */
         r->field = FP_TE_OTHER;
@@ -318,7 +312,6 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
 /* A string, a number or a word of an event. */
 static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
     const int status = fp_trace_take_value(r);
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (!status) return FP_DONE;
     if (!r->lenient)
         return fp_fail_text(err, status, in->base + in->pos, 0,
@@ -354,13 +347,13 @@ static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
         r->in_args = 0;
     } else if (r->in_args && j->token == FP_JSON_KEY) {
         r->arg_field = fp_trace_argument_of(r);
-        if (fp_trace_take_series(r)) return fp_no_memory(err);
+        fp_trace_take_series(r);
     } else if (r->in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
         if (r->in_args == FP_TE_IN_ARGS) r->event.other_args = r->event.nested_args = 1;
         const uint8_t *end = fp_json_value(&r->json, in->p + in->pos, in->p + in->n);
         if (end) fp_json_whole(&r->json, (size_t)(end - in->p));
     } else if (r->in_args && j->token >= FP_JSON_STRING) {
-        if (r->in_args == FP_TE_IN_ARGS && fp_trace_take_series(r)) return fp_no_memory(err);
+        if (r->in_args == FP_TE_IN_ARGS) fp_trace_take_series(r);
         return value_token(r, in, err);
     }
     return FP_DONE;
@@ -426,7 +419,7 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
         r->first = 0;
         r->negative_times = 0;
     }
-    if (!r->by_time && fp_trace_close(r)) return fp_no_memory(err);
+    if (!r->by_time) fp_trace_close(r);
     r->merging = 1;
     r->pairing = r->by_time;
     r->request = FP_TRACE_MERGE;
@@ -465,8 +458,7 @@ int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *ou
         if (status < 0) return end_early(r, status, in, err);
         if (j->token == FP_JSON_END && continues(r, in)) continue;
         if (j->token == FP_JSON_END) return end_text(r, err);
-        if (j->escaped && (j->token == FP_JSON_KEY || r->field == FP_TE_PH) && fp_json_unescape(j, &r->scratch))
-            return fp_no_memory(err);
+        if (j->escaped && (j->token == FP_JSON_KEY || r->field == FP_TE_PH)) fp_json_unescape(j, &r->scratch);
         status = r->in_events ? event_token(r, in, err) : outer_token(r, in, err);
         if (status) return status;
         if (r->out_of_order) return FP_DONE;
@@ -475,5 +467,5 @@ int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *ou
         in->pos = in->n;
         return FP_MORE;
     }
-    return fp_trace_merge(r, out, err);
+    return fp_trace_merge(r, out);
 }

@@ -33,7 +33,7 @@
 #include "core/model.h"
 #include "chrome/threads.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* RECORDS: kept in memory before a spill.  ARGS: maximum number of arguments kept per call. */
 enum { FP_TRACE_RECORDS = 131072, FP_TRACE_ARGS = 16 };

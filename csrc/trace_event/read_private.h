@@ -13,6 +13,7 @@
 #define FP_TRACE_EVENT_READ_PRIVATE_H
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "trace_event/read.h"
 
 /* An open call. */
@@ -48,7 +49,7 @@ struct fp_trace_named {
 };
 
 static inline struct fp_trace_record *fp_trace_add(struct fp_trace_read *r) {
-    if (fp_array_room(&r->records, &r->cap_records, (uint64_t)r->n_records + 1, sizeof *r->records)) return NULL;
+    fp_array_room(&r->records, &r->cap_records, (uint64_t)r->n_records + 1, sizeof *r->records);
     return &r->records[r->n_records++];
 }
 
@@ -58,12 +59,12 @@ static inline int64_t fp_trace_duration(int64_t begin, int64_t end) {
     return (int64_t)(lasts < most ? lasts : most);
 }
 
-/* pair.c.  `name` is a string, or FP_NO_ID of an end without a name.  Each returns 0 or FP_E_NOMEM. */
-int fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin);
-int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value);
-int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name);
+/* pair.c.  `name` is a string, or FP_NO_ID of an end without a name. */
+void fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin);
+void fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value);
+void fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name);
 /* Turns the calls that are still open into records. */
-int fp_trace_close(struct fp_trace_read *r);
+void fp_trace_close(struct fp_trace_read *r);
 
 enum fp_trace_field {
     FP_TE_OTHER = 0,
@@ -92,13 +93,11 @@ enum fp_trace_field {
 /* What the reader is in, within an event. */
 enum { FP_TE_IN_ARGS = 1, FP_TE_IN_ID2 = 2 };
 
-/* Records the document of a thread.  0 or FP_E_NOMEM. */
-static inline int fp_trace_in_document(struct fp_trace_read *r, uint32_t thread, uint32_t document) {
-    if (FP_LIKELY(!document)) return 0;
-    if (fp_array_zeroed(&r->document_of, &r->cap_document_of, (uint64_t)thread + 1, sizeof *r->document_of))
-        return FP_E_NOMEM;
+/* Records the document of a thread. */
+static inline void fp_trace_in_document(struct fp_trace_read *r, uint32_t thread, uint32_t document) {
+    if (FP_LIKELY(!document)) return;
+    fp_array_zeroed(&r->document_of, &r->cap_document_of, (uint64_t)thread + 1, sizeof *r->document_of);
     r->document_of[thread] = document;
-    return 0;
 }
 
 /* Whether events of a phase have arguments that are read: numbers of a call, data of an instant, values, names. */
@@ -118,11 +117,11 @@ uint32_t fp_trace_argument_of(const struct fp_trace_read *r);
 /* Stores a text, number or word in its field of the event.  0, or an error code with `err` not set. */
 int fp_trace_take_value(struct fp_trace_read *r);
 
-/* An instant becomes a record, a counter one for each value.  0 or FP_E_NOMEM. */
-int fp_trace_instant(struct fp_trace_read *r, uint32_t thread);
-int fp_trace_counter(struct fp_trace_read *r, uint32_t thread);
-/* A key or number of the arguments, if the event is or may be a counter.  0 or FP_E_NOMEM. */
-int fp_trace_take_series(struct fp_trace_read *r);
+/* An instant becomes a record, a counter one for each value. */
+void fp_trace_instant(struct fp_trace_read *r, uint32_t thread);
+void fp_trace_counter(struct fp_trace_read *r, uint32_t thread);
+/* A key or number of the arguments, if the event is or may be a counter. */
+void fp_trace_take_series(struct fp_trace_read *r);
 
 /* The name of a function. */
 static inline uint32_t fp_trace_name_of(const struct fp_trace_read *r, uint32_t function) {
@@ -144,18 +143,18 @@ static inline uint32_t fp_trace_ended_by(const struct fp_trace_read *r, const st
     return fp_trace_among(r, s->calls + s->n, s->n, name);
 }
 
-/* async.c.  Each returns 0, FP_ASK or FP_E_NOMEM. */
-struct fp_trace_async *fp_trace_async_new(void);
+/* async.c.  Each returns 0 or FP_ASK. */
+void fp_trace_async_new(struct fp_trace_read *r);
 void fp_trace_async_free(struct fp_trace_async *a);
 /* A begin, end or instant of an asynchronous call; its name as a function (of an end as a string, or FP_NO_ID). */
 int fp_trace_async_event(struct fp_trace_read *r, uint32_t name);
 /* The same for a record of such an event, in order of time. */
 int fp_trace_async_record(struct fp_trace_read *r, const struct fp_trace_record *record);
-int fp_trace_async_close(struct fp_trace_read *r);
+void fp_trace_async_close(struct fp_trace_read *r);
 
-/* merge.c.  Appends rows of the runs' records; by time, first turns them into calls.  FP_FULL, FP_ASK, FP_DONE,
- * FP_E_NOMEM, FP_E_OVERFLOW. */
-int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err *err);
+/* merge.c.  Appends rows of the runs' records; by time, first turns them into calls.  FP_FULL, FP_ASK or
+ * FP_DONE. */
+int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out);
 
 static inline uint64_t fp_trace_shown(const struct fp_trace_read *r, int64_t time) {
     return (uint64_t)time - (uint64_t)r->first + (uint64_t)r->base;
@@ -166,7 +165,7 @@ enum fp_trace_overlap { FP_TRACE_ASIDE = 0, FP_TRACE_DIVIDES, FP_TRACE_IS_DIVIDE
 enum fp_trace_overlap fp_trace_overlap(const struct fp_trace_read *r, int64_t end);
 /* Ends the calls of lane 0 that end before `end`, to go on.  FP_DONE or FP_FULL. */
 int fp_trace_divide(struct fp_trace_read *r, int64_t end, struct fp_batch *out);
-/* Enters them again, if they are all.  FP_DONE, FP_FULL or FP_E_NOMEM. */
+/* Enters them again, if they are all.  FP_DONE or FP_FULL. */
 int fp_trace_enter_again(struct fp_trace_read *r, struct fp_batch *out);
 /* Notes a call of lane 0 that ends, if it goes on. */
 static inline void fp_trace_note_again(struct fp_trace_lanes *l, const struct fp_trace_call *call) {
@@ -175,11 +174,11 @@ static inline void fp_trace_note_again(struct fp_trace_lanes *l, const struct fp
     l->again_at = call->end;
 }
 
-/* lanes.c.  The first lane in which a call with this end nests.  FP_NO_ID when memory ran out. */
+/* lanes.c.  The first lane in which a call with this end nests. */
 uint32_t fp_trace_lane_for(struct fp_trace_lanes *l, int64_t end);
 /* The lane whose innermost call ends first, if that is not later than `now`; otherwise FP_NO_ID. */
 uint32_t fp_trace_lane_ending(const struct fp_trace_lanes *l, int64_t now);
-int fp_trace_lane_push(struct fp_trace_lanes *l, uint32_t lane, struct fp_trace_call call);
+void fp_trace_lane_push(struct fp_trace_lanes *l, uint32_t lane, struct fp_trace_call call);
 void fp_trace_lane_pop(struct fp_trace_lanes *l, uint32_t lane);
 /* Drops all calls, to use the lanes for another thread. */
 void fp_trace_lanes_reset(struct fp_trace_lanes *l, uint32_t thread);

@@ -5,6 +5,7 @@
 #include "core/array.h"
 #include "core/counter.h"
 #include "core/digits.h"
+#include "core/guard.h"
 #include "core/json.h"
 #include "core/utf8.h"
 
@@ -19,8 +20,8 @@ struct fp_trace_thread {
 };
 
 struct fp_trace_write *fp_trace_write_new(const struct fp_model *model) {
-    struct fp_trace_write *w = calloc(1, sizeof *w);
-    if (w) w->model = model;
+    struct fp_trace_write *w = fp_made(sizeof *w);
+    w->model = model;
     return w;
 }
 
@@ -41,42 +42,42 @@ void fp_trace_write_free(struct fp_trace_write *w) {
 #define PUT(to, text) (memcpy(to, text, sizeof text - 1), (to) + sizeof text - 1)
 
 /* Appends {"name":"TEXT" to `to`. */
-static int put_name(struct fp_trace_write *w, struct fp_buf *to, const void *p, size_t n) {
+static void put_name(struct fp_trace_write *w, struct fp_buf *to, const void *p, size_t n) {
     if (!n) {
         p = "[unknown]";
         n = 9;
     }
-    return fp_buf_put(to, NAME, sizeof NAME - 1) || fp_json_text(to, p, n, &w->replaced) || fp_buf_put(to, "\"", 1)
-               ? FP_E_NOMEM
-               : 0;
+    fp_buf_put(to, NAME, sizeof NAME - 1);
+    fp_json_text(to, p, n, &w->replaced);
+    fp_buf_put(to, "\"", 1);
 }
 
 /* Appends ,"cat":"TEXT" to `to` if the function has a category. */
-static int put_category(struct fp_trace_write *w, struct fp_buf *to, uint32_t function) {
+static void put_category(struct fp_trace_write *w, struct fp_buf *to, uint32_t function) {
     const uint32_t category = fp_model_category(w->model, function);
-    if (!category) return 0;
+    if (!category) return;
     size_t n;
     const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, category, &n, &w->replaced);
-    return !p || fp_buf_put(to, CATEGORY, sizeof CATEGORY - 1) || fp_json_text(to, p, n, &w->replaced) ||
-                   fp_buf_put(to, "\"", 1)
-               ? FP_E_NOMEM
-               : 0;
+    fp_buf_put(to, CATEGORY, sizeof CATEGORY - 1);
+    fp_json_text(to, p, n, &w->replaced);
+    fp_buf_put(to, "\"", 1);
 }
 
-/* The beginning of a function's rows, *n bytes.  NULL when memory ran out. */
+/* The beginning of a function's rows, *n bytes. */
 static const uint8_t *name_of(struct fp_trace_write *w, uint32_t function, size_t *n) {
     const struct fp_model *m = w->model;
-    if (fp_array_zeroed(&w->starts, &w->cap_starts, (uint64_t)function + 1, sizeof *w->starts)) return NULL;
+    fp_array_zeroed(&w->starts, &w->cap_starts, (uint64_t)function + 1, sizeof *w->starts);
     if (FP_UNLIKELY(!w->starts[function])) {
         const size_t start = w->names.n;
         uint32_t length;
         size_t name_n;
         const uint32_t string = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
         const uint8_t *name = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, string, &name_n, &w->replaced);
-        if (!name || fp_buf_put(&w->names, &(uint32_t){0}, sizeof length) || put_name(w, &w->names, name, name_n) ||
-            put_category(w, &w->names, function) || fp_buf_put(&w->names, PHASE, sizeof PHASE - 1))
-            return NULL;
-        if (w->names.n - start - sizeof length > UINT32_MAX) return NULL;
+        fp_buf_put(&w->names, &(uint32_t){0}, sizeof length);
+        put_name(w, &w->names, name, name_n);
+        put_category(w, &w->names, function);
+        fp_buf_put(&w->names, PHASE, sizeof PHASE - 1);
+        if (w->names.n - start - sizeof length > UINT32_MAX) fp_escape();
         length = (uint32_t)(w->names.n - start - sizeof length);
         memcpy(w->names.p + start, &length, sizeof length);
         w->starts[function] = start + 1;
@@ -125,28 +126,31 @@ static int is_text(const uint8_t *p, size_t n) {
 }
 
 /* Appends the beginning of an event's row, up to its phase. */
-static int put_event_name(struct fp_trace_write *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
+static void put_event_name(struct fp_trace_write *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const size_t value = fp_counter_of(b, i), n = (uint32_t)b->aux[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
-    if (value) {
-        if (put_name(w, out, p + value + 1, n - value - 1)) return FP_E_NOMEM;
-        return fp_buf_put(out, PHASE "C", sizeof PHASE);
-    }
-    if (is_text(p, n) ? put_name(w, out, p, n) : put_name(w, out, "event", 5)) return FP_E_NOMEM;
-    return fp_buf_put(out, PHASE "i", sizeof PHASE);
+    if (value)
+        put_name(w, out, p + value + 1, n - value - 1);
+    else if (is_text(p, n))
+        put_name(w, out, p, n);
+    else
+        put_name(w, out, "event", 5);
+    fp_buf_put(out, value ? PHASE "C" : PHASE "i", sizeof PHASE);
 }
 
 /* Appends the fields of an event after its thread. */
-static int put_event(const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
+static void put_event(const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t n = (uint32_t)b->aux[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     const int typed = b->op[i] == FP_OP_TYPED, text = is_text(p, n);
     const size_t value = fp_counter_of(b, i);
-    if (value)
-        return fp_buf_put(out, VALUE, sizeof VALUE - 1) || fp_buf_put(out, p, value) || fp_buf_put(out, "}", 1)
-                   ? FP_E_NOMEM
-                   : 0;
-    if (fp_buf_reserve(out, 2 * (size_t)n + FIXED)) return FP_E_NOMEM;
+    if (value) {
+        fp_buf_put(out, VALUE, sizeof VALUE - 1);
+        fp_buf_put(out, p, value);
+        fp_buf_put(out, "}", 1);
+        return;
+    }
+    fp_buf_reserve(out, 2 * (size_t)n + FIXED);
     uint8_t *to = PUT(out->p + out->n, ",\"s\":\"t\"");
     if (typed || !text) to = PUT(to, ",\"args\":{");
     if (typed) {
@@ -164,15 +168,14 @@ static int put_event(const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     }
     if (typed || !text) *to++ = '}';
     out->n = (size_t)(to - out->p);
-    return 0;
 }
 
-static int put_argument(struct fp_trace_write *w, uint64_t argument, struct fp_buf *out) {
+static void put_argument(struct fp_trace_write *w, uint64_t argument, struct fp_buf *out) {
     if (!w->args || !w->open) {
         w->arguments++;
-        return 0;
+        return;
     }
-    if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+    fp_buf_reserve(out, FIXED);
     uint8_t *to = out->p + out->n;
     to = w->open == 1 ? PUT(to, ",\"args\":{\"arg") : PUT(to, ",\"arg");
     to = fp_put_decimal(to, w->n_args++);
@@ -180,7 +183,6 @@ static int put_argument(struct fp_trace_write *w, uint64_t argument, struct fp_b
     to = fp_put_decimal(to, argument);
     w->open = 2;
     out->n = (size_t)(to - out->p);
-    return 0;
 }
 
 /* Whether this row belongs to a call that is too deep. */
@@ -198,17 +200,17 @@ void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns) {
 }
 
 int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err) {
+    (void)err;
     for (; w->row < b->n; w->row++) {
         if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
         const uint32_t i = w->row, thread = b->thread[i];
         const uint8_t op = b->op[i];
         const int is_event = op == FP_OP_CUSTOM || op == FP_OP_TYPED;
         if (op == FP_OP_ARGUMENT) {
-            if (!w->skipped && put_argument(w, b->aux[i], out)) return fp_no_memory(err);
+            if (!w->skipped) put_argument(w, b->aux[i], out);
             continue;
         }
-        if (fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads))
-            return fp_no_memory(err);
+        fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads);
         struct fp_trace_thread *t = &w->threads[thread];
         if (FP_UNLIKELY(!t->tail_n)) {
             w->new_thread = thread;
@@ -219,14 +221,14 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
         if (FP_UNLIKELY(is_deep(w, t, op))) continue;
         size_t n = 0;
         const uint8_t *name = is_event ? NULL : name_of(w, b->function[i], &n);
-        if (!is_event && !name) return fp_no_memory(err);
-        if (fp_buf_reserve(out, n + FIXED)) return fp_no_memory(err);
+        fp_buf_reserve(out, n + FIXED);
         uint8_t *to = close_row(w, out->p + out->n);
         if (w->rows++) *to++ = ',';
         *to++ = '\n';
         if (is_event) {
             out->n = (size_t)(to - out->p);
-            if (put_event_name(w, b, i, out) || fp_buf_reserve(out, FIXED)) return fp_no_memory(err);
+            put_event_name(w, b, i, out);
+            fp_buf_reserve(out, FIXED);
             to = out->p + out->n;
         } else {
             memcpy(to, name, n);
@@ -238,7 +240,7 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
         to = put_us(to, ns < w->zero ? w->zero - ns : ns - w->zero);
         memcpy(to, t->tail, sizeof t->tail);
         out->n = (size_t)(to - out->p) + t->tail_n;
-        if (is_event && put_event(b, i, out)) return fp_no_memory(err);
+        if (is_event) put_event(b, i, out);
         w->open = 1;
         w->n_args = 0;
     }
@@ -246,7 +248,7 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
 }
 
 int fp_trace_write_end(struct fp_trace_write *w, struct fp_buf *out) {
-    if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+    fp_buf_reserve(out, FIXED);
     out->n = (size_t)(close_row(w, out->p + out->n) - out->p);
     return 0;
 }

@@ -25,7 +25,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Maximum depth of calls: Perfetto silently drops the begins of deeper ones, but not their ends. */
 enum { FP_TRACE_DEPTH = 512 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/digits.h"
 
 enum { TOP = 1, POINTS, POINT, FRAMES, TABLE }; /* objects and arrays */
@@ -48,7 +49,7 @@ static const struct fp_json_row rows[] = {
 static uint32_t intern(struct fp_valgrind_reader *d) {
     size_t n;
     const uint8_t *p = fp_json_plain(&d->walk.json, &d->walk.scratch, &n);
-    return p ? fp_strings_intern(&d->pub.texts, p, n < FP_NAME_MOST ? n : FP_NAME_MOST) : FP_NO_ID;
+    return fp_strings_intern(&d->pub.texts, p, n < FP_NAME_MOST ? n : FP_NAME_MOST);
 }
 
 /* Reports an invalid number: an error or, when lenient, a point that is skipped. */
@@ -67,7 +68,6 @@ static int field(struct fp_valgrind_reader *d, uint32_t key, struct fp_in *in, s
     const struct fp_json *j = &d->walk.json;
     if (key >= TEXT && j->token == FP_JSON_STRING) {
         const uint32_t string = intern(d);
-        if (string == FP_NO_ID) return fp_no_memory(err);
         d->pub.text[key - TEXT] = string;
     }
     if (key == LIFETIMES) d->pub.lifetimes = j->token == FP_JSON_WORD && j->text[0] == 't';
@@ -109,8 +109,7 @@ static int add_held(struct fp_valgrind_reader *d, struct fp_err *err) {
     if (!h->is_point) return 0;
     h->is_point = 0;
     const uint32_t stack = fp_strings_intern_hashed(&d->stacks, h->fs, h->n_fs * sizeof *h->fs, h->hash);
-    if (stack == FP_NO_ID || fp_array_room(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums))
-        return fp_no_memory(err);
+    fp_array_room(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums);
     while (d->n_sums <= stack) d->sums[d->n_sums++] = (struct fp_valgrind_sums){0};
     return fp_valgrind_add(d, stack, h->value, h->at, err);
 }
@@ -160,7 +159,7 @@ static int frame_index(struct fp_valgrind_reader *d, struct fp_in *in, struct fp
     int64_t index;
     if (!fp_json_is_integer(&d->walk, &index) || index < 0 || index >= FP_NO_ID)
         return bad_number(d, in, "a frame of a point", "an index of the frame table", err);
-    if (fp_array_room(&d->fs, &d->cap_fs, (uint64_t)d->n_fs + 1, sizeof *d->fs)) return fp_no_memory(err);
+    fp_array_room(&d->fs, &d->cap_fs, (uint64_t)d->n_fs + 1, sizeof *d->fs);
     d->fs[d->n_fs++] = (uint32_t)index;
     return 0;
 }
@@ -314,8 +313,7 @@ static int table_entry(struct fp_valgrind_reader *d, const struct fp_in *in, str
         string = intern(d);
     else if (!d->lenient)
         return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "an entry of the frame table is not a string");
-    if (string == FP_NO_ID || fp_array_room(&d->table, &d->cap_table, (uint64_t)d->n_table + 1, sizeof *d->table))
-        return fp_no_memory(err);
+    fp_array_room(&d->table, &d->cap_table, (uint64_t)d->n_table + 1, sizeof *d->table);
     d->has_empty |= !string;
     d->table[d->n_table++] = string;
     return 0;
@@ -331,11 +329,10 @@ uint32_t fp_valgrind_table(const struct fp_valgrind *pub, uint32_t i) {
 
 int fp_valgrind_place(struct fp_valgrind *pub, uint32_t string, uint64_t address, uint32_t function, uint32_t line) {
     struct fp_valgrind_reader *d = (struct fp_valgrind_reader *)pub;
-    if (fp_array_zeroed(&d->places, &d->cap_places, d->pub.texts.n, sizeof *d->places)) return FP_E_NOMEM;
+    fp_array_zeroed(&d->places, &d->cap_places, d->pub.texts.n, sizeof *d->places);
     d->places[string] = (struct fp_valgrind_place){.address = address, .function = function, .line = line};
     const uint32_t id = fp_table_intern(&d->addresses, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32)});
-    if (id == FP_NO_ID || fp_array_zeroed(&d->text_at, &d->cap_text_at, (uint64_t)id + 1, sizeof *d->text_at))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&d->text_at, &d->cap_text_at, (uint64_t)id + 1, sizeof *d->text_at);
     d->text_at[id] = d->text_at[id] && d->text_at[id] != string ? FP_NO_ID : string;
     return 0;
 }
@@ -376,16 +373,14 @@ static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
 static const struct fp_json_shape shape = {FP_JSON_ROWS(rows), .begin = begin, .end = end, .value = begin};
 
 struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient) {
-    struct fp_valgrind_reader *d = calloc(1, sizeof *d);
-    if (!d) return NULL;
+    struct fp_valgrind_reader *d = fp_made(sizeof *d);
     d->model = model;
     d->lenient = d->walk.lenient = lenient;
     d->pub.version = d->pub.pid = d->pub.end_time = d->pub.peak_time = -1;
     fp_json_begin(&d->walk, &shape);
-    if (fp_strings_init(&d->pub.texts) || fp_strings_init(&d->stacks) || fp_table_init(&d->addresses, 2)) {
-        fp_valgrind_free(&d->pub);
-        return NULL;
-    }
+    fp_strings_init(&d->pub.texts);
+    fp_strings_init(&d->stacks);
+    fp_table_init(&d->addresses, 2);
     return &d->pub;
 }
 
@@ -395,6 +390,7 @@ void fp_valgrind_free(struct fp_valgrind *pub) {
     fp_strings_clear(&d->pub.texts);
     fp_strings_clear(&d->stacks);
     fp_table_clear(&d->addresses);
+    fp_table_clear(&d->places_seen);
     fp_json_free(&d->walk);
     free(d->fs);
     free(d->held.fs);

@@ -17,7 +17,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Values of a point, in the order of the rows' values. */
 enum fp_valgrind_value {

@@ -39,6 +39,7 @@ struct fp_valgrind_reader {
         uint32_t function, line;
     } *places; /* by string of `texts` */
     uint32_t cap_places;
+    struct fp_table places_seen;      /* distinct places, while it is searched for equal ones */
     struct fp_table addresses;        /* of places */
     uint32_t *text_at, cap_text_at;   /* by address: the only string with it, FP_NO_ID for several */
     uint32_t *frame_of, cap_frame_of; /* by index of the frame table: the frame, if it is alone at its address */

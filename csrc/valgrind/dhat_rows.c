@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "valgrind/dhat_private.h"
 
 /* The end of the run of places from `first` on that form one frame: inlined functions share the address of their
@@ -15,17 +16,16 @@ static uint32_t frame_end(const struct fp_valgrind_reader *d, const uint32_t *fs
     return end;
 }
 
-/* The frame of the places [first, last) of a stack, which share an address.  FP_NO_ID when memory ran out. */
+/* The frame of the places [first, last) of a stack, which share an address. */
 static uint32_t new_frame(struct fp_valgrind_reader *d, const uint32_t *first, const uint32_t *last) {
     uint32_t chain = 0;
     for (const uint32_t *i = last; i > first; i--) {
         const struct fp_valgrind_place *place = &d->places[d->table[i[-1]]];
         if (place->function) chain = fp_model_line(d->model, place->function, place->line, 0, chain);
-        if (chain == FP_NO_ID) return FP_NO_ID;
     }
     const uint32_t text = d->table[*first];
     const uint32_t frame = fp_model_frame(d->model, 0, d->places[text].address, 0, chain);
-    if (frame != FP_NO_ID && fp_valgrind_is_alone(d, text)) d->frame_of[*first] = frame;
+    if (fp_valgrind_is_alone(d, text)) d->frame_of[*first] = frame;
     return frame;
 }
 
@@ -41,16 +41,15 @@ static uint32_t drop_bad_frames(struct fp_valgrind_reader *d, const uint32_t *fs
     return kept;
 }
 
-/* Appends the frames of a stack of the file to d->frames, of which there are *n.  0 or FP_E_NOMEM. */
-static int frames_of(struct fp_valgrind_reader *d, uint32_t stack, uint32_t *n) {
+/* Appends the frames of a stack of the file to d->frames, of which there are *n. */
+static void frames_of(struct fp_valgrind_reader *d, uint32_t stack, uint32_t *n) {
     size_t nbytes;
     const uint32_t *fs = (const uint32_t *)(const void *)fp_string(&d->stacks, stack, &nbytes);
     uint32_t n_fs = (uint32_t)(nbytes / sizeof *fs);
-    if (fp_array_room(&d->frames, &d->cap_frames, (uint64_t)*n + n_fs, sizeof *d->frames) ||
-        fp_array_zeroed(&d->frame_of, &d->cap_frame_of, d->n_table, sizeof *d->frame_of))
-        return FP_E_NOMEM;
+    fp_array_room(&d->frames, &d->cap_frames, (uint64_t)*n + n_fs, sizeof *d->frames);
+    fp_array_zeroed(&d->frame_of, &d->cap_frame_of, d->n_table, sizeof *d->frame_of);
     if (d->lenient || d->has_empty) {
-        if (fp_array_room(&d->fs, &d->cap_fs, n_fs, sizeof *d->fs)) return FP_E_NOMEM;
+        fp_array_room(&d->fs, &d->cap_fs, n_fs, sizeof *d->fs);
         n_fs = drop_bad_frames(d, fs, n_fs);
         fs = d->fs;
     }
@@ -60,31 +59,27 @@ static int frames_of(struct fp_valgrind_reader *d, uint32_t stack, uint32_t *n) 
         if (FP_UNLIKELY(!frame)) {
             end = frame_end(d, fs, i, n_fs);
             frame = new_frame(d, fs + i, fs + end);
-            if (frame == FP_NO_ID) return FP_E_NOMEM;
         }
         d->frames[(*n)++] = frame;
     }
-    return 0;
 }
 
-/* Enters the stacks from `first` on into the model, FP_MODEL_STACKS at most.  0 or FP_E_NOMEM. */
-static int enter(struct fp_valgrind_reader *d, uint32_t first, uint32_t *nodes) {
+/* Enters the stacks from `first` on into the model, FP_MODEL_STACKS at most. */
+static void enter(struct fp_valgrind_reader *d, uint32_t first, uint32_t *nodes) {
     uint32_t depths[FP_MODEL_STACKS], n_frames = 0, n = 0;
     for (; n < FP_MODEL_STACKS && first + n < d->n_sums; n++) {
         const uint32_t before = n_frames;
-        if (frames_of(d, first + n, &n_frames)) return FP_E_NOMEM;
+        frames_of(d, first + n, &n_frames);
         depths[n] = n_frames - before;
     }
-    if (fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames)) return FP_E_NOMEM; /* no frames at all */
-    return fp_model_stacks(d->model, d->frames, depths, n, nodes);
+    fp_array_room(&d->frames, &d->cap_frames, 1, sizeof *d->frames); /* no frames at all */
+    fp_model_stacks(d->model, d->frames, depths, n, nodes);
 }
 
-/* Enters all stacks, to compare them.  0 or FP_E_NOMEM. */
-static int enter_stacks(struct fp_valgrind_reader *d) {
-    if (fp_array_room(&d->nodes, &d->cap_nodes, d->n_sums, sizeof *d->nodes)) return FP_E_NOMEM;
-    for (uint64_t first = 0; first < d->n_sums; first += FP_MODEL_STACKS)
-        if (enter(d, (uint32_t)first, d->nodes + first)) return FP_E_NOMEM;
-    return 0;
+/* Enters all stacks, to compare them. */
+static void enter_stacks(struct fp_valgrind_reader *d) {
+    fp_array_room(&d->nodes, &d->cap_nodes, d->n_sums, sizeof *d->nodes);
+    for (uint64_t first = 0; first < d->n_sums; first += FP_MODEL_STACKS) enter(d, (uint32_t)first, d->nodes + first);
 }
 
 static int has_row(const struct fp_valgrind_reader *d, uint32_t stack) {
@@ -95,8 +90,8 @@ static int has_row(const struct fp_valgrind_reader *d, uint32_t stack) {
 /* Adds up stacks that became one: entries of the frame table may be equal, or bad (lenient).  All but the first get the
  * node FP_NO_ID.  0 or an error. */
 static int merge_stacks(struct fp_valgrind_reader *d, uint32_t n_stacks, struct fp_err *err) {
-    uint32_t *first = NULL, cap = 0; /* by node: its first stack, plus 1 */
-    int status = fp_array_zeroed(&first, &cap, d->model->stacks.n, sizeof *first) ? fp_no_memory(err) : 0;
+    uint32_t *const first = fp_scratch(d->model->stacks.n, sizeof *first); /* by node: its first stack, plus 1 */
+    int status = 0;
     for (uint32_t i = 0; i < n_stacks && !status; i++) {
         if (d->nodes[i] == FP_NO_ID) continue;
         uint32_t *const known = &first[d->nodes[i]];
@@ -110,14 +105,14 @@ static int merge_stacks(struct fp_valgrind_reader *d, uint32_t n_stacks, struct 
         if (d->pub.broken != broken) d->pub.broken = broken + more->n; /* all its points are lost */
         d->nodes[i] = FP_NO_ID;
     }
-    free(first);
+    fp_scratch_free(first);
     return status;
 }
 
-/* Whether two of the stacks have the same node, by a bit for each node; FP_E_NOMEM when memory ran out. */
+/* Whether two of the stacks have the same node, by a bit for each node. */
 static int has_equal_stacks(const struct fp_valgrind_reader *d, uint32_t n_stacks) {
-    uint64_t *seen = calloc(d->model->stacks.n / 64 + 1, sizeof *seen);
-    int found = seen ? 0 : FP_E_NOMEM;
+    uint64_t *const seen = fp_scratch(d->model->stacks.n / 64 + 1, sizeof *seen);
+    int found = 0;
     for (uint32_t i = 0; i < n_stacks && !found; i++) {
         if (d->nodes[i] == FP_NO_ID) continue;
         uint64_t *const word = &seen[d->nodes[i] / 64];
@@ -125,51 +120,50 @@ static int has_equal_stacks(const struct fp_valgrind_reader *d, uint32_t n_stack
         found = (*word & bit) != 0;
         *word |= bit;
     }
-    free(seen);
+    fp_scratch_free(seen);
     return found;
 }
 
 static int end_stacks(struct fp_valgrind_reader *d, struct fp_err *err) {
     const uint32_t n_stacks = d->n_sums;
-    if (enter_stacks(d)) return fp_no_memory(err);
+    enter_stacks(d);
     if (n_stacks && !has_row(d, 0)) d->nodes[0] = FP_NO_ID;
-    const int equal = has_equal_stacks(d, n_stacks);
-    return equal < 0 ? fp_no_memory(err) : equal ? merge_stacks(d, n_stacks, err) : 0;
+    return has_equal_stacks(d, n_stacks) ? merge_stacks(d, n_stacks, err) : 0;
 }
 
-/* Whether different stacks of the file may be equal in the model.  FP_E_NOMEM when memory ran out. */
-static int may_be_equal(const struct fp_valgrind_reader *d) {
-    struct fp_table seen = {0};
+/* Whether different stacks of the file may be equal in the model. */
+static int may_be_equal(struct fp_valgrind_reader *d) {
+    struct fp_table *const seen = &d->places_seen;
     if (d->lenient || d->has_empty) return 1;
-    int found = fp_table_init(&seen, 4);
+    int found = 0;
+    fp_table_init(seen, 4);
     for (uint32_t i = 0; i < d->n_table && !found; i++) {
         const struct fp_valgrind_place *p = &d->places[d->table[i]];
         const uint32_t row[] = {(uint32_t)p->address, (uint32_t)(p->address >> 32), p->function, p->line};
-        const uint32_t known = seen.n, id = fp_table_intern(&seen, row);
+        const uint32_t known = seen->n, id = fp_table_intern(seen, row);
         const int is_hidden =
             !p->function && p->address && !fp_valgrind_is_alone(d, d->table[i]); /* by a function inlined there */
-        found = id == FP_NO_ID ? FP_E_NOMEM : id != known || is_hidden;
+        found = id != known || is_hidden;
     }
-    fp_table_clear(&seen);
+    fp_table_clear(seen);
     return found;
 }
 
 /* Before the first row: adds up stacks that are equal. */
 static int begin_rows(struct fp_valgrind_reader *d, struct fp_err *err) {
-    const int equal = may_be_equal(d), status = equal < 0 ? fp_no_memory(err) : equal ? end_stacks(d, err) : 0;
+    const int status = may_be_equal(d) ? end_stacks(d, err) : 0;
     d->is_begun = !status;
     return status;
 }
 
-/* Enters the next stack with others, and again when the model has dropped them.  0 or FP_E_NOMEM. */
-static int enter_next(struct fp_valgrind_reader *d) {
+/* Enters the next stack with others, and again when the model has dropped them. */
+static void enter_next(struct fp_valgrind_reader *d) {
     const uint64_t bad_frames = d->pub.bad_frames; /* they were counted when equal stacks were added up */
     d->entered = d->next - d->next % FP_MODEL_STACKS;
     d->n_renewed = d->model->n_renewed;
     d->n_entered = FP_MODEL_STACKS;
-    const int status = enter(d, d->entered, d->entered_nodes);
+    enter(d, d->entered, d->entered_nodes);
     d->pub.bad_frames = bad_frames;
-    return status;
 }
 
 int fp_valgrind_rows(struct fp_valgrind *pub, struct fp_batch *out, struct fp_err *err) {
@@ -179,8 +173,7 @@ int fp_valgrind_rows(struct fp_valgrind *pub, struct fp_batch *out, struct fp_er
     for (; d->next < d->n_sums; d->next++) {
         if (!has_row(d, d->next)) continue;
         if (out->n == out->cap) return FP_FULL;
-        if ((d->next - d->entered >= d->n_entered || d->n_renewed != d->model->n_renewed) && enter_next(d))
-            return fp_no_memory(err);
+        if (d->next - d->entered >= d->n_entered || d->n_renewed != d->model->n_renewed) enter_next(d);
         const struct fp_valgrind_sums *sums = &d->sums[d->next];
         const uint32_t i = out->n++;
         out->stack[i] = d->entered_nodes[d->next - d->entered];
