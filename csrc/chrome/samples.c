@@ -6,28 +6,9 @@
 #include "core/guard.h"
 #include "chrome/samples_private.h"
 
-/* objects and arrays */
-enum {
-    TOP = 1,
-    EVENTS,
-    EVENT,
-    ARGS,
-    DATA,
-    PROFILE,
-    NODES,
-    NODE,
-    CALL,
-    CHILDREN,
-    TOP_SAMPLES,
-    SAMPLE,
-    SAMPLES,
-    DELTAS,
-    TIMES,
-    LINES,
-    FRAMES,
-    FRAME,
-    STACK
-};
+/* Objects and arrays: of a text, of an event, of a profile. */
+enum { TOP = 1, EVENTS, EVENT, ARGS, DATA, TOP_SAMPLES, SAMPLE, FRAMES, FRAME, STACK };
+enum { PROFILE = STACK + 1, NODES, NODE, CALL, CHILDREN, SAMPLES, DELTAS, TIMES, LINES };
 /* values */
 enum { NO_TEXT = 1, SEEN, PH, NAME, TS, PID, TID, ID, SF, WEIGHT, ARG_NAME, START, END, STACK_FRAME, CHILD, ONE_NODE };
 enum {
@@ -77,6 +58,13 @@ static const struct fp_json_row rows[] = {
     FP_JSON_KEY(DATA, "lines", .array = LINES),
     FP_JSON_KEY(DATA, "startTime", .value = START),
     FP_JSON_KEY(DATA, "endTime", .value = END),
+    FP_JSON_EACH(TOP_SAMPLES, .object = SAMPLE, .value = ONE_NODE, .many = 1),
+    EVENT_KEYS(SAMPLE),
+    FP_JSON_EACH(FRAMES, .object = FRAME),
+    FP_JSON_KEY(FRAME, "name", .value = FRAME_NAME),
+    FP_JSON_KEY(FRAME, "category", .value = CATEGORY),
+    FP_JSON_KEY(FRAME, "parent", .value = PARENT),
+    FP_JSON_EACH(STACK, .value = STACK_FRAME),
     FP_JSON_KEY(PROFILE, "nodes", .array = NODES),
     FP_JSON_KEY(PROFILE, "head", .object = NODE),
     FP_JSON_KEY(PROFILE, "startTime", .value = START),
@@ -98,17 +86,10 @@ static const struct fp_json_row rows[] = {
     FP_JSON_KEY(CALL, "url", .value = URL),
     FP_JSON_KEY(CALL, "lineNumber", .value = LINE_OF_CALL),
     FP_JSON_EACH(CHILDREN, .object = NODE, .value = CHILD),
-    FP_JSON_EACH(TOP_SAMPLES, .object = SAMPLE, .value = ONE_NODE, .many = 1),
-    EVENT_KEYS(SAMPLE),
     FP_JSON_EACH(SAMPLES, .value = ONE_NODE, .many = 1),
     FP_JSON_EACH(DELTAS, .value = ONE_DELTA, .many = 1),
     FP_JSON_EACH(TIMES, .value = ONE_TIME, .many = 1),
     FP_JSON_EACH(LINES, .value = ONE_LINE, .many = 1),
-    FP_JSON_EACH(FRAMES, .object = FRAME),
-    FP_JSON_KEY(FRAME, "name", .value = FRAME_NAME),
-    FP_JSON_KEY(FRAME, "category", .value = CATEGORY),
-    FP_JSON_KEY(FRAME, "parent", .value = PARENT),
-    FP_JSON_EACH(STACK, .value = STACK_FRAME),
 };
 
 /* Forgets the nodes and the columns of an event. */
