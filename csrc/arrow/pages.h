@@ -67,15 +67,14 @@ uint32_t fp_arrow_count(const struct fp_arrow_rows *rows);
 struct fp_arrow_pages *fp_arrow_pages_new(void);
 void fp_arrow_pages_free(struct fp_arrow_pages *p);
 
-/* Encodes a chunk of numbers, as differences if `distinct`, otherwise as a dictionary if that is smaller.  0 or
- * FP_E_NOMEM. */
+/* Encodes a chunk of numbers, as differences if `distinct`, otherwise as a dictionary if that is smaller. */
 int fp_arrow_pages_numbers(struct fp_arrow_pages *p, const struct fp_arrow_rows *column, uint32_t distinct);
 
-/* Encodes a chunk of floating-point numbers of 8 bytes as they are; they have no range.  0 or FP_E_NOMEM. */
+/* Encodes a chunk of floating-point numbers of 8 bytes as they are; they have no range. */
 int fp_arrow_pages_reals(struct fp_arrow_pages *p, const struct fp_arrow_rows *column);
 
-/* Encodes a chunk of texts: the column has their ids.  0, FP_E_NOMEM, FP_E_OVERFLOW if the dictionary would exceed
- * `most` bytes, FP_E_MALFORMED for an id that `texts` does not have. */
+/* Encodes a chunk of texts: the column has their ids.  0, FP_E_OVERFLOW if the dictionary would exceed `most` bytes,
+ * FP_E_MALFORMED for an id that `texts` does not have. */
 int fp_arrow_pages_texts(struct fp_arrow_pages *p, const struct fp_arrow_rows *column,
                          const struct fp_arrow_texts *texts, uint64_t most, struct fp_err *err);
 

@@ -5,7 +5,8 @@
  * csrc/build_core.py sets a guard around each function that Python calls and that stands between `cffi-begin guarded`
  * and `cffi-end` of a header; Cython calls functions without a guard.
  *
- * So code below a guard keeps three rules:
+ * So each of these functions may return FP_E_NOMEM or NULL, which their comments do not repeat, and code below a guard
+ * keeps three rules:
  *
  *   - memory belongs to a struct that its `_free` function frees, or to the guard (fp_scratch), never to a local
  *     variable while more is requested

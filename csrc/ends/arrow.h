@@ -47,10 +47,10 @@ struct fp_ends_columns {
 struct fp_ends_columns *fp_ends_columns_new(uint32_t cap);
 void fp_ends_columns_free(struct fp_ends_columns *c);
 
-/* Adds a column of items of `width` bytes.  With `nullable` the existing rows have no value.  0 or FP_E_NOMEM. */
+/* Adds a column of items of `width` bytes.  With `nullable` the existing rows have no value. */
 int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t nullable);
 
-/* Makes room for `cap` rows, more than before.  0 or FP_E_NOMEM; then the columns can still be freed. */
+/* Makes room for `cap` rows, more than before. */
 int fp_ends_columns_grow(struct fp_ends_columns *c, uint32_t cap);
 
 /* The texts of a column of names. */
@@ -98,14 +98,14 @@ struct fp_ends_tables {
 struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m);
 void fp_ends_tables_free(struct fp_ends_tables *t);
 
-/* Answers FP_ASK: the text of the label set `requested`.  0 or FP_E_NOMEM. */
+/* Answers FP_ASK: the text of the label set `requested`. */
 int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n);
 
 void fp_ends_tables_clock(struct fp_ends_tables *t, uint64_t ticks_per_second);
 
-/* Each appends rows for those of `in` from *from on, and advances it; columns are in the order above.
- * FP_DONE; FP_FULL when `out` is full: call again with another; FP_ASK (samples);
- * FP_E_NOMEM, FP_E_OVERFLOW for a time beyond 2^63 - 1, FP_E_MALFORMED for an id that the model does not have. */
+/* Each appends rows for those of `in` from *from on, and advances it; columns are in the order above.  FP_DONE; FP_FULL
+ * when `out` is full: call again with another; FP_ASK (samples), FP_E_OVERFLOW for a time beyond 2^63 - 1,
+ * FP_E_MALFORMED for an id that the model does not have. */
 int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
                           struct fp_ends_columns *out, struct fp_err *err);
 /* Of a timeline whose calls nest, in nanoseconds (nest.h).  A call gets its number, `id`, as it begins. */

@@ -43,15 +43,15 @@ struct fp_context_labels {
     uint32_t n_shown;
 };
 
-/* Adds the labelled rows of a batch, after fp_project_put with the same arguments.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW
- * or FP_E_MALFORMED: an id that the model does not have. */
+/* Adds the labelled rows of a batch, after fp_project_put with the same arguments.  FP_DONE, FP_E_OVERFLOW or
+ * FP_E_MALFORMED: an id that the model does not have. */
 int fp_context_labels_put(struct fp_context_labels *l, const struct fp_project *s, const struct fp_batch *in,
                           const uint32_t *columns, struct fp_err *err);
 
-/* Replaces each label set i < n by map[i]; 0: none.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Replaces each label set i < n by map[i]; 0: none.  FP_DONE or FP_E_OVERFLOW. */
 int fp_context_labels_map(struct fp_context_labels *l, const uint32_t *map, uint32_t n, struct fp_err *err);
 
-/* From now on the columns have map[i] for each label set i < n; 0: none.  0 or FP_E_NOMEM. */
+/* From now on the columns have map[i] for each label set i < n; 0: none. */
 int fp_context_labels_show(struct fp_context_labels *l, const uint32_t *map, uint32_t n);
 
 /* Adds to sums[i * n_values ..] the values of label set i < n, without their signs. */
@@ -62,15 +62,15 @@ void fp_context_labels_sum(const struct fp_context_labels *l, uint32_t n, double
 void fp_context_labels_init(struct fp_context_labels *l);
 void fp_context_labels_clear(struct fp_context_labels *l);
 
-/* Moves the samples to nodes: node_of[key of the projection].  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Moves the samples to nodes: node_of[key of the projection].  FP_DONE or FP_E_OVERFLOW. */
 int fp_context_labels_add(struct fp_context_labels *l, const uint32_t *node_of, struct fp_err *err);
 
 /* Nodes get new numbers: to[node], which for those that are not kept is that of their nearest kept caller. */
 int fp_context_labels_move(struct fp_context_labels *l, const uint32_t *to, const uint8_t *kept, struct fp_err *err);
 
 /* Fills the columns for `n` contexts.  place[2 * node] is the position of a node, place[2 * node + 1] that of what was
- * cut below it; `self` are the `n_values` values of the contexts, k of context i: self[k * n + i].  FP_DONE, FP_E_NOMEM
- * or FP_E_OVERFLOW. */
+ * cut below it; `self` are the `n_values` values of the contexts, k of context i: self[k * n + i].  FP_DONE or
+ * FP_E_OVERFLOW. */
 int fp_context_labels_fill(struct fp_context_labels *l, const uint32_t *place, const int64_t *self, uint32_t n_values,
                            uint32_t n, struct fp_err *err);
 

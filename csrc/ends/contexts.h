@@ -50,28 +50,27 @@ void fp_contexts_free(struct fp_contexts *c);
 
 /* Adds the stacks of all groups of `s`, after fp_project_end, and the labels of their samples; its values are the first
  * ones of `c`, which gets as many.  FP_FULL: there are more than `most` contexts, and the next call continues, unless
- * there are labels, which refer to contexts; from then on keys of threads are in depth-first order.  FP_DONE,
- * FP_E_NOMEM or FP_E_OVERFLOW. */
+ * there are labels, which refer to contexts; from then on keys of threads are in depth-first order.  FP_DONE or
+ * FP_E_OVERFLOW. */
 int fp_contexts_add(struct fp_contexts *c, struct fp_project *s, uint32_t most, struct fp_err *err);
 
 /* The same for a timeline, which must be the only input: adds the tree of the stack machine, after which the caller
- * drops it (fp_fold_drop_spilled).  Values by enum fp_fold_column; time is in ticks until fp_contexts_scale.  FP_DONE,
- * FP_E_NOMEM or FP_E_OVERFLOW. */
+ * drops it (fp_fold_drop_spilled).  Values by enum fp_fold_column; time is in ticks until fp_contexts_scale.  FP_DONE
+ * or FP_E_OVERFLOW. */
 int fp_contexts_take(struct fp_contexts *c, const struct fp_fold *f, struct fp_err *err);
 
 /* After the last of these: ticks become nanoseconds, rounded in each context; 0 ticks a second: unchanged.  FP_DONE or
  * FP_E_OVERFLOW. */
 int fp_contexts_scale(struct fp_contexts *c, uint64_t ticks_per_second, struct fp_err *err);
 
-/* May be called between two calls of either: keeps at most `most` contexts, the largest.  FP_DONE, FP_E_NOMEM or
- * FP_E_OVERFLOW. */
+/* May be called between two calls of either: keeps at most `most` contexts, the largest.  FP_DONE or FP_E_OVERFLOW. */
 int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err);
 
-/* After the last of them: computes the share of each context.  FP_DONE or FP_E_NOMEM. */
+/* After the last of them: computes the share of each context.  FP_DONE. */
 int fp_contexts_end(struct fp_contexts *c);
 
 /* Keeps contexts of at least the share `least`, and no more than `most` of them; each may get one more for those cut
- * below it.  May be called again, to keep less or more.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * below it.  May be called again, to keep less or more.  FP_DONE or FP_E_OVERFLOW. */
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err);
 
 /* cffi-end */

@@ -43,7 +43,7 @@ struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, ui
 void fp_groups_free(struct fp_groups *g);
 
 /* The group of each row of a stacks batch: rows of `groups`, valid until the next call.  NULL after an error, which is
- * in `err`: FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
+ * in `err`: FP_E_MALFORMED (an id that the model does not have). */
 const uint32_t *fp_groups_ids(struct fp_groups *g, const struct fp_batch *b, struct fp_err *err);
 
 /* Replaces the stack of each row by that of its group, and removes the labels.  `b` is the batch of the last
@@ -51,9 +51,8 @@ const uint32_t *fp_groups_ids(struct fp_groups *g, const struct fp_batch *b, str
 void fp_groups_replace(const struct fp_groups *g, struct fp_batch *b, const uint32_t *stacks);
 
 /* Replaces the stack of each row by the same stack within its group, and removes the labels.  `b` is the batch of the
- * last fp_groups_ids; groups without functions.  By group: `roots` are frames that become the outermost
- * ones; if it is NULL, `prefixes` are strings that go before the names of functions.  0, FP_E_NOMEM or FP_E_MALFORMED.
- */
+ * last fp_groups_ids; groups without functions.  By group: `roots` are frames that become the outermost ones; if it is
+ * NULL, `prefixes` are strings that go before the names of functions.  0 or FP_E_MALFORMED. */
 int fp_groups_within(struct fp_groups *g, struct fp_batch *b, const uint32_t *roots, const uint32_t *prefixes,
                      struct fp_err *err);
 

@@ -30,8 +30,8 @@ struct fp_listed {
 /* A zeroed struct has none. */
 void fp_listed_clear(struct fp_listed *l);
 
-/* Adds the calls of a graph batch with FP_LISTED_VALUES values, each arc for the first time.  FP_DONE, FP_E_NOMEM or
- * FP_E_OVERFLOW. */
+/* Adds the calls of a graph batch with FP_LISTED_VALUES values, each arc for the first time.  FP_DONE or FP_E_OVERFLOW.
+ */
 int fp_listed_put(struct fp_listed *l, const struct fp_batch *in, struct fp_err *err);
 
 /* The callers (`into`) or callees of a function that are among the most expensive ones in any column, each once, by

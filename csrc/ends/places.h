@@ -56,23 +56,23 @@ struct fp_places {
 struct fp_places *fp_places_new(struct fp_model *model, int by_address);
 void fp_places_free(struct fp_places *p);
 
-/* Sets what to keep of a group.  0 or FP_E_NOMEM. */
+/* Sets what to keep of a group. */
 int fp_places_keep(struct fp_places *p, uint32_t group, uint32_t keep);
 
 /* Adds the rows of a graph batch; its value k goes to value columns[k].  Jumps are skipped.  FP_DONE.  FP_ASK: set what
- * to keep of the group p->requested, and call again with the same batch.
- * FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
+ * to keep of the group p->requested, and call again with the same batch.  FP_E_OVERFLOW when a sum does not fit;
+ * err->line is then the source line. */
 int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
-/* After the last row: fills p->groups, whose largest functions are those by `value`, and sorts the kept rows.
- * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* After the last row: fills p->groups, whose largest functions are those by `value`, and sorts the kept rows.  FP_DONE
+ * or FP_E_OVERFLOW. */
 int fp_places_end(struct fp_places *p, uint32_t value, struct fp_err *err);
 
 /* Selects the kept rows of a group, for fp_places_pull. */
 void fp_places_select(struct fp_places *p, uint32_t group);
 
 /* Fills a batch with the selected rows: by address or line; self costs before calls.  By line they have neither
- * function nor address.  FP_FULL: drain and call again; FP_DONE: no more rows; FP_E_NOMEM. */
+ * function nor address.  FP_FULL: drain and call again; FP_DONE: no more rows. */
 int fp_places_pull(struct fp_places *p, struct fp_batch *out);
 
 /* cffi-end */

@@ -41,7 +41,7 @@ struct fp_top {
 void fp_top_clear(struct fp_top *c);
 
 /* Adds the first value of `n` rows to the self cost of the items `ids`, and the second value, which may be NULL.
- * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * FP_DONE or FP_E_OVERFLOW. */
 int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, const int64_t *second, uint32_t n,
                struct fp_err *err);
 
@@ -59,7 +59,7 @@ enum fp_top_by {
 /* Adds the rows of a graph batch by line, file or object.  The inclusive cost of a line includes its calls, and `calls`
  * counts those made there; for files and objects a graph does not provide this.  Value columns `value` and `second`,
  * and `inclusive` with the inclusive cost of each function, at its first line; negative: the batch has none.  `places`
- * has three columns.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * has three columns.  FP_DONE or FP_E_OVERFLOW. */
 int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
                  int second, int inclusive, struct fp_table *places, struct fp_err *err);
 
@@ -122,8 +122,8 @@ void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs);
 
 /* Adds the rows of a graph batch, of value columns as in fp_top_graph.  Column `calls` (negative: none) of cost rows
  * has the number of calls of their function; without it, arcs into a function are counted.  Column `inclusive`: the
- * inclusive cost of a function, in its cost rows, with FP_PART_RECORDED.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW,
- * FP_E_MALFORMED (a function that the model does not have). */
+ * inclusive cost of a function, in its cost rows, with FP_PART_RECORDED.  FP_DONE, FP_E_OVERFLOW, FP_E_MALFORMED (a
+ * function that the model does not have). */
 int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, int value, int second, int calls,
                          int inclusive, struct fp_err *err);
 
@@ -137,13 +137,12 @@ int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *
 /* Whether any arcs are kept. */
 int fp_top_functions_has_arcs(const struct fp_top_functions *f);
 
-/* After that: prepares the two calls below.  0 or FP_E_NOMEM. */
+/* After that: prepares the two calls below. */
 int fp_top_functions_index(struct fp_top_functions *f);
 
 /* The callers of a function (`into`) or its callees: the `room` arcs with the highest cost, in any order.  Functions of
  * the same name, file, object and cycle are merged.  So are calls into another cycle, to any of its members.  A caller
- * of a member from outside calls the cycle, and is left out.  Returns the number of all arcs, FP_E_NOMEM or
- * FP_E_OVERFLOW. */
+ * of a member from outside calls the cycle, and is left out.  Returns the number of all arcs or FP_E_OVERFLOW. */
 int64_t fp_top_functions_arcs(struct fp_top_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
                               uint32_t room, struct fp_err *err);
 
@@ -166,7 +165,7 @@ int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, stru
                   struct fp_err *err);
 
 /* After fp_fold_end, with FP_FOLD_INCLUSIVE: adds to `c` the inclusive cost of each function of the graph's rows, over
- * all threads, in value column `column` (enum fp_fold_column).  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * all threads, in value column `column` (enum fp_fold_column).  FP_DONE or FP_E_OVERFLOW. */
 int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, uint32_t column, struct fp_top *c,
                     struct fp_err *err);
 
@@ -198,7 +197,7 @@ static inline uint64_t fp_top_magnitude(int64_t v) {
     return v < 0 ? (uint64_t)-(v + 1) + 1 : (uint64_t)v;
 }
 
-/* Room for the items below `n`.  0 or FP_E_NOMEM. */
+/* Room for the items below `n`. */
 void fp_top_room(struct fp_top *c, uint64_t n);
 
 #endif

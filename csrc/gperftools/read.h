@@ -118,14 +118,14 @@ int fp_gperftools_sniff(const uint8_t *p, size_t n);
  * and calls again.  line_n 0 is the end of the file: now add the mapped objects and names, then pull the rows. */
 int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err);
 
-/* Assigns [start, limit) to `mapping` of the model.  If ranges overlap, the first one wins.  0 or FP_E_NOMEM. */
+/* Assigns [start, limit) to `mapping` of the model.  If ranges overlap, the first one wins. */
 int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t limit, uint32_t mapping);
 
-/* Assigns a line chain of the model to an address as in the file.  0 or FP_E_NOMEM. */
+/* Assigns a line chain of the model to an address as in the file. */
 int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_t lines);
 
 /* Pulls the rows, one for each distinct stack, with the values (ticks, nanoseconds), or only ticks if the period is 0.
- * FP_FULL, FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW. */
+ * FP_FULL, FP_DONE or FP_E_OVERFLOW. */
 int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

@@ -37,8 +37,8 @@ struct fp_gperftools_writer {
     uint32_t row; /* of the batch: the first not written */
 };
 
-/* Appends a record for each row, with the value in column `column`.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, or FP_FULL:
- * drain `out` and call again with the same batch. */
+/* Appends a record for each row, with the value in column `column`.  FP_DONE, FP_E_OVERFLOW, or FP_FULL: drain `out`
+ * and call again with the same batch. */
 int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
                       struct fp_err *err);
 

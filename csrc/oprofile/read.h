@@ -144,7 +144,7 @@ void fp_oprofile_begin_file(struct fp_oprofile_reader *r, uint64_t bytes, uint32
  * used nodes are read; or an error, whose offset counts from the file's first byte. */
 int fp_oprofile_feed(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *err);
 
-/* Call after all files of the group, before the rows.  With `to`, the keys are arcs.  0 or FP_E_NOMEM. */
+/* Call after all files of the group, before the rows.  With `to`, the keys are arcs. */
 int fp_oprofile_end_group(struct fp_oprofile_reader *r, struct fp_oprofile_image *from, uint64_t from_shift,
                           struct fp_oprofile_image *to, uint64_t to_shift, uint32_t n_values);
 
@@ -159,7 +159,7 @@ void fp_oprofile_image_free(struct fp_oprofile_image *image);
 
 /* Reads the symbols of an ELF file, as BFD does: code from `debug` (or NULL) placed in the sections of `elf`.  Both
  * must stay valid for the lifetime of the image.  `by_address`: positions are addresses.  The number of symbols, -1 for
- * a file that is damaged or not ELF, or FP_E_NOMEM. */
+ * a file that is damaged or not ELF. */
 int64_t fp_oprofile_image_elf(struct fp_oprofile_image *image, const uint8_t *elf, size_t n, const uint8_t *debug,
                               size_t n_debug, int by_address);
 

@@ -183,22 +183,22 @@ const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_e
 
 /* process.c */
 
-/* The row of a thread, added if it is new; FP_NO_ID when memory ran out.  Invalidates pointers to threads. */
+/* The row of a thread, added if it is new.  Invalidates pointers to threads. */
 uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid);
-/* The model's thread and labels of a sample.  0 or FP_E_NOMEM. */
+/* The model's thread and labels of a sample. */
 void fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label);
-/* Applies a record that is not a sample.  0; FP_ASK: call again with the same record; or FP_E_NOMEM. */
+/* Applies a record that is not a sample.  0; FP_ASK: call again with the same record. */
 int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 
 /* The build id of a mapped file, looked up at its first sample: `perf inject -b` inserts it after the mapping. */
 uint32_t fp_perf_build_id_of(const struct fp_perf_reader *r, const struct fp_perf_map *map);
-/* Maps a file.  0 or FP_E_NOMEM. */
+/* Maps a file. */
 int fp_perf_map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
                       uint32_t name, uint32_t flags);
 
 /* jit.c */
 
-/* Maps the JIT-compiled code loaded up to this time.  0 or FP_E_NOMEM. */
+/* Maps the JIT-compiled code loaded up to this time. */
 void fp_perf_map_codes(struct fp_perf_reader *r, uint64_t time);
 
 /* rows.c */
@@ -224,16 +224,16 @@ static inline uint32_t fp_perf_add_row(struct fp_batch *out, uint32_t stack, uin
 /* Adds the row of the thread that a switch resumes.  0; FP_FULL or FP_ASK: call again. */
 int fp_perf_continue_next(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                           struct fp_batch *out);
-/* Then records that the sample's own thread leaves its CPU.  0 or FP_E_NOMEM. */
+/* Then records that the sample's own thread leaves its CPU. */
 void fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                       uint32_t stack, uint32_t label);
-/* Applies a SWITCH record.  0; FP_FULL or FP_ASK: call again with the same record; or FP_E_NOMEM. */
+/* Applies a SWITCH record.  0; FP_FULL or FP_ASK: call again with the same record. */
 int fp_perf_switch(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
                    struct fp_batch *out);
 
 /* fields.c */
 
-/* Adds a label for each known field of a sample to a label set.  FP_NO_ID when memory ran out. */
+/* Adds a label for each known field of a sample to a label set. */
 uint32_t fp_perf_field_labels(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                               uint32_t label);
 /* Whether the number of distinct field values is below its limit. */
@@ -241,7 +241,7 @@ int fp_perf_has_room_for_fields(const struct fp_perf_reader *r);
 
 /* unwind.c */
 
-/* Unwinds the copy of a stack, which is not empty, into r->unwound.  0, FP_ASK: call again, or FP_E_NOMEM. */
+/* Unwinds the copy of a stack, which is not empty, into r->unwound.  0, FP_ASK: call again. */
 int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s);
 
 /* deferred.c */
@@ -250,12 +250,12 @@ int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, cons
 static inline int fp_perf_is_deferred(const struct fp_perf_reader *r, const struct fp_perf_sample *s) {
     return s->n_chain >= 2 && fp_u64s(s->chain + 8 * (s->n_chain - 2), r->swap) == FP_PERF_TO_DEFERRED;
 }
-/* Keeps a copy of a sample whose user frames follow later.  1; 0: too many of them wait; or FP_E_NOMEM. */
+/* Keeps a copy of a sample whose user frames follow later.  1; 0: too many of them wait. */
 int fp_perf_defer(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event,
                   const struct fp_perf_sample *s);
-/* Completes the samples that wait for a deferred chain.  0 or FP_E_NOMEM. */
+/* Completes the samples that wait for a deferred chain. */
 void fp_perf_complete(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
-/* Makes all waiting samples ready.  0 or FP_E_NOMEM. */
+/* Makes all waiting samples ready. */
 void fp_perf_complete_all(struct fp_perf_reader *r);
 /* Removes and returns a ready sample; its bytes are valid until the next call. */
 struct fp_perf_deferred fp_perf_take_ready(struct fp_perf_reader *r);

@@ -228,13 +228,13 @@ struct fp_perf_reader {
 struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model);
 void fp_perf_reader_free(struct fp_perf_reader *r);
 
-/* Adds an event; they are numbered from 0.  0, FP_E_NOMEM, or FP_E_MALFORMED if the offsets of ids differ. */
+/* Adds an event; they are numbered from 0.  0 or FP_E_MALFORMED if the offsets of ids differ. */
 int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr);
 
-/* Adds the ids of an event's counters.  0 or FP_E_NOMEM. */
+/* Adds the ids of an event's counters. */
 int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *ids, uint32_t n);
 
-/* Adds a field of an event's samples that becomes a label.  0 or FP_E_NOMEM. */
+/* Adds a field of an event's samples that becomes a label. */
 int fp_perf_add_field(struct fp_perf_reader *r, uint32_t event, const struct fp_perf_field *field);
 
 /* The event with an id, or FP_NO_ID. */
@@ -251,7 +251,7 @@ uint64_t fp_perf_waiting(const struct fp_perf_reader *r);
 /* Marks the event of `perf record --off-cpu`: its samples are in their raw data. */
 void fp_perf_set_off_cpu_time(struct fp_perf_reader *r, uint32_t event);
 
-/* Sets the build id of objects with this name; both are strings of the model.  0 or FP_E_NOMEM. */
+/* Sets the build id of objects with this name; both are strings of the model. */
 int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id);
 
 /* Answers FP_PERF_TABLE with a struct fp_unwind_table that outlives the reader, or NULL and FP_UNWIND_NO_FILE or
@@ -264,7 +264,7 @@ int fp_perf_give_codes(struct fp_perf_reader *r, const struct fp_jitdump_code *c
 /* Begins a range of the input. */
 void fp_perf_begin(struct fp_perf_reader *r);
 
-/* Appends decompressed bytes.  0 or FP_E_NOMEM. */
+/* Appends decompressed bytes. */
 int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n);
 
 /* The name of thread `i` from 1 on, a string, and whether it has samples.  FP_NO_ID after the last thread. */

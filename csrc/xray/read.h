@@ -111,7 +111,7 @@ int fp_xray_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, stru
  * on. */
 void fp_xray_seen(const struct fp_batch *b, uint8_t *seen, uint32_t n);
 
-/* Names XRay function `id` as model function `function`.  0 or FP_E_NOMEM. */
+/* Names XRay function `id` as model function `function`. */
 int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function);
 
 /* ---- FDR: decoding in several threads ----

@@ -44,14 +44,13 @@ struct fp_xray_write {
 struct fp_xray_write *fp_xray_write_new(const struct fp_model *m);
 void fp_xray_write_free(struct fp_xray_write *w);
 
-/* Appends the 32-byte file header.  0 or FP_E_NOMEM. */
+/* Appends the 32-byte file header. */
 int fp_xray_write_header(struct fp_xray_write *w, uint64_t buffer_size, struct fp_buf *out);
 
-/* Writes the rows of a batch.  Appends buffers to `out` when they are complete; the last one stays open.  0 or
- * FP_E_NOMEM. */
+/* Writes the rows of a batch.  Appends buffers to `out` when they are complete; the last one stays open. */
 int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct fp_buf *out);
 
-/* Closes the open buffer.  0 or FP_E_NOMEM. */
+/* Closes the open buffer. */
 int fp_xray_write_end(struct fp_xray_write *w, struct fp_buf *out);
 
 /* cffi-end */

@@ -72,7 +72,7 @@ uint32_t fp_fit_rank(const struct fp_fit_group *g, uint64_t limit) {
 
 /* ---- groups ---- */
 
-/* The number of a group, added if it is new; FP_NO_ID when memory ran out. */
+/* The number of a group, added if it is new. */
 static uint32_t group_of(struct fp_fit *f, uint32_t thread, int64_t slice) {
     for (uint32_t i = 0; i < f->n_groups; i++)
         if (f->groups[i].thread == thread && f->groups[i].slice == slice) return i;

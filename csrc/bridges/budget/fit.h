@@ -83,8 +83,8 @@ void fp_fit_free(struct fp_fit *f);
  * times it is written), and of an event without its payload; 0: the target has no events. */
 void fp_fit_size(struct fp_fit *f, uint64_t limit, uint64_t call, uint64_t named, uint64_t event);
 
-/* Keeps the rows of a timeline whose calls nest (bridges/rows/nest.h).  0, FP_E_NOMEM, or FP_E_OVERFLOW for more groups
- * than FP_FIT_GROUPS. */
+/* Keeps the rows of a timeline whose calls nest (bridges/rows/nest.h).  0 or FP_E_OVERFLOW for more groups than
+ * FP_FIT_GROUPS. */
 int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err);
 
 /* The lowest rank R for which the group's calls of rank R or higher take at most `limit` bytes; FP_FIT_RANKS if none.
@@ -97,8 +97,8 @@ uint64_t fp_fit_length(uint32_t rank);
 /* Starts to return the rows of a group, without calls of a rank below `least`. */
 void fp_fit_begin(struct fp_fit *f, uint32_t group, uint32_t least);
 
-/* Appends rows of the group to `out`, from its packed bytes from in->pos on.  FP_DONE: the bytes are used up; FP_FULL;
- * FP_E_NOMEM. */
+/* Appends rows of the group to `out`, from its packed bytes from in->pos on.  FP_DONE: the bytes are used up; FP_FULL.
+ */
 int fp_fit_take(struct fp_fit *f, uint32_t group, struct fp_in *in, struct fp_batch *out);
 
 /* cffi-end */

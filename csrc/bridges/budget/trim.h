@@ -64,20 +64,20 @@ struct fp_trim {
 struct fp_trim *fp_trim_new(struct fp_model *model, int by_thread);
 void fp_trim_free(struct fp_trim *t);
 
-/* Keeps rows of stacks.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW for more groups than FP_TRIM_GROUPS. */
+/* Keeps rows of stacks.  FP_DONE or FP_E_OVERFLOW for more groups than FP_TRIM_GROUPS. */
 int fp_trim_put(struct fp_trim *t, const struct fp_batch *b, struct fp_err *err);
 
 /* Starts to return the rows of a group. */
 void fp_trim_begin(struct fp_trim *t, uint32_t group);
 
 /* Appends rows of the group to `out`, from its packed bytes from in->pos on.  FP_DONE: the bytes are used up; FP_FULL,
- * also where another part begins; FP_E_NOMEM. */
+ * also where another part begins. */
 int fp_trim_take(struct fp_trim *t, uint32_t group, struct fp_in *in, struct fp_batch *out);
 
 /* Adds the rows of a batch: value k, whatever its sign, to totals[columns[k]]. */
 void fp_trim_total(const struct fp_batch *b, const uint32_t *columns, double *totals);
 
-/* Resets the weights.  0 or FP_E_NOMEM. */
+/* Resets the weights. */
 int fp_trim_weigh_begin(struct fp_trim *t);
 
 /* Adds the shares of rows in these n totals. */
@@ -90,11 +90,10 @@ void fp_trim_weighed(struct fp_trim *t, uint64_t stack, uint64_t row, uint64_t f
 /* The share at which a rank begins. */
 double fp_trim_share(uint32_t rank);
 
-/* Sets the minimum rank of stacks that stay.  0 or FP_E_NOMEM. */
+/* Sets the minimum rank of stacks that stay. */
 int fp_trim_cut(struct fp_trim *t, uint32_t least);
 
-/* Replaces the stacks of a batch that do not stay, and adds the values of its rows to pruned[columns[k]].  0 or
- * FP_E_NOMEM. */
+/* Replaces the stacks of a batch that do not stay, and adds the values of its rows to pruned[columns[k]]. */
 int fp_trim_batch(struct fp_trim *t, struct fp_batch *b, const uint32_t *columns, double *pruned);
 
 /* cffi-end */

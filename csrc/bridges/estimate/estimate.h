@@ -77,25 +77,24 @@ struct fp_estimate {
 struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double prune);
 void fp_estimate_free(struct fp_estimate *e);
 
-/* Sets the number of values to `n_values` if that is more than now.  0 or FP_E_NOMEM. */
+/* Sets the number of values to `n_values` if that is more than now. */
 int fp_estimate_set_values(struct fp_estimate *e, uint32_t n_values);
 
 /* Adds the rows of a graph batch: its value k to sum columns[k].  `addresses`, `lines`: whether the part has such
- * positions.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, or FP_E_MALFORMED: an id that the model does not have. */
+ * positions.  FP_DONE, FP_E_OVERFLOW, or FP_E_MALFORMED: an id that the model does not have. */
 int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint32_t *columns, int addresses, int lines,
                     struct fp_err *err);
 
 /* Frees the memory needed only to add rows, while other profiles are read.  fp_estimate_put may be called again. */
 void fp_estimate_pause(struct fp_estimate *e);
 
-/* After the last batch: finds the contexts.  `callers`: enum fp_estimate_callers.  FP_DONE, FP_E_OVERFLOW or
- * FP_E_NOMEM. */
+/* After the last batch: finds the contexts.  `callers`: enum fp_estimate_callers.  FP_DONE or FP_E_OVERFLOW. */
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err);
 
 /* After fp_estimate_end: the object with most self cost.  FP_NO_ID when memory ran out. */
 uint32_t fp_estimate_costliest_object(const struct fp_estimate *e);
 
-/* Pulls stacks rows, which get this thread.  FP_FULL, FP_DONE or FP_E_NOMEM. */
+/* Pulls stacks rows, which get this thread.  FP_FULL or FP_DONE. */
 int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);
 
 /* cffi-end */

@@ -77,7 +77,7 @@ void fp_arc_sums_free(struct fp_arc_sums *s);
 
 /* Sets the input: blocks of runs, consecutive from `bytes` on, `nbytes[i]` of run i, and FP_ARC_SLACK after all of
  * them.  Only records with low <= (group, key) < high are read.  NULL: no such bound.  Borrows the bytes until all sums
- * are pulled.  FP_DONE, FP_E_NOMEM or FP_E_MALFORMED. */
+ * are pulled.  FP_DONE or FP_E_MALFORMED. */
 int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t *nbytes, uint32_t n_runs,
                       const uint64_t *low, const uint64_t *high, struct fp_err *err);
 

@@ -162,16 +162,15 @@ void fp_fold_free(struct fp_fold *f);
 
 /* Registers the functions and threads that the model has so far; call it before fp_fold_put of rows with new ones.
  * Until fp_fold_end only this and fp_fold_rank read the model; all other functions may run while a reader adds names to
- * it.  `like`: a fold of the same kind that has registered them already, or NULL.  0 or
- * FP_E_NOMEM. */
+ * it.  `like`: a fold of the same kind that has registered them already, or NULL. */
 int fp_fold_register(struct fp_fold *f, const struct fp_fold *like);
 
 /* Adds the rows of a timeline batch.  Their functions and threads must be registered; this is not checked.  FP_DONE;
- * FP_FULL: all rows are added, spill before the next batch; FP_E_NOMEM or FP_E_OVERFLOW. */
+ * FP_FULL: all rows are added, spill before the next batch; FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
 
 /* Calls a feed and adds its rows, until the feed returns FP_DONE, FP_ASK or an error; its status is in `feed`.
- * FP_DONE; FP_FULL: spill and call again; FP_E_NOMEM or FP_E_OVERFLOW. */
+ * FP_DONE; FP_FULL: spill and call again; FP_E_OVERFLOW. */
 int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err);
 
 /* Sets wanted[s] to 1 for each share s that has rows in a timeline batch from row *next on (0 for a new batch). Returns
@@ -188,7 +187,7 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 
 /* Merges the counters, times and groups of `other`, which folded another share, into `f`.  Call it after fp_fold_end of
  * `other` and before that of `f`.  All functions and threads of `other` must be registered in `f`.  `other` keeps its
- * arcs or nodes; fp_fold_tree_pull writes them with the groups of `f`.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * arcs or nodes; fp_fold_tree_pull writes them with the groups of `f`.  FP_DONE or FP_E_OVERFLOW. */
 int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err);
 
 /* The first thread after this one that has records; 0: none. */
@@ -200,8 +199,7 @@ int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *fir
 /* ---- arcs ---- */
 
 /* Sorts the arcs and restarts the two pulls below, which return records in order of their first two words.  With
- * `keep_hot` the arcs with the most calls, at most half of all, are not pulled and survive fp_fold_drop_spilled.  0 or
- * FP_E_NOMEM. */
+ * `keep_hot` the arcs with the most calls, at most half of all, are not pulled and survive fp_fold_drop_spilled. */
 int fp_fold_order(struct fp_fold *f, int keep_hot);
 
 /* Restarts the two pulls on the same sorted arcs. */
@@ -231,11 +229,11 @@ void fp_fold_drop(struct fp_fold *f);
 
 enum { FP_TREE_RECORD = 30 }; /* maximum size of a record in bytes */
 
-/* Ranks the names of all functions registered so far.  0 or FP_E_NOMEM. */
+/* Ranks the names of all functions registered so far. */
 int fp_fold_rank(struct fp_fold *f);
 
 /* Sorts the children of each node and restarts the pull below.  Call fp_fold_rank first if functions were registered
- * since.  0 or FP_E_NOMEM. */
+ * since. */
 int fp_fold_link(struct fp_fold *f);
 
 /* Fills `to` with records of nodes, up to `n` bytes, where n >= FP_TREE_RECORD.  Returns the number of bytes, 0 at the
@@ -305,13 +303,12 @@ struct fp_fold_out {
 int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
 
 /* Pulls the graph rows of the next group: for each function its self cost, then its calls.  FP_FULL: drain the batch.
- * FP_MORE: refill o->nodes or o->arcs, whichever ran out.  FP_DONE: the group is complete.  FP_E_OVERFLOW or
- * FP_E_NOMEM. */
+ * FP_MORE: refill o->nodes or o->arcs, whichever ran out.  FP_DONE: the group is complete.  FP_E_OVERFLOW. */
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
 
 /* Pulls stacks rows with self time and calls.  With FP_FOLD_BY_CPU each has a label f->cpu, with the number as a
  * string, because pprof drops a number 0.  The model's stacks may be emptied between two calls (fp_model_empty_stacks).
- * FP_FULL: drain the batch.  FP_MORE: refill t->to_refill.  FP_DONE, FP_E_MALFORMED, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * FP_FULL: drain the batch.  FP_MORE: refill t->to_refill.  FP_DONE, FP_E_MALFORMED or FP_E_OVERFLOW. */
 int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

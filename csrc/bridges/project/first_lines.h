@@ -17,12 +17,11 @@ struct fp_first_lines {
 
 void fp_first_lines_clear(struct fp_first_lines *l);
 
-/* Reads the rows of a graph batch.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (a function that the model does not have).
- */
+/* Reads the rows of a graph batch.  FP_DONE, FP_E_MALFORMED (a function that the model does not have). */
 int fp_first_lines_graph(struct fp_first_lines *l, const struct fp_model *model, const struct fp_batch *in,
                          struct fp_err *err);
 
-/* After fp_project_end: reads the frames of its stacks.  FP_DONE or FP_E_NOMEM. */
+/* After fp_project_end: reads the frames of its stacks.  FP_DONE. */
 int fp_first_lines_stacks(struct fp_first_lines *l, const struct fp_project *s);
 
 /* cffi-end */

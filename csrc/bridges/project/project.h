@@ -95,11 +95,11 @@ struct fp_project {
 struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int inline_calls);
 void fp_project_free(struct fp_project *s);
 
-/* Sets the number of values to `n_values` if that is more than now.  0 or FP_E_NOMEM. */
+/* Sets the number of values to `n_values` if that is more than now. */
 int fp_project_set_values(struct fp_project *s, uint32_t n_values);
 
-/* Adds the rows of a stacks batch: its value k to sum columns[k].  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, or
- * FP_E_MALFORMED: an id that the model does not have. */
+/* Adds the rows of a stacks batch: its value k to sum columns[k].  FP_DONE, FP_E_OVERFLOW, or FP_E_MALFORMED: an id
+ * that the model does not have. */
 int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
 /* After the batches: finds the positions of every frame.  Code without a name gets a function named by its address.

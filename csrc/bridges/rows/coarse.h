@@ -38,16 +38,15 @@ struct fp_coarse *fp_coarse_new(struct fp_model *model, uint32_t by);
 void fp_coarse_free(struct fp_coarse *c);
 
 /* The functions by which the rows of the first `n` functions are grouped, 0 for functions that are not `seen`.
- * FP_DONE, FP_E_NOMEM, FP_E_MALFORMED for an id that the model does not have. */
+ * FP_DONE, FP_E_MALFORMED for an id that the model does not have. */
 int fp_coarse_functions(struct fp_coarse *c, const uint8_t *seen, uint32_t n, uint32_t *to, struct fp_err *err);
 
-/* Changes a graph batch, in place.  By arc, the caller must have added a value column.
- * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW when a sum does not fit (err->line is then the source line), FP_E_MALFORMED for an
- * id that the model does not have. */
+/* Changes a graph batch, in place.  By arc, the caller must have added a value column.  FP_DONE, FP_E_OVERFLOW when a
+ * sum does not fit (err->line is then the source line), FP_E_MALFORMED for an id that the model does not have. */
 int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err);
 
 /* Turns the samples of a stacks batch into the subtrahend of a difference: negates each value and adds the label `key`:
- * `text` (strings of the model).  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * `text` (strings of the model).  FP_DONE or FP_E_OVERFLOW. */
 int fp_coarse_base(struct fp_model *model, struct fp_batch *b, uint32_t key, uint32_t text, struct fp_err *err);
 
 /* cffi-end */

@@ -50,11 +50,11 @@ struct fp_filter *fp_filter_new(struct fp_model *model, int by);
 void fp_filter_free(struct fp_filter *f);
 
 /* Checks the model's new entries; call before each batch.  FP_ASK: answer for f->text and call again.  FP_DONE: the
- * batch can be filtered.  FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
+ * batch can be filtered.  FP_E_MALFORMED (an id that the model does not have). */
 int fp_filter_learn(struct fp_filter *f, struct fp_err *err);
 void fp_filter_answer(struct fp_filter *f, int matches);
 
-/* Drops the rows of a batch that do not match, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED. */
+/* Drops the rows of a batch that do not match, in place.  FP_DONE, FP_E_MALFORMED. */
 int fp_filter_batch(struct fp_filter *f, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */

@@ -29,8 +29,7 @@ struct fp_label_rows {
 struct fp_label_rows *fp_label_rows_new(struct fp_model *model, const uint32_t *given, uint32_t n);
 void fp_label_rows_free(struct fp_label_rows *l);
 
-/* Replaces the labels of a stacks batch, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not
- * have). */
+/* Replaces the labels of a stacks batch, in place.  FP_DONE, FP_E_MALFORMED (an id that the model does not have). */
 int fp_label_rows_batch(struct fp_label_rows *l, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */

@@ -30,7 +30,7 @@ struct fp_leaves {
 struct fp_leaves *fp_leaves_new(struct fp_model *model);
 void fp_leaves_free(struct fp_leaves *l);
 
-/* Replaces the stacks of a batch, in place.  0 or FP_E_NOMEM. */
+/* Replaces the stacks of a batch, in place. */
 int fp_leaves_cut(struct fp_leaves *l, struct fp_batch *b);
 
 /* cffi-end */

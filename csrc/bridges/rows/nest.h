@@ -34,8 +34,8 @@ void fp_nest_free(struct fp_nest *n);
 /* Sets the clock of the following rows. */
 void fp_nest_clock(struct fp_nest *n, uint64_t ticks_per_second);
 
-/* Appends the rows of `in` from *from on, and advances it.  FP_DONE, FP_FULL, FP_E_NOMEM, or FP_E_OVERFLOW for a time
- * of 2^63 nanoseconds or more. */
+/* Appends the rows of `in` from *from on, and advances it.  FP_DONE, FP_FULL or FP_E_OVERFLOW for a time of 2^63
+ * nanoseconds or more. */
 int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, struct fp_batch *out, struct fp_err *err);
 
 /* Ends the open calls, each in the part of its thread's last row.  Returns the same. */

@@ -49,7 +49,7 @@ struct fp_pair *fp_pair_new(struct fp_model *model);
 void fp_pair_free(struct fp_pair *p);
 
 /* Notes the functions and files of a batch of stacks or of a graph, which is of profile `side`, 0 or 1.  FP_DONE,
- * FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have). */
+ * FP_E_MALFORMED (an id that the model does not have). */
 int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, struct fp_err *err);
 
 /* After the last row: pairs functions of the same object, file and name, in the order of their lines, which may differ.
@@ -58,7 +58,7 @@ int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, str
  * objects with a build id, because others never pair.  As fp_pair_note. */
 int fp_pair_same(struct fp_pair *p, struct fp_err *err);
 
-/* Replaces a function, or a file, in the following batches.  0 or FP_E_NOMEM. */
+/* Replaces a function, or a file, in the following batches. */
 int fp_pair_function(struct fp_pair *p, uint32_t from, uint32_t to);
 int fp_pair_file(struct fp_pair *p, uint32_t from, uint32_t to);
 

@@ -38,11 +38,11 @@ struct fp_rename {
 struct fp_rename *fp_rename_new(struct fp_model *model, int what);
 void fp_rename_free(struct fp_rename *r);
 
-/* Replaces the ids of a batch, in place.  FP_ASK: answer and call again with the same batch.  FP_DONE, FP_E_NOMEM,
- * FP_E_MALFORMED (an id that the model does not have). */
+/* Replaces the ids of a batch, in place.  FP_ASK: answer and call again with the same batch.  FP_DONE, FP_E_MALFORMED
+ * (an id that the model does not have). */
 int fp_rename_batch(struct fp_rename *r, struct fp_batch *b, struct fp_err *err);
 
-/* The new name of r->text.  0 or FP_E_NOMEM. */
+/* The new name of r->text. */
 int fp_rename_answer(struct fp_rename *r, const uint8_t *p, size_t n);
 
 /* cffi-end */

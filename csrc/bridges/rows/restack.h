@@ -42,7 +42,7 @@ struct fp_restack *fp_restack_new(struct fp_model *model);
 void fp_restack_free(struct fp_restack *r);
 
 /* Lets the model replace frames before stacks are added, so that most batches need nothing.  For rows of readers that
- * renew their stacks, all of which pass through here.  0 or FP_E_NOMEM. */
+ * renew their stacks, all of which pass through here. */
 int fp_restack_ahead(struct fp_restack *r, enum fp_frames_step step);
 
 /* Frames and their chains (symbols/chains.py). */
@@ -58,18 +58,16 @@ struct fp_restack_named {
 };
 
 /* Replaces frames by the same ones with lines; a chain without entries replaces nothing.  Call before the first batch
- * whose stacks have these frames.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that the model or the table does not
- * have). */
+ * whose stacks have these frames.  FP_DONE, FP_E_MALFORMED (an id that the model or the table does not have). */
 int fp_restack_chains(struct fp_restack *r, const struct fp_restack_named *named, struct fp_err *err);
 
 /* Reduces the frames that the model has so far to names: each function of a frame becomes a separate frame, without
  * address and line, and with `files` without its object; an address without a symbol becomes a function with a name by
- * core/address.h.  Call before the first batch that has such frames.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that
- * the model does not have). */
+ * core/address.h.  Call before the first batch that has such frames.  FP_DONE, FP_E_MALFORMED (an id that the model
+ * does not have). */
 int fp_restack_names(struct fp_restack *r, struct fp_err *err);
 
-/* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED
- * (an id that the model does not have). */
+/* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_MALFORMED (an id that the model does not have). */
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */

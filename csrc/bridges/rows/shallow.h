@@ -37,8 +37,8 @@ struct fp_shallow {
 struct fp_shallow *fp_shallow_new(struct fp_model *model, uint64_t limit);
 void fp_shallow_free(struct fp_shallow *s);
 
-/* Replaces the stacks of a batch, in place; the batch may end up with fewer rows.  FP_DONE, FP_E_NOMEM, or FP_ASK: set
- * `deeper` and call again with the same batch. */
+/* Replaces the stacks of a batch, in place; the batch may end up with fewer rows.  FP_DONE or FP_ASK: set `deeper` and
+ * call again with the same batch. */
 int fp_shallow_put(struct fp_shallow *s, struct fp_batch *b);
 
 /* cffi-end */

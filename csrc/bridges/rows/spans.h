@@ -40,10 +40,10 @@ struct fp_spans {
 struct fp_spans *fp_spans_new(const struct fp_model *model, uint32_t room);
 void fp_spans_free(struct fp_spans *s);
 
-/* Adds the rows of a timeline batch.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (a thread that the model does not have). */
+/* Adds the rows of a timeline batch.  FP_DONE, FP_E_MALFORMED (a thread that the model does not have). */
 int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *err);
 
-/* After the last batch: ends the open calls, and sorts all by thread, begin and depth.  FP_DONE or FP_E_NOMEM. */
+/* After the last batch: ends the open calls, and sorts all by thread, begin and depth.  FP_DONE. */
 int fp_spans_end(struct fp_spans *s);
 
 /* The longest calls as columns. */

@@ -27,11 +27,11 @@ struct fp_tag *fp_tag_new(struct fp_model *model, int by_thread);
 void fp_tag_free(struct fp_tag *t);
 
 /* The frames that samples with this key get: n_roots around the stack, then n_leaves at its end.  Call before the first
- * batch that has the key.  0 or FP_E_NOMEM. */
+ * batch that has the key. */
 int fp_tag_key(struct fp_tag *t, uint32_t key, const uint32_t *frames, uint32_t n_roots, uint32_t n_leaves);
 
-/* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that the model does not have,
- * or a key without its frames). */
+/* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_MALFORMED (an id that the model does not have, or a key
+ * without its frames). */
 int fp_tag_batch(struct fp_tag *t, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */

@@ -64,39 +64,38 @@ struct fp_aggregate {
 struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode);
 void fp_aggregate_free(struct fp_aggregate *a);
 
-/* Widens all rows to `n` value columns (never narrows).  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Widens all rows to `n` value columns (never narrows).  0 or FP_E_OVERFLOW. */
 int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *err);
 
-/* Adds the rows of a graph batch; its value k goes to column columns[k].
- * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
+/* Adds the rows of a graph batch; its value k goes to column columns[k].  0 or FP_E_OVERFLOW when a sum does not fit;
+ * err->line is then the source line. */
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
 /* 0: no row of the batch is a call; 1: none of its calls are counted; 2: some are. */
 int fp_aggregate_calls(const struct fp_batch *b);
 
 /* Whether an empty aggregate of lines would return the rows of this batch unchanged, after those of the batches checked
- * before: all are self costs, and each place comes once and in order.  1, 0 or FP_E_NOMEM.  Replaces the functions of
- * the batch by those that lines are booked on. */
+ * before: all are self costs, and each place comes once and in order.  1 or 0.  Replaces the functions of the batch by
+ * those that lines are booked on. */
 int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b);
 
 /* Moves the rows of each function f < n with to[f] != 0 to function to[f], which is not moved itself.  These rows must
  * be in their function's own file, which becomes that of to[f].  Call it after the last row, before anything was
- * spilled. 0, FP_E_NOMEM, FP_E_OVERFLOW, or FP_E_MALFORMED for a function that the model does not have. */
+ * spilled. 0, FP_E_OVERFLOW, or FP_E_MALFORMED for a function that the model does not have. */
 int fp_aggregate_move(struct fp_aggregate *a, const uint32_t *to, uint32_t n, struct fp_err *err);
 
-/* Call after the last row: rows can now be pulled or spilled, from the first one on.  0, FP_E_NOMEM or
- * FP_E_OVERFLOW. */
+/* Call after the last row: rows can now be pulled or spilled, from the first one on.  0 or FP_E_OVERFLOW. */
 int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err);
 
 /* Drops all rows, so that new ones can be added. */
 void fp_aggregate_empty(struct fp_aggregate *a);
 
-/* Pull or spill the merged rows of `n` runs next.  The caller fills a->windows, which are empty at first.
- * At most FP_AGGREGATE_RUNS.  0 or FP_E_NOMEM. */
+/* Pull or spill the merged rows of `n` runs next.  The caller fills a->windows, which are empty at first.  At most
+ * FP_AGGREGATE_RUNS. */
 int fp_aggregate_merge(struct fp_aggregate *a, uint32_t n);
 
 /* Fills a batch of a->n_columns value columns.  FP_FULL: drain and call again; FP_DONE: no more rows; FP_MORE: refill
- * a->windows[a->to_refill]; FP_E_NOMEM, FP_E_OVERFLOW. */
+ * a->windows[a->to_refill], FP_E_OVERFLOW. */
 int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_err *err);
 
 /* The same as bytes of a run, from to[*at] on.  FP_FULL when fewer than fp_aggregate_room() bytes are left. */

@@ -30,11 +30,10 @@ struct fp_in_time {
 struct fp_in_time *fp_in_time_new(void);
 void fp_in_time_free(struct fp_in_time *s);
 
-/* Moves the rows with a time out of the batch.  FP_DONE, FP_ASK or FP_E_NOMEM. */
+/* Moves the rows with a time out of the batch.  FP_DONE or FP_ASK. */
 int fp_in_time_put(struct fp_in_time *s, struct fp_batch *b);
 
-/* After the last of them: appends rows to a batch.  FP_FULL, also where another part begins; FP_DONE, FP_ASK or
- * FP_E_NOMEM. */
+/* After the last of them: appends rows to a batch.  FP_FULL, also where another part begins; FP_DONE or FP_ASK. */
 int fp_in_time_take(struct fp_in_time *s, struct fp_batch *out);
 
 /* cffi-end */

@@ -105,7 +105,7 @@ struct fp_packed_merge {
     uint32_t cap_heap, cap_cursors;
 };
 
-/* Restarts with `n` cursors, all empty, to be refilled first, and rows of n_columns.  0 or FP_E_NOMEM. */
+/* Restarts with `n` cursors, all empty, to be refilled first, and rows of n_columns. */
 int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n, uint32_t n_columns);
 void fp_packed_merge_clear(struct fp_packed_merge *m);
 

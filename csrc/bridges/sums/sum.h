@@ -70,27 +70,27 @@ struct fp_sum {
 struct fp_sum *fp_sum_new(struct fp_model *model);
 void fp_sum_free(struct fp_sum *s);
 
-/* Frames, labels and threads that have occurred in `before` are those that occur first.  0 or FP_E_NOMEM. */
+/* Frames, labels and threads that have occurred in `before` are those that occur first. */
 int fp_sum_follow(struct fp_sum *s, struct fp_sum *before);
 
 /* From now on rows are distinguished by `keep`, get the labels `suffix` and, if they have no thread, the thread
  * `thread`. */
 void fp_sum_begin(struct fp_sum *s, uint32_t keep, uint32_t suffix, uint32_t thread);
 
-/* Widens every sum to `n_values` (never narrows).  0 or FP_E_NOMEM. */
+/* Widens every sum to `n_values` (never narrows). */
 int fp_sum_set_values(struct fp_sum *s, uint32_t n_values);
 
 /* Adds the rows of a stacks batch from row `from` on: their value k to sum columns[k], where no two columns are the
- * same.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW: row s->taken does not fit into a sum, the rows before it are added. */
+ * same.  FP_DONE or FP_E_OVERFLOW: row s->taken does not fit into a sum, the rows before it are added. */
 int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns, struct fp_err *err);
 
-/* From now on the order is that of contents.  The model must have all frames, labels and threads.  0 or FP_E_NOMEM. */
+/* From now on the order is that of contents.  The model must have all frames, labels and threads. */
 int fp_sum_rank(struct fp_sum *s);
 
 /* Has a merge compare records in the order of the sums.  Borrows its ranks. */
 void fp_sum_show_ranks(const struct fp_sum *s, struct fp_walk *walk);
 
-/* Sorts the sums and restarts the pulls below.  0 or FP_E_NOMEM. */
+/* Sorts the sums and restarts the pulls below. */
 int fp_sum_order(struct fp_sum *s);
 
 /* Fills `to` with records of a walk, up to `n` words.  The number of words, 0 at the end or if `failed` is
@@ -101,7 +101,7 @@ size_t fp_sum_pull(struct fp_sum *s, uint64_t *to, size_t n);
 int fp_sum_rows(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out);
 
 /* Takes the rows of a merged walk until there are n_keys of them, or n_stacks in the model.  FP_FULL: more follow.
- * FP_DONE.  FP_MORE: refill the merge.  FP_E_NOMEM, or FP_E_OVERFLOW if the merge does not split sums. */
+ * FP_DONE.  FP_MORE: refill the merge.  FP_E_OVERFLOW if the merge does not split sums. */
 int fp_sum_take(struct fp_sum *s, struct fp_walk *walk, uint32_t n_keys, uint32_t n_stacks, struct fp_err *err);
 
 /* The rows of a merged walk: value k is sum columns[k].  Their stacks are added to the model, which FP_FULL also means

@@ -71,11 +71,10 @@ struct fp_walk *fp_walk_new(uint32_t n_runs, uint32_t n_values);
 void fp_walk_free(struct fp_walk *w);
 
 /* The next record of the merged walk: FP_FULL.  FP_MORE: refill run to_refill, or set its eof, and call again.
- * FP_DONE: no more records.  FP_E_NOMEM.  FP_E_OVERFLOW: a sum does not fit; err->got is the number of its value. */
+ * FP_DONE: no more records.  FP_E_OVERFLOW: a sum does not fit; err->got is the number of its value. */
 int fp_walk_next(struct fp_walk *w, struct fp_err *err);
 
-/* Fills `to` with records, up to `n` words; *got becomes their number.  Sums are split.  FP_FULL, FP_MORE, FP_DONE,
- * FP_E_NOMEM. */
+/* Fills `to` with records, up to `n` words; *got becomes their number.  Sums are split.  FP_FULL, FP_MORE, FP_DONE. */
 int fp_walk_pull(struct fp_walk *w, uint64_t *to, size_t n, size_t *got);
 
 /* cffi-end */
