@@ -204,7 +204,10 @@ def place(tracks: dict[int, Fields], key: Any) -> tuple[int | None, int | None, 
             return last(decoded(track[3][-1]), 1, 0), None, "/".join(reversed(path)) or "(process)"
         path.append(text(track, 2))
         track = tracks.get(last(track, 5, 0))
-    return None, None, "/".join(filter(None, reversed(path)))
+    name = ""
+    for part in reversed(path):  # an outermost track without a name adds nothing, an inner one a slash
+        name += f"/{part}" if name else part
+    return None, None, name
 
 
 def spans(events: list[Any], tracks: dict[int, Fields]) -> list[Span]:
