@@ -68,9 +68,9 @@ struct fp_perfetto_clocks {
     int32_t again;   /* an earlier pass has read all snapshots */
 };
 
-int fp_perfetto_clocks_new(struct fp_perfetto_read *r) {
-    r->clocks = calloc(1, sizeof *r->clocks);
-    return !r->clocks || fp_table_init(&r->clocks->ids, 2) ? FP_E_NOMEM : 0;
+void fp_perfetto_clocks_new(struct fp_perfetto_read *r) {
+    r->clocks = fp_have(calloc(1, sizeof *r->clocks));
+    fp_table_init(&r->clocks->ids, 2);
 }
 
 static void drop_routes(struct routes *r) {
@@ -99,14 +99,13 @@ void fp_perfetto_clocks_restart(struct fp_perfetto_clocks *c) {
         c->clocks[i].is_incremental = 0, c->clocks[i].cached = 0;
 }
 
-/* Looks up a clock by id.  Ids 64 to 127 belong to the sequence.  FP_NO_ID when memory ran out. */
+/* Looks up a clock by id.  Ids 64 to 127 belong to the sequence. */
 static uint32_t clock_of(struct fp_perfetto_clocks *c, uint32_t seq, uint32_t id) {
     const uint32_t key[2] = {id >= 64 && id < 128 ? seq : 0, id};
     const uint32_t *last = fp_table_row(&c->ids, c->last);
     if (c->last && last[0] == key[0] && last[1] == key[1]) return c->last;
     const uint32_t clock = fp_table_intern(&c->ids, key);
-    if (clock == FP_NO_ID || fp_array_zeroed(&c->clocks, &c->cap_clocks, (uint64_t)clock + 1, sizeof *c->clocks))
-        return FP_NO_ID;
+    fp_array_zeroed(&c->clocks, &c->cap_clocks, (uint64_t)clock + 1, sizeof *c->clocks);
     return c->last = clock;
 }
 
@@ -125,7 +124,7 @@ static int add_point(struct fp_perfetto_clocks *c, uint32_t clock, int64_t value
         return 0;
     }
     if (c->n_points - c->starts[c->n_snapshots - 1] >= MOST_CLOCKS) return FP_E_MALFORMED;
-    if (fp_array_room(&c->points, &c->cap_points, (uint64_t)c->n_points + 1, sizeof *c->points)) return FP_E_NOMEM;
+    fp_array_room(&c->points, &c->cap_points, (uint64_t)c->n_points + 1, sizeof *c->points);
     struct fp_perfetto_clock *of = &c->clocks[clock];
     c->points[c->n_points++] = (struct fp_perfetto_point){value, clock, c->n_snapshots - 1, of->last};
     of->last = c->n_points;
@@ -145,7 +144,6 @@ static int take_clock(struct fp_perfetto_clocks *c, uint32_t seq, struct fp_wire
     if (fp_perfetto_fields(message, &of_clock, &f) || f.id > UINT32_MAX || f.multiplier > INT64_MAX)
         return FP_E_MALFORMED;
     const uint32_t clock = clock_of(c, seq, (uint32_t)f.id);
-    if (clock == FP_NO_ID) return FP_E_NOMEM;
     struct fp_perfetto_clock *of = &c->clocks[clock];
     int64_t value = (int64_t)f.time;
     if (f.multiplier) of->multiplier = (int64_t)f.multiplier;
@@ -164,8 +162,7 @@ int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wir
     uint64_t primary = 0;
     int status;
     if (!c->again) {
-        if (fp_array_room(&c->starts, &c->cap_starts, (uint64_t)c->n_snapshots + 1, sizeof *c->starts))
-            return FP_E_NOMEM;
+        fp_array_room(&c->starts, &c->cap_starts, (uint64_t)c->n_snapshots + 1, sizeof *c->starts);
         c->starts[c->n_snapshots++] = c->n_points;
     }
     c->n_read++;
@@ -183,18 +180,17 @@ int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wir
 /* ---- routes ---- */
 
 /* Adds what a snapshot says of a clock and the next one. */
-static int extend(struct route *r, int64_t from, int64_t to) {
+static void extend(struct route *r, int64_t from, int64_t to) {
     int64_t offset;
-    if (__builtin_sub_overflow(to, from, &offset)) return 0;
+    if (__builtin_sub_overflow(to, from, &offset)) return;
     if (!r->n) r->first = offset;
     while (r->n && r->offsets[r->n - 1].from >= from) r->n--;
-    if (fp_array_room(&r->offsets, &r->cap, (uint64_t)r->n + 1, sizeof *r->offsets)) return FP_E_NOMEM;
+    fp_array_room(&r->offsets, &r->cap, (uint64_t)r->n + 1, sizeof *r->offsets);
     r->offsets[r->n++] = (struct offset){from, offset};
-    return 0;
 }
 
 /* Begins a route again, through the snapshots before `end`, the last one first. */
-static int reroute(struct fp_perfetto_clocks *c, struct route *r, uint32_t clock, uint32_t end) {
+static void reroute(struct fp_perfetto_clocks *c, struct route *r, uint32_t clock, uint32_t end) {
     r->n = 0;
     for (uint32_t at = c->clocks[clock].last; at; at = c->points[at - 1].before) {
         const struct fp_perfetto_point *p = &c->points[at - 1];
@@ -203,7 +199,7 @@ static int reroute(struct fp_perfetto_clocks *c, struct route *r, uint32_t clock
         if (!q || __builtin_sub_overflow(q->value, p->value, &offset)) continue;
         r->first = offset;
         if (r->n && p->value >= r->offsets[r->n - 1].from) continue;
-        if (fp_array_room(&r->offsets, &r->cap, (uint64_t)r->n + 1, sizeof *r->offsets)) return FP_E_NOMEM;
+        fp_array_room(&r->offsets, &r->cap, (uint64_t)r->n + 1, sizeof *r->offsets);
         r->offsets[r->n++] = (struct offset){p->value, offset};
     }
     for (uint32_t i = 0, k = r->n; i + 1 < k; i++) {
@@ -211,11 +207,10 @@ static int reroute(struct fp_perfetto_clocks *c, struct route *r, uint32_t clock
         r->offsets[k] = r->offsets[i];
         r->offsets[i] = other;
     }
-    return 0;
 }
 
 /* Leads the clocks of a snapshot to one of them, if that is shorter; those changed are added to the queue. */
-static int shorten(struct fp_perfetto_clocks *c, struct routes *r, uint32_t snapshot, uint32_t to, uint32_t *n_queue) {
+static void shorten(struct fp_perfetto_clocks *c, struct routes *r, uint32_t snapshot, uint32_t to, uint32_t *n_queue) {
     const uint32_t end = snapshot + 1 < c->n_snapshots ? c->starts[snapshot + 1] : c->n_points;
     const uint32_t hops = r->of[to].hops + 1;
     for (uint32_t i = c->starts[snapshot]; i < end && hops <= MOST_HOPS; i++) {
@@ -224,14 +219,13 @@ static int shorten(struct fp_perfetto_clocks *c, struct routes *r, uint32_t snap
         if (of->hops && of->hops <= hops) continue;
         of->hops = hops;
         of->to = to;
-        if (reroute(c, of, clock, r->n_snapshots)) return FP_E_NOMEM;
+        reroute(c, of, clock, r->n_snapshots);
         c->queue[(*n_queue)++] = clock;
     }
-    return 0;
 }
 
-/* Adds a snapshot to all routes.  0 or FP_E_NOMEM. */
-static int route_snapshot(struct fp_perfetto_clocks *c, struct routes *r) {
+/* Adds a snapshot to all routes. */
+static void route_snapshot(struct fp_perfetto_clocks *c, struct routes *r) {
     const uint32_t snapshot = r->n_snapshots++, start = c->starts[snapshot];
     const uint32_t end = snapshot + 1 < c->n_snapshots ? c->starts[snapshot + 1] : c->n_points;
     uint32_t n = 0, nearest = FP_NO_ID;
@@ -239,33 +233,30 @@ static int route_snapshot(struct fp_perfetto_clocks *c, struct routes *r) {
         const uint32_t clock = c->points[i].clock, hops = r->of[clock].hops;
         if (hops && (nearest == FP_NO_ID || hops < r->of[nearest].hops)) nearest = clock;
     }
-    if (nearest == FP_NO_ID) return 0;
+    if (nearest == FP_NO_ID) return;
     for (uint32_t i = start; i < end; i++) {
         struct route *of = &r->of[c->points[i].clock];
         const struct fp_perfetto_point *q = of->hops > 1 ? point_in(c, snapshot, of->to) : NULL;
-        if (q && extend(of, c->points[i].value, q->value)) return FP_E_NOMEM;
+        if (q) extend(of, c->points[i].value, q->value);
     }
-    if (shorten(c, r, snapshot, nearest, &n)) return FP_E_NOMEM;
+    shorten(c, r, snapshot, nearest, &n);
     for (uint32_t next = 0; next < n; next++) {
         const uint32_t clock = c->queue[next];
         for (uint32_t at = c->clocks[clock].last; at; at = c->points[at - 1].before) {
             const uint32_t other = c->points[at - 1].snapshot;
-            if (other < r->n_snapshots && shorten(c, r, other, clock, &n)) return FP_E_NOMEM;
+            if (other < r->n_snapshots) shorten(c, r, other, clock, &n);
         }
     }
-    return 0;
 }
 
-/* Routes to a clock through the first snapshots.  0 or FP_E_NOMEM. */
-static int route(struct fp_perfetto_clocks *c, struct routes *r, uint32_t root, uint32_t n_snapshots) {
+/* Routes to a clock through the first snapshots. */
+static void route(struct fp_perfetto_clocks *c, struct routes *r, uint32_t root, uint32_t n_snapshots) {
     if (r->root != root) drop_routes(r);
-    if (fp_array_zeroed(&r->of, &r->cap, c->ids.n, sizeof *r->of)) return FP_E_NOMEM;
-    if (fp_array_room(&c->queue, &c->cap_queue, c->ids.n, sizeof *c->queue)) return FP_E_NOMEM;
+    fp_array_zeroed(&r->of, &r->cap, c->ids.n, sizeof *r->of);
+    fp_array_room(&c->queue, &c->cap_queue, c->ids.n, sizeof *c->queue);
     r->root = root;
     r->of[root].hops = 1;
-    while (r->n_snapshots < n_snapshots)
-        if (route_snapshot(c, r)) return FP_E_NOMEM;
-    return 0;
+    while (r->n_snapshots < n_snapshots) route_snapshot(c, r);
 }
 
 /* The offset from a clock to the trace's at a time, for which the times from low to high have it, too.  1 or 0. */
@@ -302,16 +293,15 @@ static int convert(struct fp_perfetto_clocks *c, uint32_t clock, int64_t time, i
     struct fp_perfetto_clock *of = &c->clocks[clock];
     if (of->cached != c->n_read + 1 || time < of->low || time >= of->high) {
         const uint32_t to = clock_of(c, 0, c->primary ? c->primary : FP_PC_BOOTTIME);
-        if (to == FP_NO_ID) return FP_E_NOMEM;
         int found = clock == to;
         if (found) {
             *ns = time;
             return 1;
         }
-        if (route(c, &c->so_far, to, c->again ? c->n_read : c->n_snapshots)) return FP_E_NOMEM;
+        route(c, &c->so_far, to, c->again ? c->n_read : c->n_snapshots);
         found = find_offset(c, &c->so_far, clock, time);
         if (!found && c->again) {
-            if (route(c, &c->all, to, c->n_snapshots)) return FP_E_NOMEM;
+            route(c, &c->all, to, c->n_snapshots);
             found = find_offset(c, &c->all, clock, time);
         }
         if (!found) return 0;
@@ -323,7 +313,6 @@ static int convert(struct fp_perfetto_clocks *c, uint32_t clock, int64_t time, i
 int fp_perfetto_time(struct fp_perfetto_read *r, uint32_t seq, uint32_t id, uint64_t time, int64_t *ns) {
     struct fp_perfetto_clocks *c = r->clocks;
     const uint32_t clock = clock_of(c, seq, id);
-    if (clock == FP_NO_ID) return FP_E_NOMEM;
     struct fp_perfetto_clock *of = &c->clocks[clock];
     int64_t value = (int64_t)time;
     if (of->is_incremental) {
@@ -350,5 +339,5 @@ int fp_perfetto_known_later(struct fp_perfetto_read *r) {
 int64_t fp_perfetto_system_time(struct fp_perfetto_read *r, uint32_t id, int64_t ns) {
     int64_t converted;
     const uint32_t clock = clock_of(r->clocks, 0, id);
-    return clock != FP_NO_ID && convert(r->clocks, clock, ns, &converted) == 1 ? converted : ns;
+    return convert(r->clocks, clock, ns, &converted) == 1 ? converted : ns;
 }

@@ -19,37 +19,35 @@ void fp_perfetto_counters_free(struct fp_perfetto_read *r) {
     free(r->sums);
 }
 
-static int put(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t name, double value) {
+static void put(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t name, double value) {
     int64_t bits;
     memcpy(&bits, &value, sizeof bits);
     r->counts[FP_PERFETTO_N_COUNTERS]++;
-    return fp_perfetto_put_record(r, time, track, FP_PO_COUNTER, name, bits);
+    fp_perfetto_put_record(r, time, track, FP_PO_COUNTER, name, bits);
 }
 
-/* Adds a difference to those that the sequence wrote since its state was last cleared.  0 or FP_E_NOMEM. */
-static int add_up(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint32_t track, double *value) {
+/* Adds a difference to those that the sequence wrote since its state was last cleared. */
+static void add_up(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint32_t track, double *value) {
     const uint32_t key[2] = {s->number, track}, row = fp_table_intern(&r->sum_keys, key);
-    if (row == FP_NO_ID || fp_array_zeroed(&r->sums, &r->cap_sums, (uint64_t)row + 1, sizeof *r->sums))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&r->sums, &r->cap_sums, (uint64_t)row + 1, sizeof *r->sums);
     struct fp_perfetto_sum *sum = &r->sums[row];
     if (sum->clears == s->clears) *value += sum->last;
     sum->clears = s->clears;
     sum->last = *value;
-    return 0;
 }
 
-int fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
-                            double value) {
+void fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
+                             double value) {
     const struct fp_perfetto_counter *c = r->tracks[track].counter;
     if (c && c->multiplier) value *= (double)c->multiplier;
     /* the sequence describes the track first, because the value needs that */
-    if (c && c->adds && add_up(r, s, track, &value)) return FP_E_NOMEM;
-    return put(r, time, track, 0, value);
+    if (c && c->adds) add_up(r, s, track, &value);
+    put(r, time, track, 0, value);
 }
 
-int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, double value) {
+void fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, double value) {
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_COUNTERS, (uint64_t)pid, 0);
-    return track == FP_NO_ID ? FP_E_NOMEM : put(r, time, track, name, value);
+    put(r, time, track, name, value);
 }
 
 /* ---- extra values of an event ----
@@ -77,15 +75,15 @@ int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire m, uin
     return kind ? FP_E_MALFORMED : 0;
 }
 
-static int put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct fp_perfetto_extra *own,
-                     int is_real, uint32_t i, double value, int64_t time) {
+static void put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct fp_perfetto_extra *own,
+                      int is_real, uint32_t i, double value, int64_t time) {
     const struct fp_perfetto_extra *of = own->n[is_real] ? own : &s->extra;
     if (i >= of->n[is_real]) {
         r->counts[FP_PERFETTO_N_COUNTERS]++;
-        return 0;
+        return;
     }
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_UUID, of->tracks[is_real][i], 0);
-    return track == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_counter(r, s, time, track, value);
+    fp_perfetto_put_counter(r, s, time, track, value);
 }
 
 int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, struct fp_wire m, int64_t time) {
@@ -97,16 +95,17 @@ int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_s
     while (!status && fp_perfetto_next(&m, &f) > 0) {
         struct fp_wire list = fp_wire_inside(&f);
         if (f.number == 12) {
-            while (!status && (more = fp_wire_next_number(&list, &bits)))
-                status = more < 0 ? FP_E_MALFORMED : put_extra(r, s, &own, 0, at[0]++, (double)(int64_t)bits, time);
+            while ((more = fp_wire_next_number(&list, &bits)) > 0)
+                put_extra(r, s, &own, 0, at[0]++, (double)(int64_t)bits, time);
+            if (more) status = FP_E_MALFORMED;
         } else if (f.number == 46) {
-            for (; !status && list.end - list.p >= 8; list.p += 8) {
+            for (; list.end - list.p >= 8; list.p += 8) {
                 double value;
                 bits = fp_u64(list.p);
                 memcpy(&value, &bits, sizeof value);
-                status = put_extra(r, s, &own, 1, at[1]++, value, time);
+                put_extra(r, s, &own, 1, at[1]++, value, time);
             }
-            if (!status && list.p != list.end) status = FP_E_MALFORMED;
+            if (list.p != list.end) status = FP_E_MALFORMED;
         }
     }
     return status;
@@ -123,10 +122,10 @@ int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto
     if (!fp_perfetto_thread_of(r, t->place - 1, 0, &thread)) return FP_ASK;
     const uint8_t *name = fp_string(&r->model->strings, record->id ? record->id : t->counter->name, &n);
     memcpy(&value, &record->extra, sizeof value);
-    if (fp_counter_payload(&r->scratch, value, name, n)) return FP_E_NOMEM;
+    fp_counter_payload(&r->scratch, value, name, n);
     if (!r->scratch.n) return FP_DONE; /* not a number: only counted */
     const int status = fp_batch_payload(out, r->scratch.p, r->scratch.n, &slice);
-    if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : FP_E_NOMEM;
+    if (status) return out->n ? FP_FULL : fp_escape();
     r->counts[FP_PERFETTO_N_COUNTERS]--;
     out->aux[fp_perfetto_add_row(r, out, FP_OP_TYPED, r->rounds.time, thread, FP_COUNTER_TYPE)] = slice;
     return FP_DONE;

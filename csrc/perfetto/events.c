@@ -57,38 +57,35 @@ static int has_tid(const struct event *e) {
 /* ---- names ---- */
 
 uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint32_t category) {
-    if (fp_array_zeroed(&r->function_of, &r->cap_functions, (uint64_t)name + 1, sizeof *r->function_of))
-        return FP_NO_ID;
+    fp_array_zeroed(&r->function_of, &r->cap_functions, (uint64_t)name + 1, sizeof *r->function_of);
     struct fp_perfetto_function *known = &r->function_of[name];
     if (!known->function || known->category != category) {
         const uint32_t object = category ? fp_model_object(r->model, category, 0) : 0;
         uint32_t shown = name;
         if (!name) shown = fp_strings_intern(&r->model->strings, "[unknown]", 9);
-        if (object == FP_NO_ID || shown == FP_NO_ID) return FP_NO_ID;
         const uint32_t function = fp_model_function(r->model, object, 0, shown, 0, 0);
-        if (function == FP_NO_ID) return FP_NO_ID;
         *known = (struct fp_perfetto_function){category, function};
         if (!name && !category) r->nameless = function;
     }
     return known->function;
 }
 
-/* The string of the event's name; 0 if it is missing or unknown.  FP_NO_ID when memory ran out. */
+/* The string of the event's name; 0 if it is missing or unknown. */
 static uint32_t name_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
     if (e->name_iid) return fp_perfetto_id(&s->ids[FP_PK_NAME], e->name_iid);
     return fp_perfetto_text(r, e->name);
 }
 
 /* Adds a category to those in r->scratch: "a", "a,b". */
-static int add_category(struct fp_perfetto_read *r, const uint8_t *p, size_t n) {
+static void add_category(struct fp_perfetto_read *r, const uint8_t *p, size_t n) {
     enum { MOST = 1 << 10 };
     struct fp_buf *all = &r->scratch;
-    if (!n || all->n + n > MOST) return 0;
-    return (all->n && fp_buf_put(all, ",", 1)) || fp_buf_put(all, p, n) ? FP_E_NOMEM : 0;
+    if (!n || all->n + n > MOST) return;
+    if (all->n) fp_buf_put(all, ",", 1);
+    fp_buf_put(all, p, n);
 }
 
-/* The string of the event's categories, or 0; most events have one category, given by id.  FP_NO_ID when memory ran
- * out. */
+/* The string of the event's categories, or 0; most events have one category, given by id. */
 static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
     struct fp_wire all = e->all, list;
     struct fp_wire_field f;
@@ -98,7 +95,7 @@ static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto
     r->scratch.n = 0;
     while (fp_perfetto_next(&all, &f) > 0) {
         if (f.number == 22) {
-            if (add_category(r, f.p, f.n)) return FP_NO_ID;
+            add_category(r, f.p, f.n);
             n += 2;
         }
         if (f.number != 3) continue;
@@ -109,7 +106,7 @@ static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto
             if (!string) continue;
             first = string;
             n++;
-            if (add_category(r, p, length)) return FP_NO_ID;
+            add_category(r, p, length);
         }
     }
     if (n == 1) return first;
@@ -117,8 +114,7 @@ static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto
 }
 
 static uint32_t function_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
-    const uint32_t name = name_of(r, s, e), category = name == FP_NO_ID ? FP_NO_ID : category_of(r, s, e);
-    if (category == FP_NO_ID) return FP_NO_ID;
+    const uint32_t name = name_of(r, s, e), category = category_of(r, s, e);
     r->counts[FP_PERFETTO_N_NAMELESS] += !name;
     return fp_perfetto_function_of(r, name, category);
 }
@@ -204,7 +200,7 @@ static int take_event(struct event *e, struct fp_wire message) {
 
 /* ---- time and track ---- */
 
-/* Finds the time of an event.  1, 0 if there is none, or FP_E_NOMEM. */
+/* Finds the time of an event.  1, or 0 if there is none. */
 static int time_of(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, const struct event *e, int64_t *ns) {
     struct fp_perfetto_seq *s = k->seq;
     if (!e->has_delta && !e->has_absolute) {
@@ -219,7 +215,7 @@ static int time_of(struct fp_perfetto_read *r, const struct fp_perfetto_packet *
     return 1;
 }
 
-/* The track of the event, or of the thread that it names.  FP_NO_ID when memory ran out. */
+/* The track of the event, or of the thread that it names. */
 static uint32_t track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, const struct event *e) {
     const uint64_t uuid = e->has_uuid ? e->uuid : s->track;
     if (!uuid && (((!e->has_uuid || !e->has_type) && s->tid >= 0) || has_pid(e) || has_tid(e))) {
@@ -237,13 +233,11 @@ static uint32_t track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
 /* The track of an asynchronous event, keyed by id (per process or global) and scope or category. */
 static uint32_t async_track_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, const struct event *e) {
     const uint32_t category = category_of(r, s, e), of = track_of(r, s, e);
-    if (category == FP_NO_ID || of == FP_NO_ID) return FP_NO_ID;
     const int has_scope = e->legacy.scope.p != e->legacy.scope.end;
     const uint32_t scope = has_scope ? fp_perfetto_text(r, e->legacy.scope) : category;
     const uint64_t pid = e->id_kind == 10 && s->pid >= 0 ? (uint64_t)(uint32_t)s->pid + 1 : 0;
-    const uint32_t track =
-        scope == FP_NO_ID ? FP_NO_ID : fp_perfetto_track_of(r, FP_PT_ASYNC, e->id, scope | pid << 32);
-    if (track != FP_NO_ID && !r->tracks[track].name) {
+    const uint32_t track = fp_perfetto_track_of(r, FP_PT_ASYNC, e->id, scope | pid << 32);
+    if (!r->tracks[track].name) {
         r->tracks[track].name = category;
         r->tracks[track].of = e->id_kind == 11 ? 0 : of;
         r->tracks[track].pid = e->id_kind == 11 ? -1 : s->pid;
@@ -281,8 +275,8 @@ static int take_annotation(const struct fp_perfetto_seq *s, struct fp_wire m, ui
     return status;
 }
 
-/* Reads the arguments of a call: numbers named arg0, arg1 ... in this order.  `put`: add them as records.  0,
- * FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads the arguments of a call: numbers named arg0, arg1 ... in this order.  `put`: add them as records.  0 or
+ * FP_E_MALFORMED. */
 static int take_arguments(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e,
                           int64_t time, uint32_t track, int put, uint32_t *n) {
     struct fp_wire all = e->all, part;
@@ -297,7 +291,7 @@ static int take_arguments(struct fp_perfetto_read *r, const struct fp_perfetto_s
             continue;
         }
         ++*n;
-        if (put && fp_perfetto_put_record(r, time, track, FP_PO_ARGUMENT, 0, (int64_t)value.v)) return FP_E_NOMEM;
+        if (put) fp_perfetto_put_record(r, time, track, FP_PO_ARGUMENT, 0, (int64_t)value.v);
     }
     r->counts[FP_PERFETTO_N_ANNOTATED] += (uint64_t)(others && !put);
     return 0;
@@ -308,9 +302,8 @@ static int begin(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, co
     const uint32_t function = function_of(r, s, e);
     uint32_t n = 0;
     int status;
-    if (function == FP_NO_ID) return FP_E_NOMEM;
     if (e->has_annotations && (status = take_arguments(r, s, e, time, track, 0, &n))) return status;
-    if (fp_perfetto_put_record(r, time, track, n ? FP_PO_BEGIN_ARGS : FP_PO_BEGIN, function, 0)) return FP_E_NOMEM;
+    fp_perfetto_put_record(r, time, track, n ? FP_PO_BEGIN_ARGS : FP_PO_BEGIN, function, 0);
     return n ? take_arguments(r, s, e, time, track, 1, &n) : 0;
 }
 
@@ -330,9 +323,9 @@ static int instant(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, 
         else
             others = 1;
     }
-    if (payload == FP_NO_ID) return FP_E_NOMEM;
     r->counts[FP_PERFETTO_N_ANNOTATED] += (uint64_t)others;
-    return fp_perfetto_put_record(r, time, track, FP_PO_INSTANT, payload, type);
+    fp_perfetto_put_record(r, time, track, FP_PO_INSTANT, payload, type);
+    return 0;
 }
 
 static int put_event(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e, uint64_t phase,
@@ -343,14 +336,16 @@ static int put_event(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s
         case 'B': r->counts[FP_PERFETTO_N_CALLS]++; return begin(r, s, e, time, track);
         case 'E':
             id = name_of(r, s, e);
-            return id == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_END, id, 0);
-        case 'C': return fp_perfetto_put_counter(r, s, time, track, e->value);
+            fp_perfetto_put_record(r, time, track, FP_PO_END, id, 0);
+            return 0;
+        case 'C': fp_perfetto_put_counter(r, s, time, track, e->value); return 0;
         case 'X':
             r->counts[FP_PERFETTO_N_CALLS]++;
             r->counts[FP_PERFETTO_N_ANNOTATED] += (uint64_t)e->has_annotations;
             id = function_of(r, s, e);
             if (__builtin_mul_overflow(e->legacy.duration_us, 1000, &duration) || duration < 0) duration = 0;
-            return id == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_COMPLETE, id, duration);
+            fp_perfetto_put_record(r, time, track, FP_PO_COMPLETE, id, duration);
+            return 0;
         default: r->counts[FP_PERFETTO_N_INSTANTS]++; return instant(r, s, e, time, track);
     }
 }
@@ -371,7 +366,7 @@ static int v8_event(struct fp_perfetto_read *r, const struct fp_perfetto_packet 
     }
     v.name = name_of(r, k->seq, e);
     v.track = track_of(r, k->seq, e);
-    return v.name == FP_NO_ID || v.track == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_v8(r, k, &v);
+    return fp_perfetto_put_v8(r, k, &v);
 }
 
 /* The phase of an event: B, E, X, i, C or P; 0: only count it. */
@@ -442,5 +437,5 @@ int fp_perfetto_event(struct fp_perfetto_read *r, const struct fp_perfetto_packe
     r->counts[FP_PERFETTO_N_EVENT_STACKS] += (uint64_t)e.has_stack;
     if (e.has_extra && (status = fp_perfetto_put_extra(r, k->seq, e.all, time))) return status;
     const uint32_t track = is_async ? async_track_of(r, k->seq, &e) : track_of(r, k->seq, &e);
-    return track == FP_NO_ID ? FP_E_NOMEM : put_event(r, k->seq, &e, phase, time, track);
+    return put_event(r, k->seq, &e, phase, time, track);
 }

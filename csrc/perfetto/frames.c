@@ -12,21 +12,19 @@
 
 enum frame_kind { EXPECTED_DISPLAY = 1, ACTUAL_DISPLAY = 2, EXPECTED_SURFACE = 3, ACTUAL_SURFACE = 4, END = 5 };
 
-static int begin_frame(struct fp_perfetto_read *r, int64_t time, uint32_t track, enum frame_kind kind, uint64_t token,
-                       int64_t pid) {
+static void begin_frame(struct fp_perfetto_read *r, int64_t time, uint32_t track, enum frame_kind kind, uint64_t token,
+                        int64_t pid) {
     const int is_actual = kind == ACTUAL_DISPLAY || kind == ACTUAL_SURFACE;
     const char *const lane = is_actual ? "Actual Timeline" : "Expected Timeline";
     uint8_t text[32];
     const size_t n = (size_t)(fp_put_decimal(text, token) - text);
     const uint32_t name = fp_strings_intern(&r->model->strings, lane, strlen(lane));
     const uint32_t string = fp_strings_intern(&r->model->strings, text, n);
-    if (name == FP_NO_ID || string == FP_NO_ID) return FP_E_NOMEM;
     const uint32_t function = fp_perfetto_function_of(r, string, 0);
-    if (function == FP_NO_ID) return FP_E_NOMEM;
     r->tracks[track].name = name;
     r->tracks[track].pid = pid;
     r->counts[FP_PERFETTO_N_CALLS]++;
-    return fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
+    fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
 }
 
 struct frame_fields {
@@ -48,10 +46,10 @@ int fp_perfetto_frame(struct fp_perfetto_read *r, const struct fp_perfetto_packe
         if (fp_perfetto_fields(fp_wire_inside(&event), is_surface ? &of_surface : &of_display, &f))
             return FP_E_MALFORMED;
         const uint32_t track = fp_perfetto_track_of(r, FP_PT_FRAME, f.cookie, 0);
-        if (track == FP_NO_ID) return FP_E_NOMEM;
-        status = kind == END ? fp_perfetto_put_record(r, k->time, track, FP_PO_END, 0, 0)
-                             : begin_frame(r, k->time, track, (enum frame_kind)kind, f.token, (int32_t)(uint32_t)f.pid);
-        if (status) return status;
+        if (kind == END)
+            fp_perfetto_put_record(r, k->time, track, FP_PO_END, 0, 0);
+        else
+            begin_frame(r, k->time, track, (enum frame_kind)kind, f.token, (int32_t)(uint32_t)f.pid);
     }
     return status ? FP_E_MALFORMED : 0;
 }

@@ -39,7 +39,7 @@ static int take_whole(const uint8_t *p, size_t n, int64_t *v) {
 }
 
 /* Reads the print of a counter, from its process on: 1234|name|7, or Chrome's 1234|name|7|category. */
-static int take_counter(struct fp_perfetto_read *r, const uint8_t *p, const uint8_t *end, int64_t time) {
+static void take_counter(struct fp_perfetto_read *r, const uint8_t *p, const uint8_t *end, int64_t time) {
     const uint8_t *name = memchr(p, '|', (size_t)(end - p)),
                   *value = name ? memchr(name + 1, '|', (size_t)(end - name - 1)) : NULL,
                   *after = value ? memchr(value + 1, '|', (size_t)(end - value - 1)) : NULL;
@@ -47,11 +47,12 @@ static int take_counter(struct fp_perfetto_read *r, const uint8_t *p, const uint
     if (value && take_whole(p, (size_t)(name - p), &pid) && pid >= 0 && pid <= INT32_MAX) {
         const double number = fp_real_of(value + 1, (size_t)((after ? after : end) - value - 1));
         const uint32_t id = fp_strings_intern(&r->model->strings, name + 1, (size_t)(value - name - 1));
-        if (id == FP_NO_ID) return FP_E_NOMEM;
-        if (isfinite(number)) return fp_perfetto_put_named_counter(r, time, pid, id, number);
+        if (isfinite(number)) {
+            fp_perfetto_put_named_counter(r, time, pid, id, number);
+            return;
+        }
     }
     r->counts[FP_PERFETTO_N_PRINTS]++;
-    return 0;
 }
 
 /* A part of a print, between bars. */
@@ -71,9 +72,9 @@ static uint32_t split(const uint8_t *p, const uint8_t *end, struct print_part *p
     }
 }
 
-/* Reads a print of an asynchronous call, or of an event: 0, or FP_E_NOMEM. */
-static int take_async(struct fp_perfetto_read *r, const struct kernel_event *e, const uint8_t *p, const uint8_t *end,
-                      int64_t time) {
+/* Reads a print of an asynchronous call, or of an event. */
+static void take_async(struct fp_perfetto_read *r, const struct kernel_event *e, const uint8_t *p, const uint8_t *end,
+                       int64_t time) {
     struct print_part part[5];
     const char letter = (char)*p;
     const int on_track = letter == 'G' || letter == 'H' || letter == 'N', is_event = letter == 'I' || letter == 'N';
@@ -83,47 +84,53 @@ static int take_async(struct fp_perfetto_read *r, const struct kernel_event *e, 
     if (n < needed || !take_whole(part[1].p, part[1].n, &pid) || pid < 0 || pid > INT32_MAX ||
         (!is_event && !take_whole(part[needed - 1].p, part[needed - 1].n, &cookie))) {
         r->counts[FP_PERFETTO_N_PRINTS]++;
-        return 0;
+        return;
     }
     const uint32_t lane = fp_strings_intern(&r->model->strings, part[2].p, part[2].n);
     const uint32_t text = fp_strings_intern(&r->model->strings, name.p, name.n);
-    if (lane == FP_NO_ID || text == FP_NO_ID) return FP_E_NOMEM;
     const uint64_t kind = is_event ? 2 : (uint64_t)on_track;
     const uint32_t track = letter == 'I' ? fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid_of(e), 0)
                                          : fp_perfetto_track_of(r, FP_PT_ATRACE, (uint64_t)pid << 32 | (uint32_t)cookie,
                                                                 kind << 32 | lane);
-    if (track == FP_NO_ID || (pid > 0 && fp_perfetto_set_process(r, tid_of(e), pid, FP_PQ_PRINT))) return FP_E_NOMEM;
+    if (pid > 0) fp_perfetto_set_process(r, tid_of(e), pid, FP_PQ_PRINT);
     if (letter != 'I') {
         r->tracks[track].name = lane;
         r->tracks[track].pid = pid;
     }
-    if (letter == 'F' || letter == 'H') return fp_perfetto_put_record(r, time, track, FP_PO_END, 0, 0);
+    if (letter == 'F' || letter == 'H') {
+        fp_perfetto_put_record(r, time, track, FP_PO_END, 0, 0);
+        return;
+    }
     r->counts[is_event ? FP_PERFETTO_N_INSTANTS : FP_PERFETTO_N_CALLS]++;
-    if (is_event) return fp_perfetto_put_record(r, time, track, FP_PO_INSTANT, text, 0);
-    const uint32_t function = fp_perfetto_function_of(r, text, 0);
-    return function == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
+    if (is_event)
+        fp_perfetto_put_record(r, time, track, FP_PO_INSTANT, text, 0);
+    else
+        fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, fp_perfetto_function_of(r, text, 0), 0);
 }
 
 /* Reads a print that begins or ends a call of its thread. */
-static int take_call(struct fp_perfetto_read *r, const struct kernel_event *e, const uint8_t *p, const uint8_t *end,
-                     int64_t time) {
+static void take_call(struct fp_perfetto_read *r, const struct kernel_event *e, const uint8_t *p, const uint8_t *end,
+                      int64_t time) {
     const int begins = end - p > 2 && p[0] == 'B' && p[1] == '|', ends = end > p && p[0] == 'E';
     const uint8_t *number = end - p > 2 ? p + 2 : end,
                   *bar = end > number ? memchr(number, '|', (size_t)(end - number)) : NULL;
     int64_t pid;
     if ((begins && !bar) || (!begins && (!ends || (end - p > 1 && p[1] != '|')))) {
         r->counts[FP_PERFETTO_N_PRINTS]++;
-        return 0;
+        return;
     }
     const size_t n = (size_t)((bar ? bar : end) - number);
     if (!take_whole(number, n, &pid) || pid > INT32_MAX) pid = 0;
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid_of(e), 0);
-    if (track == FP_NO_ID || (pid > 0 && fp_perfetto_set_process(r, tid_of(e), pid, FP_PQ_PRINT))) return FP_E_NOMEM;
-    if (!begins) return fp_perfetto_put_record(r, time, track, FP_PO_END, 0, 0);
+    if (pid > 0) fp_perfetto_set_process(r, tid_of(e), pid, FP_PQ_PRINT);
+    if (!begins) {
+        fp_perfetto_put_record(r, time, track, FP_PO_END, 0, 0);
+        return;
+    }
     const uint32_t name = fp_strings_intern(&r->model->strings, bar + 1, (size_t)(end - bar - 1));
-    const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_perfetto_function_of(r, name, 0);
+    const uint32_t function = fp_perfetto_function_of(r, name, 0);
     r->counts[FP_PERFETTO_N_CALLS]++;
-    return function == FP_NO_ID ? FP_E_NOMEM : fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
+    fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
 }
 
 /* Prints of atrace begin or end a call; other prints are only counted:
@@ -141,9 +148,13 @@ static int take_print(struct fp_perfetto_read *r, const struct kernel_event *e, 
     const uint8_t *p = text.p, *end = text.end;
     while (end > p && end[-1] == '\n') end--;
     const int has_bar = end - p > 2 && p[1] == '|';
-    if (has_bar && p[0] == 'C') return take_counter(r, p + 2, end, time);
-    if (has_bar && memchr("SFGHIN", p[0], 6)) return take_async(r, e, p, end, time);
-    return take_call(r, e, p, end, time);
+    if (has_bar && p[0] == 'C')
+        take_counter(r, p + 2, end, time);
+    else if (has_bar && memchr("SFGHIN", p[0], 6))
+        take_async(r, e, p, end, time);
+    else
+        take_call(r, e, p, end, time);
+    return 0;
 }
 
 static int take_event(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {

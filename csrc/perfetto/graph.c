@@ -68,14 +68,12 @@ static void free_graph(struct fp_perfetto_graph *g) {
     free(g);
 }
 
-static struct fp_perfetto_graph *new_graph(int64_t pid, uint32_t number) {
-    struct fp_perfetto_graph *g = calloc(1, sizeof *g);
-    if (!g) return NULL;
+static void begin_graph(struct fp_perfetto_seq *s, int64_t pid, uint32_t number) {
+    struct fp_perfetto_graph *g = s->graph = fp_have(calloc(1, sizeof *g));
     g->pid = pid;
     g->number = number;
-    if (!fp_table_init(&g->object_ids, 2) && !fp_table_init(&g->class_ids, 2)) return g;
-    free_graph(g);
-    return NULL;
+    fp_table_init(&g->object_ids, 2);
+    fp_table_init(&g->class_ids, 2);
 }
 
 void fp_perfetto_graphs_free(struct fp_perfetto_read *r) {
@@ -94,8 +92,7 @@ static uint32_t row_of(struct fp_table *ids, uint64_t id) {
 
 static struct heap_class *class_of(struct fp_perfetto_graph *g, uint64_t id, uint32_t *row) {
     *row = row_of(&g->class_ids, id);
-    if (*row == FP_NO_ID || fp_array_zeroed(&g->classes, &g->cap_classes, (uint64_t)*row + 1, sizeof *g->classes))
-        return NULL;
+    fp_array_zeroed(&g->classes, &g->cap_classes, (uint64_t)*row + 1, sizeof *g->classes);
     return &g->classes[*row];
 }
 
@@ -122,7 +119,7 @@ static const struct fp_wire_schema of_old_class = {" VB", {0, TO(id), TO(name)}}
 
 static const struct fp_wire_schema of_root = {.kinds = " LL"}; /* its kind is a number, or text in old traces */
 
-/* Reads the references of an object in field 5 or 10.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads the references of an object in field 5 or 10.  0 or FP_E_MALFORMED. */
 static int take_references(struct fp_perfetto_graph *g, struct heap_fields *o, struct fp_wire m, int by_class) {
     struct fp_wire_field f;
     uint64_t id, field;
@@ -136,9 +133,7 @@ static int take_references(struct fp_perfetto_graph *g, struct heap_fields *o, s
             if (f.number == 5 && !by_class && fp_wire_next_number(&o->fields, &field) < 0) return FP_E_MALFORMED;
             if (!id) continue;
             const uint32_t to = row_of(&g->object_ids, f.number == 5 ? id + o->base : id);
-            if (to == FP_NO_ID ||
-                fp_array_room(&g->references, &g->cap_references, (uint64_t)g->n_references + 1, sizeof *g->references))
-                return FP_E_NOMEM;
+            fp_array_room(&g->references, &g->cap_references, (uint64_t)g->n_references + 1, sizeof *g->references);
             g->references[g->n_references++] =
                 (struct heap_reference){to, field == (uint32_t)field ? (uint32_t)field : 0};
         }
@@ -155,9 +150,8 @@ static int take_object(struct fp_perfetto_graph *g, struct fp_wire m) {
     g->last_id = o.delta ? g->last_id + o.delta : o.id;
     g->heap_type = o.heap_type;
     const uint32_t row = row_of(&g->object_ids, g->last_id), first = g->n_references;
-    if (row == FP_NO_ID || !class_of(g, o.class, &class) ||
-        fp_array_zeroed(&g->objects, &g->cap_objects, (uint64_t)row + 1, sizeof *g->objects))
-        return FP_E_NOMEM;
+    class_of(g, o.class, &class);
+    fp_array_zeroed(&g->objects, &g->cap_objects, (uint64_t)row + 1, sizeof *g->objects);
     if (g->objects[row].is_known) return 0;
     const uint8_t by_class = o.fields.p == o.fields.end;
     const int status = take_references(g, &o, m, by_class);
@@ -172,13 +166,13 @@ static int take_object(struct fp_perfetto_graph *g, struct fp_wire m) {
     return 0;
 }
 
-/* Reads the numbers of the fields of a class.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads the numbers of the fields of a class.  0 or FP_E_MALFORMED. */
 static int take_class_fields(struct fp_perfetto_graph *g, struct fp_wire m) {
     struct fp_wire_list list = fp_wire_list_of(m, &of_class, 6);
     uint64_t id;
     int more;
     while ((more = fp_wire_list_next(&list, &id)) > 0) {
-        if (fp_array_room(&g->fields, &g->cap_fields, (uint64_t)g->n_fields + 1, sizeof *g->fields)) return FP_E_NOMEM;
+        fp_array_room(&g->fields, &g->cap_fields, (uint64_t)g->n_fields + 1, sizeof *g->fields);
         g->fields[g->n_fields++] = id;
     }
     return more ? FP_E_MALFORMED : 0;
@@ -193,10 +187,9 @@ static int take_class(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, s
     int status;
     if (fp_perfetto_fields(m, is_old ? &of_old_class : &of_class, &f) || f.size > INT64_MAX) return FP_E_MALFORMED;
     if (!is_old && (status = take_class_fields(g, m))) return status;
-    if (f.super && !class_of(g, f.super, &above)) return FP_E_NOMEM;
+    if (f.super) class_of(g, f.super, &above);
     struct heap_class *c = class_of(g, f.id, &row);
     const uint32_t text = fp_perfetto_text(r, f.name);
-    if (!c || text == FP_NO_ID) return FP_E_NOMEM;
     *c = (struct heap_class){.size = f.size,
                              .name = text,
                              .super = above,
@@ -220,9 +213,7 @@ static int take_root(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, st
     if (status) return FP_E_MALFORMED;
     while ((status = fp_wire_list_next(&objects, &id)) > 0) {
         const uint32_t row = row_of(&g->object_ids, id);
-        if (row == FP_NO_ID || name == FP_NO_ID ||
-            fp_array_room(&g->roots, &g->cap_roots, (uint64_t)g->n_roots + 1, sizeof *g->roots))
-            return FP_E_NOMEM;
+        fp_array_room(&g->roots, &g->cap_roots, (uint64_t)g->n_roots + 1, sizeof *g->roots);
         g->roots[g->n_roots++] = (struct heap_root){row, kind, name};
     }
     return status ? FP_E_MALFORMED : 0;
@@ -256,23 +247,21 @@ static uint32_t outermost(struct fp_perfetto_read *r, const struct heap_root *ro
     uint32_t name = root ? root->name : text_of(r, "[unreachable]");
     if (!name) name = text_of(r, kinds[root->kind < sizeof kinds / sizeof *kinds ? root->kind : 0]);
     const uint32_t frame = fp_model_name_frame(r->model, name);
-    return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, 0, frame);
+    return fp_model_stack(r->model, 0, frame);
 }
 
 /* Sets the stack of an object below that of its caller, whose depth is given.  At MOST_PATH it takes the place of its
- * caller.  0 or FP_E_NOMEM. */
-static int reach(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t object, uint32_t stack,
-                 uint32_t depth) {
+ * caller. */
+static void reach(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t object, uint32_t stack,
+                  uint32_t depth) {
     struct heap_object *o = &g->objects[object];
     struct heap_class *c = &g->classes[o->class];
     if (!c->frame) c->frame = fp_model_name_frame(r->model, c->name ? c->name : text_of(r, "[unknown]"));
-    if (c->frame == FP_NO_ID || stack == FP_NO_ID) return FP_E_NOMEM;
     const int is_long = depth >= MOST_PATH;
     if (is_long) stack = fp_table_row(&r->model->stacks, stack)[FP_STACK_PARENT];
     r->counts[FP_PERFETTO_N_LONG_PATHS] += (uint64_t)is_long;
     o->depth = is_long ? depth : depth + 1;
     o->stack = fp_model_stack(r->model, stack, c->frame);
-    return o->stack == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* Finds the referent among the own fields of each class. */
@@ -306,29 +295,28 @@ static uint32_t rank_of(const struct heap_root *root) {
     return root->kind == STICKY_CLASS ? 0 : root->kind == JNI_GLOBAL ? 1 : root->kind == JNI_LOCAL ? 2 : 3;
 }
 
-/* Puts roots into the queue.  0 or FP_E_NOMEM. */
-static int find_roots(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t *queue, uint32_t *n) {
+/* Puts roots into the queue. */
+static void find_roots(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t *queue, uint32_t *n) {
     static const struct heap_root internal = {.kind = 13};
     for (uint32_t rank = 0; rank < 4; rank++)
         for (uint32_t i = 0; i < g->n_roots; i++) {
             const struct heap_object *o = &g->objects[g->roots[i].object];
             if (!o->is_known || o->stack || rank_of(&g->roots[i]) != rank) continue;
-            if (reach(r, g, g->roots[i].object, outermost(r, &g->roots[i]), 1)) return FP_E_NOMEM;
+            reach(r, g, g->roots[i].object, outermost(r, &g->roots[i]), 1);
             queue[(*n)++] = g->roots[i].object;
         }
     for (uint32_t i = 1; i < g->object_ids.n; i++) {
         if (!g->objects[i].is_kept || g->objects[i].stack) continue;
-        if (reach(r, g, i, outermost(r, &internal), 1)) return FP_E_NOMEM;
+        reach(r, g, i, outermost(r, &internal), 1);
         queue[(*n)++] = i;
     }
-    return 0;
 }
 
 /* Finds the paths of all objects that roots reach, breadth first. */
-static int find_paths(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t *queue) {
+static void find_paths(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, uint32_t *queue) {
     uint32_t n = 0;
     find_referents(g);
-    if (find_roots(r, g, queue, &n)) return FP_E_NOMEM;
+    find_roots(r, g, queue, &n);
     for (uint32_t next = 0; next < n; next++) {
         const struct heap_object *o = &g->objects[queue[next]];
         const uint32_t referent = referent_of(g, o);
@@ -336,23 +324,20 @@ static int find_paths(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, u
             const struct heap_reference *to = &g->references[i];
             const struct heap_object *found = &g->objects[to->object];
             if (!found->is_known || found->stack || to->field == referent) continue;
-            if (reach(r, g, to->object, o->stack, o->depth)) return FP_E_NOMEM;
+            reach(r, g, to->object, o->stack, o->depth);
             queue[n++] = to->object;
         }
     }
-    return 0;
 }
 
 /* Adds up the objects of a complete dump. */
 static int add_up(struct fp_perfetto_read *r, struct fp_perfetto_graph *g) {
     const uint32_t place = fp_perfetto_place_of(r, g->pid, -1, 0, 0);
-    if (place == FP_NO_ID) return FP_E_NOMEM;
     for (uint32_t i = 1; i < g->object_ids.n; i++) {
         const struct heap_object *o = &g->objects[i];
         if (!o->is_known) continue;
-        if (!o->stack && reach(r, g, i, outermost(r, NULL), 1)) return FP_E_NOMEM;
+        if (!o->stack) reach(r, g, i, outermost(r, NULL), 1);
         int64_t *to = fp_perfetto_heap_row(r, (uint32_t[]){place, 0, g->number, 0, 0, o->stack});
-        if (!to) return FP_E_NOMEM;
         const int64_t size = (int64_t)(o->size ? o->size : g->classes[o->class].size);
         int64_t sum;
         if (__builtin_add_overflow(to[1], size, &sum)) return FP_E_MALFORMED;
@@ -367,12 +352,11 @@ static int add_up(struct fp_perfetto_read *r, struct fp_perfetto_graph *g) {
 static int end_dump(struct fp_perfetto_read *r, struct fp_perfetto_seq *s) {
     struct fp_perfetto_graph *g = s->graph;
     const uint32_t n = g->object_ids.n;
-    uint32_t *queue = malloc(n * sizeof *queue);
-    int status = FP_E_NOMEM;
-    if (queue && !fp_array_zeroed(&g->objects, &g->cap_objects, n, sizeof *g->objects))
-        status = find_paths(r, g, queue);
-    if (!status) status = add_up(r, g);
-    free(queue);
+    uint32_t *queue = fp_scratch(n, sizeof *queue);
+    fp_array_zeroed(&g->objects, &g->cap_objects, n, sizeof *g->objects);
+    find_paths(r, g, queue);
+    const int status = add_up(r, g);
+    fp_scratch_free(queue);
     free_graph(g);
     s->graph = NULL;
     r->stacks->n_open--;
@@ -427,13 +411,13 @@ int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packe
     }
     if (!s->graph) {
         if (r->stacks->n_open == MOST_OPEN) return FP_E_MALFORMED;
-        if (!(s->graph = new_graph(number, ++r->stacks->n_dumps))) return FP_E_NOMEM;
+        begin_graph(s, number, ++r->stacks->n_dumps);
         r->stacks->n_open++;
     }
     r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += found.index != s->graph->next;
     s->graph->next = found.index + 1;
     status = take_parts(r, s->graph, k->message[FP_PF_HEAP_GRAPH]);
-    if (status == FP_E_NOMEM || found.continues) return status;
+    if (found.continues) return status;
     const int ended = end_dump(r, s); /* also after a part that is malformed: later packets are of another dump */
     return status ? status : ended;
 }

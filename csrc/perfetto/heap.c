@@ -35,10 +35,10 @@ static int take_tables(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, st
         if (f.number == 1 ? fp_perfetto_fields(entry, &fp_perfetto_of_name, &e) : fp_perfetto_id_of(entry, &e.iid))
             return FP_E_MALFORMED;
         const uint32_t value = f.number == 1 ? fp_perfetto_text(r, e.text) : fp_perfetto_keep(r, f.p, f.n);
-        if (value == FP_NO_ID || fp_perfetto_set_id(&s->ids[kinds[f.number]], e.iid, value)) return FP_E_NOMEM;
-        if (f.number == 1 && (fp_perfetto_set_id(&s->ids[FP_PK_BUILD_ID], e.iid, value) ||
-                              fp_perfetto_set_id(&s->ids[FP_PK_PATH], e.iid, value)))
-            return FP_E_NOMEM;
+        fp_perfetto_set_id(&s->ids[kinds[f.number]], e.iid, value);
+        if (f.number != 1) continue;
+        fp_perfetto_set_id(&s->ids[FP_PK_BUILD_ID], e.iid, value);
+        fp_perfetto_set_id(&s->ids[FP_PK_PATH], e.iid, value);
     }
     return status ? FP_E_MALFORMED : 0;
 }
@@ -46,9 +46,8 @@ static int take_tables(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, st
 int64_t *fp_perfetto_heap_row(struct fp_perfetto_read *r, const uint32_t *key) {
     struct fp_perfetto_stacks *t = r->stacks;
     const uint32_t row = fp_table_intern(&t->heap_keys, key);
-    if (row == FP_NO_ID || fp_array_zeroed(&t->heap_values, &t->cap_heap_values,
-                                           ((uint64_t)row + 1) * FP_PERFETTO_HEAP_VALUES, sizeof *t->heap_values))
-        return NULL;
+    fp_array_zeroed(&t->heap_values, &t->cap_heap_values, ((uint64_t)row + 1) * FP_PERFETTO_HEAP_VALUES,
+                    sizeof *t->heap_values);
     return &t->heap_values[(size_t)row * FP_PERFETTO_HEAP_VALUES];
 }
 
@@ -65,7 +64,6 @@ static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s
     if (!status) return 0;
     int64_t *to = fp_perfetto_heap_row(
         r, (uint32_t[]){place, heap, s->number, (uint32_t)f.stack, (uint32_t)(f.stack >> 32), stack});
-    if (!to) return FP_E_NOMEM;
     for (int i = 0; i < 4; i++) to[i] = (int64_t)f.values[i];
     to[4] = to[0] - to[2]; /* in use */
     to[5] = to[1] - to[3];
@@ -84,7 +82,6 @@ static int take_dump(struct fp_perfetto_read *r, const struct fp_perfetto_packet
     const int is_read = !r->surveying && r->data == FP_PERFETTO_HEAP;
     const uint32_t place = is_read ? fp_perfetto_place_of(r, (int32_t)(uint32_t)d.pid, -1, 0, 0) : 0;
     const uint32_t heap = fp_perfetto_text(r, d.name);
-    if (place == FP_NO_ID || heap == FP_NO_ID) return FP_E_NOMEM;
     while (fp_perfetto_part(&dump, 2, &sample)) {
         r->counts[FP_PERFETTO_N_HEAP_SAMPLES]++;
         if (is_read && (status = put_heap_sample(r, k->seq, sample, place, heap))) return status;
@@ -105,12 +102,10 @@ int fp_perfetto_heap(struct fp_perfetto_read *r, const struct fp_perfetto_packet
 }
 
 /* The label with the name of the heap, if it has one. */
-static int label_of(struct fp_perfetto_read *r, uint32_t heap, uint32_t *label) {
+static void label_of(struct fp_perfetto_read *r, uint32_t heap, uint32_t *label) {
     const uint32_t key = fp_strings_intern(&r->model->strings, "heap", 4);
     *label = 0;
-    if (key == FP_NO_ID) return FP_E_NOMEM;
     if (heap) *label = fp_model_label(r->model, 0, key, heap, 0, 0);
-    return *label == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out) {
@@ -123,7 +118,7 @@ int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out) {
         if (are_objects && key[2] != r->places[key[0]].dump) continue;
         if (i == out->cap) return FP_FULL;
         if (!fp_perfetto_thread_of(r, key[0], 0, &thread)) return FP_ASK;
-        if (label_of(r, key[1], &out->label[i])) return FP_E_NOMEM;
+        label_of(r, key[1], &out->label[i]);
         const int64_t *values = &t->heap_values[(size_t)t->next * FP_PERFETTO_HEAP_VALUES];
         for (uint32_t v = 0; v < n_values; v++) out->values[(size_t)v * out->cap + i] = values[v];
         out->time[i] = 0;

@@ -3,16 +3,16 @@
 #include "perfetto/read_private.h"
 
 struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenient) {
-    struct fp_perfetto_read *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_perfetto_read *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
     r->data = FP_PERFETTO_CALLS;
-    if (fp_table_init(&r->seq_ids, 1) || fp_table_init(&r->track_keys, 5) || fp_table_init(&r->place_keys, 6) ||
-        fp_table_init(&r->name_keys, 4) || fp_table_init(&r->sum_keys, 2) || fp_perfetto_clocks_new(r)) {
-        fp_perfetto_read_free(r);
-        return NULL;
-    }
+    fp_table_init(&r->seq_ids, 1);
+    fp_table_init(&r->track_keys, 5);
+    fp_table_init(&r->place_keys, 6);
+    fp_table_init(&r->name_keys, 4);
+    fp_table_init(&r->sum_keys, 2);
+    fp_perfetto_clocks_new(r);
     return r;
 }
 
@@ -56,7 +56,8 @@ int fp_perfetto_restart(struct fp_perfetto_read *r) {
     fp_perfetto_counters_restart(r);
     if (is_enough(r)) { /* not all clocks are known */
         fp_perfetto_clocks_free(r->clocks);
-        if (fp_perfetto_clocks_new(r)) return FP_E_NOMEM;
+        r->clocks = NULL;
+        fp_perfetto_clocks_new(r);
     } else {
         fp_perfetto_clocks_restart(r->clocks);
     }
@@ -121,7 +122,6 @@ static int take_state(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) 
     int status;
     if (number > UINT32_MAX) return FP_E_MALFORMED;
     struct fp_perfetto_seq *s = k->seq = fp_perfetto_seq_of(r, (uint32_t)number);
-    if (!s) return FP_E_NOMEM;
     r->counts[FP_PERFETTO_N_DROPPED] += dropped && s->seen;
     s->seen = 1;
     if ((flags & 1) || (fp_perfetto_has(k, FP_PF_CLEARED) && k->number[FP_PF_CLEARED])) {
@@ -146,7 +146,7 @@ static int take_state(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) 
     return 0;
 }
 
-/* Sets the packet's time.  0 or FP_E_NOMEM. */
+/* Sets the packet's time. */
 static int take_time(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
     k->has_time = fp_perfetto_has(k, FP_PF_TIME);
     if (!k->has_time) return 0;
@@ -182,7 +182,7 @@ static int take_descriptions(struct fp_perfetto_read *r, struct fp_perfetto_pack
     return status;
 }
 
-/* Reads a parsed packet.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads a parsed packet.  0 or FP_E_MALFORMED. */
 static int take_packet(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
     r->counts[FP_PERFETTO_N_PACKETS]++;
     int status = take_state(r, k);
@@ -218,7 +218,6 @@ static int64_t next_packet(const uint8_t *p, const uint8_t *end, struct fp_wire 
 }
 
 static int damaged(struct fp_perfetto_read *r, int status, uint64_t at, const char *what, struct fp_err *err) {
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (!r->lenient) return fp_fail(err, status, at, what);
     r->counts[FP_PERFETTO_N_BAD_PACKETS]++;
     return FP_DONE;
@@ -260,7 +259,7 @@ static int read_inner(struct fp_perfetto_read *r, struct fp_err *err) {
     for (;;) {
         struct fp_wire message;
         int is_packet, status = fp_perfetto_put_pending(r);
-        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        if (status) return status;
         if (is_enough(r)) return FP_DONE;
         const int64_t used = r->inner.n > r->inner_pos
                                  ? next_packet(r->inner.p + r->inner_pos, r->inner.p + r->inner.n, &message, &is_packet)
@@ -304,7 +303,7 @@ static int read_packets(struct fp_perfetto_read *r, struct fp_in *in, struct fp_
     for (;;) {
         struct fp_wire message;
         int is_packet, status = fp_perfetto_put_pending(r);
-        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        if (status) return status;
         if (is_enough(r)) return FP_DONE;
         if (FP_UNLIKELY(r->lost)) {
             r->counts[FP_PERFETTO_N_BAD_BYTES] += in->n - in->pos;
@@ -333,10 +332,8 @@ int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_in *in, struct fp_bat
         if (status) return status;
         r->over = 1;
         fp_rounds_end(&r->rounds);
-        const int later = fp_perfetto_known_later(r);
-        if (later < 0) return fp_no_memory(err);
-        r->again = later;
-        if (later || r->data == FP_PERFETTO_V8) return FP_DONE;
+        r->again = fp_perfetto_known_later(r);
+        if (r->again || r->data == FP_PERFETTO_V8) return FP_DONE;
     }
     return fp_perfetto_rows(r, out, err);
 }

@@ -29,9 +29,9 @@ int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t 
     uint32_t thread = 0;
     if (is_row && out->n == out->cap) return FP_FULL;
     if (is_row && !fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
-    if (fp_perfetto_lane_room(&r->places[place], lane)) return FP_E_NOMEM; /* without rows no thread was requested */
+    fp_perfetto_lane_room(&r->places[place], lane); /* without rows no thread was requested */
     struct fp_perfetto_lane *l = &r->places[place].lanes[lane];
-    if (fp_array_room(&l->calls, &l->cap, (uint64_t)l->n + 1, sizeof *l->calls)) return FP_E_NOMEM;
+    fp_array_room(&l->calls, &l->cap, (uint64_t)l->n + 1, sizeof *l->calls);
     l->calls[l->n++] = (struct fp_perfetto_call){end, function, 0};
     if (is_row) fp_perfetto_add_row(r, out, op, r->rounds.time, thread, function);
     return FP_DONE;

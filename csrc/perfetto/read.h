@@ -28,7 +28,7 @@
 #include "core/model.h"
 #include "core/rounds.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The data that become rows. */
 enum fp_perfetto_data {
@@ -197,21 +197,21 @@ struct fp_perfetto_read {
     struct fp_perfetto_sched *sched;
 };
 
-/* Borrows the model; caller owns.  NULL when memory ran out. */
+/* Borrows the model; caller owns. */
 struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenient);
 void fp_perfetto_read_free(struct fp_perfetto_read *r);
 
-/* From now on, keeps the data that call stacks need.  0 or FP_E_NOMEM. */
+/* From now on, keeps the data that call stacks need. */
 int fp_perfetto_keep_stacks(struct fp_perfetto_read *r);
 
 /* Finds the kinds of data in the trace, and collects symbols.  FP_MORE, FP_ASK, an error, or FP_DONE: at the
  * end, or once there is a call if `until_call`. */
 int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_in *in, int until_call, struct fp_err *err);
 
-/* Forgets everything but clocks, symbols and thread names, so that the trace can be read again.  0 or FP_E_NOMEM. */
+/* Forgets everything but clocks, symbols and thread names, so that the trace can be read again. */
 int fp_perfetto_restart(struct fp_perfetto_read *r);
 
-/* Answers FP_PERFETTO_INFLATE with decompressed bytes.  `last`: the packet ends.  0 or FP_E_NOMEM. */
+/* Answers FP_PERFETTO_INFLATE with decompressed bytes.  `last`: the packet ends. */
 int fp_perfetto_give(struct fp_perfetto_read *r, const uint8_t *p, size_t n, int last);
 
 /* Sets the thread of the model for the requested lane. */

@@ -22,6 +22,7 @@
 #define FP_PERFETTO_READ_PRIVATE_H
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/wire.h"
 #include "perfetto/read.h"
 
@@ -90,7 +91,7 @@ int fp_perfetto_fields(struct fp_wire m, const struct fp_wire_schema *schema, vo
 /* The next field `number` of a message that fp_perfetto_fields has read: 1 and its content, or 0 at the end. */
 int fp_perfetto_part(struct fp_wire *m, uint32_t number, struct fp_wire *part);
 
-/* The string of the model; 0 if the text is empty.  FP_NO_ID when memory ran out. */
+/* The string of the model; 0 if the text is empty. */
 uint32_t fp_perfetto_text(struct fp_perfetto_read *r, struct fp_wire text);
 
 /* ---- state.c ---- */
@@ -144,15 +145,15 @@ struct fp_perfetto_seq {
     struct fp_perfetto_ids ids[FP_PK_KINDS];
 };
 
-/* The state of the sequence of this id; NULL when memory ran out. */
+/* The state of the sequence of this id. */
 struct fp_perfetto_seq *fp_perfetto_seq_of(struct fp_perfetto_read *r, uint32_t number);
 void fp_perfetto_seq_clear(struct fp_perfetto_seq *s);
 void fp_perfetto_seqs_free(struct fp_perfetto_read *r);
 /* The value of an id, or 0. */
 uint32_t fp_perfetto_id(const struct fp_perfetto_ids *ids, uint64_t id);
-/* Sets the value of an id that has none.  0 or FP_E_NOMEM. */
-int fp_perfetto_set_id(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value);
-/* Each returns 0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Sets the value of an id that has none. */
+void fp_perfetto_set_id(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value);
+/* Each returns 0 or FP_E_MALFORMED. */
 int fp_perfetto_interned(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data);
 int fp_perfetto_defaults(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data);
 
@@ -173,22 +174,22 @@ uint32_t fp_perfetto_annotation(const uint8_t *p, size_t n);
 
 enum { FP_PC_MONOTONIC = 3, FP_PC_MONOTONIC_RAW = 5, FP_PC_BOOTTIME = 6 };
 
-int fp_perfetto_clocks_new(struct fp_perfetto_read *r);
+void fp_perfetto_clocks_new(struct fp_perfetto_read *r);
 void fp_perfetto_clocks_free(struct fp_perfetto_clocks *c);
 /* Prepares to read the same snapshots again, in the same order. */
 void fp_perfetto_clocks_restart(struct fp_perfetto_clocks *c);
-/* 0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* 0 or FP_E_MALFORMED. */
 int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wire snapshot);
-/* Converts a time of a clock to nanoseconds on the trace's clock: 1, 0 if no snapshot relates them, or FP_E_NOMEM. */
+/* Converts a time of a clock to nanoseconds on the trace's clock: 1, or 0 if no snapshot relates them. */
 int fp_perfetto_time(struct fp_perfetto_read *r, uint32_t seq, uint32_t clock, uint64_t time, int64_t *ns);
-/* Whether a clock was used that only later snapshots relate.  1, 0 or FP_E_NOMEM. */
+/* Whether a clock was used that only later snapshots relate.  1 or 0. */
 int fp_perfetto_known_later(struct fp_perfetto_read *r);
 /* Converts nanoseconds of a system clock, if a snapshot relates it. */
 int64_t fp_perfetto_system_time(struct fp_perfetto_read *r, uint32_t clock, int64_t ns);
 
 /* ---- frames.c ---- */
 
-/* An event of Android's frame timeline.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* An event of Android's frame timeline.  0 or FP_E_MALFORMED. */
 int fp_perfetto_frame(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 
 /* ---- tracks.c ---- */
@@ -228,7 +229,7 @@ struct fp_perfetto_sum {
     uint32_t clears; /* those of the sequence then */
 };
 
-/* The track with this key, added if it is new.  FP_NO_ID when memory ran out. */
+/* The track with this key, added if it is new. */
 uint32_t fp_perfetto_track_of(struct fp_perfetto_read *r, uint32_t kind, uint64_t a, uint64_t b);
 int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 int fp_perfetto_thread_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire thread,
@@ -239,17 +240,17 @@ int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfett
 /* What names a process or a thread, best to worst.  The last name of the best source counts; of the descriptors of a
  * process the first, as for the trace processor: Chrome's later ones may have its command line as name. */
 enum fp_perfetto_namer { FP_PN_OWN, FP_PN_PROCESS, FP_PN_COMMAND, FP_PN_TRACK };
-/* Names a process (tid -1) or a thread.  0 or FP_E_NOMEM. */
-int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n,
-                     enum fp_perfetto_namer by);
+/* Names a process (tid -1) or a thread. */
+void fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n,
+                      enum fp_perfetto_namer by);
 /* The source of the process of a thread, worst to best. */
 enum fp_perfetto_quality { FP_PQ_NONE, FP_PQ_PRINT, FP_PQ_DESCRIPTOR, FP_PQ_TREE };
-int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from);
-/* Finds the places of all tracks.  0 or FP_E_NOMEM. */
-int fp_perfetto_plan(struct fp_perfetto_read *r);
-/* The process and the thread of a track; -1: none.  0 or FP_E_NOMEM. */
-int fp_perfetto_owner(struct fp_perfetto_read *r, uint32_t track, int64_t *pid, int64_t *tid);
-/* The place of a thread.  FP_NO_ID when memory ran out. */
+void fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from);
+/* Finds the places of all tracks. */
+void fp_perfetto_plan(struct fp_perfetto_read *r);
+/* The process and the thread of a track; -1: none. */
+void fp_perfetto_owner(struct fp_perfetto_read *r, uint32_t track, int64_t *pid, int64_t *tid);
+/* The place of a thread. */
 uint32_t fp_perfetto_place_of(struct fp_perfetto_read *r, int64_t pid, int64_t tid, uint32_t path, int is_lanes);
 void fp_perfetto_places_free(struct fp_perfetto_read *r);
 
@@ -275,35 +276,35 @@ struct fp_perfetto_record {
     int64_t extra;
 };
 
-/* Adds a record.  0 or FP_E_NOMEM. */
-int fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t op, uint32_t id,
-                           int64_t extra);
-/* Adds the waiting records.  0, FP_ASK or FP_E_NOMEM. */
+/* Adds a record. */
+void fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t op, uint32_t id,
+                            int64_t extra);
+/* Adds the waiting records.  0 or FP_ASK. */
 int fp_perfetto_put_pending(struct fp_perfetto_read *r);
 
 /* The model's thread for a lane: 1, or 0 after requesting it. */
 int fp_perfetto_thread_of(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t *thread);
-/* Makes room for a lane of a place.  0 or FP_E_NOMEM. */
-int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane);
+/* Makes room for a lane of a place. */
+void fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane);
 
-/* ---- counters.c: 0, FP_E_MALFORMED or FP_E_NOMEM ---- */
+/* ---- counters.c: 0 or FP_E_MALFORMED ---- */
 
 /* Adds a value: that of a track event, or one of the named counter of a process. */
-int fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
-                            double value);
-int fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, double value);
+void fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
+                             double value);
+void fp_perfetto_put_named_counter(struct fp_perfetto_read *r, int64_t time, int64_t pid, uint32_t name, double value);
 /* Reads the tracks that an event, or the defaults of events, have for extra values, and its own, if it has one. */
 int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire event, uint64_t *track);
 /* Adds the extra values of an event. */
 int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, struct fp_wire event,
                           int64_t time);
-/* Adds the row of a value.  FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
+/* Adds the row of a value.  FP_DONE, FP_FULL or FP_ASK. */
 int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
 /* Forgets the last values, or frees all. */
 void fp_perfetto_counters_restart(struct fp_perfetto_read *r);
 void fp_perfetto_counters_free(struct fp_perfetto_read *r);
 
-/* ---- events.c, ftrace.c: 0, FP_E_MALFORMED or FP_E_NOMEM ---- */
+/* ---- events.c, ftrace.c: 0 or FP_E_MALFORMED ---- */
 
 struct fp_perfetto_function {
     uint32_t category, function;
@@ -311,7 +312,7 @@ struct fp_perfetto_function {
 
 int fp_perfetto_event(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 int fp_perfetto_ftrace(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
-/* The function with a name and a category (or 0), both strings of the model.  FP_NO_ID when memory ran out. */
+/* The function with a name and a category (or 0), both strings of the model. */
 uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint32_t category);
 
 /* ---- stacks.c, samples.c, heap.c, graph.c ---- */
@@ -336,18 +337,18 @@ struct fp_perfetto_stacks {
 };
 
 void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t);
-/* Keeps a message of interned data, which is parsed at first use.  FP_NO_ID when memory ran out. */
+/* Keeps a message of interned data, which is parsed at first use. */
 uint32_t fp_perfetto_keep(struct fp_perfetto_read *r, const uint8_t *p, size_t n);
-/* Reads the samples, dumps and symbols of a packet.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads the samples, dumps and symbols of a packet.  0 or FP_E_MALFORMED. */
 int fp_perfetto_samples(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
-/* Reads the symbols of a module.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads the symbols of a module.  0 or FP_E_MALFORMED. */
 int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message);
-/* The stack of an interned call stack: 1, 0 if it is unknown, FP_E_MALFORMED or FP_E_NOMEM. */
+/* The stack of an interned call stack: 1, 0 if it is unknown, or FP_E_MALFORMED. */
 int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *stack);
 int fp_perfetto_heap(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
-/* The values of a row of heap_keys, added if it is new.  NULL when memory ran out. */
+/* The values of a row of heap_keys, added if it is new. */
 int64_t *fp_perfetto_heap_row(struct fp_perfetto_read *r, const uint32_t *key);
-/* Reads a part of the dump of a Java heap.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Reads a part of the dump of a Java heap.  0 or FP_E_MALFORMED. */
 int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 /* Ends the dumps that are not complete. */
 int fp_perfetto_end_graphs(struct fp_perfetto_read *r);
@@ -367,7 +368,7 @@ struct fp_perfetto_v8 {
     size_t n_data;
 };
 
-/* Appends the event to r->text.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Appends the event to r->text.  0 or FP_E_MALFORMED. */
 int fp_perfetto_put_v8(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, const struct fp_perfetto_v8 *v);
 
 /* ---- rows.c ---- */
@@ -389,7 +390,7 @@ struct fp_perfetto_lane {
 /* Adds a row of a timeline, for which the batch has room.  Returns its index. */
 uint32_t fp_perfetto_add_row(struct fp_perfetto_read *r, struct fp_batch *out, uint32_t op, uint64_t time,
                              uint32_t thread, uint32_t function);
-/* Begins a call of a lane, or ends its innermost one.  FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
+/* Begins a call of a lane, or ends its innermost one.  FP_DONE, FP_FULL or FP_ASK. */
 int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t op, uint32_t function,
                            int64_t end, struct fp_batch *out);
 int fp_perfetto_end_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time, struct fp_batch *out);
@@ -399,13 +400,13 @@ int fp_perfetto_put_sample_row(struct fp_perfetto_read *r, uint32_t place, uint3
 
 /* ---- sched.c ---- */
 
-/* Each reads an event.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+/* Each reads an event.  0 or FP_E_MALFORMED. */
 int fp_perfetto_switch(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, int64_t time);
 int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t time);
 int fp_perfetto_task(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
-/* Reads events in compact form; counts them if they are malformed, up to where they are read.  0 or FP_E_NOMEM. */
+/* Reads events in compact form; counts them if they are malformed, up to where they are read. */
 int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock);
-/* Converts a record of a switch, a waking or a state to rows.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM.
+/* Converts a record of a switch, a waking or a state to rows.  FP_DONE; FP_FULL or FP_ASK: call again.
  */
 int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
 /* Counts the threads that are not on a CPU at the end. */

@@ -21,18 +21,19 @@ static int is_wanted(uint32_t data, uint32_t op) {
     }
 }
 
-int fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t op, uint32_t id,
-                           int64_t extra) {
+void fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t op, uint32_t id,
+                            int64_t extra) {
     const struct fp_perfetto_record record = {id, op, extra};
     const uint32_t n = extra ? LONG : SHORT;
-    if (r->surveying || !is_wanted(r->data, op)) return 0;
+    if (r->surveying || !is_wanted(r->data, op)) return;
     if (!r->pending.n) {
         const int status = fp_rounds_put(&r->rounds, (uint64_t)time, track, (const uint8_t *)&record, n);
-        if (status != FP_ASK) return status;
+        if (status != FP_ASK) return;
         r->owes = FP_PERFETTO_SPILL;
     }
     const struct waiting head = {time, track, n};
-    return fp_buf_put(&r->pending, &head, sizeof head) || fp_buf_put(&r->pending, &record, n) ? FP_E_NOMEM : 0;
+    fp_buf_put(&r->pending, &head, sizeof head);
+    fp_buf_put(&r->pending, &record, n);
 }
 
 int fp_perfetto_put_pending(struct fp_perfetto_read *r) {
@@ -56,10 +57,9 @@ int fp_perfetto_put_pending(struct fp_perfetto_read *r) {
 
 /* ---- threads ---- */
 
-int fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane) {
-    if (fp_array_zeroed(&place->lanes, &place->cap_lanes, (uint64_t)lane + 1, sizeof *place->lanes)) return FP_E_NOMEM;
+void fp_perfetto_lane_room(struct fp_perfetto_place *place, uint32_t lane) {
+    fp_array_zeroed(&place->lanes, &place->cap_lanes, (uint64_t)lane + 1, sizeof *place->lanes);
     if (lane >= place->n_lanes) place->n_lanes = lane + 1;
-    return 0;
 }
 
 int fp_perfetto_thread_of(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t *thread) {
@@ -76,7 +76,7 @@ int fp_perfetto_thread_of(struct fp_perfetto_read *r, uint32_t place, uint32_t l
 
 int fp_perfetto_set_thread(struct fp_perfetto_read *r, uint32_t thread) {
     struct fp_perfetto_place *place = &r->places[r->requested];
-    if (fp_perfetto_lane_room(place, r->requested_lane)) return FP_E_NOMEM;
+    fp_perfetto_lane_room(place, r->requested_lane);
     place->lanes[r->requested_lane].thread = thread + 1;
     return 0;
 }

@@ -12,25 +12,26 @@ static struct fp_perfetto_record record_of(const struct fp_rounds *rounds) {
 
 /* ---- lanes ---- */
 
-/* Assigns a lane of its place to a track that opens a call; a thread has one lane.  FP_NO_ID when memory ran out. */
+/* Assigns a lane of its place to a track that opens a call; a thread has one lane. */
 static uint32_t take_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *track) {
-    if (!place->is_lanes) return fp_perfetto_lane_room(place, 0) ? FP_NO_ID : 0;
+    if (!place->is_lanes) {
+        fp_perfetto_lane_room(place, 0);
+        return 0;
+    }
     if (track->lane) return track->lane - 1;
     const uint32_t lane = place->n_free ? place->free_lanes[place->n_free - 1] : place->n_lanes;
-    if (fp_perfetto_lane_room(place, lane)) return FP_NO_ID;
+    fp_perfetto_lane_room(place, lane);
     place->n_free -= place->n_free > 0;
     track->lane = lane + 1;
     return lane;
 }
 
 /* Frees the lane of a track whose last call has ended. */
-static int give_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *track) {
-    if (!place->is_lanes || !track->lane) return 0;
-    if (fp_array_room(&place->free_lanes, &place->cap_free, (uint64_t)place->n_free + 1, sizeof *place->free_lanes))
-        return FP_E_NOMEM;
+static void give_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *track) {
+    if (!place->is_lanes || !track->lane) return;
+    fp_array_room(&place->free_lanes, &place->cap_free, (uint64_t)place->n_free + 1, sizeof *place->free_lanes);
     place->free_lanes[place->n_free++] = track->lane - 1;
     track->lane = 0;
-    return 0;
 }
 
 /* ---- rows of a timeline ---- */
@@ -68,7 +69,6 @@ static int put_end(struct fp_perfetto_read *r, uint32_t place, struct fp_perfett
         return FP_DONE;
     }
     const uint32_t lane = take_lane(p, track);
-    if (lane == FP_NO_ID) return FP_E_NOMEM;
     struct fp_perfetto_lane *l = &p->lanes[lane];
     if (!r->to_close) {
         const uint32_t n = closed_by(r, l, name);
@@ -80,7 +80,8 @@ static int put_end(struct fp_perfetto_read *r, uint32_t place, struct fp_perfett
         const int status = fp_perfetto_end_call(r, place, lane, (int64_t)r->rounds.time, out);
         if (status) return status;
     }
-    return l->n ? FP_DONE : give_lane(p, track);
+    if (!l->n) give_lane(p, track);
+    return FP_DONE;
 }
 
 /* Puts a complete event into its thread, or into the first lane in which it nests. */
@@ -91,7 +92,6 @@ static int put_complete(struct fp_perfetto_read *r, uint32_t place, struct fp_pe
     int64_t end;
     uint32_t lane = take_lane(&r->places[place], track);
     int status;
-    if (lane == FP_NO_ID) return FP_E_NOMEM;
     if (__builtin_add_overflow(now, duration, &end)) end = INT64_MAX - 1;
     for (uint32_t tried = 0;; tried++) {
         struct fp_perfetto_place *p = &r->places[place];
@@ -121,14 +121,14 @@ static int put_instant(struct fp_perfetto_read *r, uint32_t place, const struct 
     if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
     const uint8_t *p = fp_string(&r->model->strings, record->id, &n);
     const int status = fp_batch_payload(out, p, n, &slice);
-    if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : FP_E_NOMEM;
+    if (status) return out->n ? FP_FULL : fp_escape();
     const uint32_t type = record->extra ? (uint32_t)(record->extra - 1) : 0;
     out->aux[fp_perfetto_add_row(r, out, record->extra ? FP_OP_TYPED : FP_OP_CUSTOM, r->rounds.time, thread, type)] =
         slice;
     return FP_DONE;
 }
 
-/* Converts a record to rows.  FP_DONE; FP_FULL or FP_ASK: call again with the same record; or FP_E_NOMEM. */
+/* Converts a record to rows.  FP_DONE; FP_FULL or FP_ASK: call again with the same record. */
 static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
     const struct fp_perfetto_record record = record_of(&r->rounds);
     struct fp_perfetto_track *track = &r->tracks[r->rounds.tag];
@@ -142,7 +142,6 @@ static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
         case FP_PO_BEGIN:
         case FP_PO_BEGIN_ARGS:
             lane = take_lane(&r->places[place], track);
-            if (lane == FP_NO_ID) return FP_E_NOMEM;
             return fp_perfetto_begin_call(r, place, lane, record.op == FP_PO_BEGIN ? FP_OP_ENTER : FP_OP_ENTER_ARGS,
                                           record.id, INT64_MAX, out);
         case FP_PO_END: return put_end(r, place, track, record.id, out);
@@ -166,7 +165,7 @@ static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
     return FP_DONE;
 }
 
-/* Converts the next record to rows.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM. */
+/* Converts the next record to rows.  FP_DONE; FP_FULL or FP_ASK: call again. */
 static int put_any_record(struct fp_perfetto_read *r, struct fp_batch *out) {
     const struct fp_perfetto_record record = record_of(&r->rounds);
     if (record.op == FP_PO_COUNTER) return fp_perfetto_counter_row(r, &record, out);
@@ -177,26 +176,25 @@ static int put_any_record(struct fp_perfetto_read *r, struct fp_batch *out) {
 int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp_err *err) {
     int status;
     if (!r->planned) {
-        if (fp_perfetto_plan(r)) return fp_no_memory(err);
+        fp_perfetto_plan(r);
         status = fp_perfetto_end_graphs(r);
-        if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return fp_fail(err, status, 0, "the sizes of a heap's objects exceed 63 bits");
         r->planned = 1;
     }
     if (r->data == FP_PERFETTO_HEAP || r->data == FP_PERFETTO_OBJECTS) {
         status = fp_perfetto_heap_rows(r, out);
-        return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        return status;
     }
     for (;;) {
         if (!r->has_head) {
             status = fp_rounds_next(&r->rounds);
             if (status == FP_ASK) r->asks = FP_PERFETTO_SPILL;
             if (status == FP_DONE) break;
-            if (status != FP_FULL) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+            if (status != FP_FULL) return status;
             r->has_head = 1;
         }
         status = put_any_record(r, out);
-        if (status) return status == FP_E_NOMEM ? fp_no_memory(err) : status;
+        if (status) return status;
         r->has_head = 0;
     }
     if (r->data == FP_PERFETTO_OFF_CPU) fp_perfetto_count_waits(r);

@@ -68,26 +68,25 @@ static int is_read(const struct fp_perfetto_read *r) {
     return !r->surveying && (r->data == FP_PERFETTO_STATES || r->data == FP_PERFETTO_OFF_CPU);
 }
 
-/* The track of a thread; NO_TRACK for the idle one.  FP_NO_ID when memory ran out. */
+/* The track of a thread; NO_TRACK for the idle one. */
 static uint32_t track_of(struct fp_perfetto_read *r, int64_t tid, struct fp_wire name) {
     if (!tid) return NO_TRACK;
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid, 0);
     const uint32_t text = fp_perfetto_text(r, name);
-    if (track == FP_NO_ID || text == FP_NO_ID) return FP_NO_ID;
     if (text) r->tracks[track].name = text;
     return track;
 }
 
 static int put_switch(struct fp_perfetto_read *r, int64_t time, uint64_t cpu, uint32_t prev, uint64_t state,
                       uint32_t next) {
-    if (prev == FP_NO_ID || next == FP_NO_ID) return FP_E_NOMEM;
     if (cpu >= MOST_CPUS || time < 0) {
         r->counts[FP_PERFETTO_N_NEGATIVE] += time < 0;
         return cpu >= MOST_CPUS ? FP_E_MALFORMED : 0;
     }
     /* the lower 8 bits are the reasons; a higher one marks a thread that was preempted */
     const uint64_t kept = (state & 255) | (state >> 8 ? 256 : 0);
-    return fp_perfetto_put_record(r, time, (uint32_t)cpu, FP_PO_SWITCH, next, (int64_t)(prev | kept << 32));
+    fp_perfetto_put_record(r, time, (uint32_t)cpu, FP_PO_SWITCH, next, (int64_t)(prev | kept << 32));
+    return 0;
 }
 
 /* A switch, a waking (of `next`) or the state of a task. */
@@ -110,16 +109,17 @@ int fp_perfetto_switch(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cp
     return put_switch(r, time, cpu, from, f.state, track_of(r, (int32_t)(uint32_t)f.next, f.next_name));
 }
 
-static int put_wake(struct fp_perfetto_read *r, uint64_t tid, int64_t time) {
+static void put_wake(struct fp_perfetto_read *r, uint64_t tid, int64_t time) {
     const uint32_t track = track_of(r, (int32_t)(uint32_t)tid, (struct fp_wire){0});
-    if (track == FP_NO_ID) return FP_E_NOMEM;
-    return track && time >= 0 ? fp_perfetto_put_record(r, time, 0, FP_PO_WAKE, track, 0) : 0;
+    if (track && time >= 0) fp_perfetto_put_record(r, time, 0, FP_PO_WAKE, track, 0);
 }
 
 int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t time) {
     struct sched_fields f = {0};
     if (!is_read(r)) return 0;
-    return fp_perfetto_fields(m, &of_waking, &f) ? FP_E_MALFORMED : put_wake(r, f.next, time);
+    if (fp_perfetto_fields(m, &of_waking, &f)) return FP_E_MALFORMED;
+    put_wake(r, f.next, time);
+    return 0;
 }
 
 /* A state that a kernel other than Linux reports, for one thread at a time. */
@@ -129,11 +129,11 @@ int fp_perfetto_task(struct fp_perfetto_read *r, const struct fp_perfetto_packet
     if (!is_read(r) || !k->has_time) return 0;
     if (fp_perfetto_fields(k->message[FP_PF_TASK], &of_task, &f)) return FP_E_MALFORMED;
     const uint32_t track = track_of(r, (int64_t)f.next, f.next_name);
-    if (track == FP_NO_ID) return FP_E_NOMEM;
     if (f.cpu >= MOST_CPUS) return FP_E_MALFORMED;
     r->counts[FP_PERFETTO_N_NEGATIVE] += k->time < 0;
     if (k->time < 0 || (!track && f.state != TASK_RUNNING)) return 0;
-    return fp_perfetto_put_record(r, k->time, (uint32_t)f.cpu, FP_PO_TASK, track, (int64_t)(f.state & 255));
+    fp_perfetto_put_record(r, k->time, (uint32_t)f.cpu, FP_PO_TASK, track, (int64_t)(f.state & 255));
+    return 0;
 }
 
 /* ---- the compact form: a list for each field ---- */
@@ -141,14 +141,13 @@ int fp_perfetto_task(struct fp_perfetto_read *r, const struct fp_perfetto_packet
 static const struct fp_wire_schema of_compact = {.kinds = " LLL BLLL"};
 
 /* Collects the names of threads as strings of the model, in r->scratch. */
-static int take_names(struct fp_perfetto_read *r, struct fp_wire m) {
+static void take_names(struct fp_perfetto_read *r, struct fp_wire m) {
     struct fp_wire text;
     r->scratch.n = 0;
     while (fp_perfetto_part(&m, 5, &text)) {
         const uint32_t name = fp_perfetto_text(r, text);
-        if (name == FP_NO_ID || fp_buf_put(&r->scratch, &name, sizeof name)) return FP_E_NOMEM;
+        fp_buf_put(&r->scratch, &name, sizeof name);
     }
-    return 0;
 }
 
 /* The name of a compact switch's thread, or 0. */
@@ -172,7 +171,6 @@ static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t 
         if (!is_read(r)) continue;
         const uint32_t next = track_of(r, (int32_t)(uint32_t)tid, (struct fp_wire){0}),
                        name = has_name ? name_at(r, index) : 0;
-        if (next == FP_NO_ID) return FP_E_NOMEM;
         if (next && name) r->tracks[next].name = name;
         const int status = put_switch(r, fp_perfetto_system_time(r, clock, (int64_t)now), cpu, UNKNOWN, state, next);
         if (status) return status;
@@ -183,13 +181,13 @@ static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t 
 static int take_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock) {
     struct fp_wire_list times = fp_wire_list_of(m, &of_compact, 7), tids = fp_wire_list_of(m, &of_compact, 8);
     uint64_t delta, tid, now = 0;
-    int more, status = is_read(r) ? take_names(r, m) : 0;
-    if (!status) status = take_switches(r, m, cpu, clock);
+    if (is_read(r)) take_names(r, m);
+    int more, status = take_switches(r, m, cpu, clock);
     if (status || !is_read(r)) return status;
     while ((more = fp_wire_list_next(&times, &delta)) > 0) {
         if ((more = fp_wire_list_next(&tids, &tid)) < 0) return FP_E_MALFORMED;
         now += delta;
-        if ((status = put_wake(r, tid, fp_perfetto_system_time(r, clock, (int64_t)now)))) return status;
+        put_wake(r, tid, fp_perfetto_system_time(r, clock, (int64_t)now));
     }
     return more ? FP_E_MALFORMED : 0;
 }
@@ -207,16 +205,16 @@ static uint32_t function_of(struct fp_perfetto_read *r, uint32_t state, const ch
     static const char *const names[] = {"", "running", "created", "runnable", "blocked", "stopped"};
     const uint32_t name = fp_strings_intern(&r->model->strings, (const uint8_t *)names[state], strlen(names[state]));
     const uint32_t category = fp_strings_intern(&r->model->strings, (const uint8_t *)letter, strlen(letter));
-    return name == FP_NO_ID || category == FP_NO_ID ? FP_NO_ID : fp_perfetto_function_of(r, name, category);
+    return fp_perfetto_function_of(r, name, category);
 }
 
 /* A stack with another function in it. */
 static uint32_t called(struct fp_model *m, uint32_t stack, uint32_t function) {
     const uint32_t frame = fp_model_plain_frame(m, function);
-    return frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, stack, frame);
+    return fp_model_stack(m, stack, frame);
 }
 
-/* The stack of a thread's open calls.  FP_NO_ID when memory ran out.  Each call keeps its own: otherwise many switches
+/* The stack of a thread's open calls.  Each call keeps its own: otherwise many switches
  * within deep calls would take quadratic time. */
 static uint32_t open_calls(struct fp_perfetto_read *r, uint32_t place) {
     const struct fp_perfetto_lane *l = r->places[place].lanes; /* of the thread itself */
@@ -225,29 +223,26 @@ static uint32_t open_calls(struct fp_perfetto_read *r, uint32_t place) {
     uint32_t stack = k ? l->calls[k - 1].stack : 0;
     for (; k < l->n; k++) {
         stack = called(r->model, stack, l->calls[k].function);
-        if (stack == FP_NO_ID) return FP_NO_ID;
         l->calls[k].stack = stack;
     }
     return stack;
 }
 
-/* Ends a state: FP_DONE, FP_FULL, FP_ASK or FP_E_NOMEM. */
+/* Ends a state: FP_DONE, FP_FULL or FP_ASK. */
 static int end_state(struct fp_perfetto_read *r, uint32_t place, struct sched_thread *t, struct fp_batch *out) {
     if (r->data == FP_PERFETTO_STATES) return fp_perfetto_end_call(r, place, 0, (int64_t)r->rounds.time, out);
     if (t->state < RUNNABLE || r->rounds.time == t->since) return FP_DONE;
     const uint32_t stack = called(r->model, t->stack, t->function);
-    if (stack == FP_NO_ID) return FP_E_NOMEM;
     return fp_perfetto_put_sample_row(r, place, stack, (int64_t)(r->rounds.time - t->since), out);
 }
 
-/* Changes the state of a thread.  FP_DONE; FP_FULL or FP_ASK: call again; or FP_E_NOMEM. */
+/* Changes the state of a thread.  FP_DONE; FP_FULL or FP_ASK: call again. */
 static int set_state(struct fp_perfetto_read *r, uint32_t track, struct switch_reason reason, struct fp_batch *out) {
     struct fp_perfetto_sched *s = r->sched;
     const uint32_t place = r->tracks[track].place - 1;
     int status;
-    if (fp_array_zeroed(&s->threads, &s->cap_threads, (uint64_t)track + 1, sizeof *s->threads) ||
-        fp_perfetto_lane_room(&r->places[place], 0))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&s->threads, &s->cap_threads, (uint64_t)track + 1, sizeof *s->threads);
+    fp_perfetto_lane_room(&r->places[place], 0);
     struct sched_thread *t = &s->threads[track];
     if (t->state == reason.state) return FP_DONE;
     if (t->state) {
@@ -256,12 +251,10 @@ static int set_state(struct fp_perfetto_read *r, uint32_t track, struct switch_r
     }
     if (reason.state == NONE || reason.state == GONE) return FP_DONE;
     const uint32_t function = function_of(r, reason.state, reason.letter);
-    if (function == FP_NO_ID) return FP_E_NOMEM;
     if (r->data == FP_PERFETTO_STATES) {
         if ((status = fp_perfetto_begin_call(r, place, 0, FP_OP_ENTER, function, INT64_MAX, out))) return status;
     } else if (reason.state >= RUNNABLE) {
         t->stack = open_calls(r, place);
-        if (t->stack == FP_NO_ID) return FP_E_NOMEM;
     }
     t->state = reason.state;
     t->function = function;
@@ -299,10 +292,10 @@ int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_r
     static const struct switch_reason none = {NONE, ""}, runs = {RUNNING, ""};
     const uint32_t cpu = r->rounds.tag, next = record->id;
     uint32_t prev = (uint32_t)record->extra;
-    if (!r->sched && !(r->sched = calloc(1, sizeof *r->sched))) return FP_E_NOMEM;
+    if (!r->sched) r->sched = fp_have(calloc(1, sizeof *r->sched));
     struct fp_perfetto_sched *s = r->sched;
     if (record->op == FP_PO_WAKE) return wake(r, next, out);
-    if (fp_array_zeroed(&s->running, &s->cap_running, (uint64_t)cpu + 1, sizeof *s->running)) return FP_E_NOMEM;
+    fp_array_zeroed(&s->running, &s->cap_running, (uint64_t)cpu + 1, sizeof *s->running);
     if (record->op == FP_PO_TASK) return put_task(r, next, (uint64_t)record->extra, &s->running[cpu], out);
     const uint32_t ran = s->running[cpu] ? s->running[cpu] - 1 : NO_TRACK;
     if (prev == UNKNOWN) prev = ran;

@@ -4,10 +4,11 @@
 
 int fp_perfetto_keep_stacks(struct fp_perfetto_read *r) {
     if (r->stacks) return 0;
-    struct fp_perfetto_stacks *t = r->stacks = calloc(1, sizeof *t);
-    return !t || fp_strings_init(&t->messages) || fp_table_init(&t->symbols, 3) || fp_table_init(&t->heap_keys, 6)
-               ? FP_E_NOMEM
-               : 0;
+    struct fp_perfetto_stacks *t = r->stacks = fp_have(calloc(1, sizeof *t));
+    fp_strings_init(&t->messages);
+    fp_table_init(&t->symbols, 3);
+    fp_table_init(&t->heap_keys, 6);
+    return 0;
 }
 
 void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t) {
@@ -36,19 +37,20 @@ static uint32_t build_id_of(struct fp_perfetto_read *r, const uint8_t *p, size_t
     while (digits < n && ((p[digits] >= '0' && p[digits] <= '9') || (p[digits] >= 'a' && p[digits] <= 'f'))) digits++;
     if (digits == n && n >= 16) return fp_strings_intern(&r->model->strings, p, n);
     hex->n = 0;
-    if (n && fp_buf_hex(hex, p, n)) return FP_NO_ID;
+    if (n) fp_buf_hex(hex, p, n);
     return fp_strings_intern(&r->model->strings, hex->n ? (const void *)hex->p : "", hex->n);
 }
 
 /* Adds a component of a path. */
-static int add_component(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint64_t iid) {
+static void add_component(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint64_t iid) {
     enum { MOST = 1 << 14 };
     struct fp_buf *path = &r->stacks->path;
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, fp_perfetto_id(&s->ids[FP_PK_PATH], iid), &n);
-    if (!n || path->n + n > MOST) return 0;
+    if (!n || path->n + n > MOST) return;
     const int bare = !path->n && (*p == '/' || *p == '[');
-    return (!bare && fp_buf_put(path, "/", 1)) || fp_buf_put(path, p, n) ? FP_E_NOMEM : 0;
+    if (!bare) fp_buf_put(path, "/", 1);
+    fp_buf_put(path, p, n);
 }
 
 /* The fields of an interned mapping. */
@@ -68,8 +70,8 @@ static struct fp_wire kept(const struct fp_perfetto_read *r, uint32_t message) {
 }
 
 /* The model's mapping of an interned one, and its build id.  Addresses of frames are those of the object's symbols, so
- * the mapping starts where its bytes are mapped in the object: at its offset plus the load bias.  0, FP_E_MALFORMED or
- * FP_E_NOMEM. */
+ * the mapping starts where its bytes are mapped in the object: at its offset plus the load bias.  0 or FP_E_MALFORMED.
+ */
 static int mapping_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint64_t iid, uint32_t *mapping,
                       uint32_t *object, uint32_t *build_id) {
     const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_MAPPING], iid);
@@ -81,8 +83,7 @@ static int mapping_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *
     if (!message) return 0;
     r->stacks->path.n = 0;
     struct fp_wire_list path_ids = fp_wire_list_of(kept(r, message), &of_mapping, 7);
-    while ((more = fp_wire_list_next(&path_ids, &id)) > 0)
-        if (add_component(r, s, id)) return FP_E_NOMEM;
+    while ((more = fp_wire_list_next(&path_ids, &id)) > 0) add_component(r, s, id);
     if (more || fp_perfetto_fields(kept(r, message), &of_mapping, &f)) return FP_E_MALFORMED;
     const struct fp_buf *path = &r->stacks->path;
     const uint64_t offset = f.exact_offset ? f.exact_offset : f.start_offset, from = offset + f.bias;
@@ -91,13 +92,11 @@ static int mapping_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *
     const uint8_t *bytes = fp_string(&r->model->strings, *build_id, &n);
     if (*build_id) *build_id = build_id_of(r, bytes, n);
     const uint32_t name = fp_perfetto_text(r, (struct fp_wire){path->p, path->p + path->n});
-    if (name == FP_NO_ID || *build_id == FP_NO_ID) return FP_E_NOMEM;
     if (!name && !*build_id) return 0;
     *object = fp_model_object(r->model, name, *build_id);
-    if (*object == FP_NO_ID) return FP_E_NOMEM;
     *mapping =
         fp_model_mapping(r->model, *object, from, nbytes < UINT64_MAX - from ? from + nbytes : UINT64_MAX, offset, 0);
-    return *mapping == FP_NO_ID ? FP_E_NOMEM : 0;
+    return 0;
 }
 
 /* ---- frames and stacks ---- */
@@ -116,12 +115,12 @@ static const struct fp_wire_schema of_stack = {.kinds = "  L"};
 static uint32_t named_frame(struct fp_perfetto_read *r, uint32_t mapping, uint64_t pc, uint32_t object, uint32_t file,
                             uint32_t name, uint32_t line) {
     const uint32_t function = fp_model_function(r->model, object, file, name, 0, 0);
-    const uint32_t lines = function == FP_NO_ID ? FP_NO_ID : fp_model_line(r->model, function, line, 0, 0);
-    return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, mapping, pc, 0, lines);
+    const uint32_t lines = fp_model_line(r->model, function, line, 0, 0);
+    return fp_model_frame(r->model, mapping, pc, 0, lines);
 }
 
 /* The model's frame for an interned one: from its symbols in the trace, its name, or its address.  Unknown frames are
- * [unknown].  0, FP_E_MALFORMED or FP_E_NOMEM. */
+ * [unknown].  0 or FP_E_MALFORMED. */
 static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *frame) {
     struct fp_model *model = r->model;
     const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_FRAME], iid);
@@ -141,12 +140,12 @@ static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint6
     } else if (name || (!mapping && !f.pc)) {
         const uint32_t file = fp_perfetto_id(&s->ids[FP_PK_SOURCE], f.source);
         if (!name) name = fp_strings_intern(&model->strings, "[unknown]", 9);
-        *frame = name == FP_NO_ID ? name : named_frame(r, mapping, f.pc, object, file, name, narrow(f.line));
+        *frame = named_frame(r, mapping, f.pc, object, file, name, narrow(f.line));
     } else {
         *frame = fp_model_frame(model, mapping, f.pc, 0, 0);
     }
-    if (*frame == FP_NO_ID) return FP_E_NOMEM;
-    return message ? fp_perfetto_set_id(&s->ids[FP_PK_FRAMES], iid, *frame) : 0;
+    if (message) fp_perfetto_set_id(&s->ids[FP_PK_FRAMES], iid, *frame);
+    return 0;
 }
 
 int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *stack) {
@@ -160,12 +159,12 @@ int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
     while ((more = fp_wire_list_next(&ids, &id)) > 0) {
         if ((status = frame_of(r, s, id, &frame))) return status;
         *stack = fp_model_stack(r->model, *stack, frame);
-        if (*stack == FP_NO_ID) return FP_E_NOMEM;
     }
     if (more) return FP_E_MALFORMED;
     r->counts[FP_PERFETTO_N_EMPTY_STACKS] += !*stack;
     if (!*stack) return 1;
-    return fp_perfetto_set_id(&s->ids[FP_PK_NODES], iid, *stack) ? FP_E_NOMEM : 1;
+    fp_perfetto_set_id(&s->ids[FP_PK_NODES], iid, *stack);
+    return 1;
 }
 
 /* ---- symbols ---- */
@@ -200,12 +199,9 @@ static int take_lines(struct fp_perfetto_read *r, uint32_t object, struct fp_wir
         struct line_fields l = {0};
         if (fp_perfetto_fields(found[n], &of_line, &l)) return FP_E_MALFORMED;
         const uint32_t path = fp_perfetto_text(r, l.file), text = fp_perfetto_text(r, l.name);
-        if (path == FP_NO_ID || text == FP_NO_ID) return FP_E_NOMEM;
         if (!text) continue;
         const uint32_t function = fp_model_function(r->model, object, path, text, 0, 0);
-        if (function == FP_NO_ID) return FP_E_NOMEM;
         *lines = fp_model_line(r->model, function, narrow(l.line), 0, *lines);
-        if (*lines == FP_NO_ID) return FP_E_NOMEM;
     }
     return 0;
 }
@@ -220,17 +216,13 @@ int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message) {
     if (fp_perfetto_fields(message, &of_module, &m)) return FP_E_MALFORMED;
     const uint32_t build_id = m.id.p == m.id.end ? 0 : build_id_of(r, m.id.p, (size_t)(m.id.end - m.id.p));
     const uint32_t name = fp_perfetto_text(r, m.path);
-    if (build_id == FP_NO_ID || name == FP_NO_ID) return FP_E_NOMEM;
     const uint32_t object = fp_model_object(r->model, name, build_id);
-    if (object == FP_NO_ID) return FP_E_NOMEM;
     while (build_id && fp_perfetto_part(&message, 3, &part)) {
         if ((status = take_lines(r, object, part, &address, &lines))) return status;
         if (!lines) continue;
         const uint32_t key[3] = {build_id, (uint32_t)address, (uint32_t)(address >> 32)};
         const uint32_t row = fp_table_intern(&t->symbols, key);
-        if (row == FP_NO_ID ||
-            fp_array_room(&t->symbol_lines, &t->cap_symbols, (uint64_t)row + 1, sizeof *t->symbol_lines))
-            return FP_E_NOMEM;
+        fp_array_room(&t->symbol_lines, &t->cap_symbols, (uint64_t)row + 1, sizeof *t->symbol_lines);
         t->symbol_lines[row] = lines;
     }
     return 0;

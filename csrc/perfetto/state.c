@@ -13,30 +13,30 @@ uint32_t fp_perfetto_id(const struct fp_perfetto_ids *ids, uint64_t id) {
     return row ? ids->far_values[row] : 0;
 }
 
-static int set_far(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value) {
+static void set_far(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value) {
     const uint32_t key[2] = {(uint32_t)id, (uint32_t)(id >> 32)};
     if (!ids->far) {
-        ids->far = calloc(1, sizeof *ids->far);
-        if (!ids->far || fp_table_init(ids->far, 2)) return FP_E_NOMEM;
+        ids->far = fp_have(calloc(1, sizeof *ids->far));
+        fp_table_init(ids->far, 2);
     }
     const uint32_t n = ids->far->n, row = fp_table_intern(ids->far, key);
-    if (row == FP_NO_ID || fp_array_room(&ids->far_values, &ids->cap_far, (uint64_t)row + 1, sizeof *ids->far_values))
-        return FP_E_NOMEM;
+    fp_array_room(&ids->far_values, &ids->cap_far, (uint64_t)row + 1, sizeof *ids->far_values);
     if (row == n) ids->far_values[row] = value;
-    return 0;
 }
 
 /* An id that is sent twice keeps its first meaning. */
-int fp_perfetto_set_id(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value) {
+void fp_perfetto_set_id(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value) {
     ids->n++;
     if (id >= ids->cap) {
-        if (id > 2 * (uint64_t)ids->n + 64) return set_far(ids, id, value);
-        if (fp_array_zeroed(&ids->dense, &ids->cap, id + 1, sizeof *ids->dense)) return FP_E_NOMEM;
+        if (id > 2 * (uint64_t)ids->n + 64) {
+            set_far(ids, id, value);
+            return;
+        }
+        fp_array_zeroed(&ids->dense, &ids->cap, id + 1, sizeof *ids->dense);
     }
-    if (ids->dense[id] || (ids->far && fp_perfetto_id(ids, id))) return 0;
+    if (ids->dense[id] || (ids->far && fp_perfetto_id(ids, id))) return;
     ids->dense[id] = value + 1;
     if (id >= ids->top) ids->top = (uint32_t)id + 1;
-    return 0;
 }
 
 static void clear_ids(struct fp_perfetto_ids *ids) {
@@ -50,7 +50,7 @@ static void clear_ids(struct fp_perfetto_ids *ids) {
 struct fp_perfetto_seq *fp_perfetto_seq_of(struct fp_perfetto_read *r, uint32_t number) {
     if (r->last_seq && r->seqs[r->last_seq - 1].number == number) return &r->seqs[r->last_seq - 1];
     const uint32_t row = fp_table_intern(&r->seq_ids, &number), had = r->cap_seqs;
-    if (row == FP_NO_ID || fp_array_zeroed(&r->seqs, &r->cap_seqs, (uint64_t)row + 1, sizeof *r->seqs)) return NULL;
+    fp_array_zeroed(&r->seqs, &r->cap_seqs, (uint64_t)row + 1, sizeof *r->seqs);
     for (uint32_t i = had; i < r->cap_seqs; i++) r->seqs[i].pid = r->seqs[i].tid = -1;
     r->seqs[row].number = number;
     r->last_seq = row + 1;
@@ -124,8 +124,8 @@ static int intern(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, int kin
     const uint32_t value = kind == FP_PK_ANNOTATION ? fp_perfetto_annotation(e.text.p, (size_t)(e.text.end - e.text.p))
                            : is_message             ? fp_perfetto_keep(r, entry.p, (size_t)(entry.end - entry.p))
                                                     : fp_perfetto_text(r, e.text);
-    if (value == FP_NO_ID) return FP_E_NOMEM;
-    return fp_perfetto_set_id(&s->ids[kind], e.iid, value);
+    fp_perfetto_set_id(&s->ids[kind], e.iid, value);
+    return 0;
 }
 
 int fp_perfetto_interned(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data) {
@@ -175,7 +175,7 @@ static int take_timebase(struct fp_perfetto_read *r, struct fp_wire sample) {
         return FP_E_MALFORMED;
     r->period = t.period;
     if (t.name.p) r->period_name = fp_perfetto_text(r, t.name);
-    return r->period_name == FP_NO_ID ? FP_E_NOMEM : 0;
+    return 0;
 }
 
 int fp_perfetto_defaults(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire data) {

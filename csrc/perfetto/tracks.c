@@ -7,8 +7,7 @@
 uint32_t fp_perfetto_track_of(struct fp_perfetto_read *r, uint32_t kind, uint64_t a, uint64_t b) {
     const uint32_t key[5] = {kind, (uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)};
     const uint32_t n = r->track_keys.n, track = fp_table_intern(&r->track_keys, key);
-    if (track == FP_NO_ID || fp_array_zeroed(&r->tracks, &r->cap_tracks, (uint64_t)track + 1, sizeof *r->tracks))
-        return FP_NO_ID;
+    fp_array_zeroed(&r->tracks, &r->cap_tracks, (uint64_t)track + 1, sizeof *r->tracks);
     if (track == n) r->tracks[track] = (struct fp_perfetto_track){.kind = kind, .pid = -1, .tid = -1};
     return track;
 }
@@ -26,20 +25,17 @@ static int64_t pid_on(const struct fp_perfetto_packet *k, int64_t pid) {
 
 /* ---- names ---- */
 
-int fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n,
-                     enum fp_perfetto_namer by) {
+void fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n,
+                      enum fp_perfetto_namer by) {
     const uint64_t a = (uint64_t)pid, b = (uint64_t)tid;
     const uint32_t key[4] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)};
     const uint32_t row = fp_table_intern(&r->name_keys, key);
     const uint32_t name = fp_strings_intern(&r->model->strings, n ? p : (const uint8_t *)"", n);
-    if (row == FP_NO_ID || name == FP_NO_ID ||
-        fp_array_zeroed(&r->named, &r->cap_named, (uint64_t)row + 1, sizeof *r->named))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&r->named, &r->cap_named, (uint64_t)row + 1, sizeof *r->named);
     r->n_named = r->name_keys.n;
     struct fp_perfetto_named *to = &r->named[row];
     if (n && (!to->name || by < to->by || (by == to->by && by != FP_PN_PROCESS)))
         *to = (struct fp_perfetto_named){pid, tid, name, by};
-    return 0;
 }
 
 /* ---- descriptors ---- */
@@ -58,9 +54,9 @@ static const struct fp_wire_schema of_tree_process = {" V B", {0, TO(id)}};
 static const struct fp_wire_schema of_tree_thread = {" VBV", {0, TO(id), 0, TO(of)}};
 #undef TO
 
-static int name_process(struct fp_perfetto_read *r, int64_t pid, int64_t tid, struct fp_wire name,
-                        enum fp_perfetto_namer by) {
-    return name.p == name.end ? 0 : fp_perfetto_name(r, pid, tid, name.p, (size_t)(name.end - name.p), by);
+static void name_process(struct fp_perfetto_read *r, int64_t pid, int64_t tid, struct fp_wire name,
+                         enum fp_perfetto_namer by) {
+    if (name.p < name.end) fp_perfetto_name(r, pid, tid, name.p, (size_t)(name.end - name.p), by);
 }
 
 int fp_perfetto_thread_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire thread,
@@ -76,8 +72,9 @@ int fp_perfetto_thread_descriptor(struct fp_perfetto_read *r, const struct fp_pe
         s->tid = *tid;
         s->has_reference = !__builtin_mul_overflow((int64_t)d.reference, 1000, &s->reference);
     }
-    if (fp_perfetto_set_process(r, *tid, *pid, FP_PQ_DESCRIPTOR)) return FP_E_NOMEM;
-    return name_process(r, *pid, *tid, d.name, FP_PN_OWN);
+    fp_perfetto_set_process(r, *tid, *pid, FP_PQ_DESCRIPTOR);
+    name_process(r, *pid, *tid, d.name, FP_PN_OWN);
+    return 0;
 }
 
 int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k,
@@ -92,8 +89,8 @@ int fp_perfetto_process_descriptor(struct fp_perfetto_read *r, const struct fp_p
             d.command = fp_wire_inside(&f);
     if (kind) return FP_E_MALFORMED;
     *pid = pid_on(k, int32_of(d.id));
-    return d.name.p ? name_process(r, *pid, -1, d.name, FP_PN_PROCESS)
-                    : name_process(r, *pid, -1, d.command, FP_PN_COMMAND);
+    name_process(r, *pid, -1, d.name.p ? d.name : d.command, d.name.p ? FP_PN_PROCESS : FP_PN_COMMAND);
+    return 0;
 }
 
 /* The fields of a track's descriptor. */
@@ -118,7 +115,7 @@ static int take_descriptor(struct descriptor *d, struct fp_wire m) {
 /* Reads the description of a track that is a counter. */
 static int take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wire m) {
     struct fp_perfetto_track *t = &r->tracks[track];
-    if (!t->counter && !(t->counter = calloc(1, sizeof *t->counter))) return FP_E_NOMEM;
+    if (!t->counter) t->counter = fp_have(calloc(1, sizeof *t->counter));
     struct described d = {.multiplier = (uint64_t)t->counter->multiplier, .adds = (uint64_t)t->counter->adds};
     const int status = fp_perfetto_fields(m, &of_counter, &d);
     t->counter->multiplier = (int64_t)d.multiplier;
@@ -137,7 +134,6 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
     }
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_UUID, d.uuid, 0);
     const uint32_t name = fp_perfetto_text(r, d.name);
-    if (track == FP_NO_ID || name == FP_NO_ID) return FP_E_NOMEM;
     struct fp_perfetto_track *t = &r->tracks[track];
     if (name) t->name = name;
     if (d.parent) t->parent = d.parent;
@@ -149,12 +145,14 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
         if ((status = fp_perfetto_thread_descriptor(r, k, d.thread, &pid, &tid))) return status;
         r->tracks[track].pid = pid;
         r->tracks[track].tid = tid;
-        return name_process(r, pid, tid, d.name, FP_PN_TRACK);
+        name_process(r, pid, tid, d.name, FP_PN_TRACK);
+        return 0;
     }
     if (!d.process.p) return 0;
     if ((status = fp_perfetto_process_descriptor(r, k, d.process, &pid))) return status;
     r->tracks[track].pid = pid;
-    return name_process(r, pid, -1, d.name, FP_PN_TRACK);
+    name_process(r, pid, -1, d.name, FP_PN_TRACK);
+    return 0;
 }
 
 /* Reads a process or a thread of the process tree. */
@@ -166,8 +164,9 @@ static int take_process(struct fp_perfetto_read *r, const struct fp_perfetto_pac
         if (d.name.p == d.name.end) d.name = fp_wire_inside(&f); /* the command's first word */
     if (kind) return FP_E_MALFORMED;
     const int64_t pid = pid_on(k, int32_of(thread ? d.of : d.id)), tid = thread ? int32_of(d.id) : -1;
-    if (thread && fp_perfetto_set_process(r, tid, pid, FP_PQ_TREE)) return FP_E_NOMEM;
-    return name_process(r, pid, tid, d.name, FP_PN_OWN);
+    if (thread) fp_perfetto_set_process(r, tid, pid, FP_PQ_TREE);
+    name_process(r, pid, tid, d.name, FP_PN_OWN);
+    return 0;
 }
 
 int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
@@ -182,14 +181,12 @@ int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfett
 /* ---- processes of threads ---- */
 
 /* The kernel names threads only by tid.  Their tracks keep the process from the best source; `of` is the source. */
-int fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from) {
+void fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from) {
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid, 0);
-    if (track == FP_NO_ID) return FP_E_NOMEM;
     struct fp_perfetto_track *t = &r->tracks[track];
-    if ((uint32_t)from < t->of) return 0;
+    if ((uint32_t)from < t->of) return;
     t->pid = pid;
     t->of = from;
-    return 0;
 }
 
 /* ---- places ---- */
@@ -199,8 +196,7 @@ uint32_t fp_perfetto_place_of(struct fp_perfetto_read *r, int64_t pid, int64_t t
     const uint32_t key[6] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32),
                              path,        (uint32_t)is_lanes};
     const uint32_t n = r->place_keys.n, place = fp_table_intern(&r->place_keys, key);
-    if (place == FP_NO_ID || fp_array_zeroed(&r->places, &r->cap_places, (uint64_t)place + 1, sizeof *r->places))
-        return FP_NO_ID;
+    fp_array_zeroed(&r->places, &r->cap_places, (uint64_t)place + 1, sizeof *r->places);
     if (place == n) {
         r->places[place] = (struct fp_perfetto_place){.pid = pid, .tid = tid, .path = path, .is_lanes = is_lanes};
         r->n_places = place + 1;
@@ -221,9 +217,9 @@ void fp_perfetto_places_free(struct fp_perfetto_read *r) {
 }
 
 /* Finds the place of a described track: the first thread or process among the track and its parents, and the path of
- * names to it.  0 or FP_E_NOMEM. */
-static int place_described(struct fp_perfetto_read *r, uint32_t track, struct fp_perfetto_track *found,
-                           struct fp_buf *path) {
+ * names to it. */
+static void place_described(struct fp_perfetto_read *r, uint32_t track, struct fp_perfetto_track *found,
+                            struct fp_buf *path) {
     enum { MOST_PARENTS = 64, MOST_PATH = 1 << 12 };
     uint32_t names[MOST_PARENTS], n = 0;
     const struct fp_perfetto_track *t = &r->tracks[track];
@@ -244,76 +240,75 @@ static int place_described(struct fp_perfetto_read *r, uint32_t track, struct fp
         size_t length;
         const uint8_t *p = fp_string(&r->model->strings, names[n], &length);
         if (path->n + length > MOST_PATH) break;
-        if ((path->n && fp_buf_put(path, "/", 1)) || fp_buf_put(path, p, length)) return FP_E_NOMEM;
+        if (path->n) fp_buf_put(path, "/", 1);
+        fp_buf_put(path, p, length);
     }
-    return 0;
 }
 
-int fp_perfetto_owner(struct fp_perfetto_read *r, uint32_t track, int64_t *pid, int64_t *tid) {
+void fp_perfetto_owner(struct fp_perfetto_read *r, uint32_t track, int64_t *pid, int64_t *tid) {
     const uint32_t *key = fp_table_row(&r->track_keys, track), kind = r->tracks[track].kind;
     struct fp_perfetto_track found = {.pid = -1, .tid = -1};
-    if (kind == FP_PT_UUID && place_described(r, track, &found, &r->scratch)) return FP_E_NOMEM;
+    if (kind == FP_PT_UUID) place_described(r, track, &found, &r->scratch);
     *pid = kind == FP_PT_THREAD ? (int64_t)fp_words_u64(key + 1) : found.pid;
     *tid = kind == FP_PT_THREAD ? (int64_t)fp_words_u64(key + 3) : found.tid;
-    return 0;
 }
 
-/* The place of counters: the thread that they belong to, or a lane of the process.  FP_NO_ID when memory ran out. */
+/* The place of counters: the thread that they belong to, or a lane of the process. */
 static uint32_t place_counters(struct fp_perfetto_read *r, int64_t pid, int64_t tid) {
     if (tid >= 0) return fp_perfetto_place_of(r, pid, tid, 0, 0);
     const uint32_t name = fp_strings_intern(&r->model->strings, "counters", 8);
-    return name == FP_NO_ID ? FP_NO_ID : fp_perfetto_place_of(r, pid, -1, name, 1);
+    return fp_perfetto_place_of(r, pid, -1, name, 1);
 }
 
-/* The place of a track that is a counter, which gets its name.  FP_NO_ID when memory ran out. */
+/* The place of a track that is a counter, which gets its name. */
 static uint32_t place_counter(struct fp_perfetto_read *r, uint32_t track) {
     struct fp_perfetto_track *t = &r->tracks[track], found;
     struct fp_buf *path = &r->scratch;
-    if (place_described(r, track, &found, path)) return FP_NO_ID;
-    if (path->n && (t->counter->name = fp_strings_intern(&r->model->strings, path->p, path->n)) == FP_NO_ID)
-        return FP_NO_ID;
-    if (!path->n) t->counter->name = t->name;
+    place_described(r, track, &found, path);
+    t->counter->name = path->n ? fp_strings_intern(&r->model->strings, path->p, path->n) : t->name;
     return place_counters(r, found.pid, found.tid);
 }
 
-/* The place of a track that is not a thread.  FP_NO_ID when memory ran out. */
+/* The place of a track that is not a thread. */
 static uint32_t place_lanes(struct fp_perfetto_read *r, uint32_t track) {
     const struct fp_perfetto_track *t = &r->tracks[track];
     struct fp_perfetto_track found = {.pid = -1, .tid = -1};
     struct fp_buf *path = &r->scratch;
     path->n = 0;
     if (t->kind == FP_PT_UUID) {
-        if (place_described(r, track, &found, path)) return FP_NO_ID;
+        place_described(r, track, &found, path);
         if (t->tid >= 0) return fp_perfetto_place_of(r, t->pid, t->tid, 0, 0);
-        if (found.pid >= 0 && !path->n && fp_buf_put(path, "(process)", 9)) return FP_NO_ID;
+        if (found.pid >= 0 && !path->n) fp_buf_put(path, "(process)", 9);
     } else if (t->kind == FP_PT_ASYNC) {
-        if (t->of && place_described(r, t->of, &found, path)) return FP_NO_ID;
+        if (t->of) place_described(r, t->of, &found, path);
         found.tid = -1;
         path->n = 0;
         size_t n;
         const uint8_t *p = fp_string(&r->model->strings, t->name, &n);
-        if (fp_buf_put(path, "async ", n ? 6 : 5) || fp_buf_put(path, p, n)) return FP_NO_ID;
-    } else if (fp_buf_put(path, "Default Track", 13)) {
-        return FP_NO_ID;
+        fp_buf_put(path, "async ", n ? 6 : 5);
+        fp_buf_put(path, p, n);
+    } else {
+        fp_buf_put(path, "Default Track", 13);
     }
     const uint32_t name = fp_strings_intern(&r->model->strings, path->n ? (const void *)path->p : "", path->n);
-    return name == FP_NO_ID ? FP_NO_ID : fp_perfetto_place_of(r, found.pid, found.tid, name, 1);
+    return fp_perfetto_place_of(r, found.pid, found.tid, name, 1);
 }
 
 /* Names the thread of a track of the kernel after its command, if it has no other name. */
-static int name_command(struct fp_perfetto_read *r, uint32_t track, int64_t tid) {
+static void name_command(struct fp_perfetto_read *r, uint32_t track, int64_t tid) {
     const struct fp_perfetto_track *t = &r->tracks[track];
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, t->name, &n);
-    return n ? fp_perfetto_name(r, t->pid, tid, p, n, FP_PN_TRACK) : 0;
+    if (n) fp_perfetto_name(r, t->pid, tid, p, n, FP_PN_TRACK);
 }
 
-int fp_perfetto_plan(struct fp_perfetto_read *r) {
+void fp_perfetto_plan(struct fp_perfetto_read *r) {
     for (uint32_t i = 1; i < r->track_keys.n; i++) {
         struct fp_perfetto_track *t = &r->tracks[i];
         const uint64_t a = fp_words_u64(fp_table_row(&r->track_keys, i) + 1);
         const uint64_t b = fp_words_u64(fp_table_row(&r->track_keys, i) + 3);
         uint32_t place;
+        if (t->kind == FP_PT_KERNEL) name_command(r, i, (int64_t)a);
         if (t->kind == FP_PT_COUNTERS)
             place = place_counters(r, (int64_t)a, -1);
         else if (t->kind == FP_PT_ATRACE || t->kind == FP_PT_FRAME)
@@ -323,11 +318,9 @@ int fp_perfetto_plan(struct fp_perfetto_read *r) {
         else if (t->kind == FP_PT_THREAD)
             place = fp_perfetto_place_of(r, (int64_t)a, (int64_t)b, 0, 0);
         else if (t->kind == FP_PT_KERNEL)
-            place = name_command(r, i, (int64_t)a) ? FP_NO_ID : fp_perfetto_place_of(r, t->pid, (int64_t)a, 0, 0);
+            place = fp_perfetto_place_of(r, t->pid, (int64_t)a, 0, 0);
         else
             place = place_lanes(r, i);
-        if (place == FP_NO_ID) return FP_E_NOMEM;
         r->tracks[i].place = place + 1;
     }
-    return 0;
 }

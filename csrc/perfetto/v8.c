@@ -6,7 +6,7 @@
 /* Bytes of text before FP_PERFETTO_TEXT is requested. */
 enum { ENOUGH = 1 << 18 };
 
-/* Whether a text is a JSON object and nothing else, which can become a value of another object.  1, 0 or FP_E_NOMEM. */
+/* Whether a text is a JSON object and nothing else, which can become a value of another object.  1 or 0. */
 static int is_object(const uint8_t *p, size_t n) {
     enum { MORE_LEVELS = 8 }; /* of the text around it */
     struct fp_json json = {.loose = 1};
@@ -22,25 +22,24 @@ static int is_object(const uint8_t *p, size_t n) {
     return 0;
 }
 
-static int put_text(struct fp_buf *to, const char *text) {
-    return fp_buf_put(to, text, strlen(text));
+static void put_text(struct fp_buf *to, const char *text) {
+    fp_buf_put(to, text, strlen(text));
 }
 
 /* Appends a number after a key. */
-static int put_number(struct fp_buf *to, const char *key, int64_t number) {
+static void put_number(struct fp_buf *to, const char *key, int64_t number) {
     uint8_t digits[24];
-    return put_text(to, key) || fp_buf_put(to, digits, (size_t)(fp_put_signed(digits, number) - digits)) ? FP_E_NOMEM
-                                                                                                         : 0;
+    put_text(to, key);
+    fp_buf_put(to, digits, (size_t)(fp_put_signed(digits, number) - digits));
 }
 
 /* Appends JSON, whose line feeds become blanks: each line of the text is an event, by which errors are located.  A line
  * feed in a string would not be JSON. */
-static int put_json(struct fp_buf *to, const uint8_t *p, size_t n) {
+static void put_json(struct fp_buf *to, const uint8_t *p, size_t n) {
     const size_t at = to->n;
-    if (fp_buf_put(to, p, n)) return FP_E_NOMEM;
+    fp_buf_put(to, p, n);
     uint8_t *feed = to->p + at;
     while ((feed = memchr(feed, '\n', (size_t)(to->p + to->n - feed)))) *feed = ' ';
-    return 0;
 }
 
 int fp_perfetto_put_v8(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, const struct fp_perfetto_v8 *v) {
@@ -51,15 +50,25 @@ int fp_perfetto_put_v8(struct fp_perfetto_read *r, const struct fp_perfetto_pack
     const uint8_t *name = fp_string(&r->model->strings, v->name, &n);
     const size_t n_data = v->data ? v->n_data : 0;
     if (n_data && !is_object(v->data, n_data)) return FP_E_MALFORMED;
-    if (fp_perfetto_owner(r, v->track, &pid, &tid)) return FP_E_NOMEM;
-    int status = put_number(to, "\n{\"packet\":", (int64_t)k->at) || put_text(to, ",\"ph\":\"P\",\"name\":\"") ||
-                 fp_json_text(to, name, n, &replaced);
-    status |= put_number(to, "\",\"id\":\"", v->id_kind) || put_number(to, ":", (int64_t)v->id) || put_text(to, "\"");
-    if (pid >= 0) status |= put_number(to, ",\"pid\":", pid);
-    if (tid >= 0) status |= put_number(to, ",\"tid\":", tid);
-    if (v->has_time) status |= put_number(to, ",\"ts\":", v->time) || put_text(to, "e-3");
-    if (n_data) status |= put_text(to, ",\"args\":{\"data\":") || put_json(to, v->data, n_data) || put_text(to, "}");
-    status |= put_text(to, "},");
+    fp_perfetto_owner(r, v->track, &pid, &tid);
+    put_number(to, "\n{\"packet\":", (int64_t)k->at);
+    put_text(to, ",\"ph\":\"P\",\"name\":\"");
+    fp_json_text(to, name, n, &replaced);
+    put_number(to, "\",\"id\":\"", v->id_kind);
+    put_number(to, ":", (int64_t)v->id);
+    put_text(to, "\"");
+    if (pid >= 0) put_number(to, ",\"pid\":", pid);
+    if (tid >= 0) put_number(to, ",\"tid\":", tid);
+    if (v->has_time) {
+        put_number(to, ",\"ts\":", v->time);
+        put_text(to, "e-3");
+    }
+    if (n_data) {
+        put_text(to, ",\"args\":{\"data\":");
+        put_json(to, v->data, n_data);
+        put_text(to, "}");
+    }
+    put_text(to, "},");
     if (to->n >= ENOUGH) r->owes = FP_PERFETTO_TEXT;
-    return status ? FP_E_NOMEM : 0;
+    return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/counter.h"
+#include "core/guard.h"
 #include "core/utf8.h"
 #include "core/wire.h"
 
@@ -45,12 +46,10 @@ struct fp_perfetto_thread {
 };
 
 struct fp_perfetto *fp_perfetto_new(const struct fp_model *model) {
-    struct fp_perfetto *w = calloc(1, sizeof *w);
-    if (!w) return NULL;
+    struct fp_perfetto *w = fp_made(sizeof *w);
     w->model = model;
-    if (!fp_strings_init(&w->counters)) return w;
-    fp_perfetto_free(w);
-    return NULL;
+    fp_strings_init(&w->counters);
+    return w;
 }
 
 void fp_perfetto_free(struct fp_perfetto *w) {
@@ -78,8 +77,10 @@ static uint64_t process_uuid(uint32_t process) {
 }
 
 /* Ends a descriptor that has marks for the packet, for itself and for its process or thread. */
-static int end_all(struct fp_buf *out, const size_t marks[3]) {
-    return fp_wire_end(out, marks[2]) || fp_wire_end(out, marks[1]) || fp_wire_end(out, marks[0]) ? FP_E_NOMEM : 0;
+static void end_all(struct fp_buf *out, const size_t marks[3]) {
+    fp_wire_end(out, marks[2]);
+    fp_wire_end(out, marks[1]);
+    fp_wire_end(out, marks[0]);
 }
 
 int fp_perfetto_process(uint32_t process, int32_t pid, const char *name, size_t n, struct fp_buf *out) {
@@ -88,7 +89,8 @@ int fp_perfetto_process(uint32_t process, int32_t pid, const char *name, size_t 
     const size_t descriptor = fp_wire_begin(out, 3);
     fp_wire_put_number(out, 1, (uint64_t)pid);
     fp_wire_put_bytes(out, 6, name, n);
-    return end_all(out, (const size_t[]){packet, track, descriptor});
+    end_all(out, (const size_t[]){packet, track, descriptor});
+    return 0;
 }
 
 static void put_clock(struct fp_buf *out, uint32_t clock, int incremental) {
@@ -132,24 +134,27 @@ int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t t
     fp_wire_put_number(out, 1, (uint64_t)pid);
     fp_wire_put_number(out, 2, (uint64_t)tid);
     if (n) fp_wire_put_bytes(out, 5, name, n);
-    return end_all(out, (const size_t[]){packet, track, descriptor});
+    end_all(out, (const size_t[]){packet, track, descriptor});
+    return 0;
 }
 
 /* ---- events ---- */
 
-/* Writes the name of an event as UTF-8 to w->name.  0 or FP_E_NOMEM. */
-static int make_name(struct fp_perfetto *w, uint32_t iid) {
+/* Writes the name of an event as UTF-8 to w->name. */
+static void make_name(struct fp_perfetto *w, uint32_t iid) {
     const struct fp_model *m = w->model;
     w->name.n = 0;
-    if (iid == CUSTOM) return fp_buf_put(&w->name, "custom event", 12);
-    if (iid == TYPED) return fp_buf_put(&w->name, "typed event", 11);
     size_t n;
     uint64_t replaced = 0;
-    const uint32_t name = fp_table_row(&m->functions, iid - FUNCTIONS)[FP_FUNCTION_NAME];
-    if (!name) return fp_buf_put(&w->name, "[unknown]", 9);
-    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, name, &n, &replaced);
+    const uint32_t name = iid < FUNCTIONS ? 0 : fp_table_row(&m->functions, iid - FUNCTIONS)[FP_FUNCTION_NAME];
+    const char *const text = iid == CUSTOM ? "custom event" : iid == TYPED ? "typed event" : "[unknown]";
+    const uint8_t *p = (const uint8_t *)text;
+    if (name)
+        p = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, name, &n, &replaced);
+    else
+        n = strlen(text);
     w->not_utf8 += replaced > 0;
-    return p ? fp_buf_put(&w->name, p, n) : FP_E_NOMEM;
+    fp_buf_put(&w->name, p, n);
 }
 
 static void put_interned(struct fp_buf *b, uint32_t field, uint64_t iid, const void *name, size_t n) {
@@ -159,40 +164,37 @@ static void put_interned(struct fp_buf *b, uint32_t field, uint64_t iid, const v
     fp_wire_end(b, mark);
 }
 
-/* The category of a function, a string, or 0.  FP_NO_ID when memory ran out. */
+/* The category of a function, a string, or 0. */
 static uint32_t category_of(struct fp_perfetto *w, uint32_t function) {
-    if (fp_array_zeroed(&w->categories, &w->cap_categories, (uint64_t)function + 1, sizeof *w->categories))
-        return FP_NO_ID;
+    fp_array_zeroed(&w->categories, &w->cap_categories, (uint64_t)function + 1, sizeof *w->categories);
     uint32_t *const known = &w->categories[function];
     if (!*known) *known = fp_model_category(w->model, function) + 1;
     return *known - 1;
 }
 
-/* Adds a category to w->packet, within its interned data, if the sequence lacks it.  0 or FP_E_NOMEM. */
-static int put_category(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t category) {
-    if (!category) return 0;
-    if (fp_array_zeroed(&t->categorized, &t->cap_categorized, (uint64_t)category / 8 + 1, 1)) return FP_E_NOMEM;
-    if (t->categorized[category / 8] >> category % 8 & 1) return 0;
+/* Adds a category to w->packet, within its interned data, if the sequence lacks it. */
+static void put_category(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t category) {
+    if (!category) return;
+    fp_array_zeroed(&t->categorized, &t->cap_categorized, (uint64_t)category / 8 + 1, 1);
+    if (t->categorized[category / 8] >> category % 8 & 1) return;
     size_t n;
     uint64_t replaced = 0;
     const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, category, &n, &replaced);
-    if (!p) return FP_E_NOMEM;
     w->not_utf8 += replaced > 0;
     put_interned(&w->packet, CATEGORIES, category, p, n);
     t->categorized[category / 8] |= (uint8_t)(1 << category % 8);
-    return 0;
 }
 
 /* Adds the names that the sequence lacks to w->packet: the event's, unless iid is 0, with its category, and those of
- * annotations up to the iid `annotations`.  0 or FP_E_NOMEM. */
-static int put_names(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t iid, uint32_t annotations) {
+ * annotations up to the iid `annotations`. */
+static void put_names(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t iid, uint32_t annotations) {
     struct fp_buf *b = &w->packet;
     const size_t mark = fp_wire_begin(b, INTERNED_DATA);
     if (iid) {
-        if (make_name(w, iid)) return FP_E_NOMEM;
+        make_name(w, iid);
         put_interned(b, EVENT_NAMES, iid, w->name.p, w->name.n);
         const uint32_t category = iid < FUNCTIONS ? 0 : category_of(w, iid - FUNCTIONS);
-        if (category == FP_NO_ID || put_category(w, t, category)) return FP_E_NOMEM;
+        put_category(w, t, category);
         t->named[iid / 8] |= (uint8_t)(1 << iid % 8);
     }
     for (; t->annotations < annotations; t->annotations++) {
@@ -209,7 +211,7 @@ static int put_names(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32
         }
         put_interned(b, ANNOTATION_NAMES, next, name, n);
     }
-    return fp_wire_end(b, mark);
+    fp_wire_end(b, mark);
 }
 
 /* The beginning of every packet: its time and sequence.  At most 21 bytes. */
@@ -226,9 +228,9 @@ static uint8_t *put_head(uint8_t *to, struct fp_perfetto_thread *t, uint32_t thr
 
 /* A packet of less than 128 bytes: an event without annotations, whose name and category the sequence has, or without a
  * name (iid 0) and category (0). */
-static int put_short(struct fp_perfetto_thread *t, uint32_t thread, uint64_t time, uint8_t type, uint32_t iid,
-                     uint32_t category, struct fp_buf *out) {
-    if (fp_buf_reserve(out, 64)) return FP_E_NOMEM;
+static void put_short(struct fp_perfetto_thread *t, uint32_t thread, uint64_t time, uint8_t type, uint32_t iid,
+                      uint32_t category, struct fp_buf *out) {
+    fp_buf_reserve(out, 64);
     uint8_t *const packet = out->p + out->n, *to = put_head(packet + 2, t, thread, time);
     uint8_t *const event = to;
     to += 2;
@@ -247,25 +249,26 @@ static int put_short(struct fp_perfetto_thread *t, uint32_t thread, uint64_t tim
     packet[0] = FP_WIRE_TAG(PACKET, FP_WIRE_BYTES);
     packet[1] = (uint8_t)(to - packet - 2);
     out->n += (size_t)(to - packet);
-    return 0;
 }
 
-/* Begins a longer packet in w->packet, up to the annotations; *mark is for end_long. */
-static int begin_long(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t thread, uint64_t time, uint8_t type,
-                      uint32_t iid, uint32_t annotations, size_t *mark) {
+/* Begins a longer packet in w->packet, up to the annotations.  Returns a mark for end_long. */
+static size_t begin_long(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t thread, uint64_t time,
+                         uint8_t type, uint32_t iid, uint32_t annotations) {
     struct fp_buf *b = &w->packet;
     b->n = 0;
-    if (fp_buf_reserve(b, 64)) return FP_E_NOMEM;
+    fp_buf_reserve(b, 64);
     b->n = (size_t)(put_head(b->p, t, thread, time) - b->p);
     const int known = t->named[iid / 8] >> iid % 8 & 1;
-    if ((!known || t->annotations < annotations) && put_names(w, t, known ? 0 : iid, annotations)) return FP_E_NOMEM;
-    *mark = fp_wire_begin(b, TRACK_EVENT);
+    if (!known || t->annotations < annotations) put_names(w, t, known ? 0 : iid, annotations);
+    const size_t mark = fp_wire_begin(b, TRACK_EVENT);
     fp_wire_put_number(b, TYPE, type);
-    return fp_wire_put_number(b, NAME_IID, iid);
+    fp_wire_put_number(b, NAME_IID, iid);
+    return mark;
 }
 
-static int end_long(struct fp_perfetto *w, size_t mark, struct fp_buf *out) {
-    return fp_wire_end(&w->packet, mark) ? FP_E_NOMEM : fp_wire_put_bytes(out, PACKET, w->packet.p, w->packet.n);
+static void end_long(struct fp_perfetto *w, size_t mark, struct fp_buf *out) {
+    fp_wire_end(&w->packet, mark);
+    fp_wire_put_bytes(out, PACKET, w->packet.p, w->packet.n);
 }
 
 static void put_annotation(struct fp_buf *b, uint32_t iid, uint64_t value) {
@@ -276,33 +279,31 @@ static void put_annotation(struct fp_buf *b, uint32_t iid, uint64_t value) {
 }
 
 /* Makes room for a name in t->named. */
-static int named_room(struct fp_perfetto_thread *t, uint32_t iid) {
-    return fp_array_zeroed(&t->named, &t->cap_named, (uint64_t)iid / 8 + 1, 1);
+static void named_room(struct fp_perfetto_thread *t, uint32_t iid) {
+    fp_array_zeroed(&t->named, &t->cap_named, (uint64_t)iid / 8 + 1, 1);
 }
 
 /* Writes the call held back for its arguments. */
-static int put_held(struct fp_perfetto *w, struct fp_buf *out) {
+static void put_held(struct fp_perfetto *w, struct fp_buf *out) {
     const uint32_t thread = w->caller - 1, iid = w->function + FUNCTIONS;
     struct fp_perfetto_thread *t = &w->threads[thread];
-    size_t mark;
-    if (named_room(t, iid) ||
-        begin_long(w, t, thread, w->time, BEGIN, iid, w->n_values ? w->n_values + ARGUMENTS - 1 : 0, &mark))
-        return FP_E_NOMEM;
+    named_room(t, iid);
+    const size_t mark = begin_long(w, t, thread, w->time, BEGIN, iid, w->n_values ? w->n_values + ARGUMENTS - 1 : 0);
     if (w->categories[w->function] > 1) fp_wire_put_number(&w->packet, CATEGORY_IID, w->categories[w->function] - 1);
     for (uint32_t i = 0; i < w->n_values; i++) put_annotation(&w->packet, ARGUMENTS + i, w->values[i]);
     w->arguments += w->n_values;
     w->calls++;
     w->n_values = w->caller = 0;
-    return end_long(w, mark, out);
+    end_long(w, mark, out);
 }
 
-static int put_event(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
+static void put_event(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t thread = b->thread[i], iid = b->op[i] == FP_OP_TYPED ? TYPED : CUSTOM;
     struct fp_perfetto_thread *t = &w->threads[thread];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     const size_t n = (uint32_t)b->aux[i];
-    size_t mark;
-    if (named_room(t, iid) || begin_long(w, t, thread, b->time[i], INSTANT, iid, EVENT_TYPE, &mark)) return FP_E_NOMEM;
+    named_room(t, iid);
+    const size_t mark = begin_long(w, t, thread, b->time[i], INSTANT, iid, EVENT_TYPE);
     if (iid == TYPED) put_annotation(&w->packet, EVENT_TYPE, b->function[i]);
     const size_t annotation = fp_wire_begin(&w->packet, ANNOTATION);
     fp_wire_put_number(&w->packet, ANNOTATION_NAME_IID, DATA);
@@ -310,44 +311,46 @@ static int put_event(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i
         fp_wire_put_bytes(&w->packet, ANNOTATION_STRING, p, n);
     } else {
         const size_t text = fp_wire_begin(&w->packet, ANNOTATION_STRING);
-        if (fp_buf_hex(&w->packet, p, n)) return FP_E_NOMEM;
+        fp_buf_hex(&w->packet, p, n);
         fp_wire_end(&w->packet, text);
     }
     fp_wire_end(&w->packet, annotation);
     w->events++;
-    return end_long(w, mark, out);
+    end_long(w, mark, out);
 }
 
-/* The uuid of the track of a thread's counter, which is described at its first value.  0 when memory ran out. */
+/* The uuid of the track of a thread's counter, which is described at its first value. */
 static uint64_t counter_uuid(struct fp_perfetto *w, uint32_t thread, const uint8_t *name, size_t n,
                              struct fp_buf *out) {
     const uint32_t known = w->counters.n;
     w->scratch.n = 0;
-    if (fp_buf_put(&w->scratch, &thread, sizeof thread) || fp_buf_put(&w->scratch, name, n)) return 0;
+    fp_buf_put(&w->scratch, &thread, sizeof thread);
+    fp_buf_put(&w->scratch, name, n);
     const uint32_t id = fp_strings_intern(&w->counters, w->scratch.p, w->scratch.n);
-    if (id == FP_NO_ID) return 0;
     const uint64_t uuid = (uint64_t)1 << 63 | id;
     if (id < known) return uuid;
     w->scratch.n = 0;
-    if (fp_utf8_replace(&w->scratch, name, n)) return 0;
+    fp_utf8_replace(&w->scratch, name, n);
     w->not_utf8 += !fp_is_utf8(name, n);
     const size_t packet = fp_wire_begin(out, PACKET), track = fp_wire_begin(out, TRACK_DESCRIPTOR);
     fp_wire_put_number(out, 1, uuid);
     fp_wire_put_bytes(out, 2, w->scratch.p, w->scratch.n);
     fp_wire_put_number(out, 5, (uint64_t)thread + 1);
     const size_t counter = fp_wire_begin(out, 8);
-    return end_all(out, (const size_t[]){packet, track, counter}) ? 0 : uuid;
+    end_all(out, (const size_t[]){packet, track, counter});
+    return uuid;
 }
 
 /* The value of a counter, of `length` bytes; its name follows a blank. */
-static int put_counter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, size_t length, struct fp_buf *out) {
+static void put_counter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, size_t length,
+                        struct fp_buf *out) {
     const uint32_t thread = b->thread[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     const double value = fp_real_of(p, length);
     const uint64_t uuid = counter_uuid(w, thread, p + length + 1, (uint32_t)b->aux[i] - length - 1, out);
     struct fp_buf *to = &w->packet;
     to->n = 0;
-    if (!uuid || fp_buf_reserve(to, 64)) return FP_E_NOMEM;
+    fp_buf_reserve(to, 64);
     to->n = (size_t)(put_head(to->p, &w->threads[thread], thread, b->time[i]) - to->p);
     const size_t mark = fp_wire_begin(to, TRACK_EVENT);
     fp_wire_put_number(to, TYPE, COUNTER);
@@ -359,35 +362,36 @@ static int put_counter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t
         uint8_t field[2 + sizeof value];
         fp_varint(field, REAL_VALUE << 3 | FP_WIRE_FIXED64);
         memcpy(field + 2, &value, sizeof value);
-        if (fp_buf_put(to, field, sizeof field)) return FP_E_NOMEM;
+        fp_buf_put(to, field, sizeof field);
     }
     w->events++;
-    return end_long(w, mark, out);
+    end_long(w, mark, out);
 }
 
-static int put_enter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
+static void put_enter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t thread = b->thread[i], iid = b->function[i] + FUNCTIONS;
     struct fp_perfetto_thread *t = &w->threads[thread];
     if (++t->depth > FP_PERFETTO_DEPTH) {
         w->deep++;
-        return 0;
+        return;
     }
     const int known = iid / 8 < t->cap_named && t->named[iid / 8] >> iid % 8 & 1;
     if (FP_LIKELY(known && b->op[i] == FP_OP_ENTER)) {
         w->calls++;
-        return put_short(t, thread, b->time[i], BEGIN, iid, w->categories[b->function[i]] - 1, out);
+        put_short(t, thread, b->time[i], BEGIN, iid, w->categories[b->function[i]] - 1, out);
+        return;
     }
     w->caller = thread + 1;
     w->function = b->function[i];
     w->time = b->time[i];
-    return b->op[i] == FP_OP_ENTER ? put_held(w, out) : 0;
+    if (b->op[i] == FP_OP_ENTER) put_held(w, out);
 }
 
 int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_buf *out) {
     for (; w->row < b->n; w->row++) {
         if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
         const uint32_t i = w->row, thread = b->thread[i], op = b->op[i];
-        if (fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads)) return FP_E_NOMEM;
+        fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads);
         struct fp_perfetto_thread *t = &w->threads[thread];
         if (FP_UNLIKELY(!t->begun)) {
             w->new_thread = thread;
@@ -395,30 +399,28 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
         }
         if (FP_UNLIKELY(op == FP_OP_ARGUMENT)) { /* of a call that is too deep: no call is held back */
             if (!w->caller) continue;
-            if (fp_array_room(&w->values, &w->cap_values, (uint64_t)w->n_values + 1, sizeof *w->values))
-                return FP_E_NOMEM;
+            fp_array_room(&w->values, &w->cap_values, (uint64_t)w->n_values + 1, sizeof *w->values);
             w->values[w->n_values++] = b->aux[i];
             continue;
         }
-        if (FP_UNLIKELY(w->caller) && put_held(w, out)) return FP_E_NOMEM;
-        int status = 0;
+        if (FP_UNLIKELY(w->caller)) put_held(w, out);
         size_t length;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            status = put_enter(w, b, i, out);
+            put_enter(w, b, i, out);
         } else if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
-            if (t->depth-- <= FP_PERFETTO_DEPTH) status = put_short(t, thread, b->time[i], END, 0, 0, out);
+            if (t->depth-- <= FP_PERFETTO_DEPTH) put_short(t, thread, b->time[i], END, 0, 0, out);
         } else if ((length = fp_counter_of(b, i))) {
-            status = put_counter(w, b, i, length, out);
+            put_counter(w, b, i, length, out);
         } else if (t->depth >= FP_PERFETTO_DEPTH) {
             w->deep++;
         } else {
-            status = put_event(w, b, i, out);
+            put_event(w, b, i, out);
         }
-        if (status) return FP_E_NOMEM;
     }
     return FP_DONE;
 }
 
 int fp_perfetto_end(struct fp_perfetto *w, struct fp_buf *out) {
-    return w->caller ? put_held(w, out) : 0;
+    if (w->caller) put_held(w, out);
+    return 0;
 }

@@ -26,7 +26,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The maximum depth of calls in the trace processor.  It drops the begins of deeper ones, but not their ends, which
  * then end other calls. */
@@ -57,24 +57,24 @@ struct fp_perfetto {
     uint32_t cap_categories;
 };
 
-/* Borrows the model.  NULL when memory ran out. */
+/* Borrows the model. */
 struct fp_perfetto *fp_perfetto_new(const struct fp_model *model);
 void fp_perfetto_free(struct fp_perfetto *w);
 
 /* Writes the descriptors of a process, numbered from 1, and of a thread in it.  Names are UTF-8.  Writing a
- * thread again renames it; a process keeps its first name.  0 or FP_E_NOMEM. */
+ * thread again renames it; a process keeps its first name. */
 int fp_perfetto_process(uint32_t process, int32_t pid, const char *name, size_t n, struct fp_buf *out);
 int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t tid, const char *name, size_t n,
                        struct fp_buf *out);
 
-/* Begins the sequence of a thread; call once.  0 or FP_E_NOMEM. */
+/* Begins the sequence of a thread; call once. */
 int fp_perfetto_begin(struct fp_perfetto *w, uint32_t thread, struct fp_buf *out);
 
 /* Writes the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a new thread: write its descriptor
  * and call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
 int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_buf *out);
 
-/* Writes the call still held back.  0 or FP_E_NOMEM. */
+/* Writes the call still held back. */
 int fp_perfetto_end(struct fp_perfetto *w, struct fp_buf *out);
 
 /* cffi-end */
