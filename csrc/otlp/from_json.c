@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "core/digits.h"
+#include "core/guard.h"
 
 struct fp_otlp_json *fp_otlp_json_new(void) {
-    struct fp_otlp_json *j = calloc(1, sizeof *j);
-    if (!j) return NULL;
+    struct fp_otlp_json *j = fp_made(sizeof *j);
     j->json.loose = 1; /* NaN; another message after the first */
     j->first_mark = SIZE_MAX;
     return j;
@@ -20,16 +20,14 @@ void fp_otlp_json_free(struct fp_otlp_json *j) {
 
 /* ---- values ---- */
 
-static int put_byte(struct fp_buf *out, unsigned byte) {
-    if (fp_buf_reserve(out, 1)) return FP_E_NOMEM;
+static void put_byte(struct fp_buf *out, unsigned byte) {
+    fp_buf_reserve(out, 1);
     out->p[out->n++] = (uint8_t)byte;
-    return 0;
 }
 
-static int put_varint(struct fp_buf *out, uint64_t v) {
-    if (fp_buf_reserve(out, 10)) return FP_E_NOMEM;
+static void put_varint(struct fp_buf *out, uint64_t v) {
+    fp_buf_reserve(out, 10);
     out->n = (size_t)(fp_varint(out->p + out->n, v) - out->p);
-    return 0;
 }
 
 /* Parses an integer of up to 64 bits, signed or unsigned, quoted or not.  0 or FP_E_MALFORMED. */
@@ -74,7 +72,7 @@ static int base64(const uint8_t *p, size_t n, struct fp_buf *to) {
     uint32_t word = 0;
     unsigned bits = 0;
     while (n && p[n - 1] == '=') n--;
-    if (fp_buf_reserve(to, n)) return FP_E_NOMEM;
+    fp_buf_reserve(to, n);
     for (size_t i = 0; i < n; i++) {
         const int six = sextet(p[i]);
         if (six < 0) return FP_E_MALFORMED;
@@ -89,7 +87,7 @@ static int base64(const uint8_t *p, size_t n, struct fp_buf *to) {
 
 static int hexadecimal(const uint8_t *p, size_t n, struct fp_buf *to) {
     if (n % 2) return FP_E_MALFORMED;
-    if (fp_buf_reserve(to, n / 2 + 1)) return FP_E_NOMEM;
+    fp_buf_reserve(to, n / 2 + 1);
     for (size_t i = 0; i < n; i += 2) {
         const unsigned high = fp_nibble(p[i]), low = fp_nibble(p[i + 1]);
         if (high > 15 || low > 15) return FP_E_MALFORMED;
@@ -102,12 +100,11 @@ static int hexadecimal(const uint8_t *p, size_t n, struct fp_buf *to) {
 static int put_text(struct fp_otlp_json *j, const struct fp_otlp_json_field *f, struct fp_buf *out) {
     size_t n;
     const uint8_t *p = fp_json_plain(&j->json, &j->scratch, &n);
-    if (!p) return FP_E_NOMEM;
     if (f->kind == 's') return fp_wire_put_bytes(out, f->number, p, n);
     const size_t mark = fp_wire_begin(out, f->number);
     const int status = f->kind == 'h' ? hexadecimal(p, n, out) : base64(p, n, out);
-    const int ended = fp_wire_end(out, mark);
-    return status ? status : ended;
+    fp_wire_end(out, mark);
+    return status;
 }
 
 /* Writes a number, in a packed list or as a field. */
@@ -129,8 +126,12 @@ static int put_number(struct fp_otlp_json *j, const struct fp_otlp_json_field *f
     if (status) return status;
     const int fixed = f->kind == 'x' || f->kind == 'd';
     if (!in_list && !fixed) return fp_wire_put_number(out, f->number, v);
-    if (!in_list && put_byte(out, FP_WIRE_TAG((unsigned)f->number, FP_WIRE_FIXED64))) return FP_E_NOMEM;
-    return fixed ? fp_buf_put(out, &v, 8) : put_varint(out, v);
+    if (!in_list) put_byte(out, FP_WIRE_TAG((unsigned)f->number, FP_WIRE_FIXED64));
+    if (fixed)
+        fp_buf_put(out, &v, 8);
+    else
+        put_varint(out, v);
+    return 0;
 }
 
 /* ---- tokens ---- */
@@ -201,7 +202,7 @@ static int open_object(struct fp_otlp_json *j, const struct fp_in *in, struct fp
     }
     if (is_group(&level)) {
         if (j->n_out + out->n <= j->find) j->found = in->base + in->pos;
-        if (put_byte(out, FP_WIRE_TAG((unsigned)level.number, 3))) return fp_no_memory(err);
+        put_byte(out, FP_WIRE_TAG((unsigned)level.number, 3));
     } else {
         note_place(j, in, out);
         level.mark = fp_wire_begin(out, level.number);
@@ -225,12 +226,11 @@ static int open_list(struct fp_otlp_json *j, const struct fp_in *in, struct fp_b
 }
 
 /* Ends an object or list. */
-static int close_level(struct fp_otlp_json *j, struct fp_buf *out, struct fp_err *err) {
+static void close_level(struct fp_otlp_json *j, struct fp_buf *out) {
     const struct fp_otlp_json_level level = j->levels[--j->depth];
-    if (level.mark && fp_wire_end(out, level.mark)) return fp_no_memory(err);
-    if (is_group(&level) && put_byte(out, FP_WIRE_TAG((unsigned)level.number, 4))) return fp_no_memory(err);
+    if (level.mark) fp_wire_end(out, level.mark);
+    if (is_group(&level)) put_byte(out, FP_WIRE_TAG((unsigned)level.number, 4));
     if (j->first_mark != SIZE_MAX && j->depth <= j->first_depth) j->first_mark = SIZE_MAX;
-    return 0;
 }
 
 static int scalar(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf *out, struct fp_err *err) {
@@ -246,7 +246,6 @@ static int scalar(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf 
     if (alone) note_place(j, in, out);
     const int status = is_text ? put_text(j, f, out) : put_number(j, f, in_list, out);
     if (alone) j->first_mark = SIZE_MAX;
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
     return status ? wrong(j, in, err) : 0;
 }
 
@@ -260,7 +259,6 @@ static int is_before_1_8(const struct fp_otlp_json *j, unsigned message) {
 static int take_key(struct fp_otlp_json *j, const struct fp_in *in, struct fp_err *err) {
     size_t n;
     const uint8_t *p = fp_json_plain(&j->json, &j->scratch, &n);
-    if (!p) return fp_no_memory(err);
     const unsigned message = top(j)->message;
     if (is_before_1_8(j, message))
         return fp_fail(err, FP_E_VERSION, in->base + in->pos,
@@ -282,22 +280,19 @@ static int token(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf *
         case FP_JSON_OBJECT: return open_object(j, in, out, err);
         case FP_JSON_ARRAY: return open_list(j, in, out, err);
         case FP_JSON_OBJECT_END:
-        case FP_JSON_ARRAY_END: return close_level(j, out, err);
+        case FP_JSON_ARRAY_END: close_level(j, out); return 0;
         default: return scalar(j, in, out, err);
     }
 }
 
 /* Lenient: the text is damaged.  Drops the innermost message and ends those around it. */
-static int end_here(struct fp_otlp_json *j, struct fp_in *in, struct fp_buf *out, struct fp_err *err) {
+static int end_here(struct fp_otlp_json *j, struct fp_in *in, struct fp_buf *out) {
     if (!j->over && j->first_mark != SIZE_MAX) {
         out->n = j->first_mark;
         j->depth = j->first_depth;
         j->first_mark = SIZE_MAX;
     }
-    while (j->depth) {
-        const int status = close_level(j, out, err);
-        if (status) return status;
-    }
+    while (j->depth) close_level(j, out);
     j->bad_values += !j->over;
     j->over = 1;
     j->lost_bytes += in->n - in->pos;
@@ -314,13 +309,13 @@ int fp_otlp_json_feed(struct fp_otlp_json *j, struct fp_in *in, struct fp_buf *o
         }
         int status = j->over ? FP_E_MALFORMED : fp_json_next(t, in, err);
         if (status == FP_MORE) return status;
-        if (status < 0 && status != FP_E_NOMEM && j->lenient) return end_here(j, in, out, err);
+        if (status < 0 && j->lenient) return end_here(j, in, out);
         if (status < 0) return status;
         if (t->token == FP_JSON_END) {
             if (in->pos == in->n) return FP_DONE;
             if (in->p[in->pos] != '{') {
                 status = fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "something other than a message follows");
-                return j->lenient ? end_here(j, in, out, err) : status;
+                return j->lenient ? end_here(j, in, out) : status;
             }
             *t = (struct fp_json){.loose = 1};
             continue;

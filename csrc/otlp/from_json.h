@@ -14,7 +14,7 @@
 #include "core/json_lex.h"
 #include "otlp/json_fields.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum { FP_OTLP_JSON_LEVELS = 512 };
 
@@ -45,7 +45,6 @@ struct fp_otlp_json {
     int32_t over;
 };
 
-/* NULL when memory ran out. */
 struct fp_otlp_json *fp_otlp_json_new(void);
 void fp_otlp_json_free(struct fp_otlp_json *j);
 

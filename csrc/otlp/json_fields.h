@@ -8,7 +8,7 @@
 
 #include "otlp/walk.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The first ones are containers (enum fp_otlp_container). */
 enum fp_otlp_json_message {

@@ -5,16 +5,13 @@
 #include "otlp/read_private.h"
 
 struct fp_otlp_reader *fp_otlp_reader_new(struct fp_model *model, int lenient) {
-    struct fp_otlp_reader *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_otlp_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = r->walk.lenient = lenient;
     r->evidence.smallest = r->evidence.least_attributes = UINT64_MAX;
-    r->cursors = calloc(FP_OTLP_IN_STEP, sizeof *r->cursors);
-    if (!r->cursors || fp_table_init(&r->types, 2) || fp_strings_init(&r->label_sets)) {
-        fp_otlp_reader_free(r);
-        return NULL;
-    }
+    r->cursors = fp_have(calloc(FP_OTLP_IN_STEP, sizeof *r->cursors));
+    fp_table_init(&r->types, 2);
+    fp_strings_init(&r->label_sets);
     return r;
 }
 
@@ -239,28 +236,26 @@ void fp_otlp_look_at_sample(struct fp_otlp_evidence *e, const struct fp_wire_fie
     e->n_unequal += n_times && n_times != n_numbers;
 }
 
-static int new_message(struct fp_otlp_reader *r, uint64_t at) {
+static void new_message(struct fp_otlp_reader *r, uint64_t at) {
     if (r->n_messages && r->walk.form == FP_OTLP_PLAIN) r->messages[r->n_messages - 1].end = at;
-    if (fp_array_zeroed(&r->messages, &r->cap_messages, (uint64_t)r->n_messages + 1, sizeof *r->messages)) return -1;
+    fp_array_zeroed(&r->messages, &r->cap_messages, (uint64_t)r->n_messages + 1, sizeof *r->messages);
     r->messages[r->n_messages++] = (struct fp_otlp_message){.start = at, .end = UINT64_MAX};
-    return 0;
 }
 
 /* A field of ProfilesData begins.  Messages that follow one another without lengths are
  * distinguished by their dictionaries:   R R D | R D | R R D     D R R | D R */
-static int begin_data_field(struct fp_otlp_reader *r, struct fp_err *err) {
+static void begin_data_field(struct fp_otlp_reader *r) {
     const int is_dictionary = fp_otlp_inside(&r->walk) == FP_OTLP_DICTIONARY;
     if (r->walk.form == FP_OTLP_PLAIN) {
         if (r->dictionary_first < 0) r->dictionary_first = is_dictionary;
         const struct fp_otlp_message *m = r->n_messages ? &r->messages[r->n_messages - 1] : NULL;
         const int next =
             !m || (r->dictionary_first ? is_dictionary && m->has_resources : !is_dictionary && m->has_dictionary);
-        if (next && new_message(r, m ? r->walk.at : 0)) return fp_no_memory(err);
+        if (next) new_message(r, m ? r->walk.at : 0);
     }
     struct fp_otlp_message *m = &r->messages[r->n_messages - 1];
     m->has_dictionary |= is_dictionary;
     m->has_resources |= !is_dictionary;
-    return 0;
 }
 
 static void end_profile(struct fp_otlp_reader *r) {
@@ -330,8 +325,8 @@ int fp_otlp_scan(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err)
         } else if (status == FP_OTLP_BEGIN) {
             const unsigned inside = fp_otlp_inside(&r->walk);
             status = 0;
-            if (inside == FP_OTLP_DATA && new_message(r, in->base + in->pos)) return fp_no_memory(err);
-            if (before == FP_OTLP_DATA) status = begin_data_field(r, err);
+            if (inside == FP_OTLP_DATA) new_message(r, in->base + in->pos);
+            if (before == FP_OTLP_DATA) begin_data_field(r);
             if (inside == FP_OTLP_PROFILE) r->profile_time = r->profile_duration = 0, r->profile_fields = 0;
         } else if (status == FP_OTLP_END) {
             status = 0;

@@ -40,7 +40,7 @@
 #include "core/model.h"
 #include "otlp/walk.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum { FP_OTLP_MOST_TYPES = 1024 }; /* a batch has a column for each */
 enum { FP_OTLP_IN_STEP = 16 };      /* profiles that are read at the same time, at most */
@@ -209,7 +209,7 @@ struct fp_otlp_reader {
     uint32_t leader, n_rows, row, row_stack, row_label, row_thread;
 };
 
-/* Borrows the model; the caller owns the reader.  NULL when memory ran out. */
+/* Borrows the model; the caller owns the reader. */
 struct fp_otlp_reader *fp_otlp_reader_new(struct fp_model *model, int lenient);
 void fp_otlp_reader_free(struct fp_otlp_reader *r);
 
@@ -230,8 +230,8 @@ int fp_otlp_resolve_strings(struct fp_otlp_reader *r, struct fp_err *err);
 int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err);
 
 /* Chooses the next profiles of the message; the caller sets their windows to their first bytes, or none.  How many: 0
- * after the last one; or an error. */
-int fp_otlp_choose(struct fp_otlp_reader *r, struct fp_err *err);
+ * after the last one. */
+int fp_otlp_choose(struct fp_otlp_reader *r);
 
 /* The window of the k-th chosen profile. */
 struct fp_in *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k);

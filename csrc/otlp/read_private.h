@@ -4,6 +4,7 @@
 #define FP_OTLP_READ_PRIVATE_H
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "otlp/read.h"
 
 /* Fields of containers. */

@@ -73,11 +73,10 @@ static int resolve_mapping(struct fp_otlp_reader *r, struct fp_otlp_mapping *m, 
     }
     if (status) return status;
     m->object = filename || build_id ? fp_model_object(r->model, filename, build_id) : 0;
-    if (m->object == FP_NO_ID) return fp_no_memory(err);
     /* a mapping without addresses only names its object */
     const int is_one = m->start || m->limit || m->offset || flags;
     m->id = is_one ? fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, flags) : 0;
-    return m->id == FP_NO_ID ? fp_no_memory(err) : 0;
+    return 0;
 }
 
 /* Narrows a line or column for the model. */
@@ -101,7 +100,7 @@ static int resolve_function(struct fp_otlp_reader *r, const struct fp_otlp_funct
     if (!name && !system_name && !filename && !f->line) return 0;
     *function =
         fp_model_function(r->model, object, filename, name, system_name == name ? 0 : system_name, narrow(r, f->line));
-    return *function == FP_NO_ID ? fp_no_memory(err) : 0;
+    return 0;
 }
 
 /* Builds the line chain of a location.  The innermost line comes first in the file, and last here. */
@@ -117,7 +116,6 @@ static int resolve_lines(struct fp_otlp_reader *r, const struct fp_otlp_location
         if (status < 0) return status;
         if (!function) continue;
         *chain = fp_model_line(r->model, function, narrow(r, line->line), narrow(r, line->column), *chain);
-        if (*chain == FP_NO_ID) return fp_no_memory(err);
     }
     return 0;
 }
@@ -145,7 +143,7 @@ static int resolve_location(struct fp_otlp_reader *r, struct fp_otlp_location *l
     if ((status = resolve_lines(r, l, object, &chain, err))) return status;
     if (!mapping && !l->address && !flags && !chain) return 0; /* entry 0: created when a stack uses it */
     l->frame = fp_model_frame(r->model, mapping, l->address, flags, chain);
-    return l->frame == FP_NO_ID ? fp_no_memory(err) : 0;
+    return 0;
 }
 
 /* ---- stacks ---- */
@@ -163,15 +161,14 @@ static int check_stack(struct fp_otlp_reader *r, struct fp_otlp_stack *s, struct
 /* ---- profiles ---- */
 
 /* Reads fields of pprof that are attributes in OTLP. */
-static int profile_attribute(struct fp_otlp_reader *r, uint32_t index, const struct fp_otlp_attribute *a) {
+static void profile_attribute(struct fp_otlp_reader *r, uint32_t index, const struct fp_otlp_attribute *a) {
     const struct fp_otlp_words *words = &r->words;
     if (a->key == words->doc_url) r->doc_url = a->string;
     if (a->key == words->drop_frames) r->drop_frames = a->string;
     if (a->key == words->keep_frames) r->keep_frames = a->string;
-    if (a->key != words->comment) return 0;
-    if (fp_array_room(&r->comments, &r->cap_comments, (uint64_t)r->n_comments + 1, 4)) return FP_E_NOMEM;
+    if (a->key != words->comment) return;
+    fp_array_room(&r->comments, &r->cap_comments, (uint64_t)r->n_comments + 1, 4);
     r->comments[r->n_comments++] = index;
-    return 0;
 }
 
 /* Finds or adds the value column of a profile. */
@@ -182,11 +179,11 @@ static int resolve_type(struct fp_otlp_reader *r, struct fp_otlp_profile *p, str
     if (status) return status;
     if (!row[0]) row[0] = r->words.value;
     const uint32_t id = fp_table_intern(&r->types, row);
-    if (id != FP_NO_ID && id > FP_OTLP_MOST_TYPES)
+    if (id > FP_OTLP_MOST_TYPES)
         return fp_fail_got(err, FP_E_MALFORMED, p->at, "the number of sample types", FP_GOT_UNSIGNED, id, "at most %",
                            FP_OTLP_MOST_TYPES);
     p->column = id - 1;
-    return id == FP_NO_ID ? fp_no_memory(err) : 0;
+    return 0;
 }
 
 static int resolve_period(struct fp_otlp_reader *r, const struct fp_otlp_profile *p, struct fp_err *err) {
@@ -212,7 +209,7 @@ static int resolve_profile(struct fp_otlp_reader *r, struct fp_otlp_profile *p, 
         const struct fp_otlp_attribute *a;
         const uint32_t index = r->lists[p->first + i];
         status = attribute_of(r, index, p->at, &a, err);
-        if (a && profile_attribute(r, index, a)) status = fp_no_memory(err);
+        if (a) profile_attribute(r, index, a);
     }
     for (uint32_t i = 0; !status && i < p->n_comments; i++) {
         uint32_t *comment = &r->lists[p->comments + i];
@@ -235,7 +232,7 @@ int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err) {
             (status = string_of(r, f->filename, f->entry.at, &id, err)))
             return status;
     }
-    if (fp_array_room(&r->nodes, &r->cap_nodes, r->n_stacks, sizeof *r->nodes)) return fp_no_memory(err);
+    fp_array_room(&r->nodes, &r->cap_nodes, r->n_stacks, sizeof *r->nodes);
     for (uint32_t i = 0; i < r->n_stacks; i++) {
         r->nodes[i] = FP_NO_ID;
         if ((status = check_stack(r, &r->stacks[i], err))) return status;

@@ -9,7 +9,7 @@ static const struct fp_wire_schema schema[] = {
 
 /* ---- labels ---- */
 
-/* Prepends an attribute to a chain; records process and thread ids.  FP_NO_ID when memory ran out. */
+/* Prepends an attribute to a chain; records process and thread ids. */
 static uint32_t add_label(struct fp_otlp_reader *r, uint32_t chain, struct fp_otlp_attribute *a, uint32_t *pid,
                           uint32_t *tid) {
     const struct fp_otlp_words *w = &r->words;
@@ -28,47 +28,47 @@ static int is_of_part(const struct fp_otlp_words *w, uint64_t key) {
     return key == w->comment || key == w->doc_url || key == w->drop_frames || key == w->keep_frames;
 }
 
-/* `otel.scope.` and the key of a scope's attribute.  FP_NO_ID when memory ran out. */
+/* `otel.scope.` and the key of a scope's attribute. */
 static uint32_t scope_key(struct fp_otlp_reader *r, uint32_t key) {
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, key, &n);
     r->key.n = 0;
-    if (fp_buf_put(&r->key, "otel.scope.", 11) || fp_buf_put(&r->key, p, n)) return FP_NO_ID;
+    fp_buf_put(&r->key, "otel.scope.", 11);
+    fp_buf_put(&r->key, p, n);
     return fp_strings_intern(&r->model->strings, r->key.p, r->key.n);
 }
 
 static uint32_t scope_labels(struct fp_otlp_reader *r, const struct fp_otlp_scope *scope, uint32_t chain) {
     const struct fp_otlp_words *w = &r->words;
     struct fp_model *m = r->model;
-    for (uint32_t i = scope->n; i-- > 0 && chain != FP_NO_ID;) {
+    for (uint32_t i = scope->n; i-- > 0;) {
         struct fp_otlp_attribute a = r->own[scope->first + i];
         if (!a.key || a.key == w->default_sample_type || a.key == w->sample_type_order) continue;
         a.key = scope_key(r, (uint32_t)a.key);
         uint32_t ignored;
-        chain = a.key == FP_NO_ID ? FP_NO_ID : add_label(r, chain, &a, &ignored, &ignored);
+        chain = add_label(r, chain, &a, &ignored, &ignored);
         r->own[scope->first + i].odd = 0;
     }
-    if (scope->version && chain != FP_NO_ID) chain = fp_model_label(m, chain, w->scope_version, scope->version, 0, 0);
-    if (scope->name && chain != FP_NO_ID) chain = fp_model_label(m, chain, w->scope_name, scope->name, 0, 0);
+    if (scope->version) chain = fp_model_label(m, chain, w->scope_version, scope->version, 0, 0);
+    if (scope->name) chain = fp_model_label(m, chain, w->scope_name, scope->name, 0, 0);
     return chain;
 }
 
-/* The labels that all samples of a profile share: its resource's, its scope's and its own.  0 or FP_E_NOMEM. */
-static int base_of(struct fp_otlp_reader *r, const struct fp_otlp_profile *p, struct fp_otlp_base *base) {
+/* The labels that all samples of a profile share: its resource's, its scope's and its own. */
+static void base_of(struct fp_otlp_reader *r, const struct fp_otlp_profile *p, struct fp_otlp_base *base) {
     const struct fp_otlp_scope *scope = &r->scopes[p->scope];
     const struct fp_otlp_resource *resource = &r->resources[scope->resource];
     uint32_t chain = 0;
     base->pid = base->tid = 0;
-    for (uint32_t i = resource->n; i-- > 0 && chain != FP_NO_ID;)
+    for (uint32_t i = resource->n; i-- > 0;)
         chain = add_label(r, chain, &r->own[resource->first + i], &base->pid, &base->tid);
-    if (chain != FP_NO_ID) chain = scope_labels(r, scope, chain);
-    for (uint32_t i = p->n; i-- > 0 && chain != FP_NO_ID;) {
+    chain = scope_labels(r, scope, chain);
+    for (uint32_t i = p->n; i-- > 0;) {
         const uint32_t index = r->lists[p->first + i];
         if (index >= r->n_attributes || is_of_part(&r->words, r->attributes[index].key)) continue;
         chain = add_label(r, chain, &r->attributes[index], &base->pid, &base->tid);
     }
     base->chain = chain;
-    return chain == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* Creates a new label set for a sample. */
@@ -82,7 +82,7 @@ static int new_labels(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, 
         const int known = fp_otlp_check_index(r, v, r->n_attributes, s->at, "an index into the attribute table", err);
         if (known < 0) return known;
         if (!known) return FP_E_MALFORMED;
-        if (fp_array_room(&r->path, &r->cap_path, (uint64_t)n + 1, 4)) return fp_no_memory(err);
+        fp_array_room(&r->path, &r->cap_path, (uint64_t)n + 1, 4);
         r->path[n++] = (uint32_t)v;
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "an attribute of a sample is malformed");
@@ -92,14 +92,12 @@ static int new_labels(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, 
         if (!known) return FP_E_MALFORMED;
         const struct fp_otlp_link *link = &r->links[s->link];
         if (link->span) chain = fp_model_label(r->model, chain, r->words.span_id, link->span, 0, 0);
-        if (link->trace && chain != FP_NO_ID)
-            chain = fp_model_label(r->model, chain, r->words.trace_id, link->trace, 0, 0);
+        if (link->trace) chain = fp_model_label(r->model, chain, r->words.trace_id, link->trace, 0, 0);
     }
-    while (n-- > 0 && chain != FP_NO_ID) chain = add_label(r, chain, &r->attributes[r->path[n]], &pid, &tid);
-    if (chain == FP_NO_ID) return fp_no_memory(err);
+    while (n-- > 0) chain = add_label(r, chain, &r->attributes[r->path[n]], &pid, &tid);
     labels->chain = chain;
     labels->thread = pid || tid ? fp_model_thread(r->model, r->input, pid, tid) : 0;
-    return labels->thread == FP_NO_ID ? fp_no_memory(err) : 0;
+    return 0;
 }
 
 /* Finds the label set of a sample by its profile's labels, its link and its attributes. */
@@ -107,11 +105,9 @@ static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, s
                      struct fp_err *err) {
     const size_t n = (size_t)(s->attributes.end - s->attributes.p);
     const uint32_t head[] = {r->base.chain, (uint32_t)s->link};
-    if (FP_UNLIKELY(s->link > UINT32_MAX)) { /* beyond any table */
-        return new_labels(r, s, labels, err);
-    }
+    if (FP_UNLIKELY(s->link > UINT32_MAX)) return new_labels(r, s, labels, err); /* beyond any table */
     r->key.n = 0;
-    if (fp_buf_reserve(&r->key, sizeof head + n)) return fp_no_memory(err);
+    fp_buf_reserve(&r->key, sizeof head + n);
     memcpy(r->key.p, head, sizeof head);
     if (n) memcpy(r->key.p + sizeof head, s->attributes.p, n);
     r->key.n = sizeof head + n;
@@ -124,8 +120,7 @@ static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, s
     if (!set) {
         const uint32_t before = r->label_sets.n;
         set = fp_strings_intern(&r->label_sets, r->key.p, r->key.n);
-        if (set == FP_NO_ID || fp_array_room(&r->labels, &r->cap_labels, (uint64_t)set + 1, sizeof *r->labels))
-            return fp_no_memory(err);
+        fp_array_room(&r->labels, &r->cap_labels, (uint64_t)set + 1, sizeof *r->labels);
         if (set == before) r->labels[set] = (struct fp_otlp_labels){FP_NO_ID, 0};
         if (r->labels[set].chain == FP_NO_ID) {
             const int status = new_labels(r, s, &r->labels[set], err);
@@ -140,16 +135,14 @@ static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, s
 /* ---- stacks ---- */
 
 /* Adds a stack to the model.  The leaf is the first of its locations. */
-static int new_stack(struct fp_otlp_reader *r, const struct fp_otlp_stack *stack, uint32_t *node, struct fp_err *err) {
+static uint32_t new_stack(struct fp_otlp_reader *r, const struct fp_otlp_stack *stack) {
     uint32_t at = 0;
     for (uint32_t i = stack->entry.n; i-- > 0;) {
         struct fp_otlp_location *l = &r->locations[r->lists[stack->entry.first + i]];
         if (!l->frame) l->frame = fp_model_frame(r->model, 0, 0, 0, 0);
-        at = l->frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, at, l->frame);
-        if (at == FP_NO_ID) return fp_no_memory(err);
+        at = fp_model_stack(r->model, at, l->frame);
     }
-    *node = at;
-    return 0;
+    return at;
 }
 
 static int stack_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, uint32_t *node, struct fp_err *err) {
@@ -164,8 +157,7 @@ static int stack_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, ui
     }
     if (FP_UNLIKELY(r->nodes[s->stack] == FP_NO_ID)) {
         if (r->stacks[s->stack].bad) return FP_E_MALFORMED;
-        const int status = new_stack(r, &r->stacks[s->stack], &r->nodes[s->stack], err);
-        if (status) return status;
+        r->nodes[s->stack] = new_stack(r, &r->stacks[s->stack]);
     }
     *node = r->nodes[s->stack];
     return 0;
@@ -174,16 +166,15 @@ static int stack_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, ui
 /* ---- observations ---- */
 
 /* Adds a piece of a list: a single piece is used in place, several are joined. */
-static int add_piece(struct fp_wire *list, struct fp_buf *joined, const struct fp_wire_field *f) {
+static void add_piece(struct fp_wire *list, struct fp_buf *joined, const struct fp_wire_field *f) {
     if (list->p == list->end) {
         *list = fp_wire_inside(f);
         joined->n = 0;
-        return 0;
+        return;
     }
-    if (!joined->n && fp_buf_put(joined, list->p, (size_t)(list->end - list->p))) return FP_E_NOMEM;
-    if (fp_buf_put(joined, f->p, f->n)) return FP_E_NOMEM;
+    if (!joined->n) fp_buf_put(joined, list->p, (size_t)(list->end - list->p));
+    fp_buf_put(joined, f->p, f->n);
     *list = (struct fp_wire){joined->p, joined->p + joined->n};
-    return 0;
 }
 
 static int sample_fields(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, const struct fp_wire_field *entry,
@@ -196,20 +187,18 @@ static int sample_fields(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, con
     int kind;
     *s = (struct fp_otlp_sample){.at = fp_otlp_offset(&c->window, entry->at)};
     while ((kind = fp_wire_next(&m, &schema[r->layout], &f)) > 0) {
-        int status = 0;
         if (kind == FP_WIRE_UNKNOWN)
             r->stats.unknown_fields++;
         else if (f.number == 1)
             s->stack = f.v;
         else if (f.number == values)
-            status = add_piece(&s->values, &c->packed, &f);
+            add_piece(&s->values, &c->packed, &f);
         else if (f.number == attributes)
-            status = add_piece(&s->attributes, &c->attributes, &f);
+            add_piece(&s->attributes, &c->attributes, &f);
         else if (f.number == link)
             s->link = f.v;
         else
-            status = add_piece(&s->times, &c->times, &f);
-        if (status) return fp_no_memory(err);
+            add_piece(&s->times, &c->times, &f);
     }
     if (kind == FP_WIRE_BAD)
         return fp_fail(err, FP_E_MALFORMED, fp_otlp_offset(&c->window, m.p), "a sample is malformed");
@@ -231,7 +220,7 @@ static int observations(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, stru
     uint64_t v;
     int status;
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        if (fp_array_room(&c->values, &c->cap_values, (uint64_t)n + 1, 8)) return fp_no_memory(err);
+        fp_array_room(&c->values, &c->cap_values, (uint64_t)n + 1, 8);
         c->values[n++] = (int64_t)v;
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a value of a sample is malformed");
@@ -239,7 +228,7 @@ static int observations(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, stru
     if (n_times && n && n_times != n)
         return fp_fail_got(err, FP_E_MALFORMED, s->at, "the number of timestamps of a sample", FP_GOT_UNSIGNED, n_times,
                            "%, one for each value", n);
-    if (fp_array_room(&c->values, &c->cap_values, (uint64_t)n_times + 1, 8)) return fp_no_memory(err);
+    fp_array_room(&c->values, &c->cap_values, (uint64_t)n_times + 1, 8);
     c->n_values = n_times ? n_times : 1;
     for (uint32_t i = n; i < n_times; i++) c->values[i] = 1; /* without values, each timestamp counts 1 */
     if (n_times) return 0;
@@ -260,7 +249,7 @@ static int take_sample(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, const
         c->state = FP_OTLP_FOUND;
         return 0;
     }
-    if (!r->lenient || status == FP_E_NOMEM) return status;
+    if (!r->lenient) return status;
     r->stats.bad_samples++;
     return 0;
 }
@@ -284,13 +273,13 @@ static int find_sample(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, struc
 /* ---- several profiles at the same time ---- */
 
 /* Whether p can be read together with the chosen profiles: it is of the same scope, has the same labels and another
- * column.  1, 0 or FP_E_NOMEM. */
+ * column. */
 static int fits(struct fp_otlp_reader *r, const struct fp_otlp_profile *p) {
     struct fp_otlp_base base;
     if (r->n_chosen == FP_OTLP_IN_STEP || p->scope != r->profiles[r->first].scope) return 0;
     for (uint32_t k = 0; k < r->n_chosen; k++)
         if (r->cursors[k].column == p->column) return 0;
-    if (base_of(r, p, &base)) return FP_E_NOMEM;
+    base_of(r, p, &base);
     return base.chain == r->base.chain && base.pid == r->base.pid && base.tid == r->base.tid;
 }
 
@@ -302,14 +291,15 @@ static void begin_profile(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, co
     fp_otlp_walk_begin(&c->walk, FP_OTLP_PROFILE);
 }
 
-int fp_otlp_choose(struct fp_otlp_reader *r, struct fp_err *err) {
+int fp_otlp_choose(struct fp_otlp_reader *r) {
     r->first += r->n_chosen;
     r->n_chosen = r->n_rows = r->row = 0;
     for (uint32_t i = r->first; i < r->n_profiles; i++) {
         const struct fp_otlp_profile *p = &r->profiles[i];
-        const int fit = r->n_chosen ? fits(r, p) : base_of(r, p, &r->base) ? FP_E_NOMEM : 1;
-        if (fit < 0) return fp_no_memory(err);
-        if (!fit) break;
+        if (!r->n_chosen)
+            base_of(r, p, &r->base);
+        else if (!fits(r, p))
+            break;
         begin_profile(r, &r->cursors[r->n_chosen++], p);
     }
     return (int)r->n_chosen;
@@ -364,7 +354,7 @@ static int begin_rows(struct fp_otlp_reader *r, struct fp_err *err) {
     int status = stack_of(r, &leader->sample, &r->row_stack, err);
     if (!status) status = labels_of(r, &leader->sample, &labels, err);
     if (status) {
-        if (!r->lenient || status == FP_E_NOMEM) return status;
+        if (!r->lenient) return status;
         r->stats.bad_samples += end_samples(r);
         return 0;
     }
@@ -401,7 +391,7 @@ static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_er
 }
 
 int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err) {
-    if (out->n_values != r->types.n - 1 && fp_batch_set_values(out, r->types.n - 1)) return fp_no_memory(err);
+    if (out->n_values != r->types.n - 1) fp_batch_set_values(out, r->types.n - 1);
     for (;;) {
         int status = r->n_rows ? put_rows(r, out, err) : 0;
         if (!status) status = join_samples(r, err);

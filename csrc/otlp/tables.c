@@ -26,22 +26,16 @@ static int read_fields(struct fp_otlp_reader *r, struct fp_wire *m, uint32_t mes
     return fp_wire_read(m, &fp_otlp_messages[message], to, f, &r->stats.unknown_fields);
 }
 
-/* Appends the numbers of a list to r->lists.  0, FP_E_NOMEM, or FP_E_MALFORMED: the caller adds the offset. */
+/* Appends the numbers of a list to r->lists.  0, or FP_E_MALFORMED: the caller adds the offset. */
 static int add_list(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
     struct fp_wire list = fp_wire_inside(f);
     uint64_t v;
     int status;
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        if (fp_array_room(&r->lists, &r->cap_lists, (uint64_t)r->n_lists + 1, sizeof *r->lists)) return FP_E_NOMEM;
+        fp_array_room(&r->lists, &r->cap_lists, (uint64_t)r->n_lists + 1, sizeof *r->lists);
         r->lists[r->n_lists++] = v < FP_NO_ID ? (uint32_t)v : FP_NO_ID; /* beyond any table */
     }
     return status ? FP_E_MALFORMED : 0;
-}
-
-/* Converts the status of add_list to the caller's. */
-static int listed(struct fp_otlp_reader *r, int status, uint64_t at, const char *what, struct fp_err *err) {
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
-    return status ? fp_otlp_bad_entry(r, at, what, err) : 0;
 }
 
 /* ---- attributes ---- */
@@ -50,24 +44,24 @@ static uint32_t intern(struct fp_otlp_reader *r, const uint8_t *p, size_t n) {
     return fp_strings_intern(&r->model->strings, p, n);
 }
 
-static int raw_value(struct fp_otlp_reader *r, struct fp_otlp_attribute *a, const uint8_t *p, size_t n) {
+static void raw_value(struct fp_otlp_reader *r, struct fp_otlp_attribute *a, const uint8_t *p, size_t n) {
     a->kind = FP_OTLP_RAW;
     a->raw = r->raw.n;
     a->number = (int64_t)n;
-    return fp_buf_put(&r->raw, p, n);
+    fp_buf_put(&r->raw, p, n);
 }
 
-/* Reads an AnyValue; the last of several fields wins.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Reads an AnyValue; the last of several fields wins.  0 or FP_E_MALFORMED. */
 static int read_value(struct fp_otlp_reader *r, const struct fp_wire_field *value, struct fp_otlp_attribute *a) {
     struct fp_wire m = fp_wire_inside(value);
     struct fp_wire_field f;
-    int kind, status = 0;
+    int kind;
     a->kind = FP_OTLP_NOTHING;
-    while (!status && (kind = read_fields(r, &m, FP_OTLP_ANY_VALUE, a, &f)) > 0) {
+    while ((kind = read_fields(r, &m, FP_OTLP_ANY_VALUE, a, &f)) > 0) {
         switch (f.number) {
             case 1:
                 a->kind = FP_OTLP_TEXT;
-                if ((a->string = intern(r, f.p, f.n)) == FP_NO_ID) status = FP_E_NOMEM;
+                a->string = intern(r, f.p, f.n);
                 break;
             case 2:
                 a->kind = FP_OTLP_TEXT;
@@ -84,24 +78,23 @@ static int read_value(struct fp_otlp_reader *r, const struct fp_wire_field *valu
                 break;
             default:
                 a->odd = 1;
-                status = raw_value(r, a, value->p, value->n);
+                raw_value(r, a, value->p, value->n);
                 break;
         }
     }
-    return status ? status : kind == FP_WIRE_BAD ? FP_E_MALFORMED : 0;
+    return kind ? FP_E_MALFORMED : 0;
 }
 
-static int add_raw(struct fp_otlp_reader *r, uint64_t attribute) {
-    if (attribute > UINT32_MAX || fp_array_room(&r->raws, &r->cap_raws, (uint64_t)r->n_raws + 1, 4)) return FP_E_NOMEM;
+static void add_raw(struct fp_otlp_reader *r, uint64_t attribute) {
+    if (attribute > UINT32_MAX) (void)fp_escape();
+    fp_array_room(&r->raws, &r->cap_raws, (uint64_t)r->n_raws + 1, 4);
     r->raws[r->n_raws++] = (uint32_t)attribute;
-    return 0;
 }
 
-static int add_attribute(struct fp_otlp_reader *r, const struct fp_otlp_attribute *a) {
-    if (fp_array_room(&r->attributes, &r->cap_attributes, (uint64_t)r->n_attributes + 1, sizeof *a)) return FP_E_NOMEM;
-    if (a->kind == FP_OTLP_RAW && add_raw(r, 2 * (uint64_t)r->n_attributes)) return FP_E_NOMEM;
+static void add_attribute(struct fp_otlp_reader *r, const struct fp_otlp_attribute *a) {
+    fp_array_room(&r->attributes, &r->cap_attributes, (uint64_t)r->n_attributes + 1, sizeof *a);
+    if (a->kind == FP_OTLP_RAW) add_raw(r, 2 * (uint64_t)r->n_attributes);
     r->attributes[r->n_attributes++] = *a;
-    return 0;
 }
 
 /* Reads an entry of the attribute table, KeyValueAndUnit, or (`own`) a KeyValue with its own strings. */
@@ -117,22 +110,21 @@ static int read_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *
         }
         a->has_key = f.number == 1;
         a->key = a->has_key ? intern(r, f.p, f.n) : f.v;
-        if (a->has_key && a->key == FP_NO_ID) status = FP_E_NOMEM;
     }
-    return status ? status : kind == FP_WIRE_BAD ? FP_E_MALFORMED : 0;
+    return status || kind ? FP_E_MALFORMED : 0;
 }
 
 /* Adds an attribute; a malformed entry still takes its index in the table. */
 static int take_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at,
                           struct fp_err *err) {
     struct fp_otlp_attribute a = {.at = at};
-    int status = read_attribute(r, entry, &a, 0);
-    if (status == FP_E_MALFORMED) {
-        status = fp_otlp_bad_entry(r, at, "an attribute is malformed", err);
+    if (read_attribute(r, entry, &a, 0)) {
+        const int status = fp_otlp_bad_entry(r, at, "an attribute is malformed", err);
         if (status) return status;
         a = (struct fp_otlp_attribute){.at = at};
     }
-    return status || add_attribute(r, &a) ? fp_no_memory(err) : 0;
+    add_attribute(r, &a);
+    return 0;
 }
 
 /* Adds an attribute to those from *first on of a resource or scope.  If it comes in pieces, with others in between, the
@@ -140,19 +132,16 @@ static int take_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *
 static int own_attribute(struct fp_otlp_reader *r, uint64_t at, const struct fp_wire_field *f, uint32_t *first,
                          uint32_t *n, struct fp_err *err) {
     struct fp_otlp_attribute a = {.at = at};
-    const int status = read_attribute(r, f, &a, 1);
-    if (status == FP_E_MALFORMED) return fp_otlp_bad_entry(r, at, "an attribute is malformed", err);
+    if (read_attribute(r, f, &a, 1)) return fp_otlp_bad_entry(r, at, "an attribute is malformed", err);
     const int moves = *n && *first + *n != r->n_own;
-    if (status || fp_array_room(&r->own, &r->cap_own, (uint64_t)r->n_own + 1 + (moves ? *n : 0), sizeof a))
-        return fp_no_memory(err);
+    fp_array_room(&r->own, &r->cap_own, (uint64_t)r->n_own + 1 + (moves ? *n : 0), sizeof a);
     for (uint32_t i = 0; moves && i < *n; i++) {
         r->own[r->n_own + i] = r->own[*first + i];
-        if (r->own[*first + i].kind == FP_OTLP_RAW && add_raw(r, 2 * ((uint64_t)r->n_own + i) + 1))
-            return fp_no_memory(err);
+        if (r->own[*first + i].kind == FP_OTLP_RAW) add_raw(r, 2 * ((uint64_t)r->n_own + i) + 1);
     }
     if (moves || !*n) *first = r->n_own;
     if (moves) r->n_own += *n;
-    if (a.kind == FP_OTLP_RAW && add_raw(r, 2 * (uint64_t)r->n_own + 1)) return fp_no_memory(err);
+    if (a.kind == FP_OTLP_RAW) add_raw(r, 2 * (uint64_t)r->n_own + 1);
     r->own[r->n_own++] = a;
     ++*n;
     return 0;
@@ -190,9 +179,7 @@ static int take_scope(struct fp_otlp_reader *r, const struct fp_in *in, const st
         } else if (f.number == 4) {
             r->stats.dropped_attributes += f.v;
         } else {
-            const uint32_t text = intern(r, f.p, f.n);
-            if (text == FP_NO_ID) status = fp_no_memory(err);
-            *(f.number == 1 ? &scope->name : &scope->version) = text;
+            *(f.number == 1 ? &scope->name : &scope->version) = intern(r, f.p, f.n);
         }
         if (status) return status;
     }
@@ -201,27 +188,25 @@ static int take_scope(struct fp_otlp_reader *r, const struct fp_in *in, const st
 
 /* ---- the dictionary ---- */
 
-/* Adds a line to r->lines.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Adds a line to r->lines.  0 or FP_E_MALFORMED. */
 static int add_line(struct fp_otlp_reader *r, const struct fp_wire_field *entry) {
     struct fp_otlp_line e = {0};
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     if (read_fields(r, &m, FP_OTLP_LINE, &e, &f)) return FP_E_MALFORMED;
-    if (fp_array_room(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof e)) return FP_E_NOMEM;
+    fp_array_room(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof e);
     r->lines[r->n_lines++] = e;
     return 0;
 }
 
 /* The string of an id in hexadecimal; 0 if it is empty or all zeros. */
-static int hex_id(struct fp_otlp_reader *r, const struct fp_wire_field *f, uint32_t *string) {
+static uint32_t hex_id(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
     size_t zeros = 0;
     while (zeros < f->n && !f->p[zeros]) zeros++;
-    *string = 0;
     if (zeros == f->n) return 0;
     r->key.n = 0;
-    if (fp_buf_hex(&r->key, f->p, f->n)) return FP_E_NOMEM;
-    *string = intern(r, r->key.p, r->key.n);
-    return *string == FP_NO_ID ? FP_E_NOMEM : 0;
+    fp_buf_hex(&r->key, f->p, f->n);
+    return intern(r, r->key.p, r->key.n);
 }
 
 /* An entry of any of these tables. */
@@ -237,8 +222,9 @@ union entry {
 /* A field for which the schema has no place: a line, an id of a link, or a list. */
 static int take_part(struct fp_otlp_reader *r, uint32_t table, union entry *e, const struct fp_wire_field *f) {
     if (table == FP_OTLP_LOCATION && f->number == 3) return add_line(r, f);
-    if (table == FP_OTLP_LINK) return hex_id(r, f, f->number == 1 ? &e->link.trace : &e->link.span);
-    return add_list(r, f);
+    if (table != FP_OTLP_LINK) return add_list(r, f);
+    *(f->number == 1 ? &e->link.trace : &e->link.span) = hex_id(r, f);
+    return 0;
 }
 
 struct table {
@@ -276,14 +262,13 @@ static int take_row(struct fp_otlp_reader *r, const struct fp_wire_field *entry,
         e.location.first_line = first_line;
         e.location.n_lines = r->n_lines - first_line;
     }
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
     if (status || kind) {
         memset(&e, 0, sizeof e);
         e.entry.at = at;
         if (entry->number == FP_OTLP_STACK) e.stack.bad = 1;
         if ((status = fp_otlp_bad_entry(r, at, t->malformed, err))) return status;
     }
-    if (fp_array_room(t->entries, t->cap, (uint64_t)*t->n + 1, t->width)) return fp_no_memory(err);
+    fp_array_room(t->entries, t->cap, (uint64_t)*t->n + 1, t->width);
     uint8_t *entries;
     memcpy(&entries, t->entries, sizeof entries);
     memcpy(entries + *t->n * t->width, &e, t->width);
@@ -291,10 +276,9 @@ static int take_row(struct fp_otlp_reader *r, const struct fp_wire_field *entry,
     return 0;
 }
 
-static int take_string(struct fp_otlp_reader *r, const struct fp_wire_field *entry, struct fp_err *err) {
+static int take_string(struct fp_otlp_reader *r, const struct fp_wire_field *entry) {
     const uint32_t id = intern(r, entry->p, entry->n);
-    if (id == FP_NO_ID || fp_array_room(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof id))
-        return fp_no_memory(err);
+    fp_array_room(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof id);
     r->strings[r->n_strings++] = id;
     return 0;
 }
@@ -309,7 +293,7 @@ static int take_entry(struct fp_otlp_reader *r, const struct fp_in *in, const st
         return 0;
     }
     r->stats.no_zero_entry += !n[f->number] && f->n;
-    if (f->number == FP_OTLP_STRING) return take_string(r, f, err);
+    if (f->number == FP_OTLP_STRING) return take_string(r, f);
     return f->number == FP_OTLP_ATTRIBUTE ? take_attribute(r, f, at, err) : take_row(r, f, at, err);
 }
 
@@ -327,13 +311,13 @@ static int value_type(struct fp_otlp_reader *r, const struct fp_in *in, const st
 static int take_profile_list(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
                              uint32_t *first, uint32_t *n, struct fp_err *err) {
     const int moves = *n && *first + *n != r->n_lists; /* in several pieces */
-    if (fp_array_room(&r->lists, &r->cap_lists, (uint64_t)r->n_lists + (moves ? *n : 0), 4)) return fp_no_memory(err);
+    fp_array_room(&r->lists, &r->cap_lists, (uint64_t)r->n_lists + (moves ? *n : 0), 4);
     if (moves) memcpy(r->lists + r->n_lists, r->lists + *first, 4 * (size_t)*n);
     if (moves || !*n) *first = r->n_lists;
     if (moves) r->n_lists += *n;
     const int status = add_list(r, f);
     *n = r->n_lists - *first;
-    return listed(r, status, fp_otlp_offset(in, f->at), "a list of a profile is malformed", err);
+    return status ? fp_otlp_bad_entry(r, fp_otlp_offset(in, f->at), "a list of a profile is malformed", err) : 0;
 }
 
 /* Reads the fields from 7 on, whose numbers differ between releases. */
@@ -369,22 +353,19 @@ static int take_profile_field(struct fp_otlp_reader *r, const struct fp_in *in, 
     }
 }
 
-static int take_begin(struct fp_otlp_reader *r, const struct fp_in *in, struct fp_err *err) {
+static int take_begin(struct fp_otlp_reader *r, const struct fp_in *in) {
     switch (fp_otlp_inside(&r->walk)) {
         case FP_OTLP_RESOURCE_PROFILES:
-            if (fp_array_room(&r->resources, &r->cap_resources, (uint64_t)r->n_resources + 1, sizeof *r->resources))
-                return fp_no_memory(err);
+            fp_array_room(&r->resources, &r->cap_resources, (uint64_t)r->n_resources + 1, sizeof *r->resources);
             r->resources[r->n_resources++] = (struct fp_otlp_resource){0};
             r->stats.resources++;
             return 0;
         case FP_OTLP_SCOPE_PROFILES:
-            if (fp_array_room(&r->scopes, &r->cap_scopes, (uint64_t)r->n_scopes + 1, sizeof *r->scopes))
-                return fp_no_memory(err);
+            fp_array_room(&r->scopes, &r->cap_scopes, (uint64_t)r->n_scopes + 1, sizeof *r->scopes);
             r->scopes[r->n_scopes++] = (struct fp_otlp_scope){.resource = r->n_resources - 1};
             return 0;
         case FP_OTLP_PROFILE:
-            if (fp_array_room(&r->profiles, &r->cap_profiles, (uint64_t)r->n_profiles + 1, sizeof *r->profiles))
-                return fp_no_memory(err);
+            fp_array_room(&r->profiles, &r->cap_profiles, (uint64_t)r->n_profiles + 1, sizeof *r->profiles);
             r->profiles[r->n_profiles++] = (struct fp_otlp_profile){
                 .at = r->walk.at, .start = in->base + in->pos, .end = UINT64_MAX, .scope = r->n_scopes - 1};
             r->stats.profiles++;
@@ -404,7 +385,7 @@ int fp_otlp_tables(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *er
         struct fp_wire_field f;
         int status = fp_otlp_next(&r->walk, in, &f, err);
         if (status == FP_OTLP_BEGIN) {
-            status = take_begin(r, in, err);
+            status = take_begin(r, in);
         } else if (status == FP_OTLP_END) {
             status = 0;
             if (fp_otlp_inside(&r->walk) == FP_OTLP_SCOPE_PROFILES) end_profile(r, r->walk.end_at);

@@ -10,27 +10,32 @@ static int next(struct fp_wire *m, struct fp_wire_field *f) {
     return 1;
 }
 
-static int put(struct fp_buf *out, const char *text) {
-    return fp_buf_put(out, text, strlen(text));
+static void put(struct fp_buf *out, const char *text) {
+    fp_buf_put(out, text, strlen(text));
 }
 
-static int put_number(struct fp_buf *out, char kind, uint64_t v) {
+static void put_number(struct fp_buf *out, char kind, uint64_t v) {
     const int quoted = kind == 'l' || kind == 'x';
-    if (kind == 'b') return put(out, v ? "true" : "false");
-    if (fp_buf_reserve(out, FP_DIGITS_ROOM + 2)) return FP_E_NOMEM;
+    if (kind == 'b') {
+        put(out, v ? "true" : "false");
+        return;
+    }
+    fp_buf_reserve(out, FP_DIGITS_ROOM + 2);
     uint8_t *to = out->p + out->n;
     if (quoted) *to++ = '"';
     to = kind == 'x' ? fp_put_decimal(to, v) : fp_put_signed(to, (int64_t)v);
     if (quoted) *to++ = '"';
     out->n = (size_t)(to - out->p);
-    return 0;
 }
 
-static int put_bytes(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f) {
+static void put_bytes(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f) {
     uint64_t replaced = 0;
-    int status = put(out, "\"");
-    if (!status) status = field->kind == 'h' ? fp_buf_hex(out, f->p, f->n) : fp_json_text(out, f->p, f->n, &replaced);
-    return status ? status : put(out, "\"");
+    put(out, "\"");
+    if (field->kind == 'h')
+        fp_buf_hex(out, f->p, f->n);
+    else
+        fp_json_text(out, f->p, f->n, &replaced);
+    put(out, "\"");
 }
 
 /* The kind of a field; addresses are unsigned, like times. */
@@ -41,10 +46,10 @@ static char kind_of(const struct fp_otlp_json_field *field) {
 }
 
 /* Writes the numbers of a packed list. */
-static int put_packed(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f) {
+static void put_packed(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f) {
     struct fp_wire list = fp_wire_inside(f);
-    int status = put(out, "[");
-    for (int first = 1; !status && list.p < list.end; first = 0) {
+    put(out, "[");
+    for (int first = 1; list.p < list.end; first = 0) {
         uint64_t v = 0;
         if (field->kind == 'x') {
             v = fp_u64(list.p);
@@ -52,67 +57,72 @@ static int put_packed(struct fp_buf *out, const struct fp_otlp_json_field *field
         } else if (fp_wire_next_number(&list, &v) <= 0) {
             break;
         }
-        if (!first) status = put(out, ",");
-        if (!status) status = put_number(out, (char)field->kind, v);
+        if (!first) put(out, ",");
+        put_number(out, (char)field->kind, v);
     }
-    return status ? status : put(out, "]");
+    put(out, "]");
 }
 
 /* Deeper than any message of the writer. */
 enum { DEEPEST = 16 };
 
-static int members(const uint8_t *p, size_t n, uint32_t message, int depth, struct fp_buf *out);
+static void members(const uint8_t *p, size_t n, uint32_t message, int depth, struct fp_buf *out);
 
-static int put_value(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f,
-                     int depth) {
+static void put_value(struct fp_buf *out, const struct fp_otlp_json_field *field, const struct fp_wire_field *f,
+                      int depth) {
     if (field->kind == 'm') {
-        int status = put(out, "{");
-        if (!status) status = members(f->p, f->n, field->of, depth + 1, out);
-        return status ? status : put(out, "}");
+        put(out, "{");
+        members(f->p, f->n, field->of, depth + 1, out);
+        put(out, "}");
+    } else if (f->wire == FP_WIRE_BYTES) {
+        put_bytes(out, field, f);
+    } else {
+        put_number(out, kind_of(field), f->wire == FP_WIRE_FIXED64 ? fp_u64(f->p) : f->v);
     }
-    if (f->wire == FP_WIRE_BYTES) return put_bytes(out, field, f);
-    return put_number(out, kind_of(field), f->wire == FP_WIRE_FIXED64 ? fp_u64(f->p) : f->v);
 }
 
-static int members(const uint8_t *p, size_t n, uint32_t message, int depth, struct fp_buf *out) {
+static void members(const uint8_t *p, size_t n, uint32_t message, int depth, struct fp_buf *out) {
     struct fp_wire m = {p, p + n};
     struct fp_wire_field f;
     uint32_t before = 0; /* the field whose list is open */
-    int status = 0, first = 1;
-    while (!status && depth < DEEPEST && next(&m, &f)) {
+    int first = 1;
+    while (depth < DEEPEST && next(&m, &f)) {
         const struct fp_otlp_json_field *field = fp_otlp_json_number(message, f.number);
         if (!field) continue;
         const int is_packed = field->repeated && field->kind != 'm' && field->kind != 's';
         const int in_list = field->repeated && !is_packed;
         if (before == f.number) {
-            status = put(out, ",");
+            put(out, ",");
         } else {
-            if (before) status = put(out, "]");
-            if (!status && !first) status = put(out, ",");
-            if (!status) status = put(out, "\"");
-            if (!status) status = put(out, field->name);
-            if (!status) status = put(out, in_list ? "\":[" : "\":");
+            if (before) put(out, "]");
+            if (!first) put(out, ",");
+            put(out, "\"");
+            put(out, field->name);
+            put(out, in_list ? "\":[" : "\":");
             before = in_list ? f.number : 0;
         }
         first = 0;
-        if (!status) status = is_packed ? put_packed(out, field, &f) : put_value(out, field, &f, depth);
+        if (is_packed)
+            put_packed(out, field, &f);
+        else
+            put_value(out, field, &f, depth);
     }
-    return !status && before ? put(out, "]") : status;
+    if (before) put(out, "]");
 }
 
 int fp_otlp_members(const uint8_t *p, size_t n, uint32_t message, struct fp_buf *out) {
-    return members(p, n, message, 0, out);
+    members(p, n, message, 0, out);
+    return 0;
 }
 
 int fp_otlp_to_json(const uint8_t *p, size_t n, uint32_t message, uint32_t number, int first, struct fp_buf *out) {
     struct fp_wire m = {p, p + n};
     struct fp_wire_field f;
     const struct fp_otlp_json_field *field = fp_otlp_json_number(message, number);
-    int status = 0;
-    while (!status && field && next(&m, &f)) {
-        if (!first) status = put(out, ",\n");
+    while (field && next(&m, &f)) {
+        if (!first) put(out, ",\n");
         first = 0;
-        if (!status) status = put_value(out, field, &f, 0);
+        put_value(out, field, &f, 0);
     }
-    return status;
+    return 0;
 }

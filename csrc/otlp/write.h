@@ -23,7 +23,7 @@
 #include "core/model.h"
 #include "core/unique.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum { FP_OTLP_TABLE_BUFFERS = 8, FP_OTLP_BUFFER = 1 << 16, FP_OTLP_OBSERVATIONS = 4096 };
 
@@ -75,22 +75,22 @@ struct fp_otlp_writer {
     uint32_t n_pending, pending_buffer, pending_stack, pending_set;
 };
 
-/* Borrows the model; the caller owns the writer.  NULL when memory ran out. */
+/* Borrows the model; the caller owns the writer. */
 struct fp_otlp_writer *fp_otlp_writer_new(struct fp_model *model);
 void fp_otlp_writer_free(struct fp_otlp_writer *w);
 
-/* The index of a string of the model.  Negative when memory ran out. */
+/* The index of a string of the model. */
 int64_t fp_otlp_string(struct fp_otlp_writer *w, uint32_t string);
 
-/* The index of an attribute whose value is already an AnyValue.  Negative when memory ran out. */
+/* The index of an attribute whose value is already an AnyValue. */
 int64_t fp_otlp_attribute(struct fp_otlp_writer *w, uint32_t key, const uint8_t *value, size_t n);
 
 /* Value k of a row is column columns[k] of the batch, none where columns[k] < 0.  FP_DONE, FP_E_NOMEM, or FP_FULL:
  * empty buffer `full` and call again with the same batch. */
-int fp_otlp_put(struct fp_otlp_writer *w, const struct fp_batch *in, const int32_t *columns, struct fp_err *err);
+int fp_otlp_put(struct fp_otlp_writer *w, const struct fp_batch *in, const int32_t *columns);
 
 /* Call after the last row.  FP_DONE or FP_E_NOMEM. */
-int fp_otlp_end(struct fp_otlp_writer *w, struct fp_err *err);
+int fp_otlp_end(struct fp_otlp_writer *w);
 
 /* cffi-end */
 

@@ -28,7 +28,7 @@ static void write_rows(struct fp_otlp_writer *w, const struct fp_batch *batch) {
     struct fp_err err;
     int written;
     for (int32_t k = 0; k < 16; k++) columns[k] = k < (int32_t)batch->n_values ? k : -1;
-    while ((written = fp_otlp_put(w, batch, columns, &err)) == FP_FULL) w->buffers[w->full].n = 0;
+    while ((written = fp_otlp_put(w, batch, columns)) == FP_FULL) w->buffers[w->full].n = 0;
     if (written) abort();
 }
 
@@ -50,7 +50,7 @@ static int rows(struct fp_otlp_reader *r, const uint8_t *data, size_t size, size
     struct fp_err err;
     int n, status = FP_DONE;
     fp_otlp_begin(r, FP_OTLP_ROWS);
-    while (status == FP_DONE && (n = fp_otlp_choose(r, &err)) > 0) {
+    while (status == FP_DONE && (n = fp_otlp_choose(r)) > 0) {
         const struct fp_otlp_profile *profiles = r->profiles + r->first;
         for (int k = 0; k < n; k++) {
             if (profiles[k].start > profiles[k].end || profiles[k].end > size) abort();
@@ -115,7 +115,7 @@ static int run(const uint8_t *data, size_t size, int form, int lenient, size_t s
         if (status == FP_DONE) status = fp_otlp_resolve(r, &err);
         if (status == FP_DONE) status = rows(r, p, n, step, batch, out && form == FP_OTLP_PLAIN ? w : NULL);
     }
-    if (status == FP_DONE && out && fp_otlp_end(w, &err)) abort();
+    if (status == FP_DONE && out && fp_otlp_end(w)) abort();
     if (status == FP_DONE && out) assemble(w, out);
     fp_batch_free(batch);
     fp_otlp_writer_free(w);

@@ -156,7 +156,7 @@ class OtlpReader(Reader):
         r = self._r
         self._pass = lib.FP_OTLP_ROWS
         lib.fp_otlp_begin(r, self._pass)
-        while n := self._check(lib.fp_otlp_choose(r, self._err)):
+        while n := self._check(lib.fp_otlp_choose(r)):
             for k in range(n):
                 if k == len(self._windows):
                     self._windows.append(_Window(lib.fp_otlp_window(r, k)))

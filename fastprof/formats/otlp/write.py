@@ -103,7 +103,7 @@ class OtlpWriter(Writer):
         if batch.part not in self._columns:
             self._columns[batch.part] = self._columns_of(batch.part)
         columns = self._columns[batch.part]
-        while status := lib.fp_otlp_put(self._w, batch.c, columns, self._err):
+        while status := lib.fp_otlp_put(self._w, batch.c, columns):
             check_sums(status, self._err, self.model, self.format)
             buffer = self._w.buffers[self._w.full]
             self._groups.add(self._w.full, buffer)
@@ -115,7 +115,7 @@ class OtlpWriter(Writer):
         w, log = self._w, self.log
         if self._types is None and self.model.parts:
             self._columns_of(0)
-        check_sums(lib.fp_otlp_end(w, self._err), self._err, self.model, self.format)
+        check_sums(lib.fp_otlp_end(w), self._err, self.model, self.format)
         part = merge_parts(self._used, self._types or [ValueType("samples", "count")])
         heads = [(self._value_type(1, *t[:2]), self._tail(part)) for t in self._types or []]
         default = part.extra.get("default_sample_type")
