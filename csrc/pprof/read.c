@@ -6,15 +6,14 @@
 #include "pprof/read_private.h"
 
 struct fp_pprof_reader *fp_pprof_reader_new(struct fp_model *model, int lenient) {
-    struct fp_pprof_reader *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_pprof_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
-    if (fp_table_init(&r->mapping_ids, 2) || fp_table_init(&r->function_ids, 2) || fp_table_init(&r->location_ids, 2) ||
-        fp_strings_init(&r->chains) || fp_strings_init(&r->label_sets)) {
-        fp_pprof_reader_free(r);
-        return NULL;
-    }
+    fp_table_init(&r->mapping_ids, 2);
+    fp_table_init(&r->function_ids, 2);
+    fp_table_init(&r->location_ids, 2);
+    fp_strings_init(&r->chains);
+    fp_strings_init(&r->label_sets);
     return r;
 }
 
@@ -220,8 +219,7 @@ static int sample_type(struct fp_pprof_reader *r, const struct fp_in *in, const 
     if (r->n_types == MAX_TYPES)
         return fp_fail_got(err, FP_E_MALFORMED, r->field_at, "the number of sample types", FP_GOT_UNSIGNED,
                            MAX_TYPES + 1, "at most %", MAX_TYPES);
-    if (fp_array_zeroed(&r->types, &r->cap_types, 2 * (uint64_t)r->n_types + 2, sizeof *r->types))
-        return fp_no_memory(err);
+    fp_array_zeroed(&r->types, &r->cap_types, 2 * (uint64_t)r->n_types + 2, sizeof *r->types);
     memcpy(r->types + 2 * (size_t)r->n_types++, &found, sizeof found);
     return 0;
 }
@@ -247,8 +245,7 @@ static int comments(struct fp_pprof_reader *r, const struct fp_in *in, const str
     uint64_t index;
     int status;
     while ((status = fp_wire_next_number(&list, &index)) > 0) {
-        if (fp_array_zeroed(&r->comments, &r->cap_comments, (uint64_t)r->n_comments + 1, sizeof *r->comments))
-            return fp_no_memory(err);
+        fp_array_zeroed(&r->comments, &r->cap_comments, (uint64_t)r->n_comments + 1, sizeof *r->comments);
         r->comments[r->n_comments++] = index;
     }
     return status ? fp_pprof_bad_entry(r, fp_pprof_offset(in, list.p), "a comment is malformed", err) : 0;

@@ -26,7 +26,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The maximum length of a message within a profile. */
 enum { FP_PPROF_MAX_MESSAGE = 1 << 26 };
@@ -110,7 +110,7 @@ struct fp_pprof_reader {
     struct fp_buf chain, label_set; /* of one sample, joined if they come in several pieces */
 };
 
-/* Borrows the model; caller owns.  NULL when memory ran out. */
+/* Borrows the model; caller owns. */
 struct fp_pprof_reader *fp_pprof_reader_new(struct fp_model *model, int lenient);
 void fp_pprof_reader_free(struct fp_pprof_reader *r);
 

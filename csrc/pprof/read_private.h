@@ -3,6 +3,7 @@
 #ifndef FP_PPROF_READ_PRIVATE_H
 #define FP_PPROF_READ_PRIVATE_H
 
+#include "core/guard.h"
 #include "core/wire.h"
 #include "pprof/read.h"
 

@@ -25,15 +25,13 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
     }
     uint32_t before = r->chains.n;
     uint32_t chain = fp_strings_intern_hashed(&r->chains, s->chain, s->chain_n, s->hash);
-    if (chain == FP_NO_ID) return fp_no_memory(err);
     *stack = 0;
     if (!chain) return 0;
     if (chain < before && r->chain_stacks[chain] != FP_NO_ID) {
         *stack = r->chain_stacks[chain];
         return 0;
     }
-    if (fp_array_zeroed(&r->chain_stacks, &r->cap_chain_stacks, (uint64_t)chain + 1, sizeof *r->chain_stacks))
-        return fp_no_memory(err);
+    fp_array_zeroed(&r->chain_stacks, &r->cap_chain_stacks, (uint64_t)chain + 1, sizeof *r->chain_stacks);
     r->chain_stacks[chain] = FP_NO_ID; /* remains if the list is malformed, so the error repeats */
     struct fp_wire list = {s->chain, s->chain + s->chain_n};
     uint32_t depth = 0;
@@ -44,15 +42,13 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
         if (!place)
             return fp_fail_got(err, FP_E_MALFORMED, s->at, "the location of a sample", FP_GOT_UNSIGNED, id,
                                "the id of a location", 0);
-        if (fp_array_zeroed(&r->chain_frames, &r->cap_chain_frames, (uint64_t)depth + 1, sizeof *r->chain_frames))
-            return fp_no_memory(err);
+        fp_array_zeroed(&r->chain_frames, &r->cap_chain_frames, (uint64_t)depth + 1, sizeof *r->chain_frames);
         r->chain_frames[depth++] = r->frames[place - 1];
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a location id of a sample is malformed");
     uint32_t node = 0;
     while (depth-- > 0) {
         node = fp_model_stack(r->model, node, r->chain_frames[depth]);
-        if (node == FP_NO_ID) return fp_no_memory(err);
     }
     *stack = r->chain_stacks[chain] = node;
     return 0;
@@ -72,20 +68,17 @@ static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t
     if (!s->set_n) return 0;
     uint32_t before = r->label_sets.n;
     uint32_t set = fp_strings_intern(&r->label_sets, s->set, s->set_n);
-    if (set == FP_NO_ID) return fp_no_memory(err);
     if (set < before && r->label_chains[set] != FP_NO_ID) {
         *chain = r->label_chains[set];
         return 0;
     }
-    if (fp_array_zeroed(&r->label_chains, &r->cap_label_chains, (uint64_t)set + 1, sizeof *r->label_chains))
-        return fp_no_memory(err);
+    fp_array_zeroed(&r->label_chains, &r->cap_label_chains, (uint64_t)set + 1, sizeof *r->label_chains);
     r->label_chains[set] = FP_NO_ID; /* as with chain_stacks */
     struct fp_wire message = {s->set, s->set + s->set_n};
     struct fp_wire_field f;
     uint32_t count = 0;
     while (fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_SAMPLE], &f) > 0) {
-        if (fp_array_zeroed(&r->labels, &r->cap_labels, (uint64_t)count + 1, sizeof *r->labels))
-            return fp_no_memory(err);
+        fp_array_zeroed(&r->labels, &r->cap_labels, (uint64_t)count + 1, sizeof *r->labels);
         if (read_label(r, &f, &r->labels[count++]))
             return fp_fail(err, FP_E_MALFORMED, s->at, "a label of a sample is malformed");
     }
@@ -98,7 +91,6 @@ static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t
         if (!status) status = fp_pprof_resolve_string(r, l->unit, s->at, &unit, err);
         if (status) return status;
         first = fp_model_label(r->model, first, key, text, l->number, unit);
-        if (first == FP_NO_ID) return fp_no_memory(err);
     }
     *chain = r->label_chains[set] = first;
     return 0;
@@ -128,20 +120,20 @@ FP_INLINE const uint8_t *take_values(struct fp_pprof_reader *r, const struct fp_
     return status ? list.p : NULL;
 }
 
-/* A label field, up to `end`.  0, or FP_E_NOMEM when labels that are not adjacent cannot be joined. */
-FP_INLINE int take_label(struct fp_pprof_reader *r, struct sample *s, const uint8_t *at, const uint8_t *end) {
+/* A label field, up to `end`. */
+FP_INLINE void take_label(struct fp_pprof_reader *r, struct sample *s, const uint8_t *at, const uint8_t *end) {
     if (s->set && s->set + s->set_n == at) { /* adjacent to the previous label */
         s->set_n = (size_t)(end - s->set);
-        return 0;
+        return;
     }
     if (!s->set && !r->label_set.n) {
         s->set = at;
         s->set_n = (size_t)(end - at);
-        return 0;
+        return;
     }
-    if (s->set && fp_buf_put(&r->label_set, s->set, s->set_n)) return FP_E_NOMEM;
+    if (s->set) fp_buf_put(&r->label_set, s->set, s->set_n);
     s->set = NULL;
-    return fp_buf_put(&r->label_set, at, (size_t)(end - at));
+    fp_buf_put(&r->label_set, at, (size_t)(end - at));
 }
 
 /* Finds the fields of a sample; its values become those of row `row`.  0, an error, or 1 when its list of locations or
@@ -164,8 +156,8 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
                     s->chain_n = f.n;
                     break;
                 }
-                if (pieces == 2 && fp_buf_put(&r->chain, s->chain, s->chain_n)) return fp_no_memory(err);
-                if (fp_buf_put(&r->chain, f.p, f.n)) return fp_no_memory(err);
+                if (pieces == 2) fp_buf_put(&r->chain, s->chain, s->chain_n);
+                fp_buf_put(&r->chain, f.p, f.n);
                 break;
             case 2: {
                 const uint8_t *broken = take_values(r, &f, &n_values);
@@ -174,9 +166,7 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
                                    "a value of a sample is malformed");
                 break;
             }
-            case 3:
-                if (take_label(r, s, f.at, message.p)) return fp_no_memory(err);
-                break;
+            case 3: take_label(r, s, f.at, message.p); break;
             case BREAKDOWN: r->stats.breakdowns++; break;
             default: r->stats.unknown_sample_fields++;
         }
@@ -210,7 +200,7 @@ static int sample_rows(struct fp_pprof_reader *r, struct sample *samples, uint32
         int status = stack_of(r, &samples[k], &stack, err);
         if (!status) status = labels_of(r, &samples[k], &labels, err);
         if (FP_UNLIKELY(status)) {
-            if (!r->lenient || status == FP_E_NOMEM) return status;
+            if (!r->lenient) return status;
             r->stats.bad_samples++;
             continue;
         }
@@ -228,7 +218,7 @@ static int sample_rows(struct fp_pprof_reader *r, struct sample *samples, uint32
 
 int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct sample samples[GROUP];
-    if (out->n_values != r->n_types && fp_batch_set_values(out, r->n_types)) return fp_no_memory(err);
+    if (out->n_values != r->n_types) fp_batch_set_values(out, r->n_types);
     for (;;) {
         if (out->n == out->cap) return FP_FULL;
         uint32_t room = out->cap - out->n < GROUP ? out->cap - out->n : GROUP, n = 0;
@@ -241,7 +231,7 @@ int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_in *in, struct fp_batch *
             last = sample_fields(r, in, &f, out, out->n + n, &samples[n], err);
             if (FP_UNLIKELY(last < 0)) {
                 status = last;
-                if (!r->lenient || status == FP_E_NOMEM) break;
+                if (!r->lenient) break;
                 r->stats.bad_samples++;
                 last = 0;
                 continue;

@@ -45,7 +45,6 @@ static int enter(struct fp_pprof_reader *r, struct fp_table *ids, uint64_t id, u
     if (!id) return fp_pprof_bad_entry(r, at, zero, err);
     uint32_t before = ids->n;
     uint32_t place = fp_table_intern(ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)});
-    if (place == FP_NO_ID) return fp_no_memory(err);
     return place < before ? fp_pprof_bad_entry(r, at, twice, err) : 1;
 }
 
@@ -61,7 +60,7 @@ int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, con
     int entered = enter(r, &r->mapping_ids, m.id, m.at, "a mapping has id 0", "two mappings have the same id", err);
     if (entered <= 0) return entered;
     uint32_t n = r->mapping_ids.n - 1; /* row 0 of the ids is none */
-    if (fp_array_zeroed(&r->mappings, &r->cap_mappings, n, sizeof m)) return fp_no_memory(err);
+    fp_array_zeroed(&r->mappings, &r->cap_mappings, n, sizeof m);
     r->mappings[n - 1] = m;
     return 0;
 }
@@ -93,18 +92,18 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
         int entered = enter(r, &r->function_ids, m.id, m.at, ZERO_FUNCTION, "two functions have the same id", err);
         if (entered <= 0) return entered;
     }
-    if (fp_array_zeroed(&r->functions, &r->cap_functions, n, sizeof m)) return fp_no_memory(err);
+    fp_array_zeroed(&r->functions, &r->cap_functions, n, sizeof m);
     r->functions[n - 1] = m;
     return 0;
 }
 
-/* Adds a line to r->lines.  0, FP_E_NOMEM, or FP_E_MALFORMED: the caller adds the offset. */
+/* Adds a line to r->lines.  0, or FP_E_MALFORMED: the caller adds the offset. */
 static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entry) {
     struct fp_pprof_line l = {0};
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
     if (read_entry(r, &message, FP_PPROF_LINE, &l, &f)) return FP_E_MALFORMED;
-    if (fp_array_zeroed(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof l)) return FP_E_NOMEM;
+    fp_array_zeroed(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof l);
     r->lines[r->n_lines++] = l;
     return 0;
 }
@@ -116,9 +115,7 @@ int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, co
     struct fp_wire_field f;
     int kind;
     while ((kind = read_entry(r, &message, FP_PPROF_LOCATION, &m, &f)) > 0) {
-        const int status = take_line(r, &f);
-        if (status == FP_E_NOMEM) return fp_no_memory(err);
-        if (status) {
+        if (take_line(r, &f)) {
             r->n_lines = m.first_line;
             return fp_pprof_bad_entry(r, fp_pprof_offset(in, f.at), "a line is malformed", err);
         }
@@ -128,7 +125,7 @@ int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, co
     int entered = enter(r, &r->location_ids, m.id, m.at, "a location has id 0", "two locations have the same id", err);
     if (entered <= 0) return entered;
     uint32_t n = r->location_ids.n - 1;
-    if (fp_array_zeroed(&r->locations, &r->cap_locations, n, sizeof m)) return fp_no_memory(err);
+    fp_array_zeroed(&r->locations, &r->cap_locations, n, sizeof m);
     r->locations[n - 1] = m;
     return 0;
 }
@@ -138,10 +135,8 @@ int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *
         int status = fp_pprof_bad_entry(r, r->field_at, "the first string is not empty", err);
         if (status) return status;
     }
-    if (fp_array_zeroed(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof *r->strings))
-        return fp_no_memory(err);
+    fp_array_zeroed(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof *r->strings);
     uint32_t id = fp_strings_intern(&r->model->strings, entry->p, entry->n);
-    if (id == FP_NO_ID) return fp_no_memory(err);
     r->strings[r->n_strings++] = id;
     return 0;
 }
@@ -177,10 +172,9 @@ static int only_names(struct fp_pprof_reader *r, const struct fp_pprof_mapping *
     const size_t n_prefix = sizeof fp_pprof_no_address - 1;
     if (m->start || m->limit || m->offset || n <= n_prefix || memcmp(p, fp_pprof_no_address, n_prefix)) return 0;
     /* a copy, because the strings may move while one is added */
-    struct fp_buf name = {0};
-    *filename = fp_buf_put(&name, p + n_prefix, n - n_prefix) ? FP_NO_ID
-                                                              : fp_strings_intern(&r->model->strings, name.p, name.n);
-    fp_buf_free(&name);
+    r->chain.n = 0;
+    fp_buf_put(&r->chain, p + n_prefix, n - n_prefix);
+    *filename = fp_strings_intern(&r->model->strings, r->chain.p, r->chain.n);
     return 1;
 }
 
@@ -190,12 +184,10 @@ static int resolve_mapping(struct fp_pprof_reader *r, struct fp_pprof_mapping *m
     if (!status) status = fp_pprof_resolve_string(r, m->build_id, m->at, &build_id, err);
     if (status) return status;
     const int only_name = only_names(r, m, &filename);
-    if (filename == FP_NO_ID) return fp_no_memory(err);
     m->object = filename || build_id ? fp_model_object(r->model, filename, build_id) : 0;
-    if (m->object == FP_NO_ID) return fp_no_memory(err);
     if (only_name && m == r->mappings) r->program = filename;
     m->mapping = only_name ? 0 : fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, m->flags);
-    return m->mapping == FP_NO_ID ? fp_no_memory(err) : 0;
+    return 0;
 }
 
 /* Narrows a line or column for the model. */
@@ -236,7 +228,7 @@ static int resolve_function(struct fp_pprof_reader *r, uint64_t id, uint64_t at,
     if (status) return status;
     *function_id = fp_model_function(r->model, object, filename, name, system_name == name ? 0 : system_name,
                                      narrow(r, f->start_line));
-    return *function_id == FP_NO_ID ? fp_no_memory(err) : 0;
+    return 0;
 }
 
 static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_location *l, uint32_t *frame,
@@ -254,10 +246,9 @@ static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_loc
         if (status) return status;
         if (!function) continue;
         chain = fp_model_line(r->model, function, narrow(r, line->line), narrow(r, line->column), chain);
-        if (chain == FP_NO_ID) return fp_no_memory(err);
     }
     *frame = fp_model_frame(r->model, mapping_id, l->address, l->folded ? FP_FRAME_FOLDED : 0, chain);
-    return *frame == FP_NO_ID ? fp_no_memory(err) : 0;
+    return 0;
 }
 
 /* An exporter of .NET writes a function for each location, in the same order, and no ids of functions:
@@ -269,8 +260,7 @@ static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_loc
 static int name_functions_by_location(struct fp_pprof_reader *r, struct fp_err *err) {
     if (r->n_without_id != r->location_ids.n - 1) return refuse_functions_without_id(r, err);
     for (uint32_t i = 0; i < r->n_without_id; i++)
-        if (fp_table_intern(&r->function_ids, fp_table_row(&r->location_ids, i + 1)) == FP_NO_ID)
-            return fp_no_memory(err);
+        fp_table_intern(&r->function_ids, fp_table_row(&r->location_ids, i + 1));
     r->stats.functions_without_id = r->n_without_id;
     return 0;
 }
@@ -295,9 +285,8 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
         if ((status = resolve_mapping(r, &r->mappings[i], err))) return status;
     if ((status = name_functions_by_location(r, err))) return status;
     uint32_t n = r->location_ids.n;
-    r->frames = calloc(n, sizeof *r->frames);
-    r->values = calloc(r->n_types + 1, sizeof *r->values);
-    if (!r->frames || !r->values) return fp_no_memory(err);
+    r->frames = fp_have(calloc(n, sizeof *r->frames));
+    r->values = fp_have(calloc(r->n_types + 1, sizeof *r->values));
     for (uint32_t i = 0; i + 1 < n; i++)
         if ((status = resolve_location(r, &r->locations[i], &r->frames[i], err))) return status;
     /* like CheckValid, this also checks functions that no location refers to */

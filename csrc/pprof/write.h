@@ -24,7 +24,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum { FP_PPROF_MEMO_BYTES = 1 << 24, FP_PPROF_NODES = 8, FP_PPROF_AHEAD = 64 };
 
@@ -89,21 +89,20 @@ struct fp_pprof_writer {
     struct fp_buf entry; /* a location; before that, the name of one */
 };
 
-/* Borrows the model.  Caller owns.  NULL when memory ran out. */
+/* Borrows the model.  Caller owns. */
 struct fp_pprof_writer *fp_pprof_writer_new(struct fp_model *model);
 void fp_pprof_writer_free(struct fp_pprof_writer *w);
 
-/* The index in the string table of a string of the model; it is written to `out` if new.  FP_E_NOMEM, which is
- * negative, when memory ran out. */
+/* The index in the string table of a string of the model; it is written to `out` if new. */
 int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_buf *out);
 
 /* Writes a sample for each row.  Value k of it is column columns[k] of the batch, or 0 where columns[k] < 0.
  * FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out` and call again with the same batch. */
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
-                 struct fp_buf *out, struct fp_err *err);
+                 struct fp_buf *out);
 
 /* After the last sample: writes the mappings, those of the object `program` (0: none) first.  FP_DONE or FP_E_NOMEM. */
-int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out, struct fp_err *err);
+int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out);
 
 /* cffi-end */
 

@@ -19,14 +19,13 @@ static const uint32_t NO_ADDRESS = 1u << 31;
 
 int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_buf *out) {
     if (!string) return 0;
-    if (fp_pprof_cover(&w->strings, &w->cap_strings, w->model->strings.n)) return FP_E_NOMEM;
+    fp_pprof_cover(&w->strings, &w->cap_strings, w->model->strings.n);
     if (FP_LIKELY(w->strings[string])) return w->strings[string];
     size_t n;
     uint64_t replaced = 0;
     const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &replaced);
-    if (!p) return FP_E_NOMEM;
     w->stats.not_utf8 += replaced > 0;
-    if (fp_wire_put_bytes(out, STRING, p, n)) return FP_E_NOMEM;
+    fp_wire_put_bytes(out, STRING, p, n);
     return w->strings[string] = w->n_strings++;
 }
 
@@ -46,10 +45,10 @@ static int pprof_cuts(const struct fp_model *m, uint32_t name) {
     return like_cpp && brackets;
 }
 
-/* The id of a function, written if new; 0 when memory ran out. */
+/* The id of a function, written if new. */
 static uint32_t function_id(struct fp_pprof_writer *w, uint32_t function, struct fp_buf *out) {
     const struct fp_model *m = w->model;
-    if (fp_pprof_cover(&w->functions, &w->cap_functions, m->functions.n)) return 0;
+    fp_pprof_cover(&w->functions, &w->cap_functions, m->functions.n);
     if (FP_LIKELY(w->functions[function])) return w->functions[function];
     const uint32_t *row = fp_table_row(&m->functions, function);
     uint32_t system_name = row[FP_FUNCTION_SYSTEM_NAME];
@@ -57,12 +56,10 @@ static uint32_t function_id(struct fp_pprof_writer *w, uint32_t function, struct
     int64_t name_id = fp_pprof_string(w, row[FP_FUNCTION_NAME], out);
     int64_t system_id = fp_pprof_string(w, system_name, out);
     int64_t file_id = fp_pprof_string(w, row[FP_FUNCTION_FILE], out);
-    if (name_id < 0 || system_id < 0 || file_id < 0) return 0;
     uint32_t start_line = row[FP_FUNCTION_LINE];
     uint32_t before = w->out_functions.n;
     uint32_t id = fp_table_intern(&w->out_functions,
                                   (uint32_t[]){(uint32_t)name_id, (uint32_t)system_id, (uint32_t)file_id, start_line});
-    if (id == FP_NO_ID) return 0;
     w->functions[function] = id;
     if (id < before) return id; /* already written for another object */
     size_t mark = fp_wire_begin(out, FUNCTION);
@@ -71,38 +68,37 @@ static uint32_t function_id(struct fp_pprof_writer *w, uint32_t function, struct
     fp_wire_put_nonzero(out, 3, (uint64_t)system_id);
     fp_wire_put_nonzero(out, 4, (uint64_t)file_id);
     fp_wire_put_nonzero(out, 5, start_line);
-    return fp_wire_end(out, mark) ? 0 : id;
+    fp_wire_end(out, mark);
+    return id;
 }
 
 /* ---- locations ---- */
 
-/* The id of a mapping of the model; it is written at the end.  0 for none, FP_NO_ID when memory ran out. */
+/* The id of a mapping of the model; it is written at the end.  0 for none. */
 static uint32_t mapping_id(struct fp_pprof_writer *w, uint32_t mapping) {
     if (!mapping) return 0;
     const struct fp_table *mappings = &w->model->mappings;
-    if (fp_pprof_cover(&w->mappings, &w->cap_mappings, mappings->n)) return FP_NO_ID;
+    fp_pprof_cover(&w->mappings, &w->cap_mappings, mappings->n);
     if (!w->mappings[mapping]) {
         /* all mappings of the model, in its order: to pprof the first one is the program */
         for (uint32_t i = 1; i < mappings->n; i++) {
             if (w->mappings[i]) continue;
             uint32_t id = fp_table_intern(&w->out_mappings, fp_table_row(mappings, i));
-            if (id == FP_NO_ID) return FP_NO_ID;
             w->mappings[i] = id;
         }
     }
     return w->mappings[mapping];
 }
 
-/* A line of a function named after the frame's address; 0 when memory ran out. */
+/* A line of a function named after the frame's address. */
 static uint32_t name_address(struct fp_pprof_writer *w, uint32_t frame) {
     uint32_t name = fp_frame_name(w->model, frame, &w->entry);
-    uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(w->model, 0, 0, name, 0, 0);
-    uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(w->model, function, 0, 0, 0);
-    return line == FP_NO_ID ? 0 : line;
+    uint32_t function = fp_model_function(w->model, 0, 0, name, 0, 0);
+    return fp_model_line(w->model, function, 0, 0, 0);
 }
 
 /* The id of a frame's mapping.  Without an address, or without a mapping, it is a mapping that only names the object.
- * 0 for none, FP_NO_ID when memory ran out. */
+ * 0 for none. */
 static uint32_t mapping_of(struct fp_pprof_writer *w, const uint32_t *frame) {
     const uint32_t mapping = frame[FP_FRAME_MAPPING];
     uint32_t object = mapping ? fp_table_row(&w->model->mappings, mapping)[FP_MAPPING_OBJECT] : 0;
@@ -117,7 +113,7 @@ static uint32_t mapping_of(struct fp_pprof_writer *w, const uint32_t *frame) {
 
 /* Writes location `id`.  `row` is a frame whose mapping is the id in the file.  The location is built in a separate
  * buffer, because its new functions are written to `out` first. */
-static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *row, struct fp_buf *out) {
+static void put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *row, struct fp_buf *out) {
     const struct fp_model *m = w->model;
     struct fp_buf *entry = &w->entry;
     uint8_t seen = row[FP_FRAME_LINES] ? WITH_FUNCTION : WITHOUT_FUNCTION;
@@ -128,7 +124,6 @@ static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *
     for (uint32_t line = row[FP_FRAME_LINES]; line;) {
         const uint32_t *words = fp_table_row(&m->lines, line);
         uint32_t function = words[FP_LINE_FUNCTION] ? function_id(w, words[FP_LINE_FUNCTION], out) : 0;
-        if (words[FP_LINE_FUNCTION] && !function) return FP_E_NOMEM;
         line = words[FP_LINE_OUTER];
         if (!function) continue;
         size_t mark = fp_wire_begin(entry, 4);
@@ -142,9 +137,9 @@ static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *
     }
     fp_wire_put_nonzero(entry, 5, (row[FP_FRAME_FLAGS] & FP_FRAME_FOLDED) != 0);
     uint32_t mapping = row[FP_FRAME_MAPPING];
-    if (entry->failed || fp_array_zeroed(&w->seen, &w->cap_seen, (uint64_t)mapping + 1, 1)) return FP_E_NOMEM;
+    fp_array_zeroed(&w->seen, &w->cap_seen, (uint64_t)mapping + 1, 1);
     w->seen[mapping] |= seen;
-    return fp_wire_put_bytes(out, LOCATION, entry->p, entry->n);
+    fp_wire_put_bytes(out, LOCATION, entry->p, entry->n);
 }
 
 uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct fp_buf *out) {
@@ -154,43 +149,40 @@ uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct
     row[FP_FRAME_ADDRESS] = (uint32_t)address;
     row[FP_FRAME_ADDRESS + 1] = (uint32_t)(address >> 32);
     row[FP_FRAME_FLAGS] &= FP_FRAME_FOLDED;
-    if (!row[FP_FRAME_LINES] && w->name_addresses) {
-        row[FP_FRAME_LINES] = name_address(w, frame);
-        if (!row[FP_FRAME_LINES]) return 0;
-    }
-    if ((row[FP_FRAME_MAPPING] = mapping_of(w, row)) == FP_NO_ID) return 0;
+    if (!row[FP_FRAME_LINES] && w->name_addresses) row[FP_FRAME_LINES] = name_address(w, frame);
+    row[FP_FRAME_MAPPING] = mapping_of(w, row);
     uint32_t before = w->out_locations.n;
     uint32_t id = fp_table_intern(&w->out_locations, row);
-    if (id == FP_NO_ID) return 0;
     w->frames[frame] = id;
     if (id < before) return id; /* a leaf and an adjusted caller may have the same address */
-    return put_location(w, id, row, out) ? 0 : id;
+    put_location(w, id, row, out);
+    return id;
 }
 
 uint32_t fp_pprof_no_stack(struct fp_pprof_writer *w, struct fp_buf *out) {
     if (w->no_stack) return w->no_stack;
     struct fp_model *m = w->model;
     const uint32_t frame = fp_model_name_frame(m, w->words.no_stack);
-    if (frame == FP_NO_ID || fp_pprof_cover(&w->frames, &w->cap_frames, m->frames.n)) return 0;
+    fp_pprof_cover(&w->frames, &w->cap_frames, m->frames.n);
     return w->no_stack = w->frames[frame] ? w->frames[frame] : fp_pprof_new_location(w, frame, out);
 }
 
 /* ---- mappings ---- */
 
-/* The string of a mapping's file.  Negative when memory ran out. */
+/* The string of a mapping's file. */
 static int64_t file_of(struct fp_pprof_writer *w, const uint32_t *row, struct fp_buf *out) {
     const uint32_t name = fp_table_row(&w->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_NAME];
     if (!(row[FP_MAPPING_FLAGS] & NO_ADDRESS) || !name) return fp_pprof_string(w, name, out);
     size_t n;
     const uint8_t *p = fp_string(&w->model->strings, name, &n);
     w->entry.n = 0;
-    if (fp_buf_put(&w->entry, fp_pprof_no_address, sizeof fp_pprof_no_address - 1) || fp_buf_put(&w->entry, p, n))
-        return FP_E_NOMEM;
+    fp_buf_put(&w->entry, fp_pprof_no_address, sizeof fp_pprof_no_address - 1);
+    fp_buf_put(&w->entry, p, n);
     const uint32_t file = fp_strings_intern(&w->model->strings, w->entry.p, w->entry.n);
-    return file == FP_NO_ID ? FP_E_NOMEM : fp_pprof_string(w, file, out);
+    return fp_pprof_string(w, file, out);
 }
 
-static int put_mapping(struct fp_pprof_writer *w, uint32_t id, struct fp_buf *out) {
+static void put_mapping(struct fp_pprof_writer *w, uint32_t id, struct fp_buf *out) {
     uint32_t row[FP_MAPPING_WIDTH];
     memcpy(row, fp_table_row(&w->out_mappings, id), sizeof row);
     uint32_t flags = row[FP_MAPPING_FLAGS];
@@ -207,7 +199,6 @@ static int put_mapping(struct fp_pprof_writer *w, uint32_t id, struct fp_buf *ou
     const int64_t name = file_of(w, row, out);
     const int64_t build_id =
         fp_pprof_string(w, fp_table_row(&w->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_BUILD_ID], out);
-    if (name < 0 || build_id < 0) return FP_E_NOMEM;
     size_t mark = fp_wire_begin(out, MAPPING);
     fp_wire_put_nonzero(out, 1, id);
     fp_wire_put_nonzero(out, 2, fp_words_u64(row + FP_MAPPING_START));
@@ -219,16 +210,16 @@ static int put_mapping(struct fp_pprof_writer *w, uint32_t id, struct fp_buf *ou
     fp_wire_put_nonzero(out, 8, (flags & FP_MAPPING_HAS_FILENAMES) != 0);
     fp_wire_put_nonzero(out, 9, (flags & FP_MAPPING_HAS_LINES) != 0);
     fp_wire_put_nonzero(out, 10, (flags & FP_MAPPING_HAS_INLINES) != 0);
-    return fp_wire_end(out, mark);
+    fp_wire_end(out, mark);
 }
 
-int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out, struct fp_err *err) {
+int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out) {
     const struct fp_model *m = w->model;
-    if (m->mappings.n > 1 && mapping_id(w, m->mappings.n - 1) == FP_NO_ID) return fp_no_memory(err);
+    if (m->mappings.n > 1) mapping_id(w, m->mappings.n - 1);
     for (int others = 0; others < 2; others++)
         for (uint32_t id = 1; id < w->out_mappings.n; id++) {
             const uint32_t object = fp_table_row(&w->out_mappings, id)[FP_MAPPING_OBJECT];
-            if ((program && object == program) != others && put_mapping(w, id, out)) return fp_no_memory(err);
+            if ((program && object == program) != others) put_mapping(w, id, out);
         }
     return FP_DONE;
 }

@@ -23,7 +23,7 @@ static int pass(struct fp_pprof_reader *r, const uint8_t *data, size_t size, siz
             int written;
             do {
                 piece.n = 0;
-                written = fp_pprof_put(w, batch, columns, r->n_types < 64 ? r->n_types : 64, &piece, &err);
+                written = fp_pprof_put(w, batch, columns, r->n_types < 64 ? r->n_types : 64, &piece);
                 if (fp_buf_put(out, piece.p, piece.n)) abort();
             } while (written == FP_FULL);
             fp_buf_free(&piece);
@@ -51,7 +51,7 @@ static int run(const uint8_t *data, size_t size, int lenient, size_t step, uint3
         for (uint32_t k = 0; k < r->n_types && k < 64; k++) fp_buf_put(out, "\x0a\x00", 2);
     }
     if (status == FP_DONE) status = pass(r, data, size, step, batch, out ? w : NULL, out);
-    if (status == FP_DONE && out && fp_pprof_mappings(w, m->objects.n - 1, out, &err)) abort();
+    if (status == FP_DONE && out && fp_pprof_mappings(w, m->objects.n - 1, out)) abort();
     fp_batch_free(batch);
     fp_pprof_writer_free(w);
     fp_pprof_reader_free(r);

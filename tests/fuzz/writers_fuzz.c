@@ -53,8 +53,8 @@ static void to_pprof(struct fp_model *m, const struct fp_batch *b, uint32_t opti
     if (options & 2) w->words.tid = fp_strings_intern(&m->strings, "tid", 3);
     must(!fp_buf_put(&out, "\x32\x00", 2));
     for (uint32_t k = 0; k < VALUES; k++) must(!fp_buf_put(&out, "\x0a\x00", 2));
-    must(fp_pprof_put(w, b, columns, VALUES, &out, &err) == FP_DONE);
-    must(fp_pprof_mappings(w, options % m->objects.n, &out, &err) == FP_DONE);
+    must(fp_pprof_put(w, b, columns, VALUES, &out) == FP_DONE);
+    must(fp_pprof_mappings(w, options % m->objects.n, &out) == FP_DONE);
     fp_pprof_writer_free(w);
 
     struct fp_model *again = fp_model_new();

@@ -83,7 +83,7 @@ class PprofWriter(Writer):
             self._begin_part(index)
         columns = self._columns[index]
         n = len(columns)
-        self.take_all(lambda: lib.fp_pprof_put(self._w, batch.c, columns, n, self.out, self._err), self._err)
+        self.take_all(lambda: lib.fp_pprof_put(self._w, batch.c, columns, n, self.out), self._err)
 
     def end(self) -> None:
         if self._types is None and self.model.parts:
@@ -91,7 +91,7 @@ class PprofWriter(Writer):
         types, used = self._types or [ValueType("samples", "count")], self._used
         is_whole = len(used) == 1 and used[0].value_types == types and "merged" not in used[0].extra
         part = used[0] if is_whole else merge_parts(used, types)
-        status = lib.fp_pprof_mappings(self._w, self._program(part), self.out, self._err)
+        status = lib.fp_pprof_mappings(self._w, self._program(part), self.out)
         check_sums(status, self._err, self.model, self.format)
         self._metadata(part)
         stats, log = self._w.stats, self.log
