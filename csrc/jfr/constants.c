@@ -38,42 +38,40 @@ void fp_jfr_forget_known(struct fp_jfr_reader *r) {
     r->n_known_methods = r->n_sure = 0;
 }
 
-/* The pool of a type, created on demand.  NULL when memory ran out. */
+/* The pool of a type, created on demand. */
 static struct fp_jfr_pool *pool_of(struct fp_jfr_reader *r, uint32_t type) {
     struct fp_jfr_type *t = &r->types[type];
     if (t->pool) return &r->pools[t->pool - 1];
-    if (fp_array_zeroed(&r->pools, &r->cap_pools, (uint64_t)r->n_pools + 1, sizeof *r->pools)) return NULL;
+    fp_array_zeroed(&r->pools, &r->cap_pools, (uint64_t)r->n_pools + 1, sizeof *r->pools);
     struct fp_jfr_pool *pool = &r->pools[r->n_pools];
-    if (!pool->keys.width && fp_table_init(&pool->keys, 2)) return NULL;
+    if (!pool->keys.width) fp_table_init(&pool->keys, 2);
     t->pool = ++r->n_pools;
     return pool;
 }
 
-/* Keeps the place of a constant.  0 or FP_E_NOMEM. */
-static int keep(struct fp_jfr_reader *r, uint32_t type, uint64_t key, uint64_t at) {
+/* Keeps the place of a constant. */
+static void keep(struct fp_jfr_reader *r, uint32_t type, uint64_t key, uint64_t at) {
     struct fp_jfr_pool *pool = pool_of(r, type);
-    if (!pool || fp_array_room(&pool->kept, &pool->cap, (uint64_t)pool->n + 1, sizeof *pool->kept)) return FP_E_NOMEM;
+    fp_array_room(&pool->kept, &pool->cap, (uint64_t)pool->n + 1, sizeof *pool->kept);
     pool->kept[pool->n++] = (struct fp_jfr_kept){.key = key, .at = at};
     r->is_indexed = 0;
-    return 0;
 }
 
 /* Keeps the n bytes of a value. */
-static int keep_value(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
-    if (fp_bytes_room(&r->arena, &r->arena_cap, r->arena_n + n + 1)) return FP_E_NOMEM; /* it may have no bytes */
+static void keep_value(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
+    fp_bytes_room(&r->arena, &r->arena_cap, r->arena_n + n + 1); /* it may have no bytes */
     memcpy(r->arena + r->arena_n, p, n);
     r->arena_n += n;
-    return keep(r, type, key, r->arena_n - n + 1);
+    keep(r, type, key, r->arena_n - n + 1);
 }
 
 /* Keeps a stack of n bytes, which an earlier chunk may have had. */
-static int keep_stack(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
+static void keep_stack(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
     const uint32_t before = r->stacks.n, id = fp_strings_intern(&r->stacks, p, n);
-    if (id == FP_NO_ID || fp_array_room(&r->known, &r->cap_known, (uint64_t)id + 1, sizeof *r->known))
-        return FP_E_NOMEM;
+    fp_array_room(&r->known, &r->cap_known, (uint64_t)id + 1, sizeof *r->known);
     if (id >= before || !id) r->known[id] = (struct fp_jfr_known){.type = type};
     r->next_stack = id + 1;
-    return keep(r, type, key, (uint64_t)id + 1);
+    keep(r, type, key, (uint64_t)id + 1);
 }
 
 /* The end of a stack at p if it is the one that followed the last one in an earlier chunk, as most do; else NULL. */
@@ -88,7 +86,7 @@ static const uint8_t *next_stack(const struct fp_jfr_reader *r, const uint8_t *p
 
 enum { MOST_GAPS = 4, FEW = 64 }; /* keys are dense if a fourth of them is used, and a few more */
 
-/* The number of the constant with this key in the index of the pool.  FP_NO_ID when memory ran out. */
+/* The number of the constant with this key in the index of the pool. */
 static uint32_t number_of(struct fp_jfr_pool *pool, uint64_t key) {
     const uint32_t words[] = {(uint32_t)key, (uint32_t)(key >> 32)};
     if (pool->n_dense) return (uint32_t)(key - pool->first);
@@ -96,7 +94,7 @@ static uint32_t number_of(struct fp_jfr_pool *pool, uint64_t key) {
 }
 
 /* Of constants with the same key the last one counts. */
-static int index_pool(struct fp_jfr_pool *pool) {
+static void index_pool(struct fp_jfr_pool *pool) {
     uint64_t first = UINT64_MAX, last = 0;
     for (uint32_t i = 0; i < pool->n; i++) {
         if (pool->kept[i].key < first) first = pool->kept[i].key;
@@ -104,7 +102,7 @@ static int index_pool(struct fp_jfr_pool *pool) {
     }
     const int is_dense = pool->n && last - first < (uint64_t)pool->n * MOST_GAPS + FEW;
     const uint64_t n = is_dense ? last - first + 1 : (uint64_t)pool->n + 1;
-    if (fp_array_room(&pool->constants, &pool->cap_constants, n, sizeof *pool->constants)) return FP_E_NOMEM;
+    fp_array_room(&pool->constants, &pool->cap_constants, n, sizeof *pool->constants);
     memset(pool->constants, 0, n * sizeof *pool->constants);
     fp_table_empty(&pool->keys);
     pool->first = first;
@@ -112,17 +110,13 @@ static int index_pool(struct fp_jfr_pool *pool) {
     pool->n_dense = is_dense ? (uint32_t)n : 0;
     for (uint32_t i = 0; i < pool->n; i++) {
         const uint32_t number = number_of(pool, pool->kept[i].key);
-        if (number == FP_NO_ID) return FP_E_NOMEM;
         pool->constants[number].at = pool->kept[i].at;
     }
-    return 0;
 }
 
-int fp_jfr_index(struct fp_jfr_reader *r) {
-    for (uint32_t i = 0; i < r->n_pools && !r->is_indexed; i++)
-        if (index_pool(&r->pools[i])) return FP_E_NOMEM;
+void fp_jfr_index(struct fp_jfr_reader *r) {
+    for (uint32_t i = 0; i < r->n_pools && !r->is_indexed; i++) index_pool(&r->pools[i]);
     r->is_indexed = 1;
-    return 0;
 }
 
 struct fp_jfr_constant *fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key) {
@@ -199,7 +193,6 @@ static int pool(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
 static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     const struct fp_jfr_program *program = fp_jfr_program_of(r, r->at_type);
-    if (!program) return fp_no_memory(err);
     const uint8_t *end = bound(r, in);
     const uint64_t at = in->base + in->pos;
     if (program->is_bad) {
@@ -212,7 +205,7 @@ static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err)
         uint64_t key;
         const uint8_t *value = fp_jfr_number(r, start, end, 8, &key);
         if (value && role == FP_JFR_STACK && (p = next_stack(r, value, end))) {
-            if (keep(r, r->at_type, key, (uint64_t)++r->next_stack)) return fp_no_memory(err);
+            keep(r, r->at_type, key, (uint64_t)++r->next_stack);
             in->pos = (size_t)(p - in->p);
             continue;
         }
@@ -221,9 +214,10 @@ static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err)
             return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "a constant is damaged");
         }
         const size_t n = (size_t)(p - value);
-        if (role && (role == FP_JFR_STACK ? keep_stack(r, r->at_type, key, value, n)
-                                          : keep_value(r, r->at_type, key, value, n)))
-            return fp_no_memory(err);
+        if (role == FP_JFR_STACK)
+            keep_stack(r, r->at_type, key, value, n);
+        else if (role)
+            keep_value(r, r->at_type, key, value, n);
         in->pos = (size_t)(p - in->p);
     }
     return 0;
@@ -244,7 +238,7 @@ int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *e
     if (status == FP_MORE && !in->eof) return FP_MORE;
     if (status == FP_MORE)
         status = fp_fail(err, FP_E_TRUNCATED, in->base + in->pos, "the input ends within a checkpoint");
-    if (status < 0 && (status == FP_E_NOMEM || !r->lenient)) return status;
+    if (status < 0 && !r->lenient) return status;
     r->counts.bad_constants += status < 0;
     r->limit = 0;
     return FP_DONE;

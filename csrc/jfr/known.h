@@ -12,7 +12,7 @@ struct fp_jfr_method {
                                 parts of its name are missing, or it is long, so it is looked up in each chunk */
 };
 
-/* The model's function of a method; `kind`: how it was compiled.  FP_NO_ID when memory ran out.  *row: its row in
+/* The model's function of a method; `kind`: how it was compiled.  *row: its row in
  * r->methods; 0: later chunks cannot find it again. */
 uint32_t fp_jfr_function(struct fp_jfr_reader *r, const struct fp_jfr_slot *method, const struct fp_jfr_slot *kind,
                          const uint8_t *end, int *native, uint32_t *row);

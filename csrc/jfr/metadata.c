@@ -12,7 +12,7 @@ struct fp_jfr_tree {
     const uint8_t *p, *end;
     const char *what; /* the error */
     uint64_t got;
-    int has_got, is_full;
+    int has_got;
 };
 
 struct fp_jfr_attributes {
@@ -79,12 +79,11 @@ static int attribute(struct fp_jfr_tree *t, struct fp_jfr_attributes *a) {
 static int add_type(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     struct fp_jfr_reader *r = t->r;
     if (!a->has_id || !a->name) return bad(t, "a type has no name or id");
-    if (fp_array_room(&r->types, &r->cap_types, (uint64_t)r->n_types + 1, sizeof *r->types)) return !(t->is_full = 1);
+    fp_array_room(&r->types, &r->cap_types, (uint64_t)r->n_types + 1, sizeof *r->types);
     r->types[r->n_types] = (struct fp_jfr_type){.id = a->id, .name = a->name, .super = a->super, .field = r->n_fields};
     const uint32_t words[] = {(uint32_t)a->id, (uint32_t)(a->id >> 32)};
     const uint32_t row = fp_table_intern(&r->type_ids, words);
-    if (row == FP_NO_ID || fp_array_zeroed(&r->type_of, &r->cap_type_of, (uint64_t)row + 1, sizeof *r->type_of))
-        return !(t->is_full = 1);
+    fp_array_zeroed(&r->type_of, &r->cap_type_of, (uint64_t)row + 1, sizeof *r->type_of);
     r->type_of[row] = r->n_types;
     if (a->id < sizeof r->small / sizeof r->small[0]) r->small[a->id] = r->n_types;
     r->n_types++;
@@ -94,8 +93,7 @@ static int add_type(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
 static int add_field(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     struct fp_jfr_reader *r = t->r;
     if (!a->has_class || !a->name) return bad(t, "a field has no name or type");
-    if (fp_array_room(&r->fields, &r->cap_fields, (uint64_t)r->n_fields + 1, sizeof *r->fields))
-        return !(t->is_full = 1);
+    fp_array_room(&r->fields, &r->cap_fields, (uint64_t)r->n_fields + 1, sizeof *r->fields);
     size_t n;
     const uint8_t *dimension = fp_string(&r->names, a->dimension, &n);
     r->fields[r->n_fields++] = (struct fp_jfr_field){.type_id = a->class_id,
@@ -109,7 +107,7 @@ static int add_field(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
 static int add_note(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     struct fp_jfr_reader *r = t->r;
     if (!a->has_class || !a->value) return 1;
-    if (fp_array_room(&r->notes, &r->cap_notes, (uint64_t)r->n_notes + 1, sizeof *r->notes)) return !(t->is_full = 1);
+    fp_array_room(&r->notes, &r->cap_notes, (uint64_t)r->n_notes + 1, sizeof *r->notes);
     r->notes[r->n_notes++] = (struct fp_jfr_note){.type_id = a->class_id, .field = r->n_fields - 1, .value = a->value};
     return 1;
 }
@@ -139,16 +137,14 @@ static int strings(struct fp_jfr_tree *t) {
     uint64_t n;
     if (!number(t, &n)) return 0;
     if (n > (uint64_t)(t->end - t->p)) return bad_number(t, "the number of strings", n);
-    if (fp_array_room(&r->strings, &r->cap_strings, n, sizeof *r->strings)) return !(t->is_full = 1);
+    fp_array_room(&r->strings, &r->cap_strings, n, sizeof *r->strings);
     for (r->n_strings = 0; n--; r->n_strings++) {
         struct fp_jfr_string string;
         r->name.n = 0;
         const uint8_t *p = fp_jfr_string(r, t->p, t->end, &r->name, &string);
-        if (r->name.failed) return !(t->is_full = 1);
         if (!p || string.is_constant) return bad(t, "a string of the metadata is damaged");
         t->p = p;
         r->strings[r->n_strings] = fp_strings_intern(&r->names, r->name.p, r->name.n);
-        if (r->strings[r->n_strings] == FP_NO_ID) return !(t->is_full = 1);
     }
     return 1;
 }
@@ -262,7 +258,7 @@ static void find_spans(struct fp_jfr_reader *r) {
 
 /* ---- the record ---- */
 
-static int empty(struct fp_jfr_reader *r) {
+static void empty(struct fp_jfr_reader *r) {
     r->n_types = r->n_fields = r->n_notes = r->n_ops = r->n_programs = r->n_strings = r->string_type = 0;
     r->n_slots = 0;
     r->described.n = 0;
@@ -271,14 +267,13 @@ static int empty(struct fp_jfr_reader *r) {
     fp_table_empty(&r->type_ids);
     fp_jfr_forget_known(r);
     /* type 0 means "none" */
-    if (fp_jfr_add_words(&r->names) || fp_array_room(&r->types, &r->cap_types, 1, sizeof *r->types)) return FP_E_NOMEM;
+    fp_jfr_add_words(&r->names);
+    fp_array_room(&r->types, &r->cap_types, 1, sizeof *r->types);
     r->types[r->n_types++] = (struct fp_jfr_type){0};
-    return 0;
 }
 
 static int fail(const struct fp_jfr_tree *t, uint64_t at, const uint8_t *start, struct fp_err *err) {
     const uint64_t offset = at + (uint64_t)(t->p - start);
-    if (t->is_full) return fp_no_memory(err);
     if (!t->has_got) return fp_fail(err, FP_E_MALFORMED, offset, t->what);
     return fp_fail_got(err, FP_E_MALFORMED, offset, t->what, FP_GOT_UNSIGNED, t->got, "less than %",
                        t->r->n_strings ? t->r->n_strings : (uint64_t)(t->end - t->p));
@@ -292,7 +287,7 @@ static int read(struct fp_jfr_reader *r, const struct fp_jfr_record *record, str
     const size_t n = (size_t)(t.end - t.p);
     if (r->described.n == n && r->was_compressed == r->compressed && !memcmp(r->described.p, t.p, n)) return 0;
     const uint8_t *start = t.p;
-    if (empty(r)) return fp_no_memory(err);
+    empty(r);
     if (!strings(&t) || !element(&t, 0, 0)) return fail(&t, record->at + record->size - n, start, err);
     resolve(r);
     for (uint32_t i = 1; i < r->n_types; i++) {
@@ -311,7 +306,7 @@ static int read(struct fp_jfr_reader *r, const struct fp_jfr_record *record, str
     find_spans(r);
     for (uint32_t i = 1; i < r->n_types; i++) r->types[i].is_row = r->types[i].event || r->types[i].is_span;
     set_role(r, r->string_type, FP_JFR_TEXT);
-    if (fp_buf_put(&r->described, start, n)) return fp_no_memory(err);
+    fp_buf_put(&r->described, start, n);
     r->was_compressed = r->compressed;
     return 0;
 }

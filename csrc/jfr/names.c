@@ -11,7 +11,7 @@ static int text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const u
     if (slot->kind == FP_JFR_IS_TEXT) {
         struct fp_jfr_string found;
         if (!fp_jfr_string(r, slot->p, end, to, &found) || found.is_null) return 0;
-        if (!found.is_constant) return to->failed ? FP_E_NOMEM : 1;
+        if (!found.is_constant) return 1;
         slots[0] = (struct fp_jfr_slot){.n = found.key, .kind = FP_JFR_IS_KEY, .type = r->string_type};
         return text(r, &slots[0], end, to, depth + 1);
     }
@@ -74,7 +74,7 @@ static size_t number_of_class(const uint8_t *p, size_t n, size_t before) {
     return 0;
 }
 
-int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n) {
+void fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n) {
     for (size_t i = 0; i < n;) {
         const size_t number = number_of_class(p + i, n - i, i);
         if (number) {
@@ -83,13 +83,12 @@ int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n) {
         }
         fp_buf_put(to, p + i++, 1);
     }
-    return to->failed ? FP_E_NOMEM : 0;
 }
 
-int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n) {
+void fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n) {
     static const char *const NAMES[] = {"Zboolean", "Bbyte", "Sshort", "Cchar", "Iint", "Jlong", "Ffloat", "Ddouble"};
     size_t dimensions = 0;
-    if (!n) return 0; /* p may be NULL */
+    if (!n) return; /* p may be NULL */
     while (dimensions < n && p[dimensions] == '[') dimensions++;
     p += dimensions, n -= dimensions;
     for (size_t i = 0; dimensions && n == 1 && i < sizeof NAMES / sizeof NAMES[0]; i++) {
@@ -106,7 +105,6 @@ int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n) {
         fp_buf_put(to, is_slash ? "." : (const char *)p + i, 1);
     }
     while (dimensions--) fp_buf_put(to, "[]", 2);
-    return to->failed ? FP_E_NOMEM : 0;
 }
 
 /* ---- strings of the model ---- */
@@ -114,22 +112,19 @@ int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n) {
 /* Interns the text of a slot, or the name of the class in it. */
 static uint32_t intern(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
-    int status;
     r->name.n = r->more.n = 0;
     if (slot->kind != FP_JFR_IS_TEXT && r->types[slot->type].role == FP_JFR_CLASS) {
         const uint8_t *p = fp_jfr_bytes_of(r, slot, &end);
         if (!p || !fp_jfr_decode(r, slot->type, p, end, slots)) return 0;
-        status = fp_jfr_text(r, &slots[FP_JFR_CLASS_NAME], end, &r->more);
-        if (status <= 0) return status ? FP_NO_ID : 0;
-        if (fp_jfr_put_class(&r->name, r->more.p, r->more.n)) return FP_NO_ID;
+        if (!fp_jfr_text(r, &slots[FP_JFR_CLASS_NAME], end, &r->more)) return 0;
+        fp_jfr_put_class(&r->name, r->more.p, r->more.n);
         if (r->join) {
             r->more.n = 0;
-            if (fp_jfr_put_joined(&r->more, r->name.p, r->name.n)) return FP_NO_ID;
+            fp_jfr_put_joined(&r->more, r->name.p, r->name.n);
             return fp_strings_intern(&r->model->strings, r->more.p, r->more.n);
         }
-    } else {
-        status = fp_jfr_text(r, slot, end, &r->name);
-        if (status <= 0) return status ? FP_NO_ID : 0;
+    } else if (!fp_jfr_text(r, slot, end, &r->name)) {
+        return 0;
     }
     return fp_strings_intern(&r->model->strings, r->name.p, r->name.n);
 }
@@ -146,6 +141,6 @@ uint32_t fp_jfr_string_id(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
     if (role != FP_JFR_TEXT && role != FP_JFR_CLASS) return 0;
     if (constant->known) return constant->known - 1;
     const uint32_t id = intern(r, slot, end);
-    if (id != FP_NO_ID) constant->known = id + 1;
+    constant->known = id + 1;
     return id;
 }

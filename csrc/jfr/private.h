@@ -3,6 +3,7 @@
 #define FP_JFR_PRIVATE_H
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "jfr/read.h"
 
 /* ---- numbers ---- */
@@ -196,8 +197,8 @@ enum fp_jfr_word {
     FP_JFR_W_AMOUNT,
     FP_JFR_WORDS
 };
-/* Adds the words to `names`.  0 or FP_E_NOMEM. */
-int fp_jfr_add_words(struct fp_strings *names);
+/* Adds the words to `names`. */
+void fp_jfr_add_words(struct fp_strings *names);
 
 enum fp_jfr_primitive {
     FP_JFR_STRUCT = 0,
@@ -354,7 +355,7 @@ struct fp_jfr_want {
     uint8_t word, slot;
 };
 
-/* The program of a type, compiled at first use.  NULL when memory ran out. */
+/* The program of a type, compiled at first use. */
 const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t type);
 
 /* Runs a program on the bytes up to `end`.  Returns the end of the value, or NULL if it is past `end` or has an unknown
@@ -375,7 +376,7 @@ static inline uint64_t fp_jfr_narrow(uint64_t v, unsigned width) {
     return (uint64_t)((int64_t)(v << unused) >> unused);
 }
 
-/* Decodes a value of a type at p into slots.  Returns as fp_jfr_run; NULL also when memory ran out. */
+/* Decodes a value of a type at p into slots.  Returns as fp_jfr_run. */
 const uint8_t *fp_jfr_decode(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
                              struct fp_jfr_slot *slots);
 /* The same without looking for the end of the value: 1, or 0 for NULL. */
@@ -481,8 +482,8 @@ struct fp_jfr_pool {
 
 /* Forgets all constants. */
 void fp_jfr_forget(struct fp_jfr_reader *r);
-/* Makes all constants ready to be found.  0 or FP_E_NOMEM. */
-int fp_jfr_index(struct fp_jfr_reader *r);
+/* Makes all constants ready to be found. */
+void fp_jfr_index(struct fp_jfr_reader *r);
 /* The constant with a key that is not dense. */
 struct fp_jfr_constant *fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key);
 
@@ -503,24 +504,24 @@ const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot
 /* ---- names ---- */
 
 /* Appends the text of a slot as UTF-8; nothing for null.  `end`: the end of the bytes that the slot points into.  1 if
- * it is a text, 0 for null or a missing constant, or FP_E_NOMEM. */
+ * it is a text, or 0 for null or a missing constant. */
 int fp_jfr_text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, struct fp_buf *to);
 /* Appends the name of a class without the numbers of hidden classes, which differ from run to run. */
-int fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n);
+void fp_jfr_put_joined(struct fp_buf *to, const uint8_t *p, size_t n);
 /* Appends the name of a class in Java's syntax: [[I is int[][], [Ljava/util/Map; is java.util.Map[]. */
-int fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n);
-/* The model's string for a slot with a text or a class, cached by constant.  0: none.  FP_NO_ID when memory ran out. */
+void fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n);
+/* The model's string for a slot with a text or a class, cached by constant.  0: none. */
 uint32_t fp_jfr_string_id(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end);
 
 /* ---- frames, stacks, threads ---- */
 
-/* The model's stack.  0: no stack; FP_NO_ID when memory ran out. */
+/* The model's stack.  0: no stack. */
 uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut);
-/* The frame of a function that has a name but no code.  FP_NO_ID when memory ran out. */
+/* The frame of a function that has a name but no code. */
 uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n);
-/* The model's thread, and its label.  0 or FP_E_NOMEM. */
-int fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
-                  uint32_t *label);
+/* The model's thread, and its label. */
+void fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
+                   uint32_t *label);
 
 /* What an event of a type is to a row, apart from stack and values, by the keys of its constants. */
 struct fp_jfr_context {
@@ -563,8 +564,8 @@ struct fp_jfr_frame {
 };
 enum { FP_JFR_CACHE = 1 << 15 }; /* two fill a line of the processor's cache */
 
-/* Sets the name (a string) of a thread.  0 or FP_E_NOMEM. */
-int fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name);
+/* Sets the name (a string) of a thread. */
+void fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name);
 
 /* ---- rows ---- */
 

@@ -165,7 +165,7 @@ static void find_shape(const struct fp_jfr_reader *r, struct fp_jfr_program *pro
 const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t type) {
     struct fp_jfr_type *t = &r->types[type];
     if (t->program) return &r->programs[t->program - 1];
-    if (fp_array_room(&r->programs, &r->cap_programs, (uint64_t)r->n_programs + 1, sizeof *r->programs)) return NULL;
+    fp_array_room(&r->programs, &r->cap_programs, (uint64_t)r->n_programs + 1, sizeof *r->programs);
     struct fp_jfr_compiler c = {.r = r, .first = r->n_ops, .got = t->id};
     struct fp_jfr_want scratch[16];
     uint32_t n;

@@ -34,7 +34,7 @@
 #include "core/lanes.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* What a sample measures: a count and, for most, a second value.  Different metrics are never added up. */
 enum fp_jfr_metric {
@@ -256,7 +256,7 @@ enum fp_jfr_fact_kind {
     FP_JFR_TIMED = 5         /* not passed on */
 };
 
-/* NULL when memory ran out.  Borrows the model; the caller owns the reader. */
+/* Borrows the model; the caller owns the reader. */
 struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model);
 void fp_jfr_reader_free(struct fp_jfr_reader *r);
 

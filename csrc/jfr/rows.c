@@ -24,25 +24,22 @@ static int values_of(const struct fp_jfr_reader *r, const struct fp_jfr_event *e
 
 /* ---- labels ---- */
 
-/* The state and class of a new context.  0 or FP_E_NOMEM. */
-static int begin_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end, uint32_t metric,
-                         struct fp_jfr_context *to) {
+/* The state and class of a new context. */
+static void begin_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end, uint32_t metric,
+                          struct fp_jfr_context *to) {
     to->state = fp_jfr_string_id(r, &slots[FP_JFR_EVENT_STATE], end);
-    to->class_ = to->state == FP_NO_ID ? FP_NO_ID : fp_jfr_string_id(r, &slots[FP_JFR_EVENT_CLASS], end);
+    to->class_ = fp_jfr_string_id(r, &slots[FP_JFR_EVENT_CLASS], end);
     if (metric == FP_JFR_CPU && (r->is_wall || to->state == r->sleeping)) metric = FP_JFR_WALL;
     to->metric = metric;
-    return to->class_ == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 /* Its thread and label. */
-static int end_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end,
-                       struct fp_jfr_context *to) {
-    if (fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], end, &to->thread, &to->label)) return FP_E_NOMEM;
+static void end_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end,
+                        struct fp_jfr_context *to) {
+    fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], end, &to->thread, &to->label);
     const int has_state = to->state && (to->metric == FP_JFR_WALL || to->metric == FP_JFR_DATADOG_WALL);
     if (to->class_) to->label = fp_model_label(r->model, to->label, r->class_key, to->class_, 0, 0);
-    if (has_state && to->label != FP_NO_ID)
-        to->label = fp_model_label(r->model, to->label, r->state_key, to->state, 0, 0);
-    return to->label == FP_NO_ID ? FP_E_NOMEM : 0;
+    if (has_state) to->label = fp_model_label(r->model, to->label, r->state_key, to->state, 0, 0);
 }
 
 /* The frame of a class, as async-profiler's tools write it:
@@ -51,15 +48,13 @@ static int end_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots,
 static uint32_t leaf_of(struct fp_jfr_reader *r, uint32_t class_, unsigned metric) {
     const uint32_t is_outside = metric == FP_JFR_OUTSIDE_TLAB, words[] = {class_, is_outside}, before = r->leaves.n;
     const uint32_t row = fp_table_intern(&r->leaves, words);
-    if (row == FP_NO_ID || fp_array_room(&r->leaf_of, &r->cap_leaf_of, (uint64_t)row + 1, sizeof *r->leaf_of))
-        return FP_NO_ID;
+    fp_array_room(&r->leaf_of, &r->cap_leaf_of, (uint64_t)row + 1, sizeof *r->leaf_of);
     if (row < before) return r->leaf_of[row];
     size_t n;
     const uint8_t *name = fp_string(&r->model->strings, class_, &n);
     r->name.n = 0;
     fp_buf_put(&r->name, name, n);
     if (r->kinds) fp_buf_put(&r->name, is_outside ? "_[k]" : "_[i]", 4);
-    if (r->name.failed) return FP_NO_ID;
     return r->leaf_of[row] = fp_jfr_name_frame(r, r->name.p, r->name.n);
 }
 
@@ -76,12 +71,11 @@ static uint32_t stack_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot
                          unsigned metric) {
     int cut;
     const uint32_t node = fp_jfr_stack(r, slot, end, &cut);
-    if (node == FP_NO_ID) return FP_NO_ID;
     r->counts.no_stack += !node;
     r->counts.truncated += (uint64_t)cut;
     if (!class_ || !r->class_leaf) return node;
     const uint32_t leaf = leaf_of(r, class_, metric);
-    return leaf == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, node, leaf);
+    return fp_model_stack(r->model, node, leaf);
 }
 
 static void begin_batch(struct fp_batch *out) {
@@ -90,7 +84,6 @@ static void begin_batch(struct fp_batch *out) {
 }
 
 static int no_fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_err *err) {
-    if (!r->types[type].program) return fp_no_memory(err);
     const struct fp_jfr_program *program = &r->programs[r->types[type].program - 1];
     return damaged(r, record, program->is_bad ? program->what : "an event is shorter than its fields", err);
 }
@@ -124,7 +117,7 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     const int known = has_keys && fp_jfr_is_context(r, place, type, made.thread_key, made.state_key, made.class_key);
     struct fp_jfr_context *context = known ? place : &made;
     const uint64_t before = r->counts.dangling;
-    if (!known && begin_context(r, slots, record->end, event->metric, &made)) return fp_no_memory(err);
+    if (!known) begin_context(r, slots, record->end, event->metric, &made);
     const uint64_t missing = r->counts.dangling - before;
     const uint32_t metric = context->metric;
     if (FP_UNLIKELY(!fp_jfr_has_columns(r, metric, out))) {
@@ -137,10 +130,9 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     if (values_of(r, event, metric, slots, &amounts[0], &amounts[1]))
         return damaged(r, record, "a value of an event is out of range", err);
     const uint32_t stack = stack_of(r, &slots[FP_JFR_EVENT_STACK], record->end, context->class_, metric);
-    if (stack == FP_NO_ID) return fp_no_memory(err);
     if (!known) {
         const uint64_t between = r->counts.dangling;
-        if (end_context(r, slots, record->end, &made)) return fp_no_memory(err);
+        end_context(r, slots, record->end, &made);
         /* what is missing is counted each time */
         if (has_keys && !missing && r->counts.dangling == between) *(context = place) = made;
     }
@@ -260,7 +252,7 @@ static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
 }
 
 int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    if (fp_jfr_index(r)) return fp_no_memory(err);
+    fp_jfr_index(r);
     if (!out->n || !r->sure_ticks) fp_jfr_begin_sums(r);
     out->is_summed = r->is_summed;
     const int status = feed(r, in, out, err);

@@ -51,7 +51,7 @@ const struct fp_jfr_program *fp_jfr_prepare(struct fp_jfr_reader *r, uint32_t ty
     if (!program->is_plain || !program->n_ops) return NULL;
     if (!program->slots) {
         const uint64_t need = ((uint64_t)r->n_slots + 1) * FP_JFR_SLOTS;
-        if (fp_array_room(&r->slots, &r->cap_slots, need, sizeof *r->slots)) return NULL;
+        fp_array_room(&r->slots, &r->cap_slots, need, sizeof *r->slots);
         program->slots = ++r->n_slots;
         fp_jfr_plain_slots(r, program, fp_jfr_slots_of(r, program));
     }

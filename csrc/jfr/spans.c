@@ -7,7 +7,8 @@
 /* A lane has the name of its thread. */
 static int name_lane(void *arg, uint32_t lane, uint32_t of) {
     struct fp_jfr_reader *r = arg;
-    return fp_jfr_name_thread(r, lane, fp_jfr_thread_name(r, of));
+    fp_jfr_name_thread(r, lane, fp_jfr_thread_name(r, of));
+    return 0;
 }
 
 void fp_jfr_begin_spans(struct fp_jfr_reader *r) {
@@ -27,12 +28,11 @@ void fp_jfr_free_spans(struct fp_jfr_reader *r) {
 
 /* ---- reading ---- */
 
-/* The function of an event, named after its type and its own name or class.  FP_NO_ID when memory ran out. */
+/* The function of an event, named after its type and its own name or class. */
 static uint32_t function_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_slot *slots,
                             const uint8_t *end) {
     const struct fp_jfr_slot *own = &slots[FP_JFR_EVENT_STATE], *class_ = &slots[FP_JFR_EVENT_CLASS];
     const uint32_t detail = fp_jfr_string_id(r, own->kind >= FP_JFR_IS_TEXT ? own : class_, end);
-    if (detail == FP_NO_ID) return FP_NO_ID;
     size_t n;
     const uint8_t *name = fp_string(&r->names, r->types[type].name, &n);
     r->name.n = 0;
@@ -42,9 +42,8 @@ static uint32_t function_of(struct fp_jfr_reader *r, uint32_t type, const struct
         fp_buf_put(&r->name, ": ", 2);
         fp_buf_put(&r->name, name, n);
     }
-    if (r->name.failed) return FP_NO_ID;
     const uint32_t id = fp_strings_intern(&r->model->strings, r->name.p, r->name.n);
-    return id == FP_NO_ID ? FP_NO_ID : fp_model_function(r->model, 0, 0, id, 0, 0);
+    return fp_model_function(r->model, 0, 0, id, 0, 0);
 }
 
 /* Adds an event to `rounds`.  0, FP_ASK, or FP_E_*. */
@@ -53,7 +52,6 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     uint32_t thread, label;
     int64_t ns;
     if (!fp_jfr_decode(r, type, record->body, record->end, slots)) {
-        if (!r->types[type].program) return fp_no_memory(err);
         if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, record->at, "an event is shorter than its fields");
         r->counts.bad_records++;
         return 0;
@@ -65,11 +63,10 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     const struct fp_jfr_slot *start = &slots[FP_JFR_START];
     struct fp_span span = {.begin = start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0};
     if (__builtin_add_overflow(span.begin, (uint64_t)ns, &span.end)) span.end = UINT64_MAX;
-    if (fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], record->end, &thread, &label)) return fp_no_memory(err);
+    fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], record->end, &thread, &label);
     if (!thread) thread = fp_model_thread(r->model, r->virtual_input, r->pid, 0);
     span.thread = thread;
     span.what = function_of(r, type, slots, record->end);
-    if (thread == FP_NO_ID || span.what == FP_NO_ID) return fp_no_memory(err);
     const int status = fp_lanes_put(&r->lanes, span);
     if (status == FP_ASK) r->request = FP_JFR_SPILL;
     return status < 0 ? fp_no_memory(err) : status;
@@ -79,7 +76,7 @@ int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) 
     struct fp_jfr_record record;
     uint32_t type;
     int status;
-    if (fp_jfr_index(r)) return fp_no_memory(err);
+    fp_jfr_index(r);
     while ((status = fp_jfr_next(r, in, &record, &type, err)) == FP_FULL) {
         if ((status = put(r, type, &record, err))) return status;
         r->skip = record.size;

@@ -24,12 +24,11 @@ static uint32_t new_frame(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
     int native = 0;
     const uint32_t function =
         fp_jfr_function(r, &slots[FP_JFR_FRAME_METHOD], &slots[FP_JFR_FRAME_TYPE], end, &native, method);
-    if (function == FP_NO_ID) return FP_NO_ID;
     /* the bytecode index is stored as a column; columns count from 1 */
     const uint32_t line = native ? 0 : known(&slots[FP_JFR_FRAME_LINE], 1);
     const uint32_t column = native ? 0 : known(&slots[FP_JFR_FRAME_BYTECODE], 0);
     const uint32_t lines = fp_model_line(r->model, function, line, column, 0);
-    return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, lines);
+    return fp_model_frame(r->model, 0, 0, 0, lines);
 }
 
 /* The end of n varints that have 16 bytes or less in all, which can be read; these bytes into `low` and `high`.  NULL
@@ -84,15 +83,13 @@ static inline int is_frame(const struct fp_jfr_frame *one, const struct fp_jfr_f
            one->type == wanted->type;
 }
 
-/* Decodes a frame from p on, and enters it at its place in the cache.  0 or FP_E_NOMEM. */
-static int enter_frame(struct fp_jfr_reader *r, struct fp_jfr_frame wanted, const uint8_t *p, const uint8_t *end,
-                       struct fp_jfr_frame *place) {
+/* Decodes a frame from p on, and enters it at its place in the cache. */
+static void enter_frame(struct fp_jfr_reader *r, struct fp_jfr_frame wanted, const uint8_t *p, const uint8_t *end,
+                        struct fp_jfr_frame *place) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     wanted.frame = fp_jfr_decode(r, wanted.type, p, end, slots) ? new_frame(r, slots, end, &wanted.method) : 0;
-    if (wanted.frame == FP_NO_ID) return FP_E_NOMEM;
     place[1] = place[0];
     place[0] = wanted;
-    return 0;
 }
 
 /* ---- stacks ---- */
@@ -113,7 +110,7 @@ static const uint8_t *keyed_frame(struct fp_jfr_reader *r, uint32_t type, const 
         uint32_t method;
         if (fp_jfr_decode(r, type, r->arena + constant->at - 1, value_end, slots))
             *frame = new_frame(r, slots, value_end, &method);
-        if (*frame != FP_NO_ID) constant->known = *frame + 1;
+        constant->known = *frame + 1;
         return p;
     }
     *frame = constant->known - 1;
@@ -125,7 +122,7 @@ enum { TOGETHER = 32 }; /* frames that wait for memory together */
 typedef const uint8_t *short_value_fn(const uint8_t *, uint32_t, uint64_t *, uint64_t *);
 
 /* Up to n frames of `varints` numbers each, at p, if they are short; *p: their end.  Most are among the last ones in
- * the cache.  Their number, or FP_NO_ID when memory ran out. */
+ * the cache.  Their number. */
 FP_INLINE uint32_t short_frames_by(short_value_fn *value, struct fp_jfr_reader *r, uint32_t type, uint32_t varints,
                                    const uint8_t **p, const uint8_t *end, uint32_t n, uint32_t *frames,
                                    uint32_t *methods) {
@@ -152,7 +149,7 @@ FP_INLINE uint32_t short_frames_by(short_value_fn *value, struct fp_jfr_reader *
         wanted.high = found[i].high;
         const struct fp_jfr_frame *one = is_frame(place, &wanted) ? place : place + 1;
         if (FP_UNLIKELY(one != place && !is_frame(one, &wanted))) {
-            if (enter_frame(r, wanted, found[i].p, end, place)) return FP_NO_ID;
+            enter_frame(r, wanted, found[i].p, end, place);
             one = place;
         }
         frames[i] = one->frame;
@@ -186,41 +183,37 @@ static const uint8_t *inline_frame(struct fp_jfr_reader *r, uint32_t type, const
     return p;
 }
 
-/* Reads the frames of an array into r->frames, leaf first, and their methods.  Returns their number, or FP_NO_ID when
- * memory ran out. */
+/* Reads the frames of an array into r->frames, leaf first, and their methods.  Returns their number. */
 static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *array, const uint8_t *end) {
     const uint32_t type = array->type;
     uint64_t n;
     const uint8_t *p = fp_jfr_number(r, array->p, end, 4, &n);
     if (!p || n > (uint64_t)(end - p) || r->types[type].role != FP_JFR_FRAME) return 0;
-    if (fp_array_room(&r->frames, &r->cap_frames, n, sizeof *r->frames)) return FP_NO_ID;
-    if (fp_array_zeroed(&r->frame_methods, &r->cap_frame_methods, n, sizeof *r->frame_methods)) return FP_NO_ID;
+    fp_array_room(&r->frames, &r->cap_frames, n, sizeof *r->frames);
+    fp_array_zeroed(&r->frame_methods, &r->cap_frame_methods, n, sizeof *r->frame_methods);
     const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
-    if (!program) return FP_NO_ID;
     const uint32_t varints = array->of_keys ? 0 : program->varints;
     for (uint32_t i = 0; i < n;) {
         uint32_t *frame = r->frames + i, *method = r->frame_methods + i;
         const uint32_t found = varints ? SHORT_FRAMES(r, type, varints, &p, end, (uint32_t)n - i, frame, method) : 0;
-        if (found == FP_NO_ID) return FP_NO_ID;
         i += found;
         if (found) continue;
         *method = 0;
         p = array->of_keys ? keyed_frame(r, type, p, end, frame) : inline_frame(r, type, p, end, frame, method);
         if (!p) return i;
-        if (r->frames[i++] == FP_NO_ID) return FP_NO_ID;
+        i++;
     }
     return (uint32_t)n;
 }
 
-/* The first n of r->frames without those that are unknown, and with the root of a stack that was cut.  Their number, or
- * FP_NO_ID. */
+/* The first n of r->frames without those that are unknown, and with the root of a stack that was cut.  Their
+ * number. */
 static uint32_t complete(struct fp_jfr_reader *r, uint32_t n, int cut) {
     uint32_t kept = 0;
-    if (fp_array_room(&r->frames, &r->cap_frames, (uint64_t)n + 1, sizeof *r->frames)) return FP_NO_ID;
+    fp_array_room(&r->frames, &r->cap_frames, (uint64_t)n + 1, sizeof *r->frames);
     for (uint32_t i = 0; i < n; i++)
         if (r->frames[i]) r->frames[kept++] = r->frames[i];
-    if (cut && r->cut_root && (r->frames[kept++] = fp_jfr_name_frame(r, "[truncated]", 11)) == FP_NO_ID)
-        return FP_NO_ID;
+    if (cut && r->cut_root) r->frames[kept++] = fp_jfr_name_frame(r, "[truncated]", 11);
     return kept;
 }
 
@@ -233,11 +226,10 @@ static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t 
     *cut = slots[FP_JFR_STACK_CUT].kind == FP_JFR_IS_NUMBER && slots[FP_JFR_STACK_CUT].n;
     if (slots[FP_JFR_STACK_FRAMES].kind != FP_JFR_IS_ARRAY) return 0;
     const uint32_t found = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end);
-    if (found == FP_NO_ID) return FP_NO_ID;
     *n = found;
     if (found > r->counts.depth) r->counts.depth = found;
     const uint32_t kept = complete(r, found, *cut);
-    return kept && kept != FP_NO_ID ? fp_model_path(r->model, r->frames, kept) : kept;
+    return kept ? fp_model_path(r->model, r->frames, kept) : kept;
 }
 
 /* ---- stacks of earlier chunks ----
@@ -286,25 +278,24 @@ static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_known *
 }
 
 /* Keeps the methods of a stack of n frames, so that later chunks can find it again.  Without those of all frames they
- * cannot.  0 or FP_E_NOMEM. */
-static int keep_methods(struct fp_jfr_reader *r, struct fp_jfr_known *one, uint32_t n) {
+ * cannot. */
+static void keep_methods(struct fp_jfr_reader *r, struct fp_jfr_known *one, uint32_t n) {
     one->epoch = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (!r->frame_methods[i]) return 0;
+        if (!r->frame_methods[i]) return;
     if (one->n != n) {
         const uint64_t end = (uint64_t)r->n_known_methods + n;
-        if (fp_array_room(&r->known_methods, &r->cap_known_methods, end, sizeof *r->known_methods)) return FP_E_NOMEM;
+        fp_array_room(&r->known_methods, &r->cap_known_methods, end, sizeof *r->known_methods);
         one->first = r->n_known_methods;
         one->n = n;
         r->n_known_methods = (uint32_t)end;
     }
     if (n) memcpy(r->known_methods + one->first, r->frame_methods, n * sizeof *r->known_methods);
     one->epoch = r->epoch;
-    return 0;
 }
 
-/* Finds the stack of a constant.  0 or FP_E_NOMEM. */
-static int find_stack(struct fp_jfr_reader *r, uint32_t type, struct fp_jfr_constant *constant) {
+/* Finds the stack of a constant. */
+static void find_stack(struct fp_jfr_reader *r, uint32_t type, struct fp_jfr_constant *constant) {
     const uint32_t id = (uint32_t)constant->at - 1;
     struct fp_jfr_known other = {0}, *one = r->known[id].type == type ? &r->known[id] : &other;
     if (one->epoch != r->epoch && (!one->epoch || !has_same_methods(r, one))) {
@@ -313,13 +304,12 @@ static int find_stack(struct fp_jfr_reader *r, uint32_t type, struct fp_jfr_cons
         int cut = 0;
         one->node = new_stack(r, type, bytes + r->stacks.start[id], bytes + r->stacks.start[r->stacks.n], &cut, &n);
         one->is_cut = (uint32_t)cut;
-        if (one->node == FP_NO_ID || (one != &other && keep_methods(r, one, n))) return FP_E_NOMEM;
+        if (one != &other) keep_methods(r, one, n);
     } else {
         one->epoch = r->epoch;
     }
     constant->known = one->node + 1;
     constant->also = one->is_cut;
-    return 0;
 }
 
 /* Forgets stacks after the model was emptied. */
@@ -344,80 +334,76 @@ uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, c
         return 0;
     }
     if (FP_UNLIKELY(r->types[slot->type].role != FP_JFR_STACK)) return 0; /* `known` is something else */
-    if (FP_UNLIKELY(!constant->known) && find_stack(r, slot->type, constant)) return FP_NO_ID;
+    if (FP_UNLIKELY(!constant->known)) find_stack(r, slot->type, constant);
     *cut = (int)(constant->also & 1);
     return constant->known - 1;
 }
 
 /* ---- threads ---- */
 
-/* Writes the name of a thread to r->name.  0 or FP_E_NOMEM. */
-static int name_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end, uint64_t id) {
+/* Writes the name of a thread to r->name. */
+static void name_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end, uint64_t id) {
     r->name.n = 0;
-    const int is_java = fp_jfr_text(r, &slots[FP_JFR_THREAD_NAME], end, &r->name);
-    if (is_java < 0) return is_java;
-    if (!is_java) {
+    if (!fp_jfr_text(r, &slots[FP_JFR_THREAD_NAME], end, &r->name)) {
         r->name.n = 0;
-        if (fp_jfr_text(r, &slots[FP_JFR_THREAD_OS_NAME], end, &r->name) < 0) return FP_E_NOMEM;
+        fp_jfr_text(r, &slots[FP_JFR_THREAD_OS_NAME], end, &r->name);
     }
-    if (r->name.n || !slots[FP_JFR_THREAD_VIRTUAL].n || slots[FP_JFR_THREAD_VIRTUAL].kind != FP_JFR_IS_NUMBER) return 0;
+    if (r->name.n || !slots[FP_JFR_THREAD_VIRTUAL].n || slots[FP_JFR_THREAD_VIRTUAL].kind != FP_JFR_IS_NUMBER) return;
     /* virtual threads often have no name */
     char number[32], *p = number + sizeof number;
     do *--p = (char)('0' + id % 10);
     while (id /= 10);
     fp_buf_put(&r->name, "virtual-", 8);
-    return fp_buf_put(&r->name, p, (size_t)(number + sizeof number - p));
+    fp_buf_put(&r->name, p, (size_t)(number + sizeof number - p));
 }
 
 static uint64_t number(const struct fp_jfr_slot *slot) {
     return slot->kind == FP_JFR_IS_NUMBER ? slot->n : 0;
 }
 
-int fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name) {
-    if (fp_array_zeroed(&r->thread_names, &r->cap_thread_names, (uint64_t)thread + 1, sizeof *r->thread_names))
-        return FP_E_NOMEM;
+void fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name) {
+    fp_array_zeroed(&r->thread_names, &r->cap_thread_names, (uint64_t)thread + 1, sizeof *r->thread_names);
     r->thread_names[thread] = name;
-    return 0;
 }
 
 uint32_t fp_jfr_thread_name(const struct fp_jfr_reader *r, uint32_t thread) {
     return thread < r->cap_thread_names ? r->thread_names[thread] : 0;
 }
 
-static int new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, uint32_t *thread,
-                      uint32_t *label) {
+static void new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, uint32_t *thread,
+                       uint32_t *label) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
-    if (r->types[type].role != FP_JFR_THREAD || !fp_jfr_decode(r, type, p, end, slots)) return 0;
+    if (r->types[type].role != FP_JFR_THREAD || !fp_jfr_decode(r, type, p, end, slots)) return;
     const uint64_t os_id = number(&slots[FP_JFR_THREAD_OS_ID]), java_id = number(&slots[FP_JFR_THREAD_ID]);
-    if (name_thread(r, slots, end, java_id)) return FP_E_NOMEM;
+    name_thread(r, slots, end, java_id);
     /* a thread without an OS id is virtual: use its Java id */
     *thread =
         fp_model_thread(r->model, os_id ? r->input : r->virtual_input, r->pid, (uint32_t)(os_id ? os_id : java_id));
     if (r->name.n) {
         const uint32_t name = fp_strings_intern(&r->model->strings, r->name.p, r->name.n);
-        *label = name == FP_NO_ID ? FP_NO_ID : fp_model_label(r->model, 0, r->thread_key, name, 0, 0);
+        *label = fp_model_label(r->model, 0, r->thread_key, name, 0, 0);
     }
-    if (*thread == FP_NO_ID || *label == FP_NO_ID) return FP_E_NOMEM;
-    return fp_jfr_name_thread(r, *thread, *label ? fp_table_row(&r->model->labels, *label)[FP_LABEL_STRING] : 0);
+    fp_jfr_name_thread(r, *thread, *label ? fp_table_row(&r->model->labels, *label)[FP_LABEL_STRING] : 0);
 }
 
-int fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
-                  uint32_t *label) {
+void fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,
+                   uint32_t *label) {
     *thread = *label = 0;
-    if (slot->kind == FP_JFR_IS_VALUE) return new_thread(r, slot->type, slot->p, end, thread, label);
+    if (slot->kind == FP_JFR_IS_VALUE) {
+        new_thread(r, slot->type, slot->p, end, thread, label);
+        return;
+    }
     struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
     if (!constant) {
         r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
-        return 0;
+        return;
     }
-    if (r->types[slot->type].role != FP_JFR_THREAD) return 0;
+    if (r->types[slot->type].role != FP_JFR_THREAD) return;
     if (!constant->known) {
-        if (new_thread(r, slot->type, r->arena + constant->at - 1, r->arena + r->arena_n, thread, label))
-            return FP_E_NOMEM;
+        new_thread(r, slot->type, r->arena + constant->at - 1, r->arena + r->arena_n, thread, label);
         constant->known = *thread + 1;
         constant->also = *label;
     }
     *thread = constant->known - 1;
     *label = constant->also;
-    return 0;
 }

@@ -12,7 +12,7 @@
 
 /* Appends a character. */
 static void put(struct fp_buf *to, uint32_t c) {
-    if (fp_buf_reserve(to, 4)) return;
+    fp_buf_reserve(to, 4);
     uint8_t *p = to->p + to->n;
     if (c < 0x80) {
         *p++ = (uint8_t)c;

@@ -11,8 +11,7 @@ enum { LEAST_CHUNK_HEAD = 8 };
 /* ---- the reader ---- */
 
 struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
-    struct fp_jfr_reader *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_jfr_reader *r = fp_made(sizeof *r);
     r->model = model;
     fp_jfr_begin_spans(r);
     for (uint32_t i = 0; i < FP_JFR_METRICS; i++) r->column[i] = FP_JFR_NO_COLUMN;
@@ -20,22 +19,18 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     r->class_key = fp_strings_intern(&model->strings, "class", 5);
     r->state_key = fp_strings_intern(&model->strings, "state", 5);
     r->sleeping = fp_strings_intern(&model->strings, "STATE_SLEEPING", 14);
-    r->contexts = calloc(FP_JFR_CONTEXTS, sizeof *r->contexts);
-    r->briefs = calloc(FP_JFR_BRIEFS, sizeof *r->briefs);
-    r->layouts = calloc(FP_JFR_LAYOUTS, sizeof *r->layouts);
+    r->contexts = fp_have(calloc(FP_JFR_CONTEXTS, sizeof *r->contexts));
+    r->briefs = fp_have(calloc(FP_JFR_BRIEFS, sizeof *r->briefs));
+    r->layouts = fp_have(calloc(FP_JFR_LAYOUTS, sizeof *r->layouts));
     r->counts.first_time = UINT64_MAX;
-    r->cache = fp_zeroed(FP_JFR_CACHE * sizeof *r->cache);
-    int failed = fp_strings_init(&r->names) | fp_strings_init(&r->counted) | fp_strings_init(&r->reported) |
-                 fp_strings_init(&r->stacks) | fp_strings_init(&r->described_methods);
-    failed |= fp_table_init(&r->type_ids, 2) | fp_table_init(&r->unknown_ids, 2) | fp_table_init(&r->methods, 5) |
-              fp_table_init(&r->leaves, 2);
-    failed |=
-        r->thread_key == FP_NO_ID || r->class_key == FP_NO_ID || r->state_key == FP_NO_ID || r->sleeping == FP_NO_ID;
-    failed |= fp_jfr_new_sums(r);
-    if (failed || !r->cache || !r->contexts || !r->briefs || !r->layouts) {
-        fp_jfr_reader_free(r);
-        return NULL;
-    }
+    r->cache = fp_have(fp_zeroed(FP_JFR_CACHE * sizeof *r->cache));
+    struct fp_strings *const strings[] = {&r->names, &r->counted, &r->reported, &r->stacks, &r->described_methods};
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) fp_strings_init(strings[i]);
+    fp_table_init(&r->type_ids, 2);
+    fp_table_init(&r->unknown_ids, 2);
+    fp_table_init(&r->methods, 5);
+    fp_table_init(&r->leaves, 2);
+    fp_jfr_new_sums(r);
     return r;
 }
 
@@ -99,46 +94,43 @@ void fp_jfr_begin(struct fp_jfr_reader *r) {
 /* ---- records ---- */
 
 /* Records the place of metadata or constants. */
-static int note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
+static void note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
     const uint8_t *p = record->body;
     uint64_t v = 0;
     for (int i = 0; i < 3 && p && record->type == 1; i++) p = fp_jfr_number(r, p, record->end, 8, &v);
-    if (fp_array_room(&r->places, &r->cap_places, (uint64_t)r->n_places + 1, sizeof *r->places)) return FP_E_NOMEM;
+    fp_array_room(&r->places, &r->cap_places, (uint64_t)r->n_places + 1, sizeof *r->places);
     r->places[r->n_places++] = (struct fp_jfr_place){
         .at = record->at, .size = record->size, .delta = p ? (int64_t)v : 0, .is_checkpoint = record->type == 1};
-    return 0;
 }
 
 /* ---- counts ---- */
 
 /* Counts an event of a type that the metadata lacks. */
-static int unknown(struct fp_jfr_reader *r, uint64_t type) {
+static void unknown(struct fp_jfr_reader *r, uint64_t type) {
     const uint32_t words[] = {(uint32_t)type, (uint32_t)(type >> 32)};
     r->counts.unknown_types++;
-    if (r->unknown_ids.n > 1 << 16) return 0;
-    return fp_table_intern(&r->unknown_ids, words) == FP_NO_ID ? FP_E_NOMEM : 0;
+    if (r->unknown_ids.n > 1 << 16) return;
+    fp_table_intern(&r->unknown_ids, words);
 }
 
-static int fact_slot(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end,
-                     struct fp_jfr_fact *fact) {
+static void fact_slot(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end,
+                      struct fp_jfr_fact *fact) {
     const size_t start = r->text.n;
     *fact = (struct fp_jfr_fact){.text = start};
     if (slot->kind == FP_JFR_IS_NUMBER) fact->number = (int64_t)slot->n;
     if (slot->kind == FP_JFR_IS_REAL) fact->number = (int64_t)slot->real;
-    if (slot->kind != FP_JFR_IS_TEXT) return 0;
-    const int status = fp_jfr_text(r, slot, end, &r->text);
-    fact->is_text = status > 0;
+    if (slot->kind != FP_JFR_IS_TEXT) return;
+    fact->is_text = (uint8_t)fp_jfr_text(r, slot, end, &r->text);
     fact->n = (uint32_t)(r->text.n - start);
-    return status < 0 ? status : 0;
 }
 
 /* Replaces the id in a setting's first field by the name of the type. */
-static int name_setting(struct fp_jfr_reader *r) {
+static void name_setting(struct fp_jfr_reader *r) {
     const uint32_t type = fp_jfr_find_type(r, (uint64_t)r->fact[0].number);
     size_t n = 0;
     const uint8_t *name = fp_string(&r->names, type ? r->types[type].name : 0, &n);
     r->fact[0] = (struct fp_jfr_fact){.text = r->text.n, .n = (uint32_t)n, .is_text = 1};
-    return fp_buf_put(&r->text, name, n);
+    fp_buf_put(&r->text, name, n);
 }
 
 /* Decodes a fact.  FP_ASK, 0 if it was reported before, or FP_E_*. */
@@ -147,25 +139,21 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     r->text.n = 0;
     if (!fp_jfr_decode(r, index, record->body, record->end, slots)) {
-        if (!type->program) return fp_no_memory(err);
         r->counts.bad_records++;
         if (r->lenient) return 0;
         return fp_fail(err, FP_E_MALFORMED, record->at, "an event is shorter than its fields");
     }
-    for (uint32_t i = 0; i < FP_JFR_SLOTS; i++)
-        if (fact_slot(r, &slots[i], record->end, &r->fact[i])) return fp_no_memory(err);
+    for (uint32_t i = 0; i < FP_JFR_SLOTS; i++) fact_slot(r, &slots[i], record->end, &r->fact[i]);
     r->requested_kind = type->fact - 1;
-    if (r->requested_kind == FP_JFR_SETTING && name_setting(r)) return fp_no_memory(err);
-    if (r->text.failed) return fp_no_memory(err);
+    if (r->requested_kind == FP_JFR_SETTING) name_setting(r);
     const uint32_t before = r->reported.n, id = fp_strings_intern(&r->reported, r->text.p, r->text.n);
-    if (id == FP_NO_ID) return fp_no_memory(err);
     const int is_number = r->requested_kind == FP_JFR_LOST_SAMPLES || r->requested_kind == FP_JFR_DATA_LOSS;
     if (id < before && !is_number) return 0;
     r->request = FP_JFR_FACT;
     return FP_ASK;
 }
 
-/* Counts an event with a duration that is not read.  FP_ASK if a probe finds a sample, 0, or FP_E_NOMEM. */
+/* Counts an event with a duration that is not read.  FP_ASK if a probe finds a sample, else 0. */
 static int timed(struct fp_jfr_reader *r, uint32_t index, const struct fp_jfr_record *record) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     int64_t ns;
@@ -174,7 +162,7 @@ static int timed(struct fp_jfr_reader *r, uint32_t index, const struct fp_jfr_re
         r->request = FP_JFR_PROBED;
         return FP_ASK;
     }
-    if (!fp_jfr_decode(r, index, record->body, record->end, slots)) return r->types[index].program ? 0 : FP_E_NOMEM;
+    if (!fp_jfr_decode(r, index, record->body, record->end, slots)) return 0;
     r->counts.timed += !fp_jfr_value(r, &slots[FP_JFR_DURATION_SLOT], 1, &ns) && ns > 0;
     return 0;
 }
@@ -182,21 +170,23 @@ static int timed(struct fp_jfr_reader *r, uint32_t index, const struct fp_jfr_re
 /* Counts an event, once the metadata is read.  FP_MORE, FP_ASK after skipping it, 0, or an error. */
 static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_record *record, struct fp_err *err) {
     const uint32_t index = fp_jfr_find_type(r, record->type);
-    if (!index) return unknown(r, record->type) ? fp_no_memory(err) : 0;
+    if (!index) {
+        unknown(r, record->type);
+        return 0;
+    }
     struct fp_jfr_type *type = &r->types[index];
     if (FP_UNLIKELY(type->fact)) {
         if (record->size > in->n - in->pos) return in->eof ? fp_jfr_cut(record, err) : FP_MORE;
         type->count++;
         if (type->fact != FP_JFR_TIMED + 1) return fact(r, type, index, record, err);
-        const int status = timed(r, index, record);
-        return status < 0 ? fp_no_memory(err) : status;
+        return timed(r, index, record);
     }
     type->count++;
     return 0;
 }
 
 /* Adds the chunk's counts of events to the recording's. */
-static int add_counts(struct fp_jfr_reader *r) {
+static void add_counts(struct fp_jfr_reader *r) {
     for (uint32_t i = 1; i < r->n_types; i++) {
         struct fp_jfr_type *type = &r->types[i];
         size_t n;
@@ -204,12 +194,10 @@ static int add_counts(struct fp_jfr_reader *r) {
         r->has_lasting |= type->is_lasting;
         const uint8_t *name = fp_string(&r->names, type->name, &n);
         const uint32_t id = fp_strings_intern(&r->counted, name, n);
-        if (id == FP_NO_ID || fp_array_zeroed(&r->n_counted, &r->cap_counted, (uint64_t)id + 1, sizeof *r->n_counted))
-            return FP_E_NOMEM;
+        fp_array_zeroed(&r->n_counted, &r->cap_counted, (uint64_t)id + 1, sizeof *r->n_counted);
         r->n_counted[id] += type->count;
         type->count = 0;
     }
-    return 0;
 }
 
 uint64_t fp_jfr_counted(const struct fp_jfr_reader *r, uint32_t i) {
@@ -266,7 +254,7 @@ static int step(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     int status = fp_jfr_head(r, in, &record, err);
     if (status) return status;
     if (record.type == 1 && !in->eof && in->n - in->pos < 64 && record.size > in->n - in->pos) return FP_MORE;
-    if (record.type <= 1 && note(r, &record)) return fp_no_memory(err);
+    if (record.type <= 1) note(r, &record);
     if (record.type > 1 && r->is_described && (status = event(r, in, &record, err)) && status != FP_ASK) return status;
     r->skip = record.size;
     return status;
@@ -288,13 +276,13 @@ int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_e
         }
         const int status = step(r, in, err);
         if (status == FP_MORE) return FP_MORE;
-        if (status == FP_E_NOMEM || (status < 0 && !r->lenient)) return status;
+        if (status < 0 && !r->lenient) return status;
         if (status == FP_ASK) return FP_ASK;
         if (status < 0) {
             r->counts.bad_records++;
             break;
         }
     }
-    if (r->is_described && add_counts(r)) return fp_no_memory(err);
+    if (r->is_described) add_counts(r);
     return FP_DONE;
 }

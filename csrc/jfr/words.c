@@ -67,10 +67,9 @@ static const char *const WORDS[FP_JFR_WORDS] = {
     [FP_JFR_W_AMOUNT] = "amount",
 };
 
-int fp_jfr_add_words(struct fp_strings *names) {
+void fp_jfr_add_words(struct fp_strings *names) {
     for (uint32_t i = 1; i < FP_JFR_WORDS; i++)
-        if (fp_strings_intern(names, WORDS[i], strlen(WORDS[i])) != i) return FP_E_NOMEM;
-    return 0;
+        fp_strings_intern(names, WORDS[i], strlen(WORDS[i])); /* as number i: they come first */
 }
 
 const struct fp_jfr_event fp_jfr_events[] = {
