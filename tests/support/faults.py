@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import fastprof
 from fastprof import cli, formats
@@ -32,11 +33,22 @@ from fastprof.verbs.batch.convert import BatchLog
 from tests.contract.dump import files
 from tests.support.conversions import WRITERS, format_of
 from tests.support.fault_jobs import JOBS
+from tests.support.matrix import OF_PROGRAMS
 from tests.support.paths import CORPUS
 from tests.support.shim import CLOSE, MEMORY, NAME, OPEN, READ, SYNC, THREAD, WRITE, Fault, Faults, Shim
 
 LIBRARIES = Path(fastprof.__file__).parent
 SOURCES = ("xray/good/fdr5-pool-clang19.xray", "callgrind/good/xdebug.callgrind", "gperftools/good/64be.prof")
+
+
+PROGRAM = CORPUS / "llvm-profile/small"
+
+
+def sources(to: str) -> dict[str, dict[str, Any]]:
+    """The corpus files that are written as a format, with the arguments."""
+    if to in OF_PROGRAMS:
+        return {"llvm-profile/few.callgrind": {"from_": "callgrind", "symbols": [str(PROGRAM)]}}
+    return {file: {"from_": format_of(file)} for file in SOURCES}
 
 
 def reading(faults: Faults, file: str) -> None:
@@ -99,13 +111,14 @@ def reading(faults: Faults, file: str) -> None:
 def writing(faults: Faults, to: str) -> None:
     """Each written format, from one small source compressed in every way, to a new file and over an existing one."""
     suffixes = ["", ".gz", ".zst", ".xz", ".bz2"]
-    for file in sorted(SOURCES, key=lambda file: (CORPUS / file).stat().st_size):
-        path, from_ = faults.given(file), format_of(file)
+    of = sources(to)
+    for file in sorted(of, key=lambda file: (CORPUS / file).stat().st_size):
+        path, options = faults.given(file), of[file]
         for suffix in suffixes:
             out = faults.out / f"out{suffix}"
 
-            def action(path: Path = path, out: Path = out, from_: str = from_) -> None:
-                fastprof.convert(path, out, to=to)
+            def action(path: Path = path, out: Path = out, options: dict[str, Any] = options) -> None:
+                fastprof.convert(path, out, to=to, **options)
 
             try:
                 action()
@@ -135,7 +148,7 @@ def writing(faults: Faults, to: str) -> None:
             fault = Fault(calls, 1, error=errno.EIO)
             out.write_bytes(b"old")
             with faults.shim.set(faults.out, fault), contextlib.suppress(FastprofError):
-                fastprof.convert(path, out, to=to)
+                fastprof.convert(path, out, to=to, **options)
             if [p.read_bytes() for p in faults.out.iterdir()] != [b"old"]:
                 faults.wrong.append(f"{file} to {to} {fault}: what was there is gone")
             out.unlink()
@@ -432,11 +445,11 @@ def starved_reading(faults: Faults, file: str) -> None:
 
 
 def starved_writing(faults: Faults, to: str) -> None:
-    for file in SOURCES:
+    for file, options in sources(to).items():
         path, out = faults.given(file), faults.out / "out"
 
-        def action(path: Path = path, out: Path = out, from_: str = format_of(file)) -> None:
-            fastprof.convert(path, out, from_=from_, to=to)
+        def action(path: Path = path, out: Path = out, options: dict[str, Any] = options) -> None:
+            fastprof.convert(path, out, to=to, **options)
 
         try:
             action()
