@@ -45,41 +45,42 @@ static int agree(const struct fp_perf_event *a, const struct fp_perf_event *b) {
 }
 
 int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr) {
-    fp_array_zeroed(&r->events, &r->cap_events, (uint64_t)r->n_events + 1, sizeof *r->events);
-    struct fp_perf_event *e = &r->events[r->n_events];
+    fp_array_zeroed(&r->events.list, &r->events.cap, (uint64_t)r->events.n + 1, sizeof *r->events.list);
+    struct fp_perf_event *e = &r->events.list[r->events.n];
     *e = (struct fp_perf_event){.attr = *attr, .column = FP_PERF_NO_COLUMN};
     lay_out(e);
-    r->n_events++;
-    return r->n_events > 1 && !agree(&r->events[0], e) ? FP_E_MALFORMED : 0;
+    r->events.n++;
+    return r->events.n > 1 && !agree(&r->events.list[0], e) ? FP_E_MALFORMED : 0;
 }
 
 int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *ids, uint32_t n) {
-    r->last_id = 0;
+    r->events.last_id = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t row = fp_table_intern(&r->ids, (uint32_t[]){(uint32_t)ids[i], (uint32_t)(ids[i] >> 32)});
-        fp_array_zeroed(&r->event_of, &r->cap_event_of, r->ids.n, sizeof *r->event_of);
-        fp_array_zeroed(&r->last_value, &r->cap_last_value, r->ids.n, sizeof *r->last_value);
-        r->event_of[row] = event;
+        const uint32_t row = fp_table_intern(&r->events.ids, (uint32_t[]){(uint32_t)ids[i], (uint32_t)(ids[i] >> 32)});
+        fp_array_zeroed(&r->events.of_id, &r->events.cap_of_id, r->events.ids.n, sizeof *r->events.of_id);
+        fp_array_zeroed(&r->events.last_value, &r->events.cap_last_value, r->events.ids.n,
+                        sizeof *r->events.last_value);
+        r->events.of_id[row] = event;
     }
     return 0;
 }
 
 uint32_t fp_perf_event_of(const struct fp_perf_reader *r, uint64_t id) {
-    const uint32_t row = fp_table_find(&r->ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)});
-    return row ? r->event_of[row] : FP_NO_ID;
+    const uint32_t row = fp_table_find(&r->events.ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)});
+    return row ? r->events.of_id[row] : FP_NO_ID;
 }
 
 void fp_perf_set_column(struct fp_perf_reader *r, uint32_t event, uint32_t column) {
-    if (event < r->n_events) r->events[event].column = column;
+    if (event < r->events.n) r->events.list[event].column = column;
 }
 
 uint64_t fp_perf_samples(const struct fp_perf_reader *r, uint32_t event) {
-    return event < r->n_events ? r->events[event].samples : 0;
+    return event < r->events.n ? r->events.list[event].samples : 0;
 }
 
 uint32_t fp_perf_find_event(struct fp_perf_reader *r, const uint8_t *p, uint32_t n) {
-    const struct fp_perf_event *first = &r->events[0];
-    if (r->n_events == 1) return 0;
+    const struct fp_perf_event *first = &r->events.list[0];
+    if (r->events.n == 1) return 0;
     uint64_t id = 0;
     if (fp_u32s(p, r->swap) == FP_PERF_SAMPLE) {
         if (first->id && first->id + 8 <= n) id = fp_u64s(p + first->id, r->swap);
@@ -87,11 +88,11 @@ uint32_t fp_perf_find_event(struct fp_perf_reader *r, const uint8_t *p, uint32_t
         id = fp_u64s(p + n - first->id_back, r->swap);
     }
     if (!id) return 0;
-    if (id != r->last_id) {
-        r->last_event = fp_perf_event_of(r, id);
-        r->last_id = id;
+    if (id != r->events.last_id) {
+        r->events.last = fp_perf_event_of(r, id);
+        r->events.last_id = id;
     }
-    return r->last_event;
+    return r->events.last;
 }
 
 uint64_t fp_perf_time(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n) {

@@ -241,7 +241,7 @@ int fp_perf_has_room_for_fields(const struct fp_perf_reader *r);
 
 /* unwind.c */
 
-/* Unwinds the copy of a stack, which is not empty, into r->unwound.  0, FP_ASK: call again. */
+/* Unwinds the copy of a stack, which is not empty, into r->unwound.frames.  0, FP_ASK: call again. */
 int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s);
 
 /* deferred.c */

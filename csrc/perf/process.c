@@ -13,26 +13,26 @@ static size_t length_of(const uint8_t *name, size_t most) {
 /* ---- threads ---- */
 
 uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid) {
-    if (r->last_thread && tid == r->last_tid) return r->last_thread;
-    const uint32_t n = r->tids.n;
-    const uint32_t row = fp_table_intern(&r->tids, &tid);
-    fp_array_zeroed(&r->threads, &r->cap_threads, r->tids.n, sizeof *r->threads);
-    r->last_tid = tid;
-    r->last_thread = row;
-    if (r->tids.n == n) return row;
-    r->threads[row] = (struct fp_perf_thread){.pid = pid, .label = FP_NO_ID};
+    if (r->threads.last && tid == r->threads.last_id) return r->threads.last;
+    const uint32_t n = r->threads.ids.n;
+    const uint32_t row = fp_table_intern(&r->threads.ids, &tid);
+    fp_array_zeroed(&r->threads.list, &r->threads.cap, r->threads.ids.n, sizeof *r->threads.list);
+    r->threads.last_id = tid;
+    r->threads.last = row;
+    if (r->threads.ids.n == n) return row;
+    r->threads.list[row] = (struct fp_perf_thread){.pid = pid, .label = FP_NO_ID};
     if (!tid) { /* the idle task */
         const uint32_t swapper = fp_strings_intern(&r->model->strings, "swapper", 7);
-        r->threads[row].comm = swapper;
+        r->threads.list[row].comm = swapper;
     }
     return row;
 }
 
 static int set_comm(struct fp_perf_reader *r, uint32_t pid, uint32_t tid, const uint8_t *name, size_t n) {
     const uint32_t row = fp_perf_thread(r, pid, tid), comm = fp_strings_intern(&r->model->strings, name, n);
-    r->threads[row].comm = comm;
-    r->threads[row].label = FP_NO_ID;
-    r->threads[row].exited = 0; /* after an exec, another thread of the process may take this id */
+    r->threads.list[row].comm = comm;
+    r->threads.list[row].label = FP_NO_ID;
+    r->threads.list[row].exited = 0; /* after an exec, another thread of the process may take this id */
     return 0;
 }
 
@@ -42,9 +42,9 @@ static int fork_thread(struct fp_perf_reader *r, const uint8_t *p, int synthesiz
     const uint32_t pid = fp_u32s(p + 8, r->swap), ppid = fp_u32s(p + 12, r->swap);
     const uint32_t tid = fp_u32s(p + 16, r->swap), ptid = fp_u32s(p + 20, r->swap);
     const uint32_t parent = fp_perf_thread(r, ppid, ptid);
-    const uint32_t comm = r->threads[parent].comm;
+    const uint32_t comm = r->threads.list[parent].comm;
     const uint32_t row = fp_perf_thread(r, pid, tid);
-    struct fp_perf_thread *t = &r->threads[row];
+    struct fp_perf_thread *t = &r->threads.list[row];
     if (row != parent) {
         const struct fp_perf_thread old = *t;
         *t = (struct fp_perf_thread){.pid = pid, .comm = comm, .label = FP_NO_ID};
@@ -52,31 +52,31 @@ static int fork_thread(struct fp_perf_reader *r, const uint8_t *p, int synthesiz
         t->cap_left = old.cap_left;
     }
     if (pid == ppid || pid == FP_SPACE_KERNEL || ppid == FP_SPACE_KERNEL) return 0;
-    if (!synthesized) return fp_space_fork(r->space, pid, ppid);
-    return pid == tid ? fp_space_exec(r->space, pid) : 0;
+    if (!synthesized) return fp_space_fork(r->maps.space, pid, ppid);
+    return pid == tid ? fp_space_exec(r->maps.space, pid) : 0;
 }
 
 /* u32 pid, ppid, tid, ptid */
 static int exit_thread(struct fp_perf_reader *r, const uint8_t *p) {
     const uint32_t row = fp_perf_thread(r, fp_u32s(p + 8, r->swap), fp_u32s(p + 16, r->swap));
-    r->threads[row].exited = 1;
+    r->threads.list[row].exited = 1;
     return 0;
 }
 
 uint32_t fp_perf_comm(const struct fp_perf_reader *r, uint32_t i, uint32_t *pid, uint32_t *tid, int *has_samples) {
-    if (i >= r->tids.n) return FP_NO_ID;
-    const struct fp_perf_thread *t = &r->threads[i];
+    if (i >= r->threads.ids.n) return FP_NO_ID;
+    const struct fp_perf_thread *t = &r->threads.list[i];
     *has_samples = t->thread != 0;
     *pid = t->thread ? t->thread_pid : t->pid;
-    *tid = *fp_table_row(&r->tids, i);
+    *tid = *fp_table_row(&r->threads.ids, i);
     return t->comm;
 }
 
 /* The labels of a thread on a CPU. */
 static uint32_t label_of(struct fp_perf_reader *r, struct fp_perf_thread *t, uint32_t cpu) {
     if (t->label != FP_NO_ID && t->cpu == cpu) return t->label;
-    uint32_t label = t->comm ? fp_model_label(r->model, 0, r->comm_key, t->comm, 0, 0) : 0;
-    if (cpu != UINT32_MAX) label = fp_model_label(r->model, label, r->cpu_key, 0, cpu, 0);
+    uint32_t label = t->comm ? fp_model_label(r->model, 0, r->threads.comm_key, t->comm, 0, 0) : 0;
+    if (cpu != UINT32_MAX) label = fp_model_label(r->model, label, r->threads.cpu_key, 0, cpu, 0);
     t->label = label;
     t->cpu = cpu;
     return label;
@@ -84,7 +84,7 @@ static uint32_t label_of(struct fp_perf_reader *r, struct fp_perf_thread *t, uin
 
 void fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label) {
     const uint32_t row = fp_perf_thread(r, s->pid, s->tid);
-    struct fp_perf_thread *t = &r->threads[row];
+    struct fp_perf_thread *t = &r->threads.list[row];
     if (!t->thread || t->thread_pid != s->pid) {
         t->thread = fp_model_thread(r->model, r->input, s->pid, s->tid);
         t->thread_pid = s->pid;
@@ -98,14 +98,14 @@ void fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s,
 int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id) {
     const uint32_t without[] = {name, 0};
     r->counts.late_build_ids += fp_table_find(&r->model->objects, without) != 0;
-    fp_array_zeroed(&r->build_ids, &r->cap_build_ids, (uint64_t)name + 1, sizeof *r->build_ids);
-    r->build_ids[name] = build_id;
+    fp_array_zeroed(&r->maps.build_ids, &r->maps.cap_build_ids, (uint64_t)name + 1, sizeof *r->maps.build_ids);
+    r->maps.build_ids[name] = build_id;
     return 0;
 }
 
 uint32_t fp_perf_build_id_of(const struct fp_perf_reader *r, const struct fp_perf_map *map) {
     if (map->build_id) return map->build_id;
-    return map->name < r->cap_build_ids ? r->build_ids[map->name] : 0;
+    return map->name < r->maps.cap_build_ids ? r->maps.build_ids[map->name] : 0;
 }
 
 /* The end of a range; the last address if the range wraps. */
@@ -116,15 +116,15 @@ static uint64_t limit_of(uint64_t start, uint64_t len) {
 int fp_perf_map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
                       uint32_t name, uint32_t flags) {
     if (!len) return 0;
-    fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps);
-    r->maps[r->n_maps] = (struct fp_perf_map){
+    fp_array_room(&r->maps.list, &r->maps.cap, (uint64_t)r->maps.n + 1, sizeof *r->maps.list);
+    r->maps.list[r->maps.n] = (struct fp_perf_map){
         .start = start,
         .limit = limit_of(start, len),
         .pgoff = pgoff,
         .name = name,
-        .build_id = name < r->cap_build_ids ? r->build_ids[name] : 0,
+        .build_id = name < r->maps.cap_build_ids ? r->maps.build_ids[name] : 0,
     };
-    return fp_space_map(r->space, pid, start, len, pgoff, r->n_maps++, flags);
+    return fp_space_map(r->maps.space, pid, start, len, pgoff, r->maps.n++, flags);
 }
 
 static int begins(const uint8_t *p, size_t n, const char *with) {
@@ -156,14 +156,14 @@ static int is_dump(const uint8_t *name, size_t n) {
 /* Requests each JIT dump that a process maps once.  0 or FP_ASK. */
 static int note_dump(struct fp_perf_reader *r, uint32_t pid, const uint8_t *name, size_t n) {
     if (!is_dump(name, n)) return 0;
-    const uint32_t string = fp_strings_intern(&r->model->strings, name, n), known = r->dump_names.n;
-    fp_table_intern(&r->dump_names, &string);
-    if (r->dump_names.n == known) return 0;
+    const uint32_t string = fp_strings_intern(&r->model->strings, name, n), known = r->dumps.names.n;
+    fp_table_intern(&r->dumps.names, &string);
+    if (r->dumps.names.n == known) return 0;
     r->request = FP_PERF_DUMP;
     r->record = name;
     r->record_n = n;
-    r->dump_pid = pid;
-    r->dump_name = string;
+    r->dumps.pid = pid;
+    r->dumps.name = string;
     return FP_ASK;
 }
 
@@ -213,9 +213,9 @@ static int map_kernel(struct fp_perf_reader *r, uint64_t start, uint64_t len, ui
                       size_t n) {
     uint32_t string;
     if (begins(name, n, "[kernel.kallsyms")) {
-        string = r->kernel_name;
-        if (!r->has_kernel && pgoff && (string >= r->cap_build_ids || !r->build_ids[string])) {
-            r->has_kernel = 1;
+        string = r->maps.kernel_name;
+        if (!r->maps.has_kernel && pgoff && (string >= r->maps.cap_build_ids || !r->maps.build_ids[string])) {
+            r->maps.has_kernel = 1;
             r->request = FP_PERF_KERNEL;
             r->requested_name = string;
             r->requested_address = pgoff;
@@ -278,8 +278,8 @@ static int symbol(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
     const uint32_t len = fp_u32s(p + 16, r->swap);
     const uint8_t *name = p + 24;
     struct fp_space_hit hit;
-    if (fp_u16s(p + 22, r->swap) & 1) return fp_space_unmap(r->space, FP_SPACE_KERNEL, start, len);
-    if (!len || fp_space_find(r->space, FP_SPACE_KERNEL, start, &hit)) return 0;
+    if (fp_u16s(p + 22, r->swap) & 1) return fp_space_unmap(r->maps.space, FP_SPACE_KERNEL, start, len);
+    if (!len || fp_space_find(r->maps.space, FP_SPACE_KERNEL, start, &hit)) return 0;
     const uint32_t string = fp_strings_intern(&r->model->strings, name, length_of(name, n - 24));
     return fp_perf_map_range(r, FP_SPACE_KERNEL, start, len, start, string, FP_PERF_IS_SYMBOL);
 }

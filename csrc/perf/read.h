@@ -26,9 +26,8 @@
 #include "core/batch.h"
 #include "core/model.h"
 #include "core/rounds.h"
+#include "perf/state.h"
 #include "symbols/jitdump.h"
-#include "symbols/space.h"
-#include "symbols/unwind.h"
 
 /* cffi-begin guarded */
 
@@ -46,20 +45,7 @@ enum fp_perf_request {
                                fp_perf_build_id of `requested_name` */
 };
 
-enum {
-    FP_PERF_NO_COLUMN = 0xffffffffu,
-    FP_PERF_TYPES = 96,
-    FP_PERF_MOST_FRAMES = 4096,
-    FP_PERF_ENDS = 9,
-    FP_PERF_RECENT_BITS = 14,
-    FP_PERF_FRAME_BITS = 11
-};
-
-/* The frame of an address, as long as the maps of its process, or the kernel's, do not change. */
-struct fp_perf_frame {
-    uint64_t address, maps;      /* maps: their generation */
-    uint32_t mode, flags, frame; /* frame: 0 = none */
-};
+enum { FP_PERF_NO_COLUMN = 0xffffffffu, FP_PERF_TYPES = 96, FP_PERF_MOST_FRAMES = 4096, FP_PERF_ENDS = 9 };
 
 /* The fields of an event's attribute. */
 struct fp_perf_attr {
@@ -151,77 +137,15 @@ struct fp_perf_reader {
     uint64_t record_n, record_skip, record_at;
 
     /* private from here on */
-    struct fp_perf_event *events;
-    uint32_t n_events, cap_events;
-    struct fp_table ids;  /* (id low, high) */
-    uint32_t *event_of;   /* by ids row: event */
-    uint64_t *last_value; /* by ids row: the counter's previous value */
-    uint32_t cap_event_of, cap_last_value;
-    uint64_t last_id; /* the last id looked up, and its event; 0: none */
-    uint32_t last_event, last_tid;
-    uint32_t last_thread; /* the row of the last thread looked up; 0: none */
-
-    struct fp_space *space;
-    struct fp_table tids;
-    struct fp_perf_thread *threads; /* by tids row */
-    uint32_t cap_threads;
-    struct fp_table prev_pids; /* pids in tracepoints; a container has its own numbering */
-    uint32_t *prev_threads;    /* by prev_pids row: the row of the thread */
-    uint32_t cap_prev_threads;
-    struct fp_perf_map *maps; /* by word of `space` */
-    uint32_t n_maps, cap_maps;
-    struct fp_table dump_names;
-    struct fp_perf_dump *dumps; /* lists of code, not yet mapped */
-    uint32_t n_dumps, cap_dumps;
-    uint32_t dump_pid, dump_name; /* the requested dump */
-    uint64_t next_code;           /* the time when the next code appears */
-    uint32_t *build_ids;          /* by object name (string): its build id */
-    uint32_t cap_build_ids;
-    uint32_t comm_key, cpu_key, kernel_name; /* strings */
-    int32_t has_kernel;                      /* FP_PERF_KERNEL was requested */
-
-    /* records decompressed from others */
-    uint8_t *inner;
-    size_t inner_n, inner_cap, inner_pos;
-    int32_t is_inner;
-    int32_t handled, handled_inner; /* the next record was offered to the caller */
-    uint64_t skip;                  /* bytes to skip before the next record */
-    int32_t is_due;                 /* `rounds` may have something to deliver */
-    int32_t ending;                 /* the input is read */
-    int32_t lost;                   /* lenient: the rest of the range is lost */
-
-    /* the record being delivered */
-    const uint8_t *now;
-    uint32_t now_n, now_event, now_row;
-    int32_t has_now;
-    uint8_t *own; /* its copy, if it did not wait in `rounds` */
-    size_t own_cap;
-
-    /* chains */
-    struct fp_strings chains;                  /* keys of stacks, see struct key in rows.c */
-    uint32_t *stacks;                          /* by chain */
-    uint32_t n_renewed;                        /* the model's; when it changes, `stacks` is invalid */
-    uint32_t recent[1 << FP_PERF_RECENT_BITS]; /* chains, found without hashing: see place_of; 0: none */
-    uint32_t cap_stacks;
-    uint8_t *key;
-    size_t key_cap;
-    uint32_t *frames;
-    uint32_t cap_frames;
-    uint64_t user, kernel; /* generations of the sample's maps */
-    struct fp_perf_frame known[1 << FP_PERF_FRAME_BITS];
-
-    /* unwinding copies of stacks */
-    struct fp_unwind *unwinder;
-    struct fp_unwind_frame *unwound; /* frames of the last copy */
-    uint32_t n_unwound, why;         /* why: enum fp_unwind_end */
-    uint32_t requested_map;
-
-    /* samples that wait for user frames */
-
-    struct fp_perf_deferred *deferred;
-    uint32_t n_deferred, cap_deferred, n_ready;
-    uint8_t *held; /* the one being delivered */
-    int32_t is_held;
+    struct fp_perf_events events;
+    struct fp_perf_threads threads;
+    struct fp_perf_maps maps;
+    struct fp_perf_dumps dumps;
+    struct fp_perf_inner inner;
+    struct fp_perf_feed feed;
+    struct fp_perf_stacks stacks;
+    struct fp_perf_unwound unwound;
+    struct fp_perf_waiting_samples deferred;
 };
 
 /* NULL when memory ran out.  Borrows the model; the caller owns the reader. */

@@ -10,68 +10,68 @@ enum { NEXT = 16 };
 struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model) {
     struct fp_perf_reader *r = fp_made(sizeof *r);
     r->model = model;
-    r->next_code = UINT64_MAX;
-    fp_space_begin(&r->space);
-    r->comm_key = fp_strings_intern(&model->strings, "comm", 4);
-    r->cpu_key = fp_strings_intern(&model->strings, "cpu", 3);
-    r->kernel_name = fp_strings_intern(&model->strings, "[kernel.kallsyms]", 17);
-    fp_table_init(&r->ids, 2);
-    fp_table_init(&r->tids, 1);
-    fp_table_init(&r->dump_names, 1);
-    fp_table_init(&r->prev_pids, 1);
-    fp_strings_init(&r->chains);
+    r->dumps.next_code = UINT64_MAX;
+    fp_space_begin(&r->maps.space);
+    r->threads.comm_key = fp_strings_intern(&model->strings, "comm", 4);
+    r->threads.cpu_key = fp_strings_intern(&model->strings, "cpu", 3);
+    r->maps.kernel_name = fp_strings_intern(&model->strings, "[kernel.kallsyms]", 17);
+    fp_table_init(&r->events.ids, 2);
+    fp_table_init(&r->threads.ids, 1);
+    fp_table_init(&r->dumps.names, 1);
+    fp_table_init(&r->threads.prev_pids, 1);
+    fp_strings_init(&r->stacks.chains);
     return r;
 }
 
 void fp_perf_reader_free(struct fp_perf_reader *r) {
     if (!r) return;
     fp_rounds_clear(&r->rounds);
-    fp_space_free(r->space);
-    fp_table_clear(&r->ids);
-    fp_table_clear(&r->dump_names);
-    fp_table_clear(&r->prev_pids);
-    free(r->prev_threads);
-    free(r->dumps);
-    fp_strings_clear(&r->chains);
-    for (uint32_t i = 0; i < r->n_deferred; i++) free(r->deferred[i].p);
-    free(r->deferred);
-    free(r->held);
-    free(r->own);
-    fp_unwind_free(r->unwinder);
-    free(r->unwound);
-    for (uint32_t i = 0; i < r->n_events; i++) free(r->events[i].fields);
-    free(r->events);
-    free(r->event_of);
-    free(r->last_value);
-    for (uint32_t i = 1; i < r->tids.n && i < r->cap_threads; i++) free(r->threads[i].left_frames);
-    free(r->threads);
-    fp_table_clear(&r->tids);
-    free(r->maps);
-    free(r->build_ids);
-    free(r->inner);
-    free(r->stacks);
-    free(r->key);
-    free(r->frames);
+    fp_space_free(r->maps.space);
+    fp_table_clear(&r->events.ids);
+    fp_table_clear(&r->dumps.names);
+    fp_table_clear(&r->threads.prev_pids);
+    free(r->threads.prev);
+    free(r->dumps.list);
+    fp_strings_clear(&r->stacks.chains);
+    for (uint32_t i = 0; i < r->deferred.n; i++) free(r->deferred.list[i].p);
+    free(r->deferred.list);
+    free(r->deferred.held);
+    free(r->feed.own);
+    fp_unwind_free(r->unwound.unwinder);
+    free(r->unwound.frames);
+    for (uint32_t i = 0; i < r->events.n; i++) free(r->events.list[i].fields);
+    free(r->events.list);
+    free(r->events.of_id);
+    free(r->events.last_value);
+    for (uint32_t i = 1; i < r->threads.ids.n && i < r->threads.cap; i++) free(r->threads.list[i].left_frames);
+    free(r->threads.list);
+    fp_table_clear(&r->threads.ids);
+    free(r->maps.list);
+    free(r->maps.build_ids);
+    free(r->inner.p);
+    free(r->stacks.of_chain);
+    free(r->stacks.key);
+    free(r->stacks.frames);
     free(r);
 }
 
 void fp_perf_begin(struct fp_perf_reader *r) {
-    r->inner_n = r->inner_pos = 0;
-    r->handled = r->handled_inner = 0;
-    r->skip = 0;
-    r->lost = 0;
+    r->inner.n = r->inner.pos = 0;
+    r->feed.handled = r->feed.handled_inner = 0;
+    r->feed.skip = 0;
+    r->feed.lost = 0;
 }
 
 int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
     if (!n) return 0;
-    if (r->inner_pos) {
-        memmove(r->inner, r->inner + r->inner_pos, r->inner_n - r->inner_pos);
-        r->inner_n -= r->inner_pos;
-        r->inner_pos = 0;
+    if (r->inner.pos) {
+        memmove(r->inner.p, r->inner.p + r->inner.pos, r->inner.n - r->inner.pos);
+        r->inner.n -= r->inner.pos;
+        r->inner.pos = 0;
     }
-    fp_bytes_room(&r->inner, &r->inner_cap, r->inner_n + n);
-    memcpy(r->inner + r->inner_n, p, n);
-    r->inner_n += n;
+    fp_bytes_room(&r->inner.p, &r->inner.cap, r->inner.n + n);
+    memcpy(r->inner.p + r->inner.n, p, n);
+    r->inner.n += n;
     return 0;
 }
 
@@ -105,34 +105,34 @@ static int damaged(struct fp_perf_reader *r, uint64_t at, uint32_t n, const char
 
 /* Begins to deliver a record.  Its bytes must stay valid until it is delivered. */
 static void deliver(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event) {
-    r->now = p;
-    r->now_n = n;
-    r->now_event = event;
-    r->now_row = 0;
-    r->has_now = 1;
+    r->feed.now = p;
+    r->feed.n = n;
+    r->feed.event = event;
+    r->feed.row = 0;
+    r->feed.has_now = 1;
 }
 
 /* Delivers the record.  0, or a status after which to deliver it again. */
 static int deliver_now(struct fp_perf_reader *r, struct fp_batch *out, struct fp_err *err) {
-    if (!r->has_now) return 0;
+    if (!r->feed.has_now) return 0;
     int status = 0;
-    const struct fp_perf_event *e = &r->events[r->now_event];
-    const uint32_t type = fp_u32s(r->now, r->swap);
+    const struct fp_perf_event *e = &r->events.list[r->feed.event];
+    const uint32_t type = fp_u32s(r->feed.now, r->swap);
     if (type == FP_PERF_SAMPLE)
-        status = fp_perf_row(r, r->now, r->now_n, r->now_event, out, err);
+        status = fp_perf_row(r, r->feed.now, r->feed.n, r->feed.event, out, err);
     else if (type == FP_PERF_DEFERRED)
-        fp_perf_complete(r, e, r->now, r->now_n);
+        fp_perf_complete(r, e, r->feed.now, r->feed.n);
     else if (type == FP_PERF_SWITCH || type == FP_PERF_SWITCH_CPU_WIDE)
-        status = fp_perf_switch(r, e, r->now, r->now_n, out);
+        status = fp_perf_switch(r, e, r->feed.now, r->feed.n, out);
     else
-        status = fp_perf_apply(r, e, r->now, r->now_n);
+        status = fp_perf_apply(r, e, r->feed.now, r->feed.n);
     if (status == FP_E_OVERFLOW && r->lenient) {
         r->counts.bad_records++;
-        r->counts.lost_bytes += r->now_n;
+        r->counts.lost_bytes += r->feed.n;
         status = 0;
     }
     if (status) return status;
-    r->has_now = 0;
+    r->feed.has_now = 0;
     return 0;
 }
 
@@ -143,13 +143,13 @@ static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, u
         r->counts.skipped[type]++;
         return NEXT;
     }
-    if (!r->n_events) return damaged(r, at, n, "a record comes before any event", err);
+    if (!r->events.n) return damaged(r, at, n, "a record comes before any event", err);
     const uint32_t event = fp_perf_find_event(r, p, n);
     if (event == FP_NO_ID) {
         r->counts.unknown_ids++;
         return NEXT;
     }
-    const struct fp_perf_event *e = &r->events[event];
+    const struct fp_perf_event *e = &r->events.list[event];
     if (type == FP_PERF_SAMPLE) {
         const char *wrong = fp_perf_check(r, e, p, n);
         if (wrong) return damaged(r, at, n, wrong, err);
@@ -160,10 +160,10 @@ static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, u
     if (type == FP_PERF_LOST_SAMPLES) r->counts.lost_samples += fp_u64s(p + 8, r->swap);
     if (type == FP_PERF_LOST || type == FP_PERF_LOST_SAMPLES) return NEXT;
     const uint64_t time = fp_perf_time(r, e, p, n);
-    if (!time || time == UINT64_MAX || !r->events[0].id_all) {
-        fp_bytes_room(&r->own, &r->own_cap, n);
-        memcpy(r->own, p, n); /* the window may move before the batch has room */
-        deliver(r, r->own, n, event);
+    if (!time || time == UINT64_MAX || !r->events.list[0].id_all) {
+        fp_bytes_room(&r->feed.own, &r->feed.own_cap, n);
+        memcpy(r->feed.own, p, n); /* the window may move before the batch has room */
+        deliver(r, r->feed.own, n, event);
         return NEXT;
     }
     const int status = fp_rounds_put(&r->rounds, time, event, p, n);
@@ -174,7 +174,7 @@ static int from_kernel(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, u
 /* Whether to offer a record to the caller.  It is offered once and then read again.  Records inside a compressed one
  * are read while that one is offered. */
 static int ask(struct fp_perf_reader *r, const uint8_t *p, uint64_t n, uint64_t at, int what) {
-    int32_t *handled = r->is_inner ? &r->handled_inner : &r->handled;
+    int32_t *handled = r->inner.is_now ? &r->feed.handled_inner : &r->feed.handled;
     *handled = !*handled;
     if (!*handled) return NEXT;
     r->request = what;
@@ -197,14 +197,14 @@ static int from_perf(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uin
             r->counts.rounds++;
             if (r->keep_marks) {
                 fp_rounds_mark(&r->rounds);
-                r->is_due = 1;
+                r->feed.is_due = 1;
             }
             return NEXT;
         case FP_PERF_AUXTRACE:
         case FP_PERF_TRACING_DATA: {
             const uint32_t field = type == FP_PERF_AUXTRACE ? 16 : 12;
             if (n < field) return damaged(r, at, n, "a record is too short", err);
-            r->skip =
+            r->feed.skip =
                 type == FP_PERF_AUXTRACE ? fp_u64s(p + 8, r->swap) : ((uint64_t)fp_u32s(p + 8, r->swap) + 7) & ~7u;
             break;
         }
@@ -225,13 +225,13 @@ static int one_record(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, ui
 
 /* The next decompressed record.  NEXT; FP_MORE: none is complete; or as one_record. */
 static int inner_record(struct fp_perf_reader *r, struct fp_err *err) {
-    const size_t left = r->inner_n - r->inner_pos;
+    const size_t left = r->inner.n - r->inner.pos;
     if (!left) return FP_MORE;
-    const uint8_t *p = r->inner + r->inner_pos;
-    if (r->skip) {
-        const size_t n = r->skip < left ? (size_t)r->skip : left;
-        r->inner_pos += n;
-        r->skip -= n;
+    const uint8_t *p = r->inner.p + r->inner.pos;
+    if (r->feed.skip) {
+        const size_t n = r->feed.skip < left ? (size_t)r->feed.skip : left;
+        r->inner.pos += n;
+        r->feed.skip -= n;
         r->counts.bytes += n;
         return NEXT;
     }
@@ -243,15 +243,15 @@ static int inner_record(struct fp_perf_reader *r, struct fp_err *err) {
                                n, "8 or more", 0);
         r->counts.bad_records++;
         r->counts.lost_bytes += left;
-        r->inner_pos = r->inner_n;
-        r->lost = 1;
+        r->inner.pos = r->inner.n;
+        r->feed.lost = 1;
         return NEXT;
     }
     if (left < n) return FP_MORE;
-    r->is_inner = 1;
+    r->inner.is_now = 1;
     const int status = one_record(r, p, n, r->record_at, err);
-    r->is_inner = 0;
-    if (status == NEXT) r->inner_pos += n;
+    r->inner.is_now = 0;
+    if (status == NEXT) r->inner.pos += n;
     return status;
 }
 
@@ -264,7 +264,7 @@ static int lose_rest(struct fp_perf_reader *r, struct fp_in *in, int code, const
         return fp_fail_got(err, code, at, what, FP_GOT_UNSIGNED, got, "8 or more", 0);
     }
     r->counts.bad_records++;
-    r->lost = 1;
+    r->feed.lost = 1;
     return NEXT;
 }
 
@@ -294,14 +294,15 @@ static uint64_t tracing_size(const struct fp_perf_reader *r, const uint8_t *p, s
 /* Puts the samples at the front of the window into their round: nearly all records.  It leaves those that need care to
  * outer_record.  0 or FP_ASK. */
 static int take_samples(struct fp_perf_reader *r, struct fp_in *in) {
-    if (r->skip || r->lost || r->inner_n != r->inner_pos || !r->n_events || !r->events[0].id_all) return 0;
+    if (r->feed.skip || r->feed.lost || r->inner.n != r->inner.pos || !r->events.n || !r->events.list[0].id_all)
+        return 0;
     while (in->n - in->pos >= FP_PERF_HEAD) {
         const uint8_t *p = in->p + in->pos;
         const uint32_t n = fp_u16s(p + 6, r->swap);
         if (fp_u32s(p, r->swap) != FP_PERF_SAMPLE || n < FP_PERF_HEAD || in->n - in->pos < n) return 0;
         const uint32_t event = fp_perf_find_event(r, p, n);
-        if (event == FP_NO_ID || fp_perf_check(r, &r->events[event], p, n)) return 0;
-        const uint64_t time = fp_perf_time(r, &r->events[event], p, n);
+        if (event == FP_NO_ID || fp_perf_check(r, &r->events.list[event], p, n)) return 0;
+        const uint64_t time = fp_perf_time(r, &r->events.list[event], p, n);
         if (!time || time == UINT64_MAX) return 0;
         const int status = fp_rounds_put(&r->rounds, time, event, p, n);
         r->request = FP_PERF_SPILL;
@@ -316,26 +317,26 @@ static int take_samples(struct fp_perf_reader *r, struct fp_in *in) {
 static int outer_record(struct fp_perf_reader *r, struct fp_in *in, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const size_t left = in->n - in->pos;
-    if (r->skip || r->lost) {
-        const size_t n = r->lost || r->skip > left ? left : (size_t)r->skip;
+    if (r->feed.skip || r->feed.lost) {
+        const size_t n = r->feed.lost || r->feed.skip > left ? left : (size_t)r->feed.skip;
         in->pos += n;
-        if (r->lost) {
+        if (r->feed.lost) {
             r->counts.lost_bytes += n;
         } else {
-            r->skip -= n;
+            r->feed.skip -= n;
             r->counts.bytes += n;
         }
         if (n) return NEXT;
         if (!in->eof) return FP_MORE;
-        if (!r->skip) return FP_DONE;
+        if (!r->feed.skip) return FP_DONE;
         const int status = lose_rest(r, in, FP_E_TRUNCATED, "the input ends inside a trace", 0, err);
-        r->skip = 0;
+        r->feed.skip = 0;
         return status;
     }
     if (!left && in->eof) {
-        if (r->inner_n == r->inner_pos) return FP_DONE;
-        r->counts.lost_bytes += r->inner_n - r->inner_pos;
-        r->inner_n = r->inner_pos = 0;
+        if (r->inner.n == r->inner.pos) return FP_DONE;
+        r->counts.lost_bytes += r->inner.n - r->inner.pos;
+        r->inner.n = r->inner.pos = 0;
         return lose_rest(r, in, FP_E_TRUNCATED, "the compressed records end inside a record", 0, err);
     }
     if (is_message(p, left)) {
@@ -375,22 +376,22 @@ static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp
     for (;;) {
         int status = deliver_now(r, out, err);
         if (status) return status;
-        r->is_held = r->n_ready != 0;
-        if (r->n_ready) {
+        r->deferred.is_held = r->deferred.n_ready != 0;
+        if (r->deferred.n_ready) {
             const struct fp_perf_deferred d = fp_perf_take_ready(r);
             deliver(r, d.p, d.n, d.event);
             continue;
         }
-        if (!r->is_due) return 0;
+        if (!r->feed.is_due) return 0;
         status = fp_rounds_next(&r->rounds);
         if (status == FP_DONE) {
-            r->is_due = 0;
-            if (r->ending) fp_perf_complete_all(r);
+            r->feed.is_due = 0;
+            if (r->feed.ending) fp_perf_complete_all(r);
             continue;
         }
         r->request = FP_PERF_SPILL;
         if (status == FP_ASK) return status;
-        if (r->next_code <= r->rounds.time) fp_perf_map_codes(r, r->rounds.time);
+        if (r->dumps.next_code <= r->rounds.time) fp_perf_map_codes(r, r->rounds.time);
         deliver(r, r->rounds.p, r->rounds.n, r->rounds.tag);
     }
 }
@@ -401,9 +402,9 @@ int fp_perf_feed(struct fp_perf_reader *r, struct fp_in *in, struct fp_batch *ou
         if ((status = deliver_due(r, out, err)) || (status = take_samples(r, in))) return status;
         status = inner_record(r, err);
         if (status == FP_MORE) status = outer_record(r, in, err);
-        if (status == FP_DONE && r->last && !r->ending) {
+        if (status == FP_DONE && r->last && !r->feed.ending) {
             fp_rounds_end(&r->rounds);
-            r->ending = r->is_due = 1;
+            r->feed.ending = r->feed.is_due = 1;
             status = NEXT;
         }
         if (status != NEXT) return status;

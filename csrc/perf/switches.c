@@ -12,19 +12,21 @@
 #include "perf/private.h"
 
 void fp_perf_set_switched(struct fp_perf_reader *r, uint32_t event, uint32_t by, uint32_t prev_pid, uint32_t next_pid) {
-    if (event >= r->n_events) return;
-    r->events[event].switched_by = by;
-    r->events[event].prev_pid = prev_pid;
-    r->events[event].next_pid = next_pid;
+    if (event >= r->events.n) return;
+    r->events.list[event].switched_by = by;
+    r->events.list[event].prev_pid = prev_pid;
+    r->events.list[event].next_pid = next_pid;
 }
 
 void fp_perf_set_off_cpu_time(struct fp_perf_reader *r, uint32_t event) {
-    if (event < r->n_events && r->events[event].attr.sample_type & FP_PERF_RAW) r->events[event].is_off_cpu_time = 1;
+    if (event < r->events.n && r->events.list[event].attr.sample_type & FP_PERF_RAW)
+        r->events.list[event].is_off_cpu_time = 1;
 }
 
 uint64_t fp_perf_waiting(const struct fp_perf_reader *r) {
     uint64_t n = 0;
-    for (uint32_t i = 1; i < r->tids.n && i < r->cap_threads; i++) n += r->threads[i].left && !r->threads[i].exited;
+    for (uint32_t i = 1; i < r->threads.ids.n && i < r->threads.cap; i++)
+        n += r->threads.list[i].left && !r->threads.list[i].exited;
     return n;
 }
 
@@ -46,7 +48,7 @@ static void keep_frames(const struct fp_perf_reader *r, struct fp_perf_thread *t
 
 /* Records that the thread at a row leaves its CPU.  An exiting thread may switch a few more times. */
 static void leave(struct fp_perf_reader *r, uint32_t row, uint32_t by, uint64_t time, uint32_t stack, uint32_t label) {
-    struct fp_perf_thread *t = &r->threads[row];
+    struct fp_perf_thread *t = &r->threads.list[row];
     if (t->left && !(t->left_by & by)) {
         t->left_by |= by;
         return;
@@ -61,7 +63,7 @@ static void leave(struct fp_perf_reader *r, uint32_t row, uint32_t by, uint64_t 
 
 /* Records that it resumes.  0, FP_FULL or FP_ASK. */
 static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct fp_batch *out) {
-    struct fp_perf_thread *t = &r->threads[row];
+    struct fp_perf_thread *t = &r->threads.list[row];
     if (!t->left) return 0;
     if (time < t->left || time - t->left > INT64_MAX) { /* clocks of CPUs differ, or the record is late */
         r->counts.without_return++;
@@ -91,8 +93,8 @@ int fp_perf_continue_next(struct fp_perf_reader *r, const struct fp_perf_event *
                           struct fp_batch *out) {
     const uint32_t pid = pid_at(r, s, e->next_pid);
     if (!is_thread(pid, s->time)) return 0;
-    const uint32_t known = fp_table_find(&r->prev_pids, &pid);
-    return known ? go_on(r, r->prev_threads[known], s->time, out) : 0;
+    const uint32_t known = fp_table_find(&r->threads.prev_pids, &pid);
+    return known ? go_on(r, r->threads.prev[known], s->time, out) : 0;
 }
 
 void fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
@@ -100,9 +102,9 @@ void fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, c
     if (!is_thread(s->tid, s->time)) return;
     const uint32_t row = fp_perf_thread(r, s->pid, s->tid), pid = pid_at(r, s, e->prev_pid);
     if (pid) {
-        const uint32_t known = fp_table_intern(&r->prev_pids, &pid);
-        fp_array_zeroed(&r->prev_threads, &r->cap_prev_threads, r->prev_pids.n, sizeof *r->prev_threads);
-        r->prev_threads[known] = row;
+        const uint32_t known = fp_table_intern(&r->threads.prev_pids, &pid);
+        fp_array_zeroed(&r->threads.prev, &r->threads.cap_prev, r->threads.prev_pids.n, sizeof *r->threads.prev);
+        r->threads.prev[known] = row;
     }
     leave(r, row, e->switched_by, s->time, stack, label);
 }

@@ -79,8 +79,8 @@ static void add_event(struct fp_perf_reader *r, const uint8_t *p, const uint8_t 
         if (fp_perf_add_ids(r, *n_events, &id, 1)) abort();
     }
     for (uint32_t kind = FP_PERF_UNSIGNED; kind <= FP_PERF_SIGNED_AFTER; kind++) {
-        const struct fp_perf_field field = {r->comm_key,      kind,    4 * kind, kind < FP_PERF_TEXT ? 16 : 4,
-                                            1u + (p[0] & 7u), p[3] & 1};
+        const struct fp_perf_field field = {r->threads.comm_key, kind,    4 * kind, kind < FP_PERF_TEXT ? 16 : 4,
+                                            1u + (p[0] & 7u),    p[3] & 1};
         if (fp_perf_add_field(r, *n_events, &field)) abort();
     }
     fp_perf_set_switched(r, *n_events, p[1] & 3, 4, 8); /* kinds of switches, or none */
