@@ -45,7 +45,7 @@ def guard(function: tuple[str, str, str]) -> str:
         return ""
     arguments = "" if parameters == "void" else ", ".join(re.findall(r"(\w+)(?=\[|,|$)", parameters))
     said = "fp_no_memory(err)" if parameters.endswith("struct fp_err *err") else "FP_E_NOMEM"
-    failed = f"found = {said};"
+    failed = f"answer = {said};"
     if "*" in result:
         failed = f"(void){said};" if said != "FP_E_NOMEM" else ""
     if name.endswith("_new"):
@@ -53,15 +53,15 @@ def guard(function: tuple[str, str, str]) -> str:
     return f"""
 static {result}{name}_guarded({parameters}) {{
     struct fp_guard guard;
-    {result}found = 0;
+    {result}answer = 0;
     fp_guard_enter(&guard);
     if (setjmp(guard.to)) {{
         {failed}
     }} else {{
-        found = {name}({arguments});
+        answer = {name}({arguments});
     }}
     fp_guard_leave(&guard);
-    return found;
+    return answer;
 }}
 #define {name}(...) {name}_guarded(__VA_ARGS__)
 """

@@ -55,20 +55,18 @@ static uint32_t size_of(const struct fp_dwarf_unit *u, uint32_t form) {
     return c.bad ? UINT32_MAX : (uint32_t)(c.p - zeros);
 }
 
-static int add_attributes(struct fp_dwarf_abbreviations *t, struct fp_dwarf_cursor *c,
-                          struct fp_dwarf_abbreviation *a) {
+static void add_attributes(struct fp_dwarf_abbreviations *t, struct fp_dwarf_cursor *c,
+                           struct fp_dwarf_abbreviation *a) {
     struct fp_dwarf_attribute attribute;
     uint64_t nbytes = 0;
     a->first = t->n_attributes;
     while (take_attribute(c, &attribute)) {
-        if (fp_array_room(&t->attributes, &t->cap_attributes, (uint64_t)t->n_attributes + 1, sizeof attribute))
-            return FP_E_NOMEM;
+        fp_array_room(&t->attributes, &t->cap_attributes, (uint64_t)t->n_attributes + 1, sizeof attribute);
         t->attributes[t->n_attributes++] = attribute;
         if (nbytes < UINT32_MAX) nbytes += size_of(&t->forms, attribute.form);
     }
     a->end = t->n_attributes;
     a->nbytes = nbytes < UINT32_MAX ? (uint32_t)nbytes : UINT32_MAX;
-    return 0;
 }
 
 static int is_same_unit(const struct fp_dwarf_unit *a, const struct fp_dwarf_unit *b) {
@@ -87,16 +85,16 @@ int fp_dwarf_abbreviations_read(struct fp_dwarf_abbreviations *t, const struct f
     t->is_read = 0;
     t->forms = *forms;
     while ((!stop || code != stop) && (code = take_abbreviation(&c, &a))) {
-        if (add_attributes(t, &c, &a)) return FP_E_NOMEM;
-        if (fp_array_room(&t->items, &t->cap_items, (uint64_t)t->n + 1, sizeof a)) return FP_E_NOMEM;
-        if (fp_array_room(&t->codes, &t->cap_codes, (uint64_t)t->n + 1, sizeof *t->codes)) return FP_E_NOMEM;
+        add_attributes(t, &c, &a);
+        fp_array_room(&t->items, &t->cap_items, (uint64_t)t->n + 1, sizeof a);
+        fp_array_room(&t->codes, &t->cap_codes, (uint64_t)t->n + 1, sizeof *t->codes);
         t->codes[t->n] = (struct fp_pairs_item){code, t->n};
         t->items[t->n++] = a;
         if (c.bad || work->done + (size_t)(c.p - start) > work->most) break;
     }
     work->done += (uint64_t)(c.p - start);
     if (c.bad || work->done > work->most) return FP_E_MALFORMED;
-    if (t->n && fp_pairs_sort(t->codes, t->n)) return FP_E_NOMEM;
+    fp_pairs_sort(t->codes, t->n);
     t->is_read = !stop;
     return 0;
 }
@@ -105,4 +103,5 @@ void fp_dwarf_abbreviations_free(struct fp_dwarf_abbreviations *t) {
     free(t->items);
     free(t->attributes);
     free(t->codes);
+    *t = (struct fp_dwarf_abbreviations){0};
 }

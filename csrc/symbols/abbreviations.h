@@ -38,7 +38,7 @@ struct fp_dwarf_work {
 };
 
 /* Reads the table at `offset` of .debug_abbrev for a unit, unless that is done; up to the abbreviation `stop`, or all
- * of it if `stop` is 0.  0, FP_E_MALFORMED or FP_E_NOMEM. */
+ * of it if `stop` is 0.  0 or FP_E_MALFORMED. */
 int fp_dwarf_abbreviations_read(struct fp_dwarf_abbreviations *t, const struct fp_dwarf *d,
                                 const struct fp_dwarf_unit *forms, uint64_t offset, uint64_t stop,
                                 struct fp_dwarf_work *work);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "symbols/lines.h"
 
 enum { MOST_REFERENCES = 16 }; /* followed from a function to its origin, and so on */
@@ -19,16 +20,13 @@ struct fp_dwarf_functions {
 };
 
 struct fp_dwarf_functions *fp_dwarf_functions_new(struct fp_dwarf_units *units) {
-    struct fp_dwarf_functions *f = calloc(1, sizeof *f);
-    if (!f) return NULL;
+    struct fp_dwarf_functions *f = fp_have(calloc(1, sizeof *f));
     f->units = units;
     f->n = 1;
     uint64_t nbytes = 1 << 20;
     for (int i = 0; i < FP_DWARF_SECTIONS; i++) nbytes += units->d->sections[i].n;
     f->ranges.most_work = f->code.most_work = nbytes;
-    if (!fp_array_zeroed(&f->items, &f->cap, 1, sizeof *f->items)) return f;
-    fp_dwarf_functions_free(f);
-    return NULL;
+    return f;
 }
 
 void fp_dwarf_functions_free(struct fp_dwarf_functions *f) {
@@ -44,32 +42,32 @@ void fp_dwarf_functions_free(struct fp_dwarf_functions *f) {
 
 /* ---- reading a unit */
 
-static int add_ranges(struct fp_dwarf_ranges *r, const struct fp_dwarf_units *u, const struct fp_dwarf_info_unit *unit,
-                      const struct fp_dwarf_code *code, uint32_t owner) {
-    if (!code->form) return fp_dwarf_ranges_add(r, code->low, code->high, owner);
-    return fp_dwarf_ranges_add_list(r, u->d, &unit->forms, code->form, code->list, unit->code.low, owner);
+/* Of a damaged list, adds the ranges before the damage. */
+static void add_ranges(struct fp_dwarf_ranges *r, const struct fp_dwarf_units *u, const struct fp_dwarf_info_unit *unit,
+                       const struct fp_dwarf_code *code, uint32_t owner) {
+    if (code->form)
+        fp_dwarf_ranges_add_list(r, u->d, &unit->forms, code->form, code->list, unit->code.low, owner);
+    else
+        fp_dwarf_ranges_add(r, code->low, code->high, owner);
 }
 
-/* Adds a function or an inlined call that has code; *number is 0 if it has none. */
-static int add_function(struct fp_dwarf_functions *f, uint32_t unit, const struct fp_dwarf_entry *e, uint64_t offset,
-                        uint32_t parent, uint32_t *number) {
+/* Adds a function or an inlined call that has code.  Its number, 0 if it has none. */
+static uint32_t add_function(struct fp_dwarf_functions *f, uint32_t unit, const struct fp_dwarf_entry *e,
+                             uint64_t offset, uint32_t parent) {
     const uint32_t first = f->ranges.n;
-    *number = 0;
-    if (fp_array_room(&f->items, &f->cap, (uint64_t)f->n + 1, sizeof *f->items)) return FP_E_NOMEM;
-    const int status = add_ranges(&f->ranges, f->units, &f->units->items[unit], &e->code, f->n);
-    if (status == FP_E_NOMEM || f->ranges.n == first) return status == FP_E_NOMEM ? status : 0;
+    fp_array_room(&f->items, &f->cap, (uint64_t)f->n + 1, sizeof *f->items);
+    add_ranges(&f->ranges, f->units, &f->units->items[unit], &e->code, f->n);
+    if (f->ranges.n == first) return 0;
     const uint32_t file = e->call_file < UINT32_MAX ? (uint32_t)e->call_file : 0;
     const uint32_t line = e->call_line < UINT32_MAX ? (uint32_t)e->call_line : 0;
     if (parent && e->reference != UINT64_MAX) offset = e->reference;
     const uint32_t discriminator = e->call_discriminator < UINT32_MAX ? (uint32_t)e->call_discriminator : 0;
     f->items[f->n] =
         (struct fp_dwarf_function){offset, f->ranges.items[first].low, parent, file, line, discriminator, unit};
-    *number = f->n++;
-    return 0;
+    return f->n++;
 }
 
-/* Reads the entry at the cursor, at this depth.  1 if it has children, 0, FP_E_MALFORMED or
- * FP_E_NOMEM. */
+/* Reads the entry at the cursor, at this depth.  1 if it has children, 0 or FP_E_MALFORMED. */
 static int read_entry(struct fp_dwarf_functions *f, uint32_t unit, const struct fp_dwarf_abbreviations *t,
                       struct fp_dwarf_cursor *c, uint64_t offset, uint32_t depth, uint64_t code) {
     struct fp_dwarf_units *u = f->units;
@@ -81,29 +79,26 @@ static int read_entry(struct fp_dwarf_functions *f, uint32_t unit, const struct 
         struct fp_dwarf_entry e;
         fp_dwarf_take_entry(u, &u->items[unit], t, a, c, &e);
         if (c->bad) return FP_E_MALFORMED;
-        if (!is_inlined || inside) {
-            const int status = add_function(f, unit, &e, offset, is_inlined ? inside : 0, &inside);
-            if (status) return status;
-        }
+        if (!is_inlined || inside) inside = add_function(f, unit, &e, offset, is_inlined ? inside : 0);
     } else {
         fp_dwarf_skip_entry(t, a, c);
     }
-    if (fp_array_room(&f->around, &f->cap_around, (uint64_t)depth + 2, sizeof *f->around)) return FP_E_NOMEM;
+    fp_array_room(&f->around, &f->cap_around, (uint64_t)depth + 2, sizeof *f->around);
     f->around[depth + 1] = inside;
     return c->bad ? FP_E_MALFORMED : a->has_children;
 }
 
-/* Reads the functions of a unit, up to the first damage.  0 or FP_E_NOMEM. */
-static int read_functions(struct fp_dwarf_functions *f, uint32_t number) {
+/* Reads the functions of a unit, up to the first damage. */
+static void read_functions(struct fp_dwarf_functions *f, uint32_t number) {
     struct fp_dwarf_info_unit *unit = &f->units->items[number];
     const uint8_t *info = f->units->d->sections[FP_DWARF_INFO].p;
-    if (unit->is_read) return 0;
+    if (unit->is_read) return;
     unit->is_read = 1;
     unit->first_piece = f->ranges.n_pieces;
     int status;
     const struct fp_dwarf_abbreviations *t = fp_dwarf_unit_abbreviations(f->units, unit, &status);
-    if (!status && fp_array_room(&f->around, &f->cap_around, 1, sizeof *f->around)) status = FP_E_NOMEM;
-    if (!status) f->around[0] = 0;
+    fp_array_room(&f->around, &f->cap_around, 1, sizeof *f->around);
+    f->around[0] = 0;
     struct fp_dwarf_cursor c = fp_dwarf_entries_from(f->units, unit, unit->first);
     uint32_t depth = 0;
     while (c.p < c.end && status >= 0) {
@@ -117,48 +112,42 @@ static int read_functions(struct fp_dwarf_functions *f, uint32_t number) {
         if (status > 0) depth++;
     }
     f->units->n_damaged += status == FP_E_MALFORMED || c.bad;
-    if (status != FP_E_NOMEM) status = fp_dwarf_ranges_cut(&f->ranges);
+    fp_dwarf_ranges_cut(&f->ranges);
     unit->n_pieces = f->ranges.n_pieces - unit->first_piece;
-    return status;
 }
 
 /* ---- finding a unit */
 
-/* Adds the code of a unit: as its first entry states, else that of its functions.  0 or FP_E_NOMEM. */
-static int add_code(struct fp_dwarf_functions *f, uint32_t number) {
+/* Adds the code of a unit: as its first entry states, else that of its functions. */
+static void add_code(struct fp_dwarf_functions *f, uint32_t number) {
     const struct fp_dwarf_info_unit *unit = &f->units->items[number];
     const uint32_t first = f->code.n;
-    if (!unit->has_code) return 0;
-    int status = add_ranges(&f->code, f->units, unit, &unit->code, number + 1);
-    if (status == FP_E_NOMEM || f->code.n > first) return status == FP_E_NOMEM ? status : 0;
-    status = read_functions(f, number);
-    for (uint32_t i = 0; !status && i + 1 < unit->n_pieces; i++) {
+    if (!unit->has_code) return;
+    add_ranges(&f->code, f->units, unit, &unit->code, number + 1);
+    if (f->code.n > first) return;
+    read_functions(f, number);
+    for (uint32_t i = 0; i + 1 < unit->n_pieces; i++) {
         const struct fp_pairs_item *piece = &f->ranges.pieces[unit->first_piece + i];
-        if (piece->value) status = fp_dwarf_ranges_add(&f->code, piece[0].key, piece[1].key, number + 1);
+        if (piece->value) fp_dwarf_ranges_add(&f->code, piece[0].key, piece[1].key, number + 1);
     }
-    return status;
 }
 
-static int find_unit(struct fp_dwarf_functions *f, uint64_t address, uint32_t *number) {
-    int status = 0;
+/* The number of the unit with an address, from 1 on; 0 if there is none. */
+static uint32_t find_unit(struct fp_dwarf_functions *f, uint64_t address) {
     if (!f->has_code) {
-        for (uint32_t i = 0; !status && i < f->units->n; i++) status = add_code(f, i);
-        if (!status) status = fp_dwarf_ranges_cut(&f->code);
-        if (status) return status;
+        for (uint32_t i = 0; i < f->units->n; i++) add_code(f, i);
+        fp_dwarf_ranges_cut(&f->code);
         f->has_code = 1;
     }
-    *number = fp_dwarf_owner(f->code.pieces, f->code.n_pieces, address);
-    return !!*number;
+    return fp_dwarf_owner(f->code.pieces, f->code.n_pieces, address);
 }
 
 /* ---- queries */
 
 int fp_dwarf_functions_find(struct fp_dwarf_functions *f, uint64_t address, struct fp_dwarf_function *found) {
-    uint32_t number = 0;
-    int status = find_unit(f, address, &number);
-    if (status != 1) return status;
-    status = read_functions(f, number - 1);
-    if (status) return status;
+    const uint32_t number = find_unit(f, address);
+    if (!number) return 0;
+    read_functions(f, number - 1);
     const struct fp_dwarf_info_unit *unit = &f->units->items[number - 1];
     if (!unit->n_pieces) return 0;
     const uint32_t at = fp_dwarf_owner(f->ranges.pieces + unit->first_piece, unit->n_pieces, address);
@@ -177,8 +166,7 @@ uint64_t fp_dwarf_function_lines(const struct fp_dwarf_functions *f, const struc
 
 int fp_dwarf_functions_declaration(struct fp_dwarf_functions *f, uint64_t address, struct fp_dwarf_declaration *found) {
     struct fp_dwarf_function at;
-    int status = fp_dwarf_functions_find(f, address, &at);
-    if (status != 1) return status;
+    if (!fp_dwarf_functions_find(f, address, &at)) return 0;
     while (at.parent) at = f->items[at.parent];
     return at.low == address ? fp_dwarf_functions_declared(f, at.offset, found) : 0;
 }
@@ -188,8 +176,7 @@ int fp_dwarf_functions_declared(struct fp_dwarf_functions *f, uint64_t offset, s
     for (int i = 0; i < MOST_REFERENCES; i++) {
         const struct fp_dwarf_info_unit *unit;
         struct fp_dwarf_entry e;
-        const int status = fp_dwarf_entry_at(f->units, offset, &unit, &e);
-        if (status != 1) return status;
+        if (!fp_dwarf_entry_at(f->units, offset, &unit, &e)) return 0;
         if (!line) line = e.decl_line; /* the referenced entry supplies missing attributes */
         if (line && e.decl_file != UINT64_MAX) {
             *found = (struct fp_dwarf_declaration){unit->line_table, e.decl_file, line};
@@ -205,9 +192,7 @@ int fp_dwarf_functions_name(struct fp_dwarf_functions *f, uint64_t offset, struc
     for (int i = 0; i < MOST_REFERENCES; i++) {
         const struct fp_dwarf_info_unit *unit;
         struct fp_dwarf_entry e;
-        const int status = fp_dwarf_entry_at(f->units, offset, &unit, &e);
-        if (status == FP_E_NOMEM) return status;
-        if (!status) break;
+        if (!fp_dwarf_entry_at(f->units, offset, &unit, &e)) break;
         const struct fp_dwarf_bytes linkage =
             fp_dwarf_string(f->units->d, &unit->forms, e.linkage_name.form, &e.linkage_name.value);
         if (linkage.n) {

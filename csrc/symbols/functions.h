@@ -15,7 +15,7 @@
 
 struct fp_dwarf_functions;
 
-/* Borrows the units; the caller owns the result.  NULL when memory ran out. */
+/* Borrows the units; the caller owns the result. */
 struct fp_dwarf_functions *fp_dwarf_functions_new(struct fp_dwarf_units *units);
 void fp_dwarf_functions_free(struct fp_dwarf_functions *f);
 
@@ -28,8 +28,8 @@ struct fp_dwarf_function {
     uint32_t unit; /* its number */
 };
 
-/* The innermost function at an address; `fp_dwarf_function` has those around it.  1, 0 if there is none, or
- * FP_E_NOMEM. */
+/* The innermost function at an address; `fp_dwarf_function` has those around it.  1, or 0 if there is
+ * none. */
 int fp_dwarf_functions_find(struct fp_dwarf_functions *f, uint64_t address, struct fp_dwarf_function *found);
 
 /* The function of a number from 1 on. */
@@ -45,14 +45,14 @@ struct fp_dwarf_declaration {
     uint64_t line;
 };
 
-/* The declaration of the function whose first instruction is at `address`.  1, or 0 if there is none, or FP_E_NOMEM. */
+/* The declaration of the function whose first instruction is at `address`.  1, or 0 if there is none. */
 int fp_dwarf_functions_declaration(struct fp_dwarf_functions *f, uint64_t address, struct fp_dwarf_declaration *found);
 
-/* The declaration of the function whose entry is at `offset` of .debug_info.  1, 0 if there is none, or FP_E_NOMEM. */
+/* The declaration of the function whose entry is at `offset` of .debug_info.  1, or 0 if there is none. */
 int fp_dwarf_functions_declared(struct fp_dwarf_functions *f, uint64_t offset, struct fp_dwarf_declaration *found);
 
-/* The name of the function whose entry is at `offset` of .debug_info: the linkage name if there is one.  1, 0 if
- * there is no readable name, or FP_E_NOMEM. */
+/* The name of the function whose entry is at `offset` of .debug_info: the linkage name if there is one.  1, or 0
+ * if there is no readable name. */
 int fp_dwarf_functions_name(struct fp_dwarf_functions *f, uint64_t offset, struct fp_dwarf_bytes *name);
 
 #endif

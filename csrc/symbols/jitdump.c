@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "core/model.h"
 #include "core/utf8.h"
 #include "symbols/pairs.h"
@@ -45,18 +46,16 @@ static uint64_t number(const struct fp_jitdump *j, uint64_t at) {
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* The entry of by_number for this number; NULL when memory ran out. */
+/* The entry of by_number for this number. */
 static uint32_t *by_number(struct fp_jitdump *j, uint64_t of) {
     const uint32_t row[3] = {(uint32_t)of, (uint32_t)(of >> 32), 1}, id = fp_table_intern(&j->numbers, row);
-    if (id == FP_NO_ID || fp_array_zeroed(&j->by_number, &j->cap_by_number, (uint64_t)id + 1, sizeof *j->by_number))
-        return NULL;
+    fp_array_zeroed(&j->by_number, &j->cap_by_number, (uint64_t)id + 1, sizeof *j->by_number);
     return &j->by_number[id];
 }
 
-static int add(struct fp_jitdump *j, const struct fp_jitdump_code *code) {
-    if (fp_array_room(&j->codes, &j->cap_codes, (uint64_t)j->n_codes + 1, sizeof *j->codes)) return FP_E_NOMEM;
+static void add(struct fp_jitdump *j, const struct fp_jitdump_code *code) {
+    fp_array_room(&j->codes, &j->cap_codes, (uint64_t)j->n_codes + 1, sizeof *j->codes);
     j->codes[j->n_codes++] = *code;
-    return 0;
 }
 
 static int load(struct fp_jitdump *j, uint64_t at, uint64_t end, uint64_t lines) {
@@ -68,13 +67,12 @@ static int load(struct fp_jitdump *j, uint64_t at, uint64_t end, uint64_t lines)
     code.offset = (uint64_t)(nul - j->p) + 1;
     if (code.nbytes > end - code.offset) return FP_E_MALFORMED;
     if (lines && number(j, lines + RECORD) == code.address) code.lines = lines;
-    uint32_t *known = by_number(j, number(j, at + 48));
-    if (!known || fp_array_room(&j->loads, &j->cap_loads, (uint64_t)j->n_loads + 1, sizeof *j->loads))
-        return FP_E_NOMEM;
-    *known = j->n_codes + 1;
+    *by_number(j, number(j, at + 48)) = j->n_codes + 1;
+    fp_array_room(&j->loads, &j->cap_loads, (uint64_t)j->n_loads + 1, sizeof *j->loads);
     j->loads[j->n_loads++] = j->n_codes;
     j->stats.loads++;
-    return add(j, &code);
+    add(j, &code);
+    return 0;
 }
 
 static int move(struct fp_jitdump *j, uint64_t at, uint64_t end) {
@@ -86,36 +84,28 @@ static int move(struct fp_jitdump *j, uint64_t at, uint64_t end) {
     code.time = number(j, at + 8);
     code.address = number(j, at + 40);
     j->stats.moves++;
-    return add(j, &code);
+    add(j, &code);
+    return 0;
 }
 
 /* Sorts `codes` by time, and fills `loads`. */
-static int sort(struct fp_jitdump *j) {
-    struct fp_pairs_item *order = malloc((j->n_codes + (size_t)1) * sizeof *order);
-    struct fp_jitdump_code *sorted = malloc((j->n_codes + (size_t)1) * sizeof *sorted);
-    uint32_t *place = malloc((j->n_codes + (size_t)1) * sizeof *place);
-    int status = FP_E_NOMEM;
-    if (order && sorted && place) {
-        for (uint32_t i = 0; i < j->n_codes; i++) order[i] = (struct fp_pairs_item){j->codes[i].time, i};
-        status = fp_pairs_sort(order, j->n_codes);
-    }
-    for (uint32_t i = 0; !status && i < j->n_codes; i++) {
+static void sort(struct fp_jitdump *j) {
+    struct fp_pairs_item *order = fp_scratch(j->n_codes + (size_t)1, sizeof *order);
+    uint32_t *place = fp_scratch(j->n_codes + (size_t)1, sizeof *place);
+    struct fp_jitdump_code *sorted = fp_scratch(j->n_codes + (size_t)1, sizeof *sorted);
+    for (uint32_t i = 0; i < j->n_codes; i++) order[i] = (struct fp_pairs_item){j->codes[i].time, i};
+    fp_pairs_sort(order, j->n_codes);
+    for (uint32_t i = 0; i < j->n_codes; i++) {
         sorted[i] = j->codes[order[i].value];
         place[order[i].value] = i;
     }
-    for (uint32_t i = 0; !status && i < j->n_loads; i++) j->loads[i] = place[j->loads[i]];
-    if (!status) {
-        free(j->codes);
-        j->codes = sorted;
-        sorted = NULL;
-    }
-    free(order);
-    free(sorted);
-    free(place);
-    return status;
+    for (uint32_t i = 0; i < j->n_loads; i++) j->loads[i] = place[j->loads[i]];
+    free(j->codes);
+    j->codes = fp_scratch_keep(sorted);
+    fp_scratch_free(order); /* and `place` */
 }
 
-static int read_all(struct fp_jitdump *j, uint64_t at) {
+static void read_all(struct fp_jitdump *j, uint64_t at) {
     uint64_t lines = 0;
     while (at < j->n) {
         const uint64_t left = j->n - at, nbytes = left < RECORD ? 0 : word(j, at + 4);
@@ -136,11 +126,10 @@ static int read_all(struct fp_jitdump *j, uint64_t at) {
                 break;
             default: break;
         }
-        if (status == FP_E_NOMEM) return status;
         j->stats.damaged += status != 0;
         at += nbytes;
     }
-    return sort(j);
+    sort(j);
 }
 
 struct fp_jitdump *fp_jitdump_new(const uint8_t *p, size_t n, struct fp_err *err) {
@@ -148,11 +137,7 @@ struct fp_jitdump *fp_jitdump_new(const uint8_t *p, size_t n, struct fp_err *err
         fp_fail(err, FP_E_MALFORMED, 0, "not a jitdump");
         return NULL;
     }
-    struct fp_jitdump *j = calloc(1, sizeof *j);
-    if (!j) {
-        fp_no_memory(err);
-        return NULL;
-    }
+    struct fp_jitdump *j = fp_made(sizeof *j);
     *j = (struct fp_jitdump){.p = p, .n = n, .swap = fp_u32(p) != MAGIC};
     const uint32_t version = word(j, 4), head = word(j, 8);
     j->stats.is_ticks = (number(j, 32) & IN_TICKS) != 0;
@@ -160,12 +145,13 @@ struct fp_jitdump *fp_jitdump_new(const uint8_t *p, size_t n, struct fp_err *err
         fp_fail_got(err, FP_E_VERSION, 4, "version", FP_GOT_UNSIGNED, version, "%", 1);
     else if (head < HEADER || head > n)
         fp_fail_got(err, FP_E_MALFORMED, 8, "the header's length", FP_GOT_UNSIGNED, head, "40 or more", 0);
-    else if (fp_table_init(&j->numbers, 3) || read_all(j, head))
-        fp_no_memory(err);
-    else
-        return j;
-    fp_jitdump_free(j);
-    return NULL;
+    if (version != 1 || head < HEADER || head > n) {
+        fp_jitdump_free(j);
+        return NULL;
+    }
+    fp_table_init(&j->numbers, 3);
+    read_all(j, head);
+    return j;
 }
 
 void fp_jitdump_free(struct fp_jitdump *j) {
@@ -192,7 +178,7 @@ const struct fp_jitdump_code *fp_jitdump_codes(const struct fp_jitdump *j, uint6
 
 /* Reads the entries of a record with lines, as many as are complete, and sorts them.  None if a file name is not text:
  * V8 writes freed memory for the names of optimized code, and so the next entry cannot be found either. */
-static int read_lines(struct fp_jitdump *j, uint64_t record) {
+static void read_lines(struct fp_jitdump *j, uint64_t record) {
     const uint64_t end = record + word(j, record + 4);
     uint64_t at = record + LINES_HEAD;
     struct jitdump_line line = {0};
@@ -202,9 +188,8 @@ static int read_lines(struct fp_jitdump *j, uint64_t record) {
         const uint8_t *name = j->p + at + ENTRY_HEAD, *nul = memchr(name, 0, end - at - ENTRY_HEAD);
         const uint64_t more = (uint64_t)j->n_lines + 1;
         if (!nul) break;
-        if (fp_array_room(&j->order, &j->cap_order, more, sizeof *j->order) ||
-            fp_array_room(&j->lines, &j->cap_lines, more, sizeof *j->lines))
-            return FP_E_NOMEM;
+        fp_array_room(&j->order, &j->cap_order, more, sizeof *j->order);
+        fp_array_room(&j->lines, &j->cap_lines, more, sizeof *j->lines);
         if (nul - name != 1 || *name != 0xff) {
             line.file = name;
             line.file_n = (uint32_t)(nul - name);
@@ -218,9 +203,8 @@ static int read_lines(struct fp_jitdump *j, uint64_t record) {
         j->lines[j->n_lines++] = line;
         at = (uint64_t)(nul - j->p) + 1;
     }
-    if (fp_pairs_sort(j->order, j->n_lines)) return FP_E_NOMEM;
+    fp_pairs_sort(j->order, j->n_lines);
     j->record = record;
-    return 0;
 }
 
 int fp_jitdump_find(struct fp_jitdump *j, uint64_t offset, struct fp_jitdump_place *place) {
@@ -239,7 +223,7 @@ int fp_jitdump_find(struct fp_jitdump *j, uint64_t offset, struct fp_jitdump_pla
     const uint64_t name = code->loaded + LOAD_HEAD;
     *place = (struct fp_jitdump_place){.name = j->p + name, .name_n = (uint32_t)(code->offset - 1 - name)};
     if (!code->lines) return 1;
-    if (j->record != code->lines && read_lines(j, code->lines)) return FP_E_NOMEM;
+    if (j->record != code->lines) read_lines(j, code->lines);
     const size_t upper = fp_pairs_upper(j->order, j->n_lines, code->address + (offset - code->offset));
     if (!upper) return 1;
     const struct jitdump_line *line = &j->lines[j->order[upper - 1].value];

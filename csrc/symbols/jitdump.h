@@ -20,7 +20,7 @@
 
 #include "core/fp.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Code that was loaded, or moved, to an address. */
 struct fp_jitdump_code {
@@ -46,7 +46,7 @@ struct fp_jitdump_stats {
 
 struct fp_jitdump;
 
-/* Reads a file, which is borrowed.  NULL when memory ran out or the file is not a jitdump. */
+/* Reads a file, which is borrowed.  NULL if the file is not a jitdump. */
 struct fp_jitdump *fp_jitdump_new(const uint8_t *p, size_t n, struct fp_err *err);
 void fp_jitdump_free(struct fp_jitdump *j);
 struct fp_jitdump_stats fp_jitdump_stats(const struct fp_jitdump *j);
@@ -54,8 +54,8 @@ struct fp_jitdump_stats fp_jitdump_stats(const struct fp_jitdump *j);
 /* All code in order of time; *n pieces.  Borrowed. */
 const struct fp_jitdump_code *fp_jitdump_codes(const struct fp_jitdump *j, uint64_t *n);
 
-/* Looks up the code at an offset of the file.  1 and `place`; 0 if there is no code; or FP_E_NOMEM.  Call it in order
- * of offsets: it keeps the sorted lines of one piece of code at a time. */
+/* Looks up the code at an offset of the file.  1 and `place`; 0 if there is no code.  Call it in order of
+ * offsets: it keeps the sorted lines of one piece of code at a time. */
 int fp_jitdump_find(struct fp_jitdump *j, uint64_t offset, struct fp_jitdump_place *place);
 
 /* cffi-end */

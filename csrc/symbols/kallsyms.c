@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
 #include "symbols/pairs.h"
 #include "symbols/starts.h"
 
@@ -67,16 +68,13 @@ static size_t read_all(const uint8_t *text, size_t n, uint32_t width, struct fp_
     return kept;
 }
 
-/* Room for n symbols; NULL when memory ran out. */
+/* Room for n symbols. */
 static struct fp_kallsyms *make(size_t n) {
-    struct fp_kallsyms *k = calloc(1, sizeof *k);
-    if (!k) return NULL;
-    k->starts = malloc((n + 1) * sizeof *k->starts);
-    k->names = malloc((n + 1) * sizeof *k->names);
-    k->lengths = malloc((n + 1) * sizeof *k->lengths);
-    if (k->starts && k->names && k->lengths) return k;
-    fp_kallsyms_free(k);
-    return NULL;
+    struct fp_kallsyms *k = fp_made(sizeof *k);
+    k->starts = fp_have(malloc((n + 1) * sizeof *k->starts));
+    k->names = fp_have(malloc((n + 1) * sizeof *k->names));
+    k->lengths = fp_have(malloc((n + 1) * sizeof *k->lengths));
+    return k;
 }
 
 static void add(struct fp_kallsyms *k, uint64_t start, uint64_t name, uint32_t length) {
@@ -86,23 +84,23 @@ static void add(struct fp_kallsyms *k, uint64_t start, uint64_t name, uint32_t l
 }
 
 struct fp_kallsyms *fp_kallsyms_new(const uint8_t *text, size_t n, uint32_t width) {
-    struct fp_kallsyms *k = NULL;
-    struct fp_pairs_item *pairs = malloc((n / (width + 4) + 1) * sizeof *pairs); /* the shortest line, its newline */
-    const size_t count = pairs ? read_all(text, n, width, pairs) : 0;
-    if (pairs && !fp_pairs_sort(pairs, count)) k = make(count);
-    for (size_t i = 0; k && i < count; i++) {
+    struct fp_pairs_item *pairs = fp_scratch(n / (width + 4) + 1, sizeof *pairs); /* the shortest line, its newline */
+    const size_t count = read_all(text, n, width, pairs);
+    fp_pairs_sort(pairs, count);
+    struct fp_kallsyms *k = make(count);
+    for (size_t i = 0; i < count; i++) {
         uint32_t length = 0;
         for (size_t at = (size_t)pairs[i].value; at < n && length < UINT32_MAX && !is_space(text[at]); at++) length++;
         add(k, pairs[i].key, pairs[i].value, length);
     }
-    free(pairs);
+    fp_scratch_free(pairs);
     return k;
 }
 
 struct fp_kallsyms *fp_kallsyms_part(const struct fp_kallsyms *all, const uint8_t *text, size_t n,
                                      const uint8_t *module, size_t n_module) {
     struct fp_kallsyms *k = make((size_t)all->n);
-    for (size_t i = 0; k && i < all->n; i++) {
+    for (size_t i = 0; i < all->n; i++) {
         /* after the name: the end of the text, of the line, or <tab>[module] */
         const size_t at = (size_t)all->names[i] + all->lengths[i], left = n - at;
         const int is_own = !left || text[at] != '\t' || left < 2 || text[at + 1] != '[';

@@ -12,7 +12,7 @@
 
 #include "core/fp.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_kallsyms {
     uint64_t *starts;  /* by address; symbols of the same address in the order of the text */
@@ -21,7 +21,7 @@ struct fp_kallsyms {
     uint64_t n;
 };
 
-/* Reads a text of n bytes, whose addresses have `width` digits.  NULL when memory ran out.  Borrows nothing; the caller
+/* Reads a text of n bytes, whose addresses have `width` digits.  Borrows nothing; the caller
  * owns the result. */
 struct fp_kallsyms *fp_kallsyms_new(const uint8_t *text, size_t n, uint32_t width);
 

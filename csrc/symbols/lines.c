@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 #include "symbols/pairs.h"
 #include "symbols/functions.h"
 
@@ -110,17 +111,14 @@ static int read_header(const struct fp_dwarf_lines *l, struct fp_dwarf_cursor *c
     return is_whole && u->forms.address_size >= 1 && u->forms.address_size <= 8 ? 0 : FP_E_MALFORMED;
 }
 
-static int add_file(struct line_unit *u, struct file file) {
-    if (fp_array_room(&u->files, &u->cap_files, (uint64_t)u->n_files + 1, sizeof file)) return FP_E_NOMEM;
+static void add_file(struct line_unit *u, struct file file) {
+    fp_array_room(&u->files, &u->cap_files, (uint64_t)u->n_files + 1, sizeof file);
     u->files[u->n_files++] = file;
-    return 0;
 }
 
-static int add_directory(struct line_unit *u, struct fp_dwarf_bytes name) {
-    if (fp_array_room(&u->directories, &u->cap_directories, (uint64_t)u->n_directories + 1, sizeof name))
-        return FP_E_NOMEM;
+static void add_directory(struct line_unit *u, struct fp_dwarf_bytes name) {
+    fp_array_room(&u->directories, &u->cap_directories, (uint64_t)u->n_directories + 1, sizeof name);
     u->directories[u->n_directories++] = name;
-    return 0;
 }
 
 /* Reads the rest of a file's entry in versions 2 to 4: directory, time and size. */
@@ -132,23 +130,22 @@ static struct file take_file(struct fp_dwarf_cursor *c, struct fp_dwarf_bytes na
 }
 
 /* Versions 2 to 4: directories from 1 on, 0 is the compilation directory; files from 1 on.  Both end with "". */
-static int read_old_tables(struct line_unit *u, struct fp_dwarf_cursor *c, struct fp_dwarf_bytes compilation) {
-    int status = add_directory(u, compilation);
-    while (!status && !c->bad) {
+static void read_old_tables(struct line_unit *u, struct fp_dwarf_cursor *c, struct fp_dwarf_bytes compilation) {
+    add_directory(u, compilation);
+    while (!c->bad) {
         const struct fp_dwarf_bytes name = fp_dwarf_take_string(c);
         if (!name.n) break;
-        status = add_directory(u, name);
+        add_directory(u, name);
     }
-    while (!status && !c->bad) {
+    while (!c->bad) {
         const struct fp_dwarf_bytes name = fp_dwarf_take_string(c);
         if (!name.n) break;
         const struct file file = take_file(c, name);
-        if (!c->bad) status = add_file(u, file);
+        if (!c->bad) add_file(u, file);
     }
-    return status;
 }
 
-/* Version 5: a table begins with the format of its entries, then their number. */
+/* Version 5: a table begins with the format of its entries, then their number.  0 or FP_ASK. */
 static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, struct fp_dwarf_cursor *c,
                           int is_files) {
     uint64_t contents[MOST_CONTENTS], forms[MOST_CONTENTS];
@@ -161,8 +158,7 @@ static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, s
         if (contents[i] == PATH && !is_here && !l->d->has_all) return FP_ASK;
     }
     const uint64_t n = fp_dwarf_take_uleb(c);
-    int status = 0;
-    for (uint64_t i = 0; i < n && !c->bad && !status; i++) {
+    for (uint64_t i = 0; i < n && !c->bad; i++) {
         const uint8_t *before = c->p;
         struct file file = {0};
         for (unsigned k = 0; k < n_contents; k++) {
@@ -172,16 +168,16 @@ static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, s
             if (contents[k] == DIRECTORY_INDEX) file.directory = v.number;
         }
         if (c->p == before) fp_dwarf_cursor_fail(c); /* otherwise a count could claim any number of empty entries */
-        if (!c->bad) status = is_files ? add_file(u, file) : add_directory(u, file.name);
+        if (c->bad) break;
+        if (is_files)
+            add_file(u, file);
+        else
+            add_directory(u, file.name);
     }
-    return status;
+    return 0;
 }
 
-static struct fp_dwarf_units *infos(struct fp_dwarf_lines *l) {
-    if (!l->infos) l->infos = fp_dwarf_units_new(l->d);
-    return l->infos;
-}
-
+/* 0 or FP_ASK. */
 static int read_files(struct fp_dwarf_lines *l, uint32_t number) {
     struct line_unit *u = &l->units[number];
     struct fp_dwarf_cursor c = fp_dwarf_cursor_at(l->d, FP_DWARF_LINE, u->tables);
@@ -192,8 +188,8 @@ static int read_files(struct fp_dwarf_lines *l, uint32_t number) {
         if (!status) status = read_new_table(l, u, &c, 1);
     } else {
         if (!l->d->has_all) return FP_ASK; /* the compilation directory is in .debug_info */
-        if (!infos(l)) return FP_E_NOMEM;
-        status = read_old_tables(u, &c, fp_dwarf_units_directory(l->infos, u->offset));
+        fp_dwarf_units_begin(&l->infos, l->d);
+        read_old_tables(u, &c, fp_dwarf_units_directory(l->infos, u->offset));
         uint32_t at = 0;
         for (uint32_t n = l->n_defined; n;) { /* the first one of this unit */
             const uint32_t half = n / 2;
@@ -204,8 +200,7 @@ static int read_files(struct fp_dwarf_lines *l, uint32_t number) {
                 n = half;
             }
         }
-        for (; !status && at < l->n_defined && l->defined[at].unit == number; at++)
-            status = add_file(u, l->defined[at].file);
+        for (; at < l->n_defined && l->defined[at].unit == number; at++) add_file(u, l->defined[at].file);
     }
     if (status == FP_ASK) u->n_files = u->n_directories = 0;
     u->has_files = status != FP_ASK;
@@ -238,13 +233,12 @@ static inline void advance(const struct line_unit *u, struct machine *m, uint64_
 }
 
 /* Reads a file that a program defines.  Only the run that searches for sequences adds it. */
-static int define_file(struct fp_dwarf_lines *l, uint32_t unit, struct fp_dwarf_cursor *c) {
+static void define_file(struct fp_dwarf_lines *l, uint32_t unit, struct fp_dwarf_cursor *c) {
     const struct fp_dwarf_bytes name = fp_dwarf_take_string(c);
     const struct defined d = {unit, take_file(c, name)};
-    if (c->bad) return 0;
-    if (fp_array_room(&l->defined, &l->cap_defined, (uint64_t)l->n_defined + 1, sizeof d)) return FP_E_NOMEM;
+    if (c->bad) return;
+    fp_array_room(&l->defined, &l->cap_defined, (uint64_t)l->n_defined + 1, sizeof d);
     l->defined[l->n_defined++] = d;
-    return 0;
 }
 
 /* The output of a run: with `rows`, rows are appended to l->rows; otherwise the sequence is measured in *low and *s. */
@@ -255,16 +249,15 @@ struct wanted {
     struct sequence *s;
 };
 
-/* Adds the n-th row.  Line numbers beyond 32 bits come from damage.  0 or FP_E_NOMEM. */
-FP_INLINE int add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, const struct wanted w) {
+/* Adds the n-th row.  Line numbers beyond 32 bits come from damage. */
+FP_INLINE void add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, const struct wanted w) {
     const uint64_t address = m->address & w.mask;
     if (w.rows) {
-        if (fp_array_room(&l->rows, &l->cap_rows, (uint64_t)l->n_rows + 1, sizeof *l->rows)) return FP_E_NOMEM;
+        fp_array_room(&l->rows, &l->cap_rows, (uint64_t)l->n_rows + 1, sizeof *l->rows);
         l->rows[l->n_rows++] =
             (struct fp_pairs_item){address, (m->body ? BODY : 0) | m->file << 32 | (m->line & UINT32_MAX)};
         if (FP_UNLIKELY(l->discriminates)) {
-            if (fp_array_room(&l->discriminators, &l->cap_discriminators, l->n_rows, sizeof *l->discriminators))
-                return FP_E_NOMEM;
+            fp_array_room(&l->discriminators, &l->cap_discriminators, l->n_rows, sizeof *l->discriminators);
             l->discriminators[l->n_rows - 1] = (struct fp_pairs_item){address, m->discriminator & UINT32_MAX};
         }
         m->discriminator = 0;
@@ -272,11 +265,9 @@ FP_INLINE int add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, c
         *w.low = address;
     }
     m->body &= NO_STATEMENT;
-    return 0;
 }
 
-/* Runs an extended instruction, after n rows.  1 if it ends the sequence, 0, FP_E_MALFORMED or
- * FP_E_NOMEM. */
+/* Runs an extended instruction, after n rows.  1 if it ends the sequence, 0 or FP_E_MALFORMED. */
 FP_INLINE int extended(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cursor *c, struct machine *m,
                        uint64_t n, const struct wanted w) {
     const uint64_t length = fp_dwarf_take_uleb(c);
@@ -294,7 +285,7 @@ FP_INLINE int extended(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwar
         m->address = fp_dwarf_take(&inside, (unsigned)(length - 1));
         m->operation = 0;
     } else if (*start == DEFINE_FILE && !w.rows) {
-        return define_file(l, number, &inside);
+        define_file(l, number, &inside);
     } else if (*start == SET_DISCRIMINATOR) {
         m->discriminator = fp_dwarf_take_uleb(&inside);
     }
@@ -324,7 +315,7 @@ FP_INLINE void standard(const struct line_unit *u, unsigned opcode, struct fp_dw
 }
 
 /* Runs a program from the start of a sequence to its end.  Returns 1 after a sequence, 0 at the end of the program,
- * FP_E_MALFORMED or FP_E_NOMEM. */
+ * or FP_E_MALFORMED. */
 FP_INLINE int run(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cursor *c, const struct wanted w) {
     const struct line_unit u = l->units[number];
     struct machine m = {.file = 1, .line = 1, .body = u.is_statement ? 0 : NO_STATEMENT};
@@ -335,11 +326,11 @@ FP_INLINE int run(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cur
             const unsigned adjusted = opcode - u.opcode_base;
             advance(&u, &m, adjusted / u.line_range);
             m.line += (uint64_t)(int64_t)(u.line_base + (int)(adjusted % u.line_range));
-            if (add_row(l, &m, n++, w)) return FP_E_NOMEM;
+            add_row(l, &m, n++, w);
             continue;
         }
         if (opcode == COPY) {
-            if (add_row(l, &m, n++, w)) return FP_E_NOMEM;
+            add_row(l, &m, n++, w);
         } else if (opcode == EXTENDED) {
             const int status = extended(l, number, c, &m, n, w);
             if (status) return status;
@@ -363,29 +354,26 @@ static int list_sequences(struct fp_dwarf_lines *l, uint32_t number) {
         if (status <= 0) return status;
         l->stats.rows += s.n;
         if (!low || low >= s.high) continue; /* dropped by the linker (0 or -1), or without rows */
-        if (fp_array_room(&l->sequences, &l->cap_sequences, (uint64_t)l->n_sequences + 1, sizeof s) ||
-            fp_array_room(&l->lows, &l->cap_lows, (uint64_t)l->n_sequences + 1, sizeof *l->lows))
-            return FP_E_NOMEM;
+        fp_array_room(&l->sequences, &l->cap_sequences, (uint64_t)l->n_sequences + 1, sizeof s);
+        fp_array_room(&l->lows, &l->cap_lows, (uint64_t)l->n_sequences + 1, sizeof *l->lows);
         l->lows[l->n_sequences] = (struct fp_pairs_item){low, l->n_sequences};
         l->sequences[l->n_sequences++] = s;
     }
 }
 
 /* Sorts the sequences by address and drops those that begin inside the previous one. */
-static int sort_sequences(struct fp_dwarf_lines *l) {
-    if (l->n_sequences && fp_pairs_sort(l->lows, l->n_sequences)) return FP_E_NOMEM;
+static void sort_sequences(struct fp_dwarf_lines *l) {
+    fp_pairs_sort(l->lows, l->n_sequences);
     uint64_t taken = 0;
     for (uint32_t i = 0; i < l->n_sequences; i++) {
         if (l->lows[i].key < taken) continue;
         taken = l->sequences[l->lows[i].value].high;
         l->lows[l->n_lows++] = l->lows[i];
     }
-    return 0;
 }
 
 struct fp_dwarf_lines *fp_dwarf_lines_new(const struct fp_dwarf *d) {
-    struct fp_dwarf_lines *l = calloc(1, sizeof *l);
-    if (!l) return NULL;
+    struct fp_dwarf_lines *l = fp_made(sizeof *l);
     l->d = d;
     l->mask = d->address_size < 8 ? UINT32_MAX : UINT64_MAX;
     struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, FP_DWARF_LINE, 0);
@@ -393,20 +381,16 @@ struct fp_dwarf_lines *fp_dwarf_lines_new(const struct fp_dwarf *d) {
         struct line_unit u;
         int status = read_header(l, &c, &u);
         if (!status) {
-            if (fp_array_room(&l->units, &l->cap_units, (uint64_t)l->n_units + 1, sizeof u)) goto failed;
+            fp_array_room(&l->units, &l->cap_units, (uint64_t)l->n_units + 1, sizeof u);
             l->units[l->n_units++] = u;
             status = list_sequences(l, l->n_units - 1);
         }
-        if (status == FP_E_NOMEM) goto failed;
         l->stats.damaged += status == FP_E_MALFORMED;
     }
-    if (sort_sequences(l)) goto failed;
+    sort_sequences(l);
     l->stats.units = l->n_units;
     l->stats.sequences = l->n_lows;
     return l;
-failed:
-    fp_dwarf_lines_free(l);
-    return NULL;
 }
 
 void fp_dwarf_lines_free(struct fp_dwarf_lines *l) {
@@ -434,16 +418,8 @@ struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l)
 
 /* ---- queries */
 
-/* Sorts the rows from `first` on.  Stable, so discriminators stay with their rows. */
-static int sort_rows(struct fp_dwarf_lines *l, uint32_t first) {
-    const size_t n = l->n_rows - first;
-    if (fp_pairs_sort(l->rows + first, n)) return FP_E_NOMEM;
-    return l->discriminates && n ? fp_pairs_sort(l->discriminators + first, n) : 0;
-}
-
-/* The sequence that contains an address, with its rows, or NULL; *status is FP_E_NOMEM when memory ran out. */
-static const struct sequence *sequence_at(struct fp_dwarf_lines *l, uint64_t address, int *status) {
-    *status = 0;
+/* The sequence that contains an address, with its rows, or NULL. */
+static const struct sequence *sequence_at(struct fp_dwarf_lines *l, uint64_t address) {
     const size_t at = fp_pairs_upper(l->lows, l->n_lows, address);
     if (!at) return NULL;
     struct sequence *s = &l->sequences[l->lows[at - 1].value];
@@ -452,13 +428,11 @@ static const struct sequence *sequence_at(struct fp_dwarf_lines *l, uint64_t add
         const uint32_t first = l->n_rows;
         struct fp_dwarf_cursor c = fp_dwarf_cursor_at(l->d, FP_DWARF_LINE, s->program);
         c.end = l->d->sections[FP_DWARF_LINE].p + l->units[s->unit].end;
-        const struct wanted rows = {1, l->mask, NULL, NULL};
-        *status = run(l, s->unit, &c, rows) == FP_E_NOMEM || sort_rows(l, first) ? FP_E_NOMEM : 0;
-        if (*status) {
-            l->n_rows = first;
-            return NULL;
-        }
+        run(l, s->unit, &c, (struct wanted){1, l->mask, NULL, NULL});
         s->n = l->n_rows - first;
+        fp_pairs_sort(l->rows + first, s->n);
+        /* stable, so discriminators stay with their rows */
+        if (l->discriminates && s->n) fp_pairs_sort(l->discriminators + first, s->n);
         s->rows = (uint64_t)first + 1;
     }
     return s;
@@ -472,10 +446,9 @@ static int is_row(const struct sequence *s, const struct fp_pairs_item *row, str
 
 /* The row of an address and its discriminator. */
 static int find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found, uint32_t *discriminator) {
-    int status;
-    const struct sequence *s = sequence_at(l, address, &status);
+    const struct sequence *s = sequence_at(l, address);
     *discriminator = 0;
-    if (!s) return status;
+    if (!s) return 0;
     const struct fp_pairs_item *rows = l->rows + s->rows - 1;
     const size_t at = fp_pairs_upper(rows, s->n, address);
     if (!at) return 0;
@@ -489,7 +462,8 @@ int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dw
 }
 
 static struct fp_dwarf_functions *functions(struct fp_dwarf_lines *l) {
-    if (!l->functions && infos(l)) l->functions = fp_dwarf_functions_new(l->infos);
+    fp_dwarf_units_begin(&l->infos, l->d);
+    if (!l->functions) l->functions = fp_dwarf_functions_new(l->infos);
     return l->functions;
 }
 
@@ -515,17 +489,14 @@ static int is_place(const struct fp_dwarf_lines *l, uint64_t line_table, uint64_
 static int declared(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
     struct fp_dwarf_declaration d;
     if (!l->d->has_all) return FP_ASK;
-    if (!functions(l)) return FP_E_NOMEM;
-    const int status = fp_dwarf_functions_declaration(l->functions, address, &d);
-    if (status != 1 || !is_place(l, d.line_table, d.file, d.line, found)) return status < 0 ? status : 0;
+    if (!fp_dwarf_functions_declaration(functions(l), address, &d)) return 0;
+    if (!is_place(l, d.line_table, d.file, d.line, found)) return 0;
     found->address = address;
     return 1;
 }
 
 int fp_dwarf_lines_entry(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
-    int status;
-    const struct sequence *s = sequence_at(l, address, &status);
-    if (status) return status;
+    const struct sequence *s = sequence_at(l, address);
     const struct fp_pairs_item *body = NULL, *rows = s ? l->rows + s->rows - 1 : NULL;
     for (size_t at = s && address ? fp_pairs_upper(rows, s->n, address - 1) : 0; s && at < s->n; at++) {
         if (rows[at].key != address) break;
@@ -534,7 +505,7 @@ int fp_dwarf_lines_entry(struct fp_dwarf_lines *l, uint64_t address, struct fp_d
         body = &rows[at];
         break;
     }
-    status = declared(l, address, found);
+    const int status = declared(l, address, found);
     return status || !body ? status : is_row(s, body, found);
 }
 
@@ -559,19 +530,16 @@ int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_d
                          uint32_t *n) {
     struct fp_dwarf_function at;
     if (!l->d->has_all) return FP_ASK;
-    if (!functions(l)) return FP_E_NOMEM;
-    int status = fp_dwarf_functions_find(l->functions, address, &at);
-    if (status != 1) return status;
+    if (!fp_dwarf_functions_find(functions(l), address, &at)) return 0;
     struct fp_dwarf_line place = {0};
     uint32_t discriminator;
-    status = find(l, address, &place, &discriminator);
-    if (status < 0) return status;
+    int has_place = find(l, address, &place, &discriminator);
     *n = 0;
     while (*n < cap) {
         const uint64_t table = fp_dwarf_function_lines(l->functions, &at);
-        frames[(*n)++] = (struct fp_dwarf_frame){at.offset, at.low, place, status, discriminator};
+        frames[(*n)++] = (struct fp_dwarf_frame){at.offset, at.low, place, has_place, discriminator};
         if (!at.parent) break;
-        status = is_place(l, table, at.call_file, at.call_line, &place);
+        has_place = is_place(l, table, at.call_file, at.call_line, &place);
         discriminator = l->discriminates ? at.call_discriminator : 0;
         at = *fp_dwarf_function(l->functions, at.parent);
     }
@@ -588,12 +556,10 @@ void fp_dwarf_lines_discriminate(struct fp_dwarf_lines *l) {
 int fp_dwarf_lines_declared(struct fp_dwarf_lines *l, uint64_t function, uint32_t *line) {
     struct fp_dwarf_declaration d;
     *line = 0;
-    if (!functions(l)) return FP_E_NOMEM;
-    const int status = fp_dwarf_functions_declared(l->functions, function, &d);
-    if (status == 1 && d.line <= UINT32_MAX) *line = (uint32_t)d.line;
-    return status < 0 ? status : !!*line;
+    if (fp_dwarf_functions_declared(functions(l), function, &d) && d.line <= UINT32_MAX) *line = (uint32_t)d.line;
+    return !!*line;
 }
 
 int fp_dwarf_lines_name(struct fp_dwarf_lines *l, uint64_t function, struct fp_dwarf_bytes *name) {
-    return functions(l) ? fp_dwarf_functions_name(l->functions, function, name) : FP_E_NOMEM;
+    return fp_dwarf_functions_name(functions(l), function, name);
 }

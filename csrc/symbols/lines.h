@@ -21,7 +21,7 @@
 
 #include "symbols/dwarf.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_dwarf_lines;
 
@@ -43,7 +43,7 @@ struct fp_dwarf_lines_stats {
     uint32_t damaged_infos; /* the same for the needed units of .debug_info */
 };
 
-/* Opens the tables.  Borrows d and its sections; the caller owns the result.  NULL when memory ran out. */
+/* Opens the tables.  Borrows d and its sections; the caller owns the result. */
 struct fp_dwarf_lines *fp_dwarf_lines_new(const struct fp_dwarf *d);
 void fp_dwarf_lines_free(struct fp_dwarf_lines *l);
 struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l);
@@ -52,18 +52,18 @@ struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l)
  * again. */
 void fp_dwarf_lines_discriminate(struct fp_dwarf_lines *l);
 
-/* The row of an address.  1, 0 if there is none, or FP_E_NOMEM. */
+/* The row of an address.  1, or 0 if there is none. */
 int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found);
 
 /* The first line of the function whose first instruction is at `address`.  It is that of the first row there that has a
  * line and begins a statement; the last row there belongs to the first instruction, which often has no line.  In
  * optimized code the first row may already be after the prologue, in a statement of the function or of one inlined into
  * it.  Then the result is the declaration of the function, or, if that is unknown, the row, with is_body set.  1, 0 if
- * nothing is known, FP_ASK or FP_E_NOMEM. */
+ * nothing is known, or FP_ASK. */
 int fp_dwarf_lines_entry(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found);
 
 /* The three pieces of a file's path: the compilation directory, a directory and a name; each may be empty; pieces
- * before the last absolute one are ignored.  1, 0 for an unknown file number, FP_ASK or FP_E_NOMEM. */
+ * before the last absolute one are ignored.  1, 0 for an unknown file number, or FP_ASK. */
 int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, struct fp_dwarf_bytes pieces[3]);
 
 enum { FP_DWARF_DEEPEST = 4096 }; /* nested entries of a unit; deeper ones are damage */
@@ -78,15 +78,15 @@ struct fp_dwarf_frame {
 };
 
 /* The functions at an address, innermost first: inlined ones, then the function that contains them.  *n: their number;
- * FP_DWARF_DEEPEST is room for all.  1, 0 if no function is there, FP_ASK or FP_E_NOMEM. */
+ * FP_DWARF_DEEPEST is room for all.  1, 0 if no function is there, or FP_ASK. */
 int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_frame *frames, uint32_t cap,
                          uint32_t *n);
 
-/* The line in which a function of a chain is declared.  1, 0 if it is unknown, or FP_E_NOMEM. */
+/* The line in which a function of a chain is declared.  1, or 0 if it is unknown. */
 int fp_dwarf_lines_declared(struct fp_dwarf_lines *l, uint64_t function, uint32_t *line);
 
-/* The name of a function of a chain: the linkage name if there is one.  1, 0 if there is no readable name, or
- * FP_E_NOMEM.  The name borrows the bytes of its section. */
+/* The name of a function of a chain: the linkage name if there is one.  1, or 0 if there is no readable name.
+ * The name borrows the bytes of its section. */
 int fp_dwarf_lines_name(struct fp_dwarf_lines *l, uint64_t function, struct fp_dwarf_bytes *name);
 
 /* cffi-end */

@@ -2,16 +2,17 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
+
 static int in_order(const struct fp_pairs_item *pairs, size_t n) {
     for (size_t i = 1; i < n; i++)
         if (pairs[i].key < pairs[i - 1].key) return 0;
     return 1;
 }
 
-int fp_pairs_sort(struct fp_pairs_item *pairs, size_t n) {
-    if (in_order(pairs, n)) return 0;
-    struct fp_pairs_item *other = malloc(n * sizeof *other), *from = pairs, *to = other;
-    if (!other) return FP_E_NOMEM;
+void fp_pairs_sort(struct fp_pairs_item *pairs, size_t n) {
+    if (in_order(pairs, n)) return;
+    struct fp_pairs_item *other = fp_have(malloc(n * sizeof *other)), *from = pairs, *to = other;
     uint64_t differ = 0;
     for (size_t i = 1; i < n; i++) differ |= pairs[i].key ^ pairs[0].key;
     for (unsigned shift = 0; shift < 64; shift += 8) {
@@ -30,5 +31,4 @@ int fp_pairs_sort(struct fp_pairs_item *pairs, size_t n) {
     }
     if (from != pairs) memcpy(pairs, from, n * sizeof *pairs);
     free(other);
-    return 0;
 }

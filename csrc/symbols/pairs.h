@@ -8,9 +8,8 @@ struct fp_pairs_item {
     uint64_t key, value;
 };
 
-/* Sorts by key, stable.  Linear time: a pass for each byte in which keys differ, none if they are sorted.  0 or
- * FP_E_NOMEM. */
-int fp_pairs_sort(struct fp_pairs_item *pairs, size_t n);
+/* Sorts by key, stable.  Linear time: a pass for each byte in which keys differ, none if they are sorted. */
+void fp_pairs_sort(struct fp_pairs_item *pairs, size_t n);
 
 /* The number of pairs whose key is at most `key`, in sorted pairs. */
 static inline size_t fp_pairs_upper(const struct fp_pairs_item *pairs, size_t n, uint64_t key) {

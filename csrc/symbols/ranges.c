@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
-int fp_dwarf_ranges_add(struct fp_dwarf_ranges *r, uint64_t low, uint64_t high, uint32_t owner) {
-    if (!low || low >= high) return 0;
-    if (fp_array_room(&r->items, &r->cap, (uint64_t)r->n + 1, sizeof *r->items)) return FP_E_NOMEM;
+void fp_dwarf_ranges_add(struct fp_dwarf_ranges *r, uint64_t low, uint64_t high, uint32_t owner) {
+    if (!low || low >= high) return;
+    fp_array_room(&r->items, &r->cap, (uint64_t)r->n + 1, sizeof *r->items);
     r->items[r->n++] = (struct fp_dwarf_range){low, high, owner};
-    return 0;
 }
 
 /* ---- lists */
@@ -99,19 +99,18 @@ int fp_dwarf_ranges_add_list(struct fp_dwarf_ranges *r, const struct fp_dwarf *d
     int kind;
     while ((kind = is_new ? take_entry(&l, &low, &high) : take_pair(&l, &low, &high)) && !l.c.bad) {
         if (++r->work > r->most_work) return FP_E_MALFORMED;
-        if (kind == 1 && fp_dwarf_ranges_add(r, low, high, owner)) return FP_E_NOMEM;
+        if (kind == 1) fp_dwarf_ranges_add(r, low, high, owner);
     }
     return l.c.bad ? FP_E_MALFORMED : 0;
 }
 
 /* ---- pieces */
 
-static int add_piece(struct fp_dwarf_ranges *r, uint32_t first, uint64_t start, uint32_t owner) {
+static void add_piece(struct fp_dwarf_ranges *r, uint32_t first, uint64_t start, uint32_t owner) {
     if (r->n_pieces > first && r->pieces[r->n_pieces - 1].key == start) r->n_pieces--;
-    if (r->n_pieces > first && r->pieces[r->n_pieces - 1].value == owner) return 0;
-    if (fp_array_room(&r->pieces, &r->cap_pieces, (uint64_t)r->n_pieces + 1, sizeof *r->pieces)) return FP_E_NOMEM;
+    if (r->n_pieces > first && r->pieces[r->n_pieces - 1].value == owner) return;
+    fp_array_room(&r->pieces, &r->cap_pieces, (uint64_t)r->n_pieces + 1, sizeof *r->pieces);
     r->pieces[r->n_pieces++] = (struct fp_pairs_item){start, owner};
-    return 0;
 }
 
 /* A heap of ranges that have begun, the highest owner first. */
@@ -135,31 +134,27 @@ static void pop(uint32_t *heap, uint32_t n, const struct fp_dwarf_range *items) 
     heap[at] = item;
 }
 
-static int cut(struct fp_dwarf_ranges *r, const struct fp_pairs_item *order, uint32_t *heap) {
+static void cut(struct fp_dwarf_ranges *r, const struct fp_pairs_item *order, uint32_t *heap) {
     const uint32_t first = r->n_pieces;
     uint32_t next = 0, open = 0;
     uint64_t at = r->n ? order[0].key : 0;
     while (next < r->n || open) {
         while (next < r->n && order[next].key <= at) push(heap, open++, r->items, (uint32_t)order[next++].value);
         while (open && r->items[heap[0]].high <= at) pop(heap, open--, r->items);
-        if (add_piece(r, first, at, open ? r->items[heap[0]].owner : 0)) return FP_E_NOMEM;
+        add_piece(r, first, at, open ? r->items[heap[0]].owner : 0);
         const uint64_t begins = next < r->n ? order[next].key : UINT64_MAX;
         const uint64_t ends = open ? r->items[heap[0]].high : UINT64_MAX;
         at = begins < ends ? begins : ends;
     }
-    return 0;
 }
 
-int fp_dwarf_ranges_cut(struct fp_dwarf_ranges *r) {
-    if (!r->n) return 0;
-    struct fp_pairs_item *order = malloc(r->n * sizeof *order);
-    uint32_t *heap = malloc(r->n * sizeof *heap);
-    int status = order && heap ? 0 : FP_E_NOMEM;
-    for (uint32_t i = 0; !status && i < r->n; i++) order[i] = (struct fp_pairs_item){r->items[i].low, i};
-    if (!status) status = fp_pairs_sort(order, r->n);
-    if (!status) status = cut(r, order, heap);
-    free(order);
-    free(heap);
+void fp_dwarf_ranges_cut(struct fp_dwarf_ranges *r) {
+    if (!r->n) return;
+    struct fp_pairs_item *order = fp_scratch(r->n, sizeof *order);
+    uint32_t *heap = fp_scratch(r->n, sizeof *heap);
+    for (uint32_t i = 0; i < r->n; i++) order[i] = (struct fp_pairs_item){r->items[i].low, i};
+    fp_pairs_sort(order, r->n);
+    cut(r, order, heap);
+    fp_scratch_free(order); /* and `heap` */
     r->n = 0;
-    return status;
 }

@@ -25,16 +25,16 @@ struct fp_dwarf_ranges {
     uint64_t work, most_work; /* limits entries of lists: a damaged file could refer to a list many times */
 };
 
-/* Adds a range unless it is empty, or begins at 0, where a linker puts dropped code.  0 or FP_E_NOMEM. */
-int fp_dwarf_ranges_add(struct fp_dwarf_ranges *r, uint64_t low, uint64_t high, uint32_t owner);
+/* Adds a range unless it is empty, or begins at 0, where a linker puts dropped code. */
+void fp_dwarf_ranges_add(struct fp_dwarf_ranges *r, uint64_t low, uint64_t high, uint32_t owner);
 
-/* Adds the list that a DW_AT_ranges refers to.  `base` is the unit's first address.  0, FP_E_MALFORMED or FP_E_NOMEM.
- * Source: DWARF 5, section 2.17.3; DWARF 4, section 2.17.3. */
+/* Adds the list that a DW_AT_ranges refers to.  `base` is the unit's first address.  0 or FP_E_MALFORMED.  Source:
+ * DWARF 5, section 2.17.3; DWARF 4, section 2.17.3. */
 int fp_dwarf_ranges_add_list(struct fp_dwarf_ranges *r, const struct fp_dwarf *d, const struct fp_dwarf_unit *u,
                              uint64_t form, uint64_t number, uint64_t base, uint32_t owner);
 
-/* Adds the pieces of all ranges, and removes the ranges.  0 or FP_E_NOMEM. */
-int fp_dwarf_ranges_cut(struct fp_dwarf_ranges *r);
+/* Adds the pieces of all ranges, and removes the ranges. */
+void fp_dwarf_ranges_cut(struct fp_dwarf_ranges *r);
 
 /* The owner at an address in `n` pieces; 0 for none. */
 static inline uint32_t fp_dwarf_owner(const struct fp_pairs_item *pieces, uint32_t n, uint64_t address) {

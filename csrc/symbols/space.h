@@ -30,12 +30,10 @@ struct fp_space_hit {
 
 struct fp_space;
 
-/* NULL when memory ran out. */
 struct fp_space *fp_space_new(void);
 void fp_space_free(struct fp_space *s);
 
-/* The following functions return 0, or FP_E_NOMEM: then the space can only be freed.  A range past the last address is
- * cut there. */
+/* The following functions return 0.  A range past the last address is cut there. */
 
 /* Maps [start, start + len) of a process; nothing for len 0. */
 int fp_space_map(struct fp_space *s, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff, uint32_t word,

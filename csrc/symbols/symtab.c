@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
 #include "symbols/pairs.h"
 #include "symbols/starts.h"
 
@@ -105,25 +106,19 @@ struct fp_symtab *fp_symtab_new(const struct fp_symtab_in *in) {
     const size_t step = in->flags & FP_SYMTAB_WIDE ? ENTRY_64 : ENTRY_32;
     size_t count = in->n / step, kept = 0;
     if (count > UINT32_MAX) count = UINT32_MAX;
-    struct fp_symtab *s = calloc(1, sizeof *s);
-    struct fp_pairs_item *pairs = malloc((count + 1) * sizeof *pairs); /* by address: the number of the entry */
-    if (!s || !pairs) goto failed;
+    struct fp_symtab *s = fp_made(sizeof *s);
+    struct fp_pairs_item *pairs = fp_scratch(count + 1, sizeof *pairs); /* by address: the number of the entry */
     for (size_t i = 0; i < count; i++) {
         const struct symtab_entry e = read_entry(in->table + i * step, in->flags);
         if (names_code(in, e)) pairs[kept++] = (struct fp_pairs_item){e.address, i};
     }
-    if (fp_pairs_sort(pairs, kept)) goto failed;
-    s->starts = malloc((kept + 1) * sizeof *s->starts);
-    s->sizes = malloc((kept + 1) * sizeof *s->sizes);
-    s->names = malloc((kept + 1) * sizeof *s->names);
-    if (!s->starts || !s->sizes || !s->names) goto failed;
+    fp_pairs_sort(pairs, kept);
+    s->starts = fp_have(malloc((kept + 1) * sizeof *s->starts));
+    s->sizes = fp_have(malloc((kept + 1) * sizeof *s->sizes));
+    s->names = fp_have(malloc((kept + 1) * sizeof *s->names));
     fill(s, in, pairs, kept);
-    free(pairs);
+    fp_scratch_free(pairs);
     return s;
-failed:
-    free(pairs);
-    fp_symtab_free(s);
-    return NULL;
 }
 
 void fp_symtab_free(struct fp_symtab *s) {

@@ -17,7 +17,7 @@
 
 #include "core/fp.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Differences between machines. */
 enum fp_symtab_flag {
@@ -44,7 +44,7 @@ struct fp_symtab_in {
     uint32_t flags; /* enum fp_symtab_flag */
 };
 
-/* Reads a table.  NULL when memory ran out.  Borrows nothing; the caller owns the result. */
+/* Reads a table.  Borrows nothing; the caller owns the result. */
 struct fp_symtab *fp_symtab_new(const struct fp_symtab_in *in);
 void fp_symtab_free(struct fp_symtab *s);
 

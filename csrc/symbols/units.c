@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 enum attribute {
     AT_NAME = 0x03,
@@ -137,7 +138,7 @@ int fp_dwarf_entry_at(struct fp_dwarf_units *u, uint64_t offset, const struct fp
     if (!*unit) return 0;
     int status;
     const struct fp_dwarf_abbreviations *t = fp_dwarf_unit_abbreviations(u, *unit, &status);
-    if (!t) return status == FP_E_NOMEM ? status : 0;
+    if (!t) return 0;
     struct fp_dwarf_cursor c = fp_dwarf_entries_from(u, *unit, offset);
     const struct fp_dwarf_abbreviation *a = fp_dwarf_abbreviations_find(t, fp_dwarf_take_uleb(&c));
     if (!a) return 0;
@@ -148,8 +149,8 @@ int fp_dwarf_entry_at(struct fp_dwarf_units *u, uint64_t offset, const struct fp
 /* ---- units */
 
 /* Reads the first entry, whose abbreviation is nearly always the first of its table. */
-static int read_first_entry(struct fp_dwarf_units *u, struct fp_dwarf_info_unit *unit,
-                            struct fp_dwarf_abbreviations *t) {
+static int read_first_entry(struct fp_dwarf_units *u, struct fp_dwarf_info_unit *unit) {
+    struct fp_dwarf_abbreviations *t = &u->first;
     struct fp_dwarf_cursor c = fp_dwarf_entries_from(u, unit, unit->first);
     const uint64_t code = fp_dwarf_take_uleb(&c);
     if (c.bad || !code) return FP_E_MALFORMED;
@@ -166,8 +167,8 @@ static int read_first_entry(struct fp_dwarf_units *u, struct fp_dwarf_info_unit 
     return c.bad ? FP_E_MALFORMED : 0;
 }
 
-/* Reads the unit at the cursor and moves to its end.  0, FP_E_MALFORMED or FP_E_NOMEM. */
-static int read_unit(struct fp_dwarf_units *u, struct fp_dwarf_cursor *c, struct fp_dwarf_abbreviations *t) {
+/* Reads the unit at the cursor and moves to its end.  0 or FP_E_MALFORMED. */
+static int read_unit(struct fp_dwarf_units *u, struct fp_dwarf_cursor *c) {
     const uint8_t *info = u->d->sections[FP_DWARF_INFO].p;
     struct fp_dwarf_info_unit unit = {.offset = (uint64_t)(c->p - info)};
     const uint8_t *end = fp_dwarf_take_unit(c, &unit.forms);
@@ -184,53 +185,46 @@ static int read_unit(struct fp_dwarf_units *u, struct fp_dwarf_cursor *c, struct
     if (head.bad || unit.forms.address_size < 1 || unit.forms.address_size > 8) return FP_E_MALFORMED;
     unit.first = (uint64_t)(head.p - info);
     unit.end = (uint64_t)(end - info);
-    const int status = read_first_entry(u, &unit, t);
+    const int status = read_first_entry(u, &unit);
     if (status) return status;
-    if (fp_array_room(&u->items, &u->cap, (uint64_t)u->n + 1, sizeof unit)) return FP_E_NOMEM;
+    fp_array_room(&u->items, &u->cap, (uint64_t)u->n + 1, sizeof unit);
     u->items[u->n++] = unit;
     return 0;
 }
 
-/* Units may share a table of abbreviations.  0 or FP_E_NOMEM. */
-static int number_tables(struct fp_dwarf_units *u) {
+/* Units may share a table of abbreviations. */
+static void number_tables(struct fp_dwarf_units *u) {
     struct fp_pairs_item *order = u->by_line_table; /* not filled yet */
     for (uint32_t i = 0; i < u->n; i++) order[i] = (struct fp_pairs_item){u->items[i].abbreviations, i};
-    if (u->n && fp_pairs_sort(order, u->n)) return FP_E_NOMEM;
+    fp_pairs_sort(order, u->n);
     for (uint32_t i = 0; i < u->n; i++) {
         u->n_tables += !i || order[i].key != order[i - 1].key;
         u->items[order[i].value].table = u->n_tables - 1;
     }
-    u->tables = calloc((size_t)u->n_tables + 1, sizeof *u->tables);
-    return u->tables ? 0 : FP_E_NOMEM;
+    u->tables = fp_have(calloc((size_t)u->n_tables + 1, sizeof *u->tables));
 }
 
-struct fp_dwarf_units *fp_dwarf_units_new(const struct fp_dwarf *d) {
-    struct fp_dwarf_units *u = calloc(1, sizeof *u);
-    if (!u) return NULL;
+void fp_dwarf_units_begin(struct fp_dwarf_units **to, const struct fp_dwarf *d) {
+    if (*to && (*to)->tables) return;
+    fp_dwarf_units_free(*to); /* what a call without memory left */
+    *to = NULL;
+    struct fp_dwarf_units *u = *to = fp_have(calloc(1, sizeof *u));
     u->d = d;
     u->work.most = 32 * ((uint64_t)d->sections[FP_DWARF_ABBREV].n + d->sections[FP_DWARF_INFO].n) + (1 << 20);
     struct fp_dwarf_cursor c = fp_dwarf_cursor_at(d, FP_DWARF_INFO, 0);
-    struct fp_dwarf_abbreviations first = {0};
-    int status = 0;
-    while (status != FP_E_NOMEM && c.p < c.end && !c.bad) {
-        status = read_unit(u, &c, &first);
-        u->n_damaged += status == FP_E_MALFORMED;
-    }
-    fp_dwarf_abbreviations_free(&first);
-    u->by_line_table = malloc(((size_t)u->n + 1) * sizeof *u->by_line_table);
-    if (status == FP_E_NOMEM || !u->by_line_table || number_tables(u)) goto failed;
+    while (c.p < c.end && !c.bad) u->n_damaged += read_unit(u, &c) == FP_E_MALFORMED;
+    fp_dwarf_abbreviations_free(&u->first);
+    u->by_line_table = fp_have(malloc(((size_t)u->n + 1) * sizeof *u->by_line_table));
+    number_tables(u);
     for (uint32_t i = 0; i < u->n; i++) u->by_line_table[i] = (struct fp_pairs_item){u->items[i].line_table, i};
-    if (u->n && fp_pairs_sort(u->by_line_table, u->n)) goto failed;
-    return u;
-failed:
-    fp_dwarf_units_free(u);
-    return NULL;
+    fp_pairs_sort(u->by_line_table, u->n);
 }
 
 void fp_dwarf_units_free(struct fp_dwarf_units *u) {
     if (!u) return;
     free(u->items);
     free(u->by_line_table);
+    fp_dwarf_abbreviations_free(&u->first);
     for (uint32_t i = 0; u->tables && i < u->n_tables; i++) fp_dwarf_abbreviations_free(&u->tables[i]);
     free(u->tables);
     free(u);

@@ -64,20 +64,21 @@ struct fp_dwarf_units {
     uint32_t n, cap;
     struct fp_pairs_item *by_line_table;   /* the number of the unit */
     struct fp_dwarf_abbreviations *tables; /* read when needed */
+    struct fp_dwarf_abbreviations first;   /* while the units are being found: those of their first entries */
     uint32_t n_tables;
     struct fp_dwarf_work work;
     uint32_t n_damaged; /* units read only in part, or not at all */
 };
 
-/* Finds all units.  Borrows d and its sections; the caller owns the result.  NULL when memory ran out.
+/* Finds all units, unless *to has them.  Borrows d and its sections; the caller owns *to, NULL at first.
  * Loses: damaged units, and everything after the last of these. */
-struct fp_dwarf_units *fp_dwarf_units_new(const struct fp_dwarf *d);
+void fp_dwarf_units_begin(struct fp_dwarf_units **to, const struct fp_dwarf *d);
 void fp_dwarf_units_free(struct fp_dwarf_units *u);
 
 /* The compilation directory of the unit whose line table begins at `line_table`; empty if unknown. */
 struct fp_dwarf_bytes fp_dwarf_units_directory(const struct fp_dwarf_units *u, uint64_t line_table);
 
-/* The abbreviations of a unit.  NULL, with *status FP_E_MALFORMED or FP_E_NOMEM, if they cannot be read. */
+/* The abbreviations of a unit.  NULL, with *status FP_E_MALFORMED, if they cannot be read. */
 const struct fp_dwarf_abbreviations *fp_dwarf_unit_abbreviations(struct fp_dwarf_units *u,
                                                                  const struct fp_dwarf_info_unit *unit, int *status);
 
@@ -86,7 +87,7 @@ void fp_dwarf_take_entry(const struct fp_dwarf_units *u, const struct fp_dwarf_i
                          const struct fp_dwarf_abbreviations *t, const struct fp_dwarf_abbreviation *a,
                          struct fp_dwarf_cursor *c, struct fp_dwarf_entry *e);
 
-/* Reads the entry at `offset` of .debug_info and sets its unit.  1, 0 if there is none, or FP_E_NOMEM. */
+/* Reads the entry at `offset` of .debug_info and sets its unit.  1, or 0 if there is none. */
 int fp_dwarf_entry_at(struct fp_dwarf_units *u, uint64_t offset, const struct fp_dwarf_info_unit **unit,
                       struct fp_dwarf_entry *e);
 

@@ -2,17 +2,26 @@
 
 #include <stdlib.h>
 
+#include "core/array.h"
+#include "core/guard.h"
 #include "symbols/pairs.h"
 #include "symbols/unwind_machine.h"
 
 enum { EH_FRAME, DEBUG_FRAME, SECTIONS };
-enum { CIE_SLOTS = 64, LEAST_RULE_BITS = 6, MOST_RULE_BITS = 16, MOST_RULES = 49152, MOST_PROBES = 64 };
+enum {
+    CIE_SLOTS = 64,
+    LEAST_RULES = 64,
+    LEAST_RULE_BITS = 6,
+    MOST_RULE_BITS = 16,
+    MOST_RULES = 49152,
+    MOST_PROBES = 64
+};
 
 /* Rows under construction; neighbours with equal rules become one. */
 struct rows {
     uint32_t *starts; /* addresses relative to the table's base */
     uint16_t *rules;
-    size_t n, room;
+    uint32_t n, cap_starts, cap_rules;
 };
 
 /* A function: its start relative to the table's base, and the position of its entry. */
@@ -28,7 +37,7 @@ struct fp_unwind_table {
     struct function *functions[SECTIONS]; /* by start */
     size_t n_functions[SECTIONS];
     uint64_t base;
-    struct rows rows;
+    struct rows rows, more, merged; /* the last two while they are being compiled */
     struct fp_unwind_rule *rules;
     uint32_t n_rules, rules_room;
     uint64_t n_broken;
@@ -50,21 +59,13 @@ struct compiler {
 
 /* ---- rows and rules ------------------------------------------------------ */
 
-static int append(struct rows *r, uint64_t start, uint16_t rule) {
+static void append(struct rows *r, uint64_t start, uint16_t rule) {
     if (r->n && r->starts[r->n - 1] == start) r->n--; /* replaced by the row that begins here */
-    if (r->n && r->rules[r->n - 1] == rule) return 0;
-    if (r->n == r->room) {
-        const size_t room = r->room ? 2 * r->room : 256;
-        uint32_t *starts = realloc(r->starts, room * sizeof *starts);
-        if (starts) r->starts = starts;
-        uint16_t *rules = realloc(r->rules, room * sizeof *rules);
-        if (rules) r->rules = rules;
-        if (!starts || !rules) return FP_E_NOMEM;
-        r->room = room;
-    }
+    if (r->n && r->rules[r->n - 1] == rule) return;
+    fp_array_room(&r->starts, &r->cap_starts, (uint64_t)r->n + 1, sizeof *r->starts);
+    fp_array_room(&r->rules, &r->cap_rules, (uint64_t)r->n + 1, sizeof *r->rules);
     r->starts[r->n] = (uint32_t)start;
     r->rules[r->n++] = rule;
-    return 0;
 }
 
 static void free_rows(struct rows *r) {
@@ -73,20 +74,13 @@ static void free_rows(struct rows *r) {
     *r = (struct rows){0};
 }
 
-static int add_rule(struct fp_unwind_table *t, const struct fp_unwind_rule *rule) {
-    if (t->n_rules == t->rules_room) {
-        const uint32_t room = t->rules_room ? 2 * t->rules_room : 64;
-        struct fp_unwind_rule *rules = realloc(t->rules, room * sizeof *rules);
-        if (!rules) return FP_E_NOMEM;
-        t->rules = rules;
-        t->rules_room = room;
-    }
+static void add_rule(struct fp_unwind_table *t, const struct fp_unwind_rule *rule) {
+    fp_array_room(&t->rules, &t->rules_room, (uint64_t)t->n_rules + 1, sizeof *t->rules);
     t->rules[t->n_rules++] = *rule;
-    return 0;
 }
 
-/* The number of a rule, or FP_E_NOMEM.  If the table is full: SLOW, which is always correct. */
-static int number_of(struct compiler *c, const struct fp_unwind_rule *rule) {
+/* The number of a rule.  If the table is full: SLOW, which is always correct. */
+static uint16_t number_of(struct compiler *c, const struct fp_unwind_rule *rule) {
     _Static_assert(sizeof *rule == 16, "rules are compared and hashed as two words");
     struct fp_unwind_table *t = c->t;
     uint64_t words[2];
@@ -98,7 +92,7 @@ static int number_of(struct compiler *c, const struct fp_unwind_rule *rule) {
         if (*slot && !memcmp(&t->rules[*slot], rule, sizeof *rule)) return *slot;
         if (*slot) continue;
         if (t->n_rules == MOST_RULES) break;
-        if (add_rule(t, rule)) return FP_E_NOMEM;
+        add_rule(t, rule);
         *slot = (uint16_t)(t->n_rules - 1);
         return *slot;
     }
@@ -125,13 +119,13 @@ static int is_code(const struct fp_unwind_file *f, uint64_t address) {
     return !f->n_loads;
 }
 
-/* Finds the functions of a section, by start.  0 or FP_E_NOMEM. */
-static int find_functions(struct compiler *c, int which) {
+/* Finds the functions of a section, by start. */
+static void find_functions(struct compiler *c, int which) {
     struct fp_unwind_table *t = c->t;
     const struct fp_cfi_section *s = &t->sections[which];
     struct fp_pairs_item *pairs = NULL;
     struct fp_cfi_entry e;
-    size_t n = 0, room = 0;
+    uint32_t n = 0, cap = 0;
     int status = 0;
     for (size_t at = 0; (status = fp_cfi_take_entry(s, at, &e)) > 0; at = e.next) {
         struct fp_cfi_fde fde;
@@ -146,28 +140,19 @@ static int find_functions(struct compiler *c, int which) {
             t->n_broken++;
             continue;
         }
-        if (n == room) {
-            room = room ? 2 * room : 64;
-            struct fp_pairs_item *more = realloc(pairs, room * sizeof *pairs);
-            if (!more) goto no_memory;
-            pairs = more;
-        }
+        fp_scratch_room(&pairs, &cap, (uint64_t)n + 1, sizeof *pairs);
         pairs[n++] = (struct fp_pairs_item){fde.start - t->base, at};
     }
     t->n_broken += status < 0;
-    t->functions[which] = malloc((n + !n) * sizeof *t->functions[which]);
-    if (!t->functions[which] || fp_pairs_sort(pairs, n)) goto no_memory;
-    for (size_t i = 0; i < n; i++)
+    t->functions[which] = fp_have(malloc(((size_t)n + !n) * sizeof *t->functions[which]));
+    fp_pairs_sort(pairs, n);
+    for (uint32_t i = 0; i < n; i++)
         t->functions[which][i] = (struct function){(uint32_t)pairs[i].key, (uint32_t)pairs[i].value};
     t->n_functions[which] = n;
-    free(pairs);
-    return 0;
-no_memory:
-    free(pairs);
-    return FP_E_NOMEM;
+    fp_scratch_free(pairs);
 }
 
-/* Appends the rows of a function up to `limit`.  0, FP_E_NOMEM, or FP_E_MALFORMED. */
+/* Appends the rows of a function up to `limit`.  0 or FP_E_MALFORMED. */
 static int add_program(struct compiler *c, const struct fp_cfi_section *s, const struct fp_cfi_cie *cie,
                        const struct fp_cfi_fde *fde, uint64_t limit, struct rows *rows) {
     int status;
@@ -176,14 +161,15 @@ static int add_program(struct compiler *c, const struct fp_cfi_section *s, const
         const uint64_t start = c->run.start - c->t->base;
         if (start >= limit) continue; /* damage may follow */
         const struct fp_unwind_rule rule = fp_unwind_rule_of(c->t->machine, s, cie, &c->run.state);
-        const int number = number_of(c, &rule);
-        if (number < 0 || append(rows, start, (uint16_t)number)) return FP_E_NOMEM;
+        append(rows, start, number_of(c, &rule));
     }
-    return status ? FP_E_MALFORMED : append(rows, limit, FP_UNWIND_RULE_GAP);
+    if (status) return FP_E_MALFORMED;
+    append(rows, limit, FP_UNWIND_RULE_GAP);
+    return 0;
 }
 
 /* Appends the rows of a section.  Where functions overlap, the one that starts last wins. */
-static int add_section(struct compiler *c, int which, struct rows *rows) {
+static void add_section(struct compiler *c, int which, struct rows *rows) {
     struct fp_unwind_table *t = c->t;
     const struct fp_cfi_section *s = &t->sections[which];
     const struct function *f = t->functions[which];
@@ -195,25 +181,22 @@ static int add_section(struct compiler *c, int which, struct rows *rows) {
         const struct fp_cfi_cie *cie = fp_cfi_take_entry(s, f[i].position, &e) > 0 ? cie_at(c, s, e.cie) : NULL;
         if (!cie || fp_cfi_take_fde(s, &e, cie, &fde)) continue; /* never happens: it was read before */
         const uint64_t limit = fde.size < next - f[i].start ? f[i].start + fde.size : next;
-        const size_t n = rows->n;
+        const uint32_t n = rows->n;
         const uint32_t start = n ? rows->starts[n - 1] : 0;
         const uint16_t rule = n ? rows->rules[n - 1] : 0;
-        int status = add_program(c, s, cie, &fde, limit, rows);
-        if (status == FP_E_MALFORMED) {
+        if (add_program(c, s, cie, &fde, limit, rows)) {
             t->n_broken++;
             rows->n = n;
             if (n) rows->starts[n - 1] = start, rows->rules[n - 1] = rule;
-            status = append(rows, f[i].start, FP_UNWIND_RULE_DAMAGED);
-            if (!status) status = append(rows, limit, FP_UNWIND_RULE_GAP);
+            append(rows, f[i].start, FP_UNWIND_RULE_DAMAGED);
+            append(rows, limit, FP_UNWIND_RULE_GAP);
         }
-        if (status) return status;
     }
-    return 0;
 }
 
 /* Rows of `a`, and of `b` where `a` has no rule. */
-static int merge_rows(const struct rows *a, const struct rows *b, struct rows *merged) {
-    size_t i = 0, k = 0;
+static void merge_rows(const struct rows *a, const struct rows *b, struct rows *merged) {
+    uint32_t i = 0, k = 0;
     while (i < a->n || k < b->n) {
         const uint64_t from_a = i < a->n ? a->starts[i] : UINT64_MAX, from_b = k < b->n ? b->starts[k] : UINT64_MAX;
         const uint64_t start = from_a < from_b ? from_a : from_b;
@@ -221,46 +204,37 @@ static int merge_rows(const struct rows *a, const struct rows *b, struct rows *m
         k += from_b == start;
         const uint16_t first = i ? a->rules[i - 1] : FP_UNWIND_RULE_GAP;
         const uint16_t second = k ? b->rules[k - 1] : FP_UNWIND_RULE_GAP;
-        if (append(merged, start, first > FP_UNWIND_RULE_DAMAGED || !second ? first : second)) return FP_E_NOMEM;
+        append(merged, start, first > FP_UNWIND_RULE_DAMAGED || !second ? first : second);
     }
-    return 0;
 }
 
-/* Adds rows where the table has none, and frees them. */
-static int put_under(struct fp_unwind_table *t, struct rows *rows) {
-    struct rows merged = {0};
-    if (!t->rows.n) {
+/* Adds `more` where the table has no rows, and empties it. */
+static void put_under(struct fp_unwind_table *t) {
+    struct rows *from = t->rows.n ? &t->merged : &t->more;
+    if (t->rows.n && t->more.n) merge_rows(&t->rows, &t->more, &t->merged);
+    if (from->n) {
         free_rows(&t->rows);
-        t->rows = *rows;
-        return 0;
+        t->rows = *from;
+        *from = (struct rows){0};
     }
-    const int status = rows->n ? merge_rows(&t->rows, rows, &merged) : 0;
-    if (!status && rows->n) {
-        free_rows(&t->rows);
-        t->rows = merged;
-    } else {
-        free_rows(&merged);
-    }
-    free_rows(rows);
-    return status;
+    free_rows(&t->more);
 }
 
 /* Adds rows for procedure linkage tables, which lld leaves undescribed. */
-static int add_plts(struct compiler *c, struct rows *rows) {
+static void add_plts(struct compiler *c, struct rows *rows) {
     const struct fp_unwind_table *t = c->t;
     const struct fp_unwind_rule rule = {
         .kind = FP_UNWIND_SP, .cfa = 8, .ra = -8, .fp_how = FP_UNWIND_SAME, .ra_how = FP_UNWIND_SAVED};
-    const int number = number_of(c, &rule);
-    if (number < 0) return number;
+    const uint16_t number = number_of(c, &rule);
     for (uint32_t i = 0; i < t->file.n_plts && t->machine == &fp_unwind_x86_64; i++) {
         const uint64_t start = t->file.plts[i].start - t->base, limit = t->file.plts[i].limit - t->base;
         if (start >= limit || limit >= UINT32_MAX || (rows->n && start < rows->starts[rows->n - 1])) continue;
-        if (append(rows, start, (uint16_t)number) || append(rows, limit, FP_UNWIND_RULE_GAP)) return FP_E_NOMEM;
+        append(rows, start, number);
+        append(rows, limit, FP_UNWIND_RULE_GAP);
     }
-    return 0;
 }
 
-static int compile(struct compiler *c) {
+static void compile(struct compiler *c) {
     struct fp_unwind_table *t = c->t;
     const struct fp_unwind_machine *m = t->machine;
     t->all.n = m->n_registers + 1u;
@@ -270,45 +244,38 @@ static int compile(struct compiler *c) {
     c->columns.of[m->return_register] = FP_UNWIND_COLUMN_RA;
     c->columns.of[m->sp] = FP_UNWIND_COLUMN_SP;
     c->columns.n = FP_UNWIND_COLUMNS + 1;
+    fp_array_room(&t->rules, &t->rules_room, LEAST_RULES, sizeof *t->rules);
     for (uint8_t kind = FP_UNWIND_GAP; kind <= FP_UNWIND_SLOW; kind++)
-        if (add_rule(t, &(struct fp_unwind_rule){.kind = kind})) return FP_E_NOMEM;
-    if (add_rule(t, &m->sigreturn_rule)) return FP_E_NOMEM;
+        add_rule(t, &(struct fp_unwind_rule){.kind = kind});
+    add_rule(t, &m->sigreturn_rule);
     for (int which = 0; which < SECTIONS; which++) {
-        struct rows rows = {0};
         memset(c->cies, 0, sizeof c->cies);
-        int status = find_functions(c, which);
-        if (!status) status = add_section(c, which, &rows);
-        if (!status) {
-            status = put_under(t, &rows);
-        } else {
-            free_rows(&rows);
-        }
-        if (status) return status;
+        find_functions(c, which);
+        add_section(c, which, &t->more);
+        put_under(t);
     }
-    struct rows plts = {0};
-    const int status = add_plts(c, &plts);
-    if (!status) return put_under(t, &plts);
-    free_rows(&plts);
-    return status;
+    add_plts(c, &t->more);
+    put_under(t);
 }
 
 /* Frees the unused capacity. */
 static void shrink(struct fp_unwind_table *t) {
     struct rows *r = &t->rows;
-    uint32_t *starts = realloc(r->starts, (r->n + !r->n) * sizeof *starts);
+    uint32_t *starts = realloc(r->starts, ((size_t)r->n + !r->n) * sizeof *starts);
     if (starts) r->starts = starts;
-    uint16_t *rules = realloc(r->rules, (r->n + !r->n) * sizeof *rules);
+    uint16_t *rules = realloc(r->rules, ((size_t)r->n + !r->n) * sizeof *rules);
     if (rules) r->rules = rules;
-    r->room = r->n;
+    r->cap_starts = r->cap_rules = r->n;
 }
 
-static int copy_file(struct fp_unwind_table *t, const struct fp_unwind_file *file) {
+static void copy_file(struct fp_unwind_table *t, const struct fp_unwind_file *file) {
     t->file = *file;
-    struct fp_unwind_load *loads = malloc((file->n_loads + !file->n_loads) * sizeof *loads);
-    struct fp_unwind_range *plts = malloc((file->n_plts + !file->n_plts) * sizeof *plts);
+    t->file.loads = NULL;
+    t->file.plts = NULL;
+    struct fp_unwind_load *loads = fp_have(malloc((file->n_loads + !file->n_loads) * sizeof *loads));
     t->file.loads = loads;
+    struct fp_unwind_range *plts = fp_have(malloc((file->n_plts + !file->n_plts) * sizeof *plts));
     t->file.plts = plts;
-    if (!loads || !plts) return FP_E_NOMEM;
     if (file->n_loads) memcpy(loads, file->loads, file->n_loads * sizeof *loads);
     if (file->n_plts) memcpy(plts, file->plts, file->n_plts * sizeof *plts);
     t->base = file->n_loads ? UINT64_MAX : 0;
@@ -316,7 +283,6 @@ static int copy_file(struct fp_unwind_table *t, const struct fp_unwind_file *fil
         if (loads[i].address < t->base) t->base = loads[i].address;
     t->sections[EH_FRAME] = (struct fp_cfi_section){file->eh_frame, file->eh_frame_address, 1, &t->file};
     t->sections[DEBUG_FRAME] = (struct fp_cfi_section){file->debug_frame, 0, 0, &t->file};
-    return 0;
 }
 
 /* For twice as many rules as the programs have bytes: a row takes at least one. */
@@ -327,31 +293,22 @@ static uint32_t rule_bits(size_t nbytes) {
 }
 
 struct fp_unwind_table *fp_unwind_table_new(const struct fp_unwind_file *file, struct fp_err *err) {
-    struct fp_unwind_table *t = calloc(1, sizeof *t);
-    struct compiler *c = malloc(sizeof *c);
-    const uint32_t bits = rule_bits(file->eh_frame.n + file->debug_frame.n);
-    uint16_t *slots = calloc((size_t)1 << bits, sizeof *slots);
-    int status = FP_E_NOMEM;
-    if (!t || !c || !slots) goto failed;
-    t->machine = fp_unwind_machine(file->machine);
-    if (!t->machine) {
-        status = fp_fail_got(err, FP_E_VERSION, 0, "machine", FP_GOT_UNSIGNED, file->machine, "62 or 183", 0);
-        goto failed;
+    const struct fp_unwind_machine *machine = fp_unwind_machine(file->machine);
+    if (!machine) {
+        fp_fail_got(err, FP_E_VERSION, 0, "machine", FP_GOT_UNSIGNED, file->machine, "62 or 183", 0);
+        return NULL;
     }
+    struct fp_unwind_table *t = fp_made(sizeof *t);
+    struct compiler *c = fp_scratch(1, sizeof *c);
+    t->machine = machine;
     c->t = t;
-    c->slots = slots;
-    c->bits = bits;
-    if (copy_file(t, file) || compile(c)) goto failed;
+    c->bits = rule_bits(file->eh_frame.n + file->debug_frame.n);
+    c->slots = fp_scratch((size_t)1 << c->bits, sizeof *c->slots);
+    copy_file(t, file);
+    compile(c);
     shrink(t);
-    free(slots);
-    free(c);
+    fp_scratch_free(c); /* and its slots */
     return t;
-failed:
-    if (status == FP_E_NOMEM) fp_no_memory(err);
-    free(slots);
-    free(c);
-    fp_unwind_table_free(t);
-    return NULL;
 }
 
 void fp_unwind_table_free(struct fp_unwind_table *t) {
@@ -360,6 +317,8 @@ void fp_unwind_table_free(struct fp_unwind_table *t) {
     free((void *)(uintptr_t)t->file.plts);
     for (int which = 0; which < SECTIONS; which++) free(t->functions[which]);
     free_rows(&t->rows);
+    free_rows(&t->more);
+    free_rows(&t->merged);
     free(t->rules);
     free(t);
 }

@@ -25,7 +25,7 @@
 
 #include "symbols/dwarf.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Why a stack ends. */
 enum fp_unwind_end {
@@ -102,8 +102,8 @@ struct fp_unwind_stats {
 
 struct fp_unwind_table;
 
-/* Compiles the tables of a file.  Borrows `content` and the sections.  NULL on error: FP_E_NOMEM, or FP_E_VERSION for
- * an unknown machine.  The caller owns the table.  It is immutable: several threads may use it.
+/* Compiles the tables of a file.  Borrows `content` and the sections.  NULL on error: FP_E_VERSION for an
+ * unknown machine.  The caller owns the table.  It is immutable: several threads may use it.
  * Losses: damaged entries, which are counted; where functions overlap, the covered part of the earlier one. */
 struct fp_unwind_table *fp_unwind_table_new(const struct fp_unwind_file *file, struct fp_err *err);
 void fp_unwind_table_free(struct fp_unwind_table *t);
