@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/counter.h"
+#include "core/guard.h"
 #include "core/model.h"
 #include "core/rows.h"
 
@@ -47,26 +48,23 @@ static int leave(struct fp_lane *lane, uint64_t time, struct fp_batch *out) {
     return 0;
 }
 
-/* Adds lane `number` of a thread.  Returns its index, or FP_NO_ID. */
+/* Adds lane `number` of a thread.  Returns its index. */
 static uint32_t new_lane(struct fp_lanes *l, uint32_t thread, uint32_t number) {
-    if (fp_array_zeroed(&l->lanes, &l->cap_lanes, (uint64_t)l->n_lanes + 1, sizeof *l->lanes)) return FP_NO_ID;
+    fp_array_zeroed(&l->lanes, &l->cap_lanes, (uint64_t)l->n_lanes + 1, sizeof *l->lanes);
     struct fp_lane *lane = &l->lanes[l->n_lanes];
     const uint32_t *words = fp_table_row(&l->model->threads, thread);
     lane->thread = lane->of = thread;
     lane->next = 0;
     if (number) {
-        while (l->n_inputs < number) {
-            if ((l->inputs[l->n_inputs] = fp_model_input(l->model)) == FP_NO_ID) return FP_NO_ID;
-            l->n_inputs++;
-        }
+        for (; l->n_inputs < number; l->n_inputs++) l->inputs[l->n_inputs] = fp_model_input(l->model);
         lane->thread = fp_model_thread(l->model, l->inputs[number - 1], words[FP_THREAD_PID], words[FP_THREAD_TID]);
-        if (lane->thread == FP_NO_ID || (l->lane && l->lane(l->arg, lane->thread, thread))) return FP_NO_ID;
+        if (l->lane) l->lane(l->arg, lane->thread, thread);
         ++*l->added;
     }
     return l->n_lanes++;
 }
 
-/* 0, FP_FULL: call again, or FP_E_NOMEM. */
+/* 0, or FP_FULL: call again. */
 static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t thread, struct fp_batch *out) {
     size_t n;
     const uint8_t *p = fp_string(&l->model->strings, span->what, &n);
@@ -74,11 +72,11 @@ static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t th
     if (span->is_counter) {
         double value;
         memcpy(&value, &span->end, sizeof value);
-        if (fp_counter_payload(&l->payload, value, p, n)) return FP_E_NOMEM;
+        fp_counter_payload(&l->payload, value, p, n);
         p = l->payload.p;
         n = l->payload.n;
     }
-    if (fp_batch_payload(out, p, n, &slice)) return out->n ? FP_FULL : FP_E_NOMEM;
+    if (fp_batch_payload(out, p, n, &slice)) return out->n ? FP_FULL : fp_escape();
     const uint32_t row = span->is_counter ? fp_add_row(out, FP_OP_TYPED, span->begin, thread, FP_COUNTER_TYPE)
                                           : fp_add_row(out, FP_OP_CUSTOM, span->begin, thread, 0);
     out->aux[row] = slice;
@@ -86,16 +84,13 @@ static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t th
     return 0;
 }
 
-/* Enters a call in the first lane where it nests; an event goes to lane 0.  0, FP_FULL: call again, or FP_E_NOMEM. */
+/* Enters a call in the first lane where it nests; an event goes to lane 0.  0, or FP_FULL: call again. */
 static int enter(struct fp_lanes *l, struct fp_span *span, struct fp_batch *out) {
-    if (fp_array_zeroed(&l->lane_of, &l->cap_lane_of, (uint64_t)span->thread + 1, sizeof *l->lane_of))
-        return FP_E_NOMEM;
+    fp_array_zeroed(&l->lane_of, &l->cap_lane_of, (uint64_t)span->thread + 1, sizeof *l->lane_of);
     uint32_t at = l->lane_of[span->thread], before = 0;
     for (uint32_t number = 0;; number++) {
         if (!at) {
-            const uint32_t lane = new_lane(l, span->thread, number);
-            if (lane == FP_NO_ID) return FP_E_NOMEM;
-            at = lane + 1;
+            at = new_lane(l, span->thread, number) + 1;
             *(before ? &l->lanes[before - 1].next : &l->lane_of[span->thread]) = at;
         }
         struct fp_lane *lane = &l->lanes[at - 1];
@@ -109,8 +104,7 @@ static int enter(struct fp_lanes *l, struct fp_span *span, struct fp_batch *out)
         }
         if (span->end > room) span->end = room, ++*l->cut;
         const uint32_t function = l->function ? l->function(l->arg, span->what) : span->what;
-        if (function == FP_NO_ID || fp_array_room(&lane->open, &lane->cap, (uint64_t)lane->n + 1, sizeof *lane->open))
-            return FP_E_NOMEM;
+        fp_array_room(&lane->open, &lane->cap, (uint64_t)lane->n + 1, sizeof *lane->open);
         lane->open[lane->n++] = (struct call){span->end, function};
         fp_add_row(out, FP_OP_ENTER, span->begin, lane->thread, function);
         ++*l->rows;
@@ -127,19 +121,19 @@ static int by_end(const void *a, const void *b) {
     return (one->place > other->place) - (one->place < other->place);
 }
 
-/* Fetches the next spans that begin at the same time into l->ties; none at the end.  0, FP_ASK or FP_E_NOMEM. */
+/* Fetches the next spans that begin at the same time into l->ties; none at the end.  0 or FP_ASK. */
 static int next_ties(struct fp_lanes *l) {
     for (;;) {
         if (!l->has_record) {
             const int status = fp_rounds_next(l->rounds);
-            if (status == FP_ASK || status < 0) return status;
+            if (status == FP_ASK) return status;
             if (status == FP_DONE) break;
             l->has_record = 1;
         }
         struct fp_span span;
         memcpy(&span, l->rounds->p, sizeof span);
         if (l->n_ties && (span.begin != l->ties[0].begin || l->n_ties == MOST_TIES)) break;
-        if (fp_array_room(&l->ties, &l->cap_ties, (uint64_t)l->n_ties + 1, sizeof *l->ties)) return FP_E_NOMEM;
+        fp_array_room(&l->ties, &l->cap_ties, (uint64_t)l->n_ties + 1, sizeof *l->ties);
         span.place = l->n_ties;
         l->ties[l->n_ties++] = span;
         l->has_record = 0;

@@ -33,10 +33,10 @@ struct fp_span {
 struct fp_lanes {
     struct fp_model *model;
     struct fp_rounds *rounds;
-    uint64_t *rows, *added, *cut;                       /* counters: calls and events; lanes; calls that were cut */
-    void *arg;                                          /* the first argument of: */
-    uint32_t (*function)(void *arg, uint32_t what);     /* the function's id or FP_NO_ID.  NULL: `what` is the id */
-    int (*lane)(void *arg, uint32_t lane, uint32_t of); /* a thread was added.  0 or FP_E_NOMEM.  May be NULL */
+    uint64_t *rows, *added, *cut;                        /* counters: calls and events; lanes; calls that were cut */
+    void *arg;                                           /* the first argument of: */
+    uint32_t (*function)(void *arg, uint32_t what);      /* the function's id.  NULL: `what` is the id */
+    void (*lane)(void *arg, uint32_t lane, uint32_t of); /* a thread was added.  May be NULL */
     /* private from here on */
     struct fp_lane *lanes;
     uint32_t *lane_of; /* by thread: its first lane + 1, 0 = none yet */
@@ -50,12 +50,12 @@ struct fp_lanes {
 
 void fp_lanes_clear(struct fp_lanes *l);
 
-/* Adds a call, an event or a value of a counter.  An end before the begin is raised to it.  0, FP_ASK (serve the rounds
- * and call again) or FP_E_NOMEM. */
+/* Adds a call, an event or a value of a counter.  An end before the begin is raised to it.  0 or FP_ASK (serve the
+ * rounds and call again). */
 int fp_lanes_put(struct fp_lanes *l, struct fp_span span);
 
 /* Appends the rows of all spans added.  FP_FULL; FP_ASK: serve the rounds and call again; FP_DONE: more spans can be
- * added; FP_E_NOMEM. */
+ * added. */
 int fp_lanes_pull(struct fp_lanes *l, struct fp_batch *out);
 
 #endif

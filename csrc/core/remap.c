@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 enum remap_table { STRINGS, OBJECTS, MAPPINGS, FUNCTIONS, LINES, FRAMES, STACKS, LABELS, THREADS, INPUTS, TABLES };
 
@@ -31,8 +32,7 @@ struct fp_remap {
 };
 
 struct fp_remap *fp_remap_new(const struct fp_model *from, struct fp_model *to) {
-    struct fp_remap *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
+    struct fp_remap *r = fp_have(calloc(1, sizeof *r));
     r->from = from;
     r->to = to;
     r->n_emptied = from->n_emptied;
@@ -41,7 +41,7 @@ struct fp_remap *fp_remap_new(const struct fp_model *from, struct fp_model *to) 
 
 struct fp_remap *fp_remap_new_hooked(struct fp_model *m, struct fp_remap_hooks hooks) {
     struct fp_remap *r = fp_remap_new(m, m);
-    if (r) r->hooks = hooks;
+    r->hooks = hooks;
     return r;
 }
 
@@ -54,12 +54,8 @@ void fp_remap_free(struct fp_remap *r) {
 }
 
 /* ---- entries ----
- * Each function below replaces *id, an id of `from`, by that in `to`.  0, FP_ASK, FP_E_NOMEM or FP_E_MALFORMED: then
- * *id is unchanged. */
-
-static int no_memory(struct fp_err *err) {
-    return fp_fail(err, FP_E_NOMEM, 0, "the entries of a model");
-}
+ * Each function below replaces *id, an id of `from`, by that in `to`.  0, FP_ASK or FP_E_MALFORMED: then *id is
+ * unchanged. */
 
 /* The place for the new id of an entry of a table of `n`; NULL after an error, which is in *status. */
 static uint32_t *slot(struct fp_remap *r, enum remap_table table, uint32_t id, uint32_t n, int *status,
@@ -68,10 +64,7 @@ static uint32_t *slot(struct fp_remap *r, enum remap_table table, uint32_t id, u
         *status = fp_unknown_id(err, what[table], id, n);
         return NULL;
     }
-    if (fp_array_zeroed(&r->ids[table], &r->cap[table], n, sizeof *r->ids[table])) {
-        *status = no_memory(err);
-        return NULL;
-    }
+    fp_array_zeroed(&r->ids[table], &r->cap[table], n, sizeof *r->ids[table]);
     return &r->ids[table][id];
 }
 
@@ -83,8 +76,7 @@ static inline int known(const struct fp_remap *r, enum remap_table table, uint32
     return 1;
 }
 
-static int note(uint32_t *to, uint32_t *id, uint32_t found, struct fp_err *err) {
-    if (found == FP_NO_ID) return no_memory(err);
+static int note(uint32_t *to, uint32_t *id, uint32_t found) {
     *to = *id = found;
     return 0;
 }
@@ -98,7 +90,7 @@ static int string_of(struct fp_remap *r, enum fp_remap_role role, uint32_t *id, 
     if (!to) return status;
     size_t n;
     const uint8_t *p = fp_string(s, *id, &n);
-    return note(to, id, fp_strings_intern(&r->to->strings, p, n), err);
+    return note(to, id, fp_strings_intern(&r->to->strings, p, n));
 }
 
 static int object_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
@@ -111,7 +103,7 @@ static int object_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     if ((status = string_of(r, FP_REMAP_OBJECT, &row[FP_OBJECT_NAME], err)) ||
         (status = string_of(r, FP_REMAP_TEXT, &row[FP_OBJECT_BUILD_ID], err)))
         return status;
-    return note(to, id, fp_table_intern(&r->to->objects, row), err);
+    return note(to, id, fp_table_intern(&r->to->objects, row));
 }
 
 static int mapping_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
@@ -122,7 +114,7 @@ static int mapping_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     uint32_t row[FP_MAPPING_WIDTH];
     memcpy(row, fp_table_row(&r->from->mappings, *id), sizeof row);
     if ((status = object_of(r, &row[FP_MAPPING_OBJECT], err))) return status;
-    return note(to, id, fp_table_intern(&r->to->mappings, row), err);
+    return note(to, id, fp_table_intern(&r->to->mappings, row));
 }
 
 static int function_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
@@ -131,7 +123,7 @@ static int function_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     uint32_t *to = slot(r, FUNCTIONS, *id, r->from->functions.n, &status, err);
     if (!to) return status;
     uint32_t other = *id;
-    if (r->hooks.replace && r->hooks.replace(r->hooks.arg, &other)) return note(to, id, other, err);
+    if (r->hooks.replace && r->hooks.replace(r->hooks.arg, &other)) return note(to, id, other);
     uint32_t row[FP_FUNCTION_WIDTH];
     memcpy(row, fp_table_row(&r->from->functions, *id), sizeof row);
     const uint32_t name = row[FP_FUNCTION_NAME], before = *id;
@@ -142,9 +134,8 @@ static int function_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
         return status;
     if (r->from == r->to && row[FP_FUNCTION_NAME] != name) row[FP_FUNCTION_SYSTEM_NAME] = row[FP_FUNCTION_LINE] = 0;
     const uint32_t found = fp_model_function_row(r->to, row);
-    if (found != FP_NO_ID && found != before && r->hooks.function && r->hooks.function(r->hooks.arg, before, found))
-        return no_memory(err);
-    return note(to, id, found, err);
+    if (found != before && r->hooks.function) r->hooks.function(r->hooks.arg, before, found);
+    return note(to, id, found);
 }
 
 /* ---- trees: the nodes above an entry are entered before it ---- */
@@ -158,7 +149,7 @@ static int climb(struct fp_remap *r, enum remap_table table, const struct fp_tab
     if (!ids) return status;
     if (id >= t->n) return fp_unknown_id(err, what[table], id, t->n);
     while (id && !ids[id]) {
-        if (fp_array_room(&path->ids, &path->cap, (uint64_t)path->n + 1, sizeof *path->ids)) return no_memory(err);
+        fp_array_room(&path->ids, &path->cap, (uint64_t)path->n + 1, sizeof *path->ids);
         path->ids[path->n++] = id;
         const uint32_t above = fp_table_row(t, id)[parent];
         if (above >= id) return fp_unknown_id(err, "the parent of an entry of a model", above, id);
@@ -185,7 +176,7 @@ static int lines_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     while (!status && path->n) {
         const uint32_t node = take_node(r, LINES, t, FP_LINE_OUTER, path, row);
         status = function_of(r, &row[FP_LINE_FUNCTION], err);
-        if (!status) status = note(&r->ids[LINES][node], &found, fp_table_intern(&r->to->lines, row), err);
+        if (!status) status = note(&r->ids[LINES][node], &found, fp_table_intern(&r->to->lines, row));
         if (!status) path->n--;
     }
     if (!status) *id = found;
@@ -203,7 +194,7 @@ static int label_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
         if (!(status = string_of(r, FP_REMAP_TEXT, &row[FP_LABEL_KEY], err)) &&
             !(status = string_of(r, FP_REMAP_TEXT, &row[FP_LABEL_STRING], err)))
             status = string_of(r, FP_REMAP_TEXT, &row[FP_LABEL_UNIT], err);
-        if (!status) status = note(&r->ids[LABELS][node], &found, fp_table_intern(&r->to->labels, row), err);
+        if (!status) status = note(&r->ids[LABELS][node], &found, fp_table_intern(&r->to->labels, row));
         if (!status) path->n--;
     }
     if (!status) *id = found;
@@ -219,7 +210,7 @@ static int frame_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     memcpy(row, fp_table_row(&r->from->frames, *id), sizeof row);
     if ((status = mapping_of(r, &row[FP_FRAME_MAPPING], err)) || (status = lines_of(r, &row[FP_FRAME_LINES], err)))
         return status;
-    return note(to, id, fp_table_intern(&r->to->frames, row), err);
+    return note(to, id, fp_table_intern(&r->to->frames, row));
 }
 
 /* Moves *node of `to` down by a frame, or by the frames that replace it. */
@@ -234,7 +225,6 @@ static int push_frame(struct fp_remap *r, uint32_t frame, uint32_t *node, struct
     for (uint32_t k = 0; k < n; k++) {
         /* in another model each stack comes once, as in `from`, so it needs no lookup */
         *node = r->from == r->to ? fp_model_stack(r->to, *node, frames[k]) : fp_model_stack_once(r->to, *node, *frames);
-        if (*node == FP_NO_ID) return no_memory(err);
     }
     return 0;
 }
@@ -267,13 +257,9 @@ static int thread_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     const uint32_t n_inputs = r->from->n_inputs ? r->from->n_inputs : 1; /* input 0 if inputs are not distinguished */
     uint32_t *input = slot(r, INPUTS, row[FP_THREAD_INPUT], n_inputs, &status, err);
     if (!input) return status;
-    if (!*input) {
-        const uint32_t found = fp_model_input(r->to);
-        if (found == FP_NO_ID) return no_memory(err);
-        *input = found + 1;
-    }
+    if (!*input) *input = fp_model_input(r->to) + 1;
     row[FP_THREAD_INPUT] = *input - 1;
-    return note(to, id, fp_table_intern(&r->to->threads, row), err);
+    return note(to, id, fp_table_intern(&r->to->threads, row));
 }
 
 /* ---- rows ---- */

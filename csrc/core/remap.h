@@ -14,16 +14,16 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 struct fp_remap;
 
-/* Borrows both models, which may be the same.  NULL when memory ran out. */
+/* Borrows both models, which may be the same. */
 struct fp_remap *fp_remap_new(const struct fp_model *from, struct fp_model *to);
 void fp_remap_free(struct fp_remap *r);
 
 /* Sets the ids of a batch to those in `to`; within one model labels and threads stay.  If the stacks of `from` were
- * removed since, removes those of `to`.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that `from` does not have), or the
+ * removed since, removes those of `to`.  FP_DONE, FP_E_MALFORMED (an id that `from` does not have), or the
  * result of a hook: after FP_ASK call again with the same batch. */
 int fp_remap_batch(struct fp_remap *r, struct fp_batch *b, struct fp_err *err);
 
@@ -39,9 +39,8 @@ struct fp_remap_hooks {
     int (*string)(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_err *err);
     /* Replaces a function as a whole: 1, and no other hook is called for it.  0: it stays. */
     int (*replace)(void *arg, uint32_t *id);
-    /* Called when a function was replaced by another.  A renamed function loses its system name and first line.  0 or
-     * FP_E_NOMEM. */
-    int (*function)(void *arg, uint32_t from, uint32_t to);
+    /* Called when a function was replaced by another.  A renamed function loses its system name and first line. */
+    void (*function)(void *arg, uint32_t from, uint32_t to);
     /* The *n frames that replace a frame of a stack, outermost first.  NULL: it stays. */
     const uint32_t *(*frames)(void *arg, uint32_t frame, uint32_t *n);
 };

@@ -82,16 +82,16 @@ static void release(struct fp_rounds *r, uint32_t key) {
     r->free_blocks = number;
 }
 
-/* The block for the next record; NULL when memory ran out. */
+/* The block for the next record. */
 static struct fp_rounds_block *block_for(struct fp_rounds *r, size_t nbytes) {
     if (r->block && r->blocks[r->block - 1].n + nbytes <= BLOCK) return &r->blocks[r->block - 1];
     if (!r->free_blocks) {
-        if (r->n_blocks == MOST_BLOCKS) return NULL;
-        if (fp_array_zeroed(&r->blocks, &r->cap_blocks, (uint64_t)r->n_blocks + 1, sizeof *r->blocks)) return NULL;
+        if (r->n_blocks == MOST_BLOCKS) fp_escape();
+        fp_array_zeroed(&r->blocks, &r->cap_blocks, (uint64_t)r->n_blocks + 1, sizeof *r->blocks);
         r->free_blocks = ++r->n_blocks;
     }
     struct fp_rounds_block *block = &r->blocks[r->free_blocks - 1];
-    if (fp_bytes_room(&block->p, &block->cap, nbytes > BLOCK ? nbytes : BLOCK)) return NULL;
+    fp_bytes_room(&block->p, &block->cap, nbytes > BLOCK ? nbytes : BLOCK);
     r->block = r->free_blocks;
     r->free_blocks = block->next;
     return block;
@@ -99,11 +99,11 @@ static struct fp_rounds_block *block_for(struct fp_rounds *r, size_t nbytes) {
 
 /* Sorts the keys.  The sort is stable, so records of the same time stay in the order in which
  * they were put. */
-static int sort(struct fp_rounds *r) {
-    if (r->sorted) return 0;
+static void sort(struct fp_rounds *r) {
+    if (r->sorted) return;
     r->at = 0;
     r->sorted = 1;
-    return fp_sort_keyed(r->keys, r->n_keys);
+    fp_sort_keyed(r->keys, r->n_keys);
 }
 
 /* Removes the keys of records that were delivered. */
@@ -137,17 +137,16 @@ static void sink(const struct fp_rounds *r, uint32_t i) {
     }
 }
 
-static int push(struct fp_rounds *r, uint32_t run) {
-    if (fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_heap + 1, sizeof *r->heap)) return FP_E_NOMEM;
+static void push(struct fp_rounds *r, uint32_t run) {
+    fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_heap + 1, sizeof *r->heap);
     const struct fp_rounds_top top = {time_of(r, run), run};
     uint32_t i = r->n_heap++;
     for (; i && is_before(top, r->heap[(i - 1) / 2]); i = (i - 1) / 2) r->heap[i] = r->heap[(i - 1) / 2];
     r->heap[i] = top;
-    return 0;
 }
 
-/* Requests the next bytes of a run if its window has no complete record.  0, FP_ASK or FP_E_NOMEM; *left: whether it
- * has a record. */
+/* Requests the next bytes of a run if its window has no complete record.  0 or FP_ASK; *left: whether it has a
+ * record. */
 static int look(struct fp_rounds *r, uint32_t number, int *left) {
     struct fp_rounds_run *run = &r->runs[number];
     const size_t have = run->n - run->pos;
@@ -163,7 +162,7 @@ static int look(struct fp_rounds *r, uint32_t number, int *left) {
     if (have) memmove(run->window, run->window + run->pos, have);
     run->pos = 0;
     run->n = have;
-    if (fp_bytes_room(&run->window, &run->cap, need > WINDOW ? need : WINDOW)) return FP_E_NOMEM;
+    fp_bytes_room(&run->window, &run->cap, need > WINDOW ? need : WINDOW);
     const uint64_t more = run->end - run->at, room = run->cap - have;
     r->asks = FP_ROUNDS_READ;
     r->offset = run->at;
@@ -199,9 +198,9 @@ static int advance(struct fp_rounds *r) {
 static int write_away(struct fp_rounds *r) {
     size_t n = 0;
     if (!r->writing) {
-        if (sort(r)) return FP_E_NOMEM;
-        if (!r->chunk && !(r->chunk = fp_have(malloc(CHUNK)))) return FP_E_NOMEM;
-        if (fp_array_zeroed(&r->runs, &r->cap_runs, (uint64_t)r->n_runs + 1, sizeof *r->runs)) return FP_E_NOMEM;
+        sort(r);
+        if (!r->chunk) r->chunk = fp_have(malloc(CHUNK));
+        fp_array_zeroed(&r->runs, &r->cap_runs, (uint64_t)r->n_runs + 1, sizeof *r->runs);
         r->runs[r->n_runs] = (struct fp_rounds_run){.at = r->written, .end = r->written};
         r->writing = 1;
     }
@@ -243,12 +242,11 @@ int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_
         if ((status = look(r, r->n_runs, &left))) return status;
         r->n_runs++;
         r->n_runs_ever++;
-        if (push(r, r->n_runs - 1)) return FP_E_NOMEM;
+        push(r, r->n_runs - 1);
         r->writing = 0;
     }
-    if (fp_array_room(&r->keys, &r->cap_keys, (uint64_t)r->n_keys + 1, sizeof *r->keys)) return FP_E_NOMEM;
+    fp_array_room(&r->keys, &r->cap_keys, (uint64_t)r->n_keys + 1, sizeof *r->keys);
     struct fp_rounds_block *block = block_for(r, nbytes);
-    if (!block) return FP_E_NOMEM;
     const struct fp_rounds_head head = {time, n, tag};
     uint8_t *to = block->p + block->n;
     memcpy(to, &head, HEAD);
@@ -282,7 +280,7 @@ int fp_rounds_next(struct fp_rounds *r) {
     int status;
     if (r->is_out) release(r, r->at - 1);
     r->is_out = 0;
-    if (sort(r)) return FP_E_NOMEM;
+    sort(r);
     if ((status = advance(r))) return status;
     const uint64_t here = r->at < r->n_keys ? r->keys[r->at].key : UINT64_MAX;
     const uint8_t *p;

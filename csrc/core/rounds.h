@@ -17,7 +17,7 @@
 
 #include "core/sort.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 enum fp_rounds_asks {
     FP_ROUNDS_WRITE = 1, /* append bytes[0 .. n_bytes) to the temporary file */
@@ -70,8 +70,8 @@ struct fp_rounds {
 /* All 0 but `most` is an empty one. */
 void fp_rounds_clear(struct fp_rounds *r);
 
-/* Adds a record of n bytes with a tag, any number.  0, FP_E_NOMEM, or FP_ASK: call again with the same record.
- * Only when `next` has returned FP_DONE. */
+/* Adds a record of n bytes with a tag, any number.  0, or FP_ASK: call again with the same record.  Only
+ * when `next` has returned FP_DONE. */
 int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_t *p, uint32_t n);
 
 /* A mark; then call `next`. */
@@ -80,7 +80,7 @@ void fp_rounds_mark(struct fp_rounds *r);
 /* The end of the input, or a time before which nothing more comes: everything may be delivered. */
 void fp_rounds_end(struct fp_rounds *r);
 
-/* The next record that may be delivered: FP_FULL.  FP_DONE: none.  FP_ASK: call again.  FP_E_NOMEM. */
+/* The next record that may be delivered: FP_FULL.  FP_DONE: none.  FP_ASK: call again. */
 int fp_rounds_next(struct fp_rounds *r);
 
 /* cffi-end */

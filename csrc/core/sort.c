@@ -10,7 +10,7 @@ static inline unsigned digit_of(const struct fp_keyed *k, unsigned d) {
     return (unsigned)(d < 8 ? k->key >> (8 * d) & 255 : k->more >> (8 * (d - 8)) & 255);
 }
 
-int fp_sort_keyed(struct fp_keyed *items, uint32_t n) {
+void fp_sort_keyed(struct fp_keyed *items, uint32_t n) {
     uint32_t descents = 0, more = 0;
     uint64_t key = 0; /* bits in which items differ from the first one */
     for (uint32_t i = 1; i < n; i++) {
@@ -19,9 +19,8 @@ int fp_sort_keyed(struct fp_keyed *items, uint32_t n) {
         key |= items->key ^ b->key;
         more |= items->more ^ b->more;
     }
-    if (!descents) return 0;
+    if (!descents) return;
     struct fp_keyed *scratch = fp_have(malloc(n * sizeof *scratch)), *from = items, *to = scratch;
-    if (!scratch) return FP_E_NOMEM;
     const struct fp_keyed differ = {key, more, 0};
     for (unsigned d = 0; d < DIGITS; d++) {
         if (!digit_of(&differ, d)) continue;
@@ -39,5 +38,4 @@ int fp_sort_keyed(struct fp_keyed *items, uint32_t n) {
     }
     if (from != items) memcpy(items, from, n * sizeof *items);
     free(scratch);
-    return 0;
 }

@@ -11,7 +11,7 @@ struct fp_keyed {
 };
 
 /* Sorts n items by (more, key).  Byte-wise radix sort, least significant first; skips bytes that are equal in all
- * items, and returns early if the items are already sorted.  0 or FP_E_NOMEM: needs as much memory again. */
-int fp_sort_keyed(struct fp_keyed *items, uint32_t n);
+ * items, and returns early if the items are already sorted.  Needs as much memory again. */
+void fp_sort_keyed(struct fp_keyed *items, uint32_t n);
 
 #endif

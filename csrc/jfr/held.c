@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#include "core/guard.h"
 #include "core/memory.h"
 
 enum { LEAST_LOG = 1 << 12, MOST_LOG = 1 << 18, MOST_SUMS = 1 << 19, FEW = 1 << 12 };
@@ -26,20 +27,21 @@ enum { MOST_STACKS = 1 << 16 };
 static void free_log(struct fp_jfr_log *log, uint32_t cap) {
     fp_release(log->keys, log->keys ? cap * sizeof *log->keys : 0);
     fp_release(log->values, log->values ? cap * sizeof *log->values : 0);
+    *log = (struct fp_jfr_log){0};
 }
 
-static int new_log(struct fp_jfr_log *log, uint32_t cap) {
-    log->keys = fp_grow(NULL, 0, cap * sizeof *log->keys);
-    log->values = fp_grow(NULL, 0, cap * sizeof *log->values);
-    return log->keys && log->values ? 0 : FP_E_NOMEM;
+static void new_log(struct fp_jfr_log *log, uint32_t cap) {
+    log->keys = fp_have(fp_grow(NULL, 0, cap * sizeof *log->keys));
+    log->values = fp_have(fp_grow(NULL, 0, cap * sizeof *log->values));
 }
 
-/* Replaces the log, which is empty, by one of this size.  0, or FP_E_NOMEM: there is none. */
-static int make_log(struct fp_jfr_held *h, uint32_t cap) {
+/* Replaces the log, which is empty, by one of this size. */
+static void make_log(struct fp_jfr_held *h, uint32_t cap) {
     free_log(&h->log, h->cap_log);
     free_log(&h->sorted, h->cap_log);
     h->cap_log = cap;
-    return new_log(&h->log, cap) || new_log(&h->sorted, cap) ? FP_E_NOMEM : 0;
+    new_log(&h->log, cap);
+    new_log(&h->sorted, cap);
 }
 
 static void free_held(struct fp_jfr_held *h) {
@@ -54,14 +56,11 @@ static void free_held(struct fp_jfr_held *h) {
 
 static struct fp_jfr_held *held_of(struct fp_jfr_reader *r) {
     if (FP_LIKELY(r->held != NULL)) return r->held;
-    struct fp_jfr_held *h = calloc(1, sizeof *h);
-    if (!h) return NULL;
-    if (fp_table_init(&h->contexts, 3) || make_log(h, LEAST_LOG)) {
-        free_held(h);
-        return NULL;
-    }
+    struct fp_jfr_held *h = r->held = fp_have(calloc(1, sizeof *h));
+    fp_table_init(&h->contexts, 3);
+    make_log(h, LEAST_LOG);
     h->by_number = 1;
-    return r->held = h;
+    return h;
 }
 
 void fp_jfr_free_held(struct fp_jfr_reader *r) {
@@ -89,12 +88,9 @@ uint32_t fp_jfr_held_stack(struct fp_jfr_held *h, uint32_t stack) {
 
 uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack) {
     struct fp_jfr_held *h = held_of(r);
-    if (!h) return 0;
     if (FP_UNLIKELY(!context->held_as)) {
         const uint32_t words[] = {context->label, context->thread, context->metric};
-        const uint32_t number = fp_table_intern(&h->contexts, words);
-        if (number == FP_NO_ID) return 0;
-        context->held_as = number;
+        context->held_as = fp_table_intern(&h->contexts, words);
     }
     h->is_due |= (h->n_log || h->n) && r->model->stacks.n - h->n_stacks > MOST_STACKS;
     return (uint64_t)fp_jfr_held_stack(h, stack) << 32 | context->held_as;
@@ -183,13 +179,14 @@ FP_INLINE void sort(struct fp_jfr_held *h, unsigned low, unsigned n, int is_shor
 }
 
 /* Merges the log, which was sorted, into the sums, and sets `are_few`.  A sum that would overflow begins another one
- * with the same key.  0 or FP_E_NOMEM. */
-FP_INLINE int merge(struct fp_jfr_held *h, unsigned low, int is_short) {
+ * with the same key. */
+FP_INLINE void merge(struct fp_jfr_held *h, unsigned low, int is_short) {
     const size_t most = (size_t)h->n + h->n_log;
     if (most > h->cap_other) {
         fp_release(h->other, h->cap_other * sizeof *h->other);
+        h->other = NULL;
         h->cap_other = 0;
-        if (!(h->other = fp_grow(NULL, 0, 2 * most * sizeof *h->other))) return FP_E_NOMEM;
+        h->other = fp_have(fp_grow(NULL, 0, 2 * most * sizeof *h->other));
         h->cap_other = 2 * most; /* what is not used is not resident */
     }
     const struct fp_jfr_held_sum *at = h->sums, *end = at + h->n;
@@ -233,26 +230,22 @@ FP_INLINE int merge(struct fp_jfr_held *h, unsigned low, int is_short) {
     h->cap_sums = had.cap_other;
     h->other = had.sums;
     h->cap_other = had.cap_sums;
-    return 0;
 }
 
-FP_INLINE int add_up(struct fp_jfr_held *h, unsigned low, unsigned n, int is_short) {
+FP_INLINE void add_up(struct fp_jfr_held *h, unsigned low, unsigned n, int is_short) {
     sort(h, low, n, is_short);
-    return merge(h, low, is_short);
+    merge(h, low, is_short);
 }
 
-/* Makes sums of the grid.  0 or FP_E_NOMEM. */
-static int end_grid(struct fp_jfr_held *h) {
+/* Makes sums of the grid. */
+static void end_grid(struct fp_jfr_held *h) {
     const size_t n = h->grid.n_sums;
     if (n > h->cap_sums) {
-        struct fp_jfr_held_sum *sums = fp_grow(h->sums, h->cap_sums * sizeof *h->sums, n * sizeof *h->sums);
-        if (!sums) return FP_E_NOMEM;
-        h->sums = sums;
+        h->sums = fp_have(fp_grow(h->sums, h->cap_sums * sizeof *h->sums, n * sizeof *h->sums));
         h->cap_sums = n;
     }
     for (size_t i = 0; i < n && fp_jfr_grid_sum(&h->grid, &h->sums[i]); i++) h->grid.context++;
     fp_jfr_empty_grid(&h->grid);
-    return 0;
 }
 
 /* Counts the samples of the log in the grid.  1, or 0: it does not take them. */
@@ -265,20 +258,23 @@ static int count_up(struct fp_jfr_held *h) {
     return 1;
 }
 
-/* Adds up the log without the grid.  0 or FP_E_NOMEM. */
-static int sort_up(struct fp_jfr_held *h) {
+/* Adds up the log without the grid. */
+static void sort_up(struct fp_jfr_held *h) {
     if (h->by_number) leave_grid(h);
-    if (h->grid.n_sums && end_grid(h)) return FP_E_NOMEM;
+    if (h->grid.n_sums) end_grid(h);
     const unsigned low = width_of((uint32_t)h->bits), n = low + width_of((uint32_t)(h->bits >> 32));
-    return n <= 32 ? add_up(h, low, n, 1) : add_up(h, low, n, 0);
+    if (n <= 32)
+        add_up(h, low, n, 1);
+    else
+        add_up(h, low, n, 0);
 }
 
-int fp_jfr_add_up(struct fp_jfr_held *h) {
-    if (!h->n_log) return 0;
-    if (!(h->by_number && count_up(h)) && sort_up(h)) return FP_E_NOMEM;
+void fp_jfr_add_up(struct fp_jfr_held *h) {
+    if (!h->n_log) return;
+    if (!h->by_number || !count_up(h)) sort_up(h);
     fp_jfr_empty_log(h);
     h->is_due |= h->n > MOST_SUMS;
-    return h->cap_log < MOST_LOG && h->n > h->cap_log / 2 ? make_log(h, 2 * h->cap_log) : 0;
+    if (h->cap_log < MOST_LOG && h->n > h->cap_log / 2) make_log(h, 2 * h->cap_log);
 }
 
 void fp_jfr_empty_held(struct fp_jfr_reader *r) {

@@ -51,12 +51,12 @@ static inline void fp_jfr_empty_log(struct fp_jfr_held *h) {
 
 /* What keys of the log have for a stack. */
 uint32_t fp_jfr_held_stack(struct fp_jfr_held *h, uint32_t stack);
-/* The key of samples with a stack and a context.  0 when memory ran out. */
+/* The key of samples with a stack and a context. */
 uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack);
 /* Lets a sample wait.  1, or 0 if it cannot. */
 int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value);
-/* Adds up the samples of the log.  0 or FP_E_NOMEM. */
-int fp_jfr_add_up(struct fp_jfr_held *h);
+/* Adds up the samples of the log. */
+void fp_jfr_add_up(struct fp_jfr_held *h);
 /* The next sum that is not a row yet, by key.  1, or 0: there are no more. */
 static inline int fp_jfr_next_sum(struct fp_jfr_held *h, struct fp_jfr_held_sum *sum) {
     if (h->grid.n_sums) return fp_jfr_grid_sum(&h->grid, sum);

@@ -192,11 +192,11 @@ static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch
     return 0;
 }
 
-/* Adds the rows of samples that waited.  0 when none are left, FP_FULL, FP_ASK, or FP_E_NOMEM. */
-static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
+/* Adds the rows of samples that waited.  0 when none are left, FP_FULL or FP_ASK. */
+static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out) {
     struct fp_jfr_held *h = r->held;
     if (!h || (!h->n && !h->n_log)) return 0;
-    if (fp_jfr_add_up(h)) return fp_no_memory(err);
+    fp_jfr_add_up(h);
     h->is_due = 1; /* until all are rows */
     for (struct fp_jfr_held_sum one; fp_jfr_next_sum(h, &one); fp_jfr_pass_sum(h)) {
         const uint32_t *context = fp_table_row(&h->contexts, (uint32_t)one.key);
@@ -224,10 +224,10 @@ static int row_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_re
 }
 
 /* Makes room for samples that wait: adds them up, or makes rows of them.  As rows_held. */
-static int make_room(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
+static int make_room(struct fp_jfr_reader *r, struct fp_batch *out) {
     struct fp_jfr_held *h = r->held;
-    if (!h->is_due && !r->model->is_refused && fp_jfr_add_up(h)) return fp_no_memory(err);
-    return h->is_due || r->model->is_refused ? rows_held(r, out, err) : 0;
+    if (!h->is_due && !r->model->is_refused) fp_jfr_add_up(h);
+    return h->is_due || r->model->is_refused ? rows_held(r, out) : 0;
 }
 
 /* Whether there is none. */
@@ -242,7 +242,7 @@ static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
     for (;;) {
         if (fp_jfr_skipped(r, in)) return FP_MORE;
         do {
-            if (FP_UNLIKELY(has_no_room(r)) && (status = make_room(r, out, err))) return status;
+            if (FP_UNLIKELY(has_no_room(r)) && (status = make_room(r, out))) return status;
         } while (!(status = rows_ahead(r, in, out, err)));
         if (status != FP_MORE) return status;
         if ((status = fp_jfr_next(r, in, &record, &type, err)) != FP_FULL) return status;
@@ -262,7 +262,8 @@ int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
 }
 
 int fp_jfr_release(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
+    (void)err; /* the guard sets it */
     out->is_summed = r->is_summed;
-    const int status = rows_held(r, out, err);
+    const int status = rows_held(r, out);
     return status ? status : FP_DONE;
 }

@@ -5,10 +5,9 @@
 #include "jfr/private.h"
 
 /* A lane has the name of its thread. */
-static int name_lane(void *arg, uint32_t lane, uint32_t of) {
+static void name_lane(void *arg, uint32_t lane, uint32_t of) {
     struct fp_jfr_reader *r = arg;
     fp_jfr_name_thread(r, lane, fp_jfr_thread_name(r, of));
-    return 0;
 }
 
 void fp_jfr_begin_spans(struct fp_jfr_reader *r) {
@@ -69,7 +68,7 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     span.what = function_of(r, type, slots, record->end);
     const int status = fp_lanes_put(&r->lanes, span);
     if (status == FP_ASK) r->request = FP_JFR_SPILL;
-    return status < 0 ? fp_no_memory(err) : status;
+    return status;
 }
 
 int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
@@ -87,7 +86,8 @@ int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) 
 /* ---- rows ---- */
 
 int fp_jfr_pull(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
+    (void)err; /* the guard sets it */
     const int status = fp_lanes_pull(&r->lanes, out);
     if (status == FP_ASK) r->request = FP_JFR_SPILL;
-    return status < 0 ? fp_no_memory(err) : status;
+    return status;
 }

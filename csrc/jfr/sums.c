@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/cpu.h"
+#include "core/guard.h"
 #include "jfr/held.h"
 #include "jfr/known.h"
 #include "jfr/short.h"
@@ -33,11 +34,10 @@ static inline uint32_t stops_sse2(const uint8_t *p) {
 
 /* ---- rows of the batch ---- */
 
-int fp_jfr_new_sums(struct fp_jfr_reader *r) {
+void fp_jfr_new_sums(struct fp_jfr_reader *r) {
     enum { LINE = 64 };
-    r->summed_memory = calloc(FP_JFR_SUMMED + LINE / sizeof *r->summed, sizeof *r->summed);
+    r->summed_memory = fp_have(calloc(FP_JFR_SUMMED + LINE / sizeof *r->summed, sizeof *r->summed));
     r->summed = (struct fp_jfr_summed *)(((uintptr_t)r->summed_memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
-    return r->summed_memory ? 0 : FP_E_NOMEM;
 }
 
 /* Writes the sums of an entry to its row. */

@@ -18,8 +18,8 @@ static inline struct fp_jfr_summed *fp_jfr_summed_at(const struct fp_jfr_reader 
     return &r->summed[fp_mix(low, high) & (FP_JFR_SUMMED - 2)];
 }
 
-/* Makes the reader's table.  0 or FP_E_NOMEM. */
-int fp_jfr_new_sums(struct fp_jfr_reader *r);
+/* Makes the reader's table. */
+void fp_jfr_new_sums(struct fp_jfr_reader *r);
 /* Begins a batch or a chunk: earlier rows are not found again. */
 void fp_jfr_begin_sums(struct fp_jfr_reader *r);
 /* Adds samples from p on to rows of the batch, up to the first sample without a row.  *ready gets the place where its

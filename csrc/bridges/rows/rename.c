@@ -35,12 +35,11 @@ static int rename_string(void *arg, enum fp_remap_role role, uint32_t *id, struc
     return 0;
 }
 
-static int note_function(void *arg, uint32_t from, uint32_t to) {
+static void note_function(void *arg, uint32_t from, uint32_t to) {
     struct fp_rename *r = arg;
     fp_array_room(&r->made, &r->cap_made, (uint64_t)r->n_made + 2, sizeof *r->made);
     r->made[r->n_made++] = from;
     r->made[r->n_made++] = to;
-    return 0;
 }
 
 struct fp_rename *fp_rename_new(struct fp_model *model, int what) {
