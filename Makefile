@@ -36,7 +36,8 @@ help:
 	@echo 'make growth           N and 2N of each dimension through every verb: a ratio above 2.7 fails'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md, docs/man ...'
-	@echo 'make new-format NAME=x   a room for a text format, with tests that fail until it reads (docs/first-change.md)'
+	@echo 'make new-format NAME=x   a room for a text format, or with KIND=json, with tests that fail until it reads'
+	@echo '                      (docs/first-change.md)'
 	@echo 'make site             the documentation site: build/site/html/index.html'
 	@echo 'make memory           docs/memory.md: what each conversion needs, measured; takes some minutes'
 	@echo 'make pictures         the pictures of docs/viewers.md'
@@ -69,7 +70,7 @@ docs: build
 	$(PYTHON) -m docs.make_man
 
 new-format:
-	$(PYTHON) -m docs.make_new_format $(NAME)
+	$(PYTHON) -m docs.make_new_format "$(NAME)" $(KIND)
 
 memory: build
 	$(PYTHON) -m docs.make_memory

@@ -1,4 +1,5 @@
-"""`make new-format NAME=x`: a room for a text format, with tests that fail until it reads (docs/first-change.md)."""
+"""`make new-format NAME=x [KIND=json]`: a room for a format of text lines, or in JSON, with tests that fail until it
+reads (docs/first-change.md)."""
 
 from __future__ import annotations
 
@@ -9,13 +10,31 @@ from pathlib import Path
 REPO = Path(__file__).parents[1]
 FILES = {
     "door.py": "fastprof/formats/@name@/__init__.py",
-    "read.py": "fastprof/formats/@name@/read.py",
-    "reported.py": "fastprof/formats/@name@/reported.py",
-    "_lexer.pyx": "fastprof/formats/@name@/_lexer.pyx",
-    "_lexer.pyi": "fastprof/formats/@name@/_lexer.pyi",
     "page.md": "docs/formats/@format@.md",
     "corpus.md": "tests/corpus/@format@/README.md",
     "test.py": "tests/unit/test_@name@.py",
+}
+PYTHON = {name: f"fastprof/formats/@name@/{name}" for name in ("read.py", "reported.py")}
+KINDS = {
+    "text": PYTHON | {name: f"fastprof/formats/@name@/{name}" for name in ("_lexer.pyx", "_lexer.pyi")},
+    "json": PYTHON
+    | {name: f"csrc/@name@/{name}" for name in ("read.c", "read.h")}
+    | {"fuzz.c": "tests/fuzz/@name@_fuzz.c"},
+}
+# Words of files that all kinds have: what tests add to a file, and in which line that is an error.
+WORDS = {
+    "text": {
+        "@damage@": r"\0\n",
+        "@line@": 'small.count(b"\\n") + 1',
+        "@repairs@": "Blank lines.",
+        "@losses@": "lines that cannot be read",
+    },
+    "json": {
+        "@damage@": "]",
+        "@line@": "None",
+        "@repairs@": "None.",
+        "@losses@": "values that cannot be read, and the rest of a damaged file",
+    },
 }
 # Lists that name all formats: the line after which a new one is added.
 LISTS = {
@@ -27,16 +46,20 @@ LISTS = {
 }
 
 
-def main(name: str) -> None:
+def main(name: str, kind: str = "text") -> None:
     """Errors: SystemExit; then nothing is written."""
+    if kind not in KINDS:
+        raise SystemExit(f"KIND={kind}: expected {' or '.join(KINDS)}")
     if not re.fullmatch(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*", name):
         raise SystemExit(f"NAME={name}: expected small letters, digits and _, as in trace_event")
-    words = {"@name@": name, "@format@": name.replace("_", "-"), "@Class@": name.title().replace("_", "")}
+    words = {"@name@": name, "@NAME@": name.upper(), "@format@": name.replace("_", "-")}
+    words |= {"@Class@": name.title().replace("_", "")} | WORDS[kind]
 
     def filled(text: str) -> str:
         return re.sub("@[A-Za-z]+@", lambda match: words[match[0]], text)
 
-    made = {REPO / filled(to): filled((REPO / f"docs/new_format/{of}.in").read_text()) for of, to in FILES.items()}
+    files = FILES | {f"{kind}/{of}": to for of, to in KINDS[kind].items()}
+    made = {REPO / filled(to): filled((REPO / f"docs/new_format/{of}.in").read_text()) for of, to in files.items()}
     lists = {
         REPO / to: re.sub(old, r"\g<0>" + filled(new), (REPO / to).read_text(), flags=re.MULTILINE)
         for to, (old, new) in LISTS.items()
@@ -47,8 +70,8 @@ def main(name: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         print(path.relative_to(REPO))
-    for kind in ("good", "bad"):
-        (REPO / filled(f"tests/corpus/@format@/{kind}")).mkdir()
+    for folder in ("good", "bad"):
+        (REPO / filled(f"tests/corpus/@format@/{folder}")).mkdir()
     for path, text in lists.items():
         path.write_text(text)
         print(f"{path.relative_to(REPO)}: names {name}")

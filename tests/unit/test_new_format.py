@@ -37,10 +37,21 @@ def blocks(step: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", STEPS[step], re.MULTILINE | re.DOTALL)
 
 
+def apply_c(text: str, part: str) -> str:
+    """Replace the function, table or struct of C, or the enums next to each other, that begins like the part."""
+    begin = re.match(r"enum \{|[\w ]+(?:\*?\w+\(|\[|\{)", part)
+    assert begin, part
+    rest = r"\n(?:enum.*\n)*" if part.startswith("enum") else r"\n(?:.*\n)*?\}.*\n"
+    old = rf"^{re.escape(begin[0])}.*{rest}"
+    text, n = re.subn(old, lambda _: part + "\n", text, count=1, flags=re.MULTILINE)
+    assert n == 1, begin[0]
+    return text
+
+
 def apply(folder: Path, block: str) -> None:
     """Replace the imports, constants and functions of a file by those of a block with the same first words."""
     head, _, new = block.partition("\n")
-    name, _, table = head.removeprefix("# ").partition(", in ")
+    name, _, table = head.lstrip("#/ ").partition(", in ")
     path = folder / name
     text = path.read_text()
     if table:
@@ -49,6 +60,9 @@ def apply(folder: Path, block: str) -> None:
         path.write_text(text)
         return
     for part in re.split(r"\n{2,}(?=\S)", new.strip("\n")):
+        if path.suffix == ".c":
+            text = apply_c(text, part)
+            continue
         begin = re.match(r"\s*(?:import re$|from \S+ import|[A-Z]+ = |(?:def|cdef int) \w+\()", part, re.MULTILINE)
         assert begin, part
         indent = len(part) - len(part.lstrip(" "))
@@ -70,20 +84,37 @@ def shell(folder: Path, step: str) -> None:
                 assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
-@pytest.mark.exhaustive
-def test_a_format_in_an_hour(tmp_path: Path) -> None:
-    folder = tmp_path / "fastprof"
+BUILD = (sys.executable, "setup.py", "-q", "build_clib", "build_ext", "--inplace")
+
+
+def laid_out(folder: Path, step: str) -> list[str]:
+    """Copy the repository, run the page's `make new-format` in it and build.  Returns the names of the new files."""
     shutil.copytree(REPO, folder, ignore=LEFT_OUT, symlinks=True)
-    make = next(line for block in blocks("2", "sh") for line in block.splitlines() if "new-format" in line).split()
+    make = next(line for block in blocks(step, "sh") for line in block.splitlines() if "new-format" in line).split()
     assert make[:2] == ["make", "new-format"]
     made = run(folder, *make, f"PYTHON={PYTHON}")
     assert made.returncode == 0, made.stderr
     again = run(folder, *make, f"PYTHON={PYTHON}")
     assert again.returncode and "is there already" in again.stderr
-    named = re.findall(r"^(?:fastprof|docs|tests)/\S+$", made.stdout, re.MULTILINE)
-    assert len(named) == 8 and all((folder / name).is_file() for name in named)
-    build = (sys.executable, "setup.py", "-q", "build_clib", "build_ext", "--inplace")
-    assert run(folder, *build).returncode == 0
+    named = re.findall(r"^(?:csrc|fastprof|docs|tests)/\S+$", made.stdout, re.MULTILINE)
+    assert all((folder / name).is_file() for name in named)
+    assert run(folder, *BUILD).returncode == 0
+    return named
+
+
+def keeps_the_rules(folder: Path, name: str) -> None:
+    files = (f"fastprof/formats/{name}", f"tests/unit/test_{name}.py")
+    python(folder, "-m", "ruff", "check", *files)
+    python(folder, "-m", "mypy", "--strict", files[0])
+    tests = [f"tests/unit/test_{of}.py" for of in ("floors", "doors", "docs")]
+    house = outcome_of(folder, *tests, "-k", f"{name} or floor or index or names or tags or cycle or folder")
+    assert "passed" in house and "failed" not in house, house
+
+
+@pytest.mark.exhaustive
+def test_a_format_in_an_hour(tmp_path: Path) -> None:
+    folder = tmp_path / "fastprof"
+    assert len(laid_out(folder, "2")) == 8
 
     # The tests fail, and their messages state the next step.
     assert "put a small real profile at" in outcome_of(folder, "tests/unit/test_bpftrace.py")
@@ -99,23 +130,34 @@ def test_a_format_in_an_hour(tmp_path: Path) -> None:
         for language in ("python", "cython"):
             for block in blocks(step, language):
                 apply(folder, block)
-    assert run(folder, *build).returncode == 0
+    assert run(folder, *BUILD).returncode == 0
     shell(folder, "6")
     shell(folder, "7")
     assert "vfs_read" in python(folder, "-m", "fastprof", "top", "tests/corpus/bpftrace/good/small.bpftrace")
-    assert (
-        run(
-            folder, sys.executable, "-m", "ruff", "check", "fastprof/formats/bpftrace", "tests/unit/test_bpftrace.py"
-        ).returncode
-        == 0
-    )
-    python(folder, "-m", "mypy", "--strict", "fastprof/formats/bpftrace")
-    files = [f"tests/unit/test_{name}.py" for name in ("floors", "doors", "docs")]
-    house = outcome_of(folder, *files, "-k", "bpftrace or floor or index")
-    assert "passed" in house and "failed" not in house, house
+    keeps_the_rules(folder, "bpftrace")
+
+
+@pytest.mark.exhaustive
+def test_a_format_in_json(tmp_path: Path) -> None:
+    folder = tmp_path / "fastprof"
+    assert len(laid_out(folder, "8")) == 9
+    assert "put a small real profile at" in outcome_of(folder, "tests/unit/test_pyinstrument.py")
+    for language in ("c", "python"):
+        for block in blocks("8", language):
+            apply(folder, block)
+    (table,) = blocks("8", "c")
+    assert len(table.splitlines()) <= 60
+    assert run(folder, *BUILD).returncode == 0
+    shell(folder, "8")
+    keeps_the_rules(folder, "pyinstrument")
 
 
 @pytest.mark.parametrize("name", ["", "Big", "a b", "x-y", "_x", "9x"])
 def test_names_that_are_no_folder(name: str) -> None:
     done = run(REPO, sys.executable, "-m", "docs.make_new_format", name)
     assert done.returncode == 1 and "expected small letters" in done.stderr
+
+
+def test_a_kind_that_there_is_not() -> None:
+    done = run(REPO, sys.executable, "-m", "docs.make_new_format", "new", "xml")
+    assert done.returncode == 1 and "expected text or json" in done.stderr
