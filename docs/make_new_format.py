@@ -1,5 +1,5 @@
-"""`make new-format NAME=x [KIND=json]`: a room for a format of text lines, or in JSON, with tests that fail until it
-reads (docs/first-change.md)."""
+"""`make new-format NAME=x [KIND=json]`: a room for a format of text lines, in JSON or binary, with tests that fail
+until it reads (docs/first-change.md)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,24 @@ FILES = {
     "corpus.md": "tests/corpus/@format@/README.md",
     "test.py": "tests/unit/test_@name@.py",
 }
-PYTHON = {name: f"fastprof/formats/@name@/{name}" for name in ("read.py", "reported.py")}
-KINDS = {
-    "text": PYTHON | {name: f"fastprof/formats/@name@/{name}" for name in ("_lexer.pyx", "_lexer.pyi")},
-    "json": PYTHON
-    | {name: f"csrc/@name@/{name}" for name in ("read.c", "read.h")}
-    | {"fuzz.c": "tests/fuzz/@name@_fuzz.c"},
+ROOM = "fastprof/formats/@name@"
+C = {
+    "c/read.py": f"{ROOM}/read.py",
+    "c/reported.py": f"{ROOM}/reported.py",
+    "c/read.h": "csrc/@name@/read.h",
+    "c/fuzz.c": "tests/fuzz/@name@_fuzz.c",
 }
-# Words of files that all kinds have: what tests add to a file, and in which line that is an error.
+KINDS = {
+    "text": {f"text/{name}": f"{ROOM}/{name}" for name in ("read.py", "reported.py", "_lexer.pyx", "_lexer.pyi")},
+    "json": C | {"json/read.c": "csrc/@name@/read.c"},
+    "binary": C | {"binary/read.c": "csrc/@name@/read.c"},
+}
+# Words of files that several kinds have: what tests add to a file, and in which line that is an error; what is lost.
+OF_C = {
+    "@line@": "None",
+    "@repairs@": "None.",
+    "@losses@": "values that cannot be read, and the rest of a damaged file",
+}
 WORDS = {
     "text": {
         "@damage@": r"\0\n",
@@ -30,10 +40,16 @@ WORDS = {
         "@losses@": "lines that cannot be read",
     },
     "json": {
+        **OF_C,
         "@damage@": "]",
-        "@line@": "None",
-        "@repairs@": "None.",
-        "@losses@": "values that cannot be read, and the rest of a damaged file",
+        "@example@": '{"name": "main", "value": 5, "children": [{"name": "f", "value": 2}]}',
+        "@memory@": "linear in the depth of the tree",
+    },
+    "binary": {
+        **OF_C,
+        "@damage@": r"\xff",
+        "@example@": "78 56 34 12  01 00 00 00  05 00 00 00 00 00 00 00  66     a record: f 5",
+        "@memory@": "does not grow with the file",
     },
 }
 # Lists that name all formats: the line after which a new one is added.
@@ -49,7 +65,7 @@ LISTS = {
 def main(name: str, kind: str = "text") -> None:
     """Errors: SystemExit; then nothing is written."""
     if kind not in KINDS:
-        raise SystemExit(f"KIND={kind}: expected {' or '.join(KINDS)}")
+        raise SystemExit(f"KIND={kind}: expected {', '.join(KINDS)}")
     if not re.fullmatch(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*", name):
         raise SystemExit(f"NAME={name}: expected small letters, digits and _, as in trace_event")
     words = {"@name@": name, "@NAME@": name.upper(), "@format@": name.replace("_", "-")}
@@ -58,7 +74,7 @@ def main(name: str, kind: str = "text") -> None:
     def filled(text: str) -> str:
         return re.sub("@[A-Za-z]+@", lambda match: words[match[0]], text)
 
-    files = FILES | {f"{kind}/{of}": to for of, to in KINDS[kind].items()}
+    files = FILES | KINDS[kind]
     made = {REPO / filled(to): filled((REPO / f"docs/new_format/{of}.in").read_text()) for of, to in files.items()}
     lists = {
         REPO / to: re.sub(old, r"\g<0>" + filled(new), (REPO / to).read_text(), flags=re.MULTILINE)

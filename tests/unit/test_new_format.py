@@ -90,8 +90,8 @@ BUILD = (sys.executable, "setup.py", "-q", "build_clib", "build_ext", "--inplace
 def laid_out(folder: Path, step: str) -> list[str]:
     """Copy the repository, run the page's `make new-format` in it and build.  Returns the names of the new files."""
     shutil.copytree(REPO, folder, ignore=LEFT_OUT, symlinks=True)
-    make = next(line for block in blocks(step, "sh") for line in block.splitlines() if "new-format" in line).split()
-    assert make[:2] == ["make", "new-format"]
+    (line,) = re.findall(r"\bmake new-format NAME=\w+(?: KIND=\w+)?", STEPS[step])
+    make = line.split()
     made = run(folder, *make, f"PYTHON={PYTHON}")
     assert made.returncode == 0, made.stderr
     again = run(folder, *make, f"PYTHON={PYTHON}")
@@ -152,6 +152,28 @@ def test_a_format_in_json(tmp_path: Path) -> None:
     keeps_the_rules(folder, "pyinstrument")
 
 
+@pytest.mark.exhaustive
+def test_a_binary_format(tmp_path: Path) -> None:
+    folder = tmp_path / "fastprof"
+    assert len(laid_out(folder, "9")) == 9
+    corpus = folder / "tests" / "corpus" / "gmon"
+    file = bytes.fromhex("78563412 01000000 0500000000000000 66 02000000 0700000000000000 6767")
+    (corpus / "good" / "small.gmon").write_bytes(file)
+    (corpus / "bad" / "damaged.gmon").write_bytes(file[:-1])
+    (corpus / "bad" / "other.gmon").write_bytes(b"\x01" + file)
+    (corpus / "bad" / "name.gmon").write_bytes(file[:4] + b"\xff" * 20)
+    tests = folder / "tests" / "unit" / "test_gmon.py"
+    tests.write_text(tests.read_text().replace('FOLDED = ""', 'FOLDED = "f 5\\ngg 7\\n"'))
+    door = folder / "fastprof" / "formats" / "gmon" / "__init__.py"
+    magic = 'return SURE if head[:4] == b"\\x78\\x56\\x34\\x12" else NO'
+    door.write_text(door.read_text().replace("return NO", magic).replace("import NO", "import NO, SURE"))
+    assert "4 passed" in outcome_of(folder, "tests/unit/test_gmon.py")
+    python(folder, "-m", "tests.contract.dump")
+    assert (corpus / "bad" / "expected.tsv").read_text().count("\n") == 3
+    assert " failed" not in outcome_of(folder, "tests/contract/test_contract.py", "-k", "gmon")
+    keeps_the_rules(folder, "gmon")
+
+
 @pytest.mark.parametrize("name", ["", "Big", "a b", "x-y", "_x", "9x"])
 def test_names_that_are_no_folder(name: str) -> None:
     done = run(REPO, sys.executable, "-m", "docs.make_new_format", name)
@@ -160,4 +182,4 @@ def test_names_that_are_no_folder(name: str) -> None:
 
 def test_a_kind_that_there_is_not() -> None:
     done = run(REPO, sys.executable, "-m", "docs.make_new_format", "new", "xml")
-    assert done.returncode == 1 and "expected text or json" in done.stderr
+    assert done.returncode == 1 and "expected text, json, binary" in done.stderr
