@@ -80,10 +80,10 @@ static void end_block(struct fp_firefox_read *r, uint64_t at) {
     if (h.width == 2) ENCODE(uint16_t)
     if (h.width == 4) ENCODE(uint32_t)
     if (h.width == 8) ENCODE(uint64_t)
-    r->kept -= b->n;
+    r->scan.kept -= b->n;
     *blocks += sizeof h + (size_t)n * h.width;
     b->n = *blocks;
-    r->kept += b->n;
+    r->scan.kept += b->n;
 }
 
 /* Makes room in a column: from 64 bytes on, because most columns of a profile with many threads have few numbers. */
@@ -101,7 +101,7 @@ void fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *
     struct fp_buf *b = &t->kept[column];
     const uint64_t at = (uint64_t)r->table * FP_FIREFOX_COLUMNS + column;
     if (!b->n && n) {
-        fp_array_room(&r->dirty, &r->cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty);
+        fp_array_room(&r->dirty, &r->scan.cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty);
         r->dirty[r->n_dirty++] = at;
     }
     while (n) {
@@ -109,7 +109,7 @@ void fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *
         reserve(b, more * sizeof *v + sizeof(struct block_head));
         memcpy(b->p + b->n, v, more * sizeof *v);
         b->n += more * sizeof *v;
-        r->kept += more * sizeof *v;
+        r->scan.kept += more * sizeof *v;
         t->numbers[column] += more;
         v += more;
         n -= more;
@@ -127,16 +127,16 @@ void fp_firefox_kept(struct fp_firefox_read *r) {
         t->kept[r->dirty[i] % FP_FIREFOX_COLUMNS].n = t->blocks[r->dirty[i] % FP_FIREFOX_COLUMNS] = 0;
     }
     r->n_dirty = 0;
-    r->kept = 0;
+    r->scan.kept = 0;
 }
 
 void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbytes) {
-    r->blocks[r->requested_column] = (struct fp_firefox_blocks){p, p + nbytes};
+    r->rows.blocks[r->requested_column] = (struct fp_firefox_blocks){p, p + nbytes};
 }
 
 int fp_firefox_next_block(struct fp_firefox_read *r, uint32_t column) {
-    struct fp_firefox_blocks *b = &r->blocks[column];
-    int64_t *const to = r->decoded[column];
+    struct fp_firefox_blocks *b = &r->rows.blocks[column];
+    int64_t *const to = r->rows.decoded[column];
     struct block_head h;
     if (b->p == b->end) return 0;
     memcpy(&h, b->p, sizeof h);
@@ -148,6 +148,6 @@ int fp_firefox_next_block(struct fp_firefox_read *r, uint32_t column) {
     if (h.width == 4) DECODE(uint32_t)
     if (h.width == 8) DECODE(uint64_t)
     b->p = p + (size_t)h.n * h.width;
-    r->windows[column] = (struct fp_firefox_window){to, h.n};
+    r->rows.windows[column] = (struct fp_firefox_window){to, h.n};
     return 1;
 }

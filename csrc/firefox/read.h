@@ -47,8 +47,6 @@ enum fp_firefox_kind {
 
 enum {
     FP_FIREFOX_COLUMNS = 6,    /* maximum per table */
-    FP_FIREFOX_TEXTS = 4,      /* levels of JSON in texts */
-    FP_FIREFOX_BLOCK = 512,    /* numbers of a column that are encoded together */
     FP_FIREFOX_KEPT = 1 << 20, /* bytes of columns kept in memory before a spill */
 };
 
@@ -136,23 +134,7 @@ struct fp_firefox_counter {
     int64_t start_ns; /* the origin of its times */
 };
 
-struct fp_firefox_read {
-    struct fp_model *model; /* borrowed */
-    int32_t lenient;
-    int32_t timeline; /* 1: markers and values of counters become rows; 0: they are only counted */
-    int32_t again;    /* the file can be scanned twice, for tables whose rows come before their schema */
-    const struct fp_firefox_read *before; /* of the second scan: the first one, borrowed; else NULL */
-    struct fp_firefox_process *processes;
-    struct fp_firefox_thread_in *threads;
-    struct fp_firefox_lib *libs;
-    struct fp_firefox_table *tables;
-    struct fp_firefox_counter *of_counters;
-    uint32_t n_processes, n_threads, n_libs, n_tables, n_of_counters;
-    uint32_t request; /* after FP_ASK: enum fp_firefox_request */
-    uint64_t *dirty;  /* columns to spill: table * FP_FIREFOX_COLUMNS + column */
-    uint32_t n_dirty, requested_column;
-    struct fp_rounds rounds; /* of markers */
-    /* counts */
+struct fp_firefox_counts {
     uint64_t intervals;
     uint64_t FP_COUNT(markers, "markers", not_representable, "marker ({-O firefox.markers} reads these)",
                       "markers ({-O firefox.markers} reads these)");
@@ -180,40 +162,36 @@ struct fp_firefox_read {
                       "threads added for overlapping markers");
     uint64_t FP_COUNT(cut, "shortened-markers", repairs, "marker cut because it overlaps too many others",
                       "markers cut because they overlap too many others");
+};
+
+/* cffi-end */
+
+#include "firefox/state.h"
+
+/* cffi-begin guarded */
+
+struct fp_firefox_read {
+    struct fp_model *model; /* borrowed */
+    int32_t lenient;
+    int32_t timeline; /* 1: markers and values of counters become rows; 0: they are only counted */
+    int32_t again;    /* the file can be scanned twice, for tables whose rows come before their schema */
+    const struct fp_firefox_read *before; /* of the second scan: the first one, borrowed; else NULL */
+    struct fp_firefox_process *processes;
+    struct fp_firefox_thread_in *threads;
+    struct fp_firefox_lib *libs;
+    struct fp_firefox_table *tables;
+    struct fp_firefox_counter *of_counters;
+    uint32_t n_processes, n_threads, n_libs, n_tables, n_of_counters;
+    uint32_t request; /* after FP_ASK: enum fp_firefox_request */
+    uint64_t *dirty;  /* columns to spill: table * FP_FIREFOX_COLUMNS + column */
+    uint32_t n_dirty, requested_column;
+    struct fp_rounds rounds; /* of markers */
+    struct fp_firefox_counts counts;
 
     /* private from here on */
-    struct fp_json_walk *walk, *own_walk; /* of the file, or of JSON in a text; of the file */
-    struct fp_buf text[FP_FIREFOX_TEXTS]; /* such JSON without escapes */
-    uint32_t process, thread;
-    uint32_t texts, outer_depth; /* JSON in texts: their number, and the levels around the innermost one */
-    uint64_t text_at;            /* the offset of the outermost text */
-    uint32_t place;              /* libraries or groups so far in a list, numbers in a row */
-    uint32_t cap_processes, cap_threads, cap_libs, cap_tables, cap_dirty, cap_counters;
-    uint64_t kept;                                                  /* bytes */
-    uint32_t shared_of[FP_FIREFOX_KINDS], own_of[FP_FIREFOX_KINDS]; /* table + 1 */
-    uint8_t column;                                                 /* of the array that is read */
-    uint32_t table;                                                 /* the current one */
-    int64_t row[FP_FIREFOX_COLUMNS];
-    struct fp_buf scratch;
-    int32_t seen_threads, has_schema, in_schema, early_rows;
-    /* rows */
-    struct fp_firefox_window {
-        const int64_t *p;
-        uint64_t n;
-    } windows[FP_FIREFOX_COLUMNS]; /* of decoded numbers */
-    struct fp_firefox_blocks {
-        const uint8_t *p, *end;
-    } blocks[FP_FIREFOX_COLUMNS];
-    int64_t decoded[FP_FIREFOX_COLUMNS][FP_FIREFOX_BLOCK];
-    uint64_t row_at, n_rows, taken[FP_FIREFOX_COLUMNS];
-    int64_t clock;
-    double sum; /* of the current counter */
-    int32_t pulls;
-    struct fp_firefox_set *sets; /* [0]: shared tables; [1]: the current thread's */
-    uint32_t set_thread;
-    uint32_t first_lib, n_own_libs;
-    int32_t returns; /* callers have return addresses */
-    struct fp_firefox_marks *marks;
+    uint32_t table; /* the current one */
+    struct fp_firefox_in_scan scan;
+    struct fp_firefox_in_rows rows;
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */

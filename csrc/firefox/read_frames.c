@@ -31,7 +31,7 @@ uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_fun
     const struct fp_firefox_lib *l = &r->libs[lib - 1];
     if (address < 0 || !l->mapping || address >> 40) return named(r, func, l->object, 0, 0, 0, line, column);
     const uint64_t there = l->base + (uint64_t)address;
-    const uint32_t flags = r->returns ? FP_FRAME_RETURN_ADDRESS : 0;
+    const uint32_t flags = r->rows.returns ? FP_FRAME_RETURN_ADDRESS : 0;
     if (fp_is_hex(p, n, &stated) || is_shown_address(p, n)) return fp_model_frame(m, l->mapping, there, flags, 0);
     return named(r, func, l->object, l->mapping, there, flags, line, column);
 }
@@ -39,17 +39,17 @@ uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_fun
 /* The library of the current process that contains an address: the last one that starts at or before it.  NULL if
  * there is none. */
 static const struct fp_firefox_lib *lib_at(const struct fp_firefox_read *r, uint64_t address) {
-    uint32_t low = 0, high = r->n_own_libs;
+    uint32_t low = 0, high = r->rows.n_own_libs;
     while (low < high) {
         const uint32_t at = low + (high - low) / 2;
-        const int64_t start = r->libs[r->first_lib + at].start;
+        const int64_t start = r->libs[r->rows.first_lib + at].start;
         if (start == FP_FIREFOX_NONE || (uint64_t)start <= address)
             low = at + 1;
         else
             high = at;
     }
     if (!low) return NULL;
-    const struct fp_firefox_lib *l = &r->libs[r->first_lib + low - 1];
+    const struct fp_firefox_lib *l = &r->libs[r->rows.first_lib + low - 1];
     return l->start != FP_FIREFOX_NONE && l->mapping && (uint64_t)l->end > address ? l : NULL;
 }
 
@@ -97,14 +97,14 @@ uint32_t fp_firefox_location(struct fp_firefox_read *r, uint32_t text, uint32_t 
     const uint8_t *p = fp_string(&m->strings, text, &n);
     if (fp_is_hex(p, n, &address)) {
         const struct fp_firefox_lib *l = lib_at(r, address);
-        return fp_model_frame(m, l ? l->mapping : 0, address, r->returns ? FP_FRAME_RETURN_ADDRESS : 0, 0);
+        return fp_model_frame(m, l ? l->mapping : 0, address, r->rows.returns ? FP_FRAME_RETURN_ADDRESS : 0, 0);
     }
     if (is_script(p, n, &n_name, &file_at, &n_file, &func.line)) {
         /* interning a string may move the texts */
-        r->scratch.n = 0;
-        fp_buf_put(&r->scratch, p, n);
-        func.name = n_name ? fp_strings_intern(&m->strings, r->scratch.p, n_name) : 0;
-        func.file = fp_strings_intern(&m->strings, r->scratch.p + file_at, n_file);
+        r->scan.scratch.n = 0;
+        fp_buf_put(&r->scan.scratch, p, n);
+        func.name = n_name ? fp_strings_intern(&m->strings, r->scan.scratch.p, n_name) : 0;
+        func.file = fp_strings_intern(&m->strings, r->scan.scratch.p + file_at, n_file);
     }
     return named(r, &func, 0, 0, 0, 0, line, column);
 }

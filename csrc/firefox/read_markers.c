@@ -31,22 +31,22 @@ static uint32_t function_of(void *arg, uint32_t name) {
 }
 
 static void begin_marks(struct fp_firefox_read *r) {
-    if (r->marks) return;
-    r->marks = fp_have(calloc(1, sizeof *r->marks));
-    r->marks->lanes = (struct fp_lanes){.model = r->model,
-                                        .rounds = &r->rounds,
-                                        .rows = &r->rows,
-                                        .added = &r->lanes,
-                                        .cut = &r->cut,
-                                        .arg = r,
-                                        .function = function_of};
+    if (r->rows.marks) return;
+    r->rows.marks = fp_have(calloc(1, sizeof *r->rows.marks));
+    r->rows.marks->lanes = (struct fp_lanes){.model = r->model,
+                                             .rounds = &r->rounds,
+                                             .rows = &r->counts.rows,
+                                             .added = &r->counts.lanes,
+                                             .cut = &r->counts.cut,
+                                             .arg = r,
+                                             .function = function_of};
 }
 
 void fp_firefox_free_marks(struct fp_firefox_read *r) {
-    if (!r->marks) return;
-    fp_lanes_clear(&r->marks->lanes);
-    free(r->marks->begun);
-    free(r->marks);
+    if (!r->rows.marks) return;
+    fp_lanes_clear(&r->rows.marks->lanes);
+    free(r->rows.marks->begun);
+    free(r->rows.marks);
 }
 
 /* ---- reading ---- */
@@ -68,14 +68,14 @@ static int time_of(const struct fp_firefox_read *r, int64_t v, uint64_t *time) {
 static int put(struct fp_firefox_read *r, uint64_t begin, uint64_t end, uint32_t name, int is_call) {
     const uint32_t thread = r->threads[r->tables[r->table].thread - 1].thread;
     const struct fp_span span = {.begin = begin, .end = end, .what = name, .thread = thread, .is_event = !is_call};
-    const int status = fp_lanes_put(&r->marks->lanes, span);
+    const int status = fp_lanes_put(&r->rows.marks->lanes, span);
     if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
     return status;
 }
 
 /* Keeps a begin until the end of the same name, which makes them a call.  0 or FP_ASK. */
 static int pair(struct fp_firefox_read *r, int is_end, uint64_t time, uint32_t name) {
-    struct fp_firefox_marks *k = r->marks;
+    struct fp_firefox_marks *k = r->rows.marks;
     fp_array_zeroed(&k->begun, &k->cap_begun, r->model->strings.n, sizeof *k->begun);
     struct begun *b = &k->begun[name];
     const uint32_t mine = r->tables[r->table].thread;
@@ -83,17 +83,17 @@ static int pair(struct fp_firefox_read *r, int is_end, uint64_t time, uint32_t n
         const int status = put(r, b->time, time, name, 1);
         if (!status) {
             b->thread = 0;
-            r->unpaired--;
+            r->counts.unpaired--;
         }
         return status;
     }
-    r->unpaired++;
+    r->counts.unpaired++;
     if (!is_end) *b = (struct begun){time, mine};
     return 0;
 }
 
 int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err) {
-    const struct fp_firefox_set *s = &r->sets[!r->shared_of[FP_FIREFOX_STRING_TABLE]];
+    const struct fp_firefox_set *s = &r->rows.sets[!r->scan.shared_of[FP_FIREFOX_STRING_TABLE]];
     const int64_t index = v[FP_FX_MARKER_NAME], phase = v[FP_FX_MARKER_PHASE];
     uint64_t begin, end = 0;
     if (index < 0 || index >= s->n[FP_FIREFOX_STRING_TABLE])
@@ -114,7 +114,7 @@ int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err
     else if (has_begin)
         status = put(r, begin, begin, name, 0);
     else
-        r->unpaired++;
+        r->counts.unpaired++;
     return status;
 }
 
@@ -125,8 +125,8 @@ int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v) {
     const int is_absolute = (int)(t->has >> FP_FX_COUNTER_TIME & 1);
     struct fp_span span = {
         .what = c->name ? c->name : c->category, .thread = c->thread, .is_event = 1, .is_counter = 1};
-    int64_t clock = r->clock, time = v[FP_FX_COUNTER_TIME];
-    double count = 0, sum = r->sum;
+    int64_t clock = r->rows.clock, time = v[FP_FX_COUNTER_TIME];
+    double count = 0, sum = r->rows.sum;
     if (!is_absolute) {
         if (v[FP_FX_COUNTER_DELTA] != FP_FIREFOX_NONE && __builtin_add_overflow(clock, v[FP_FX_COUNTER_DELTA], &clock))
             clock = v[FP_FX_COUNTER_DELTA] > 0 ? INT64_MAX : INT64_MIN;
@@ -136,24 +136,24 @@ int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v) {
     if (has_count) memcpy(&count, &v[FP_FX_COUNTER_COUNT], sizeof count);
     sum += count;
     if (has_count && (!isfinite(sum) || !time_since(c->start_ns, time, &span.begin))) {
-        r->counter_values++;
+        r->counts.counter_values++;
     } else if (has_count) {
         begin_marks(r);
         memcpy(&span.end, &sum, sizeof sum);
-        const int status = fp_lanes_put(&r->marks->lanes, span);
+        const int status = fp_lanes_put(&r->rows.marks->lanes, span);
         if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
         if (status) return status;
     }
-    r->clock = clock; /* not before, because after FP_ASK the same value is put again */
-    r->sum = isfinite(sum) ? sum : r->sum;
+    r->rows.clock = clock; /* not before, because after FP_ASK the same value is put again */
+    r->rows.sum = isfinite(sum) ? sum : r->rows.sum;
     return 0;
 }
 
 /* ---- rows ---- */
 
 int fp_firefox_marker_rows(struct fp_firefox_read *r, struct fp_batch *out) {
-    if (!r->marks) return FP_DONE;
-    const int status = fp_lanes_pull(&r->marks->lanes, out);
+    if (!r->rows.marks) return FP_DONE;
+    const int status = fp_lanes_pull(&r->rows.marks->lanes, out);
     if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
     return status;
 }

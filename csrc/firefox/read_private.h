@@ -152,7 +152,7 @@ struct fp_firefox_set {
 static inline int fp_firefox_broken(struct fp_firefox_read *r, uint64_t at, const char *what, const char *want,
                                     struct fp_err *err) {
     if (r->lenient) {
-        r->bad_values++;
+        r->counts.bad_values++;
         return 0;
     }
     fp_fail(err, FP_E_MALFORMED, at, what);

@@ -31,18 +31,18 @@ static uint32_t first_lib(const struct fp_firefox_read *r, uint32_t process, uin
 
 /* Selects the libraries that the tables of a thread + 1 refer to: its own, otherwise those of its process. */
 static void use_libs(struct fp_firefox_read *r, uint32_t process, uint32_t thread) {
-    r->first_lib = first_lib(r, process, thread);
-    r->n_own_libs = first_lib(r, process, thread + 1) - r->first_lib;
-    if (r->n_own_libs || !thread) return;
-    r->first_lib = first_lib(r, process, 0);
-    r->n_own_libs = first_lib(r, process, 1) - r->first_lib;
+    r->rows.first_lib = first_lib(r, process, thread);
+    r->rows.n_own_libs = first_lib(r, process, thread + 1) - r->rows.first_lib;
+    if (r->rows.n_own_libs || !thread) return;
+    r->rows.first_lib = first_lib(r, process, 0);
+    r->rows.n_own_libs = first_lib(r, process, 1) - r->rows.first_lib;
 }
 
 /* ---- sets ---- */
 
 void fp_firefox_free_sets(struct fp_firefox_read *r) {
     for (int i = 0; i < 2; i++) {
-        struct fp_firefox_set *s = &r->sets[i];
+        struct fp_firefox_set *s = &r->rows.sets[i];
         free(s->strings);
         free(s->sources);
         free(s->resources);
@@ -54,21 +54,21 @@ void fp_firefox_free_sets(struct fp_firefox_read *r) {
 }
 
 void fp_firefox_use_thread(struct fp_firefox_read *r, uint32_t thread) {
-    struct fp_firefox_set *own = &r->sets[1];
+    struct fp_firefox_set *own = &r->rows.sets[1];
     memset(own->n, 0, sizeof own->n);
     if (own->leaves) memset(own->leaves, 0, own->cap_leaves * sizeof *own->leaves);
     const uint32_t process = thread ? r->threads[thread - 1].process : 0;
-    r->set_thread = thread;
+    r->rows.set_thread = thread;
     use_libs(r, process, thread);
     if (process < r->n_processes) {
         const struct fp_firefox_process *p = &r->processes[process];
-        r->returns = p->preprocessed < 38;
+        r->rows.returns = p->preprocessed < 38;
     }
 }
 
 /* The set with the rows of a table: the shared one if it has the table. */
 static struct fp_firefox_set *set_of(const struct fp_firefox_read *r, uint32_t kind) {
-    return &r->sets[!r->shared_of[kind]];
+    return &r->rows.sets[!r->scan.shared_of[kind]];
 }
 
 /* Checks a reference to a row of another table: its index, or FP_NO_ID for null.  0 or FP_E_MALFORMED. */
@@ -82,7 +82,7 @@ static int look_up(struct fp_firefox_read *r, int64_t v, uint32_t kind, const ch
         return 0;
     }
     if (r->lenient) {
-        r->bad_values++;
+        r->counts.bad_values++;
         return 0;
     }
     return fp_fail_got(err, FP_E_MALFORMED, r->tables[r->table].at, what, FP_GOT_SIGNED, (uint64_t)v, "less than %", n);
@@ -100,16 +100,16 @@ static int look_up_text(struct fp_firefox_read *r, int64_t v, const char *what, 
 static int look_up_lib(struct fp_firefox_read *r, int64_t v, uint32_t *lib, struct fp_err *err) {
     *lib = 0;
     if (v == FP_FIREFOX_NONE || v == -1) return 0;
-    if (v >= 0 && v < r->n_own_libs) {
-        *lib = r->first_lib + (uint32_t)v + 1;
+    if (v >= 0 && v < r->rows.n_own_libs) {
+        *lib = r->rows.first_lib + (uint32_t)v + 1;
         return 0;
     }
     if (r->lenient) {
-        r->bad_values++;
+        r->counts.bad_values++;
         return 0;
     }
     return fp_fail_got(err, FP_E_MALFORMED, r->tables[r->table].at, "a library in this table", FP_GOT_SIGNED,
-                       (uint64_t)v, "less than %", r->n_own_libs);
+                       (uint64_t)v, "less than %", r->rows.n_own_libs);
 }
 
 static uint32_t small(int64_t v) {
@@ -166,7 +166,7 @@ static int prefix_of(struct fp_firefox_read *r, uint32_t own, const int64_t *v, 
         return 0;
     }
     if (r->lenient) {
-        r->bad_stacks++;
+        r->counts.bad_stacks++;
         return 0;
     }
     return fp_fail_got(err, FP_E_MALFORMED, t->at, is_offset ? "the prefixOffset of a stack" : "the prefix of a stack",
@@ -190,8 +190,8 @@ enum { AHEAD = 16, FAR_AHEAD = 64 }; /* rows */
  * has loaded before. */
 static void prefetch_stack(struct fp_firefox_read *r, uint64_t i) {
     const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS), *frames = set_of(r, FP_FIREFOX_FRAMES);
-    const int64_t *prefixes = r->windows[FP_FX_STACK_PREFIX].p, *numbers = r->windows[FP_FX_STACK_FRAME].p;
-    if (!r->windows[FP_FX_STACK_PREFIX].n || !r->windows[FP_FX_STACK_FRAME].n) return;
+    const int64_t *prefixes = r->rows.windows[FP_FX_STACK_PREFIX].p, *numbers = r->rows.windows[FP_FX_STACK_FRAME].p;
+    if (!r->rows.windows[FP_FX_STACK_PREFIX].n || !r->rows.windows[FP_FX_STACK_FRAME].n) return;
     if ((uint64_t)numbers[i] >= frames->n[FP_FIREFOX_FRAMES] || (uint64_t)prefixes[i] >= s->n[FP_FIREFOX_STACKS])
         return;
     const uint32_t row[FP_STACK_WIDTH] = {
@@ -201,8 +201,8 @@ static void prefetch_stack(struct fp_firefox_read *r, uint64_t i) {
 
 static void prefetch_prefix(const struct fp_firefox_read *r, uint64_t i) {
     const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
-    const int64_t *prefixes = r->windows[FP_FX_STACK_PREFIX].p;
-    if (r->windows[FP_FX_STACK_PREFIX].n && (uint64_t)prefixes[i] < s->n[FP_FIREFOX_STACKS])
+    const int64_t *prefixes = r->rows.windows[FP_FX_STACK_PREFIX].p;
+    if (r->rows.windows[FP_FX_STACK_PREFIX].n && (uint64_t)prefixes[i] < s->n[FP_FIREFOX_STACKS])
         __builtin_prefetch(&s->stacks[prefixes[i]]);
 }
 
@@ -234,7 +234,7 @@ static uint32_t leaf(struct fp_firefox_read *r, uint32_t index) {
     struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
     struct fp_model *m = r->model;
     const uint32_t node = s->stacks[index];
-    if (!r->returns || !node) return node;
+    if (!r->rows.returns || !node) return node;
     fp_array_zeroed(&s->leaves, &s->cap_leaves, s->n[FP_FIREFOX_STACKS], sizeof *s->leaves);
     if (!s->leaves[index]) {
         const uint32_t *stack = fp_table_row(&m->stacks, node), parent = stack[FP_STACK_PARENT];
@@ -262,18 +262,18 @@ static int weight_of(struct fp_firefox_read *r, const struct fp_firefox_table *t
     if (t->weights == FP_FIREFOX_MS) {
         if (fine == FP_FIREFOX_NONE && !r->lenient)
             return fp_fail(err, FP_E_OVERFLOW, t->at, "a weight in milliseconds exceeds 64 bits of nanoseconds");
-        r->bad_values += fine == FP_FIREFOX_NONE;
+        r->counts.bad_values += fine == FP_FIREFOX_NONE;
         *value = fine == FP_FIREFOX_NONE ? 0 : fine;
         return 0;
     }
     *value = whole;
-    r->rounded += fine != FP_FIREFOX_NONE && fine % 1000000;
+    r->counts.rounded += fine != FP_FIREFOX_NONE && fine % 1000000;
     return 0;
 }
 
 /* The next numbers of a column; NULL: none is left. */
 static const int64_t *next_of(const struct fp_firefox_read *r, uint32_t column) {
-    return r->windows[column].n ? r->windows[column].p : NULL;
+    return r->rows.windows[column].n ? r->rows.windows[column].p : NULL;
 }
 
 static int sample_stacks(struct fp_firefox_read *r, uint32_t n, uint32_t *to, struct fp_err *err) {
@@ -300,8 +300,9 @@ static void sample_times(struct fp_firefox_read *r, const struct fp_firefox_tabl
     for (uint32_t i = 0; i < n; i++) {
         int64_t time = from ? from[i] : FP_FIREFOX_NONE;
         if (!is_absolute) {
-            if (time != FP_FIREFOX_NONE && __builtin_add_overflow(r->clock, time, &r->clock)) r->clock = INT64_MAX;
-            time = has_delta ? r->clock : FP_FIREFOX_NONE;
+            if (time != FP_FIREFOX_NONE && __builtin_add_overflow(r->rows.clock, time, &r->rows.clock))
+                r->rows.clock = INT64_MAX;
+            time = has_delta ? r->rows.clock : FP_FIREFOX_NONE;
         }
         const int has_time =
             time != FP_FIREFOX_NONE && start != FP_FIREFOX_NONE && !__builtin_add_overflow(time, start, &time);
@@ -328,7 +329,7 @@ static int sample_values(struct fp_firefox_read *r, const struct fp_firefox_tabl
         if (whole && weight_of(r, t, whole[i], fine ? fine[i] : FP_FIREFOX_NONE, &value, err)) return FP_E_OVERFLOW;
         if (!out->stack[out->n + i] && t->weights == FP_FIREFOX_MS && value) { /* idle: the profiler shows no cost */
             value = 0;
-            r->idle++;
+            r->counts.idle++;
         }
         if (first) first[i] = is_native && value < 0 ? 0 : value;
         if (second && is_native) second[i] = value;
@@ -347,7 +348,7 @@ static int sample_rows(struct fp_firefox_read *r, uint32_t n, struct fp_batch *o
     memset(out->label + at, 0, n * sizeof *out->label);
     for (uint32_t i = 0; i < n; i++) out->thread[at + i] = thread;
     out->n += n;
-    r->rows += n;
+    r->counts.rows += n;
     return 0;
 }
 
@@ -387,56 +388,56 @@ int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, int pulls, struc
     uint64_t shortest, longest;
     lengths_of(t, &shortest, &longest);
     r->table = table;
-    r->pulls = pulls;
-    r->row_at = 0;
-    r->clock = 0;
-    r->sum = 0;
-    memset(r->windows, 0, sizeof r->windows);
-    memset(r->blocks, 0, sizeof r->blocks);
-    memset(r->taken, 0, sizeof r->taken);
-    r->n_rows = t->length >= 0 ? (uint64_t)t->length : shortest;
+    r->rows.pulls = pulls;
+    r->rows.at = 0;
+    r->rows.clock = 0;
+    r->rows.sum = 0;
+    memset(r->rows.windows, 0, sizeof r->rows.windows);
+    memset(r->rows.blocks, 0, sizeof r->rows.blocks);
+    memset(r->rows.taken, 0, sizeof r->rows.taken);
+    r->rows.n = t->length >= 0 ? (uint64_t)t->length : shortest;
     if (t->kind == FP_FIREFOX_RESOURCES) { /* libraries are optional, and in version 70 frames have them */
-        r->n_rows = longest;
+        r->rows.n = longest;
         return 0;
     }
-    if (!has_needed(t) && r->n_rows) {
-        r->n_rows = 0;
+    if (!has_needed(t) && r->rows.n) {
+        r->rows.n = 0;
         return fp_firefox_broken(r, t->at, "a table lacks a column that it needs", NULL, err);
     }
-    if (r->n_rows <= shortest && (t->length >= 0 || shortest == longest)) return 0;
+    if (r->rows.n <= shortest && (t->length >= 0 || shortest == longest)) return 0;
     if (!r->lenient)
         return fp_fail_got(err, FP_E_MALFORMED, t->at, "the length of a column in this table", FP_GOT_UNSIGNED,
-                           shortest, "%", t->length >= 0 ? r->n_rows : longest);
-    r->short_columns++;
-    if (r->n_rows > longest) r->n_rows = longest;
+                           shortest, "%", t->length >= 0 ? r->rows.n : longest);
+    r->counts.short_columns++;
+    if (r->rows.n > longest) r->rows.n = longest;
     return 0;
 }
 
 /* Asks for windows that are empty.  *n becomes the number of rows that all windows have.  0 or FP_ASK. */
 static int next_rows(struct fp_firefox_read *r, uint64_t *n) {
     const struct fp_firefox_table *t = &r->tables[r->table];
-    *n = r->n_rows - r->row_at;
+    *n = r->rows.n - r->rows.at;
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) {
-        if (!(t->has >> c & 1) || r->taken[c] >= t->numbers[c]) continue;
-        if (!r->windows[c].n && !fp_firefox_next_block(r, c)) {
+        if (!(t->has >> c & 1) || r->rows.taken[c] >= t->numbers[c]) continue;
+        if (!r->rows.windows[c].n && !fp_firefox_next_block(r, c)) {
             r->requested_column = c;
             r->request = FP_FIREFOX_WINDOW;
             return FP_ASK;
         }
-        if (r->windows[c].n < *n) *n = r->windows[c].n;
+        if (r->rows.windows[c].n < *n) *n = r->rows.windows[c].n;
     }
     return 0;
 }
 
 static void take_rows(struct fp_firefox_read *r, uint64_t n) {
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) {
-        struct fp_firefox_window *w = &r->windows[c];
+        struct fp_firefox_window *w = &r->rows.windows[c];
         if (!w->n) continue;
         w->p += n;
         w->n -= n;
-        r->taken[c] += n;
+        r->rows.taken[c] += n;
     }
-    r->row_at += n;
+    r->rows.at += n;
 }
 
 /* Reads up to n rows of a table that becomes part of the model, of markers or of a counter. */
@@ -446,7 +447,7 @@ static int table_rows(struct fp_firefox_read *r, uint64_t n, struct fp_err *err)
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) v[c] = FP_FIREFOX_NONE;
     for (uint64_t i = 0; i < n; i++) {
         for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++)
-            if (r->windows[c].n) v[c] = r->windows[c].p[i];
+            if (r->rows.windows[c].n) v[c] = r->rows.windows[c].p[i];
         if (is_stacks && i + FAR_AHEAD < n) prefetch_prefix(r, i + FAR_AHEAD);
         if (is_stacks && i + AHEAD < n) prefetch_stack(r, i + AHEAD);
         const int status = table_row(r, v, err);
@@ -462,7 +463,7 @@ static int table_rows(struct fp_firefox_read *r, uint64_t n, struct fp_err *err)
 int fp_firefox_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_err *err) {
     const uint32_t kind = r->tables[r->table].kind;
     const int is_sample = fp_firefox_is_samples(kind);
-    while (r->row_at < r->n_rows) {
+    while (r->rows.at < r->rows.n) {
         uint64_t n;
         if (is_sample && out->n == out->cap) return FP_FULL;
         int status = next_rows(r, &n);
@@ -471,5 +472,5 @@ int fp_firefox_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_e
         if (status) return status;
         if (is_sample) take_rows(r, n);
     }
-    return r->pulls ? fp_firefox_marker_rows(r, out) : FP_DONE;
+    return r->rows.pulls ? fp_firefox_marker_rows(r, out) : FP_DONE;
 }

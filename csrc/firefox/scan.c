@@ -10,10 +10,10 @@ struct fp_firefox_read *fp_firefox_read_new(struct fp_model *model, int lenient)
     struct fp_firefox_read *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
-    r->sets = fp_have(calloc(2, sizeof *r->sets));
-    r->own_walk = r->walk = fp_have(calloc(1, sizeof *r->walk));
-    r->walk->lenient = lenient;
-    fp_json_begin(r->walk, &fp_firefox_shape);
+    r->rows.sets = fp_have(calloc(2, sizeof *r->rows.sets));
+    r->scan.own_walk = r->scan.walk = fp_have(calloc(1, sizeof *r->scan.walk));
+    r->scan.walk->lenient = lenient;
+    fp_json_begin(r->scan.walk, &fp_firefox_shape);
     return r;
 }
 
@@ -21,7 +21,7 @@ void fp_firefox_read_free(struct fp_firefox_read *r) {
     if (!r) return;
     for (uint32_t i = 0; i < r->n_tables; i++)
         for (int c = 0; c < FP_FIREFOX_COLUMNS; c++) fp_buf_free(&r->tables[i].kept[c]);
-    if (r->sets) fp_firefox_free_sets(r);
+    if (r->rows.sets) fp_firefox_free_sets(r);
     fp_firefox_free_marks(r);
     fp_rounds_clear(&r->rounds);
     free(r->tables);
@@ -30,10 +30,10 @@ void fp_firefox_read_free(struct fp_firefox_read *r) {
     free(r->libs);
     free(r->of_counters);
     free(r->dirty);
-    free(r->own_walk);
-    for (int i = 0; i < FP_FIREFOX_TEXTS; i++) fp_buf_free(&r->text[i]);
-    free(r->sets);
-    fp_buf_free(&r->scratch);
+    free(r->scan.own_walk);
+    for (int i = 0; i < FP_FIREFOX_TEXTS; i++) fp_buf_free(&r->scan.text[i]);
+    free(r->rows.sets);
+    fp_buf_free(&r->scan.scratch);
     free(r);
 }
 
@@ -58,7 +58,7 @@ static int is_real(uint32_t kind, uint32_t column) {
 
 /* The token as a fixed-point number with this many decimals; FP_FIREFOX_NONE for null.  0 or FP_E_MALFORMED. */
 static int number_of(struct fp_firefox_read *r, uint64_t at, int decimals, int64_t *v, struct fp_err *err) {
-    const struct fp_json *j = &r->walk->json;
+    const struct fp_json *j = &r->scan.walk->json;
     *v = FP_FIREFOX_NONE;
     if (j->token == FP_JSON_WORD) {
         if (!fp_json_is(j, "null")) *v = fp_json_is(j, "true");
@@ -77,10 +77,10 @@ static int number_of(struct fp_firefox_read *r, uint64_t at, int decimals, int64
 /* The token as an entry of a column: a fixed-point number, or the bits of a double.  0 or FP_E_MALFORMED. */
 static int entry_of(struct fp_firefox_read *r, uint64_t at, uint32_t column, int64_t *v, struct fp_err *err) {
     const uint32_t kind = r->tables[r->table].kind;
-    if (!is_real(kind, column) || r->walk->json.token != FP_JSON_NUMBER)
+    if (!is_real(kind, column) || r->scan.walk->json.token != FP_JSON_NUMBER)
         return number_of(r, at, decimals_of(kind, column), v, err);
     const double value =
-        fp_real_of(r->walk->json.text, r->walk->json.text_n) + 0.0; /* -0 has the bits of FP_FIREFOX_NONE */
+        fp_real_of(r->scan.walk->json.text, r->scan.walk->json.text_n) + 0.0; /* -0 has the bits of FP_FIREFOX_NONE */
     *v = FP_FIREFOX_NONE;
     if (!isfinite(value)) return fp_firefox_broken(r, at, "the value of a counter is too large", "a double", err);
     memcpy(v, &value, sizeof value);
@@ -98,14 +98,14 @@ static int column_value(struct fp_firefox_read *r, uint64_t at, uint32_t column,
     int64_t v, fine;
     if (entry_of(r, at, column, &v, err)) return FP_E_MALFORMED;
     if (kind == FP_FIREFOX_MARKERS) {
-        r->markers += column == FP_FX_MARKER_NAME;
-        r->intervals += column == FP_FX_MARKER_PHASE && (v == 1 || v == 2);
+        r->counts.markers += column == FP_FX_MARKER_NAME;
+        r->counts.intervals += column == FP_FX_MARKER_PHASE && (v == 1 || v == 2);
     }
     if (!is_kept(r)) return 0;
     keep(r, column, v);
     if (!fp_firefox_is_samples(kind) || column != FP_FIREFOX_IN_WEIGHT) return 0;
-    if (r->walk->json.token != FP_JSON_NUMBER ||
-        fp_json_number(r->walk->json.text, r->walk->json.text_n, 6, &fine, NULL))
+    if (r->scan.walk->json.token != FP_JSON_NUMBER ||
+        fp_json_number(r->scan.walk->json.text, r->scan.walk->json.text_n, 6, &fine, NULL))
         fine = FP_FIREFOX_NONE;
     keep(r, FP_FIREFOX_IN_WEIGHT_MS, fine);
     return 0;
@@ -118,16 +118,16 @@ static int64_t whole_of(int64_t fine) {
 
 /* Appends elements of a column as long as they are plain numbers, whose order needs no tokens. */
 static void column_values(struct fp_firefox_read *r, struct fp_in *in) {
-    const uint32_t kind = r->tables[r->table].kind, column = r->column;
+    const uint32_t kind = r->tables[r->table].kind, column = r->scan.column;
     const int is_weight = fp_firefox_is_samples(kind) && column == FP_FIREFOX_IN_WEIGHT;
     const uint32_t into = is_weight ? FP_FIREFOX_IN_WEIGHT_MS : column;
     int64_t v[FP_FIREFOX_BLOCK];
     if (is_real(kind, column)) return;
-    const size_t n = fp_json_numbers(&r->walk->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, v,
+    const size_t n = fp_json_numbers(&r->scan.walk->json, in, decimals_of(kind, into), is_weight, FP_FIREFOX_NONE, v,
                                      sizeof v / sizeof *v);
     if (kind == FP_FIREFOX_MARKERS) {
-        r->markers += column == FP_FX_MARKER_NAME ? n : 0;
-        for (size_t i = 0; i < n && column == FP_FX_MARKER_PHASE; i++) r->intervals += v[i] == 1 || v[i] == 2;
+        r->counts.markers += column == FP_FX_MARKER_NAME ? n : 0;
+        for (size_t i = 0; i < n && column == FP_FX_MARKER_PHASE; i++) r->counts.intervals += v[i] == 1 || v[i] == 2;
     }
     if (!is_kept(r)) return;
     fp_firefox_keep(r, into, v, n);
@@ -138,57 +138,57 @@ static void column_values(struct fp_firefox_read *r, struct fp_in *in) {
 
 static int row_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     const struct fp_firefox_table *t = &r->tables[r->table];
-    const uint32_t column = r->place < sizeof t->schema ? t->schema[r->place] : 0;
-    r->place++;
+    const uint32_t column = r->scan.place < sizeof t->schema ? t->schema[r->scan.place] : 0;
+    r->scan.place++;
     if (!column) return 0;
-    return entry_of(r, at, column - 1, &r->row[column - 1], err);
+    return entry_of(r, at, column - 1, &r->scan.row[column - 1], err);
 }
 
 /* Ends a row: appends its numbers to the columns of the schema. */
 static void end_row(struct fp_firefox_read *r) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     if (t->kind == FP_FIREFOX_MARKERS) {
-        r->markers++;
-        r->intervals += r->row[FP_FX_MARKER_PHASE] == 1 || r->row[FP_FX_MARKER_PHASE] == 2;
+        r->counts.markers++;
+        r->counts.intervals += r->scan.row[FP_FX_MARKER_PHASE] == 1 || r->scan.row[FP_FX_MARKER_PHASE] == 2;
     }
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS && is_kept(r); c++)
-        if (t->has >> c & 1) keep(r, c, r->row[c]);
+        if (t->has >> c & 1) keep(r, c, r->scan.row[c]);
 }
 
 /* ---- containers ---- */
 
 static void new_process(struct fp_firefox_read *r) {
-    fp_array_room(&r->processes, &r->cap_processes, (uint64_t)r->n_processes + 1, sizeof *r->processes);
+    fp_array_room(&r->processes, &r->scan.cap_processes, (uint64_t)r->n_processes + 1, sizeof *r->processes);
     r->processes[r->n_processes] = (struct fp_firefox_process){.start_ns = FP_FIREFOX_NONE,
                                                                .interval_ns = FP_FIREFOX_NONE,
                                                                .version = -1,
                                                                .preprocessed = -1,
-                                                               .parent = r->process};
-    r->process = r->n_processes++;
+                                                               .parent = r->scan.process};
+    r->scan.process = r->n_processes++;
 }
 
 static void new_thread(struct fp_firefox_read *r, uint64_t at) {
-    fp_array_room(&r->threads, &r->cap_threads, (uint64_t)r->n_threads + 1, sizeof *r->threads);
-    r->threads[r->n_threads++] = (struct fp_firefox_thread_in){.process = r->process, .at = at};
-    r->thread = r->n_threads;
-    memset(r->own_of, 0, sizeof r->own_of);
+    fp_array_room(&r->threads, &r->scan.cap_threads, (uint64_t)r->n_threads + 1, sizeof *r->threads);
+    r->threads[r->n_threads++] = (struct fp_firefox_thread_in){.process = r->scan.process, .at = at};
+    r->scan.thread = r->n_threads;
+    memset(r->scan.own_of, 0, sizeof r->scan.own_of);
 }
 
 static void new_lib(struct fp_firefox_read *r) {
-    fp_array_room(&r->libs, &r->cap_libs, (uint64_t)r->n_libs + 1, sizeof *r->libs);
-    r->libs[r->n_libs++] = (struct fp_firefox_lib){.process = r->process,
-                                                   .thread = r->thread,
-                                                   .number = r->place++,
+    fp_array_room(&r->libs, &r->scan.cap_libs, (uint64_t)r->n_libs + 1, sizeof *r->libs);
+    r->libs[r->n_libs++] = (struct fp_firefox_lib){.process = r->scan.process,
+                                                   .thread = r->scan.thread,
+                                                   .number = r->scan.place++,
                                                    .start = FP_FIREFOX_NONE,
                                                    .end = FP_FIREFOX_NONE,
                                                    .offset = FP_FIREFOX_NONE};
 }
 
 static void new_counter(struct fp_firefox_read *r) {
-    fp_array_room(&r->of_counters, &r->cap_counters, (uint64_t)r->n_of_counters + 1, sizeof *r->of_counters);
+    fp_array_room(&r->of_counters, &r->scan.cap_counters, (uint64_t)r->n_of_counters + 1, sizeof *r->of_counters);
     r->of_counters[r->n_of_counters++] =
-        (struct fp_firefox_counter){.process = r->process, .main_thread = FP_FIREFOX_NONE};
-    r->counters += !r->timeline;
+        (struct fp_firefox_counter){.process = r->scan.process, .main_thread = FP_FIREFOX_NONE};
+    r->counts.counters += !r->timeline;
 }
 
 /* In the second scan, a table whose rows come before its schema gets the schema that the first scan found. */
@@ -199,26 +199,26 @@ static void use_schema(struct fp_firefox_read *r) {
     if (!known || !known->is_early || known->kind != t->kind) return;
     memcpy(t->schema, known->schema, sizeof t->schema);
     t->has = known->has;
-    r->has_schema = 1;
+    r->scan.has_schema = 1;
 }
 
 /* Starts a table.  1: skip it, because it is the second of its kind. */
 static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
     const int is_counter = kind == FP_FIREFOX_COUNTERS;
-    uint32_t *known = is_counter  ? &r->of_counters[r->n_of_counters - 1].has_table
-                      : r->thread ? &r->own_of[kind]
-                                  : &r->shared_of[kind];
+    uint32_t *known = is_counter       ? &r->of_counters[r->n_of_counters - 1].has_table
+                      : r->scan.thread ? &r->scan.own_of[kind]
+                                       : &r->scan.shared_of[kind];
     if (*known) {
         const int status = fp_firefox_broken(r, at, "a table occurs twice", NULL, err);
         return status ? status : 1;
     }
-    fp_array_room(&r->tables, &r->cap_tables, (uint64_t)r->n_tables + 1, sizeof *r->tables);
+    fp_array_room(&r->tables, &r->scan.cap_tables, (uint64_t)r->n_tables + 1, sizeof *r->tables);
     r->tables[r->n_tables++] =
-        (struct fp_firefox_table){.kind = kind, .thread = r->thread, .at = at, .length = -1, .has = kind == 0};
+        (struct fp_firefox_table){.kind = kind, .thread = r->scan.thread, .at = at, .length = -1, .has = kind == 0};
     if (is_counter) r->tables[r->n_tables - 1].thread = r->n_of_counters;
     *known = r->n_tables;
     r->table = r->n_tables - 1;
-    r->has_schema = r->early_rows = 0;
+    r->scan.has_schema = r->scan.early_rows = 0;
     use_schema(r);
     return 0;
 }
@@ -226,15 +226,15 @@ static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, stru
 /* Skips what is in the place of another value; an error where the format requires that. */
 static int misplaced(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
     switch (kind) {
-        case FP_FX_NO_CELL: r->place++; return 0;
-        case FP_FX_NO_COUNTER: r->counters++; return 0;
+        case FP_FX_NO_CELL: r->scan.place++; return 0;
+        case FP_FX_NO_COUNTER: r->counts.counters++; return 0;
         case FP_FX_NOT_THREAD: return fp_firefox_broken(r, at, "a thread is not an object", "{", err);
         case FP_FX_NOT_PROCESS: return fp_firefox_broken(r, at, "a process is not an object", "{", err);
         case FP_FX_NOT_ROW: return fp_firefox_broken(r, at, "a row of a table is not an array", "[", err);
         case FP_FX_NOT_STRING: keep(r, 0, 0); return fp_firefox_broken(r, at, "a string is not a text", "\"", err);
         case FP_FX_NOT_NUMBER:
-            if (is_kept(r)) keep(r, r->column, FP_FIREFOX_NONE);
-            if (fp_firefox_is_samples(r->tables[r->table].kind) && r->column == FP_FIREFOX_IN_WEIGHT)
+            if (is_kept(r)) keep(r, r->scan.column, FP_FIREFOX_NONE);
+            if (fp_firefox_is_samples(r->tables[r->table].kind) && r->scan.column == FP_FIREFOX_IN_WEIGHT)
                 keep(r, FP_FIREFOX_IN_WEIGHT_MS, FP_FIREFOX_NONE);
             return fp_firefox_broken(r, at, "an entry of a table is not a number", "a number or null", err);
         default: return 0;
@@ -250,62 +250,64 @@ static int begin_column(struct fp_firefox_read *r, uint32_t column, uint64_t at,
     }
     t->has |= 1u << column;
     if (fp_firefox_is_samples(t->kind) && column == FP_FIREFOX_IN_WEIGHT) t->has |= 1u << FP_FIREFOX_IN_WEIGHT_MS;
-    r->column = (uint8_t)column;
+    r->scan.column = (uint8_t)column;
     return 0;
 }
 
 /* Starts the schema of the current table.  1: skip it. */
 static int begin_schema(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
-    if (r->has_schema && r->before) return 1; /* known from the first scan, or a second one of this table */
-    r->has_schema = r->in_schema = 1;
-    if (!r->early_rows) return 0;
+    if (r->scan.has_schema && r->before) return 1; /* known from the first scan, or a second one of this table */
+    r->scan.has_schema = r->scan.in_schema = 1;
+    if (!r->scan.early_rows) return 0;
     if (!r->again || r->before)
         return fp_firefox_broken(r, at, "the rows of a table come before its schema", "a file, not a pipe", err);
     r->tables[r->table].is_early = 1;
-    r->early++;
+    r->counts.early++;
     return 0;
 }
 
 /* Starts an object or array.  1: skip it. */
 static int begin(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct fp_err *err) {
-    const uint32_t code = r->walk->row->value;
+    const uint32_t code = r->scan.walk->row->value;
     switch (kind) {
         case FP_FX_PROCESS:
-            if (code == FP_FX_WRAPPED) return r->texts || r->walk->json.depth > 1;
+            if (code == FP_FX_WRAPPED) return r->scan.texts || r->scan.walk->json.depth > 1;
             new_process(r);
             return 0;
-        case FP_FX_THREADS: r->seen_threads = 1; return 0;
+        case FP_FX_THREADS: r->scan.seen_threads = 1; return 0;
         case FP_FX_THREAD: new_thread(r, at); return 0;
         case FP_FX_LIBS:
-        case FP_FX_GROUPS: r->place = 0; return 0;
+        case FP_FX_GROUPS: r->scan.place = 0; return 0;
         case FP_FX_LIB: new_lib(r); return 0;
         case FP_FX_COUNTER: new_counter(r); return 0;
         case FP_FX_GROUP: /* the profiler uses the first one */
-            if (fp_json_within(r->walk) != FP_FX_GROUPS || !r->place++) return 0;
-            r->counters++;
+            if (fp_json_within(r->scan.walk) != FP_FX_GROUPS || !r->scan.place++) return 0;
+            r->counts.counters++;
             return 1;
         case FP_FX_STRINGS: return new_table(r, FP_FIREFOX_STRING_TABLE, at, err);
         case FP_FX_COLUMN: return begin_column(r, code - FP_FX_COLUMN_0, at, err);
-        case FP_FX_DATA: r->early_rows |= !r->has_schema; return !r->has_schema; /* in markers these are payloads */
+        case FP_FX_DATA:
+            r->scan.early_rows |= !r->scan.has_schema;
+            return !r->scan.has_schema; /* in markers these are payloads */
         case FP_FX_ROW:
-            r->place = 0;
-            for (int c = 0; c < FP_FIREFOX_COLUMNS; c++) r->row[c] = FP_FIREFOX_NONE;
+            r->scan.place = 0;
+            for (int c = 0; c < FP_FIREFOX_COLUMNS; c++) r->scan.row[c] = FP_FIREFOX_NONE;
             return 0;
         default: break;
     }
     if (kind < FP_FX_SOURCES || kind > FP_FX_COUNTER_TABLE) return 0;
-    if (kind == fp_json_within(r->walk)) return begin_schema(r, at, err);
+    if (kind == fp_json_within(r->scan.walk)) return begin_schema(r, at, err);
     return new_table(r, code - FP_FX_TABLE_0, at, err);
 }
 
 /* The offset of the token, or of the text that contains it. */
 static uint64_t at_token(const struct fp_firefox_read *r, const struct fp_in *in) {
-    return r->texts ? r->text_at : in->base + in->pos;
+    return r->scan.texts ? r->scan.text_at : in->base + in->pos;
 }
 
 /* Whether columns must be spilled first.  Not within a text, which is one token. */
 static int is_full(struct fp_firefox_read *r) {
-    if (r->kept < FP_FIREFOX_KEPT || r->texts) return 0;
+    if (r->scan.kept < FP_FIREFOX_KEPT || r->scan.texts) return 0;
     fp_firefox_end_blocks(r);
     r->request = FP_FIREFOX_SPILL;
     return 1;
@@ -315,17 +317,17 @@ int fp_firefox_open(void *to, uint32_t kind, struct fp_in *in, struct fp_err *er
     struct fp_firefox_read *r = to;
     const uint64_t at = at_token(r, in);
     if (is_full(r)) return FP_ASK;
-    if (r->in_schema) {
-        r->walk->pass = 1;
+    if (r->scan.in_schema) {
+        r->scan.walk->pass = 1;
         return 0;
     }
     if (kind >= FP_FX_MISPLACED) return misplaced(r, kind, at, err);
-    if (r->outer_depth + r->walk->json.depth >= MOST_LEVELS) {
-        r->walk->pass = 1;
+    if (r->scan.outer_depth + r->scan.walk->json.depth >= MOST_LEVELS) {
+        r->scan.walk->pass = 1;
         return fp_firefox_broken(r, at, "processes are nested too deep", NULL, err);
     }
     const int status = begin(r, kind, at, err);
-    if (status > 0) r->walk->pass = 1;
+    if (status > 0) r->scan.walk->pass = 1;
     return status < 0 ? status : 0;
 }
 
@@ -333,10 +335,10 @@ int fp_firefox_close(void *to, uint32_t kind, struct fp_in *in, struct fp_err *e
     struct fp_firefox_read *r = to;
     (void)in, (void)err;
     if (is_full(r)) return FP_ASK;
-    r->in_schema = 0;
+    r->scan.in_schema = 0;
     if (kind == FP_FX_ROW) end_row(r);
-    if (kind == FP_FX_PROCESS) r->process = r->processes[r->process].parent;
-    if (kind == FP_FX_THREAD) r->thread = 0;
+    if (kind == FP_FX_PROCESS) r->scan.process = r->processes[r->scan.process].parent;
+    if (kind == FP_FX_THREAD) r->scan.thread = 0;
     return 0;
 }
 
@@ -362,13 +364,13 @@ static int counter_value(struct fp_firefox_read *r, uint32_t code, uint64_t at, 
 }
 
 static int meta_value(struct fp_firefox_read *r, uint32_t code, uint64_t at, uint32_t text, struct fp_err *err) {
-    struct fp_firefox_process *p = &r->processes[r->process];
+    struct fp_firefox_process *p = &r->processes[r->scan.process];
     const int is_time = code == FP_FX_K_INTERVAL || code == FP_FX_K_START_TIME;
     int64_t number = FP_FIREFOX_NONE;
     if (code == FP_FX_K_PRODUCT) p->product = text;
     if (code == FP_FX_K_CPU_UNIT) p->cpu_unit = text;
     if (code == FP_FX_K_DEFAULT) p->default_value = text;
-    if (r->walk->json.token != FP_JSON_NUMBER) return 0;
+    if (r->scan.walk->json.token != FP_JSON_NUMBER) return 0;
     if ((is_time || code == FP_FX_K_VERSION || code == FP_FX_K_PREPROCESSED) &&
         number_of(r, at, is_time ? 6 : 0, &number, err))
         return FP_E_MALFORMED;
@@ -383,7 +385,7 @@ static int meta_value(struct fp_firefox_read *r, uint32_t code, uint64_t at, uin
 static int table_value(struct fp_firefox_read *r, uint32_t code, uint64_t at, uint32_t text, struct fp_err *err) {
     struct fp_firefox_table *t = &r->tables[r->table];
     if (code == FP_FX_K_WEIGHT_TYPE) t->weight_type = text;
-    if (code != FP_FX_K_LENGTH || r->walk->json.token != FP_JSON_NUMBER) return 0;
+    if (code != FP_FX_K_LENGTH || r->scan.walk->json.token != FP_JSON_NUMBER) return 0;
     int64_t n;
     if (number_of(r, at, 0, &n, err)) return FP_E_MALFORMED;
     t->length = n < 0 ? -1 : n;
@@ -404,22 +406,22 @@ static int schema_value(struct fp_firefox_read *r, uint32_t column, uint64_t at,
 
 /* The model's string for a string or number token. */
 static uint32_t text_of(struct fp_firefox_read *r) {
-    const struct fp_json *j = &r->walk->json;
+    const struct fp_json *j = &r->scan.walk->json;
     size_t n = j->text_n;
     const uint8_t *p = j->text;
     if (j->token != FP_JSON_STRING && j->token != FP_JSON_NUMBER) return 0;
-    if (j->token == FP_JSON_STRING) p = fp_json_plain(j, &r->scratch, &n);
+    if (j->token == FP_JSON_STRING) p = fp_json_plain(j, &r->scan.scratch, &n);
     return fp_strings_intern(&r->model->strings, p, n);
 }
 
 static int string_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *err) {
     size_t n = 0;
     const uint8_t *p = (const uint8_t *)"";
-    const int is_text = r->walk->json.token == FP_JSON_STRING;
-    if (is_text) p = fp_json_plain(&r->walk->json, &r->scratch, &n);
+    const int is_text = r->scan.walk->json.token == FP_JSON_STRING;
+    if (is_text) p = fp_json_plain(&r->scan.walk->json, &r->scan.scratch, &n);
     const uint32_t id = fp_strings_intern(&r->model->strings, p, n);
     keep(r, 0, id);
-    return is_text || fp_json_is(&r->walk->json, "null")
+    return is_text || fp_json_is(&r->scan.walk->json, "null")
                ? 0
                : fp_firefox_broken(r, at, "a string is not a text", "\"", err);
 }
@@ -430,31 +432,32 @@ static int string_value(struct fp_firefox_read *r, uint64_t at, struct fp_err *e
  *   "libs": "[{\"name\": ...}]", "threads": [{"name": ...}, "{\"meta\": ..., \"threads\": [...]}"]
  */
 static int scan_text(struct fp_firefox_read *r, uint32_t row, uint64_t at, struct fp_err *err) {
-    if (r->texts == FP_FIREFOX_TEXTS) return fp_firefox_broken(r, at, "JSON in texts is nested too deep", NULL, err);
-    struct fp_json_walk *const outer = r->walk, *const inner = fp_scratch(1, sizeof *inner);
-    const uint32_t outer_depth = r->outer_depth, process = r->process;
+    if (r->scan.texts == FP_FIREFOX_TEXTS)
+        return fp_firefox_broken(r, at, "JSON in texts is nested too deep", NULL, err);
+    struct fp_json_walk *const outer = r->scan.walk, *const inner = fp_scratch(1, sizeof *inner);
+    const uint32_t outer_depth = r->scan.outer_depth, process = r->scan.process;
     struct fp_in in = {.eof = 1};
-    in.p = fp_json_plain(&outer->json, &r->text[r->texts++], &in.n);
+    in.p = fp_json_plain(&outer->json, &r->scan.text[r->scan.texts++], &in.n);
     fp_json_begin(inner, &fp_firefox_shape);
     inner->row = &fp_firefox_shape.rows[row];
-    r->walk = inner;
-    r->outer_depth += outer->json.depth;
-    r->text_at = at;
+    r->scan.walk = inner;
+    r->scan.outer_depth += outer->json.depth;
+    r->scan.text_at = at;
     int status = fp_json_run(inner, r, &in, err);
     if (inner->is_damaged) status = fp_firefox_broken(r, at, "the JSON in a text is malformed", NULL, err);
     fp_scratch_free(inner);
-    r->texts--;
-    r->walk = outer;
-    r->outer_depth = outer_depth;
-    r->process = process; /* damage may have ended it early */
-    r->thread = 0;
-    r->in_schema = 0;
+    r->scan.texts--;
+    r->scan.walk = outer;
+    r->scan.outer_depth = outer_depth;
+    r->scan.process = process; /* damage may have ended it early */
+    r->scan.thread = 0;
+    r->scan.in_schema = 0;
     return status;
 }
 
 /* A value of an object. */
 static int field(struct fp_firefox_read *r, uint32_t code, uint64_t at, struct fp_err *err) {
-    const uint32_t kind = fp_json_within(r->walk), text = text_of(r);
+    const uint32_t kind = fp_json_within(r->scan.walk), text = text_of(r);
     int64_t number = FP_FIREFOX_NONE;
     switch (kind) {
         case FP_FX_LIB:
@@ -473,11 +476,11 @@ static int field(struct fp_firefox_read *r, uint32_t code, uint64_t at, struct f
 int fp_firefox_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
     struct fp_firefox_read *r = to;
     const uint64_t at = at_token(r, in);
-    const int is_text = r->walk->json.token == FP_JSON_STRING;
+    const int is_text = r->scan.walk->json.token == FP_JSON_STRING;
     if (is_full(r)) return FP_ASK;
-    if (r->in_schema) return code >= FP_FX_COLUMN_0 ? schema_value(r, code - FP_FX_COLUMN_0, at, err) : 0;
+    if (r->scan.in_schema) return code >= FP_FX_COLUMN_0 ? schema_value(r, code - FP_FX_COLUMN_0, at, err) : 0;
     switch (code) {
-        case FP_FX_ENTRY: return column_value(r, at, r->column, err);
+        case FP_FX_ENTRY: return column_value(r, at, r->scan.column, err);
         case FP_FX_CELL: return row_value(r, at, err);
         case FP_FX_STRING: return string_value(r, at, err);
         case FP_FX_LIBS_TEXT: return is_text ? scan_text(r, FP_FX_LIBS_ROW, at, err) : 0;
@@ -490,10 +493,10 @@ int fp_firefox_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *e
 }
 
 int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *err) {
-    const int status = fp_json_walk(r->walk, r, in, err);
+    const int status = fp_json_walk(r->scan.walk, r, in, err);
     if (status) return status;
-    r->bad_end = (uint64_t)r->walk->bad_end;
-    if (!r->seen_threads && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no threads");
+    r->counts.bad_end = (uint64_t)r->scan.walk->bad_end;
+    if (!r->scan.seen_threads && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no threads");
     fp_firefox_end_blocks(r);
     return FP_DONE;
 }

@@ -34,7 +34,7 @@ static void answer(struct fp_firefox_read *r, uint32_t table, struct fp_buf *fil
     if (r->request == FP_FIREFOX_WINDOW) {
         const uint32_t column = r->requested_column;
         const struct fp_buf *kept = &r->tables[table].kept[column];
-        if (!kept->n || r->taken[column]) abort();
+        if (!kept->n || r->rows.taken[column]) abort();
         fp_firefox_window(r, kept->p, kept->n);
     } else if (r->request == FP_FIREFOX_SPILL) {
         abort(); /* there are fewer numbers */
@@ -86,7 +86,7 @@ static void prepare(struct fp_firefox_read *r, struct fp_model *m) {
 }
 
 static int is_wanted(const struct fp_firefox_read *r, const struct fp_firefox_table *t) {
-    if (t->thread && r->shared_of[t->kind]) return 0;
+    if (t->thread && r->scan.shared_of[t->kind]) return 0;
     if (r->timeline) return t->kind == FP_FIREFOX_STRING_TABLE || t->kind >= FP_FIREFOX_MARKERS;
     return t->kind < FP_FIREFOX_MARKERS;
 }
@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fp_batch *batch =
         fp_batch_new(r->timeline ? FP_TIMELINE : FP_STACKS, 1 + (options >> 4), r->timeline ? 0 : 2);
     int scanned = scan(r, &window, &err);
-    if (scanned == FP_DONE && r->early) {
+    if (scanned == FP_DONE && r->counts.early) {
         window = (struct window){.data = data, .size = size, .step = window.step};
         r = fp_firefox_read_new(m, options & 1);
         r->before = first;

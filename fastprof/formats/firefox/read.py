@@ -100,7 +100,7 @@ class FirefoxReader(Reader):
             self.source.spool()
         self._r.again = self.source.seekable
         yield 0, None
-        if self._r.early:
+        if self._r.counts.early:
             first, self._r = self._r, self._new()
             self._r.before = first
             self._columns = Groups()
@@ -112,7 +112,7 @@ class FirefoxReader(Reader):
         if self._tables is None:
             while (status := int(lib.fp_firefox_scan(r, in_, err))) == lib.FP_ASK:
                 self._spill()
-            if status != lib.FP_DONE or r.early:
+            if status != lib.FP_DONE or r.counts.early:
                 return status
             self._plan()
             self._tables = self._order()
@@ -393,13 +393,13 @@ class FirefoxReader(Reader):
     # ---- the end
 
     def has_other_rows(self) -> bool:
-        return bool(self._r.markers or self._r.counters)
+        return bool(self._r.counts.markers or self._r.counts.counters)
 
     def finish(self) -> None:
         r, log = self._r, self.log
         is_timeline = self.view == "timeline"
         samples = (lib.FP_FIREFOX_SAMPLES, lib.FP_FIREFOX_JS, lib.FP_FIREFOX_NATIVE)
-        found = counts_of(r)
+        found = counts_of(r.counts)
         if self.both and not self.is_second:
             found["counters"] = 0
         if self.is_second:

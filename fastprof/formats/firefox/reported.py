@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    "fp_firefox_read",
+    "fp_firefox_counts",
     "fp_firefox",
     shared=("start-time", "thread-numbers", "units", "value-names", "value-types"),
     not_representable={
