@@ -83,10 +83,10 @@ enum { TRIED = 1 << 12 };
 
 /* Whether to look for rows: if few are found, samples wait until few of those have different keys. */
 static inline int looks_for_rows(struct fp_jfr_reader *r) {
-    if (FP_UNLIKELY(r->n_tried >= TRIED)) {
-        if (r->n_found < TRIED / 4 && !(r->held && r->held->are_few)) return 0;
-        if (r->held) r->held->are_few = 0;
-        r->n_tried = r->n_found = 0;
+    if (FP_UNLIKELY(r->sums.n_tried >= TRIED)) {
+        if (r->sums.n_found < TRIED / 4 && !(r->sums.held && r->sums.held->are_few)) return 0;
+        if (r->sums.held) r->sums.held->are_few = 0;
+        r->sums.n_tried = r->sums.n_found = 0;
     }
     return r->is_summed;
 }
@@ -102,16 +102,16 @@ typedef const uint8_t *fields_fn(const struct fp_jfr_op *, uint32_t, const uint8
 
 FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready,
                             uint32_t most) {
-    const uint64_t left = r->stop - (in->base + in->pos), there = in->n - in->pos;
+    const uint64_t left = r->chunk.stop - (in->base + in->pos), there = in->n - in->pos;
     const uint8_t *p = in->p + in->pos, *end = p + (left < there ? left : there), *readable = in->p + in->n;
     ready->summed = NULL;
     const int looks = !r->always_holds && looks_for_rows(r);
-    r->holds = r->is_summed && !looks && !r->model->is_refused;
+    r->sums.holds = r->is_summed && !looks && !r->model->is_refused;
     if (looks && most) {
         p = fp_jfr_add(r, p, end, readable, ready);
         most = 1;
     }
-    if (r->holds && most && !r->class_leaf && r->n_renewed == r->model->n_renewed) {
+    if (r->sums.holds && most && !r->options.class_leaf && r->stacks.n_renewed == r->model->n_renewed) {
         const uint8_t *start = p;
         p = fp_jfr_hold_many(r, p, end, readable);
         if (p > start) most = 1; /* most samples can wait, from here on, too */
@@ -123,12 +123,12 @@ FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct f
         const uint8_t *body = fp_jfr_short_of_9(fp_jfr_short_of_9(p, &size), &id);
         if (size < (uint64_t)(body - p) || size > (uint64_t)(end - p)) break;
         const uint32_t type = id > 1 ? fp_jfr_find_type(r, id) : 0;
-        if (type && r->types[type].is_row) {
+        if (type && r->metadata.types[type].is_row) {
             const struct fp_jfr_program *program = fp_jfr_prepared_of(r, type);
             if (!program || !is_readable(program, body, readable)) break;
             if (n) to->summed = NULL;
             memset(to->slots, 0, sizeof to->slots);
-            if (fields(r->ops + program->op, program->n_ops, body, to->slots) > p + size) break;
+            if (fields(r->programs.ops + program->op, program->n_ops, body, to->slots) > p + size) break;
             to->p = p;
             to->body = body;
             to->size = size;
@@ -144,7 +144,7 @@ FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct f
                 __builtin_prefetch(to->stack);
             }
             n++;
-        } else if (r->types[type].is_bad) {
+        } else if (r->metadata.types[type].is_bad) {
             break;
         }
         p += size;
@@ -168,5 +168,5 @@ FP_JFR_BMI2 static uint32_t ahead_bmi2(struct fp_jfr_reader *r, struct fp_in *in
 #endif
 
 uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
-    return r->compressed ? AHEAD(r, in, ready, most) : 0;
+    return r->chunk.compressed ? AHEAD(r, in, ready, most) : 0;
 }

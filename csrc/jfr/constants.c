@@ -18,34 +18,35 @@ static void forget(struct fp_jfr_pool *pool) {
 enum { MOST_KNOWN = 16 << 20, MOST_METHODS = 1 << 18 };
 
 void fp_jfr_forget(struct fp_jfr_reader *r) {
-    for (uint32_t i = 0; i < r->n_pools; i++) forget(&r->pools[i]);
-    for (uint32_t i = 0; i < r->n_types; i++) r->types[i].pool = 0;
-    r->n_pools = 0;
-    r->arena_n = 0;
-    r->epoch++;
-    r->sure_ticks = 0; /* rows of this chunk are not found again */
-    r->next_stack = 1;
-    r->n_sure = 0;
-    const uint64_t n_texts = r->described_methods.start[r->described_methods.n];
-    const uint64_t n_bytes = r->stacks.start[r->stacks.n] + n_texts + 4 * (uint64_t)r->n_known_methods;
-    if (n_bytes > MOST_KNOWN || r->methods.n > MOST_METHODS) fp_jfr_forget_known(r);
+    for (uint32_t i = 0; i < r->constants.n_pools; i++) forget(&r->constants.pools[i]);
+    for (uint32_t i = 0; i < r->metadata.n_types; i++) r->metadata.types[i].pool = 0;
+    r->constants.n_pools = 0;
+    r->constants.arena_n = 0;
+    r->constants.epoch++;
+    r->sums.sure_ticks = 0; /* rows of this chunk are not found again */
+    r->stacks.next = 1;
+    r->methods.n_sure = 0;
+    const uint64_t n_texts = r->methods.described.start[r->methods.described.n];
+    const uint64_t n_bytes = r->stacks.texts.start[r->stacks.texts.n] + n_texts + 4 * (uint64_t)r->stacks.n_methods;
+    if (n_bytes > MOST_KNOWN || r->methods.ids.n > MOST_METHODS) fp_jfr_forget_known(r);
 }
 
 void fp_jfr_forget_known(struct fp_jfr_reader *r) {
-    fp_table_empty(&r->methods);
-    fp_strings_empty(&r->described_methods);
-    fp_strings_empty(&r->stacks);
-    r->n_known_methods = r->n_sure = 0;
+    fp_table_empty(&r->methods.ids);
+    fp_strings_empty(&r->methods.described);
+    fp_strings_empty(&r->stacks.texts);
+    r->stacks.n_methods = r->methods.n_sure = 0;
 }
 
 /* The pool of a type, created on demand. */
 static struct fp_jfr_pool *pool_of(struct fp_jfr_reader *r, uint32_t type) {
-    struct fp_jfr_type *t = &r->types[type];
-    if (t->pool) return &r->pools[t->pool - 1];
-    fp_array_zeroed(&r->pools, &r->cap_pools, (uint64_t)r->n_pools + 1, sizeof *r->pools);
-    struct fp_jfr_pool *pool = &r->pools[r->n_pools];
+    struct fp_jfr_type *t = &r->metadata.types[type];
+    if (t->pool) return &r->constants.pools[t->pool - 1];
+    fp_array_zeroed(&r->constants.pools, &r->constants.cap_pools, (uint64_t)r->constants.n_pools + 1,
+                    sizeof *r->constants.pools);
+    struct fp_jfr_pool *pool = &r->constants.pools[r->constants.n_pools];
     if (!pool->keys.width) fp_table_init(&pool->keys, 2);
-    t->pool = ++r->n_pools;
+    t->pool = ++r->constants.n_pools;
     return pool;
 }
 
@@ -54,31 +55,33 @@ static void keep(struct fp_jfr_reader *r, uint32_t type, uint64_t key, uint64_t 
     struct fp_jfr_pool *pool = pool_of(r, type);
     fp_array_room(&pool->kept, &pool->cap, (uint64_t)pool->n + 1, sizeof *pool->kept);
     pool->kept[pool->n++] = (struct fp_jfr_kept){.key = key, .at = at};
-    r->is_indexed = 0;
+    r->constants.is_indexed = 0;
 }
 
 /* Keeps the n bytes of a value. */
 static void keep_value(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
-    fp_bytes_room(&r->arena, &r->arena_cap, r->arena_n + n + 1); /* it may have no bytes */
-    memcpy(r->arena + r->arena_n, p, n);
-    r->arena_n += n;
-    keep(r, type, key, r->arena_n - n + 1);
+    fp_bytes_room(&r->constants.arena, &r->constants.arena_cap,
+                  r->constants.arena_n + n + 1); /* it may have no bytes */
+    memcpy(r->constants.arena + r->constants.arena_n, p, n);
+    r->constants.arena_n += n;
+    keep(r, type, key, r->constants.arena_n - n + 1);
 }
 
 /* Keeps a stack of n bytes, which an earlier chunk may have had. */
 static void keep_stack(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
-    const uint32_t before = r->stacks.n, id = fp_strings_intern(&r->stacks, p, n);
-    fp_array_room(&r->known, &r->cap_known, (uint64_t)id + 1, sizeof *r->known);
-    if (id >= before || !id) r->known[id] = (struct fp_jfr_known){.type = type};
-    r->next_stack = id + 1;
+    const uint32_t before = r->stacks.texts.n, id = fp_strings_intern(&r->stacks.texts, p, n);
+    fp_array_room(&r->stacks.known, &r->stacks.cap_known, (uint64_t)id + 1, sizeof *r->stacks.known);
+    if (id >= before || !id) r->stacks.known[id] = (struct fp_jfr_known){.type = type};
+    r->stacks.next = id + 1;
     keep(r, type, key, (uint64_t)id + 1);
 }
 
 /* The end of a stack at p if it is the one that followed the last one in an earlier chunk, as most do; else NULL. */
 static const uint8_t *next_stack(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end) {
     size_t n;
-    if (r->next_stack >= r->stacks.n || r->known[r->next_stack].type != r->at_type) return NULL;
-    const uint8_t *bytes = fp_string(&r->stacks, r->next_stack, &n);
+    if (r->stacks.next >= r->stacks.texts.n || r->stacks.known[r->stacks.next].type != r->constants.at_type)
+        return NULL;
+    const uint8_t *bytes = fp_string(&r->stacks.texts, r->stacks.next, &n);
     return n <= (size_t)(end - p) && !memcmp(bytes, p, n) ? p + n : NULL;
 }
 
@@ -115,8 +118,8 @@ static void index_pool(struct fp_jfr_pool *pool) {
 }
 
 void fp_jfr_index(struct fp_jfr_reader *r) {
-    for (uint32_t i = 0; i < r->n_pools && !r->is_indexed; i++) index_pool(&r->pools[i]);
-    r->is_indexed = 1;
+    for (uint32_t i = 0; i < r->constants.n_pools && !r->constants.is_indexed; i++) index_pool(&r->constants.pools[i]);
+    r->constants.is_indexed = 1;
 }
 
 struct fp_jfr_constant *fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key) {
@@ -130,21 +133,21 @@ struct fp_jfr_constant *fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t
 const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t **end) {
     if (slot->kind == FP_JFR_IS_VALUE) return slot->p;
     const struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
-    if (!constant || r->types[slot->type].role == FP_JFR_STACK) return NULL;
-    *end = r->arena + r->arena_n;
-    return r->arena + constant->at - 1;
+    if (!constant || r->metadata.types[slot->type].role == FP_JFR_STACK) return NULL;
+    *end = r->constants.arena + r->constants.arena_n;
+    return r->constants.arena + constant->at - 1;
 }
 
 /* ---- reading ---- */
 
 /* The end of the bytes in the window that belong to the checkpoint. */
 static const uint8_t *bound(const struct fp_jfr_reader *r, const struct fp_in *in) {
-    const uint64_t left = r->limit - (in->base + in->pos), there = in->n - in->pos;
+    const uint64_t left = r->constants.limit - (in->base + in->pos), there = in->n - in->pos;
     return in->p + in->pos + (left < there ? left : there);
 }
 
 static int is_all(const struct fp_jfr_reader *r, const struct fp_in *in) {
-    return r->limit - (in->base + in->pos) <= in->n - in->pos;
+    return r->constants.limit - (in->base + in->pos) <= in->n - in->pos;
 }
 
 static int begin(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
@@ -159,9 +162,9 @@ static int begin(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) 
         if (record.type == 1 && !in->eof && record.size > in->n - in->pos) return FP_MORE;
         return fp_fail(err, FP_E_MALFORMED, record.at, "a checkpoint is too short");
     }
-    r->limit = record.at + record.size;
-    r->n_left_pools = v;
-    r->n_left_values = 0;
+    r->constants.limit = record.at + record.size;
+    r->constants.n_left_pools = v;
+    r->constants.n_left_values = 0;
     in->pos = (size_t)(p - in->p);
     return 0;
 }
@@ -174,17 +177,17 @@ static int pool(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     if (!p || !(p = fp_jfr_number(r, p, end, 4, &n))) {
         return is_all(r, in) ? fp_fail(err, FP_E_MALFORMED, at, "a checkpoint ends within a pool") : FP_MORE;
     }
-    if (n > r->limit - at) {
+    if (n > r->constants.limit - at) {
         return fp_fail_got(err, FP_E_MALFORMED, at, "the number of constants", FP_GOT_UNSIGNED, n,
-                           "up to %, the bytes left", r->limit - at);
+                           "up to %, the bytes left", r->constants.limit - at);
     }
-    r->at_type = fp_jfr_find_type(r, id);
-    if (!r->at_type && n) {
+    r->constants.at_type = fp_jfr_find_type(r, id);
+    if (!r->constants.at_type && n) {
         return fp_fail_got(err, FP_E_MALFORMED, at, "the type of constants", FP_GOT_UNSIGNED, id,
                            "a type that the metadata describes", 0);
     }
-    r->n_left_pools--;
-    r->n_left_values = n;
+    r->constants.n_left_pools--;
+    r->constants.n_left_values = n;
     in->pos = (size_t)(p - in->p);
     return 0;
 }
@@ -192,20 +195,20 @@ static int pool(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
 /* Reads the values of a pool in the window.  0, FP_MORE, or an error. */
 static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
-    const struct fp_jfr_program *program = fp_jfr_program_of(r, r->at_type);
+    const struct fp_jfr_program *program = fp_jfr_program_of(r, r->constants.at_type);
     const uint8_t *end = bound(r, in);
     const uint64_t at = in->base + in->pos;
     if (program->is_bad) {
         return fp_fail_got(err, FP_E_MALFORMED, at, program->what, FP_GOT_UNSIGNED, program->got,
                            "types that can be read", 0);
     }
-    const unsigned role = r->types[r->at_type].role;
-    for (; r->n_left_values; r->n_left_values--) {
+    const unsigned role = r->metadata.types[r->constants.at_type].role;
+    for (; r->constants.n_left_values; r->constants.n_left_values--) {
         const uint8_t *start = in->p + in->pos, *p;
         uint64_t key;
         const uint8_t *value = fp_jfr_number(r, start, end, 8, &key);
         if (value && role == FP_JFR_STACK && (p = next_stack(r, value, end))) {
-            keep(r, r->at_type, key, (uint64_t)++r->next_stack);
+            keep(r, r->constants.at_type, key, (uint64_t)++r->stacks.next);
             in->pos = (size_t)(p - in->p);
             continue;
         }
@@ -215,9 +218,9 @@ static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err)
         }
         const size_t n = (size_t)(p - value);
         if (role == FP_JFR_STACK)
-            keep_stack(r, r->at_type, key, value, n);
+            keep_stack(r, r->constants.at_type, key, value, n);
         else if (role)
-            keep_value(r, r->at_type, key, value, n);
+            keep_value(r, r->constants.at_type, key, value, n);
         in->pos = (size_t)(p - in->p);
     }
     return 0;
@@ -226,11 +229,11 @@ static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err)
 int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     int status = 0;
     while (!status) {
-        if (!r->limit)
+        if (!r->constants.limit)
             status = begin(r, in, err);
-        else if (r->n_left_values)
+        else if (r->constants.n_left_values)
             status = values(r, in, err);
-        else if (r->n_left_pools)
+        else if (r->constants.n_left_pools)
             status = pool(r, in, err);
         else
             break;
@@ -240,6 +243,6 @@ int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *e
         status = fp_fail(err, FP_E_TRUNCATED, in->base + in->pos, "the input ends within a checkpoint");
     if (status < 0 && !r->lenient) return status;
     r->counts.bad_constants += status < 0;
-    r->limit = 0;
+    r->constants.limit = 0;
     return FP_DONE;
 }

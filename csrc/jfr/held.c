@@ -55,8 +55,8 @@ static void free_held(struct fp_jfr_held *h) {
 }
 
 static struct fp_jfr_held *held_of(struct fp_jfr_reader *r) {
-    if (FP_LIKELY(r->held != NULL)) return r->held;
-    struct fp_jfr_held *h = r->held = fp_have(calloc(1, sizeof *h));
+    if (FP_LIKELY(r->sums.held != NULL)) return r->sums.held;
+    struct fp_jfr_held *h = r->sums.held = fp_have(calloc(1, sizeof *h));
     fp_table_init(&h->contexts, 3);
     make_log(h, LEAST_LOG);
     h->by_number = 1;
@@ -64,8 +64,8 @@ static struct fp_jfr_held *held_of(struct fp_jfr_reader *r) {
 }
 
 void fp_jfr_free_held(struct fp_jfr_reader *r) {
-    if (r->held) free_held(r->held);
-    r->held = NULL;
+    if (r->sums.held) free_held(r->sums.held);
+    r->sums.held = NULL;
 }
 
 /* Replaces numbers in the log by stacks: the grid takes no more samples. */
@@ -97,16 +97,16 @@ uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context
 }
 
 int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value) {
-    struct fp_jfr_held *h = r->held;
-    if (h->is_due || h->n_log == h->cap_log || ticks - (uint64_t)r->start_ticks >= r->sure_ticks) return 0;
+    struct fp_jfr_held *h = r->sums.held;
+    if (h->is_due || h->n_log == h->cap_log || ticks - (uint64_t)r->chunk.start_ticks >= r->sums.sure_ticks) return 0;
     if (!h->n_log && !h->n) {
         h->time = fp_jfr_time(r, ticks);
         h->n_stacks = r->model->stacks.n;
         r->model->n_waiting++;
     }
     fp_jfr_enter(h, key, value);
-    if (ticks < r->first_ticks) r->first_ticks = ticks;
-    if (ticks > r->last_ticks) r->last_ticks = ticks;
+    if (ticks < r->sums.first_ticks) r->sums.first_ticks = ticks;
+    if (ticks > r->sums.last_ticks) r->sums.last_ticks = ticks;
     return 1;
 }
 
@@ -278,7 +278,7 @@ void fp_jfr_add_up(struct fp_jfr_held *h) {
 }
 
 void fp_jfr_empty_held(struct fp_jfr_reader *r) {
-    struct fp_jfr_held *h = r->held;
+    struct fp_jfr_held *h = r->sums.held;
     h->n = h->next = 0;
     fp_jfr_empty_grid(&h->grid);
     fp_jfr_empty_log(h);
@@ -287,5 +287,5 @@ void fp_jfr_empty_held(struct fp_jfr_reader *r) {
 }
 
 void fp_jfr_abandon(struct fp_jfr_reader *r) {
-    if (r->held && (r->held->n || r->held->n_log)) fp_jfr_empty_held(r);
+    if (r->sums.held && (r->sums.held->n || r->sums.held->n_log)) fp_jfr_empty_held(r);
 }

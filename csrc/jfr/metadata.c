@@ -42,15 +42,15 @@ static int number(struct fp_jfr_tree *t, uint64_t *v) {
 static int word(struct fp_jfr_tree *t, uint32_t *name) {
     uint64_t i;
     if (!number(t, &i)) return 0;
-    if (i >= t->r->n_strings) return bad_number(t, "the index of a string", i);
-    *name = t->r->strings[i];
+    if (i >= t->r->metadata.n_strings) return bad_number(t, "the index of a string", i);
+    *name = t->r->metadata.strings[i];
     return 1;
 }
 
 /* Parses a number: -5, 334. */
 static int id_of(struct fp_jfr_tree *t, uint32_t name, uint64_t *id) {
     size_t n, i = 0;
-    const uint8_t *p = fp_string(&t->r->names, name, &n);
+    const uint8_t *p = fp_string(&t->r->metadata.names, name, &n);
     const int is_negative = n && p[0] == '-';
     for (i = (size_t)is_negative, *id = 0; i < n && i < 20 && p[i] >= '0' && p[i] <= '9'; i++)
         *id = *id * 10 + (uint64_t)(p[i] - '0');
@@ -79,36 +79,42 @@ static int attribute(struct fp_jfr_tree *t, struct fp_jfr_attributes *a) {
 static int add_type(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     struct fp_jfr_reader *r = t->r;
     if (!a->has_id || !a->name) return bad(t, "a type has no name or id");
-    fp_array_room(&r->types, &r->cap_types, (uint64_t)r->n_types + 1, sizeof *r->types);
-    r->types[r->n_types] = (struct fp_jfr_type){.id = a->id, .name = a->name, .super = a->super, .field = r->n_fields};
+    fp_array_room(&r->metadata.types, &r->metadata.cap_types, (uint64_t)r->metadata.n_types + 1,
+                  sizeof *r->metadata.types);
+    r->metadata.types[r->metadata.n_types] =
+        (struct fp_jfr_type){.id = a->id, .name = a->name, .super = a->super, .field = r->metadata.n_fields};
     const uint32_t words[] = {(uint32_t)a->id, (uint32_t)(a->id >> 32)};
-    const uint32_t row = fp_table_intern(&r->type_ids, words);
-    fp_array_zeroed(&r->type_of, &r->cap_type_of, (uint64_t)row + 1, sizeof *r->type_of);
-    r->type_of[row] = r->n_types;
-    if (a->id < sizeof r->small / sizeof r->small[0]) r->small[a->id] = r->n_types;
-    r->n_types++;
+    const uint32_t row = fp_table_intern(&r->metadata.type_ids, words);
+    fp_array_zeroed(&r->metadata.type_of, &r->metadata.cap_type_of, (uint64_t)row + 1, sizeof *r->metadata.type_of);
+    r->metadata.type_of[row] = r->metadata.n_types;
+    if (a->id < sizeof r->metadata.small / sizeof r->metadata.small[0]) r->metadata.small[a->id] = r->metadata.n_types;
+    r->metadata.n_types++;
     return 1;
 }
 
 static int add_field(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     struct fp_jfr_reader *r = t->r;
     if (!a->has_class || !a->name) return bad(t, "a field has no name or type");
-    fp_array_room(&r->fields, &r->cap_fields, (uint64_t)r->n_fields + 1, sizeof *r->fields);
+    fp_array_room(&r->metadata.fields, &r->metadata.cap_fields, (uint64_t)r->metadata.n_fields + 1,
+                  sizeof *r->metadata.fields);
     size_t n;
-    const uint8_t *dimension = fp_string(&r->names, a->dimension, &n);
-    r->fields[r->n_fields++] = (struct fp_jfr_field){.type_id = a->class_id,
-                                                     .name = a->name,
-                                                     .pooled = a->pool == FP_JFR_W_TRUE,
-                                                     .array = a->dimension && !(n == 1 && *dimension == '0')};
-    r->types[r->n_types - 1].n_fields++;
+    const uint8_t *dimension = fp_string(&r->metadata.names, a->dimension, &n);
+    r->metadata.fields[r->metadata.n_fields++] =
+        (struct fp_jfr_field){.type_id = a->class_id,
+                              .name = a->name,
+                              .pooled = a->pool == FP_JFR_W_TRUE,
+                              .array = a->dimension && !(n == 1 && *dimension == '0')};
+    r->metadata.types[r->metadata.n_types - 1].n_fields++;
     return 1;
 }
 
 static int add_note(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     struct fp_jfr_reader *r = t->r;
     if (!a->has_class || !a->value) return 1;
-    fp_array_room(&r->notes, &r->cap_notes, (uint64_t)r->n_notes + 1, sizeof *r->notes);
-    r->notes[r->n_notes++] = (struct fp_jfr_note){.type_id = a->class_id, .field = r->n_fields - 1, .value = a->value};
+    fp_array_room(&r->metadata.notes, &r->metadata.cap_notes, (uint64_t)r->metadata.n_notes + 1,
+                  sizeof *r->metadata.notes);
+    r->metadata.notes[r->metadata.n_notes++] =
+        (struct fp_jfr_note){.type_id = a->class_id, .field = r->metadata.n_fields - 1, .value = a->value};
     return 1;
 }
 
@@ -137,14 +143,15 @@ static int strings(struct fp_jfr_tree *t) {
     uint64_t n;
     if (!number(t, &n)) return 0;
     if (n > (uint64_t)(t->end - t->p)) return bad_number(t, "the number of strings", n);
-    fp_array_room(&r->strings, &r->cap_strings, n, sizeof *r->strings);
-    for (r->n_strings = 0; n--; r->n_strings++) {
+    fp_array_room(&r->metadata.strings, &r->metadata.cap_strings, n, sizeof *r->metadata.strings);
+    for (r->metadata.n_strings = 0; n--; r->metadata.n_strings++) {
         struct fp_jfr_string string;
-        r->name.n = 0;
-        const uint8_t *p = fp_jfr_string(r, t->p, t->end, &r->name, &string);
+        r->names.name.n = 0;
+        const uint8_t *p = fp_jfr_string(r, t->p, t->end, &r->names.name, &string);
         if (!p || string.is_constant) return bad(t, "a string of the metadata is damaged");
         t->p = p;
-        r->strings[r->n_strings] = fp_strings_intern(&r->names, r->name.p, r->name.n);
+        r->metadata.strings[r->metadata.n_strings] =
+            fp_strings_intern(&r->metadata.names, r->names.name.p, r->names.name.n);
     }
     return 1;
 }
@@ -152,11 +159,11 @@ static int strings(struct fp_jfr_tree *t) {
 /* ---- roles of types ---- */
 
 static void set_role(struct fp_jfr_reader *r, uint32_t type, unsigned role) {
-    struct fp_jfr_type *t = &r->types[type];
+    struct fp_jfr_type *t = &r->metadata.types[type];
     if (!type || t->role || (t->primitive && t->primitive != FP_JFR_STRING)) return;
     t->role = (uint8_t)(t->primitive ? FP_JFR_TEXT : role);
     for (uint32_t i = 0; i < t->n_fields; i++) {
-        const struct fp_jfr_field *f = &r->fields[t->field + i];
+        const struct fp_jfr_field *f = &r->metadata.fields[t->field + i];
         const uint32_t w = f->name;
         if (role == FP_JFR_TEXT && !i) set_role(r, f->type, FP_JFR_TEXT);
         if (role == FP_JFR_STACK && w == FP_JFR_W_FRAMES) set_role(r, f->type, FP_JFR_FRAME);
@@ -173,7 +180,7 @@ static void set_role(struct fp_jfr_reader *r, uint32_t type, unsigned role) {
 
 /* The expected type of an event's field; NULL if the field has it. */
 static const char *unfit(const struct fp_jfr_reader *r, const struct fp_jfr_field *f, unsigned slot) {
-    const struct fp_jfr_type *t = &r->types[f->type];
+    const struct fp_jfr_type *t = &r->metadata.types[f->type];
     switch (slot) {
         case FP_JFR_EVENT_THREAD:
         case FP_JFR_EVENT_STACK: return f->array || !f->type || t->primitive ? "a type with fields" : NULL;
@@ -198,7 +205,7 @@ static const struct fp_jfr_field *event_roles(struct fp_jfr_reader *r, const str
     uint32_t n;
     const struct fp_jfr_want *wants = fp_jfr_wants(t, &n, scratch);
     for (uint32_t i = 0; i < t->n_fields; i++) {
-        const struct fp_jfr_field *f = &r->fields[t->field + i];
+        const struct fp_jfr_field *f = &r->metadata.fields[t->field + i];
         for (uint32_t k = 0; k < n; k++) {
             if (wants[k].word != f->name) continue;
             if ((*want = unfit(r, f, wants[k].slot))) {
@@ -212,37 +219,38 @@ static const struct fp_jfr_field *event_roles(struct fp_jfr_reader *r, const str
 }
 
 static void resolve(struct fp_jfr_reader *r) {
-    for (uint32_t i = 1; i < r->n_types; i++) {
-        struct fp_jfr_type *t = &r->types[i];
+    for (uint32_t i = 1; i < r->metadata.n_types; i++) {
+        struct fp_jfr_type *t = &r->metadata.types[i];
         size_t n;
-        const uint8_t *name = fp_string(&r->names, t->name, &n);
+        const uint8_t *name = fp_string(&r->metadata.names, t->name, &n);
         if (t->name >= FP_JFR_W_BOOLEAN && t->name <= FP_JFR_W_STRING && !t->n_fields)
             t->primitive = (uint8_t)(t->name - FP_JFR_W_BOOLEAN + 1);
-        if (t->primitive == FP_JFR_STRING) r->string_type = i;
+        if (t->primitive == FP_JFR_STRING) r->metadata.string_type = i;
         t->event = fp_jfr_event_of(name, n);
         if (r->timeline) t->event = 0;
         t->fact = t->event ? 0 : fp_jfr_fact_of(name, n);
     }
-    for (uint32_t i = 0; i < r->n_fields; i++) r->fields[i].type = fp_jfr_find_type(r, r->fields[i].type_id);
-    for (uint32_t i = 0; i < r->n_notes; i++) {
-        const struct fp_jfr_note *note = &r->notes[i];
-        const uint32_t name = r->types[fp_jfr_find_type(r, note->type_id)].name;
+    for (uint32_t i = 0; i < r->metadata.n_fields; i++)
+        r->metadata.fields[i].type = fp_jfr_find_type(r, r->metadata.fields[i].type_id);
+    for (uint32_t i = 0; i < r->metadata.n_notes; i++) {
+        const struct fp_jfr_note *note = &r->metadata.notes[i];
+        const uint32_t name = r->metadata.types[fp_jfr_find_type(r, note->type_id)].name;
         if ((name == FP_JFR_W_TIMESPAN || name == FP_JFR_W_TIMESTAMP) && note->value >= FP_JFR_W_TICKS &&
             note->value <= FP_JFR_W_SECONDS)
-            r->fields[note->field].unit = (uint8_t)(note->value - FP_JFR_W_TICKS + 1);
+            r->metadata.fields[note->field].unit = (uint8_t)(note->value - FP_JFR_W_TICKS + 1);
     }
 }
 
 /* Finds the events with durations: a timeline reads them, else they are counted.  Fields of unexpected types are not
  * read. */
 static void find_spans(struct fp_jfr_reader *r) {
-    for (uint32_t i = 1; i < r->n_types; i++) {
-        struct fp_jfr_type *t = &r->types[i];
+    for (uint32_t i = 1; i < r->metadata.n_types; i++) {
+        struct fp_jfr_type *t = &r->metadata.types[i];
         const char *want;
         unsigned found = 0;
         if (t->fact || t->is_bad) continue;
         for (uint32_t k = 0; k < t->n_fields; k++) {
-            const struct fp_jfr_field *f = &r->fields[t->field + k];
+            const struct fp_jfr_field *f = &r->metadata.fields[t->field + k];
             const int is_time = f->name == FP_JFR_W_START_TIME || f->name == FP_JFR_W_DURATION;
             found += is_time && !unfit(r, f, FP_JFR_START);
         }
@@ -259,24 +267,25 @@ static void find_spans(struct fp_jfr_reader *r) {
 /* ---- the record ---- */
 
 static void empty(struct fp_jfr_reader *r) {
-    r->n_types = r->n_fields = r->n_notes = r->n_ops = r->n_programs = r->n_strings = r->string_type = 0;
-    r->n_slots = 0;
-    r->described.n = 0;
-    memset(r->small, 0, sizeof r->small);
-    fp_strings_empty(&r->names);
-    fp_table_empty(&r->type_ids);
+    r->metadata.n_types = r->metadata.n_fields = r->metadata.n_notes = r->programs.n_ops = r->programs.n =
+        r->metadata.n_strings = r->metadata.string_type = 0;
+    r->programs.n_slots = 0;
+    r->metadata.described.n = 0;
+    memset(r->metadata.small, 0, sizeof r->metadata.small);
+    fp_strings_empty(&r->metadata.names);
+    fp_table_empty(&r->metadata.type_ids);
     fp_jfr_forget_known(r);
     /* type 0 means "none" */
-    fp_jfr_add_words(&r->names);
-    fp_array_room(&r->types, &r->cap_types, 1, sizeof *r->types);
-    r->types[r->n_types++] = (struct fp_jfr_type){0};
+    fp_jfr_add_words(&r->metadata.names);
+    fp_array_room(&r->metadata.types, &r->metadata.cap_types, 1, sizeof *r->metadata.types);
+    r->metadata.types[r->metadata.n_types++] = (struct fp_jfr_type){0};
 }
 
 static int fail(const struct fp_jfr_tree *t, uint64_t at, const uint8_t *start, struct fp_err *err) {
     const uint64_t offset = at + (uint64_t)(t->p - start);
     if (!t->has_got) return fp_fail(err, FP_E_MALFORMED, offset, t->what);
     return fp_fail_got(err, FP_E_MALFORMED, offset, t->what, FP_GOT_UNSIGNED, t->got, "less than %",
-                       t->r->n_strings ? t->r->n_strings : (uint64_t)(t->end - t->p));
+                       t->r->metadata.n_strings ? t->r->metadata.n_strings : (uint64_t)(t->end - t->p));
 }
 
 static int read(struct fp_jfr_reader *r, const struct fp_jfr_record *record, struct fp_err *err) {
@@ -285,29 +294,32 @@ static int read(struct fp_jfr_reader *r, const struct fp_jfr_record *record, str
     for (int i = 0; i < 3 && t.p; i++) t.p = fp_jfr_number(r, t.p, t.end, 8, &skipped);
     if (!t.p) return fp_fail(err, FP_E_MALFORMED, record->at, "the metadata is too short");
     const size_t n = (size_t)(t.end - t.p);
-    if (r->described.n == n && r->was_compressed == r->compressed && !memcmp(r->described.p, t.p, n)) return 0;
+    if (r->metadata.described.n == n && r->metadata.was_compressed == r->chunk.compressed &&
+        !memcmp(r->metadata.described.p, t.p, n))
+        return 0;
     const uint8_t *start = t.p;
     empty(r);
     if (!strings(&t) || !element(&t, 0, 0)) return fail(&t, record->at + record->size - n, start, err);
     resolve(r);
-    for (uint32_t i = 1; i < r->n_types; i++) {
+    for (uint32_t i = 1; i < r->metadata.n_types; i++) {
         const char *want;
-        const struct fp_jfr_field *f = r->types[i].event ? event_roles(r, &r->types[i], &want) : NULL;
+        const struct fp_jfr_field *f = r->metadata.types[i].event ? event_roles(r, &r->metadata.types[i], &want) : NULL;
         if (!f) continue;
         if (!r->lenient) {
             size_t length;
-            const uint8_t *name = fp_string(&r->names, r->types[i].name, &length);
+            const uint8_t *name = fp_string(&r->metadata.names, r->metadata.types[i].name, &length);
             fp_fail_text(err, FP_E_MALFORMED, record->at, 0, "the type of a field of an event", name, length, want);
             return FP_E_MALFORMED;
         }
-        r->types[i].event = 0;
-        r->types[i].is_bad = 1;
+        r->metadata.types[i].event = 0;
+        r->metadata.types[i].is_bad = 1;
     }
     find_spans(r);
-    for (uint32_t i = 1; i < r->n_types; i++) r->types[i].is_row = r->types[i].event || r->types[i].is_span;
-    set_role(r, r->string_type, FP_JFR_TEXT);
-    fp_buf_put(&r->described, start, n);
-    r->was_compressed = r->compressed;
+    for (uint32_t i = 1; i < r->metadata.n_types; i++)
+        r->metadata.types[i].is_row = r->metadata.types[i].event || r->metadata.types[i].is_span;
+    set_role(r, r->metadata.string_type, FP_JFR_TEXT);
+    fp_buf_put(&r->metadata.described, start, n);
+    r->metadata.was_compressed = r->chunk.compressed;
     return 0;
 }
 
@@ -321,10 +333,10 @@ int fp_jfr_metadata(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *er
                            "0", 0);
     }
     if ((status = read(r, &record, err))) {
-        r->described.n = 0;
+        r->metadata.described.n = 0;
         return status;
     }
     in->pos += record.size;
-    r->is_described = 1;
+    r->metadata.is_described = 1;
     return FP_DONE;
 }

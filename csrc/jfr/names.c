@@ -12,7 +12,7 @@ static int text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const u
         struct fp_jfr_string found;
         if (!fp_jfr_string(r, slot->p, end, to, &found) || found.is_null) return 0;
         if (!found.is_constant) return 1;
-        slots[0] = (struct fp_jfr_slot){.n = found.key, .kind = FP_JFR_IS_KEY, .type = r->string_type};
+        slots[0] = (struct fp_jfr_slot){.n = found.key, .kind = FP_JFR_IS_KEY, .type = r->metadata.string_type};
         return text(r, &slots[0], end, to, depth + 1);
     }
     const uint8_t *p = fp_jfr_bytes_of(r, slot, &end);
@@ -20,7 +20,7 @@ static int text(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const u
         r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
         return 0;
     }
-    if (r->types[slot->type].role != FP_JFR_TEXT || !fp_jfr_decode(r, slot->type, p, end, slots)) return 0;
+    if (r->metadata.types[slot->type].role != FP_JFR_TEXT || !fp_jfr_decode(r, slot->type, p, end, slots)) return 0;
     return text(r, &slots[0], end, to, depth + 1);
 }
 
@@ -112,21 +112,21 @@ void fp_jfr_put_class(struct fp_buf *to, const uint8_t *p, size_t n) {
 /* Interns the text of a slot, or the name of the class in it. */
 static uint32_t intern(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
-    r->name.n = r->more.n = 0;
-    if (slot->kind != FP_JFR_IS_TEXT && r->types[slot->type].role == FP_JFR_CLASS) {
+    r->names.name.n = r->names.more.n = 0;
+    if (slot->kind != FP_JFR_IS_TEXT && r->metadata.types[slot->type].role == FP_JFR_CLASS) {
         const uint8_t *p = fp_jfr_bytes_of(r, slot, &end);
         if (!p || !fp_jfr_decode(r, slot->type, p, end, slots)) return 0;
-        if (!fp_jfr_text(r, &slots[FP_JFR_CLASS_NAME], end, &r->more)) return 0;
-        fp_jfr_put_class(&r->name, r->more.p, r->more.n);
-        if (r->join) {
-            r->more.n = 0;
-            fp_jfr_put_joined(&r->more, r->name.p, r->name.n);
-            return fp_strings_intern(&r->model->strings, r->more.p, r->more.n);
+        if (!fp_jfr_text(r, &slots[FP_JFR_CLASS_NAME], end, &r->names.more)) return 0;
+        fp_jfr_put_class(&r->names.name, r->names.more.p, r->names.more.n);
+        if (r->options.join) {
+            r->names.more.n = 0;
+            fp_jfr_put_joined(&r->names.more, r->names.name.p, r->names.name.n);
+            return fp_strings_intern(&r->model->strings, r->names.more.p, r->names.more.n);
         }
-    } else if (!fp_jfr_text(r, slot, end, &r->name)) {
+    } else if (!fp_jfr_text(r, slot, end, &r->names.name)) {
         return 0;
     }
-    return fp_strings_intern(&r->model->strings, r->name.p, r->name.n);
+    return fp_strings_intern(&r->model->strings, r->names.name.p, r->names.name.n);
 }
 
 uint32_t fp_jfr_string_id(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end) {
@@ -137,7 +137,8 @@ uint32_t fp_jfr_string_id(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
         r->counts.dangling += slot->n != 0;
         return 0;
     }
-    const unsigned role = r->types[slot->type].role; /* of constants with another one `known` is something else */
+    const unsigned role =
+        r->metadata.types[slot->type].role; /* of constants with another one `known` is something else */
     if (role != FP_JFR_TEXT && role != FP_JFR_CLASS) return 0;
     if (constant->known) return constant->known - 1;
     const uint32_t id = intern(r, slot, end);

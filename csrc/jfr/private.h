@@ -91,7 +91,7 @@ static inline const uint8_t *fp_jfr_skip_varints(const uint8_t *p, const uint8_t
 /* Reads a number: a varint, or `width` big-endian bytes if numbers are not compressed. */
 static inline const uint8_t *fp_jfr_number(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
                                            unsigned width, uint64_t *v) {
-    if (FP_LIKELY(r->compressed)) return fp_jfr_varint(p, end, v);
+    if (FP_LIKELY(r->chunk.compressed)) return fp_jfr_varint(p, end, v);
     if ((size_t)(end - p) < width) return NULL;
     for (*v = 0; width; width--) *v = *v << 8 | *p++;
     return p;
@@ -367,7 +367,7 @@ const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_pro
 void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, struct fp_jfr_slot *slots);
 
 static inline struct fp_jfr_slot *fp_jfr_slots_of(const struct fp_jfr_reader *r, const struct fp_jfr_program *program) {
-    return r->slots + (size_t)(program->slots - 1) * FP_JFR_SLOTS;
+    return r->programs.slots + (size_t)(program->slots - 1) * FP_JFR_SLOTS;
 }
 
 /* The lowest 2, 4 or 8 bytes as a signed number. */
@@ -425,8 +425,9 @@ uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_r
 const struct fp_jfr_program *fp_jfr_prepare(struct fp_jfr_reader *r, uint32_t type);
 
 static inline const struct fp_jfr_program *fp_jfr_prepared_of(struct fp_jfr_reader *r, uint32_t type) {
-    const uint32_t number = r->types[type].program;
-    if (FP_LIKELY(number && r->programs[number - 1].epoch == r->epoch)) return &r->programs[number - 1];
+    const uint32_t number = r->metadata.types[type].program;
+    if (FP_LIKELY(number && r->programs.list[number - 1].epoch == r->constants.epoch))
+        return &r->programs.list[number - 1];
     return fp_jfr_prepare(r, type);
 }
 
@@ -453,7 +454,8 @@ uint32_t fp_jfr_find_far_type(const struct fp_jfr_reader *r, uint64_t id);
 
 /* The type with an id, or 0. */
 static inline uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t id) {
-    return FP_LIKELY(id < sizeof r->small / sizeof r->small[0]) ? r->small[id] : fp_jfr_find_far_type(r, id);
+    return FP_LIKELY(id < sizeof r->metadata.small / sizeof r->metadata.small[0]) ? r->metadata.small[id]
+                                                                                  : fp_jfr_find_far_type(r, id);
 }
 
 /* ---- constants ---- */
@@ -489,9 +491,9 @@ struct fp_jfr_constant *fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t
 
 /* The constant that a slot refers to.  NULL if there is none, or the slot has no key. */
 static inline struct fp_jfr_constant *fp_jfr_find(const struct fp_jfr_reader *r, const struct fp_jfr_slot *slot) {
-    const uint32_t number = slot->kind == FP_JFR_IS_KEY ? r->types[slot->type].pool : 0;
+    const uint32_t number = slot->kind == FP_JFR_IS_KEY ? r->metadata.types[slot->type].pool : 0;
     if (!number) return NULL;
-    const struct fp_jfr_pool *pool = &r->pools[number - 1];
+    const struct fp_jfr_pool *pool = &r->constants.pools[number - 1];
     const uint64_t i = slot->n - pool->first;
     if (FP_UNLIKELY(i >= pool->n_dense)) return fp_jfr_find_far(pool, slot->n);
     struct fp_jfr_constant *constant = &pool->constants[i];
@@ -541,19 +543,19 @@ struct fp_jfr_brief {
 enum { FP_JFR_BRIEFS = 1 << 10 };
 
 static inline struct fp_jfr_brief *fp_jfr_brief_at(const struct fp_jfr_reader *r, uint64_t key) {
-    return &r->briefs[key * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+    return &r->sums.briefs[key * UINT64_C(0x9e3779b97f4a7c15) >> 54];
 }
 
 /* The context of events with these keys, if it is there; else another one, or an unused entry. */
 static inline struct fp_jfr_context *fp_jfr_context_at(const struct fp_jfr_reader *r, uint32_t type, uint64_t thread,
                                                        uint64_t state, uint64_t class_) {
-    return &r->contexts[fp_mix(thread ^ class_ << 32, state ^ type) % FP_JFR_CONTEXTS];
+    return &r->sums.contexts[fp_mix(thread ^ class_ << 32, state ^ type) % FP_JFR_CONTEXTS];
 }
 
 static inline int fp_jfr_is_context(const struct fp_jfr_reader *r, const struct fp_jfr_context *one, uint32_t type,
                                     uint64_t thread, uint64_t state, uint64_t class_) {
-    return one->epoch == r->epoch && one->type == type && one->thread_key == thread && one->state_key == state &&
-           one->class_key == class_;
+    return one->epoch == r->constants.epoch && one->type == type && one->thread_key == thread &&
+           one->state_key == state && one->class_key == class_;
 }
 
 /* A frame of the model, by its bytes in the file: those of a chunk with the same bytes are equal. */
@@ -572,14 +574,14 @@ void fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name)
 /* n ticks in nanoseconds, rounded towards 0; beyond 64 bits the largest number. */
 int64_t fp_jfr_nanoseconds_of(const struct fp_jfr_reader *r, int64_t n);
 static inline int64_t fp_jfr_nanoseconds(const struct fp_jfr_reader *r, int64_t n) {
-    return FP_LIKELY(r->ticks_per_second == 1000000000) ? n : fp_jfr_nanoseconds_of(r, n);
+    return FP_LIKELY(r->chunk.ticks_per_second == 1000000000) ? n : fp_jfr_nanoseconds_of(r, n);
 }
 
 /* A time in ticks, in nanoseconds since 1970; 0: before then, or out of range. */
 static inline uint64_t fp_jfr_time(const struct fp_jfr_reader *r, uint64_t ticks) {
     int64_t ns;
-    if (__builtin_sub_overflow((int64_t)ticks, r->start_ticks, &ns)) return 0;
-    if (__builtin_add_overflow(fp_jfr_nanoseconds(r, ns), r->start_ns, &ns)) return 0;
+    if (__builtin_sub_overflow((int64_t)ticks, r->chunk.start_ticks, &ns)) return 0;
+    if (__builtin_add_overflow(fp_jfr_nanoseconds(r, ns), r->chunk.start_ns, &ns)) return 0;
     return ns > 0 ? (uint64_t)ns : 0;
 }
 /* The number of a slot times `factor`, in nanoseconds if it is a time.  0, or 1 if that is too large. */

@@ -18,26 +18,28 @@ struct fp_jfr_compiler {
 
 static void emit(struct fp_jfr_compiler *c, unsigned code, unsigned slot, unsigned width, unsigned unit, uint32_t n) {
     struct fp_jfr_reader *r = c->r;
-    if (code <= FP_JFR_OP_BYTES && r->n_ops > r->barrier && r->ops[r->n_ops - 1].code == code) {
-        r->ops[r->n_ops - 1].n += n;
+    if (code <= FP_JFR_OP_BYTES && r->programs.n_ops > r->programs.barrier &&
+        r->programs.ops[r->programs.n_ops - 1].code == code) {
+        r->programs.ops[r->programs.n_ops - 1].n += n;
         return;
     }
-    if (r->n_ops - c->first >= MOST_OPS) {
+    if (r->programs.n_ops - c->first >= MOST_OPS) {
         c->what = "the size of a type";
         return;
     }
-    if (fp_array_room(&r->ops, &r->cap_ops, (uint64_t)r->n_ops + 1, sizeof *r->ops)) {
+    if (fp_array_room(&r->programs.ops, &r->programs.cap_ops, (uint64_t)r->programs.n_ops + 1,
+                      sizeof *r->programs.ops)) {
         c->is_full = 1;
         return;
     }
-    r->ops[r->n_ops++] = (struct fp_jfr_op){
+    r->programs.ops[r->programs.n_ops++] = (struct fp_jfr_op){
         .code = (uint8_t)code, .slot = (uint8_t)slot, .width = (uint8_t)width, .unit = (uint8_t)unit, .n = n};
 }
 
 enum { NO_SLOT = 255 };
 
 static void skip_number(struct fp_jfr_compiler *c, unsigned width) {
-    if (c->r->compressed)
+    if (c->r->chunk.compressed)
         emit(c, FP_JFR_OP_VARINTS, 0, 0, 0, 1);
     else
         emit(c, FP_JFR_OP_BYTES, 0, 0, 0, width);
@@ -50,7 +52,7 @@ static void compile_primitive(struct fp_jfr_compiler *c, unsigned primitive, uns
     const int is_skipped = slot == NO_SLOT;
     switch (primitive) {
         case FP_JFR_STRING:
-            emit(c, is_skipped ? FP_JFR_OP_TEXT : FP_JFR_OP_GET_TEXT, slot, 0, 0, c->r->string_type);
+            emit(c, is_skipped ? FP_JFR_OP_TEXT : FP_JFR_OP_GET_TEXT, slot, 0, 0, c->r->metadata.string_type);
             return;
         case FP_JFR_BOOLEAN:
         case FP_JFR_BYTE: emit(c, is_skipped ? FP_JFR_OP_BYTES : FP_JFR_OP_GET_BYTE, slot, 0, 0, 1); return;
@@ -76,28 +78,28 @@ static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t typ
         c->got = type_id;
     }
     if (c->what || c->is_full) return;
-    const struct fp_jfr_type *t = &r->types[type];
+    const struct fp_jfr_type *t = &r->metadata.types[type];
     if (t->primitive) {
         compile_primitive(c, t->primitive, slot, unit);
         return;
     }
     if (slot != NO_SLOT) emit(c, FP_JFR_OP_MARK, slot, 0, 0, type);
     for (uint32_t i = 0; i < t->n_fields && !c->what && !c->is_full; i++)
-        compile_field(c, &r->fields[t->field + i], NO_SLOT, depth + 1);
+        compile_field(c, &r->metadata.fields[t->field + i], NO_SLOT, depth + 1);
 }
 
 /* Closes a loop: the operations after it are those of an element.  Simple ones become one operation for all. */
 static void compile_loop(struct fp_jfr_compiler *c, uint32_t loop) {
     struct fp_jfr_reader *r = c->r;
-    const uint32_t n = r->n_ops - loop - 1;
-    struct fp_jfr_op *op = &r->ops[loop];
-    r->barrier = r->n_ops;
+    const uint32_t n = r->programs.n_ops - loop - 1;
+    struct fp_jfr_op *op = &r->programs.ops[loop];
+    r->programs.barrier = r->programs.n_ops;
     op->n = n;
-    if (n > 1 || (n && r->ops[loop + 1].code > FP_JFR_OP_BYTES)) return;
-    const int is_varints = n && r->ops[loop + 1].code == FP_JFR_OP_VARINTS;
+    if (n > 1 || (n && r->programs.ops[loop + 1].code > FP_JFR_OP_BYTES)) return;
+    const int is_varints = n && r->programs.ops[loop + 1].code == FP_JFR_OP_VARINTS;
     op->code = is_varints ? FP_JFR_OP_ARRAY_VARINTS : FP_JFR_OP_ARRAY_BYTES;
-    op->n = n ? r->ops[loop + 1].n : 0;
-    r->n_ops = r->barrier = loop + 1;
+    op->n = n ? r->programs.ops[loop + 1].n : 0;
+    r->programs.n_ops = r->programs.barrier = loop + 1;
 }
 
 static void compile_field(struct fp_jfr_compiler *c, const struct fp_jfr_field *field, unsigned slot, unsigned depth) {
@@ -114,9 +116,9 @@ static void compile_field(struct fp_jfr_compiler *c, const struct fp_jfr_field *
         return;
     }
     if (slot != NO_SLOT) emit(c, FP_JFR_OP_MARK_ARRAY, slot, field->pooled, 0, field->type);
-    const uint32_t loop = r->n_ops;
+    const uint32_t loop = r->programs.n_ops;
     emit(c, FP_JFR_OP_ARRAY, 0, 0, 0, 0);
-    r->barrier = r->n_ops;
+    r->programs.barrier = r->programs.n_ops;
     if (field->pooled)
         skip_number(c, 8);
     else
@@ -133,7 +135,7 @@ static unsigned slot_of(const struct fp_jfr_want *wants, uint32_t n, uint32_t wo
 /* Whether thread, state and class are keys or absent. */
 static int has_keys(const struct fp_jfr_reader *r, const struct fp_jfr_program *program) {
     for (uint32_t i = 0; i < program->n_ops; i++) {
-        const struct fp_jfr_op *op = &r->ops[program->op + i];
+        const struct fp_jfr_op *op = &r->programs.ops[program->op + i];
         if (op->code >= FP_JFR_OP_GET_INT && op->code != FP_JFR_OP_GET_KEY && op->slot >= FP_JFR_EVENT_THREAD &&
             op->slot <= FP_JFR_EVENT_CLASS)
             return 0;
@@ -145,7 +147,7 @@ static int has_keys(const struct fp_jfr_reader *r, const struct fp_jfr_program *
 static void find_shape(const struct fp_jfr_reader *r, struct fp_jfr_program *program) {
     uint64_t varints = 0, bytes = 0;
     for (uint32_t i = 0; i < program->n_ops; i++) {
-        const struct fp_jfr_op *op = &r->ops[program->op + i];
+        const struct fp_jfr_op *op = &r->programs.ops[program->op + i];
         switch (op->code) {
             case FP_JFR_OP_VARINTS: varints += op->n; break;
             case FP_JFR_OP_BYTES: bytes += op->n; break;
@@ -163,31 +165,31 @@ static void find_shape(const struct fp_jfr_reader *r, struct fp_jfr_program *pro
 }
 
 const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t type) {
-    struct fp_jfr_type *t = &r->types[type];
-    if (t->program) return &r->programs[t->program - 1];
-    fp_array_room(&r->programs, &r->cap_programs, (uint64_t)r->n_programs + 1, sizeof *r->programs);
-    struct fp_jfr_compiler c = {.r = r, .first = r->n_ops, .got = t->id};
+    struct fp_jfr_type *t = &r->metadata.types[type];
+    if (t->program) return &r->programs.list[t->program - 1];
+    fp_array_room(&r->programs.list, &r->programs.cap, (uint64_t)r->programs.n + 1, sizeof *r->programs.list);
+    struct fp_jfr_compiler c = {.r = r, .first = r->programs.n_ops, .got = t->id};
     struct fp_jfr_want scratch[16];
     uint32_t n;
     const struct fp_jfr_want *wants = fp_jfr_wants(t, &n, scratch);
-    r->barrier = r->n_ops;
+    r->programs.barrier = r->programs.n_ops;
     if (t->primitive) {
         compile_primitive(&c, t->primitive, t->role == FP_JFR_TEXT ? 0 : NO_SLOT, 0);
     }
     for (uint32_t i = 0; i < t->n_fields && !c.what && !c.is_full; i++) {
-        const struct fp_jfr_field *field = &r->fields[t->field + i];
+        const struct fp_jfr_field *field = &r->metadata.fields[t->field + i];
         const int is_first_text = t->role == FP_JFR_TEXT && !wants && !i;
         compile_field(&c, field, is_first_text ? 0 : slot_of(wants, n, field->name), 1);
     }
     if (c.is_full) return NULL;
-    struct fp_jfr_program *program = &r->programs[r->n_programs];
+    struct fp_jfr_program *program = &r->programs.list[r->programs.n];
     *program = (struct fp_jfr_program){
-        .op = c.first, .n_ops = r->n_ops - c.first, .is_bad = c.what != NULL, .what = c.what, .got = c.got};
+        .op = c.first, .n_ops = r->programs.n_ops - c.first, .is_bad = c.what != NULL, .what = c.what, .got = c.got};
     for (uint32_t i = 0; i < program->n_ops; i++)
-        if (r->ops[program->op + i].code >= FP_JFR_OP_GET_INT) program->n_until_set = i + 1;
+        if (r->programs.ops[program->op + i].code >= FP_JFR_OP_GET_INT) program->n_until_set = i + 1;
     program->has_keys = has_keys(r, program);
-    if (r->compressed && !c.what) find_shape(r, program);
-    t->program = ++r->n_programs;
+    if (r->chunk.compressed && !c.what) find_shape(r, program);
+    t->program = ++r->programs.n;
     return program;
 }
 
@@ -209,7 +211,7 @@ static const uint8_t *skip_text(const struct fp_jfr_reader *r, const uint8_t *p,
         case 5: p = fp_jfr_number(r, p, end, 4, &n); return p ? skip_bytes(p, end, n) : NULL;
         case 4:
             if (!(p = fp_jfr_number(r, p, end, 4, &n)) || n > (uint64_t)(end - p)) return NULL;
-            return r->compressed ? fp_jfr_skip_varints(p, end, n) : skip_bytes(p, end, 2 * n);
+            return r->chunk.compressed ? fp_jfr_skip_varints(p, end, n) : skip_bytes(p, end, 2 * n);
         default: return NULL;
     }
 }
@@ -306,14 +308,14 @@ static const uint8_t *run(const struct fp_jfr_reader *r, const struct fp_jfr_op 
 const uint8_t *fp_jfr_run(const struct fp_jfr_reader *r, const struct fp_jfr_program *program, const uint8_t *p,
                           const uint8_t *end, struct fp_jfr_slot *slots) {
     if (program->is_bad) return NULL;
-    return program->n_ops ? run(r, r->ops + program->op, program->n_ops, p, end, slots) : p;
+    return program->n_ops ? run(r, r->programs.ops + program->op, program->n_ops, p, end, slots) : p;
 }
 
 void fp_jfr_plain_slots(const struct fp_jfr_reader *r, const struct fp_jfr_program *program,
                         struct fp_jfr_slot *slots) {
     memset(slots, 0, FP_JFR_SLOTS * sizeof *slots);
     for (uint32_t i = 0; i < program->n_ops; i++) {
-        const struct fp_jfr_op *op = &r->ops[program->op + i];
+        const struct fp_jfr_op *op = &r->programs.ops[program->op + i];
         if (op->code == FP_JFR_OP_GET_KEY)
             slots[op->slot] = (struct fp_jfr_slot){.kind = FP_JFR_IS_KEY, .type = op->n};
         else if (op->code >= FP_JFR_OP_GET_INT)
@@ -333,5 +335,5 @@ int fp_jfr_peek(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const 
     const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
     memset(slots, 0, FP_JFR_SLOTS * sizeof *slots);
     if (!program || program->is_bad) return 0;
-    return !program->n_until_set || run(r, r->ops + program->op, program->n_until_set, p, end, slots) != NULL;
+    return !program->n_until_set || run(r, r->programs.ops + program->op, program->n_until_set, p, end, slots) != NULL;
 }

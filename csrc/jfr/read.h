@@ -30,9 +30,7 @@
 #define FP_JFR_READ_H
 
 #include "core/batch.h"
-#include "core/buf.h"
-#include "core/lanes.h"
-#include "core/model.h"
+#include "jfr/state.h"
 
 /* cffi-begin guarded */
 
@@ -113,6 +111,40 @@ struct fp_jfr_counts {
                       "checkpoints with damaged constants");
 };
 
+struct fp_jfr_options {
+    int32_t kinds;      /* add suffixes to names for how code was compiled: _[j] ... */
+    int32_t signatures; /* add parameter types to names */
+    int32_t join;       /* remove the numbers of hidden classes from names */
+    int32_t class_leaf; /* add the class of an object or monitor as the innermost frame */
+    int32_t cut_root;   /* give stacks that the JVM truncated a root [truncated] */
+};
+
+/* What the caller sets of each chunk. */
+struct fp_jfr_in_chunk {
+    int32_t compressed;
+    uint64_t stop; /* the end of the range in the input */
+    int64_t start_ns, start_ticks;
+    uint64_t ticks_per_second;
+    uint32_t pid;
+    int32_t is_wall;                /* ExecutionSample is a sample of wall-clock time */
+    int64_t period[FP_JFR_METRICS]; /* nanoseconds or events of a sample, by metric */
+};
+
+/* Results of the walk. */
+struct fp_jfr_walked {
+    struct fp_jfr_place *places;
+    uint32_t n_places;
+    uint64_t end;    /* of the last complete record */
+    int32_t is_next; /* a new chunk begins there */
+    int32_t has_samples;
+    int32_t has_lasting;       /* events that become samples, but that a timeline may have, too */
+    struct fp_strings counted; /* names of types of events: see fp_jfr_counted */
+
+    /* private from here on */
+    uint64_t *n_counted; /* by string of `counted` */
+    uint32_t cap_counted, cap_places;
+};
+
 struct fp_jfr_reader {
     struct fp_model *model;
     struct fp_rounds rounds; /* timelines */
@@ -122,36 +154,16 @@ struct fp_jfr_reader {
     int32_t is_summed;    /* add up samples with equal stacks and labels: single times are not needed */
     int32_t is_portable;  /* for tests: use no instructions that only some processors have */
     int32_t always_holds; /* for tests: every sample that can waits to be added up */
-    /* options */
-    int32_t kinds;                 /* add suffixes to names for how code was compiled: _[j] ... */
-    int32_t signatures;            /* add parameter types to names */
-    int32_t join;                  /* remove the numbers of hidden classes from names */
-    int32_t class_leaf;            /* add the class of an object or monitor as the innermost frame */
-    int32_t cut_root;              /* give stacks that the JVM truncated a root [truncated] */
+    struct fp_jfr_options options;
     uint32_t input, virtual_input; /* of threads, and of threads with only a Java id */
 
-    /* the chunk's; set by the caller */
-    int32_t compressed;
-    uint64_t stop; /* the end of the range in the input */
-    int64_t start_ns, start_ticks;
-    uint64_t ticks_per_second;
-    uint32_t pid;
-    int32_t is_wall;                   /* ExecutionSample is a sample of wall-clock time */
-    int64_t period[FP_JFR_METRICS];    /* nanoseconds or events of a sample, by metric */
+    struct fp_jfr_in_chunk chunk;
     uint32_t column[FP_JFR_METRICS];   /* by metric */
     int32_t has_value[FP_JFR_METRICS]; /* whether a second column follows */
 
     struct fp_jfr_counts counts;
 
-    /* results of the walk */
-    struct fp_jfr_place *places;
-    uint32_t n_places;
-    uint64_t end;    /* of the last complete record */
-    int32_t is_next; /* a new chunk begins there */
-    int32_t has_samples;
-    int32_t has_lasting; /* events that become samples, but that a timeline may have, too */
-
-    struct fp_strings counted; /* names of types of events: see fp_jfr_counted */
+    struct fp_jfr_walked walked;
 
     /* after FP_ASK */
     int32_t request;
@@ -162,88 +174,14 @@ struct fp_jfr_reader {
     uint64_t skip; /* bytes left, from the window's position on, of a record that is skipped; the caller may do it */
 
     /* private from here on */
-    uint32_t cap_places;
-    uint32_t n_renewed;
-    int32_t is_described; /* the chunk's metadata is read */
-
-    struct fp_buf described; /* the metadata as in the file, from its strings on */
-    int32_t was_compressed;  /* the value of `compressed` then */
-    struct fp_strings names; /* of the metadata; the known words come first */
-    uint32_t *strings;       /* by index in the metadata: name */
-    uint32_t n_strings, cap_strings;
-    struct fp_jfr_type *types;
-    struct fp_jfr_field *fields;
-    struct fp_jfr_note *notes;
-    uint32_t n_types, cap_types, n_fields, cap_fields, n_notes, cap_notes;
-    uint32_t string_type;     /* java.lang.String; 0: none */
-    struct fp_table type_ids; /* id -> type */
-    uint32_t *type_of;        /* by row of type_ids */
-    uint32_t cap_type_of;
-    uint32_t small[1024]; /* by id: type, 0: none */
-    struct fp_jfr_op *ops;
-    uint32_t n_ops, cap_ops, barrier;
-    struct fp_jfr_program *programs;
-    uint32_t n_programs, cap_programs;
-    struct fp_table unknown_ids; /* types of events that are not described */
-
-    uint64_t *n_counted; /* by string of `counted` */
-    uint32_t cap_counted;
-
-    /* constants */
-    struct fp_jfr_pool *pools;
-    uint32_t n_pools, cap_pools;
-    int32_t is_indexed; /* constants can be found */
-    uint8_t *arena;
-    size_t arena_n, arena_cap;
-    uint64_t limit;         /* the end of the current checkpoint; 0: none */
-    uint64_t n_left_pools;  /* of that checkpoint */
-    uint64_t n_left_values; /* of the current pool */
-    uint32_t at_type;       /* the type of that pool */
-
-    uint32_t epoch; /* the chunk's number */
-
-    /* stacks */
-    struct fp_jfr_frame *cache;       /* the last frames */
-    uint32_t *frames, *frame_methods; /* of the current stack */
-    uint32_t cap_frames, cap_frame_methods;
-    struct fp_table methods;      /* type, key, type and key of the kind */
-    struct fp_jfr_method *method; /* by row */
-    uint32_t cap_method;
-    uint32_t checked;                    /* the last chunk of fp_jfr_check_methods */
-    uint32_t n_sure;                     /* rows that are whole in this chunk */
-    uint32_t changed;                    /* the last chunk in which one was another method than before */
-    struct fp_strings described_methods; /* descriptions of methods */
-    struct fp_strings stacks;            /* of this chunk and earlier ones, as in the file */
-    struct fp_jfr_known *known;          /* by string of `stacks` */
-    uint32_t cap_known;
-    uint32_t next_stack;     /* the string after that of the last constant */
-    uint32_t *known_methods; /* of these stacks: rows */
-    uint32_t n_known_methods, cap_known_methods;
-    struct fp_jfr_context *contexts; /* the last ones */
-    struct fp_jfr_brief *briefs;     /* of samples that wait */
-    struct fp_jfr_layout *layouts;   /* of usual events */
-    uint32_t n_shapes;               /* so far, of types in chunks */
-    void *summed_memory;
-    struct fp_jfr_summed *summed;     /* rows of the batch, by the bytes of their events; in `summed_memory` */
-    int32_t is_summing;               /* some can be found there */
-    uint32_t n_tried, n_found;        /* events looked up there */
-    uint64_t sure_ticks;              /* this many ticks from the chunk's start on have times */
-    uint64_t first_ticks, last_ticks; /* of samples added to rows */
-    struct fp_jfr_held *held;         /* samples that wait to be added up; NULL: there were none */
-    int32_t holds;                    /* samples wait */
-    struct fp_jfr_slot *slots;        /* FP_JFR_SLOTS for each type whose events are decoded ahead */
-    uint32_t n_slots, cap_slots;
-    struct fp_buf name, more;
-    uint32_t thread_key, class_key, state_key; /* strings */
-    uint32_t sleeping;                         /* a string */
-    struct fp_table leaves;                    /* (class, suffix) -> frame */
-    uint32_t *leaf_of;
-    uint32_t cap_leaf_of;
-    uint32_t *thread_names; /* by thread: string */
-    uint32_t cap_thread_names;
-    /* timelines */
-    struct fp_lanes lanes;
-    struct fp_strings reported; /* facts already reported to the caller */
+    struct fp_jfr_metadata metadata;
+    struct fp_jfr_programs programs;
+    struct fp_jfr_constants constants;
+    struct fp_jfr_stacks stacks;
+    struct fp_jfr_methods methods;
+    struct fp_jfr_sums sums;
+    struct fp_jfr_names names;
+    struct fp_jfr_spans spans;
 };
 
 /* The events that fp_jfr_walk passes to the caller, and their fields. */

@@ -40,9 +40,9 @@ int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp
         return fp_fail_got(err, FP_E_MALFORMED, record->at, "the size of a record", FP_GOT_UNSIGNED, record->size,
                            "at least %", (uint64_t)(q - p));
     }
-    if (record->size > r->stop - record->at) {
+    if (record->size > r->chunk.stop - record->at) {
         return fp_fail_got(err, FP_E_MALFORMED, record->at, "the size of a record", FP_GOT_UNSIGNED, record->size,
-                           "up to %, where its chunk ends", r->stop - record->at);
+                           "up to %, where its chunk ends", r->chunk.stop - record->at);
     }
     record->body = q;
     record->end = p + (record->size < (uint64_t)(end - p) ? record->size : (uint64_t)(end - p));
@@ -52,7 +52,7 @@ int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp
 /* The record at p if it is whole before `end`, where most records are: its body, or NULL. */
 static inline const uint8_t *whole(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
                                    struct fp_jfr_record *record) {
-    if (FP_UNLIKELY(end - p < 2 * FP_JFR_LONGEST || !r->compressed)) return NULL;
+    if (FP_UNLIKELY(end - p < 2 * FP_JFR_LONGEST || !r->chunk.compressed)) return NULL;
     record->body = fp_jfr_short_of_9(fp_jfr_short_of_9(p, &record->size), &record->type);
     if (record->size < (uint64_t)(record->body - p) || record->size > (uint64_t)(end - p)) return NULL;
     record->end = p + record->size;
@@ -64,7 +64,7 @@ int fp_jfr_next(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_record 
     for (;;) {
         if (fp_jfr_skipped(r, in)) return FP_MORE;
         if (in->pos == in->n) return in->eof ? FP_DONE : FP_MORE;
-        const uint64_t at = in->base + in->pos, left = r->stop - at, there = in->n - in->pos;
+        const uint64_t at = in->base + in->pos, left = r->chunk.stop - at, there = in->n - in->pos;
         const uint8_t *p = in->p + in->pos;
         record->at = at;
         if (FP_UNLIKELY(!whole(r, p, p + (left < there ? left : there), record))) {
@@ -72,16 +72,16 @@ int fp_jfr_next(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_record 
             if (status) return status;
         }
         *type = record->type > 1 ? fp_jfr_find_type(r, record->type) : 0;
-        if (*type && r->types[*type].is_row) {
+        if (*type && r->metadata.types[*type].is_row) {
             if (record->size > there) return in->eof ? fp_jfr_cut(record, err) : FP_MORE;
             return FP_FULL;
         }
-        if (*type) r->counts.bad_records += r->types[*type].is_bad;
+        if (*type) r->counts.bad_records += r->metadata.types[*type].is_bad;
         r->skip = record->size;
     }
 }
 
 uint32_t fp_jfr_find_far_type(const struct fp_jfr_reader *r, uint64_t id) {
-    const uint32_t words[] = {(uint32_t)id, (uint32_t)(id >> 32)}, row = fp_table_find(&r->type_ids, words);
-    return row ? r->type_of[row] : 0;
+    const uint32_t words[] = {(uint32_t)id, (uint32_t)(id >> 32)}, row = fp_table_find(&r->metadata.type_ids, words);
+    return row ? r->metadata.type_of[row] : 0;
 }

@@ -11,7 +11,7 @@ static int values_of(const struct fp_jfr_reader *r, const struct fp_jfr_event *e
     *count = 1;
     *value = 0;
     if (event->weight && fp_jfr_value(r, weight, 1, count)) return 1;
-    if (!event->value) return __builtin_mul_overflow(*count, r->period[metric], value) ? 1 : 0;
+    if (!event->value) return __builtin_mul_overflow(*count, r->chunk.period[metric], value) ? 1 : 0;
     const struct fp_jfr_slot *slot = &slots[FP_JFR_EVENT_VALUE];
     double factor = 1;
     if (FP_LIKELY(slot->kind == FP_JFR_IS_NUMBER && !slot->unit && !event->times_weight)) {
@@ -29,7 +29,7 @@ static void begin_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
                           struct fp_jfr_context *to) {
     to->state = fp_jfr_string_id(r, &slots[FP_JFR_EVENT_STATE], end);
     to->class_ = fp_jfr_string_id(r, &slots[FP_JFR_EVENT_CLASS], end);
-    if (metric == FP_JFR_CPU && (r->is_wall || to->state == r->sleeping)) metric = FP_JFR_WALL;
+    if (metric == FP_JFR_CPU && (r->chunk.is_wall || to->state == r->names.sleeping)) metric = FP_JFR_WALL;
     to->metric = metric;
 }
 
@@ -38,24 +38,25 @@ static void end_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots
                         struct fp_jfr_context *to) {
     fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], end, &to->thread, &to->label);
     const int has_state = to->state && (to->metric == FP_JFR_WALL || to->metric == FP_JFR_DATADOG_WALL);
-    if (to->class_) to->label = fp_model_label(r->model, to->label, r->class_key, to->class_, 0, 0);
-    if (has_state) to->label = fp_model_label(r->model, to->label, r->state_key, to->state, 0, 0);
+    if (to->class_) to->label = fp_model_label(r->model, to->label, r->names.class_key, to->class_, 0, 0);
+    if (has_state) to->label = fp_model_label(r->model, to->label, r->names.state_key, to->state, 0, 0);
 }
 
 /* The frame of a class, as async-profiler's tools write it:
  * java.lang.Object_[i], outside of a TLAB java.lang.Object_[k].
  */
 static uint32_t leaf_of(struct fp_jfr_reader *r, uint32_t class_, unsigned metric) {
-    const uint32_t is_outside = metric == FP_JFR_OUTSIDE_TLAB, words[] = {class_, is_outside}, before = r->leaves.n;
-    const uint32_t row = fp_table_intern(&r->leaves, words);
-    fp_array_room(&r->leaf_of, &r->cap_leaf_of, (uint64_t)row + 1, sizeof *r->leaf_of);
-    if (row < before) return r->leaf_of[row];
+    const uint32_t is_outside = metric == FP_JFR_OUTSIDE_TLAB, words[] = {class_, is_outside},
+                   before = r->names.leaves.n;
+    const uint32_t row = fp_table_intern(&r->names.leaves, words);
+    fp_array_room(&r->names.leaf_of, &r->names.cap_leaf_of, (uint64_t)row + 1, sizeof *r->names.leaf_of);
+    if (row < before) return r->names.leaf_of[row];
     size_t n;
     const uint8_t *name = fp_string(&r->model->strings, class_, &n);
-    r->name.n = 0;
-    fp_buf_put(&r->name, name, n);
-    if (r->kinds) fp_buf_put(&r->name, is_outside ? "_[k]" : "_[i]", 4);
-    return r->leaf_of[row] = fp_jfr_name_frame(r, r->name.p, r->name.n);
+    r->names.name.n = 0;
+    fp_buf_put(&r->names.name, name, n);
+    if (r->options.kinds) fp_buf_put(&r->names.name, is_outside ? "_[k]" : "_[i]", 4);
+    return r->names.leaf_of[row] = fp_jfr_name_frame(r, r->names.name.p, r->names.name.n);
 }
 
 /* ---- rows ---- */
@@ -73,7 +74,7 @@ static uint32_t stack_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot
     const uint32_t node = fp_jfr_stack(r, slot, end, &cut);
     r->counts.no_stack += !node;
     r->counts.truncated += (uint64_t)cut;
-    if (!class_ || !r->class_leaf) return node;
+    if (!class_ || !r->options.class_leaf) return node;
     const uint32_t leaf = leaf_of(r, class_, metric);
     return fp_model_stack(r->model, node, leaf);
 }
@@ -84,7 +85,7 @@ static void begin_batch(struct fp_batch *out) {
 }
 
 static int no_fields(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_err *err) {
-    const struct fp_jfr_program *program = &r->programs[r->types[type].program - 1];
+    const struct fp_jfr_program *program = &r->programs.list[r->metadata.types[type].program - 1];
     return damaged(r, record, program->is_bad ? program->what : "an event is shorter than its fields", err);
 }
 
@@ -106,12 +107,12 @@ FP_INLINE void put(struct fp_jfr_reader *r, uint64_t time, uint32_t label, uint3
 /* Adds the row of an event with these fields.  0, FP_ASK, or FP_E_*. */
 static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record,
                const struct fp_jfr_slot *slots, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_jfr_event *event = &fp_jfr_events[r->types[type].event - 1];
-    const int has_keys = r->programs[r->types[type].program - 1].has_keys;
+    const struct fp_jfr_event *event = &fp_jfr_events[r->metadata.types[type].event - 1];
+    const int has_keys = r->programs.list[r->metadata.types[type].program - 1].has_keys;
     struct fp_jfr_context made = {.thread_key = slots[FP_JFR_EVENT_THREAD].n,
                                   .state_key = slots[FP_JFR_EVENT_STATE].n,
                                   .class_key = slots[FP_JFR_EVENT_CLASS].n,
-                                  .epoch = r->epoch,
+                                  .epoch = r->constants.epoch,
                                   .type = type};
     struct fp_jfr_context *place = fp_jfr_context_at(r, type, made.thread_key, made.state_key, made.class_key);
     const int known = has_keys && fp_jfr_is_context(r, place, type, made.thread_key, made.state_key, made.class_key);
@@ -137,7 +138,7 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
         if (has_keys && !missing && r->counts.dangling == between) *(context = place) = made;
     }
     const struct fp_jfr_slot *start = &slots[FP_JFR_START];
-    if (r->holds && amounts[0] == 1 && start->kind == FP_JFR_IS_NUMBER) {
+    if (r->sums.holds && amounts[0] == 1 && start->kind == FP_JFR_IS_NUMBER) {
         const uint64_t key = fp_jfr_held_key(r, context, stack);
         if (key && fp_jfr_hold(r, key, start->n, amounts[1])) return 0;
     }
@@ -149,18 +150,19 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
 /* Adds the row of an event whose context and stack are known already, as of most events.  1, or 0: it is not. */
 static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, struct fp_batch *out) {
     const struct fp_jfr_constant *stack = one->stack;
-    const struct fp_jfr_type *type = &r->types[one->type];
-    if (!r->programs[type->program - 1].is_usual || !stack || !stack->at || !stack->known || r->class_leaf) return 0;
+    const struct fp_jfr_type *type = &r->metadata.types[one->type];
+    if (!r->programs.list[type->program - 1].is_usual || !stack || !stack->at || !stack->known || r->options.class_leaf)
+        return 0;
     struct fp_jfr_context *context = one->context;
     const int is_known = fp_jfr_is_context(r, context, one->type, one->slots[FP_JFR_EVENT_THREAD],
                                            one->slots[FP_JFR_EVENT_STATE], one->slots[FP_JFR_EVENT_CLASS]);
-    if (FP_UNLIKELY(!is_known || r->n_renewed != r->model->n_renewed)) return 0;
+    if (FP_UNLIKELY(!is_known || r->stacks.n_renewed != r->model->n_renewed)) return 0;
     const struct fp_jfr_event *event = &fp_jfr_events[type->event - 1];
-    const int64_t value = event->value ? (int64_t)one->slots[FP_JFR_EVENT_VALUE] : r->period[context->metric];
+    const int64_t value = event->value ? (int64_t)one->slots[FP_JFR_EVENT_VALUE] : r->chunk.period[context->metric];
     if (FP_UNLIKELY(!fp_jfr_has_columns(r, context->metric, out))) return 0;
     r->counts.no_stack += stack->known == 1;
     r->counts.truncated += stack->also & 1;
-    const uint64_t key = r->holds ? fp_jfr_held_key(r, context, stack->known - 1) : 0;
+    const uint64_t key = r->sums.holds ? fp_jfr_held_key(r, context, stack->known - 1) : 0;
     if (key && fp_jfr_hold(r, key, one->slots[FP_JFR_START], value)) return 1;
     if (one->summed) fp_jfr_remember(r, one, context->metric, value, out);
     put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context->label, context->thread, context->metric, stack->known - 1,
@@ -177,7 +179,7 @@ static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch
     for (uint32_t k = 0; k < n; k++) {
         const struct fp_jfr_ready *one = &ready[k];
         if (FP_LIKELY(usual_row(r, one, out))) continue;
-        struct fp_jfr_slot *slots = fp_jfr_slots_of(r, &r->programs[r->types[one->type].program - 1]);
+        struct fp_jfr_slot *slots = fp_jfr_slots_of(r, &r->programs.list[r->metadata.types[one->type].program - 1]);
         for (uint32_t i = 0; i < FP_JFR_EVENT_SLOTS; i++) slots[i].n = one->slots[i];
         const struct fp_jfr_record record = {.at = in->base + (size_t)(one->p - in->p),
                                              .size = one->size,
@@ -194,7 +196,7 @@ static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch
 
 /* Adds the rows of samples that waited.  0 when none are left, FP_FULL or FP_ASK. */
 static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out) {
-    struct fp_jfr_held *h = r->held;
+    struct fp_jfr_held *h = r->sums.held;
     if (!h || (!h->n && !h->n_log)) return 0;
     fp_jfr_add_up(h);
     h->is_due = 1; /* until all are rows */
@@ -225,14 +227,14 @@ static int row_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_re
 
 /* Makes room for samples that wait: adds them up, or makes rows of them.  As rows_held. */
 static int make_room(struct fp_jfr_reader *r, struct fp_batch *out) {
-    struct fp_jfr_held *h = r->held;
+    struct fp_jfr_held *h = r->sums.held;
     if (!h->is_due && !r->model->is_refused) fp_jfr_add_up(h);
     return h->is_due || r->model->is_refused ? rows_held(r, out) : 0;
 }
 
 /* Whether there is none. */
 static inline int has_no_room(const struct fp_jfr_reader *r) {
-    return r->held && (r->held->is_due || r->model->is_refused || fp_jfr_is_full(r->held));
+    return r->sums.held && (r->sums.held->is_due || r->model->is_refused || fp_jfr_is_full(r->sums.held));
 }
 
 static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
@@ -253,7 +255,7 @@ static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
 
 int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     fp_jfr_index(r);
-    if (!out->n || !r->sure_ticks) fp_jfr_begin_sums(r);
+    if (!out->n || !r->sums.sure_ticks) fp_jfr_begin_sums(r);
     out->is_summed = r->is_summed;
     const int status = feed(r, in, out, err);
     fp_jfr_end_sums(r);

@@ -17,7 +17,7 @@ static struct fp_jfr_shape shape_of(struct fp_jfr_reader *r, const struct fp_jfr
     struct fp_jfr_shape shape = {0};
     if (!program->varints || program->varints >= FP_JFR_BRIEF) return shape;
     for (uint32_t i = 0; i < program->n_ops; i++) {
-        const struct fp_jfr_op *op = &r->ops[program->op + i];
+        const struct fp_jfr_op *op = &r->programs.ops[program->op + i];
         if (op->code == FP_JFR_OP_VARINTS) {
             at += op->n;
             continue;
@@ -40,27 +40,27 @@ static struct fp_jfr_shape shape_of(struct fp_jfr_reader *r, const struct fp_jfr
     shape.keys = (struct fp_jfr_varints){from, to};
     if (shape.has_value) shape.value = (struct fp_jfr_varints){value, value + 1};
     shape.n = at;
-    shape.number = ++r->n_shapes;
+    shape.number = ++r->programs.n_shapes;
     return shape;
 }
 
 const struct fp_jfr_program *fp_jfr_prepare(struct fp_jfr_reader *r, uint32_t type) {
-    const struct fp_jfr_type *t = &r->types[type];
+    const struct fp_jfr_type *t = &r->metadata.types[type];
     if (!fp_jfr_program_of(r, type)) return NULL;
-    struct fp_jfr_program *program = &r->programs[t->program - 1];
+    struct fp_jfr_program *program = &r->programs.list[t->program - 1];
     if (!program->is_plain || !program->n_ops) return NULL;
     if (!program->slots) {
-        const uint64_t need = ((uint64_t)r->n_slots + 1) * FP_JFR_SLOTS;
-        fp_array_room(&r->slots, &r->cap_slots, need, sizeof *r->slots);
-        program->slots = ++r->n_slots;
+        const uint64_t need = ((uint64_t)r->programs.n_slots + 1) * FP_JFR_SLOTS;
+        fp_array_room(&r->programs.slots, &r->programs.cap_slots, need, sizeof *r->programs.slots);
+        program->slots = ++r->programs.n_slots;
         fp_jfr_plain_slots(r, program, fp_jfr_slots_of(r, program));
     }
     const struct fp_jfr_slot *slots = fp_jfr_slots_of(r, program);
-    const uint32_t stacks = slots[FP_JFR_EVENT_STACK].type, number = r->types[stacks].pool;
-    const int is_stack = number && r->types[stacks].role == FP_JFR_STACK;
-    program->epoch = r->epoch;
+    const uint32_t stacks = slots[FP_JFR_EVENT_STACK].type, number = r->metadata.types[stacks].pool;
+    const int is_stack = number && r->metadata.types[stacks].role == FP_JFR_STACK;
+    program->epoch = r->constants.epoch;
     program->is_usual = is_usual(program, slots, &fp_jfr_events[t->event - 1]);
-    program->stacks = is_stack ? &r->pools[number - 1] : NULL;
+    program->stacks = is_stack ? &r->constants.pools[number - 1] : NULL;
     program->shape =
         program->is_usual ? shape_of(r, program, fp_jfr_events[t->event - 1].value) : (struct fp_jfr_shape){0};
     return program;
@@ -75,7 +75,7 @@ int fp_jfr_of_shape(struct fp_jfr_reader *r, const uint8_t *p, struct fp_jfr_las
     const uint8_t *then = fp_jfr_short_of_9(p, &size), *body = fp_jfr_short_of_9(then, &id);
     const uint32_t n_size = 8 * (uint32_t)(then - p), n_head = 8 * (uint32_t)(body - p);
     const uint32_t type = id > 1 ? fp_jfr_find_type(r, id) : 0;
-    const int is_row = type && type < MOST_TYPES && n_head <= 64 && r->types[type].is_row;
+    const int is_row = type && type < MOST_TYPES && n_head <= 64 && r->metadata.types[type].is_row;
     const struct fp_jfr_program *program = is_row ? fp_jfr_prepared_of(r, type) : NULL;
     *last = fp_jfr_no_type;
     if (!program || !program->shape.n) return 0;
@@ -91,7 +91,7 @@ int fp_jfr_of_shape(struct fp_jfr_reader *r, const uint8_t *p, struct fp_jfr_las
                                  .stack_type = fp_jfr_slots_of(r, program)[FP_JFR_EVENT_STACK].type,
                                  .shape = &program->shape,
                                  .stacks = program->stacks,
-                                 .rows = (uint64_t)r->epoch << 32 | type};
+                                 .rows = (uint64_t)r->constants.epoch << 32 | type};
     return 1;
 }
 

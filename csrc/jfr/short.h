@@ -34,7 +34,7 @@ struct fp_jfr_layout {
 enum { FP_JFR_LAYOUTS = 1 << 8 };
 
 static inline struct fp_jfr_layout *fp_jfr_layout_at(const struct fp_jfr_reader *r, uint64_t of) {
-    return &r->layouts[of * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+    return &r->programs.layouts[of * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 }
 
 /* A short event. */

@@ -11,17 +11,17 @@ static void name_lane(void *arg, uint32_t lane, uint32_t of) {
 }
 
 void fp_jfr_begin_spans(struct fp_jfr_reader *r) {
-    r->lanes = (struct fp_lanes){.model = r->model,
-                                 .rounds = &r->rounds,
-                                 .rows = &r->counts.rows,
-                                 .added = &r->counts.lanes,
-                                 .cut = &r->counts.cut_spans,
-                                 .arg = r,
-                                 .lane = name_lane};
+    r->spans.lanes = (struct fp_lanes){.model = r->model,
+                                       .rounds = &r->rounds,
+                                       .rows = &r->counts.rows,
+                                       .added = &r->counts.lanes,
+                                       .cut = &r->counts.cut_spans,
+                                       .arg = r,
+                                       .lane = name_lane};
 }
 
 void fp_jfr_free_spans(struct fp_jfr_reader *r) {
-    fp_lanes_clear(&r->lanes);
+    fp_lanes_clear(&r->spans.lanes);
     fp_rounds_clear(&r->rounds);
 }
 
@@ -33,15 +33,15 @@ static uint32_t function_of(struct fp_jfr_reader *r, uint32_t type, const struct
     const struct fp_jfr_slot *own = &slots[FP_JFR_EVENT_STATE], *class_ = &slots[FP_JFR_EVENT_CLASS];
     const uint32_t detail = fp_jfr_string_id(r, own->kind >= FP_JFR_IS_TEXT ? own : class_, end);
     size_t n;
-    const uint8_t *name = fp_string(&r->names, r->types[type].name, &n);
-    r->name.n = 0;
-    fp_buf_put(&r->name, name, n);
+    const uint8_t *name = fp_string(&r->metadata.names, r->metadata.types[type].name, &n);
+    r->names.name.n = 0;
+    fp_buf_put(&r->names.name, name, n);
     if (detail) {
         name = fp_string(&r->model->strings, detail, &n);
-        fp_buf_put(&r->name, ": ", 2);
-        fp_buf_put(&r->name, name, n);
+        fp_buf_put(&r->names.name, ": ", 2);
+        fp_buf_put(&r->names.name, name, n);
     }
-    const uint32_t id = fp_strings_intern(&r->model->strings, r->name.p, r->name.n);
+    const uint32_t id = fp_strings_intern(&r->model->strings, r->names.name.p, r->names.name.n);
     return fp_model_function(r->model, 0, 0, id, 0, 0);
 }
 
@@ -63,10 +63,10 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     struct fp_span span = {.begin = start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0};
     if (__builtin_add_overflow(span.begin, (uint64_t)ns, &span.end)) span.end = UINT64_MAX;
     fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], record->end, &thread, &label);
-    if (!thread) thread = fp_model_thread(r->model, r->virtual_input, r->pid, 0);
+    if (!thread) thread = fp_model_thread(r->model, r->virtual_input, r->chunk.pid, 0);
     span.thread = thread;
     span.what = function_of(r, type, slots, record->end);
-    const int status = fp_lanes_put(&r->lanes, span);
+    const int status = fp_lanes_put(&r->spans.lanes, span);
     if (status == FP_ASK) r->request = FP_JFR_SPILL;
     return status;
 }
@@ -87,7 +87,7 @@ int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) 
 
 int fp_jfr_pull(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
     (void)err; /* the guard sets it */
-    const int status = fp_lanes_pull(&r->lanes, out);
+    const int status = fp_lanes_pull(&r->spans.lanes, out);
     if (status == FP_ASK) r->request = FP_JFR_SPILL;
     return status;
 }

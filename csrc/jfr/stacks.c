@@ -75,7 +75,7 @@ BMI2_TARGET static inline const uint8_t *short_value_bmi2(const uint8_t *p, uint
 
 /* A frame's place in the cache is one of the two from here on. */
 static inline struct fp_jfr_frame *cached(const struct fp_jfr_reader *r, uint64_t low, uint64_t high) {
-    return &r->cache[fp_mix(low, high) & (FP_JFR_CACHE - 2)];
+    return &r->stacks.cache[fp_mix(low, high) & (FP_JFR_CACHE - 2)];
 }
 
 static inline int is_frame(const struct fp_jfr_frame *one, const struct fp_jfr_frame *wanted) {
@@ -106,9 +106,9 @@ static const uint8_t *keyed_frame(struct fp_jfr_reader *r, uint32_t type, const 
         return p;
     }
     if (!constant->known) {
-        const uint8_t *value_end = r->arena + r->arena_n;
+        const uint8_t *value_end = r->constants.arena + r->constants.arena_n;
         uint32_t method;
-        if (fp_jfr_decode(r, type, r->arena + constant->at - 1, value_end, slots))
+        if (fp_jfr_decode(r, type, r->constants.arena + constant->at - 1, value_end, slots))
             *frame = new_frame(r, slots, value_end, &method);
         constant->known = *frame + 1;
         return p;
@@ -142,7 +142,7 @@ FP_INLINE uint32_t short_frames_by(short_value_fn *value, struct fp_jfr_reader *
         at = next;
     }
     *p = at;
-    struct fp_jfr_frame wanted = {.epoch = r->epoch, .type = type};
+    struct fp_jfr_frame wanted = {.epoch = r->constants.epoch, .type = type};
     for (uint32_t i = 0; i < k; i++) {
         struct fp_jfr_frame *place = found[i].place;
         wanted.low = found[i].low;
@@ -183,18 +183,18 @@ static const uint8_t *inline_frame(struct fp_jfr_reader *r, uint32_t type, const
     return p;
 }
 
-/* Reads the frames of an array into r->frames, leaf first, and their methods.  Returns their number. */
+/* Reads the frames of an array into r->stacks.frames, leaf first, and their methods.  Returns their number. */
 static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *array, const uint8_t *end) {
     const uint32_t type = array->type;
     uint64_t n;
     const uint8_t *p = fp_jfr_number(r, array->p, end, 4, &n);
-    if (!p || n > (uint64_t)(end - p) || r->types[type].role != FP_JFR_FRAME) return 0;
-    fp_array_room(&r->frames, &r->cap_frames, n, sizeof *r->frames);
-    fp_array_zeroed(&r->frame_methods, &r->cap_frame_methods, n, sizeof *r->frame_methods);
+    if (!p || n > (uint64_t)(end - p) || r->metadata.types[type].role != FP_JFR_FRAME) return 0;
+    fp_array_room(&r->stacks.frames, &r->stacks.cap_frames, n, sizeof *r->stacks.frames);
+    fp_array_zeroed(&r->stacks.frame_methods, &r->stacks.cap_frame_methods, n, sizeof *r->stacks.frame_methods);
     const struct fp_jfr_program *program = fp_jfr_program_of(r, type);
     const uint32_t varints = array->of_keys ? 0 : program->varints;
     for (uint32_t i = 0; i < n;) {
-        uint32_t *frame = r->frames + i, *method = r->frame_methods + i;
+        uint32_t *frame = r->stacks.frames + i, *method = r->stacks.frame_methods + i;
         const uint32_t found = varints ? SHORT_FRAMES(r, type, varints, &p, end, (uint32_t)n - i, frame, method) : 0;
         i += found;
         if (found) continue;
@@ -206,30 +206,30 @@ static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *arr
     return (uint32_t)n;
 }
 
-/* The first n of r->frames without those that are unknown, and with the root of a stack that was cut.  Their
+/* The first n of r->stacks.frames without those that are unknown, and with the root of a stack that was cut.  Their
  * number. */
 static uint32_t complete(struct fp_jfr_reader *r, uint32_t n, int cut) {
     uint32_t kept = 0;
-    fp_array_room(&r->frames, &r->cap_frames, (uint64_t)n + 1, sizeof *r->frames);
+    fp_array_room(&r->stacks.frames, &r->stacks.cap_frames, (uint64_t)n + 1, sizeof *r->stacks.frames);
     for (uint32_t i = 0; i < n; i++)
-        if (r->frames[i]) r->frames[kept++] = r->frames[i];
-    if (cut && r->cut_root) r->frames[kept++] = fp_jfr_name_frame(r, "[truncated]", 11);
+        if (r->stacks.frames[i]) r->stacks.frames[kept++] = r->stacks.frames[i];
+    if (cut && r->options.cut_root) r->stacks.frames[kept++] = fp_jfr_name_frame(r, "[truncated]", 11);
     return kept;
 }
 
-/* Reads the stack at p.  *n: its frames, with as many of r->frame_methods. */
+/* Reads the stack at p.  *n: its frames, with as many of r->stacks.frame_methods. */
 static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, int *cut,
                           uint32_t *n) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     *n = 0;
-    if (r->types[type].role != FP_JFR_STACK || !fp_jfr_peek(r, type, p, end, slots)) return 0;
+    if (r->metadata.types[type].role != FP_JFR_STACK || !fp_jfr_peek(r, type, p, end, slots)) return 0;
     *cut = slots[FP_JFR_STACK_CUT].kind == FP_JFR_IS_NUMBER && slots[FP_JFR_STACK_CUT].n;
     if (slots[FP_JFR_STACK_FRAMES].kind != FP_JFR_IS_ARRAY) return 0;
     const uint32_t found = frames_of(r, &slots[FP_JFR_STACK_FRAMES], end);
     *n = found;
     if (found > r->counts.depth) r->counts.depth = found;
     const uint32_t kept = complete(r, found, *cut);
-    return kept ? fp_model_path(r->model, r->frames, kept) : kept;
+    return kept ? fp_model_path(r->model, r->stacks.frames, kept) : kept;
 }
 
 /* ---- stacks of earlier chunks ----
@@ -243,19 +243,19 @@ static uint32_t new_stack(struct fp_jfr_reader *r, uint32_t type, const uint8_t 
 
 /* Whether all methods so far are in this chunk. */
 static int has_all_methods(const struct fp_jfr_reader *r) {
-    return r->n_sure == r->methods.n - 1;
+    return r->methods.n_sure == r->methods.ids.n - 1;
 }
 
 /* Finds the stacks of this chunk whose methods are surely the same, one after the other: in the order in which samples
  * refer to them, each would wait for memory. */
 static void find_same(struct fp_jfr_reader *r, uint32_t type) {
-    const struct fp_jfr_pool *pool = &r->pools[r->types[type].pool - 1];
+    const struct fp_jfr_pool *pool = &r->constants.pools[r->metadata.types[type].pool - 1];
     for (uint32_t i = 0; i < pool->n_constants; i++) {
         struct fp_jfr_constant *constant = &pool->constants[i];
         if (!constant->at || constant->known) continue;
-        struct fp_jfr_known *one = &r->known[constant->at - 1];
-        if (one->type != type || !one->epoch || r->changed > one->epoch) continue;
-        one->epoch = r->epoch;
+        struct fp_jfr_known *one = &r->stacks.known[constant->at - 1];
+        if (one->type != type || !one->epoch || r->methods.changed > one->epoch) continue;
+        one->epoch = r->constants.epoch;
         constant->known = one->node + 1;
         constant->also = one->is_cut;
     }
@@ -263,16 +263,16 @@ static void find_same(struct fp_jfr_reader *r, uint32_t type) {
 
 /* Whether a stack has the same methods as in the last chunk that had it. */
 static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_known *one) {
-    if (r->checked != r->epoch) {
+    if (r->methods.checked != r->constants.epoch) {
         fp_jfr_check_methods(r);
         if (has_all_methods(r)) find_same(r, one->type);
     }
-    if (has_all_methods(r) && r->changed <= one->epoch) return 1;
-    const uint32_t *row = r->known_methods + one->first, *end = row + one->n;
+    if (has_all_methods(r) && r->methods.changed <= one->epoch) return 1;
+    const uint32_t *row = r->stacks.methods + one->first, *end = row + one->n;
     uint32_t differ = 0;
     for (; row < end; row++) {
-        const struct fp_jfr_method *method = &r->method[*row];
-        differ |= (method->epoch ^ r->epoch) | (method->changed > one->epoch);
+        const struct fp_jfr_method *method = &r->methods.list[*row];
+        differ |= (method->epoch ^ r->constants.epoch) | (method->changed > one->epoch);
     }
     return !differ;
 }
@@ -282,31 +282,32 @@ static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_known *
 static void keep_methods(struct fp_jfr_reader *r, struct fp_jfr_known *one, uint32_t n) {
     one->epoch = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (!r->frame_methods[i]) return;
+        if (!r->stacks.frame_methods[i]) return;
     if (one->n != n) {
-        const uint64_t end = (uint64_t)r->n_known_methods + n;
-        fp_array_room(&r->known_methods, &r->cap_known_methods, end, sizeof *r->known_methods);
-        one->first = r->n_known_methods;
+        const uint64_t end = (uint64_t)r->stacks.n_methods + n;
+        fp_array_room(&r->stacks.methods, &r->stacks.cap_methods, end, sizeof *r->stacks.methods);
+        one->first = r->stacks.n_methods;
         one->n = n;
-        r->n_known_methods = (uint32_t)end;
+        r->stacks.n_methods = (uint32_t)end;
     }
-    if (n) memcpy(r->known_methods + one->first, r->frame_methods, n * sizeof *r->known_methods);
-    one->epoch = r->epoch;
+    if (n) memcpy(r->stacks.methods + one->first, r->stacks.frame_methods, n * sizeof *r->stacks.methods);
+    one->epoch = r->constants.epoch;
 }
 
 /* Finds the stack of a constant. */
 static void find_stack(struct fp_jfr_reader *r, uint32_t type, struct fp_jfr_constant *constant) {
     const uint32_t id = (uint32_t)constant->at - 1;
-    struct fp_jfr_known other = {0}, *one = r->known[id].type == type ? &r->known[id] : &other;
-    if (one->epoch != r->epoch && (!one->epoch || !has_same_methods(r, one))) {
-        const uint8_t *bytes = r->stacks.bytes;
+    struct fp_jfr_known other = {0}, *one = r->stacks.known[id].type == type ? &r->stacks.known[id] : &other;
+    if (one->epoch != r->constants.epoch && (!one->epoch || !has_same_methods(r, one))) {
+        const uint8_t *bytes = r->stacks.texts.bytes;
         uint32_t n;
         int cut = 0;
-        one->node = new_stack(r, type, bytes + r->stacks.start[id], bytes + r->stacks.start[r->stacks.n], &cut, &n);
+        one->node = new_stack(r, type, bytes + r->stacks.texts.start[id],
+                              bytes + r->stacks.texts.start[r->stacks.texts.n], &cut, &n);
         one->is_cut = (uint32_t)cut;
         if (one != &other) keep_methods(r, one, n);
     } else {
-        one->epoch = r->epoch;
+        one->epoch = r->constants.epoch;
     }
     constant->known = one->node + 1;
     constant->also = one->is_cut;
@@ -314,26 +315,26 @@ static void find_stack(struct fp_jfr_reader *r, uint32_t type, struct fp_jfr_con
 
 /* Forgets stacks after the model was emptied. */
 static void forget_stacks(struct fp_jfr_reader *r) {
-    for (uint32_t i = 1; i < r->n_types; i++) {
-        const struct fp_jfr_type *t = &r->types[i];
-        struct fp_jfr_pool *pool = t->role == FP_JFR_STACK && t->pool ? &r->pools[t->pool - 1] : NULL;
+    for (uint32_t i = 1; i < r->metadata.n_types; i++) {
+        const struct fp_jfr_type *t = &r->metadata.types[i];
+        struct fp_jfr_pool *pool = t->role == FP_JFR_STACK && t->pool ? &r->constants.pools[t->pool - 1] : NULL;
         for (uint32_t k = 0; pool && k < pool->n_constants; k++) pool->constants[k].known = 0;
     }
-    for (uint32_t i = 0; i < r->stacks.n && i < r->cap_known; i++) r->known[i].epoch = 0;
-    r->n_renewed = r->model->n_renewed;
+    for (uint32_t i = 0; i < r->stacks.texts.n && i < r->stacks.cap_known; i++) r->stacks.known[i].epoch = 0;
+    r->stacks.n_renewed = r->model->n_renewed;
 }
 
 uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, int *cut) {
     uint32_t n;
     *cut = 0;
-    if (FP_UNLIKELY(r->n_renewed != r->model->n_renewed)) forget_stacks(r);
+    if (FP_UNLIKELY(r->stacks.n_renewed != r->model->n_renewed)) forget_stacks(r);
     if (slot->kind == FP_JFR_IS_VALUE) return new_stack(r, slot->type, slot->p, end, cut, &n);
     struct fp_jfr_constant *constant = fp_jfr_find(r, slot);
     if (!constant) {
         r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
         return 0;
     }
-    if (FP_UNLIKELY(r->types[slot->type].role != FP_JFR_STACK)) return 0; /* `known` is something else */
+    if (FP_UNLIKELY(r->metadata.types[slot->type].role != FP_JFR_STACK)) return 0; /* `known` is something else */
     if (FP_UNLIKELY(!constant->known)) find_stack(r, slot->type, constant);
     *cut = (int)(constant->also & 1);
     return constant->known - 1;
@@ -341,20 +342,21 @@ uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, c
 
 /* ---- threads ---- */
 
-/* Writes the name of a thread to r->name. */
+/* Writes the name of a thread to r->names.name. */
 static void name_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end, uint64_t id) {
-    r->name.n = 0;
-    if (!fp_jfr_text(r, &slots[FP_JFR_THREAD_NAME], end, &r->name)) {
-        r->name.n = 0;
-        fp_jfr_text(r, &slots[FP_JFR_THREAD_OS_NAME], end, &r->name);
+    r->names.name.n = 0;
+    if (!fp_jfr_text(r, &slots[FP_JFR_THREAD_NAME], end, &r->names.name)) {
+        r->names.name.n = 0;
+        fp_jfr_text(r, &slots[FP_JFR_THREAD_OS_NAME], end, &r->names.name);
     }
-    if (r->name.n || !slots[FP_JFR_THREAD_VIRTUAL].n || slots[FP_JFR_THREAD_VIRTUAL].kind != FP_JFR_IS_NUMBER) return;
+    if (r->names.name.n || !slots[FP_JFR_THREAD_VIRTUAL].n || slots[FP_JFR_THREAD_VIRTUAL].kind != FP_JFR_IS_NUMBER)
+        return;
     /* virtual threads often have no name */
     char number[32], *p = number + sizeof number;
     do *--p = (char)('0' + id % 10);
     while (id /= 10);
-    fp_buf_put(&r->name, "virtual-", 8);
-    fp_buf_put(&r->name, p, (size_t)(number + sizeof number - p));
+    fp_buf_put(&r->names.name, "virtual-", 8);
+    fp_buf_put(&r->names.name, p, (size_t)(number + sizeof number - p));
 }
 
 static uint64_t number(const struct fp_jfr_slot *slot) {
@@ -362,26 +364,26 @@ static uint64_t number(const struct fp_jfr_slot *slot) {
 }
 
 void fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name) {
-    fp_array_zeroed(&r->thread_names, &r->cap_thread_names, (uint64_t)thread + 1, sizeof *r->thread_names);
-    r->thread_names[thread] = name;
+    fp_array_zeroed(&r->names.of_threads, &r->names.cap_of_threads, (uint64_t)thread + 1, sizeof *r->names.of_threads);
+    r->names.of_threads[thread] = name;
 }
 
 uint32_t fp_jfr_thread_name(const struct fp_jfr_reader *r, uint32_t thread) {
-    return thread < r->cap_thread_names ? r->thread_names[thread] : 0;
+    return thread < r->names.cap_of_threads ? r->names.of_threads[thread] : 0;
 }
 
 static void new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, uint32_t *thread,
                        uint32_t *label) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
-    if (r->types[type].role != FP_JFR_THREAD || !fp_jfr_decode(r, type, p, end, slots)) return;
+    if (r->metadata.types[type].role != FP_JFR_THREAD || !fp_jfr_decode(r, type, p, end, slots)) return;
     const uint64_t os_id = number(&slots[FP_JFR_THREAD_OS_ID]), java_id = number(&slots[FP_JFR_THREAD_ID]);
     name_thread(r, slots, end, java_id);
     /* a thread without an OS id is virtual: use its Java id */
-    *thread =
-        fp_model_thread(r->model, os_id ? r->input : r->virtual_input, r->pid, (uint32_t)(os_id ? os_id : java_id));
-    if (r->name.n) {
-        const uint32_t name = fp_strings_intern(&r->model->strings, r->name.p, r->name.n);
-        *label = fp_model_label(r->model, 0, r->thread_key, name, 0, 0);
+    *thread = fp_model_thread(r->model, os_id ? r->input : r->virtual_input, r->chunk.pid,
+                              (uint32_t)(os_id ? os_id : java_id));
+    if (r->names.name.n) {
+        const uint32_t name = fp_strings_intern(&r->model->strings, r->names.name.p, r->names.name.n);
+        *label = fp_model_label(r->model, 0, r->names.thread_key, name, 0, 0);
     }
     fp_jfr_name_thread(r, *thread, *label ? fp_table_row(&r->model->labels, *label)[FP_LABEL_STRING] : 0);
 }
@@ -398,9 +400,10 @@ void fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, cons
         r->counts.dangling += slot->kind == FP_JFR_IS_KEY && slot->n;
         return;
     }
-    if (r->types[slot->type].role != FP_JFR_THREAD) return;
+    if (r->metadata.types[slot->type].role != FP_JFR_THREAD) return;
     if (!constant->known) {
-        new_thread(r, slot->type, r->arena + constant->at - 1, r->arena + r->arena_n, thread, label);
+        new_thread(r, slot->type, r->constants.arena + constant->at - 1, r->constants.arena + r->constants.arena_n,
+                   thread, label);
         constant->known = *thread + 1;
         constant->also = *label;
     }

@@ -36,8 +36,8 @@ static inline uint32_t stops_sse2(const uint8_t *p) {
 
 void fp_jfr_new_sums(struct fp_jfr_reader *r) {
     enum { LINE = 64 };
-    r->summed_memory = fp_have(calloc(FP_JFR_SUMMED + LINE / sizeof *r->summed, sizeof *r->summed));
-    r->summed = (struct fp_jfr_summed *)(((uintptr_t)r->summed_memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
+    r->sums.memory = fp_have(calloc(FP_JFR_SUMMED + LINE / sizeof *r->sums.rows, sizeof *r->sums.rows));
+    r->sums.rows = (struct fp_jfr_summed *)(((uintptr_t)r->sums.memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
 }
 
 /* Writes the sums of an entry to its row. */
@@ -54,7 +54,7 @@ static void write_sums(struct fp_jfr_reader *r, const struct fp_jfr_summed *one,
 }
 
 void fp_jfr_write_sums(struct fp_jfr_reader *r, const struct fp_batch *out) {
-    for (uint32_t i = 0; r->is_summing && i < FP_JFR_SUMMED; i++) write_sums(r, &r->summed[i], out);
+    for (uint32_t i = 0; r->sums.is_summing && i < FP_JFR_SUMMED; i++) write_sums(r, &r->sums.rows[i], out);
 }
 
 void fp_jfr_remember(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, uint32_t metric, int64_t value,
@@ -71,7 +71,7 @@ void fp_jfr_remember(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, ui
                                  .metric = metric & 31,
                                  .no_stack = one->stack->known == 1,
                                  .truncated = one->stack->also & 1};
-    r->is_summing = 1;
+    r->sums.is_summing = 1;
 }
 
 /* 0 if this is the row of events with these keys.  No branches: the processor would mispredict them. */
@@ -83,9 +83,9 @@ static inline uint64_t differs(const struct fp_jfr_summed *one, uint64_t low, ui
  * row is to be entered.  Returns where it stopped. */
 FP_INLINE const uint8_t *add_by(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
                                 const uint8_t *end, const uint8_t *readable, struct fp_jfr_ready *ready) {
-    const uint64_t start_ticks = (uint64_t)r->start_ticks, sure_ticks = r->sure_ticks;
+    const uint64_t start_ticks = (uint64_t)r->chunk.start_ticks, sure_ticks = r->sums.sure_ticks;
     const uint8_t *stop = fp_jfr_short_end(p, end, readable);
-    uint64_t first = r->first_ticks, last = r->last_ticks;
+    uint64_t first = r->sums.first_ticks, last = r->sums.last_ticks;
     uint32_t n = 0, is_missing = 0;
     struct fp_jfr_last of = fp_jfr_no_type;
     struct fp_jfr_short event;
@@ -99,7 +99,7 @@ FP_INLINE const uint8_t *add_by(const struct fp_jfr_with with, struct fp_jfr_rea
         const uint64_t is_other = differs(one, low, high);
         is_missing = (is_other != 0) & (differs(one + 1, low, high) != 0);
         one += is_other != 0;
-        int64_t more = of.shape->has_value ? fp_jfr_value_of(with, &event, of.shape) : r->period[one->metric];
+        int64_t more = of.shape->has_value ? fp_jfr_value_of(with, &event, of.shape) : r->chunk.period[one->metric];
         if (FP_UNLIKELY(is_missing | (one->count == UINT32_MAX) | __builtin_add_overflow(one->value, more, &more))) {
             *ready = (struct fp_jfr_ready){.summed = place, .low = low, .high = high};
             break;
@@ -110,10 +110,10 @@ FP_INLINE const uint8_t *add_by(const struct fp_jfr_with with, struct fp_jfr_rea
         first = ticks < first ? ticks : first;
         last = ticks > last ? ticks : last;
     }
-    r->first_ticks = first;
-    r->last_ticks = last;
-    r->n_found += n;
-    r->n_tried += n + is_missing;
+    r->sums.first_ticks = first;
+    r->sums.last_ticks = last;
+    r->sums.n_found += n;
+    r->sums.n_tried += n + is_missing;
     return p;
 }
 
@@ -175,8 +175,8 @@ enum { AT_ONCE = FP_JFR_HELD_ROOM };
 FP_INLINE uint32_t pending_by(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
                               const uint8_t *end, const uint8_t *stop, struct fp_jfr_pending *found,
                               const uint8_t **next) {
-    const uint64_t start_ticks = (uint64_t)r->start_ticks, sure_ticks = r->sure_ticks;
-    uint64_t first = r->first_ticks, last = r->last_ticks;
+    const uint64_t start_ticks = (uint64_t)r->chunk.start_ticks, sure_ticks = r->sums.sure_ticks;
+    uint64_t first = r->sums.first_ticks, last = r->sums.last_ticks;
     uint32_t n = 0;
     struct fp_jfr_last of = fp_jfr_no_type;
     struct fp_jfr_short event;
@@ -189,13 +189,14 @@ FP_INLINE uint32_t pending_by(const struct fp_jfr_with with, struct fp_jfr_reade
         if (FP_UNLIKELY(!stacks || key - stacks->first >= stacks->n_dense)) break;
         struct fp_jfr_constant *stack = &stacks->constants[key - stacks->first];
         __builtin_prefetch(stack);
-        const int64_t value = of.shape->has_value ? fp_jfr_value_of(with, &event, of.shape) : r->period[context.metric];
+        const int64_t value =
+            of.shape->has_value ? fp_jfr_value_of(with, &event, of.shape) : r->chunk.period[context.metric];
         found[n++] = (struct fp_jfr_pending){p, stack, key, context.held_as, of.stack_type, value};
         first = ticks < first ? ticks : first;
         last = ticks > last ? ticks : last;
     }
-    r->first_ticks = first;
-    r->last_ticks = last;
+    r->sums.first_ticks = first;
+    r->sums.last_ticks = last;
     *next = p;
     return n;
 }
@@ -204,10 +205,11 @@ FP_INLINE uint32_t pending_by(const struct fp_jfr_with with, struct fp_jfr_reade
 static void prefetch_stacks(const struct fp_jfr_reader *r, const struct fp_jfr_pending *found, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         if (FP_UNLIKELY(!found[i].stack->known) && found[i].stack->at)
-            __builtin_prefetch(&r->known[found[i].stack->at - 1]);
+            __builtin_prefetch(&r->stacks.known[found[i].stack->at - 1]);
     for (uint32_t i = 0; i < n; i++) {
-        if (FP_LIKELY(found[i].stack->known) || !found[i].stack->at || r->known[found[i].stack->at - 1].epoch) continue;
-        const uint8_t *p = r->stacks.bytes + r->stacks.start[found[i].stack->at - 1];
+        if (FP_LIKELY(found[i].stack->known) || !found[i].stack->at || r->stacks.known[found[i].stack->at - 1].epoch)
+            continue;
+        const uint8_t *p = r->stacks.texts.bytes + r->stacks.texts.start[found[i].stack->at - 1];
         for (int k = 0; k < 4; k++) __builtin_prefetch(p + 64 * k);
     }
 }
@@ -228,7 +230,7 @@ static uint32_t number_of(struct fp_jfr_held *h, struct fp_jfr_constant *stack) 
 
 /* Enters events in the log, up to the first whose stack is not in the chunk.  Their number. */
 static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_pending *found, uint32_t n) {
-    struct fp_jfr_held *h = r->held;
+    struct fp_jfr_held *h = r->sums.held;
     uint32_t i = 0;
     prefetch_stacks(r, found, n);
     for (; i < n; i++) {
@@ -249,7 +251,7 @@ static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_pending *foun
 FP_INLINE const uint8_t *hold_by(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
                                  const uint8_t *end, const uint8_t *readable) {
     struct fp_jfr_pending found[AT_ONCE];
-    const struct fp_jfr_held *h = r->held;
+    const struct fp_jfr_held *h = r->sums.held;
     if (!h || h->is_due || (!h->n_log && !h->n)) return p;
     const uint8_t *stop = fp_jfr_short_end(p, end, readable), *next;
     while (!fp_jfr_is_full(h)) {
@@ -306,19 +308,20 @@ const uint8_t *fp_jfr_hold_many(struct fp_jfr_reader *r, const uint8_t *p, const
 /* ---- batches ---- */
 
 void fp_jfr_begin_sums(struct fp_jfr_reader *r) {
-    if (r->is_summing) memset(r->summed, 0, FP_JFR_SUMMED * sizeof *r->summed);
-    r->is_summing = 0;
-    r->first_ticks = UINT64_MAX;
-    r->last_ticks = 0;
-    r->sure_ticks = 0;
-    for (uint64_t n = INT64_MAX / 2; n && !r->sure_ticks && r->start_ticks >= 0 && r->start_ns > 0; n /= 2)
-        if (n < (uint64_t)(INT64_MAX - r->start_ticks) && fp_jfr_time(r, (uint64_t)r->start_ticks + n))
-            r->sure_ticks = n;
+    if (r->sums.is_summing) memset(r->sums.rows, 0, FP_JFR_SUMMED * sizeof *r->sums.rows);
+    r->sums.is_summing = 0;
+    r->sums.first_ticks = UINT64_MAX;
+    r->sums.last_ticks = 0;
+    r->sums.sure_ticks = 0;
+    for (uint64_t n = INT64_MAX / 2; n && !r->sums.sure_ticks && r->chunk.start_ticks >= 0 && r->chunk.start_ns > 0;
+         n /= 2)
+        if (n < (uint64_t)(INT64_MAX - r->chunk.start_ticks) && fp_jfr_time(r, (uint64_t)r->chunk.start_ticks + n))
+            r->sums.sure_ticks = n;
 }
 
 void fp_jfr_end_sums(struct fp_jfr_reader *r) {
-    if (r->first_ticks > r->last_ticks) return;
-    const uint64_t first = fp_jfr_time(r, r->first_ticks), last = fp_jfr_time(r, r->last_ticks);
+    if (r->sums.first_ticks > r->sums.last_ticks) return;
+    const uint64_t first = fp_jfr_time(r, r->sums.first_ticks), last = fp_jfr_time(r, r->sums.last_ticks);
     if (first < r->counts.first_time) r->counts.first_time = first;
     if (last > r->counts.last_time) r->counts.last_time = last;
 }

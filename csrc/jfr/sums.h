@@ -15,7 +15,7 @@ struct fp_jfr_summed {
 enum { FP_JFR_SUMMED = 1 << 14, FP_JFR_MOST_ROWS = 1 << 24 };
 /* Its place is one of the two from here on, which share a line of the processor's cache. */
 static inline struct fp_jfr_summed *fp_jfr_summed_at(const struct fp_jfr_reader *r, uint64_t low, uint64_t high) {
-    return &r->summed[fp_mix(low, high) & (FP_JFR_SUMMED - 2)];
+    return &r->sums.rows[fp_mix(low, high) & (FP_JFR_SUMMED - 2)];
 }
 
 /* Makes the reader's table. */

@@ -6,7 +6,7 @@
 
 int64_t fp_jfr_nanoseconds_of(const struct fp_jfr_reader *r, int64_t n) {
     __extension__ typedef __int128 i128;
-    const int64_t rate = (int64_t)r->ticks_per_second;
+    const int64_t rate = (int64_t)r->chunk.ticks_per_second;
     if (rate < INT64_MAX / 1000000000 && n / rate < INT64_MAX / 1000000000 - 1 && n / rate > INT64_MIN / 1000000000 + 1)
         return n / rate * 1000000000 + n % rate * 1000000000 / rate;
     const i128 ns = (i128)n * 1000000000 / rate;

@@ -15,79 +15,80 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     r->model = model;
     fp_jfr_begin_spans(r);
     for (uint32_t i = 0; i < FP_JFR_METRICS; i++) r->column[i] = FP_JFR_NO_COLUMN;
-    r->thread_key = fp_strings_intern(&model->strings, "thread_name", 11);
-    r->class_key = fp_strings_intern(&model->strings, "class", 5);
-    r->state_key = fp_strings_intern(&model->strings, "state", 5);
-    r->sleeping = fp_strings_intern(&model->strings, "STATE_SLEEPING", 14);
-    r->contexts = fp_have(calloc(FP_JFR_CONTEXTS, sizeof *r->contexts));
-    r->briefs = fp_have(calloc(FP_JFR_BRIEFS, sizeof *r->briefs));
-    r->layouts = fp_have(calloc(FP_JFR_LAYOUTS, sizeof *r->layouts));
+    r->names.thread_key = fp_strings_intern(&model->strings, "thread_name", 11);
+    r->names.class_key = fp_strings_intern(&model->strings, "class", 5);
+    r->names.state_key = fp_strings_intern(&model->strings, "state", 5);
+    r->names.sleeping = fp_strings_intern(&model->strings, "STATE_SLEEPING", 14);
+    r->sums.contexts = fp_have(calloc(FP_JFR_CONTEXTS, sizeof *r->sums.contexts));
+    r->sums.briefs = fp_have(calloc(FP_JFR_BRIEFS, sizeof *r->sums.briefs));
+    r->programs.layouts = fp_have(calloc(FP_JFR_LAYOUTS, sizeof *r->programs.layouts));
     r->counts.first_time = UINT64_MAX;
-    r->cache = fp_have(fp_zeroed(FP_JFR_CACHE * sizeof *r->cache));
-    struct fp_strings *const strings[] = {&r->names, &r->counted, &r->reported, &r->stacks, &r->described_methods};
+    r->stacks.cache = fp_have(fp_zeroed(FP_JFR_CACHE * sizeof *r->stacks.cache));
+    struct fp_strings *const strings[] = {&r->metadata.names, &r->walked.counted, &r->spans.reported, &r->stacks.texts,
+                                          &r->methods.described};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) fp_strings_init(strings[i]);
-    fp_table_init(&r->type_ids, 2);
-    fp_table_init(&r->unknown_ids, 2);
-    fp_table_init(&r->methods, 5);
-    fp_table_init(&r->leaves, 2);
+    fp_table_init(&r->metadata.type_ids, 2);
+    fp_table_init(&r->metadata.unknown_ids, 2);
+    fp_table_init(&r->methods.ids, 5);
+    fp_table_init(&r->names.leaves, 2);
     fp_jfr_new_sums(r);
     return r;
 }
 
 void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     if (!r) return;
-    for (uint32_t i = 0; i < r->cap_pools; i++) {
-        fp_table_clear(&r->pools[i].keys);
-        free(r->pools[i].kept);
-        free(r->pools[i].constants);
+    for (uint32_t i = 0; i < r->constants.cap_pools; i++) {
+        fp_table_clear(&r->constants.pools[i].keys);
+        free(r->constants.pools[i].kept);
+        free(r->constants.pools[i].constants);
     }
     fp_jfr_free_spans(r);
     fp_jfr_free_held(r);
-    fp_strings_clear(&r->names);
-    fp_strings_clear(&r->counted);
-    fp_strings_clear(&r->reported);
-    fp_strings_clear(&r->stacks);
-    fp_strings_clear(&r->described_methods);
-    fp_table_clear(&r->type_ids);
-    fp_table_clear(&r->unknown_ids);
-    fp_table_clear(&r->methods);
-    fp_table_clear(&r->leaves);
+    fp_strings_clear(&r->metadata.names);
+    fp_strings_clear(&r->walked.counted);
+    fp_strings_clear(&r->spans.reported);
+    fp_strings_clear(&r->stacks.texts);
+    fp_strings_clear(&r->methods.described);
+    fp_table_clear(&r->metadata.type_ids);
+    fp_table_clear(&r->metadata.unknown_ids);
+    fp_table_clear(&r->methods.ids);
+    fp_table_clear(&r->names.leaves);
     fp_buf_free(&r->text);
-    fp_buf_free(&r->described);
-    fp_buf_free(&r->name);
-    fp_buf_free(&r->more);
-    free(r->thread_names);
-    free(r->places);
-    free(r->strings);
-    free(r->types);
-    free(r->fields);
-    free(r->notes);
-    free(r->type_of);
-    free(r->ops);
-    free(r->programs);
-    free(r->n_counted);
-    free(r->pools);
-    free(r->arena);
-    fp_release(r->cache, r->cache ? FP_JFR_CACHE * sizeof *r->cache : 0);
-    free(r->frames);
-    free(r->frame_methods);
-    free(r->method);
-    free(r->known);
-    free(r->known_methods);
-    free(r->contexts);
-    free(r->briefs);
-    free(r->layouts);
-    free(r->summed_memory);
-    free(r->slots);
-    free(r->leaf_of);
+    fp_buf_free(&r->metadata.described);
+    fp_buf_free(&r->names.name);
+    fp_buf_free(&r->names.more);
+    free(r->names.of_threads);
+    free(r->walked.places);
+    free(r->metadata.strings);
+    free(r->metadata.types);
+    free(r->metadata.fields);
+    free(r->metadata.notes);
+    free(r->metadata.type_of);
+    free(r->programs.ops);
+    free(r->programs.list);
+    free(r->walked.n_counted);
+    free(r->constants.pools);
+    free(r->constants.arena);
+    fp_release(r->stacks.cache, r->stacks.cache ? FP_JFR_CACHE * sizeof *r->stacks.cache : 0);
+    free(r->stacks.frames);
+    free(r->stacks.frame_methods);
+    free(r->methods.list);
+    free(r->stacks.known);
+    free(r->stacks.methods);
+    free(r->sums.contexts);
+    free(r->sums.briefs);
+    free(r->programs.layouts);
+    free(r->sums.memory);
+    free(r->programs.slots);
+    free(r->names.leaf_of);
     free(r);
 }
 
 void fp_jfr_begin(struct fp_jfr_reader *r) {
-    r->n_places = 0;
-    r->skip = r->limit = 0;
-    r->is_next = r->is_described = 0;
-    fp_strings_empty(&r->reported);
+    r->walked.n_places = 0;
+    r->skip = r->constants.limit = 0;
+    r->walked.is_next = r->metadata.is_described = 0;
+    fp_strings_empty(&r->spans.reported);
     fp_jfr_forget(r);
 }
 
@@ -98,8 +99,8 @@ static void note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
     const uint8_t *p = record->body;
     uint64_t v = 0;
     for (int i = 0; i < 3 && p && record->type == 1; i++) p = fp_jfr_number(r, p, record->end, 8, &v);
-    fp_array_room(&r->places, &r->cap_places, (uint64_t)r->n_places + 1, sizeof *r->places);
-    r->places[r->n_places++] = (struct fp_jfr_place){
+    fp_array_room(&r->walked.places, &r->walked.cap_places, (uint64_t)r->walked.n_places + 1, sizeof *r->walked.places);
+    r->walked.places[r->walked.n_places++] = (struct fp_jfr_place){
         .at = record->at, .size = record->size, .delta = p ? (int64_t)v : 0, .is_checkpoint = record->type == 1};
 }
 
@@ -109,8 +110,8 @@ static void note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
 static void unknown(struct fp_jfr_reader *r, uint64_t type) {
     const uint32_t words[] = {(uint32_t)type, (uint32_t)(type >> 32)};
     r->counts.unknown_types++;
-    if (r->unknown_ids.n > 1 << 16) return;
-    fp_table_intern(&r->unknown_ids, words);
+    if (r->metadata.unknown_ids.n > 1 << 16) return;
+    fp_table_intern(&r->metadata.unknown_ids, words);
 }
 
 static void fact_slot(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end,
@@ -128,7 +129,7 @@ static void fact_slot(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, c
 static void name_setting(struct fp_jfr_reader *r) {
     const uint32_t type = fp_jfr_find_type(r, (uint64_t)r->fact[0].number);
     size_t n = 0;
-    const uint8_t *name = fp_string(&r->names, type ? r->types[type].name : 0, &n);
+    const uint8_t *name = fp_string(&r->metadata.names, type ? r->metadata.types[type].name : 0, &n);
     r->fact[0] = (struct fp_jfr_fact){.text = r->text.n, .n = (uint32_t)n, .is_text = 1};
     fp_buf_put(&r->text, name, n);
 }
@@ -146,7 +147,7 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
     for (uint32_t i = 0; i < FP_JFR_SLOTS; i++) fact_slot(r, &slots[i], record->end, &r->fact[i]);
     r->requested_kind = type->fact - 1;
     if (r->requested_kind == FP_JFR_SETTING) name_setting(r);
-    const uint32_t before = r->reported.n, id = fp_strings_intern(&r->reported, r->text.p, r->text.n);
+    const uint32_t before = r->spans.reported.n, id = fp_strings_intern(&r->spans.reported, r->text.p, r->text.n);
     const int is_number = r->requested_kind == FP_JFR_LOST_SAMPLES || r->requested_kind == FP_JFR_DATA_LOSS;
     if (id < before && !is_number) return 0;
     r->request = FP_JFR_FACT;
@@ -157,8 +158,8 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
 static int timed(struct fp_jfr_reader *r, uint32_t index, const struct fp_jfr_record *record) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     int64_t ns;
-    if (r->types[index].event) {
-        r->has_samples = 1;
+    if (r->metadata.types[index].event) {
+        r->walked.has_samples = 1;
         r->request = FP_JFR_PROBED;
         return FP_ASK;
     }
@@ -174,7 +175,7 @@ static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_
         unknown(r, record->type);
         return 0;
     }
-    struct fp_jfr_type *type = &r->types[index];
+    struct fp_jfr_type *type = &r->metadata.types[index];
     if (FP_UNLIKELY(type->fact)) {
         if (record->size > in->n - in->pos) return in->eof ? fp_jfr_cut(record, err) : FP_MORE;
         type->count++;
@@ -187,21 +188,21 @@ static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_
 
 /* Adds the chunk's counts of events to the recording's. */
 static void add_counts(struct fp_jfr_reader *r) {
-    for (uint32_t i = 1; i < r->n_types; i++) {
-        struct fp_jfr_type *type = &r->types[i];
+    for (uint32_t i = 1; i < r->metadata.n_types; i++) {
+        struct fp_jfr_type *type = &r->metadata.types[i];
         size_t n;
         if (!type->count) continue;
-        r->has_lasting |= type->is_lasting;
-        const uint8_t *name = fp_string(&r->names, type->name, &n);
-        const uint32_t id = fp_strings_intern(&r->counted, name, n);
-        fp_array_zeroed(&r->n_counted, &r->cap_counted, (uint64_t)id + 1, sizeof *r->n_counted);
-        r->n_counted[id] += type->count;
+        r->walked.has_lasting |= type->is_lasting;
+        const uint8_t *name = fp_string(&r->metadata.names, type->name, &n);
+        const uint32_t id = fp_strings_intern(&r->walked.counted, name, n);
+        fp_array_zeroed(&r->walked.n_counted, &r->walked.cap_counted, (uint64_t)id + 1, sizeof *r->walked.n_counted);
+        r->walked.n_counted[id] += type->count;
         type->count = 0;
     }
 }
 
 uint64_t fp_jfr_counted(const struct fp_jfr_reader *r, uint32_t i) {
-    return i < r->counted.n ? r->n_counted[i] : 0;
+    return i < r->walked.counted.n ? r->walked.n_counted[i] : 0;
 }
 
 /* ---- the walk ---- */
@@ -230,18 +231,18 @@ static const uint8_t *same(const uint8_t *p, const uint8_t *end, uint32_t n_size
 
 /* Counts events that are whole in the window, one after the other: records are most often these. */
 static void count(struct fp_jfr_reader *r, struct fp_in *in) {
-    const uint64_t left = r->stop - (in->base + in->pos), there = in->n - in->pos;
+    const uint64_t left = r->chunk.stop - (in->base + in->pos), there = in->n - in->pos;
     const uint8_t *start = in->p + in->pos, *p = start, *end = p + (left < there ? left : there);
     while (end - p >= 2 * FP_JFR_LONGEST) {
         uint64_t size, id;
         const uint8_t *then = fp_jfr_short_of_9(p, &size), *body = fp_jfr_short_of_9(then, &id);
         if (id <= 1 || size < (uint64_t)(body - p) || size > (uint64_t)(end - p)) break;
         const uint32_t type = fp_jfr_find_type(r, id);
-        if (!type || r->types[type].fact) break;
+        if (!type || r->metadata.types[type].fact) break;
         if (FP_LIKELY(body - p <= 8)) {
-            p = same(p, end, (uint32_t)(then - p), (uint32_t)(body - p), &r->types[type].count);
+            p = same(p, end, (uint32_t)(then - p), (uint32_t)(body - p), &r->metadata.types[type].count);
         } else {
-            r->types[type].count++;
+            r->metadata.types[type].count++;
             p += size;
         }
     }
@@ -255,7 +256,8 @@ static int step(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
     if (status) return status;
     if (record.type == 1 && !in->eof && in->n - in->pos < 64 && record.size > in->n - in->pos) return FP_MORE;
     if (record.type <= 1) note(r, &record);
-    if (record.type > 1 && r->is_described && (status = event(r, in, &record, err)) && status != FP_ASK) return status;
+    if (record.type > 1 && r->metadata.is_described && (status = event(r, in, &record, err)) && status != FP_ASK)
+        return status;
     r->skip = record.size;
     return status;
 }
@@ -263,15 +265,15 @@ static int step(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
 int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         if (fp_jfr_skipped(r, in)) return FP_MORE;
-        if (r->is_described && r->compressed && !open) count(r, in);
-        r->end = in->base + in->pos;
+        if (r->metadata.is_described && r->chunk.compressed && !open) count(r, in);
+        r->walked.end = in->base + in->pos;
         if (in->pos == in->n) {
             if (!in->eof) return FP_MORE;
             break;
         }
         if (open && in->n - in->pos < LEAST_CHUNK_HEAD && !in->eof) return FP_MORE;
         if (open && in->n - in->pos >= LEAST_CHUNK_HEAD && is_chunk(in->p + in->pos)) {
-            r->is_next = 1;
+            r->walked.is_next = 1;
             break;
         }
         const int status = step(r, in, err);
@@ -283,6 +285,6 @@ int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_e
             break;
         }
     }
-    if (r->is_described) add_counts(r);
+    if (r->metadata.is_described) add_counts(r);
     return FP_DONE;
 }

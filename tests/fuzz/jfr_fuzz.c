@@ -84,7 +84,7 @@ static int range(struct run *run, enum step what, size_t from, size_t to) {
     struct window w = {run->data, to, run->step, from, {.base = from}};
     struct fp_err err = {0};
     int status = FP_MORE;
-    run->r->stop = to;
+    run->r->chunk.stop = to;
     while (status > FP_DONE) {
         struct fp_in *in = show(&w, status);
         status = feed(run, what, in, &err);
@@ -103,18 +103,18 @@ static size_t chunk(struct run *run, size_t at, size_t size) {
     struct fp_jfr_reader *r = run->r;
     if (size - at <= HEADER) return 0;
     fp_jfr_begin(r);
-    r->compressed = run->data[at + 67] & 1;
-    r->ticks_per_second = 1 + run->data[at + 63];
+    r->chunk.compressed = run->data[at + 67] & 1;
+    r->chunk.ticks_per_second = 1 + run->data[at + 63];
     if (range(run, WALK_OPEN, at + HEADER, size)) return 0;
-    const size_t end = (size_t)r->end, next = r->is_next ? end : 0;
+    const size_t end = (size_t)r->walked.end, next = r->walked.is_next ? end : 0;
     const struct fp_jfr_place *metadata = NULL;
-    for (uint32_t i = 0; i < r->n_places; i++)
-        if (!r->places[i].is_checkpoint) metadata = &r->places[i];
+    for (uint32_t i = 0; i < r->walked.n_places; i++)
+        if (!r->walked.places[i].is_checkpoint) metadata = &r->walked.places[i];
     if (!metadata || range(run, METADATA, (size_t)metadata->at, (size_t)(metadata->at + metadata->size))) return next;
-    r->n_places = 0;
+    r->walked.n_places = 0;
     if (range(run, WALK, at + HEADER, end) || r->is_probe) return next;
-    for (uint32_t i = 0; i < r->n_places; i++) {
-        const struct fp_jfr_place place = r->places[i];
+    for (uint32_t i = 0; i < r->walked.n_places; i++) {
+        const struct fp_jfr_place place = r->walked.places[i];
         if (place.is_checkpoint && range(run, CONSTANTS, (size_t)place.at, (size_t)(place.at + place.size)) &&
             !r->lenient)
             return next;
@@ -135,8 +135,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r->always_holds = data[size - 2] >> 2 & 1;
     r->timeline = options >> 1 & 1;
     r->is_probe = !r->timeline && !(data[size - 2] >> 3 & 7);
-    r->kinds = r->signatures = options >> 2 & 1;
-    r->join = r->class_leaf = r->cut_root = options >> 3 & 1;
+    r->options.kinds = r->options.signatures = options >> 2 & 1;
+    r->options.join = r->options.class_leaf = r->options.cut_root = options >> 3 & 1;
     r->rounds.most = 1 << 30;
     struct run run = {.r = r, .data = data, .step = data[size - 2] ? data[size - 2] : size};
     run.out = fp_batch_new(r->timeline ? FP_TIMELINE : FP_STACKS, 1 + (options >> 4), r->timeline ? 0 : 1);
@@ -145,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int i = 0; i < MOST_CHUNKS; i++)
         if (!(at = chunk(&run, at, size))) break;
     if (range(&run, ROWS, size, size)) abort();
-    for (uint32_t i = 1; i < r->counted.n; i++)
+    for (uint32_t i = 1; i < r->walked.counted.n; i++)
         if (!fp_jfr_counted(r, i)) abort();
     fp_batch_free(run.out);
     fp_jfr_reader_free(r);

@@ -58,8 +58,9 @@ class JfrReader(Survey):
         self.view = "timeline" if options[EVENTS] else "stacks"
         r.rounds.most = min(options[MAX_MEMORY], MOST_ROUNDS)
         self._spilled = Spilled()
-        r.kinds, r.signatures, r.join = options[KINDS], options[SIGNATURES], options[JOIN_CLASSES]
-        r.class_leaf, r.cut_root = options[CLASS_FRAMES], options[TRUNCATED_ROOTS]
+        named = r.options
+        named.kinds, named.signatures, named.join = options[KINDS], options[SIGNATURES], options[JOIN_CLASSES]
+        named.class_leaf, named.cut_root = options[CLASS_FRAMES], options[TRUNCATED_ROOTS]
         r.input, r.virtual_input = model.input(), model.input()
         self._is_pipe = not source.seekable
         self._has_only_spans: bool | None = None  # None: not probed
@@ -86,7 +87,7 @@ class JfrReader(Survey):
             for offset, length in self._probed():
                 for _ in decode(self, batch, offset, length):
                     pass
-                if r.has_samples:
+                if r.walked.has_samples:
                     return False
             return bool(r.counts.timed)
         return False
@@ -225,9 +226,9 @@ class JfrReader(Survey):
         r = self._r
         self._chunk = chunk
         self._begin(chunk)
-        r.is_wall = how.is_wall
-        r.period[lib.FP_JFR_CPU] = how.period if how.is_time == (not self._counter) else 0
-        r.period[lib.FP_JFR_WALL] = how.wall_period
+        r.chunk.is_wall = how.is_wall
+        r.chunk.period[lib.FP_JFR_CPU] = how.period if how.is_time == (not self._counter) else 0
+        r.chunk.period[lib.FP_JFR_WALL] = how.wall_period
         place = chunk.metadata
         assert place is not None
         yield self._range(READ_METADATA, place.at, place.at + place.nbytes)
@@ -241,7 +242,7 @@ class JfrReader(Survey):
         if status == lib.FP_MORE and r.skip > _SKIPPED and self.source.seekable:
             at = int(in_.base + in_.pos + r.skip)
             r.skip = 0
-            self.source.select(at, int(r.stop) - at)
+            self.source.select(at, int(r.chunk.stop) - at)
         return status
 
     def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
@@ -278,7 +279,7 @@ class JfrReader(Survey):
     }
 
     def has_other_rows(self) -> bool:
-        return bool(self._r.counts.timed or self._r.has_lasting)
+        return bool(self._r.counts.timed or self._r.walked.has_lasting)
 
     def summary(self) -> Summary | None:
         """The totals of rows that are sums of samples."""

@@ -51,7 +51,7 @@ class Survey(NativeReader):
         self._lost_samples = self._lost_nbytes = 0
 
     def _range(self, phase: int, at: int, end: int) -> tuple[int, int]:
-        self._phase, self._failed, self._r.stop = phase, False, end
+        self._phase, self._failed, self._r.chunk.stop = phase, False, end
         return at, end - at
 
     def _damaged(self, detail: str, offset: int, code: int = lib.FP_E_MALFORMED) -> FormatError:
@@ -147,15 +147,15 @@ class Survey(NativeReader):
         end = chunk.end
         yield self._range(READ_METADATA, chunk.metadata.at, chunk.metadata.at + chunk.metadata.nbytes)
         if not self._failed:
-            self._r.n_places = 0
+            self._r.walked.n_places = 0
             yield self._range(WALK, chunk.records, end)
             self._end_walk(chunk, end)
             self._chunks.append(chunk)
 
     def _begin(self, chunk: Chunk) -> None:
         """Begin a chunk in the decoder."""
-        r, found = self._r, chunk.header
-        lib.fp_jfr_begin(r)
+        r, found = self._r.chunk, chunk.header
+        lib.fp_jfr_begin(self._r)
         r.compressed = found.compressed
         r.start_ns, r.start_ticks = found.start_ns, found.start_ticks
         r.ticks_per_second = found.ticks_per_second if found.ticks_per_second > 0 else 1_000_000_000
@@ -164,21 +164,21 @@ class Survey(NativeReader):
     def _end_walk(self, chunk: Chunk, limit: int) -> None:
         """Take over the results of the walk up to `limit`."""
         r = self._r
-        chunk.end = chunk.following = int(r.end)
-        places = [r.places[i] for i in range(r.n_places)]
+        chunk.end = chunk.following = int(r.walked.end)
+        places = [r.walked.places[i] for i in range(r.walked.n_places)]
         chunk.checkpoints = [Place(int(one.at), int(one.size), int(one.delta)) for one in places if one.is_checkpoint]
         metadata = [Place(int(one.at), int(one.size), 0) for one in places if not one.is_checkpoint]
         chunk.metadata = metadata[-1] if metadata else None
-        if chunk.end < limit and not r.is_next:  # lenient
+        if chunk.end < limit and not r.walked.is_next:  # lenient
             chunk.following = self._next_chunk(chunk.end + 1, limit)
             self._survey_log.count(REPORTED["skipped-bytes"], chunk.following - chunk.end)
-        now = Counter({self._name(i): int(lib.fp_jfr_counted(r, i)) for i in range(1, r.counted.n)})
+        now = Counter({self._name(i): int(lib.fp_jfr_counted(r, i)) for i in range(1, r.walked.counted.n)})
         chunk.counts = now - self._counts
         self._counts = now
 
     def _name(self, i: int) -> str:
         """The name of an event type that was counted."""
-        strings = self._r.counted
+        strings = self._r.walked.counted
         return bytes(strings.bytes[strings.start[i] : strings.start[i + 1]]).decode("utf-8", "replace")
 
     def _check_chain(self, chunk: Chunk) -> None:
