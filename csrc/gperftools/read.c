@@ -14,24 +14,24 @@ struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, in
     struct fp_gperftools_reader *g = fp_made(sizeof *g);
     g->model = model;
     g->lenient = lenient;
-    fp_strings_init(&g->chains);
-    fp_table_init(&g->pcs, 3);
+    fp_strings_init(&g->chains.texts);
+    fp_table_init(&g->addresses.pcs, 3);
     return g;
 }
 
 void fp_gperftools_reader_free(struct fp_gperftools_reader *g) {
     if (!g) return;
-    fp_strings_clear(&g->chains);
-    fp_table_clear(&g->pcs);
-    fp_table_clear(&g->joined);
-    free(g->ticks);
-    free(g->before);
-    free(g->ranges);
-    free(g->names);
-    free(g->pc_frames);
-    free(g->is_joined);
-    free(g->pc);
-    fp_buf_free(&g->frames);
+    fp_strings_clear(&g->chains.texts);
+    fp_table_clear(&g->addresses.pcs);
+    fp_table_clear(&g->chains.joined);
+    free(g->chains.ticks);
+    free(g->chains.before);
+    free(g->addresses.ranges);
+    free(g->addresses.names);
+    free(g->addresses.pc_frames);
+    free(g->chains.is_joined);
+    free(g->feed.pc);
+    fp_buf_free(&g->rows.frames);
     free(g);
 }
 
@@ -83,19 +83,19 @@ static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_er
     g->java = fp_gperftools_word(p + 2 * g->word, g->word, g->swap) == 1;
     g->period_us = fp_gperftools_word(p + 3 * g->word, g->word, g->swap);
     if (g->java) g->exact_callers = 1;
-    g->header_words = (uint32_t)words + 2;
-    g->skip = g->header_words * (uint64_t)g->word;
-    g->state = HEADER_REST;
+    g->feed.header_words = (uint32_t)words + 2;
+    g->feed.skip = g->feed.header_words * (uint64_t)g->word;
+    g->feed.state = HEADER_REST;
     return FP_DONE;
 }
 
-/* Skips g->skip bytes.  FP_DONE or FP_MORE. */
+/* Skips g->feed.skip bytes.  FP_DONE or FP_MORE. */
 static int pass_over(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
     size_t left = in->n - in->pos;
-    size_t n = g->skip < left ? (size_t)g->skip : left;
+    size_t n = g->feed.skip < left ? (size_t)g->feed.skip : left;
     in->pos += n;
-    g->skip -= n;
-    if (!g->skip) return FP_DONE;
+    g->feed.skip -= n;
+    if (!g->feed.skip) return FP_DONE;
     if (in->eof) return fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the file ends inside its header");
     return FP_MORE;
 }
@@ -110,12 +110,12 @@ struct record {
 
 /* In a second run, which is rare: a chain restarts at 0 at its first record in this run. */
 static void begin_run(struct fp_gperftools_reader *g, uint32_t id) {
-    fp_array_zeroed(&g->before, &g->cap_before, (uint64_t)id + 1, sizeof *g->before);
-    struct fp_gperftools_before *before = &g->before[id];
-    if (before->run == g->run) return;
-    if (g->ticks[id] > before->most) before->most = g->ticks[id];
-    g->ticks[id] = 0;
-    before->run = g->run;
+    fp_array_zeroed(&g->chains.before, &g->chains.cap_before, (uint64_t)id + 1, sizeof *g->chains.before);
+    struct fp_gperftools_before *before = &g->chains.before[id];
+    if (before->run == g->feed.run) return;
+    if (g->chains.ticks[id] > before->most) before->most = g->chains.ticks[id];
+    g->chains.ticks[id] = 0;
+    before->run = g->feed.run;
 }
 
 /* This many records are looked up together, so that their lookups wait for memory at the same time. */
@@ -126,11 +126,11 @@ static int add(struct fp_gperftools_reader *g, const struct record *r, struct fp
     if (r->count > INT64_MAX || g->stats.ticks > INT64_MAX - r->count)
         return fp_fail_got(err, FP_E_OVERFLOW, r->at, "a record's count", FP_GOT_UNSIGNED, r->count,
                            "a sum of counts below 2^63", 0);
-    uint32_t id = fp_strings_intern_hashed(&g->chains, r->pcs, (size_t)r->depth * (size_t)g->word, r->hash);
-    fp_array_zeroed(&g->ticks, &g->cap_ticks, (uint64_t)id + 1, sizeof *g->ticks);
-    if (FP_UNLIKELY(g->run)) begin_run(g, id);
-    if (!id) g->has_empty = 1;
-    g->ticks[id] += r->count;
+    uint32_t id = fp_strings_intern_hashed(&g->chains.texts, r->pcs, (size_t)r->depth * (size_t)g->word, r->hash);
+    fp_array_zeroed(&g->chains.ticks, &g->chains.cap_ticks, (uint64_t)id + 1, sizeof *g->chains.ticks);
+    if (FP_UNLIKELY(g->feed.run)) begin_run(g, id);
+    if (!id) g->feed.has_empty = 1;
+    g->chains.ticks[id] += r->count;
     g->stats.ticks += r->count;
     g->stats.records++;
     return 0;
@@ -139,10 +139,10 @@ static int add(struct fp_gperftools_reader *g, const struct record *r, struct fp
 /* Counts n records. */
 static int add_all(struct fp_gperftools_reader *g, struct record *records, uint32_t n, struct fp_err *err) {
     for (struct record *r = records; r < records + n; r++) {
-        r->guess = fp_strings_guess(&g->chains, r->hash);
-        if (r->guess < g->cap_ticks) __builtin_prefetch(&g->ticks[r->guess], 1);
+        r->guess = fp_strings_guess(&g->chains.texts, r->hash);
+        if (r->guess < g->chains.cap_ticks) __builtin_prefetch(&g->chains.ticks[r->guess], 1);
     }
-    for (struct record *r = records; r < records + n; r++) fp_strings_prefetch_bytes(&g->chains, r->guess);
+    for (struct record *r = records; r < records + n; r++) fp_strings_prefetch_bytes(&g->chains.texts, r->guess);
     for (struct record *r = records; r < records + n; r++) {
         if (!add(g, r, err)) continue;
         if (!g->lenient || err->code != FP_E_OVERFLOW) return err->code;
@@ -155,7 +155,7 @@ static int add_all(struct fp_gperftools_reader *g, struct record *records, uint3
 /* next_record: a record was found. */
 enum { GOT = 16 };
 
-/* The next record.  GOT, FP_MORE, an error, or FP_DONE when there are no more: g->state is what follows. */
+/* The next record.  GOT, FP_MORE, an error, or FP_DONE when there are no more: g->feed.state is what follows. */
 static inline int next_record(struct fp_gperftools_reader *g, struct fp_in *in, struct record *r, struct fp_err *err) {
     const size_t w = (size_t)g->word;
     const int word = g->word, swap = g->swap;
@@ -167,7 +167,7 @@ static inline int next_record(struct fp_gperftools_reader *g, struct fp_in *in, 
         if (FP_UNLIKELY(depth > FP_GPERF_MAX_DEPTH)) {
             if (g->lenient) {
                 g->stats.bad_records++;
-                g->state = RESYNC;
+                g->feed.state = RESYNC;
                 return FP_DONE;
             }
             return fp_fail_got(err, FP_E_MALFORMED, at + w, "the depth of a stack", FP_GOT_UNSIGNED, depth, "0 to %",
@@ -183,14 +183,14 @@ static inline int next_record(struct fp_gperftools_reader *g, struct fp_in *in, 
             g->stats.lost_bytes += left;
             in->pos = in->n;
         }
-        g->state = TEXT;
+        g->feed.state = TEXT;
         return FP_DONE;
     }
     in->pos += nbytes;
     *r = (struct record){.count = fp_gperftools_word(p, word, swap), .depth = depth, .at = at, .pcs = p + 2 * w};
     if (!r->count && depth == 1 && !fp_gperftools_word(r->pcs, word, swap)) {
         g->trailer = 1;
-        g->state = TEXT;
+        g->feed.state = TEXT;
         return FP_DONE;
     }
     return GOT;
@@ -204,7 +204,7 @@ static int records(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_e
         while (n < GROUP && (status = next_record(g, in, &group[n], err)) == GOT) {
             struct record *r = &group[n++];
             r->hash = fp_strings_hash(r->pcs, (size_t)r->depth * (size_t)g->word);
-            fp_strings_prefetch(&g->chains, r->hash);
+            fp_strings_prefetch(&g->chains.texts, r->hash);
         }
         /* Records before the malformed one may be wrong, too.  Report the first error in the file. */
         int added = add_all(g, group, n, err);
@@ -223,14 +223,14 @@ static int resync(struct fp_gperftools_reader *g, struct fp_in *in) {
             if (!in->eof) return FP_MORE;
             g->stats.lost_bytes += left;
             in->pos = in->n;
-            g->state = TEXT;
+            g->feed.state = TEXT;
             return FP_DONE;
         }
         if (!fp_gperftools_word(p, g->word, g->swap) && fp_gperftools_word(p + w, g->word, g->swap) == 1 &&
             !fp_gperftools_word(p + 2 * w, g->word, g->swap)) {
             in->pos += 3 * w;
             g->trailer = 1;
-            g->state = TEXT;
+            g->feed.state = TEXT;
             return FP_DONE;
         }
         in->pos += w;
@@ -249,19 +249,19 @@ static int text(struct fp_gperftools_reader *g, struct fp_in *in) {
         uint64_t words[5] = {0};
         for (size_t i = 0; i < 5 && (i + 1) * w <= left; i++)
             words[i] = fp_gperftools_word(p + i * w, g->word, g->swap);
-        int again = left >= 5 * w && !words[0] && words[1] + 2 == g->header_words && !words[2] &&
+        int again = left >= 5 * w && !words[0] && words[1] + 2 == g->feed.header_words && !words[2] &&
                     words[3] == g->period_us && words[3];
         int ends = !words[0] && words[1] == 1 && !words[2];
         if (again || ends || (words[0] && words[1] && words[1] <= FP_GPERF_MAX_DEPTH)) {
             g->trailer = 0;
             g->stats.forks++;
             if (again) {
-                g->run++;
-                g->skip = g->header_words * (uint64_t)w;
+                g->feed.run++;
+                g->feed.skip = g->feed.header_words * (uint64_t)w;
             } else {
                 g->stats.forks_in_pieces++;
             }
-            g->state = again ? HEADER_REST : RECORDS;
+            g->feed.state = again ? HEADER_REST : RECORDS;
             return FP_DONE;
         }
     }
@@ -274,11 +274,11 @@ static int text(struct fp_gperftools_reader *g, struct fp_in *in) {
 int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         int status = FP_DONE;
-        switch (g->state) {
+        switch (g->feed.state) {
             case HEADER: status = header(g, in, err); break;
             case HEADER_REST:
                 status = pass_over(g, in, err);
-                if (status == FP_DONE) g->state = RECORDS;
+                if (status == FP_DONE) g->feed.state = RECORDS;
                 break;
             case RECORDS: status = records(g, in, err); break;
             case RESYNC: status = resync(g, in); break;

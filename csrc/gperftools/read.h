@@ -31,8 +31,7 @@
 #define FP_GPERF_READ_H
 
 #include "core/batch.h"
-#include "core/buf.h"
-#include "core/model.h"
+#include "gperftools/state.h"
 
 /* cffi-begin guarded */
 
@@ -76,31 +75,10 @@ struct fp_gperftools_reader {
     struct fp_gperftools_stats stats;
 
     /* private from here on */
-    int32_t state;
-    int32_t has_empty; /* a record without program counters was seen */
-    uint32_t header_words;
-    uint32_t run;             /* the current run, from 0 */
-    uint64_t skip;            /* header bytes left to skip */
-    struct fp_strings chains; /* the program counters as in the file */
-    uint64_t *ticks;          /* by chain: its ticks in the last run that has it */
-    uint32_t cap_ticks;
-    struct fp_gperftools_before *before; /* by chain, when there is a second run */
-    uint32_t cap_before;
-    struct fp_gperftools_range *ranges;
-    uint32_t n_ranges, cap_ranges;
-    struct fp_gperftools_name *names;
-    uint32_t n_names, cap_names;
-    struct fp_table pcs; /* (address low, high, is leaf) */
-    uint32_t *pc_frames; /* by pcs id: frame */
-    uint32_t cap_pc_frames;
-    struct fp_table joined; /* while chains are joined */
-    uint8_t *is_joined;     /* by chain: counted with another chain */
-    uint32_t n_rules;
-    uint64_t rules[4];    /* signal frames to remove, by address; 0: the second of two equal leaves */
-    uint64_t *pc;         /* scratch: one chain */
-    struct fp_buf frames; /* scratch: u32, the frames of some chains */
-    int32_t prepared;     /* rows are being pulled */
-    uint32_t next;        /* chain of the next row */
+    struct fp_gperftools_feed_state feed;
+    struct fp_gperftools_chains chains;
+    struct fp_gperftools_addresses addresses;
+    struct fp_gperftools_rows_state rows;
 };
 
 /* NULL when memory ran out.  Borrows the model; caller owns the reader. */

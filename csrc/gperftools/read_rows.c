@@ -5,21 +5,24 @@
 #include "core/guard.h"
 
 /* The maximum number of kinds of signal frames in a profile. */
-enum { MAX_RULES = sizeof((struct fp_gperftools_reader *)0)->rules / sizeof(uint64_t) };
+enum { MAX_RULES = sizeof((struct fp_gperftools_reader *)0)->rows.rules / sizeof(uint64_t) };
 
 /* ---- mapped objects and names ---- */
 
 int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t limit, uint32_t mapping) {
-    fp_array_zeroed(&g->ranges, &g->cap_ranges, (uint64_t)g->n_ranges + 1, sizeof *g->ranges);
-    g->ranges[g->n_ranges] = (struct fp_gperftools_range){start, limit, mapping, g->n_ranges};
-    g->n_ranges++;
+    fp_array_zeroed(&g->addresses.ranges, &g->addresses.cap_ranges, (uint64_t)g->addresses.n_ranges + 1,
+                    sizeof *g->addresses.ranges);
+    g->addresses.ranges[g->addresses.n_ranges] =
+        (struct fp_gperftools_range){start, limit, mapping, g->addresses.n_ranges};
+    g->addresses.n_ranges++;
     return 0;
 }
 
 int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_t lines) {
-    fp_array_zeroed(&g->names, &g->cap_names, (uint64_t)g->n_names + 1, sizeof *g->names);
-    g->names[g->n_names] = (struct fp_gperftools_name){address, lines, g->n_names};
-    g->n_names++;
+    fp_array_zeroed(&g->addresses.names, &g->addresses.cap_names, (uint64_t)g->addresses.n_names + 1,
+                    sizeof *g->addresses.names);
+    g->addresses.names[g->addresses.n_names] = (struct fp_gperftools_name){address, lines, g->addresses.n_names};
+    g->addresses.n_names++;
     return 0;
 }
 
@@ -38,53 +41,54 @@ static int by_address(const void *a, const void *b) {
 /* Makes ranges that are sorted by their start disjoint.  The covered front of a range is cut off. */
 static void disjoin(struct fp_gperftools_reader *g) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < g->n_ranges; i++) {
-        struct fp_gperftools_range r = g->ranges[i];
-        if (n && r.start < g->ranges[n - 1].limit) r.start = g->ranges[n - 1].limit;
-        if (r.start < r.limit) g->ranges[n++] = r;
+    for (uint32_t i = 0; i < g->addresses.n_ranges; i++) {
+        struct fp_gperftools_range r = g->addresses.ranges[i];
+        if (n && r.start < g->addresses.ranges[n - 1].limit) r.start = g->addresses.ranges[n - 1].limit;
+        if (r.start < r.limit) g->addresses.ranges[n++] = r;
     }
-    g->n_ranges = n;
+    g->addresses.n_ranges = n;
 }
 
 /* The mapping that contains an address; 0 for none. */
 static uint32_t mapping_of(const struct fp_gperftools_reader *g, uint64_t address) {
-    uint32_t low = 0, high = g->n_ranges;
+    uint32_t low = 0, high = g->addresses.n_ranges;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (g->ranges[mid].start <= address)
+        if (g->addresses.ranges[mid].start <= address)
             low = mid + 1;
         else
             high = mid;
     }
-    return low && address < g->ranges[low - 1].limit ? g->ranges[low - 1].mapping : 0;
+    return low && address < g->addresses.ranges[low - 1].limit ? g->addresses.ranges[low - 1].mapping : 0;
 }
 
 /* The line chain assigned to an address; 0 if none. */
 static uint32_t lines_of(const struct fp_gperftools_reader *g, uint64_t address) {
-    uint32_t low = 0, high = g->n_names;
+    uint32_t low = 0, high = g->addresses.n_names;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (g->names[mid].address < address)
+        if (g->addresses.names[mid].address < address)
             low = mid + 1;
         else
             high = mid;
     }
-    return low < g->n_names && g->names[low].address == address ? g->names[low].lines : 0;
+    return low < g->addresses.n_names && g->addresses.names[low].address == address ? g->addresses.names[low].lines : 0;
 }
 
 /* ---- signal frames ---- */
 
-/* Decodes a chain into g->pc, without the signal frames and duplicated leaves by g->rules.  Returns its depth.
- * `counting`: counts the removed frames. */
+/* Decodes a chain into g->feed.pc, without the signal frames and duplicated leaves by g->rows.rules.  Returns its
+ * depth.  `counting`: counts the removed frames. */
 static uint32_t decode(struct fp_gperftools_reader *g, uint32_t id, int counting) {
     size_t nbytes;
-    const uint8_t *p = fp_string(&g->chains, id, &nbytes);
+    const uint8_t *p = fp_string(&g->chains.texts, id, &nbytes);
     uint32_t n = (uint32_t)(nbytes / (size_t)g->word);
-    for (uint32_t i = 0; i < n; i++) g->pc[i] = fp_gperftools_word(p + (size_t)i * (size_t)g->word, g->word, g->swap);
-    for (uint32_t k = 0; k < g->n_rules && n >= 2; k++) {
-        uint64_t rule = g->rules[k];
-        if (g->pc[1] != (rule ? rule : g->pc[0])) continue;
-        memmove(g->pc + 1, g->pc + 2, (n - 2) * sizeof *g->pc);
+    for (uint32_t i = 0; i < n; i++)
+        g->feed.pc[i] = fp_gperftools_word(p + (size_t)i * (size_t)g->word, g->word, g->swap);
+    for (uint32_t k = 0; k < g->rows.n_rules && n >= 2; k++) {
+        uint64_t rule = g->rows.rules[k];
+        if (g->feed.pc[1] != (rule ? rule : g->feed.pc[0])) continue;
+        memmove(g->feed.pc + 1, g->feed.pc + 2, (n - 2) * sizeof *g->feed.pc);
         n--;
         if (counting && rule) g->stats.signal_frames++;
         if (counting && !rule) g->stats.duplicate_leaves++;
@@ -99,7 +103,7 @@ enum home { IN_PROGRAM, IN_C_LIBRARY, IN_KERNEL };
 static enum home home_of(const struct fp_gperftools_reader *g, uint64_t address) {
     static const char *const c_libraries[] = {"libc.", "libc-", "libpthread.", "libpthread-", "libthr.", "ld-musl-"};
     uint32_t mapping = mapping_of(g, address);
-    if (!mapping) return g->n_ranges ? IN_KERNEL : IN_PROGRAM;
+    if (!mapping) return g->addresses.n_ranges ? IN_KERNEL : IN_PROGRAM;
     size_t n;
     const uint32_t *row = fp_table_row(&g->model->mappings, mapping);
     uint32_t name = fp_table_row(&g->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_NAME];
@@ -131,75 +135,77 @@ static enum home home_of(const struct fp_gperftools_reader *g, uint64_t address)
  *   leaf S caller ...         the same, if S lies in the C library (`__restore_rt`), the callers differ and lie mostly
  *                             elsewhere, and the leaves are further apart than the code of one callback
  *
- * Returns 1 and appends to g->rules when there is one. */
+ * Returns 1 and appends to g->rows.rules when there is one. */
 static int find_rule(struct fp_gperftools_reader *g) {
     uint64_t candidate = 0, votes = 0, deep = 0, repeated = 0;
-    for (uint32_t id = 1; id < g->chains.n; id++) {
+    for (uint32_t id = 1; id < g->chains.texts.n; id++) {
         if (decode(g, id, 0) < 2) continue;
         deep++;
-        repeated += g->pc[1] == g->pc[0];
-        if (!votes) candidate = g->pc[1]; /* majority vote: finds the value of over half of the chains, if any */
-        votes = g->pc[1] == candidate ? votes + 1 : votes - 1;
+        repeated += g->feed.pc[1] == g->feed.pc[0];
+        if (!votes) candidate = g->feed.pc[1]; /* majority vote: finds the value of over half of the chains, if any */
+        votes = g->feed.pc[1] == candidate ? votes + 1 : votes - 1;
     }
     if (!deep) return 0;
     if (repeated >= deep - deep / 32) {
-        g->rules[g->n_rules++] = 0;
+        g->rows.rules[g->rows.n_rules++] = 0;
         return 1;
     }
     uint64_t same = 0, sandwiched = 0, callers = 0, outside = 0, first = 0, first_again = 0;
     uint64_t lowest = UINT64_MAX, highest = 0;
-    for (uint32_t id = 1; id < g->chains.n; id++) {
+    for (uint32_t id = 1; id < g->chains.texts.n; id++) {
         uint32_t n = decode(g, id, 0);
-        if (n < 2 || g->pc[1] != candidate) continue;
+        if (n < 2 || g->feed.pc[1] != candidate) continue;
         same++;
-        lowest = g->pc[0] < lowest ? g->pc[0] : lowest;
-        highest = g->pc[0] > highest ? g->pc[0] : highest;
+        lowest = g->feed.pc[0] < lowest ? g->feed.pc[0] : lowest;
+        highest = g->feed.pc[0] > highest ? g->feed.pc[0] : highest;
         if (n < 3) continue;
-        sandwiched += g->pc[2] == g->pc[0];
-        if (!callers++) first = g->pc[2];
-        first_again += g->pc[2] == first;
-        outside += mapping_of(g, g->pc[2]) != mapping_of(g, candidate);
+        sandwiched += g->feed.pc[2] == g->feed.pc[0];
+        if (!callers++) first = g->feed.pc[2];
+        first_again += g->feed.pc[2] == first;
+        outside += mapping_of(g, g->feed.pc[2]) != mapping_of(g, candidate);
     }
     if (!candidate || same < deep - deep / 32) return 0;
     enum home home = home_of(g, candidate);
     int foreign = same > 1 && (home == IN_KERNEL || (home == IN_C_LIBRARY && first_again < callers &&
                                                      outside > callers / 2 && highest - lowest > CALLBACK_BYTES));
     if (sandwiched < same - same / 32 && !foreign) return 0;
-    g->rules[g->n_rules++] = candidate;
+    g->rows.rules[g->rows.n_rules++] = candidate;
     return 1;
 }
 
 static void find_rules(struct fp_gperftools_reader *g) {
-    while (g->n_rules < MAX_RULES && find_rule(g)) continue;
+    while (g->rows.n_rules < MAX_RULES && find_rule(g)) continue;
 }
 
 /* ---- stacks ---- */
 
 /* The frame of an address.  A caller's is a return address: it is after the call. */
 static uint32_t frame_of(struct fp_gperftools_reader *g, uint64_t address, uint32_t leaf) {
-    uint32_t id = fp_table_intern(&g->pcs, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32), leaf});
-    fp_array_zeroed(&g->pc_frames, &g->cap_pc_frames, g->pcs.n, sizeof *g->pc_frames);
-    if (g->pc_frames[id]) return g->pc_frames[id];
+    uint32_t id = fp_table_intern(&g->addresses.pcs, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32), leaf});
+    fp_array_zeroed(&g->addresses.pc_frames, &g->addresses.cap_pc_frames, g->addresses.pcs.n,
+                    sizeof *g->addresses.pc_frames);
+    if (g->addresses.pc_frames[id]) return g->addresses.pc_frames[id];
     uint32_t flags = leaf || g->exact_callers || !address ? 0 : FP_FRAME_RETURN_ADDRESS;
     /* if a call is the last instruction of its mapping, the return address is in the next one */
     uint32_t mapping = mapping_of(g, flags ? address - 1 : address);
     g->stats.unmapped += !mapping;
     uint32_t frame = fp_model_frame(g->model, mapping, address, flags, lines_of(g, address));
-    if (frame != FP_NO_ID) g->pc_frames[id] = frame;
+    if (frame != FP_NO_ID) g->addresses.pc_frames[id] = frame;
     return frame;
 }
 
 /* Finalizes the ticks of each chain, and sums them. */
 static void count_ticks(struct fp_gperftools_reader *g) {
-    g->stats.chains = g->chains.n - 1 + (uint32_t)g->has_empty;
+    g->stats.chains = g->chains.texts.n - 1 + (uint32_t)g->feed.has_empty;
     g->stats.ticks = 0;
-    for (uint32_t id = 0; id < g->chains.n; id++) {
-        if (id < g->cap_before && g->before[id].most > g->ticks[id]) g->ticks[id] = g->before[id].most;
+    for (uint32_t id = 0; id < g->chains.texts.n; id++) {
+        if (id < g->chains.cap_before && g->chains.before[id].most > g->chains.ticks[id])
+            g->chains.ticks[id] = g->chains.before[id].most;
         size_t nbytes;
-        fp_string(&g->chains, id, &nbytes);
+        fp_string(&g->chains.texts, id, &nbytes);
         size_t depth = nbytes / (size_t)g->word;
-        g->stats.ticks += g->ticks[id];
-        if (depth >= FP_GPERF_CUT_DEPTH && depth <= FP_GPERF_CUT_DEPTH + 1) g->stats.cut_ticks += g->ticks[id];
+        g->stats.ticks += g->chains.ticks[id];
+        if (depth >= FP_GPERF_CUT_DEPTH && depth <= FP_GPERF_CUT_DEPTH + 1) g->stats.cut_ticks += g->chains.ticks[id];
     }
 }
 
@@ -211,15 +217,15 @@ enum { FEW_CHAINS = 16384 };
  * found by hash and depth; those that differ nevertheless have different numbers. */
 static void join_chains(struct fp_gperftools_reader *g) {
     enum { HASH, DEPTH, NUMBER, JOIN_WIDTH };
-    struct fp_table *seen = &g->joined;
+    struct fp_table *seen = &g->chains.joined;
     uint32_t *first = NULL, cap = 0; /* by row of `seen`: its first chain */
     fp_table_init(seen, JOIN_WIDTH);
-    for (uint32_t id = 1; id < g->chains.n; id++) {
+    for (uint32_t id = 1; id < g->chains.texts.n; id++) {
         const uint32_t depth = decode(g, id, 1);
-        const size_t nbytes = depth * sizeof *g->pc;
-        uint32_t row[JOIN_WIDTH] = {fp_strings_hash((const uint8_t *)g->pc, nbytes), depth, 0};
-        g->frames.n = 0;
-        fp_buf_put(&g->frames, g->pc, nbytes);
+        const size_t nbytes = depth * sizeof *g->feed.pc;
+        uint32_t row[JOIN_WIDTH] = {fp_strings_hash((const uint8_t *)g->feed.pc, nbytes), depth, 0};
+        g->rows.frames.n = 0;
+        fp_buf_put(&g->rows.frames, g->feed.pc, nbytes);
         for (;; row[NUMBER]++) {
             const uint32_t had = seen->n, found = fp_table_intern(seen, row);
             fp_scratch_room(&first, &cap, (uint64_t)found + 1, sizeof *first);
@@ -227,9 +233,9 @@ static void join_chains(struct fp_gperftools_reader *g) {
                 first[found] = id;
                 break;
             }
-            if (decode(g, first[found], 0) == depth && !memcmp(g->pc, g->frames.p, nbytes)) {
-                g->ticks[first[found]] += g->ticks[id];
-                g->is_joined[id] = 1;
+            if (decode(g, first[found], 0) == depth && !memcmp(g->feed.pc, g->rows.frames.p, nbytes)) {
+                g->chains.ticks[first[found]] += g->chains.ticks[id];
+                g->chains.is_joined[id] = 1;
                 break;
             }
         }
@@ -240,54 +246,54 @@ static void join_chains(struct fp_gperftools_reader *g) {
 
 /* Prepares the rows, at the end of the file. */
 static void prepare(struct fp_gperftools_reader *g) {
-    if (g->n_ranges) qsort(g->ranges, g->n_ranges, sizeof *g->ranges, by_start);
-    if (g->n_names) qsort(g->names, g->n_names, sizeof *g->names, by_address);
+    if (g->addresses.n_ranges) qsort(g->addresses.ranges, g->addresses.n_ranges, sizeof *g->addresses.ranges, by_start);
+    if (g->addresses.n_names) qsort(g->addresses.names, g->addresses.n_names, sizeof *g->addresses.names, by_address);
     disjoin(g);
-    g->pc = fp_have(malloc(FP_GPERF_MAX_DEPTH * sizeof *g->pc));
-    g->is_joined = fp_have(calloc(g->chains.n, 1));
-    fp_buf_reserve(&g->frames, 1);
-    fp_array_zeroed(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks);
+    g->feed.pc = fp_have(malloc(FP_GPERF_MAX_DEPTH * sizeof *g->feed.pc));
+    g->chains.is_joined = fp_have(calloc(g->chains.texts.n, 1));
+    fp_buf_reserve(&g->rows.frames, 1);
+    fp_array_zeroed(&g->chains.ticks, &g->chains.cap_ticks, g->chains.texts.n, sizeof *g->chains.ticks);
     if (!g->keep_signal_frames) find_rules(g);
     count_ticks(g);
-    if (g->n_rules) join_chains(g);
+    if (g->rows.n_rules) join_chains(g);
 }
 
 /* The chains of the next rows, at most n, and their stacks.  Returns how many. */
 static uint32_t next_stacks(struct fp_gperftools_reader *g, uint32_t *chains, uint32_t *stacks, uint32_t n) {
     uint32_t depths[FP_MODEL_STACKS], found = 0;
-    g->frames.n = 0;
-    if (g->has_empty && !g->next && n) { /* chain 0 */
+    g->rows.frames.n = 0;
+    if (g->feed.has_empty && !g->rows.next && n) { /* chain 0 */
         depths[0] = chains[0] = 0;
         found = 1;
     }
-    for (g->next += !g->next; g->next < g->chains.n && found < n; g->next++) {
-        if (g->is_joined[g->next]) continue;
-        chains[found] = g->next;
-        depths[found] = decode(g, g->next, 0);
+    for (g->rows.next += !g->rows.next; g->rows.next < g->chains.texts.n && found < n; g->rows.next++) {
+        if (g->chains.is_joined[g->rows.next]) continue;
+        chains[found] = g->rows.next;
+        depths[found] = decode(g, g->rows.next, 0);
         for (uint32_t i = 0; i < depths[found]; i++) {
-            uint32_t frame = frame_of(g, g->pc[i], i == 0);
-            fp_buf_put(&g->frames, &frame, sizeof frame);
+            uint32_t frame = frame_of(g, g->feed.pc[i], i == 0);
+            fp_buf_put(&g->rows.frames, &frame, sizeof frame);
         }
         found++;
     }
-    fp_model_stacks(g->model, (const uint32_t *)(const void *)g->frames.p, depths, found, stacks);
+    fp_model_stacks(g->model, (const uint32_t *)(const void *)g->rows.frames.p, depths, found, stacks);
     return found;
 }
 
 int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, struct fp_err *err) {
-    if (!g->prepared) {
+    if (!g->rows.prepared) {
         prepare(g);
-        g->prepared = 1;
+        g->rows.prepared = 1;
     }
-    const uint32_t n_values = g->period_us ? 2 : 1, together = g->chains.n <= FEW_CHAINS ? 1 : FP_MODEL_STACKS;
+    const uint32_t n_values = g->period_us ? 2 : 1, together = g->chains.texts.n <= FEW_CHAINS ? 1 : FP_MODEL_STACKS;
     if (out->n_values != n_values) fp_batch_set_values(out, n_values);
     for (uint32_t n = 1; n;) {
         const uint32_t room = out->cap - out->n;
         uint32_t chains[FP_MODEL_STACKS], stacks[FP_MODEL_STACKS];
-        if (!room) return g->next < g->chains.n ? FP_FULL : FP_DONE;
+        if (!room) return g->rows.next < g->chains.texts.n ? FP_FULL : FP_DONE;
         n = next_stacks(g, chains, stacks, room < together ? room : together);
         for (uint32_t k = 0; k < n; k++) {
-            uint64_t ticks = g->ticks[chains[k]];
+            uint64_t ticks = g->chains.ticks[chains[k]];
             uint64_t ns;
             if (__builtin_mul_overflow(ticks, g->period_us, &ns) || __builtin_mul_overflow(ns, 1000, &ns) ||
                 ns > INT64_MAX)
