@@ -9,11 +9,11 @@ struct fp_pprof_reader *fp_pprof_reader_new(struct fp_model *model, int lenient)
     struct fp_pprof_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
-    fp_table_init(&r->mapping_ids, 2);
-    fp_table_init(&r->function_ids, 2);
-    fp_table_init(&r->location_ids, 2);
-    fp_strings_init(&r->chains);
-    fp_strings_init(&r->label_sets);
+    fp_table_init(&r->tables.mapping_ids, 2);
+    fp_table_init(&r->tables.function_ids, 2);
+    fp_table_init(&r->tables.location_ids, 2);
+    fp_strings_init(&r->caches.chains);
+    fp_strings_init(&r->caches.label_sets);
     return r;
 }
 
@@ -21,24 +21,24 @@ void fp_pprof_reader_free(struct fp_pprof_reader *r) {
     if (!r) return;
     free(r->comments);
     free(r->types);
-    free(r->strings);
-    free(r->mappings);
-    free(r->functions);
-    free(r->locations);
-    free(r->lines);
-    fp_table_clear(&r->mapping_ids);
-    fp_table_clear(&r->function_ids);
-    fp_table_clear(&r->location_ids);
-    free(r->frames);
-    fp_strings_clear(&r->chains);
-    free(r->chain_stacks);
-    fp_strings_clear(&r->label_sets);
-    free(r->label_chains);
-    free(r->labels);
-    free(r->chain_frames);
-    free(r->values);
-    fp_buf_free(&r->chain);
-    fp_buf_free(&r->label_set);
+    free(r->tables.strings);
+    free(r->tables.mappings);
+    free(r->tables.functions);
+    free(r->tables.locations);
+    free(r->tables.lines);
+    fp_table_clear(&r->tables.mapping_ids);
+    fp_table_clear(&r->tables.function_ids);
+    fp_table_clear(&r->tables.location_ids);
+    free(r->tables.frames);
+    fp_strings_clear(&r->caches.chains);
+    free(r->caches.chain_stacks);
+    fp_strings_clear(&r->caches.label_sets);
+    free(r->caches.label_chains);
+    free(r->sample.labels);
+    free(r->sample.chain_frames);
+    free(r->sample.values);
+    fp_buf_free(&r->sample.chain);
+    fp_buf_free(&r->sample.label_set);
     free(r);
 }
 
@@ -130,27 +130,27 @@ enum { NO_FIELD = UINT32_MAX };
 /* The input ends inside the field at `at`, after `left` bytes of it. */
 static int cut_short(struct fp_pprof_reader *r, uint64_t at, uint64_t left, struct fp_err *err) {
     if (!r->lenient) return fp_fail(err, FP_E_TRUNCATED, at, "the file ends inside a field");
-    if (r->first_pass) r->stats.lost_bytes += left;
+    if (r->feed.first_pass) r->stats.lost_bytes += left;
     return FP_DONE;
 }
 
-/* Skips r->skip bytes.  0 when done. */
+/* Skips r->feed.skip bytes.  0 when done. */
 static int pass_over(struct fp_pprof_reader *r, struct fp_in *in, struct fp_err *err) {
     size_t left = in->n - in->pos;
-    size_t n = r->skip < left ? (size_t)r->skip : left;
+    size_t n = r->feed.skip < left ? (size_t)r->feed.skip : left;
     in->pos += n;
-    r->skip -= n;
-    if (r->lost && r->first_pass) r->stats.lost_bytes += n;
-    if (!r->skip) return 0;
+    r->feed.skip -= n;
+    if (r->feed.lost && r->feed.first_pass) r->stats.lost_bytes += n;
+    if (!r->feed.skip) return 0;
     if (!in->eof) return FP_MORE;
-    return r->lost ? FP_DONE : cut_short(r, r->field_at, in->base + in->pos - r->field_at, err);
+    return r->feed.lost ? FP_DONE : cut_short(r, r->feed.field_at, in->base + in->pos - r->feed.field_at, err);
 }
 
 int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted, struct fp_wire_field *f,
                         struct fp_err *err) {
-    if (r->skip) {
+    if (r->feed.skip) {
         int status = pass_over(r, in, err);
-        if (status || r->skip) return status;
+        if (status || r->feed.skip) return status;
     }
     size_t left = in->n - in->pos;
     if (!left) return in->eof ? FP_DONE : FP_MORE;
@@ -164,8 +164,8 @@ int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wa
     }
     if (used == FP_WIRE_BAD) {
         if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, at, "a field has an invalid tag or length");
-        r->skip = UINT64_MAX;
-        r->lost = 1;
+        r->feed.skip = UINT64_MAX;
+        r->feed.lost = 1;
         return pass_over(r, in, err);
     }
     int take = f->number < 32 && wanted >> f->number & 1;
@@ -177,16 +177,16 @@ int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wa
         if (!r->lenient)
             return fp_fail_got(err, FP_E_MALFORMED, at, "the length of a field", FP_GOT_UNSIGNED, f->n, "at most %",
                                FP_PPROF_MAX_MESSAGE);
-        r->stats.bad_entries += r->first_pass;
+        r->stats.bad_entries += r->feed.first_pass;
         f->number = NO_FIELD;
         take = 0;
     }
-    r->field_at = at;
+    r->feed.field_at = at;
     if (f->n <= left - (size_t)used) {
         in->pos += (size_t)used + f->n;
     } else if (!take) {
         in->pos += (size_t)used;
-        r->skip = f->n;
+        r->feed.skip = f->n;
     } else if (in->eof) {
         in->pos = in->n;
         return cut_short(r, at, left, err);
@@ -217,9 +217,9 @@ static int sample_type(struct fp_pprof_reader *r, const struct fp_in *in, const 
     int status = value_type(r, in, entry, &found, err);
     if (status) return status;
     if (r->n_types == MAX_TYPES)
-        return fp_fail_got(err, FP_E_MALFORMED, r->field_at, "the number of sample types", FP_GOT_UNSIGNED,
+        return fp_fail_got(err, FP_E_MALFORMED, r->feed.field_at, "the number of sample types", FP_GOT_UNSIGNED,
                            MAX_TYPES + 1, "at most %", MAX_TYPES);
-    fp_array_zeroed(&r->types, &r->cap_types, 2 * (uint64_t)r->n_types + 2, sizeof *r->types);
+    fp_array_zeroed(&r->types, &r->feed.cap_types, 2 * (uint64_t)r->n_types + 2, sizeof *r->types);
     memcpy(r->types + 2 * (size_t)r->n_types++, &found, sizeof found);
     return 0;
 }
@@ -245,7 +245,7 @@ static int comments(struct fp_pprof_reader *r, const struct fp_in *in, const str
     uint64_t index;
     int status;
     while ((status = fp_wire_next_number(&list, &index)) > 0) {
-        fp_array_zeroed(&r->comments, &r->cap_comments, (uint64_t)r->n_comments + 1, sizeof *r->comments);
+        fp_array_zeroed(&r->comments, &r->feed.cap_comments, (uint64_t)r->n_comments + 1, sizeof *r->comments);
         r->comments[r->n_comments++] = index;
     }
     return status ? fp_pprof_bad_entry(r, fp_pprof_offset(in, list.p), "a comment is malformed", err) : 0;
@@ -257,8 +257,8 @@ static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, struct 
     switch (f->number) {
         case 1: return sample_type(r, in, f, err);
         case 2:
-            if (!r->has_samples) r->samples_at = r->field_at;
-            r->has_samples = 1;
+            if (!r->feed.has_samples) r->feed.samples_at = r->feed.field_at;
+            r->feed.has_samples = 1;
             return 0;
         case 3: return fp_pprof_take_mapping(r, in, f, err);
         case 4: return fp_pprof_take_location(r, in, f, err);
@@ -266,7 +266,8 @@ static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, struct 
         case 6: return fp_pprof_take_string(r, f, err);
         case 9:
             if (r->time_ns)
-                return fp_pprof_bad_entry(r, r->field_at, "a second time_nanos: two profiles follow one another", err);
+                return fp_pprof_bad_entry(r, r->feed.field_at, "a second time_nanos: two profiles follow one another",
+                                          err);
             r->time_ns = (int64_t)f->v;
             return 0;
         case 11: return period_type(r, in, f, err);
@@ -279,7 +280,7 @@ static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, struct 
 
 int fp_pprof_tables(struct fp_pprof_reader *r, struct fp_in *in, struct fp_err *err) {
     const uint32_t wanted = 1u << 1 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 11 | 1u << 13;
-    r->first_pass = 1;
+    r->feed.first_pass = 1;
     for (;;) {
         struct fp_wire_field f;
         int status = fp_pprof_next_field(r, in, wanted, &f, err);

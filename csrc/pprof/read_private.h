@@ -27,7 +27,7 @@ struct fp_pprof_line {
 
 struct fp_pprof_location {
     uint64_t id, mapping, address, folded, at;
-    uint32_t first_line, n_lines; /* in r->lines */
+    uint32_t first_line, n_lines; /* in r->tables.lines */
 };
 
 struct fp_pprof_label {

@@ -19,38 +19,40 @@ enum { BREAKDOWN = 4 };
 
 /* The stack of a sample's list of locations. */
 static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t *stack, struct fp_err *err) {
-    if (FP_UNLIKELY(r->n_renewed != r->model->n_renewed)) {
-        r->n_renewed = r->model->n_renewed;
-        fp_strings_empty(&r->chains);
+    if (FP_UNLIKELY(r->caches.n_renewed != r->model->n_renewed)) {
+        r->caches.n_renewed = r->model->n_renewed;
+        fp_strings_empty(&r->caches.chains);
     }
-    uint32_t before = r->chains.n;
-    uint32_t chain = fp_strings_intern_hashed(&r->chains, s->chain, s->chain_n, s->hash);
+    uint32_t before = r->caches.chains.n;
+    uint32_t chain = fp_strings_intern_hashed(&r->caches.chains, s->chain, s->chain_n, s->hash);
     *stack = 0;
     if (!chain) return 0;
-    if (chain < before && r->chain_stacks[chain] != FP_NO_ID) {
-        *stack = r->chain_stacks[chain];
+    if (chain < before && r->caches.chain_stacks[chain] != FP_NO_ID) {
+        *stack = r->caches.chain_stacks[chain];
         return 0;
     }
-    fp_array_zeroed(&r->chain_stacks, &r->cap_chain_stacks, (uint64_t)chain + 1, sizeof *r->chain_stacks);
-    r->chain_stacks[chain] = FP_NO_ID; /* remains if the list is malformed, so the error repeats */
+    fp_array_zeroed(&r->caches.chain_stacks, &r->caches.cap_chain_stacks, (uint64_t)chain + 1,
+                    sizeof *r->caches.chain_stacks);
+    r->caches.chain_stacks[chain] = FP_NO_ID; /* remains if the list is malformed, so the error repeats */
     struct fp_wire list = {s->chain, s->chain + s->chain_n};
     uint32_t depth = 0;
     uint64_t id;
     int status;
     while ((status = fp_wire_next_number(&list, &id)) > 0) {
-        uint32_t place = fp_pprof_position(&r->location_ids, id);
+        uint32_t place = fp_pprof_position(&r->tables.location_ids, id);
         if (!place)
             return fp_fail_got(err, FP_E_MALFORMED, s->at, "the location of a sample", FP_GOT_UNSIGNED, id,
                                "the id of a location", 0);
-        fp_array_zeroed(&r->chain_frames, &r->cap_chain_frames, (uint64_t)depth + 1, sizeof *r->chain_frames);
-        r->chain_frames[depth++] = r->frames[place - 1];
+        fp_array_zeroed(&r->sample.chain_frames, &r->sample.cap_chain_frames, (uint64_t)depth + 1,
+                        sizeof *r->sample.chain_frames);
+        r->sample.chain_frames[depth++] = r->tables.frames[place - 1];
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a location id of a sample is malformed");
     uint32_t node = 0;
     while (depth-- > 0) {
-        node = fp_model_stack(r->model, node, r->chain_frames[depth]);
+        node = fp_model_stack(r->model, node, r->sample.chain_frames[depth]);
     }
-    *stack = r->chain_stacks[chain] = node;
+    *stack = r->caches.chain_stacks[chain] = node;
     return 0;
 }
 
@@ -66,25 +68,26 @@ static int read_label(struct fp_pprof_reader *r, const struct fp_wire_field *ent
 static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t *chain, struct fp_err *err) {
     *chain = 0;
     if (!s->set_n) return 0;
-    uint32_t before = r->label_sets.n;
-    uint32_t set = fp_strings_intern(&r->label_sets, s->set, s->set_n);
-    if (set < before && r->label_chains[set] != FP_NO_ID) {
-        *chain = r->label_chains[set];
+    uint32_t before = r->caches.label_sets.n;
+    uint32_t set = fp_strings_intern(&r->caches.label_sets, s->set, s->set_n);
+    if (set < before && r->caches.label_chains[set] != FP_NO_ID) {
+        *chain = r->caches.label_chains[set];
         return 0;
     }
-    fp_array_zeroed(&r->label_chains, &r->cap_label_chains, (uint64_t)set + 1, sizeof *r->label_chains);
-    r->label_chains[set] = FP_NO_ID; /* as with chain_stacks */
+    fp_array_zeroed(&r->caches.label_chains, &r->caches.cap_label_chains, (uint64_t)set + 1,
+                    sizeof *r->caches.label_chains);
+    r->caches.label_chains[set] = FP_NO_ID; /* as with chain_stacks */
     struct fp_wire message = {s->set, s->set + s->set_n};
     struct fp_wire_field f;
     uint32_t count = 0;
     while (fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_SAMPLE], &f) > 0) {
-        fp_array_zeroed(&r->labels, &r->cap_labels, (uint64_t)count + 1, sizeof *r->labels);
-        if (read_label(r, &f, &r->labels[count++]))
+        fp_array_zeroed(&r->sample.labels, &r->sample.cap_labels, (uint64_t)count + 1, sizeof *r->sample.labels);
+        if (read_label(r, &f, &r->sample.labels[count++]))
             return fp_fail(err, FP_E_MALFORMED, s->at, "a label of a sample is malformed");
     }
     uint32_t first = 0; /* the chain is built from its end */
     while (count-- > 0) {
-        const struct fp_pprof_label *l = &r->labels[count];
+        const struct fp_pprof_label *l = &r->sample.labels[count];
         uint32_t key, text, unit;
         int status = fp_pprof_resolve_string(r, l->key, s->at, &key, err);
         if (!status) status = fp_pprof_resolve_string(r, l->string, s->at, &text, err);
@@ -92,7 +95,7 @@ static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t
         if (status) return status;
         first = fp_model_label(r->model, first, key, text, l->number, unit);
     }
-    *chain = r->label_chains[set] = first;
+    *chain = r->caches.label_chains[set] = first;
     return 0;
 }
 
@@ -114,7 +117,7 @@ FP_INLINE const uint8_t *take_values(struct fp_pprof_reader *r, const struct fp_
     uint64_t v;
     int status;
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        if (*n < r->n_types) r->values[*n] = (int64_t)v;
+        if (*n < r->n_types) r->sample.values[*n] = (int64_t)v;
         ++*n; /* less than 2^32: messages are shorter */
     }
     return status ? list.p : NULL;
@@ -126,18 +129,18 @@ FP_INLINE void take_label(struct fp_pprof_reader *r, struct sample *s, const uin
         s->set_n = (size_t)(end - s->set);
         return;
     }
-    if (!s->set && !r->label_set.n) {
+    if (!s->set && !r->sample.label_set.n) {
         s->set = at;
         s->set_n = (size_t)(end - at);
         return;
     }
-    if (s->set) fp_buf_put(&r->label_set, s->set, s->set_n);
+    if (s->set) fp_buf_put(&r->sample.label_set, s->set, s->set_n);
     s->set = NULL;
-    fp_buf_put(&r->label_set, at, (size_t)(end - at));
+    fp_buf_put(&r->sample.label_set, at, (size_t)(end - at));
 }
 
 /* Finds the fields of a sample; its values become those of row `row`.  0, an error, or 1 when its list of locations or
- * its labels are in r->chain or r->label_set, which the next sample overwrites. */
+ * its labels are in r->sample.chain or r->sample.label_set, which the next sample overwrites. */
 static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                          struct fp_batch *out, uint32_t row, struct sample *s, struct fp_err *err) {
     struct fp_wire message = fp_wire_inside(entry);
@@ -145,7 +148,7 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
     uint32_t n_values = 0, pieces = 0; /* of the list of locations */
     int kind;
     *s = (struct sample){.at = fp_pprof_offset(in, entry->at)};
-    r->chain.n = r->label_set.n = 0;
+    r->sample.chain.n = r->sample.label_set.n = 0;
     while (message.p != message.end && (kind = next_in_sample(&message, &f)) != FP_WIRE_END) {
         if (kind == FP_WIRE_BAD)
             return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, message.p), "a sample is malformed");
@@ -156,8 +159,8 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
                     s->chain_n = f.n;
                     break;
                 }
-                if (pieces == 2) fp_buf_put(&r->chain, s->chain, s->chain_n);
-                fp_buf_put(&r->chain, f.p, f.n);
+                if (pieces == 2) fp_buf_put(&r->sample.chain, s->chain, s->chain_n);
+                fp_buf_put(&r->sample.chain, f.p, f.n);
                 break;
             case 2: {
                 const uint8_t *broken = take_values(r, &f, &n_values);
@@ -175,15 +178,15 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
         return fp_fail_got(err, FP_E_MALFORMED, s->at, "the number of values of a sample", FP_GOT_UNSIGNED, n_values,
                            "%, one per sample type", r->n_types);
     if (pieces > 1) {
-        s->chain = r->chain.p;
-        s->chain_n = r->chain.n;
+        s->chain = r->sample.chain.p;
+        s->chain_n = r->sample.chain.n;
     }
-    if (r->label_set.n) {
-        s->set = r->label_set.p;
-        s->set_n = r->label_set.n;
+    if (r->sample.label_set.n) {
+        s->set = r->sample.label_set.p;
+        s->set_n = r->sample.label_set.n;
     }
-    for (uint32_t k = 0; k < n_values; k++) out->values[(size_t)k * out->cap + row] = r->values[k];
-    return pieces > 1 || r->label_set.n;
+    for (uint32_t k = 0; k < n_values; k++) out->values[(size_t)k * out->cap + row] = r->sample.values[k];
+    return pieces > 1 || r->sample.label_set.n;
 }
 
 /* Converts `n` samples, whose values follow the batch's rows, to rows: looks up their stacks and labels.  0 or an
@@ -191,10 +194,10 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
 static int sample_rows(struct fp_pprof_reader *r, struct sample *samples, uint32_t n, struct fp_batch *out,
                        struct fp_err *err) {
     for (struct sample *s = samples; s < samples + n; s++) {
-        s->guess = fp_strings_guess(&r->chains, s->hash);
-        if (s->guess < r->cap_chain_stacks) __builtin_prefetch(&r->chain_stacks[s->guess]);
+        s->guess = fp_strings_guess(&r->caches.chains, s->hash);
+        if (s->guess < r->caches.cap_chain_stacks) __builtin_prefetch(&r->caches.chain_stacks[s->guess]);
     }
-    for (struct sample *s = samples; s < samples + n; s++) fp_strings_prefetch_bytes(&r->chains, s->guess);
+    for (struct sample *s = samples; s < samples + n; s++) fp_strings_prefetch_bytes(&r->caches.chains, s->guess);
     for (uint32_t k = 0, from = out->n; k < n; k++, from++) {
         uint32_t stack, labels;
         int status = stack_of(r, &samples[k], &stack, err);
@@ -237,7 +240,7 @@ int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_in *in, struct fp_batch *
                 continue;
             }
             samples[n].hash = fp_strings_hash(samples[n].chain, samples[n].chain_n);
-            fp_strings_prefetch(&r->chains, samples[n++].hash);
+            fp_strings_prefetch(&r->caches.chains, samples[n++].hash);
         }
         /* Samples before the malformed one may be malformed, too.  Report the first error in the file. */
         int rows = sample_rows(r, samples, n, out, err);

@@ -57,11 +57,12 @@ int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, con
     while ((kind = read_entry(r, &message, FP_PPROF_MAPPING, &m, &f)) > 0)
         if (f.v) m.flags |= 1u << (f.number - 7);
     if (kind) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a mapping is malformed", err);
-    int entered = enter(r, &r->mapping_ids, m.id, m.at, "a mapping has id 0", "two mappings have the same id", err);
+    int entered =
+        enter(r, &r->tables.mapping_ids, m.id, m.at, "a mapping has id 0", "two mappings have the same id", err);
     if (entered <= 0) return entered;
-    uint32_t n = r->mapping_ids.n - 1; /* row 0 of the ids is none */
-    fp_array_zeroed(&r->mappings, &r->cap_mappings, n, sizeof m);
-    r->mappings[n - 1] = m;
+    uint32_t n = r->tables.mapping_ids.n - 1; /* row 0 of the ids is none */
+    fp_array_zeroed(&r->tables.mappings, &r->tables.cap_mappings, n, sizeof m);
+    r->tables.mappings[n - 1] = m;
     return 0;
 }
 
@@ -69,10 +70,10 @@ static const char ZERO_FUNCTION[] = "a function has id 0";
 
 /* Earlier functions without an id are an error, or counted when lenient. */
 static int refuse_functions_without_id(struct fp_pprof_reader *r, struct fp_err *err) {
-    if (!r->n_without_id) return 0;
-    if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, r->functions[0].at, ZERO_FUNCTION);
-    r->stats.bad_entries += r->n_without_id;
-    r->n_without_id = 0;
+    if (!r->tables.n_without_id) return 0;
+    if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, r->tables.functions[0].at, ZERO_FUNCTION);
+    r->stats.bad_entries += r->tables.n_without_id;
+    r->tables.n_without_id = 0;
     return 0;
 }
 
@@ -83,76 +84,79 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
     struct fp_wire_field f;
     if (read_entry(r, &message, FP_PPROF_FUNCTION, &m, &f))
         return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a function is malformed", err);
-    uint32_t n = r->function_ids.n;
+    uint32_t n = r->tables.function_ids.n;
     if (!m.id && n == 1) { /* perhaps no function has an id */
-        n = ++r->n_without_id;
+        n = ++r->tables.n_without_id;
     } else {
         int status = refuse_functions_without_id(r, err);
         if (status) return status;
-        int entered = enter(r, &r->function_ids, m.id, m.at, ZERO_FUNCTION, "two functions have the same id", err);
+        int entered =
+            enter(r, &r->tables.function_ids, m.id, m.at, ZERO_FUNCTION, "two functions have the same id", err);
         if (entered <= 0) return entered;
     }
-    fp_array_zeroed(&r->functions, &r->cap_functions, n, sizeof m);
-    r->functions[n - 1] = m;
+    fp_array_zeroed(&r->tables.functions, &r->tables.cap_functions, n, sizeof m);
+    r->tables.functions[n - 1] = m;
     return 0;
 }
 
-/* Adds a line to r->lines.  0, or FP_E_MALFORMED: the caller adds the offset. */
+/* Adds a line to r->tables.lines.  0, or FP_E_MALFORMED: the caller adds the offset. */
 static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entry) {
     struct fp_pprof_line l = {0};
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
     if (read_entry(r, &message, FP_PPROF_LINE, &l, &f)) return FP_E_MALFORMED;
-    fp_array_zeroed(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof l);
-    r->lines[r->n_lines++] = l;
+    fp_array_zeroed(&r->tables.lines, &r->tables.cap_lines, (uint64_t)r->tables.n_lines + 1, sizeof l);
+    r->tables.lines[r->tables.n_lines++] = l;
     return 0;
 }
 
 int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                            struct fp_err *err) {
-    struct fp_pprof_location m = {.at = fp_pprof_offset(in, entry->at), .first_line = r->n_lines};
+    struct fp_pprof_location m = {.at = fp_pprof_offset(in, entry->at), .first_line = r->tables.n_lines};
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
     int kind;
     while ((kind = read_entry(r, &message, FP_PPROF_LOCATION, &m, &f)) > 0) {
         if (take_line(r, &f)) {
-            r->n_lines = m.first_line;
+            r->tables.n_lines = m.first_line;
             return fp_pprof_bad_entry(r, fp_pprof_offset(in, f.at), "a line is malformed", err);
         }
     }
-    m.n_lines = r->n_lines - m.first_line;
+    m.n_lines = r->tables.n_lines - m.first_line;
     if (kind) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a location is malformed", err);
-    int entered = enter(r, &r->location_ids, m.id, m.at, "a location has id 0", "two locations have the same id", err);
+    int entered =
+        enter(r, &r->tables.location_ids, m.id, m.at, "a location has id 0", "two locations have the same id", err);
     if (entered <= 0) return entered;
-    uint32_t n = r->location_ids.n - 1;
-    fp_array_zeroed(&r->locations, &r->cap_locations, n, sizeof m);
-    r->locations[n - 1] = m;
+    uint32_t n = r->tables.location_ids.n - 1;
+    fp_array_zeroed(&r->tables.locations, &r->tables.cap_locations, n, sizeof m);
+    r->tables.locations[n - 1] = m;
     return 0;
 }
 
 int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_err *err) {
-    if (!r->n_strings && entry->n) {
-        int status = fp_pprof_bad_entry(r, r->field_at, "the first string is not empty", err);
+    if (!r->tables.n_strings && entry->n) {
+        int status = fp_pprof_bad_entry(r, r->feed.field_at, "the first string is not empty", err);
         if (status) return status;
     }
-    fp_array_zeroed(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof *r->strings);
+    fp_array_zeroed(&r->tables.strings, &r->tables.cap_strings, (uint64_t)r->tables.n_strings + 1,
+                    sizeof *r->tables.strings);
     uint32_t id = fp_strings_intern(&r->model->strings, entry->p, entry->n);
-    r->strings[r->n_strings++] = id;
+    r->tables.strings[r->tables.n_strings++] = id;
     return 0;
 }
 
 /* ---- between the passes ---- */
 
 int fp_pprof_resolve_string(struct fp_pprof_reader *r, uint64_t index, uint64_t at, uint32_t *id, struct fp_err *err) {
-    if (FP_LIKELY(index < r->n_strings)) {
-        *id = r->strings[index];
+    if (FP_LIKELY(index < r->tables.n_strings)) {
+        *id = r->tables.strings[index];
         return 0;
     }
     *id = 0;
     if (!index) return 0; /* no string table: fp_pprof_resolve reports it */
     if (!r->lenient)
         return fp_fail_got(err, FP_E_MALFORMED, at, "an index into the string table", FP_GOT_UNSIGNED, index,
-                           "less than %", r->n_strings);
+                           "less than %", r->tables.n_strings);
     r->stats.bad_references++;
     return 0;
 }
@@ -172,9 +176,9 @@ static int only_names(struct fp_pprof_reader *r, const struct fp_pprof_mapping *
     const size_t n_prefix = sizeof fp_pprof_no_address - 1;
     if (m->start || m->limit || m->offset || n <= n_prefix || memcmp(p, fp_pprof_no_address, n_prefix)) return 0;
     /* a copy, because the strings may move while one is added */
-    r->chain.n = 0;
-    fp_buf_put(&r->chain, p + n_prefix, n - n_prefix);
-    *filename = fp_strings_intern(&r->model->strings, r->chain.p, r->chain.n);
+    r->sample.chain.n = 0;
+    fp_buf_put(&r->sample.chain, p + n_prefix, n - n_prefix);
+    *filename = fp_strings_intern(&r->model->strings, r->sample.chain.p, r->sample.chain.n);
     return 1;
 }
 
@@ -185,7 +189,7 @@ static int resolve_mapping(struct fp_pprof_reader *r, struct fp_pprof_mapping *m
     if (status) return status;
     const int only_name = only_names(r, m, &filename);
     m->object = filename || build_id ? fp_model_object(r->model, filename, build_id) : 0;
-    if (only_name && m == r->mappings) r->program = filename;
+    if (only_name && m == r->tables.mappings) r->program = filename;
     m->mapping = only_name ? 0 : fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, m->flags);
     return 0;
 }
@@ -213,7 +217,7 @@ static int function_strings(struct fp_pprof_reader *r, const struct fp_pprof_fun
  * at `at`.  *function_id is 0 when there is none (lenient). */
 static int resolve_function(struct fp_pprof_reader *r, uint64_t id, uint64_t at, uint32_t object, uint32_t *function_id,
                             struct fp_err *err) {
-    uint32_t place = fp_pprof_position(&r->function_ids, id);
+    uint32_t place = fp_pprof_position(&r->tables.function_ids, id);
     *function_id = 0;
     if (!place) {
         if (!r->lenient)
@@ -222,7 +226,7 @@ static int resolve_function(struct fp_pprof_reader *r, uint64_t id, uint64_t at,
         r->stats.bad_references++;
         return 0;
     }
-    const struct fp_pprof_function *f = &r->functions[place - 1];
+    const struct fp_pprof_function *f = &r->tables.functions[place - 1];
     uint32_t name, system_name, filename;
     int status = function_strings(r, f, &name, &system_name, &filename, err);
     if (status) return status;
@@ -233,15 +237,15 @@ static int resolve_function(struct fp_pprof_reader *r, uint64_t id, uint64_t at,
 
 static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_location *l, uint32_t *frame,
                             struct fp_err *err) {
-    uint32_t place = fp_pprof_position(&r->mapping_ids, l->mapping);
+    uint32_t place = fp_pprof_position(&r->tables.mapping_ids, l->mapping);
     r->stats.no_mapping += l->mapping && !place;
-    uint32_t mapping_id = place ? r->mappings[place - 1].mapping : 0;
-    uint32_t object = place ? r->mappings[place - 1].object : 0;
+    uint32_t mapping_id = place ? r->tables.mappings[place - 1].mapping : 0;
+    uint32_t object = place ? r->tables.mappings[place - 1].object : 0;
     uint32_t chain = 0;
     for (uint32_t i = l->n_lines; i-- > 0;) { /* the innermost comes first in the file, and last here */
-        const struct fp_pprof_line *line = &r->lines[l->first_line + i];
+        const struct fp_pprof_line *line = &r->tables.lines[l->first_line + i];
         uint32_t function;
-        uint64_t id = line->function || !r->n_without_id ? line->function : l->id;
+        uint64_t id = line->function || !r->tables.n_without_id ? line->function : l->id;
         int status = resolve_function(r, id, l->at, object, &function, err);
         if (status) return status;
         if (!function) continue;
@@ -258,21 +262,21 @@ static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_loc
  *
  * Each function gets the id of its location. */
 static int name_functions_by_location(struct fp_pprof_reader *r, struct fp_err *err) {
-    if (r->n_without_id != r->location_ids.n - 1) return refuse_functions_without_id(r, err);
-    for (uint32_t i = 0; i < r->n_without_id; i++)
-        fp_table_intern(&r->function_ids, fp_table_row(&r->location_ids, i + 1));
-    r->stats.functions_without_id = r->n_without_id;
+    if (r->tables.n_without_id != r->tables.location_ids.n - 1) return refuse_functions_without_id(r, err);
+    for (uint32_t i = 0; i < r->tables.n_without_id; i++)
+        fp_table_intern(&r->tables.function_ids, fp_table_row(&r->tables.location_ids, i + 1));
+    r->stats.functions_without_id = r->tables.n_without_id;
     return 0;
 }
 
 int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
     int status;
-    r->first_pass = r->lost = 0;
-    r->skip = 0;
-    if (!r->n_strings && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the string table is missing");
-    r->stats.bad_references += !r->n_strings;
-    if (!r->n_types && r->has_samples)
-        return fp_fail(err, FP_E_MALFORMED, r->samples_at, "there are samples but no sample types");
+    r->feed.first_pass = r->feed.lost = 0;
+    r->feed.skip = 0;
+    if (!r->tables.n_strings && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the string table is missing");
+    r->stats.bad_references += !r->tables.n_strings;
+    if (!r->n_types && r->feed.has_samples)
+        return fp_fail(err, FP_E_MALFORMED, r->feed.samples_at, "there are samples but no sample types");
     uint64_t *own[] = {&r->period_type, &r->period_unit,         &r->drop_frames,
                        &r->keep_frames, &r->default_sample_type, &r->doc_url};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -281,18 +285,18 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
         if ((status = resolve_own(r, &r->comments[i], err))) return status;
     for (uint32_t i = 0; i < 2 * r->n_types; i++)
         if ((status = resolve_own(r, &r->types[i], err))) return status;
-    for (uint32_t i = 0; i + 1 < r->mapping_ids.n; i++)
-        if ((status = resolve_mapping(r, &r->mappings[i], err))) return status;
+    for (uint32_t i = 0; i + 1 < r->tables.mapping_ids.n; i++)
+        if ((status = resolve_mapping(r, &r->tables.mappings[i], err))) return status;
     if ((status = name_functions_by_location(r, err))) return status;
-    uint32_t n = r->location_ids.n;
-    r->frames = fp_have(calloc(n, sizeof *r->frames));
-    r->values = fp_have(calloc(r->n_types + 1, sizeof *r->values));
+    uint32_t n = r->tables.location_ids.n;
+    r->tables.frames = fp_have(calloc(n, sizeof *r->tables.frames));
+    r->sample.values = fp_have(calloc(r->n_types + 1, sizeof *r->sample.values));
     for (uint32_t i = 0; i + 1 < n; i++)
-        if ((status = resolve_location(r, &r->locations[i], &r->frames[i], err))) return status;
+        if ((status = resolve_location(r, &r->tables.locations[i], &r->tables.frames[i], err))) return status;
     /* like CheckValid, this also checks functions that no location refers to */
-    for (uint32_t i = 0; i + 1 < r->function_ids.n; i++) {
+    for (uint32_t i = 0; i + 1 < r->tables.function_ids.n; i++) {
         uint32_t name, system_name, filename;
-        if ((status = function_strings(r, &r->functions[i], &name, &system_name, &filename, err))) return status;
+        if ((status = function_strings(r, &r->tables.functions[i], &name, &system_name, &filename, err))) return status;
     }
     return 0;
 }
