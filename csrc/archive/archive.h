@@ -14,7 +14,7 @@
 #include "core/model.h"
 #include "core/select.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* The number of tables of a model, the most rows and value columns of a chunk, and the most bytes of tables between
  * which there is a difference. */
@@ -30,7 +30,7 @@ enum {
 enum fp_archive_positions { FP_ARCHIVE_INSTR = 1, FP_ARCHIVE_BB = 2, FP_ARCHIVE_LINE = 4 };
 
 /* Appends a TABLES payload to `out`: the entries of each table i from from[i] on.
- * Sets from[i] to the table's end.  0 or FP_E_NOMEM. */
+ * Sets from[i] to the table's end.  0. */
 int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_buf *out);
 
 /* Maps the ids of an archive to ids of the model, which differ if the model has entries from other inputs.  Id 0 is
@@ -63,9 +63,6 @@ void fp_archive_ids_free(struct fp_archive_ids *ids);
  * 0, or an error whose offset is relative to `p`. */
 int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t n, struct fp_err *err);
 
-/* cffi-end */
-/* cffi-begin guarded */
-
 /* Encodes rows into chunks.  These fields describe the chunk so far: the rows put
  * since the last flush. */
 struct fp_archive_enc {
@@ -78,12 +75,12 @@ struct fp_archive_enc {
     uint32_t *threads;
 };
 
-/* NULL when memory ran out.  The caller owns it. */
+/* The caller owns it. */
 struct fp_archive_enc *fp_archive_enc_new(uint32_t view);
 void fp_archive_enc_free(struct fp_archive_enc *e);
 
-/* Adds all rows of `b` to the chunk.  `positions`: which position columns of a graph to keep.  0, FP_E_NOMEM, or
- * FP_E_OVERFLOW when a chunk would pass its limits. */
+/* Adds all rows of `b` to the chunk.  `positions`: which position columns of a graph to keep.  0, or FP_E_OVERFLOW
+ * when a chunk would pass its limits. */
 int fp_archive_enc_put(struct fp_archive_enc *e, const struct fp_batch *b, uint32_t positions, struct fp_err *err);
 
 /* Appends the chunk to `out` as a ROWS payload and starts a new one. */
@@ -91,13 +88,12 @@ int fp_archive_enc_flush(struct fp_archive_enc *e, struct fp_buf *out);
 
 struct fp_archive_dec;
 
-/* Decodes chunks into rows.  `ids` (borrowed) translates the archive's ids into the model's.  NULL when memory ran
- * out. */
+/* Decodes chunks into rows.  `ids` (borrowed) translates the archive's ids into the model's. */
 struct fp_archive_dec *fp_archive_dec_new(struct fp_archive_ids *ids);
 void fp_archive_dec_free(struct fp_archive_dec *d);
 
 /* Starts to decode a ROWS payload, which is borrowed until feed returns FP_DONE or an error.  Part numbers of `n_parts`
- * or more are malformed.  0, FP_E_NOMEM, or FP_E_MALFORMED with an offset relative to `p`. */
+ * or more are malformed.  0, or FP_E_MALFORMED with an offset relative to `p`. */
 int fp_archive_dec_open(struct fp_archive_dec *d, const uint8_t *p, size_t n, uint32_t n_parts, struct fp_err *err);
 
 /* Which rows to keep. */
@@ -114,19 +110,15 @@ void fp_archive_dec_filter(struct fp_archive_dec *d, struct fp_archive_filter *f
  * part without rows returns FP_FULL with an empty batch. */
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);
 
-/* cffi-end */
-/* cffi-begin */
-
 /* Appends to `out` the difference between the ROWS payload `p` and `base`, another one.  It compresses better than `p`
  * if most numbers of both are the same.  `stacks`: for each of the `n_stacks` stack ids of `p` (of a graph, function
  * ids) the base's id of the same stack, or 0, so that rows are compared with those of the same stack; NULL if unknown.
- * fp_archive_undiff needs them, too. FP_DONE; FP_MORE: no stream resembles that of the base; FP_E_NOMEM or
- * FP_E_MALFORMED. */
+ * fp_archive_undiff needs them, too. FP_DONE; FP_MORE: no stream resembles that of the base; FP_E_MALFORMED. */
 int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
                     size_t n_stacks, struct fp_buf *out);
 
 /* The reverse: `p` is a difference to `base`; the payload is appended to `out`.
- * 0, FP_E_NOMEM or FP_E_MALFORMED. */
+ * 0 or FP_E_MALFORMED. */
 int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
                       size_t n_stacks, struct fp_buf *out);
 
@@ -140,7 +132,7 @@ int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *
 /* Tells of which program a TABLES payload is: the smallest distinct hashes of its strings, and of its frames without a
  * line by their place in the object, so that they are the same at other addresses.  Two payloads have about as large a
  * part of their hashes in common as of their entries.  Writes them to `out` (FP_ARCHIVE_SKETCH u32s), ascending, and
- * returns their number, FP_E_NOMEM or FP_E_MALFORMED. */
+ * returns their number, or FP_E_MALFORMED. */
 int fp_archive_sketch(const uint8_t *p, size_t n, uint32_t *out);
 
 /* cffi-end */

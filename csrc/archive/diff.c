@@ -16,8 +16,8 @@ enum {
 
 /* A chunk split into its streams. */
 struct parts {
-    const uint8_t *head; /* view and runs */
-    size_t head_n;
+    const uint8_t *head;   /* view and runs */
+    size_t head_n, nbytes; /* of the head, of the chunk */
     uint32_t view, n;
     struct fp_archive_cur *streams;
 };
@@ -28,20 +28,17 @@ static enum fp_archive_kind kind_of(uint32_t view, uint32_t stream) {
     return FP_DIFF_OPAQUE;
 }
 
-/* Splits a chunk.  0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees parts->streams, also after an error. */
-static int split_chunk(const uint8_t *p, size_t n, struct parts *parts) {
-    struct fp_archive_cur c = {p, p + n, 0};
-    memset(parts, 0, sizeof *parts);
-    parts->head = p;
+/* Splits a chunk, of which `head` and `nbytes` are set.  0 or FP_E_MALFORMED. */
+static int split_chunk(struct parts *parts) {
+    struct fp_archive_cur c = {parts->head, parts->head + parts->nbytes, 0};
     parts->view = fp_archive_cur_byte(&c);
     const uint32_t n_runs = fp_archive_cur_u32(&c);
     if (c.bad || n_runs > (size_t)(c.end - c.p) / 4) return FP_E_MALFORMED;
     for (uint32_t i = 0; i < 4 * n_runs; i++) fp_archive_cur_varint(&c);
-    parts->head_n = (size_t)(c.p - p);
+    parts->head_n = (size_t)(c.p - parts->head);
     parts->n = fp_archive_cur_u32(&c);
     if (c.bad || parts->n > MOST_STREAMS) return FP_E_MALFORMED;
-    parts->streams = malloc((parts->n + 1) * sizeof *parts->streams);
-    if (!parts->streams) return FP_E_NOMEM;
+    parts->streams = fp_scratch((size_t)parts->n + 1, sizeof *parts->streams);
     struct fp_archive_cur lengths = c;
     for (uint32_t i = 0; i < parts->n; i++) fp_archive_cur_varint(&c);
     const uint8_t *at = c.p;
@@ -81,13 +78,13 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
     return 0;
 }
 
-/* The reverse of add_differences.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* The reverse of add_differences.  0 or FP_E_MALFORMED. */
 static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur diff, enum fp_archive_kind kind,
                              struct fp_buf *out) {
     if (kind == FP_DIFF_BYTES) {
         const size_t n = (size_t)(diff.end - diff.p);
         if (n != (size_t)(base.end - base.p)) return FP_E_MALFORMED;
-        if (fp_buf_reserve(out, n)) return FP_E_NOMEM;
+        fp_buf_reserve(out, n);
         for (size_t i = 0; i < n; i++) out->p[out->n++] = (uint8_t)(diff.p[i] + base.p[i]);
         return 0;
     }
@@ -97,29 +94,28 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
         if (n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
         if (kind == FP_DIFF_NUMBERS)
             fp_archive_varint(out, value);
-        else if (fp_buf_put(out, &value, sizeof value))
-            return FP_E_NOMEM;
+        else
+            fp_buf_put(out, &value, sizeof value);
     }
     if (a.c.p != a.c.end || d.c.p != d.c.end || a.c.bad || d.c.bad) return FP_E_MALFORMED;
-    return kind == FP_DIFF_VALUES ? fp_archive_values_pack(out) : 0;
+    if (kind == FP_DIFF_VALUES) fp_archive_values_pack(out);
+    return 0;
 }
 
 /* ---- rows of stacks in another order, or only some of them ---------------- */
 
-/* Pairs own rows with the base's, given the columns of their stack ids.  Returns the number of pairs; sets *failed when
- * memory ran out. */
+/* Pairs own rows with the base's, given the columns of their stack ids.  Returns the number of pairs. */
 static uint32_t pair_rows(const struct fp_archive_column *base, const struct fp_archive_column *own,
-                          const uint32_t *stacks, size_t n_stacks, struct fp_archive_pairing *pairing, int *failed) {
+                          const uint32_t *stacks, size_t n_stacks, struct fp_archive_pairing *pairing) {
     uint64_t most = 0, next_row = 0;
     uint32_t found = 0;
     for (uint32_t i = 0; i < base->n; i++) most = base->v[i] > most ? base->v[i] : most;
     if (most > MOST_STACKS || !own->n) return 0;
-    uint32_t *row_of = calloc((size_t)most + 1, sizeof *row_of);
-    pairing->rows = calloc(own->n, sizeof *pairing->rows);
+    pairing->rows = fp_have(calloc(own->n, sizeof *pairing->rows));
     pairing->n = own->n;
-    *failed = !row_of || !pairing->rows;
-    for (uint32_t i = base->n; i-- && !*failed;) row_of[base->v[i]] = i + 1;
-    for (uint32_t i = 0; i < own->n && !*failed; i++) {
+    uint32_t *row_of = fp_scratch((size_t)most + 1, sizeof *row_of);
+    for (uint32_t i = base->n; i-- > 0;) row_of[base->v[i]] = i + 1;
+    for (uint32_t i = 0; i < own->n; i++) {
         const uint32_t stack = own->v[i] < n_stacks ? stacks[own->v[i]] : 0;
         /* a stack with several rows: usually the following one */
         const int follows = next_row < base->n && base->v[next_row] == stack;
@@ -128,7 +124,7 @@ static uint32_t pair_rows(const struct fp_archive_column *base, const struct fp_
         found += row > 0;
         if (row) next_row = row;
     }
-    free(row_of);
+    fp_scratch_free(row_of);
     return found;
 }
 
@@ -138,27 +134,24 @@ struct there {
     uint32_t *rows, n;      /* ascending */
 };
 
-/* 0 or FP_E_NOMEM.  The caller frees own_of and rows in any case. */
-static int find_there(const struct fp_archive_column *base, const uint32_t *stacks, size_t n_stacks,
-                      struct there *there) {
+/* The caller frees own_of, and with it `rows`. */
+static void find_there(const struct fp_archive_column *base, const uint32_t *stacks, size_t n_stacks,
+                       struct there *there) {
     memset(there, 0, sizeof *there);
     for (size_t i = 0; i < n_stacks; i++) there->most = stacks[i] > there->most ? stacks[i] : there->most;
-    there->own_of = calloc((size_t)there->most + 1, sizeof *there->own_of);
-    there->rows = malloc(((size_t)base->n + 1) * sizeof *there->rows);
-    if (!there->own_of || !there->rows) return FP_E_NOMEM;
+    there->own_of = fp_scratch((size_t)there->most + 1, sizeof *there->own_of);
+    there->rows = fp_scratch((size_t)base->n + 1, sizeof *there->rows);
     for (size_t i = 0; i < n_stacks; i++)
         if (stacks[i]) there->own_of[stacks[i]] = (uint32_t)i;
     for (uint32_t i = 0; i < base->n; i++)
         if (base->v[i] <= there->most && there->own_of[base->v[i]]) there->rows[there->n++] = i;
-    return 0;
 }
 
 /* The number of rows, then for each: 0 for the row of `there` after the last one, 1 for none, otherwise 2 +
- * zig(difference to the place of the row after the last one).  0 or FP_E_NOMEM. */
-static int put_pairing(const struct fp_archive_pairing *pairing, const struct fp_archive_column *base,
-                       const struct there *there, struct fp_buf *out) {
-    uint32_t *place = malloc(((size_t)base->n + 1) * sizeof *place);
-    if (!place) return FP_E_NOMEM;
+ * zig(difference to the place of the row after the last one). */
+static void put_pairing(const struct fp_archive_pairing *pairing, const struct fp_archive_column *base,
+                        const struct there *there, struct fp_buf *out) {
+    uint32_t *place = fp_scratch((size_t)base->n + 1, sizeof *place);
     for (uint32_t k = 0; k < there->n; k++) place[there->rows[k]] = k;
     uint64_t next = 0;
     fp_archive_varint(out, pairing->n);
@@ -168,17 +161,15 @@ static int put_pairing(const struct fp_archive_pairing *pairing, const struct fp
         fp_archive_varint(out, !row ? 1 : at == next ? 0 : 2 + fp_zig(at - next));
         if (row) next = at + 1;
     }
-    free(place);
-    return 0;
+    fp_scratch_free(place);
 }
 
-/* 0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* 0 or FP_E_MALFORMED. */
 static int take_pairing(struct fp_archive_cur *c, const struct there *there, struct fp_archive_pairing *pairing) {
     uint64_t next = 0;
     pairing->n = fp_archive_cur_u32(c);
     if (c->bad || pairing->n > (size_t)(c->end - c->p) || pairing->n > FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
-    pairing->rows = calloc((size_t)pairing->n + 1, sizeof *pairing->rows);
-    if (!pairing->rows) return FP_E_NOMEM;
+    pairing->rows = fp_have(calloc((size_t)pairing->n + 1, sizeof *pairing->rows));
     for (uint32_t i = 0; i < pairing->n; i++) {
         const uint64_t code = fp_archive_cur_varint(c);
         if (code == 1) continue;
@@ -229,62 +220,62 @@ static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archiv
         const uint64_t value = (fp_zag(fp_archive_cur_varint(&diff)) + (row ? column.v[row - 1] : 0)) * divisor;
         if (kind == FP_DIFF_NUMBERS)
             fp_archive_varint(out, value);
-        else if (fp_buf_put(out, &value, sizeof value))
-            status = FP_E_NOMEM;
+        else
+            fp_buf_put(out, &value, sizeof value);
     }
-    free(column.v);
+    fp_scratch_free(column.v);
     if (status) return status;
     if (diff.bad || diff.p != diff.end) return FP_E_MALFORMED;
-    return kind == FP_DIFF_VALUES ? fp_archive_values_pack(out) : 0;
+    if (kind == FP_DIFF_VALUES) fp_archive_values_pack(out);
+    return 0;
 }
 
 /* Stack ids need no differences: rows of the same stack have the id of that stack.  The other rows have zig(difference
- * to the previous row).  0 or FP_E_NOMEM. */
-static int put_stacks(const struct fp_archive_column *base, const struct fp_archive_column *own, const uint32_t *stacks,
-                      size_t n_stacks, const struct fp_archive_pairing *pairing, struct fp_buf *out) {
+ * to the previous row). */
+static void put_stacks(const struct fp_archive_column *base, const struct fp_archive_column *own,
+                       const uint32_t *stacks, size_t n_stacks, const struct fp_archive_pairing *pairing,
+                       struct fp_buf *out) {
     struct there there;
-    int status = find_there(base, stacks, n_stacks, &there);
-    if (!status) status = put_pairing(pairing, base, &there, out);
+    find_there(base, stacks, n_stacks, &there);
+    put_pairing(pairing, base, &there, out);
     for (uint32_t i = 0; i < own->n; i++)
         if (!pairing->rows[i]) fp_archive_varint(out, fp_zig(own->v[i] - (i ? own->v[i - 1] : 0)));
-    free(there.own_of);
-    free(there.rows);
-    return status;
+    fp_scratch_free(there.own_of);
 }
 
-/* Reads what put_stacks wrote, and appends the stream.  `base`: the ids of its rows.  0, FP_E_NOMEM or
- * FP_E_MALFORMED. */
+/* Reads what put_stacks wrote, and appends the stream.  `base`: the ids of its rows.  0 or FP_E_MALFORMED. */
 static int take_stacks(const struct fp_archive_column *base, struct fp_archive_cur diff, const uint32_t *stacks,
                        size_t n_stacks, struct fp_archive_pairing *pairing, struct fp_buf *out) {
     struct there there;
     uint64_t last = 0;
-    int status = find_there(base, stacks, n_stacks, &there);
-    if (!status) status = take_pairing(&diff, &there, pairing);
+    find_there(base, stacks, n_stacks, &there);
+    const int status = take_pairing(&diff, &there, pairing);
     for (uint32_t i = 0; i < pairing->n && !status; i++) {
         const uint32_t row = pairing->rows[i];
         const uint64_t id = row ? there.own_of[base->v[row - 1]] : last + fp_zag(fp_archive_cur_varint(&diff));
         fp_archive_varint(out, fp_zig(id - last));
         last = id;
     }
-    free(there.own_of);
-    free(there.rows);
+    fp_scratch_free(there.own_of);
     return status ? status : diff.bad || diff.p != diff.end ? FP_E_MALFORMED : 0;
 }
 
 /* A chunk, its base, and its streams in the other form: as differences, or restored. */
 struct pair {
     struct parts base, own;
-    struct fp_buf *streams;        /* as many as `own` has; NULL when opening failed */
-    struct fp_archive_pairs graph; /* of a graph whose rows are paired */
+    const uint32_t *stacks; /* as fp_archive_diff has them */
+    size_t n_stacks;
+    struct fp_buf *out;
+    struct fp_buf *streams;            /* as many as `own` has; NULL before the pair is open */
+    struct fp_archive_pairing pairing; /* of stacks: no pairs if `rows` is NULL */
+    struct fp_archive_pairs graph;     /* of a graph whose rows are paired */
 };
 
-/* Opens a pair.  0, FP_E_NOMEM or FP_E_MALFORMED.  The caller closes it, also after an error. */
-static int open_pair(struct pair *pair, const uint8_t *base, size_t base_n, const uint8_t *p, size_t n) {
-    memset(&pair->graph, 0, sizeof pair->graph);
-    const int status = split_chunk(base, base_n, &pair->base), other = split_chunk(p, n, &pair->own);
-    pair->streams = status || other ? NULL : calloc(pair->own.n + 1, sizeof *pair->streams);
-    if (status || other) return status ? status : other;
-    return pair->streams ? 0 : FP_E_NOMEM;
+/* Opens a pair.  0 or FP_E_MALFORMED. */
+static int open_pair(struct pair *pair) {
+    if (split_chunk(&pair->base) || split_chunk(&pair->own)) return FP_E_MALFORMED;
+    pair->streams = fp_have(calloc((size_t)pair->own.n + 1, sizeof *pair->streams));
+    return 0;
 }
 
 /* The content of stream i; FP_DIFF_OPAQUE if the base has no such stream. */
@@ -293,27 +284,23 @@ static enum fp_archive_kind kind_of_stream(const struct pair *pair, uint32_t i) 
     return alike ? kind_of(pair->own.view, i) : FP_DIFF_OPAQUE;
 }
 
-/* Frees the pair.  Unless `status` is an error, appends the head and pair->streams (number, lengths, bytes) to `out`.
- */
-static int close_pair(struct pair *pair, int status, struct fp_buf *out) {
-    const uint32_t n = pair->streams ? pair->own.n : 0;
-    int failed = 0;
-    if (!status) {
-        failed = fp_buf_put(out, pair->own.head, pair->own.head_n) != 0;
-        fp_archive_varint(out, n);
-        for (uint32_t i = 0; i < n; i++) fp_archive_varint(out, pair->streams[i].n);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const struct fp_buf *stream = &pair->streams[i];
-        if (!status) failed |= stream->failed || (stream->n && fp_buf_put(out, stream->p, stream->n));
-        fp_buf_free(&pair->streams[i]);
-    }
-    fp_archive_pairs_close(&pair->graph);
+/* Appends the head and the streams (number, lengths, bytes). */
+static void put_pair(const struct pair *pair) {
+    struct fp_buf *out = pair->out;
+    fp_buf_put(out, pair->own.head, pair->own.head_n);
+    fp_archive_varint(out, pair->own.n);
+    for (uint32_t i = 0; i < pair->own.n; i++) fp_archive_varint(out, pair->streams[i].n);
+    for (uint32_t i = 0; i < pair->own.n; i++) fp_buf_put(out, pair->streams[i].p, pair->streams[i].n);
+}
+
+/* Calls `work` for a pair, then frees what it made, also when memory ran out. */
+static int with_pair(int (*work)(void *pair), struct pair *pair) {
+    const int status = fp_guarded(work, pair);
+    for (uint32_t i = 0; pair->streams && i < pair->own.n; i++) fp_buf_free(&pair->streams[i]);
     free(pair->streams);
-    free(pair->base.streams);
-    free(pair->own.streams);
-    if (status) return status;
-    return failed || out->failed ? FP_E_NOMEM : 0;
+    free(pair->pairing.rows);
+    fp_archive_pairs_close(&pair->graph);
+    return status;
 }
 
 /* Whether rows of the base may be paired with those of a graph.  Each stream takes time for all rows, also one without
@@ -323,13 +310,12 @@ static int are_graphs(const struct pair *pair) {
     return same && pair->own.n >= FP_GRAPH_STREAMS && pair->base.n >= FP_GRAPH_STREAMS;
 }
 
-/* Appends all streams of a graph by row, if pairs of rows pay; otherwise none.  0 or FP_E_NOMEM. */
-static int put_graph(struct pair *pair, const uint32_t *functions, size_t n_functions) {
+/* Appends all streams of a graph by row, if pairs of rows pay; otherwise none. */
+static void put_graph(struct pair *pair) {
     struct fp_archive_pairs *g = &pair->graph;
-    int status = FP_MORE;
-    if (are_graphs(pair) && functions)
-        status = fp_archive_pairs_find(g, pair->base.streams, pair->own.streams, functions, n_functions);
-    for (uint32_t i = 0; i < pair->own.n && i < pair->base.n && !status; i++) {
+    if (!are_graphs(pair) || !pair->stacks) return;
+    if (fp_archive_pairs_find(g, pair->base.streams, pair->own.streams, pair->stacks, pair->n_stacks)) return;
+    for (uint32_t i = 0; i < pair->own.n && i < pair->base.n; i++) {
         struct fp_buf *stream = &pair->streams[i];
         if (i && pair->own.streams[i].p == pair->own.streams[i].end) continue;
         fp_archive_byte(stream, BY_ROW);
@@ -337,37 +323,34 @@ static int put_graph(struct pair *pair, const uint32_t *functions, size_t n_func
             fp_archive_pairs_put(g, stream);
             continue;
         }
-        status = fp_archive_pairs_diff(g, i, pair->base.streams[i], pair->own.streams[i], stream);
-        if (status == FP_E_MALFORMED) status = 0, stream->n = 0; /* runs have several sets of positions */
+        if (fp_archive_pairs_diff(g, i, pair->base.streams[i], pair->own.streams[i], stream))
+            stream->n = 0; /* runs have several sets of positions */
     }
-    return status == FP_MORE ? 0 : status;
 }
 
-/* Pairs the rows of two chunks of stacks.  Sets *failed when memory ran out.  No pairs: pairing->rows is NULL. */
-static void find_pairs(const struct pair *pair, const uint32_t *stacks, size_t n_stacks,
-                       struct fp_archive_pairing *pairing, int *failed) {
+/* Pairs the rows of two chunks of stacks. */
+static void find_pairs(struct pair *pair) {
     struct fp_archive_column base = {0}, own = {0};
     uint32_t found = 0;
-    *failed = 0;
-    if (pair->own.view != FP_STACKS || pair->base.view != FP_STACKS || !stacks || !pair->own.n || !pair->base.n) return;
+    if (pair->own.view != FP_STACKS || pair->base.view != FP_STACKS || !pair->stacks) return;
+    if (!pair->own.n || !pair->base.n) return;
     if (!fp_archive_take_column(pair->base.streams[0], FP_DIFF_NUMBERS, &base) &&
         !fp_archive_take_column(pair->own.streams[0], FP_DIFF_NUMBERS, &own)) {
         fp_archive_add_up(&base);
         fp_archive_add_up(&own);
-        found = pair_rows(&base, &own, stacks, n_stacks, pairing, failed);
+        found = pair_rows(&base, &own, pair->stacks, pair->n_stacks, &pair->pairing);
     }
-    free(base.v);
-    free(own.v);
     if (found < own.n / 2 + 1) {
-        free(pairing->rows);
-        pairing->rows = NULL;
+        free(pair->pairing.rows);
+        pair->pairing.rows = NULL;
     }
+    fp_archive_free_columns(&base, &own);
 }
 
 /* Appends stream i as differences to the rows of the base, and returns 1; or 0 if that does not pay. */
-static int put_by_row(const struct pair *pair, uint32_t i, const uint32_t *stacks, size_t n_stacks,
-                      const struct fp_archive_pairing *pairing, struct fp_buf *stream) {
+static int put_by_row(const struct pair *pair, uint32_t i, struct fp_buf *stream) {
     const enum fp_archive_kind kind = kind_of_stream(pair, i);
+    const struct fp_archive_pairing *pairing = &pair->pairing;
     struct fp_archive_column base = {0}, own = {0};
     int done = 0;
     if (pairing->rows && kind != FP_DIFF_OPAQUE && !fp_archive_take_column(pair->base.streams[i], kind, &base) &&
@@ -378,34 +361,31 @@ static int put_by_row(const struct pair *pair, uint32_t i, const uint32_t *stack
         } else {
             fp_archive_add_up(&base);
             fp_archive_add_up(&own);
-            done = !put_stacks(&base, &own, stacks, n_stacks, pairing, stream);
+            put_stacks(&base, &own, pair->stacks, pair->n_stacks, pairing, stream);
+            done = 1;
         }
         if (!done) stream->n = 0;
     }
-    free(base.v);
-    free(own.v);
+    fp_archive_free_columns(&base, &own);
     return done;
 }
 
-int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
-                    size_t n_stacks, struct fp_buf *out) {
-    struct pair pair;
-    struct fp_archive_pairing pairing = {0};
-    int status = open_pair(&pair, base, base_n, p, n), failed = 0;
+static int diff(void *arg) {
+    struct pair *pair = arg;
     uint32_t against = 0;
-    if (!status) find_pairs(&pair, stacks, n_stacks, &pairing, &failed);
-    if (failed) status = FP_E_NOMEM;
-    if (!status) status = put_graph(&pair, stacks, n_stacks);
-    for (uint32_t i = 0; !status && i < pair.own.n; i++) {
-        const enum fp_archive_kind kind = kind_of_stream(&pair, i);
-        const struct fp_archive_cur own = pair.own.streams[i];
-        struct fp_buf *stream = &pair.streams[i];
-        if (stream->n || put_by_row(&pair, i, stacks, n_stacks, &pairing, stream)) {
+    if (open_pair(pair)) return FP_E_MALFORMED;
+    find_pairs(pair);
+    put_graph(pair);
+    for (uint32_t i = 0; i < pair->own.n; i++) {
+        const enum fp_archive_kind kind = kind_of_stream(pair, i);
+        const struct fp_archive_cur own = pair->own.streams[i];
+        struct fp_buf *stream = &pair->streams[i];
+        if (stream->n || put_by_row(pair, i, stream)) {
             against++;
             continue;
         }
         fp_archive_byte(stream, AGAINST);
-        if (kind != FP_DIFF_OPAQUE && add_differences(pair.base.streams[i], own, kind, stream)) {
+        if (kind != FP_DIFF_OPAQUE && add_differences(pair->base.streams[i], own, kind, stream)) {
             against++;
         } else {
             stream->n = 0;
@@ -413,56 +393,69 @@ int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t
             fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
         }
     }
-    free(pairing.rows);
-    status = close_pair(&pair, status, out);
-    return status ? status : against ? FP_DONE : FP_MORE;
+    put_pair(pair);
+    return against ? FP_DONE : FP_MORE;
 }
 
-/* Restores a stream that put_graph wrote.  0, FP_E_NOMEM or FP_E_MALFORMED. */
-static int restore_graph(struct pair *pair, uint32_t i, struct fp_archive_cur own, const uint32_t *functions,
-                         size_t n_functions) {
+int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
+                    size_t n_stacks, struct fp_buf *out) {
+    return with_pair(diff, &(struct pair){.base = {.head = base, .nbytes = base_n},
+                                          .own = {.head = p, .nbytes = n},
+                                          .stacks = stacks,
+                                          .n_stacks = n_stacks,
+                                          .out = out});
+}
+
+/* Restores a stream that put_graph wrote.  0 or FP_E_MALFORMED. */
+static int restore_graph(struct pair *pair, uint32_t i, struct fp_archive_cur own) {
     struct fp_archive_pairs *g = &pair->graph;
-    if (!are_graphs(pair) || !functions) return FP_E_MALFORMED;
+    if (!are_graphs(pair) || !pair->stacks) return FP_E_MALFORMED;
     if (i)
         return g->code ? fp_archive_pairs_undiff(g, i, pair->base.streams[i], own, &pair->streams[i]) : FP_E_MALFORMED;
-    return fp_archive_pairs_open(g, pair->base.streams, own, functions, n_functions, &pair->streams[0]);
+    return fp_archive_pairs_open(g, pair->base.streams, own, pair->stacks, pair->n_stacks, &pair->streams[0]);
 }
 
-/* Restores a stream that begins with `how`.  0, FP_E_NOMEM or FP_E_MALFORMED. */
-static int restore(struct pair *pair, uint32_t i, const uint32_t *stacks, size_t n_stacks,
-                   struct fp_archive_pairing *pairing) {
+/* Restores a stream that begins with `how`.  0 or FP_E_MALFORMED. */
+static int restore(struct pair *pair, uint32_t i) {
     const enum fp_archive_kind kind = kind_of_stream(pair, i);
     struct fp_archive_cur own = pair->own.streams[i];
     struct fp_buf *stream = &pair->streams[i];
     const uint8_t how = fp_archive_cur_byte(&own);
     if (own.bad || how > BY_ROW || (how && kind == FP_DIFF_OPAQUE)) return FP_E_MALFORMED;
     if (how == AGAINST) return apply_differences(pair->base.streams[i], own, kind, stream);
-    if (how == WHOLE) return fp_buf_put(stream, own.p, (size_t)(own.end - own.p)) ? FP_E_NOMEM : 0;
-    if (pair->own.view == FP_GRAPH) return restore_graph(pair, i, own, stacks, n_stacks);
+    if (how == WHOLE) return fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
+    if (pair->own.view == FP_GRAPH) return restore_graph(pair, i, own);
     if (i) {
-        if (!pairing->rows) return FP_E_MALFORMED;
-        return apply_differences_by_row(pair->base.streams[i], own, kind, pairing, stream);
+        if (!pair->pairing.rows) return FP_E_MALFORMED;
+        return apply_differences_by_row(pair->base.streams[i], own, kind, &pair->pairing, stream);
     }
-    if (pair->own.view != FP_STACKS || !stacks) return FP_E_MALFORMED;
+    if (pair->own.view != FP_STACKS || !pair->stacks) return FP_E_MALFORMED;
     struct fp_archive_column base = {0};
     int status = fp_archive_take_column(pair->base.streams[0], FP_DIFF_NUMBERS, &base);
     fp_archive_add_up(&base);
-    if (!status) status = take_stacks(&base, own, stacks, n_stacks, pairing, stream);
-    free(base.v);
+    if (!status) status = take_stacks(&base, own, pair->stacks, pair->n_stacks, &pair->pairing, stream);
+    fp_scratch_free(base.v);
+    return status;
+}
+
+static int undiff(void *arg) {
+    struct pair *pair = arg;
+    size_t nbytes = 0;
+    int status = open_pair(pair);
+    for (uint32_t i = 0; !status && i < pair->own.n; i++) {
+        status = restore(pair, i);
+        nbytes += pair->streams[i].n; /* checked, because one byte of a difference may become a number of ten */
+        if (nbytes > MOST_NBYTES) status = FP_E_MALFORMED;
+    }
+    if (!status) put_pair(pair);
     return status;
 }
 
 int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, const uint32_t *stacks,
                       size_t n_stacks, struct fp_buf *out) {
-    struct pair pair;
-    struct fp_archive_pairing pairing = {0};
-    int status = open_pair(&pair, base, base_n, p, n);
-    size_t nbytes = 0;
-    for (uint32_t i = 0; !status && i < pair.own.n; i++) {
-        status = restore(&pair, i, stacks, n_stacks, &pairing);
-        nbytes += pair.streams[i].n; /* checked, because one byte of a difference may become a number of ten */
-        if (nbytes > MOST_NBYTES) status = FP_E_MALFORMED;
-    }
-    free(pairing.rows);
-    return close_pair(&pair, status, out);
+    return with_pair(undiff, &(struct pair){.base = {.head = base, .nbytes = base_n},
+                                            .own = {.head = p, .nbytes = n},
+                                            .stacks = stacks,
+                                            .n_stacks = n_stacks,
+                                            .out = out});
 }

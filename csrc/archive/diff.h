@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "archive/private.h"
-#include "core/array.h"
+#include "core/guard.h"
 
 /* The content of a stream: unknown bytes, a byte for each row, varints, or a packed value column. */
 enum fp_archive_kind { FP_DIFF_OPAQUE, FP_DIFF_BYTES, FP_DIFF_NUMBERS, FP_DIFF_VALUES };
@@ -42,7 +42,7 @@ struct fp_archive_column {
     uint32_t n, cap;
 };
 
-/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees column->v in any case. */
+/* 0 or FP_E_MALFORMED.  The numbers are in scratch memory (core/guard.h). */
 static inline int fp_archive_take_column(struct fp_archive_cur c, enum fp_archive_kind kind,
                                          struct fp_archive_column *column) {
     struct fp_archive_numbers numbers = fp_archive_numbers_of(c, kind);
@@ -50,10 +50,17 @@ static inline int fp_archive_take_column(struct fp_archive_cur c, enum fp_archiv
     numbers.v.divisor = numbers.v.divisor != 0;
     for (column->n = 0; fp_archive_more(&numbers); column->n++) {
         if (column->n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
-        if (fp_array_room(&column->v, &column->cap, (uint64_t)column->n + 1, sizeof *column->v)) return FP_E_NOMEM;
+        if (column->n == column->cap)
+            fp_scratch_room(&column->v, &column->cap, (uint64_t)column->n + 1, sizeof *column->v);
         column->v[column->n] = fp_archive_next(&numbers);
     }
     return numbers.c.bad || numbers.c.p != numbers.c.end ? FP_E_MALFORMED : 0;
+}
+
+/* Frees both, of which the base's was read first. */
+static inline void fp_archive_free_columns(struct fp_archive_column *base, struct fp_archive_column *own) {
+    fp_scratch_free(own->v);
+    fp_scratch_free(base->v);
 }
 
 /* Turns a column of differences, of stack ids for instance, into the numbers. */

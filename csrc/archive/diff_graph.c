@@ -8,7 +8,7 @@ enum { MOST_ROWS = 1 << 21, MOST_PROBES = 64, NEAR = 16 };
 
 /* ---- rows ------------------------------------------------------------------ */
 
-/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees the rows in any case. */
+/* 0 or FP_E_MALFORMED. */
 static int take_rows(const struct fp_archive_cur *streams, struct fp_archive_pairs_rows *r) {
     const size_t n = (size_t)(streams[FP_GRAPH_S_KIND].end - streams[FP_GRAPH_S_KIND].p);
     struct fp_archive_cur functions = streams[FP_GRAPH_S_FUNCTION], files = streams[FP_GRAPH_S_FILE];
@@ -16,9 +16,8 @@ static int take_rows(const struct fp_archive_cur *streams, struct fp_archive_pai
     if (n > MOST_ROWS) return FP_E_MALFORMED;
     r->n = (uint32_t)n;
     r->code = streams[FP_GRAPH_S_KIND].p;
-    r->function = malloc((n + 1) * sizeof *r->function);
-    r->file = malloc((n + 1) * sizeof *r->file);
-    if (!r->function || !r->file) return FP_E_NOMEM;
+    r->function = fp_scratch(n + 1, sizeof *r->function);
+    r->file = fp_scratch(n + 1, sizeof *r->file);
     for (size_t i = 0; i < n; i++) {
         if (r->code[i] & FP_GRAPH_ROW_FUNCTION) function += fp_zag(fp_archive_cur_varint(&functions));
         if (r->code[i] & FP_GRAPH_ROW_FILE) file += fp_zag(fp_archive_cur_varint(&files));
@@ -31,15 +30,14 @@ static int take_rows(const struct fp_archive_cur *streams, struct fp_archive_pai
 
 /* ---- pairs ----------------------------------------------------------------- */
 
-/* For each row a hash of its place: kind, function of the base, position and function called.  NULL when memory ran
- * out. */
+/* For each row a hash of its place: kind, function of the base, position and function called. */
 static uint64_t *places_of(const struct fp_archive_cur *streams, const struct fp_archive_pairs_rows *rows,
                            const uint32_t *functions, size_t n_functions) {
     struct fp_archive_cur positions[3] = {streams[FP_GRAPH_S_LINE], streams[FP_GRAPH_S_ADDRESS],
                                           streams[FP_GRAPH_S_BB]};
     struct fp_archive_cur callees = streams[FP_GRAPH_S_CALLEE];
-    uint64_t last[3] = {0}, callee = 0, *places = malloc(((size_t)rows->n + 1) * sizeof *places);
-    for (uint32_t i = 0; places && i < rows->n; i++) {
+    uint64_t last[3] = {0}, callee = 0, *places = fp_scratch((size_t)rows->n + 1, sizeof *places);
+    for (uint32_t i = 0; i < rows->n; i++) {
         const uint32_t kind = rows->code[i] & FP_GRAPH_ROW_KIND;
         uint64_t function = rows->function[i], called = 0;
         for (unsigned k = 0; k < 3 && kind != FP_BLOCK; k++)
@@ -89,54 +87,38 @@ static int pair_places(const uint64_t *base, uint32_t n, const uint64_t *own, ui
     return FP_MORE;
 }
 
-static int take_functions(struct fp_archive_pairs *g, const uint32_t *functions, size_t n) {
+static void take_functions(struct fp_archive_pairs *g, const uint32_t *functions, size_t n) {
     uint32_t most = 0;
     for (size_t i = 0; i < n; i++) most = functions[i] > most ? functions[i] : most;
-    g->own_of = calloc((size_t)most + 1, sizeof *g->own_of);
-    g->first = malloc(((size_t)g->base.n + 1) * sizeof *g->first);
-    if (!g->own_of || !g->first) return FP_E_NOMEM;
+    g->own_of = fp_scratch((size_t)most + 1, sizeof *g->own_of);
+    g->first = fp_scratch((size_t)g->base.n + 1, sizeof *g->first);
     g->n_own_of = most + 1;
     for (size_t i = 0; i < n; i++)
         if (functions[i]) g->own_of[functions[i]] = (uint32_t)i;
-    return 0;
 }
 
 int fp_archive_pairs_find(struct fp_archive_pairs *g, const struct fp_archive_cur *base,
                           const struct fp_archive_cur *own, const uint32_t *functions, size_t n_functions) {
     struct fp_archive_pairs_rows mine = {0};
-    uint64_t *their_places = NULL, *places = NULL;
-    uint32_t *table = NULL, mask = 1;
-    int status = take_rows(base, &g->base);
-    if (!status) status = take_rows(own, &mine);
-    if (!status) status = take_functions(g, functions, n_functions);
-    if (!status && (!g->base.n || !mine.n)) status = FP_MORE;
-    if (!status) {
-        while (mask < 2 * g->base.n) mask = 2 * mask + 1;
-        their_places = places_of(base, &g->base, NULL, 0);
-        places = places_of(own, &mine, functions, n_functions);
-        table = calloc((size_t)mask + 1, sizeof *table);
-        g->code = mine.code;
-        g->pairing.rows = calloc(mine.n, sizeof *g->pairing.rows);
-        g->pairing.n = mine.n;
-        if (!their_places || !places || !table || !g->pairing.rows)
-            status = FP_E_NOMEM;
-        else
-            status = pair_places(their_places, g->base.n, places, table, mask, g->first, &g->pairing);
-    }
-    free(mine.function);
-    free(mine.file);
-    free(their_places);
-    free(places);
-    free(table);
-    return status == FP_E_MALFORMED ? FP_MORE : status;
+    uint32_t mask = 1;
+    if (take_rows(base, &g->base)) return FP_MORE;
+    take_functions(g, functions, n_functions);
+    if (take_rows(own, &mine) || !g->base.n || !mine.n) return FP_MORE;
+    g->code = mine.code;
+    g->pairing.rows = fp_have(calloc(mine.n, sizeof *g->pairing.rows));
+    g->pairing.n = mine.n;
+    while (mask < 2 * g->base.n) mask = 2 * mask + 1;
+    const uint64_t *their_places = places_of(base, &g->base, NULL, 0);
+    const uint64_t *places = places_of(own, &mine, functions, n_functions);
+    uint32_t *table = fp_scratch((size_t)mask + 1, sizeof *table);
+    const int status = pair_places(their_places, g->base.n, places, table, mask, g->first, &g->pairing);
+    fp_scratch_free(mine.function); /* and all since */
+    return status;
 }
 
 void fp_archive_pairs_close(struct fp_archive_pairs *g) {
-    free(g->base.function);
-    free(g->base.file);
     free(g->pairing.rows);
-    free(g->own_of);
-    free(g->first);
+    fp_buf_free(&g->paired);
 }
 
 /* ---- differences ------------------------------------------------------------- */
@@ -168,18 +150,19 @@ static void pass(const struct fp_archive_pairs *g, uint32_t i, uint8_t code, str
 
 /* The number of rows; a bit for each, 1 unless it is paired with the row after the last pair; for each such bit 0 for
  * no pair, or 1 + zig(difference to that row); then the difference of each code to the expected one. */
-void fp_archive_pairs_put(const struct fp_archive_pairs *g, struct fp_buf *out) {
+void fp_archive_pairs_put(struct fp_archive_pairs *g, struct fp_buf *out) {
     const uint32_t n = g->pairing.n;
-    struct fp_buf breaks = {0};
+    struct fp_buf *breaks = &g->paired;
     struct last last = {0};
     uint64_t next_row = 0;
     uint32_t bits = 0;
+    breaks->n = 0;
     fp_archive_varint(out, n);
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t row = g->pairing.rows[i];
         if (row != next_row + 1) {
             bits |= 1U << i % 8;
-            fp_archive_varint(&breaks, row ? 1 + fp_zig(row - 1 - next_row) : 0);
+            fp_archive_varint(breaks, row ? 1 + fp_zig(row - 1 - next_row) : 0);
         }
         if (row) next_row = row;
         if (i % 8 == 7 || i + 1 == n) {
@@ -187,15 +170,14 @@ void fp_archive_pairs_put(const struct fp_archive_pairs *g, struct fp_buf *out) 
             bits = 0;
         }
     }
-    if (breaks.failed || (breaks.n && fp_buf_put(out, breaks.p, breaks.n))) out->failed = 1;
-    fp_buf_free(&breaks);
+    fp_buf_put(out, breaks->p, breaks->n);
     for (uint32_t i = 0; i < n; i++) {
         fp_archive_byte(out, (uint8_t)(g->code[i] - expected_code(g, i, &last)));
         pass(g, i, g->code[i], &last);
     }
 }
 
-/* Reads the pairs.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Reads the pairs.  0 or FP_E_MALFORMED. */
 static int take_pairs(struct fp_archive_pairs *g, struct fp_archive_cur *c) {
     const uint32_t n = g->pairing.n = fp_archive_cur_u32(c);
     const uint8_t *bits = c->p;
@@ -203,8 +185,7 @@ static int take_pairs(struct fp_archive_pairs *g, struct fp_archive_cur *c) {
     /* each row has a byte, its code, after the pairs */
     if (c->bad || n > (size_t)(c->end - c->p)) return FP_E_MALFORMED;
     c->p += (n + 7) / 8;
-    g->pairing.rows = calloc((size_t)n + 1, sizeof *g->pairing.rows);
-    if (!g->pairing.rows) return FP_E_NOMEM;
+    g->pairing.rows = fp_have(calloc((size_t)n + 1, sizeof *g->pairing.rows));
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t code = bits[i / 8] >> i % 8 & 1 ? fp_archive_cur_varint(c) : 1;
         const uint64_t row = next_row + fp_zag(code - 1);
@@ -217,17 +198,17 @@ static int take_pairs(struct fp_archive_pairs *g, struct fp_archive_cur *c) {
 int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_archive_cur *base, struct fp_archive_cur own,
                           const uint32_t *functions, size_t n_functions, struct fp_buf *out) {
     struct last last = {0};
-    int status = take_rows(base, &g->base);
-    if (!status) status = take_functions(g, functions, n_functions);
-    if (!status) status = take_pairs(g, &own);
-    if (!status && fp_buf_reserve(out, g->pairing.n)) status = FP_E_NOMEM;
-    for (uint32_t i = 0; i < g->pairing.n && !status; i++) {
+    if (take_rows(base, &g->base)) return FP_E_MALFORMED;
+    take_functions(g, functions, n_functions);
+    if (take_pairs(g, &own)) return FP_E_MALFORMED;
+    fp_buf_reserve(out, g->pairing.n);
+    for (uint32_t i = 0; i < g->pairing.n; i++) {
         const uint8_t code = (uint8_t)(*own.p++ + expected_code(g, i, &last));
         pass(g, i, code, &last);
         fp_archive_byte(out, code);
     }
     g->code = out->p;
-    return status;
+    return 0;
 }
 
 /* How many numbers a row has in stream `s` > 0, if its run has that position. */
@@ -250,8 +231,8 @@ static inline int is_sum(uint32_t s) {
     return s <= FP_GRAPH_S_CALLEE;
 }
 
-/* Reads the numbers of the base's stream; those of differences become the sums.  0, FP_E_NOMEM, or FP_E_MALFORMED if
- * they are not as many as the rows have. */
+/* Reads the numbers of the base's stream; those of differences become the sums.  0, or FP_E_MALFORMED if they
+ * are not as many as the rows have. */
 static int take_base(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur c,
                      struct fp_archive_column *column) {
     uint64_t n = 0;
@@ -291,9 +272,10 @@ static void go_on(const struct fp_archive_pairs *g, uint32_t s, uint32_t i, uint
 int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base, struct fp_archive_cur own,
                           struct fp_buf *out) {
     struct fp_archive_column theirs = {0}, mine = {0};
-    struct fp_buf paired = {0};
+    struct fp_buf *paired = &g->paired;
     struct before before = {0};
     uint32_t n = 0;
+    paired->n = 0;
     int status = take_base(g, s, base, &theirs);
     if (!status) status = fp_archive_take_column(own, s < FP_GRAPH_STREAMS ? FP_DIFF_NUMBERS : FP_DIFF_VALUES, &mine);
     if (is_sum(s)) fp_archive_add_up(&mine);
@@ -303,15 +285,13 @@ int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_arch
             if (n == mine.n) status = FP_E_MALFORMED;
             if (status) break;
             const uint64_t number = mine.v[n++], miss = number - expected(g, s, &theirs, i, k, &before);
-            fp_archive_varint(g->pairing.rows[i] ? &paired : out, fp_zig(miss));
+            fp_archive_varint(g->pairing.rows[i] ? paired : out, fp_zig(miss));
             go_on(g, s, i, number, &before);
         }
     }
     if (!status && n < mine.n) status = FP_E_MALFORMED;
-    if (!status && (paired.failed || (paired.n && fp_buf_put(out, paired.p, paired.n)))) status = FP_E_NOMEM;
-    fp_buf_free(&paired);
-    free(theirs.v);
-    free(mine.v);
+    if (!status) fp_buf_put(out, paired->p, paired->n);
+    fp_archive_free_columns(&theirs, &mine);
     return status;
 }
 
@@ -337,9 +317,9 @@ int fp_archive_pairs_undiff(struct fp_archive_pairs *g, uint32_t s, struct fp_ar
             go_on(g, s, i, number, &before);
             if (from->bad) status = FP_E_MALFORMED;
         }
-        if (out->failed) status = FP_E_NOMEM;
     }
-    free(theirs.v);
+    fp_scratch_free(theirs.v);
     if (!status && c[1].p != c[1].end) status = FP_E_MALFORMED;
-    return status ? status : values ? fp_archive_values_pack(out) : 0;
+    if (!status && values) fp_archive_values_pack(out);
+    return status;
 }

@@ -137,8 +137,8 @@ int fp_archive_graph_open(struct fp_archive_decoder *d) {
     struct fp_archive_graph *s = d->graph;
     restart(s);
     fp_array_zeroed(&s->targets, &s->targets_cap, d->ids->n[FP_T_FUNCTIONS], sizeof *s->targets);
-    return fp_archive_values_open(d->streams + FP_GRAPH_STREAMS, d->n_streams - FP_GRAPH_STREAMS, &s->values,
-                                  &s->values_cap);
+    fp_archive_values_open(d->streams + FP_GRAPH_STREAMS, d->n_streams - FP_GRAPH_STREAMS, &s->values, &s->values_cap);
+    return 0;
 }
 
 static inline uint64_t pull(struct fp_archive_cur *c) {

@@ -27,6 +27,9 @@ enum {
     FP_T_THREADS
 };
 
+/* fp_archive_ids_new for the owner of *to, which is NULL. */
+void fp_archive_ids_begin(struct fp_archive_ids **to, struct fp_model *m);
+
 /* ---- an encoder and a decoder for each view ---------------------------- */
 
 /* Streams of a chunk before those of its value columns. */
@@ -83,8 +86,8 @@ FP_VIEW_CODEC(stacks)
 FP_VIEW_CODEC(graph)
 #undef FP_VIEW_CODEC
 
-/* Packs a value column: 64-bit numbers in `stream` become varints.  0 or FP_E_NOMEM. */
-int fp_archive_values_pack(struct fp_buf *stream);
+/* Packs a value column: 64-bit numbers in `stream` become varints. */
+void fp_archive_values_pack(struct fp_buf *stream);
 
 /* The state of reading a packed value column. */
 struct fp_archive_value_cur {
@@ -93,9 +96,9 @@ struct fp_archive_value_cur {
 };
 
 /* Begins to read `n` packed value columns.  Grows *values, an array of capacity *cap that the caller owns, and
- * initializes their states in it.  0 or FP_E_NOMEM. */
-int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
-                           uint32_t *cap);
+ * initializes their states in it. */
+void fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
+                            uint32_t *cap);
 
 static inline int64_t fp_archive_value_next(struct fp_archive_cur *c, struct fp_archive_value_cur *v) {
     const uint64_t code = fp_archive_cur_varint(c), zig = code - 1;

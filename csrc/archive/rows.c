@@ -53,8 +53,9 @@ int fp_archive_stacks_flush(struct fp_archive_encoder *e) {
 int fp_archive_stacks_open(struct fp_archive_decoder *d) {
     struct fp_archive_stacks *s = d->stacks;
     memset(s, 0, offsetof(struct fp_archive_stacks, values));
-    return fp_archive_values_open(d->streams + FP_STACKS_STREAMS, d->n_streams - FP_STACKS_STREAMS, &s->values,
-                                  &s->values_cap);
+    fp_archive_values_open(d->streams + FP_STACKS_STREAMS, d->n_streams - FP_STACKS_STREAMS, &s->values,
+                           &s->values_cap);
+    return 0;
 }
 
 static int pull_ids(struct fp_archive_cur *c, uint64_t *last, uint32_t *out, uint32_t n, uint64_t limit) {

@@ -1,8 +1,7 @@
 /* The sketch of tables: the smallest hashes of what distinguishes programs.  See archive.h. */
-#include <stdlib.h>
-
 #include "archive/private.h"
 #include "archive/shapes.h"
+#include "core/guard.h"
 
 /* Distinct hashes, ascending. */
 struct lowest {
@@ -89,13 +88,13 @@ int fp_archive_sketch(const uint8_t *p, size_t n, uint32_t *out) {
         if (status) break;
         if (k + 1 == FP_T_MAPPINGS && rows) {
             n_starts = rows;
-            starts = calloc(rows, sizeof *starts);
-            status = starts ? take_starts(&c, rows, starts) : FP_E_NOMEM;
+            starts = fp_scratch(rows, sizeof *starts);
+            status = take_starts(&c, rows, starts);
         }
         if (k + 1 == FP_T_FRAMES) note_frames(&found, &c, rows, starts, n_starts);
         skip(&c, (uint64_t)columns * rows);
         if (c.bad && !status) status = FP_E_MALFORMED;
     }
-    free(starts);
+    fp_scratch_free(starts);
     return status ? status : (int)found.n;
 }

@@ -4,25 +4,26 @@
 #include "archive/private.h"
 #include "archive/shapes.h"
 #include "core/array.h"
+#include "core/guard.h"
 
-struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m) {
-    struct fp_archive_ids *ids = calloc(1, sizeof *ids);
-    if (!ids) return NULL;
+static void init(struct fp_archive_ids *ids, struct fp_model *m) {
     ids->model = m;
-    if (fp_table_init(&ids->inputs, 1)) {
-        fp_archive_ids_free(ids);
-        return NULL;
-    }
+    fp_table_init(&ids->inputs, 1);
     for (unsigned i = 0; i < FP_ARCHIVE_TABLES; i++) {
-        ids->to[i] = calloc(64, sizeof **ids->to);
-        if (!ids->to[i]) {
-            fp_archive_ids_free(ids);
-            return NULL;
-        }
+        ids->to[i] = fp_have(calloc(64, sizeof **ids->to));
         ids->cap[i] = 64;
         ids->n[i] = 1;
     }
+}
+
+struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m) {
+    struct fp_archive_ids *ids = fp_made(sizeof *ids);
+    init(ids, m);
     return ids;
+}
+
+void fp_archive_ids_begin(struct fp_archive_ids **to, struct fp_model *m) {
+    init(*to = fp_have(calloc(1, sizeof **to)), m);
 }
 
 void fp_archive_ids_free(struct fp_archive_ids *ids) {
@@ -36,22 +37,18 @@ void fp_archive_ids_free(struct fp_archive_ids *ids) {
 }
 
 /* Records that the archive's next id of a table is `id` in the model. */
-static int add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
-    if (id == FP_NO_ID) return FP_E_NOMEM;
+static void add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
     uint32_t n = ids->n[table];
-    if (fp_array_room(&ids->to[table], &ids->cap[table], (uint64_t)n + 1, sizeof *ids->to[table])) return FP_E_NOMEM;
+    fp_array_room(&ids->to[table], &ids->cap[table], (uint64_t)n + 1, sizeof *ids->to[table]);
     ids->to[table][n] = id;
     ids->n[table]++;
     ids->differ |= id != n;
-    return 0;
 }
 
 /* The model's number for input `own` of the archive, which is created at its first use. */
 static uint32_t input_of(struct fp_archive_ids *ids, uint32_t own) {
     const uint32_t known = ids->inputs.n, id = fp_table_intern(&ids->inputs, &own);
-    if (id == FP_NO_ID) return FP_NO_ID;
-    if (fp_array_room(&ids->model_inputs, &ids->cap_inputs, (uint64_t)id + 1, sizeof *ids->model_inputs))
-        return FP_NO_ID;
+    fp_array_room(&ids->model_inputs, &ids->cap_inputs, (uint64_t)id + 1, sizeof *ids->model_inputs);
     if (id == known) ids->model_inputs[id] = fp_model_input(ids->model);
     return ids->model_inputs[id];
 }
@@ -61,7 +58,7 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
     fp_archive_varint(out, from[0]);
     fp_archive_varint(out, s->n - from[0]);
     for (uint32_t i = from[0]; i < s->n; i++) fp_archive_varint(out, s->start[i + 1] - s->start[i]);
-    if (fp_buf_put(out, s->bytes + s->start[from[0]], (size_t)(s->start[s->n] - s->start[from[0]]))) return FP_E_NOMEM;
+    fp_buf_put(out, s->bytes + s->start[from[0]], (size_t)(s->start[s->n] - s->start[from[0]]));
     from[0] = s->n;
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES - 1; k++) {
         const struct fp_table *t = fp_archive_table_of((struct fp_model *)m, k);
@@ -81,7 +78,7 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
         }
         from[k + 1] = t->n;
     }
-    return out->failed ? FP_E_NOMEM : 0;
+    return 0;
 }
 
 static int malformed(struct fp_err *err, const uint8_t *p, const struct fp_archive_cur *c, const char *what) {
@@ -97,19 +94,18 @@ static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_
     for (uint32_t i = 0; i < n; i++) {
         uint64_t length = fp_archive_cur_varint(&lengths);
         if (c->bad || length > (size_t)(c->end - c->p)) return malformed(err, p, c, "length of a string");
-        if (add_id(ids, FP_T_STRINGS, fp_strings_intern(&ids->model->strings, c->p, (size_t)length)))
-            return fp_fail(err, FP_E_NOMEM, 0, "strings");
+        add_id(ids, FP_T_STRINGS, fp_strings_intern(&ids->model->strings, c->p, (size_t)length));
         c->p += length;
     }
     return 0;
 }
 
 /* Keeps the archive's next stack, until a row needs it. */
-static int keep_stack(struct fp_archive_ids *ids, const uint32_t *row) {
+static void keep_stack(struct fp_archive_ids *ids, const uint32_t *row) {
     const uint64_t n = ids->n[FP_T_STACKS];
-    if (fp_array_room(&ids->stacks, &ids->cap_stacks, 2 * (n + 1), sizeof *ids->stacks)) return FP_E_NOMEM;
+    fp_array_room(&ids->stacks, &ids->cap_stacks, 2 * (n + 1), sizeof *ids->stacks);
     memcpy(ids->stacks + 2 * n, row, 2 * sizeof *row);
-    return add_id(ids, FP_T_STACKS, 0);
+    add_id(ids, FP_T_STACKS, 0);
 }
 
 /* The payload has one column after the other.  One cursor per column reads them in parallel, row by row. */
@@ -144,17 +140,15 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
                 row[at++] = keeps && target == own ? (uint32_t)v : ids->to[target][v];
             }
         }
-        if (own == FP_T_THREADS) {
-            row[FP_THREAD_INPUT] = input_of(ids, row[FP_THREAD_INPUT]);
-            if (row[FP_THREAD_INPUT] == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "table");
-        }
-        if (keeps && keep_stack(ids, row)) return fp_fail(err, FP_E_NOMEM, 0, "table");
-        if (keeps) continue;
-        if (add_id(ids, own,
-                   ids->appends            ? fp_table_append(fp_archive_table_of(ids->model, k), row)
-                   : own == FP_T_FUNCTIONS ? fp_model_function_row(ids->model, row)
-                                           : fp_table_intern(fp_archive_table_of(ids->model, k), row)))
-            return fp_fail(err, FP_E_NOMEM, 0, "table");
+        if (own == FP_T_THREADS) row[FP_THREAD_INPUT] = input_of(ids, row[FP_THREAD_INPUT]);
+        if (keeps)
+            keep_stack(ids, row);
+        else if (ids->appends)
+            add_id(ids, own, fp_table_append(fp_archive_table_of(ids->model, k), row));
+        else if (own == FP_T_FUNCTIONS)
+            add_id(ids, own, fp_model_function_row(ids->model, row));
+        else
+            add_id(ids, own, fp_table_intern(fp_archive_table_of(ids->model, k), row));
     }
     return 0;
 }

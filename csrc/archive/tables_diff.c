@@ -5,6 +5,7 @@
 #include "archive/private.h"
 #include "archive/shapes.h"
 #include "core/array.h"
+#include "core/guard.h"
 
 /* MOST_STEPS bounds the work for each entry that is expected. */
 enum { MOST_WIDTH = 8, MOST_STEPS = 256, NO_WORD = UINT32_MAX };
@@ -19,7 +20,7 @@ static inline int is_new(uint32_t tag) {
     return tag & 1;
 }
 
-/* The own entries of a table, by id. */
+/* The own entries of a table, by id.  Arrays are in scratch memory (core/guard.h). */
 struct entries {
     const struct fp_table *base; /* NULL: strings */
     uint32_t n, base_n;          /* entries here and in the base, 0 included */
@@ -34,26 +35,25 @@ struct entries {
 };
 
 struct lists {
-    struct fp_model *base;
-    struct fp_archive_ids *ids; /* of the base */
+    const uint8_t *base_p, *p; /* the arguments of fp_archive_tables_diff or _undiff */
+    size_t base_nbytes, nbytes;
+    struct fp_buf *out, *stacks;
+    struct fp_model *base, *own;          /* `own`: of tables to be encoded */
+    struct fp_archive_ids *ids, *own_ids; /* of these models */
     struct entries of[FP_ARCHIVE_TABLES];
     uint32_t *guesses; /* tags, in the order in which the tables above use the entries */
     uint32_t n_guesses, cap_guesses, guess;
 };
 
-static void free_list(struct entries *l) {
-    free(l->tags);
-    free(l->of_base);
-    free(l->of_new);
-    free(l->new_rows);
-    free(l->new_text);
-}
-
-static void close_lists(struct lists *d) {
-    for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) free_list(&d->of[t]);
+/* Calls `work` for lists, then frees what it made, also when memory ran out. */
+static int with_lists(int (*work)(void *lists), struct lists *d) {
+    const int status = fp_guarded(work, d);
     fp_archive_ids_free(d->ids);
+    fp_archive_ids_free(d->own_ids);
     fp_model_free(d->base);
+    fp_model_free(d->own);
     free(d->guesses);
+    return status;
 }
 
 /* The words of a row; 0 of strings. */
@@ -62,29 +62,25 @@ static inline uint32_t width_of(const struct entries *l) {
 }
 
 /* Reads tables into a new model, in which all ids must be those of the payload.  `appends`: rows need not be found.
- * 0, FP_E_NOMEM or FP_E_MALFORMED; the caller frees *m and *ids in any case. */
+ * 0 or FP_E_MALFORMED. */
 static int open_model(const uint8_t *p, size_t n, int appends, struct fp_model **m, struct fp_archive_ids **ids) {
     struct fp_err err;
-    *ids = NULL;
-    *m = n > FP_ARCHIVE_MAX_DIFFERENCE ? NULL : fp_model_new();
     if (n > FP_ARCHIVE_MAX_DIFFERENCE) return FP_E_MALFORMED;
-    *ids = *m ? fp_archive_ids_new(*m) : NULL;
-    if (!*ids) return FP_E_NOMEM;
+    *m = fp_have(fp_model_new());
+    fp_archive_ids_begin(ids, *m);
     (*ids)->appends = appends;
-    const int status = fp_archive_tables_read(*ids, p, n, &err);
-    return status ? status : (*ids)->differ ? FP_E_MALFORMED : 0;
+    return fp_archive_tables_read(*ids, p, n, &err) || (*ids)->differ ? FP_E_MALFORMED : 0;
 }
 
-/* Opens the base.  0, FP_E_NOMEM or FP_E_MALFORMED; the caller closes the lists in any case. */
-static int open_lists(struct lists *d, const uint8_t *base, size_t n, int appends) {
-    memset(d, 0, sizeof *d);
-    const int status = open_model(base, n, appends, &d->base, &d->ids);
+/* Opens the base.  0 or FP_E_MALFORMED. */
+static int open_lists(struct lists *d, int appends) {
+    const int status = open_model(d->base_p, d->base_nbytes, appends, &d->base, &d->ids);
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) d->of[t].base_n = d->ids->n[t];
     return status;
 }
 
 /* Makes room for `n` entries of table t, 0 included. */
-static int open_list(struct lists *d, unsigned t, uint32_t n) {
+static void open_list(struct lists *d, unsigned t, uint32_t n) {
     struct entries *l = &d->of[t];
     l->n = n;
     l->base = t == FP_T_STRINGS ? NULL : fp_archive_table_of(d->base, t - 1);
@@ -94,14 +90,13 @@ static int open_list(struct lists *d, unsigned t, uint32_t n) {
     for (const uint8_t *word = t == FP_T_STRINGS ? NULL : shapes[t - 1]; word && *word != FP_SHAPE_END;
          at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
         if (*word == FP_SHAPE_EARLIER) l->outer = at;
-    l->tags = calloc(n, sizeof *l->tags);
-    l->of_base = calloc(l->base_n, sizeof *l->of_base);
-    l->of_new = calloc(n, sizeof *l->of_new);
+    l->tags = fp_scratch(n, sizeof *l->tags);
+    l->of_base = fp_scratch(l->base_n, sizeof *l->of_base);
+    l->of_new = fp_scratch(n, sizeof *l->of_new);
     if (t == FP_T_STRINGS)
-        l->new_text = calloc((size_t)n + 1, sizeof *l->new_text);
+        l->new_text = fp_scratch((size_t)n + 1, sizeof *l->new_text);
     else
-        l->new_rows = calloc((size_t)n * width_of(l), sizeof *l->new_rows);
-    return l->tags && l->of_base && l->of_new && (l->new_text || l->new_rows) ? 0 : FP_E_NOMEM;
+        l->new_rows = fp_scratch((size_t)n * width_of(l), sizeof *l->new_rows);
 }
 
 /* The row of own entry i: the base's, or a new one, whose references are tags. */
@@ -116,12 +111,11 @@ static inline uint32_t reference(const struct entries *l, uint32_t i, uint32_t a
 }
 
 /* Appends the tag to the guesses unless it was seen.  `seen` has bits for the base's entries and for new ones. */
-static int add_guess(struct lists *d, uint8_t *seen, uint32_t tag) {
-    if (!tag || seen[tag]) return 0;
+static void add_guess(struct lists *d, uint8_t *seen, uint32_t tag) {
+    if (!tag || seen[tag]) return;
     seen[tag] = 1;
-    if (fp_array_room(&d->guesses, &d->cap_guesses, (uint64_t)d->n_guesses + 1, sizeof *d->guesses)) return FP_E_NOMEM;
+    fp_array_room(&d->guesses, &d->cap_guesses, (uint64_t)d->n_guesses + 1, sizeof *d->guesses);
     d->guesses[d->n_guesses++] = tag;
-    return 0;
 }
 
 /* The end of the run of stacks from i on, each the caller of the next one. */
@@ -133,26 +127,24 @@ static uint32_t end_of_run(const struct lists *d, uint32_t i) {
 }
 
 /* Guesses the order of table t: in most profiles, each entry comes before the first entry of another table that refers
- * to it.  `leaf_first`: of new stacks, the frames of callees were added before those of callers.  0 or FP_E_NOMEM. */
-static int guess(struct lists *d, unsigned t, int leaf_first) {
+ * to it.  `leaf_first`: of new stacks, the frames of callees were added before those of callers. */
+static void guess(struct lists *d, unsigned t, int leaf_first) {
     const uint32_t most = d->of[t].n > d->of[t].base_n ? d->of[t].n : d->of[t].base_n;
-    uint8_t *seen = calloc(most, 2);
-    int status = seen ? 0 : FP_E_NOMEM;
+    uint8_t *seen = fp_scratch(most, 2);
     d->n_guesses = d->guess = 0;
-    for (const uint8_t *above = order; *above != t && !status; above++) {
+    for (const uint8_t *above = order; *above != t; above++) {
         uint32_t at[MOST_WIDTH], n = 0, word_at = 0;
         for (const uint8_t *word = shapes[*above - 1]; *word != FP_SHAPE_END;
              word_at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
             if (*word >= FP_SHAPE_STRING && fp_archive_target_of(*word, *above) == t) at[n++] = word_at;
         uint32_t end;
-        for (uint32_t i = 1; i < d->of[*above].n && n && !status; i = end) {
+        for (uint32_t i = 1; i < d->of[*above].n && n; i = end) {
             end = leaf_first && *above == FP_T_STACKS ? end_of_run(d, i) : i + 1;
             for (uint32_t j = end; j-- > i;)
-                for (uint32_t k = 0; k < n; k++) status |= add_guess(d, seen, reference(&d->of[*above], j, at[k]));
+                for (uint32_t k = 0; k < n; k++) add_guess(d, seen, reference(&d->of[*above], j, at[k]));
         }
     }
-    free(seen);
-    return status ? FP_E_NOMEM : 0;
+    fp_scratch_free(seen);
 }
 
 /* The base's entry that comes next if its order continues at `from`: the first one from there on that has not been
@@ -212,18 +204,17 @@ static int place_by_code(struct entries *l, uint32_t i, uint64_t code) {
 }
 
 /* By own stack, or by own function if there are no stacks: the base's id, or 0. */
-static int put_stacks(const struct lists *d, struct fp_buf *out) {
+static void put_stacks(const struct lists *d) {
     const struct entries *l = &d->of[d->of[FP_T_STACKS].n > 1 ? FP_T_STACKS : FP_T_FUNCTIONS];
     for (uint32_t i = 0; i < l->n; i++) {
         const uint32_t id = is_new(l->tags[i]) ? 0 : l->tags[i] / 2;
-        if (fp_buf_put(out, &id, sizeof id)) return FP_E_NOMEM;
+        fp_buf_put(d->stacks, &id, sizeof id);
     }
-    return 0;
 }
 
 /* ---- the encoder ---------------------------------------------------------- */
 
-/* Finds own entry i of table t, a row with the own ids, in the base.  Returns its tag, or FP_NO_ID. */
+/* Finds own entry i of table t, a row with the own ids, in the base.  Returns its tag. */
 static uint32_t find_row(struct lists *d, unsigned t, const uint32_t *own) {
     struct entries *l = &d->of[t];
     uint32_t row[MOST_WIDTH], same[MOST_WIDTH], at = 0, n_new = 0;
@@ -242,7 +233,7 @@ static uint32_t find_row(struct lists *d, unsigned t, const uint32_t *own) {
     if (!n_new) {
         const uint32_t id = t == FP_T_FUNCTIONS ? fp_model_function_row(d->base, same)
                                                 : fp_table_intern(fp_archive_table_of(d->base, t - 1), same);
-        if (id < l->base_n || id == FP_NO_ID) return id == FP_NO_ID ? id : 2 * id;
+        if (id < l->base_n) return 2 * id;
     }
     memcpy(l->new_rows + (size_t)l->n_new * at, row, at * sizeof *row);
     return 2 * l->n_new++ + 1;
@@ -253,20 +244,18 @@ static uint32_t find_string(struct lists *d, const struct fp_strings *own, uint3
     size_t n;
     const uint8_t *p = fp_string(own, i, &n);
     const uint32_t id = fp_strings_intern(&d->base->strings, p, n);
-    return id == FP_NO_ID ? id : id < l->base_n ? 2 * id : 2 * l->n_new++ + 1;
+    return id < l->base_n ? 2 * id : 2 * l->n_new++ + 1;
 }
 
-/* Finds the tags of all own entries.  Returns 0, FP_MORE if most are not in the base, or FP_E_NOMEM. */
-static int find(struct lists *d, const struct fp_model *own) {
+/* Finds the tags of all own entries.  Returns 0, or FP_MORE if most are not in the base. */
+static int find(struct lists *d) {
     uint64_t same = 0, all = 0;
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) {
         struct entries *l = &d->of[t];
-        const struct fp_table *table = t == FP_T_STRINGS ? NULL : fp_archive_table_of((struct fp_model *)own, t - 1);
-        if (open_list(d, t, table ? table->n : own->strings.n)) return FP_E_NOMEM;
-        for (uint32_t i = 1; i < l->n; i++) {
-            l->tags[i] = table ? find_row(d, t, fp_table_row(table, i)) : find_string(d, &own->strings, i);
-            if (l->tags[i] == FP_NO_ID) return FP_E_NOMEM;
-        }
+        const struct fp_table *table = t == FP_T_STRINGS ? NULL : fp_archive_table_of(d->own, t - 1);
+        open_list(d, t, table ? table->n : d->own->strings.n);
+        for (uint32_t i = 1; i < l->n; i++)
+            l->tags[i] = table ? find_row(d, t, fp_table_row(table, i)) : find_string(d, &d->own->strings, i);
         all += l->n - 1;
         same += l->n - 1 - l->n_new;
         l->n_new = 0;
@@ -275,17 +264,18 @@ static int find(struct lists *d, const struct fp_model *own) {
 }
 
 /* The new entries of a table. */
-static void put_new(const struct lists *d, unsigned t, const struct fp_model *own, struct fp_buf *out) {
+static void put_new(const struct lists *d, unsigned t) {
     const struct entries *l = &d->of[t];
+    struct fp_buf *out = d->out;
     if (t == FP_T_STRINGS) {
         size_t n;
         for (uint32_t i = 0; i < l->n_new; i++) {
-            fp_string(&own->strings, l->of_new[i], &n);
+            fp_string(&d->own->strings, l->of_new[i], &n);
             fp_archive_varint(out, n);
         }
         for (uint32_t i = 0; i < l->n_new; i++) {
-            const uint8_t *p = fp_string(&own->strings, l->of_new[i], &n);
-            if (n) fp_buf_put(out, p, n);
+            const uint8_t *p = fp_string(&d->own->strings, l->of_new[i], &n);
+            fp_buf_put(out, p, n);
         }
         return;
     }
@@ -325,16 +315,17 @@ static uint64_t code_of(const struct entries *l, uint32_t i) {
     return JUMP + fp_zig((uint64_t)aim(l, i) - l->next);
 }
 
-static int put_list(struct lists *d, unsigned t, const struct fp_model *own, struct fp_buf *out) {
+static int put_list(struct lists *d, unsigned t) {
     struct entries *l = &d->of[t];
+    struct fp_buf *out = d->out;
     int leaf_first = 0;
     uint32_t run = 0, then;
-    if (guess(d, t, 0)) return FP_E_NOMEM;
+    guess(d, t, 0);
     if (t == FP_T_FRAMES) {
         const uint32_t right = n_right(d, l);
-        if (guess(d, t, 1)) return FP_E_NOMEM;
+        guess(d, t, 1);
         leaf_first = n_right(d, l) > right;
-        if (!leaf_first && guess(d, t, 0)) return FP_E_NOMEM;
+        if (!leaf_first) guess(d, t, 0);
         fp_archive_byte(out, (uint8_t)leaf_first);
     }
     for (uint32_t i = 1; i < l->n; i++) {
@@ -351,25 +342,27 @@ static int put_list(struct lists *d, unsigned t, const struct fp_model *own, str
         if (place_by_code(l, i, code) || l->tags[i] != tag) return FP_E_MALFORMED;
     }
     if (run) fp_archive_varint(out, run);
-    put_new(d, t, own, out);
+    put_new(d, t);
     return 0;
+}
+
+static int diff(void *arg) {
+    struct lists *d = arg;
+    int status = open_lists(d, 0);
+    if (!status) status = open_model(d->p, d->nbytes, 1, &d->own, &d->own_ids);
+    if (!status) status = find(d);
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) fp_archive_varint(d->out, d->of[t].n - 1);
+    for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = put_list(d, order[k]);
+    if (status) return status;
+    put_stacks(d);
+    return FP_DONE;
 }
 
 int fp_archive_tables_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,
                            struct fp_buf *stacks) {
-    struct lists d;
-    struct fp_model *own = NULL;
-    struct fp_archive_ids *ids = NULL;
-    int status = open_lists(&d, base, base_n, 0);
-    if (!status) status = open_model(p, n, 1, &own, &ids);
-    if (!status) status = find(&d, own);
-    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) fp_archive_varint(out, d.of[t].n - 1);
-    for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = put_list(&d, order[k], own, out);
-    if (!status) status = put_stacks(&d, stacks);
-    close_lists(&d);
-    fp_archive_ids_free(ids);
-    fp_model_free(own);
-    return status ? status : out->failed ? FP_E_NOMEM : FP_DONE;
+    return with_lists(
+        diff,
+        &(struct lists){.base_p = base, .base_nbytes = base_n, .p = p, .nbytes = n, .out = out, .stacks = stacks});
 }
 
 /* ---- the decoder ----------------------------------------------------------- */
@@ -417,7 +410,8 @@ static int take_new_rows(struct lists *d, unsigned t, struct fp_archive_cur *c) 
 static int take_list(struct lists *d, unsigned t, struct fp_archive_cur *c) {
     struct entries *l = &d->of[t];
     const int leaf_first = t == FP_T_FRAMES && fp_archive_cur_byte(c);
-    int status = guess(d, t, leaf_first);
+    int status = 0;
+    guess(d, t, leaf_first);
     for (uint32_t i = 1; i < l->n && !status;) {
         const uint32_t run = fp_archive_cur_u32(c);
         if (c->bad || run > l->n - i) return FP_E_MALFORMED;
@@ -434,7 +428,7 @@ static int take_list(struct lists *d, unsigned t, struct fp_archive_cur *c) {
     return t == FP_T_STRINGS ? take_new_strings(l, c) : take_new_rows(d, t, c);
 }
 
-static int put_strings(const struct lists *d, struct fp_buf *out) {
+static void put_strings(const struct lists *d) {
     const struct entries *l = &d->of[FP_T_STRINGS];
     for (int bytes = 0; bytes < 2; bytes++)
         for (uint32_t i = 1; i < l->n; i++) {
@@ -442,11 +436,10 @@ static int put_strings(const struct lists *d, struct fp_buf *out) {
             size_t n = is_new(tag) ? (size_t)(l->new_text[k + 1] - l->new_text[k]) : 0;
             const uint8_t *p = is_new(tag) ? l->new_text[k] : fp_string(&d->base->strings, k, &n);
             if (!bytes)
-                fp_archive_varint(out, n);
-            else if (n && fp_buf_put(out, p, n))
-                return FP_E_NOMEM;
+                fp_archive_varint(d->out, n);
+            else
+                fp_buf_put(d->out, p, n);
         }
-    return 0;
 }
 
 static int put_column(const struct lists *d, unsigned t, uint8_t word, uint32_t at, struct fp_buf *out) {
@@ -465,35 +458,40 @@ static int put_column(const struct lists *d, unsigned t, uint8_t word, uint32_t 
     return 0;
 }
 
-int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,
-                             struct fp_buf *stacks) {
-    struct lists d;
-    struct fp_archive_cur c = {p, p + n, 0};
+static int undiff(void *arg) {
+    struct lists *d = arg;
+    struct fp_archive_cur c = {d->p, d->p + d->nbytes, 0};
     uint32_t counts[FP_ARCHIVE_TABLES];
     uint64_t n_new = 0; /* at least */
-    int status = open_lists(&d, base, base_n, 1);
+    int status = open_lists(d, 1);
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
         counts[t] = fp_archive_cur_u32(&c);
-        if (counts[t] >= d.of[t].base_n) n_new += counts[t] - d.of[t].base_n + 1;
+        if (counts[t] >= d->of[t].base_n) n_new += counts[t] - d->of[t].base_n + 1;
         /* each is one of the base, or takes at least a byte */
-        if (c.bad || n > FP_ARCHIVE_MAX_DIFFERENCE || n_new > n) status = FP_E_MALFORMED;
+        if (c.bad || d->nbytes > FP_ARCHIVE_MAX_DIFFERENCE || n_new > d->nbytes) status = FP_E_MALFORMED;
     }
-    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) status = open_list(&d, t, counts[t] + 1);
-    for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = take_list(&d, order[k], &c);
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) open_list(d, t, counts[t] + 1);
+    for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = take_list(d, order[k], &c);
     if (!status && c.p != c.end) status = FP_E_MALFORMED;
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
-        fp_archive_varint(out, 1);
-        fp_archive_varint(out, d.of[t].n - 1);
+        fp_archive_varint(d->out, 1);
+        fp_archive_varint(d->out, d->of[t].n - 1);
         if (t == FP_T_STRINGS) {
-            status = put_strings(&d, out);
+            put_strings(d);
             continue;
         }
         uint32_t at = 0;
         for (const uint8_t *word = shapes[t - 1]; *word != FP_SHAPE_END && !status;
              at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
-            status = put_column(&d, t, *word, at, out);
+            status = put_column(d, t, *word, at, d->out);
     }
-    if (!status) status = put_stacks(&d, stacks);
-    close_lists(&d);
-    return status ? status : out->failed ? FP_E_NOMEM : 0;
+    if (!status) put_stacks(d);
+    return status;
+}
+
+int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,
+                             struct fp_buf *stacks) {
+    return with_lists(
+        undiff,
+        &(struct lists){.base_p = base, .base_nbytes = base_n, .p = p, .nbytes = n, .out = out, .stacks = stacks});
 }

@@ -3,23 +3,22 @@
 #include "archive/private.h"
 #include "core/array.h"
 
-int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
-                           uint32_t *cap) {
-    if (fp_array_room(values, cap, n, sizeof **values)) return FP_E_NOMEM;
+void fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
+                            uint32_t *cap) {
+    fp_array_room(values, cap, n, sizeof **values);
     for (uint32_t k = 0; k < n; k++) {
         struct fp_archive_cur *c = &streams[k];
         (*values)[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
     }
-    return 0;
 }
 
 /* A packed value column is the common divisor of its values, then a code for each
  * value, which is divided by it: 0 if it equals the previous one, else
  * 1 + zigzag(value).  For -2^63 that would be 2^64.  It has the code
  * 1 + zigzag(previous value), which is never used, since a repetition is 0. */
-int fp_archive_values_pack(struct fp_buf *stream) {
+void fp_archive_values_pack(struct fp_buf *stream) {
     size_t n = stream->n / 8;
-    if (!n) return 0;
+    if (!n) return;
     const size_t raw = stream->n; /* the packed bytes are appended to these, then moved to the beginning */
     uint64_t divisor = 0, last = 0;
     for (size_t i = 0; i < n && divisor != 1; i++) {
@@ -41,8 +40,6 @@ int fp_archive_values_pack(struct fp_buf *stream) {
         fp_archive_varint(stream, v == last ? 0 : zig == UINT64_MAX ? 1 + fp_zig(last) : 1 + zig);
         last = v;
     }
-    if (stream->failed) return FP_E_NOMEM;
     stream->n -= raw;
     memmove(stream->p, stream->p + raw, stream->n);
-    return 0;
 }

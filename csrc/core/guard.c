@@ -36,6 +36,18 @@ void fp_guard_leave(struct fp_guard *g) {
     innermost = g->outer;
 }
 
+int fp_guarded(int (*work)(void *arg), void *arg) {
+    struct fp_guard guard;
+    int status;
+    fp_guard_enter(&guard);
+    if (setjmp(guard.to))
+        status = FP_E_NOMEM;
+    else
+        status = work(arg);
+    fp_guard_leave(&guard);
+    return status;
+}
+
 int fp_escape(void) {
     if (innermost) longjmp(innermost->to, 1);
     return FP_E_NOMEM;

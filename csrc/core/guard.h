@@ -37,6 +37,10 @@ struct fp_guard {
 void fp_guard_enter(struct fp_guard *g);
 void fp_guard_leave(struct fp_guard *g);
 
+/* Returns work(arg), called within a guard of its own, or FP_E_NOMEM: for a function whose struct on the stack owns
+ * more than free() can free. */
+int fp_guarded(int (*work)(void *arg), void *arg);
+
 /* There is no memory, or an id is needed and all 2^32 are used up: goes to the guard.  Without one it returns
  * FP_E_NOMEM. */
 int fp_escape(void);

@@ -68,13 +68,16 @@ static size_t read_all(const uint8_t *text, size_t n, uint32_t width, struct fp_
     return kept;
 }
 
-/* Room for n symbols. */
+/* Room for n symbols.  The caller owns it, so request nothing more before it is returned. */
 static struct fp_kallsyms *make(size_t n) {
-    struct fp_kallsyms *k = fp_made(sizeof *k);
-    k->starts = fp_have(malloc((n + 1) * sizeof *k->starts));
-    k->names = fp_have(malloc((n + 1) * sizeof *k->names));
-    k->lengths = fp_have(malloc((n + 1) * sizeof *k->lengths));
-    return k;
+    struct fp_kallsyms *k = fp_scratch(1, sizeof *k);
+    k->starts = fp_scratch(n + 1, sizeof *k->starts);
+    k->names = fp_scratch(n + 1, sizeof *k->names);
+    k->lengths = fp_scratch(n + 1, sizeof *k->lengths);
+    fp_scratch_keep(k->starts);
+    fp_scratch_keep(k->names);
+    fp_scratch_keep(k->lengths);
+    return fp_scratch_keep(k);
 }
 
 static void add(struct fp_kallsyms *k, uint64_t start, uint64_t name, uint32_t length) {

@@ -13,8 +13,16 @@ from unittest.mock import patch
 
 import fastprof
 from fastprof.core import sink, source, workers
+from fastprof.formats.archive.sections import TABLES, Codec
+from fastprof.formats.archive.shared import sketch_of
 from fastprof.formats.xray import pieces
 from fastprof.store import adding
+from fastprof.symbols.dwarf import LineTables
+from fastprof.symbols.elf import ElfFile
+from fastprof.symbols.jitdump import JitDump
+from fastprof.symbols.kernel import Kallsyms
+from fastprof.symbols.objects import ElfObject
+from fastprof.symbols.unwind import UnwindTable
 from fastprof.verbs.extract import extract
 from tests.support import distinct
 from tests.support.paths import CORPUS
@@ -73,6 +81,56 @@ def _extract(inputs: Path, out: Path) -> Action:
     store = str(inputs / "store.fpa")
     adding.add(store, [str(CORPUS / GRAPH)], name="folder/graph")
     return lambda: extract(store, ["folder/graph"], str(out), to="folded")
+
+
+def _symbols(inputs: Path, out: Path) -> Action:
+    """Symbol tables, line tables, inlined functions, unwind tables, code of a JIT compiler, and names of a kernel."""
+    from tests.unit.test_jitdump import Dump
+
+    program, kernel, dump = given("llvm-profile/small", inputs), inputs / "kallsyms", Dump()
+    kernel.write_text("".join(f"{0xFFFFFFFF81000000 - 16 * i:016x} t name{i}\t[module]\n" for i in range(40)))
+    for i in range(40):
+        dump.lines(0x2000 - 16 * i, [(0x2000 - 16 * i + k, 9 - k, b"file%d" % k) for k in range(8, 0, -1)])
+        dump.load(90 - i, 0x2000 - 16 * i, bytes(16), i, b"code%d" % i)
+    recorded = dump.write(inputs)
+
+    def action() -> None:
+        elf = ElfFile(program)
+        text = elf.section(".text")
+        assert text
+        tables, found = LineTables(elf), ElfObject(program)
+        said: list[object] = [UnwindTable(elf, 1).stats.rows, Kallsyms(kernel).part("module").lookup_many([0])]
+        for address in range(text.address, text.address + text.size, 1 + text.size // 16):
+            said += [tables.find(address), tables.entry(address), tables.chain(address), tables.places(address)]
+            said += found.lookup_many([address])
+        (out / "out").write_text(repr([*said, JitDump(recorded).lookup_many([*range(40, 6000, 90)])]))
+
+    return action
+
+
+def _differences(inputs: Path, out: Path) -> Action:
+    """Payloads of archives as differences to others, and back."""
+    from tests.fuzz.make_archive_seeds import payloads
+    from tests.unit.test_archive_alike import callgrind, folded
+
+    of: list[list[tuple[int, bytes]]] = []
+    for seed, (from_, make) in enumerate((("folded", folded), ("callgrind", callgrind)) * 2):
+        path, archive = inputs / "profile", inputs / "archive"
+        path.write_bytes(make(seed))
+        fastprof.convert(path, archive, from_=from_, to="archive")
+        of.append([*payloads(archive.read_bytes())])
+
+    def action() -> None:
+        codec, found = Codec(), []
+        for base, own in zip(of[:2], of[2:], strict=True):
+            for (type_, of_base), (_, of_own) in zip(base, own, strict=True):
+                found.append(codec.difference(type_, of_base, of_own))
+                if type_ == TABLES:
+                    found.append(repr(sketch_of(of_own)).encode())
+        assert all(found)
+        (out / "out").write_bytes(b"".join(found))
+
+    return action
 
 
 def _spilled(what: str, to: str) -> Job:
@@ -135,3 +193,5 @@ JOBS: dict[str, Job] = {
     "threads and gzip": _threads("timeline", ".gz", "callgrind"),
     "threads and zstd": _threads("timeline", ".zst", "pprof"),
 }
+# only tried without memory
+CALLS: dict[str, Job] = {"symbols": _symbols, "differences": _differences}

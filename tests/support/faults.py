@@ -32,7 +32,7 @@ from fastprof.store.compact import compact, remove
 from fastprof.verbs.batch.convert import BatchLog
 from tests.contract.dump import files
 from tests.support.conversions import WRITERS, format_of
-from tests.support.fault_jobs import JOBS
+from tests.support.fault_jobs import CALLS, JOBS
 from tests.support.matrix import OF_PROGRAMS
 from tests.support.paths import CORPUS
 from tests.support.shim import CLOSE, MEMORY, NAME, OPEN, READ, SYNC, THREAD, WRITE, Fault, Faults, Shim
@@ -459,7 +459,7 @@ def starved_writing(faults: Faults, to: str) -> None:
 
 
 def starved_doing(faults: Faults, name: str) -> None:
-    starving(faults, name, JOBS[name](faults.inputs, faults.out))
+    starving(faults, name, {**JOBS, **CALLS}[name](faults.inputs, faults.out))
 
 
 def _typical() -> Iterator[str]:
@@ -482,7 +482,7 @@ PLANS: dict[str, tuple[Callable[[Faults, str], None], str]] = {
     **{f"standard streams of {verb}": (streaming, verb) for verb in _VERBS},
     **{f"reading {format_of(file)} without memory": (starved_reading, file) for file in _typical()},
     **{f"writing {to} without memory": (starved_writing, to) for to in WRITERS},
-    **{f"{name} without memory": (starved_doing, name) for name in JOBS},
+    **{f"{name} without memory": (starved_doing, name) for name in [*JOBS, *CALLS]},
 }
 
 
