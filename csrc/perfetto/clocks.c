@@ -69,8 +69,8 @@ struct fp_perfetto_clocks {
 };
 
 void fp_perfetto_clocks_new(struct fp_perfetto_read *r) {
-    r->clocks = fp_have(calloc(1, sizeof *r->clocks));
-    fp_table_init(&r->clocks->ids, 2);
+    r->seqs.clocks = fp_have(calloc(1, sizeof *r->seqs.clocks));
+    fp_table_init(&r->seqs.clocks->ids, 2);
 }
 
 static void drop_routes(struct routes *r) {
@@ -157,7 +157,7 @@ static int take_clock(struct fp_perfetto_clocks *c, uint32_t seq, struct fp_wire
 }
 
 int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wire snapshot) {
-    struct fp_perfetto_clocks *c = r->clocks;
+    struct fp_perfetto_clocks *c = r->seqs.clocks;
     struct fp_wire_field f;
     uint64_t primary = 0;
     int status;
@@ -311,7 +311,7 @@ static int convert(struct fp_perfetto_clocks *c, uint32_t clock, int64_t time, i
 }
 
 int fp_perfetto_time(struct fp_perfetto_read *r, uint32_t seq, uint32_t id, uint64_t time, int64_t *ns) {
-    struct fp_perfetto_clocks *c = r->clocks;
+    struct fp_perfetto_clocks *c = r->seqs.clocks;
     const uint32_t clock = clock_of(c, seq, id);
     struct fp_perfetto_clock *of = &c->clocks[clock];
     int64_t value = (int64_t)time;
@@ -326,7 +326,7 @@ int fp_perfetto_time(struct fp_perfetto_read *r, uint32_t seq, uint32_t id, uint
 }
 
 int fp_perfetto_known_later(struct fp_perfetto_read *r) {
-    struct fp_perfetto_clocks *c = r->clocks;
+    struct fp_perfetto_clocks *c = r->seqs.clocks;
     if (c->again) return 0;
     for (uint32_t i = 0; i < c->ids.n && i < c->cap_clocks; i++) {
         int64_t ns;
@@ -338,6 +338,6 @@ int fp_perfetto_known_later(struct fp_perfetto_read *r) {
 
 int64_t fp_perfetto_system_time(struct fp_perfetto_read *r, uint32_t id, int64_t ns) {
     int64_t converted;
-    const uint32_t clock = clock_of(r->clocks, 0, id);
-    return convert(r->clocks, clock, ns, &converted) == 1 ? converted : ns;
+    const uint32_t clock = clock_of(r->seqs.clocks, 0, id);
+    return convert(r->seqs.clocks, clock, ns, &converted) == 1 ? converted : ns;
 }

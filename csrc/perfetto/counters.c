@@ -9,14 +9,14 @@
 #include "perfetto/read_private.h"
 
 void fp_perfetto_counters_restart(struct fp_perfetto_read *r) {
-    fp_table_empty(&r->sum_keys);
-    if (r->cap_sums) memset(r->sums, 0, r->cap_sums * sizeof *r->sums);
+    fp_table_empty(&r->tracks.sum_keys);
+    if (r->tracks.cap_sums) memset(r->tracks.sums, 0, r->tracks.cap_sums * sizeof *r->tracks.sums);
 }
 
 void fp_perfetto_counters_free(struct fp_perfetto_read *r) {
-    for (uint32_t i = 0; i < r->track_keys.n && i < r->cap_tracks; i++) free(r->tracks[i].counter);
-    fp_table_clear(&r->sum_keys);
-    free(r->sums);
+    for (uint32_t i = 0; i < r->tracks.keys.n && i < r->tracks.cap; i++) free(r->tracks.list[i].counter);
+    fp_table_clear(&r->tracks.sum_keys);
+    free(r->tracks.sums);
 }
 
 static void put(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t name, double value) {
@@ -28,9 +28,9 @@ static void put(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32
 
 /* Adds a difference to those that the sequence wrote since its state was last cleared. */
 static void add_up(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint32_t track, double *value) {
-    const uint32_t key[2] = {s->number, track}, row = fp_table_intern(&r->sum_keys, key);
-    fp_array_zeroed(&r->sums, &r->cap_sums, (uint64_t)row + 1, sizeof *r->sums);
-    struct fp_perfetto_sum *sum = &r->sums[row];
+    const uint32_t key[2] = {s->number, track}, row = fp_table_intern(&r->tracks.sum_keys, key);
+    fp_array_zeroed(&r->tracks.sums, &r->tracks.cap_sums, (uint64_t)row + 1, sizeof *r->tracks.sums);
+    struct fp_perfetto_sum *sum = &r->tracks.sums[row];
     if (sum->clears == s->clears) *value += sum->last;
     sum->clears = s->clears;
     sum->last = *value;
@@ -38,7 +38,7 @@ static void add_up(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, 
 
 void fp_perfetto_put_counter(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, int64_t time, uint32_t track,
                              double value) {
-    const struct fp_perfetto_counter *c = r->tracks[track].counter;
+    const struct fp_perfetto_counter *c = r->tracks.list[track].counter;
     if (c && c->multiplier) value *= (double)c->multiplier;
     /* the sequence describes the track first, because the value needs that */
     if (c && c->adds) add_up(r, s, track, &value);
@@ -112,7 +112,7 @@ int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_s
 }
 
 int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out) {
-    const struct fp_perfetto_track *t = &r->tracks[r->rounds.tag];
+    const struct fp_perfetto_track *t = &r->tracks.list[r->rounds.tag];
     uint32_t thread;
     uint64_t slice;
     double value;
@@ -122,9 +122,9 @@ int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto
     if (!fp_perfetto_thread_of(r, t->place - 1, 0, &thread)) return FP_ASK;
     const uint8_t *name = fp_string(&r->model->strings, record->id ? record->id : t->counter->name, &n);
     memcpy(&value, &record->extra, sizeof value);
-    fp_counter_payload(&r->scratch, value, name, n);
-    if (!r->scratch.n) return FP_DONE; /* not a number: only counted */
-    const int status = fp_batch_payload(out, r->scratch.p, r->scratch.n, &slice);
+    fp_counter_payload(&r->feed.scratch, value, name, n);
+    if (!r->feed.scratch.n) return FP_DONE; /* not a number: only counted */
+    const int status = fp_batch_payload(out, r->feed.scratch.p, r->feed.scratch.n, &slice);
     if (status) return out->n ? FP_FULL : fp_escape();
     r->counts[FP_PERFETTO_N_COUNTERS]--;
     out->aux[fp_perfetto_add_row(r, out, FP_OP_TYPED, r->rounds.time, thread, FP_COUNTER_TYPE)] = slice;

@@ -57,15 +57,15 @@ static int has_tid(const struct event *e) {
 /* ---- names ---- */
 
 uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint32_t category) {
-    fp_array_zeroed(&r->function_of, &r->cap_functions, (uint64_t)name + 1, sizeof *r->function_of);
-    struct fp_perfetto_function *known = &r->function_of[name];
+    fp_array_zeroed(&r->calls.function_of, &r->calls.cap_functions, (uint64_t)name + 1, sizeof *r->calls.function_of);
+    struct fp_perfetto_function *known = &r->calls.function_of[name];
     if (!known->function || known->category != category) {
         const uint32_t object = category ? fp_model_object(r->model, category, 0) : 0;
         uint32_t shown = name;
         if (!name) shown = fp_strings_intern(&r->model->strings, "[unknown]", 9);
         const uint32_t function = fp_model_function(r->model, object, 0, shown, 0, 0);
         *known = (struct fp_perfetto_function){category, function};
-        if (!name && !category) r->nameless = function;
+        if (!name && !category) r->calls.nameless = function;
     }
     return known->function;
 }
@@ -76,10 +76,10 @@ static uint32_t name_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq
     return fp_perfetto_text(r, e->name);
 }
 
-/* Adds a category to those in r->scratch: "a", "a,b". */
+/* Adds a category to those in r->feed.scratch: "a", "a,b". */
 static void add_category(struct fp_perfetto_read *r, const uint8_t *p, size_t n) {
     enum { MOST = 1 << 10 };
-    struct fp_buf *all = &r->scratch;
+    struct fp_buf *all = &r->feed.scratch;
     if (!n || all->n + n > MOST) return;
     if (all->n) fp_buf_put(all, ",", 1);
     fp_buf_put(all, p, n);
@@ -92,7 +92,7 @@ static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto
     uint64_t id;
     uint32_t first = 0, n = 0;
     if (!e->has_category) return 0;
-    r->scratch.n = 0;
+    r->feed.scratch.n = 0;
     while (fp_perfetto_next(&all, &f) > 0) {
         if (f.number == 22) {
             add_category(r, f.p, f.n);
@@ -110,7 +110,7 @@ static uint32_t category_of(struct fp_perfetto_read *r, const struct fp_perfetto
         }
     }
     if (n == 1) return first;
-    return r->scratch.n ? fp_strings_intern(&r->model->strings, r->scratch.p, r->scratch.n) : 0;
+    return r->feed.scratch.n ? fp_strings_intern(&r->model->strings, r->feed.scratch.p, r->feed.scratch.n) : 0;
 }
 
 static uint32_t function_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, const struct event *e) {
@@ -237,10 +237,10 @@ static uint32_t async_track_of(struct fp_perfetto_read *r, struct fp_perfetto_se
     const uint32_t scope = has_scope ? fp_perfetto_text(r, e->legacy.scope) : category;
     const uint64_t pid = e->id_kind == 10 && s->pid >= 0 ? (uint64_t)(uint32_t)s->pid + 1 : 0;
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_ASYNC, e->id, scope | pid << 32);
-    if (!r->tracks[track].name) {
-        r->tracks[track].name = category;
-        r->tracks[track].of = e->id_kind == 11 ? 0 : of;
-        r->tracks[track].pid = e->id_kind == 11 ? -1 : s->pid;
+    if (!r->tracks.list[track].name) {
+        r->tracks.list[track].name = category;
+        r->tracks.list[track].of = e->id_kind == 11 ? 0 : of;
+        r->tracks.list[track].pid = e->id_kind == 11 ? -1 : s->pid;
     }
     return track;
 }
@@ -357,7 +357,7 @@ static int v8_event(struct fp_perfetto_read *r, const struct fp_perfetto_packet 
     struct fp_wire all = e->all, part;
     struct fp_wire_field json;
     uint32_t code;
-    if (r->surveying || r->data != FP_PERFETTO_V8) return 0;
+    if (r->feed.surveying || r->data != FP_PERFETTO_V8) return 0;
     while (e->has_annotations && fp_perfetto_part(&all, 4, &part)) {
         if (read_annotation(k->seq, part, &code, &json)) return FP_E_MALFORMED;
         if (code != FP_PA_DATA || json.number != 9 || !json.n) continue;

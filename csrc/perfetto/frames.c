@@ -21,8 +21,8 @@ static void begin_frame(struct fp_perfetto_read *r, int64_t time, uint32_t track
     const uint32_t name = fp_strings_intern(&r->model->strings, lane, strlen(lane));
     const uint32_t string = fp_strings_intern(&r->model->strings, text, n);
     const uint32_t function = fp_perfetto_function_of(r, string, 0);
-    r->tracks[track].name = name;
-    r->tracks[track].pid = pid;
+    r->tracks.list[track].name = name;
+    r->tracks.list[track].pid = pid;
     r->counts[FP_PERFETTO_N_CALLS]++;
     fp_perfetto_put_record(r, time, track, FP_PO_BEGIN, function, 0);
 }

@@ -94,8 +94,8 @@ static void take_async(struct fp_perfetto_read *r, const struct kernel_event *e,
                                                                 kind << 32 | lane);
     if (pid > 0) fp_perfetto_set_process(r, tid_of(e), pid, FP_PQ_PRINT);
     if (letter != 'I') {
-        r->tracks[track].name = lane;
-        r->tracks[track].pid = pid;
+        r->tracks.list[track].name = lane;
+        r->tracks.list[track].pid = pid;
     }
     if (letter == 'F' || letter == 'H') {
         fp_perfetto_put_record(r, time, track, FP_PO_END, 0, 0);

@@ -77,11 +77,11 @@ static void begin_graph(struct fp_perfetto_seq *s, int64_t pid, uint32_t number)
 }
 
 void fp_perfetto_graphs_free(struct fp_perfetto_read *r) {
-    for (uint32_t i = 0; i < r->cap_seqs; i++) {
-        free_graph(r->seqs[i].graph);
-        r->seqs[i].graph = NULL;
+    for (uint32_t i = 0; i < r->seqs.cap; i++) {
+        free_graph(r->seqs.list[i].graph);
+        r->seqs.list[i].graph = NULL;
     }
-    if (r->stacks) r->stacks->n_open = 0;
+    if (r->calls.stacks) r->calls.stacks->n_open = 0;
 }
 
 /* ---- messages ---- */
@@ -359,16 +359,16 @@ static int end_dump(struct fp_perfetto_read *r, struct fp_perfetto_seq *s) {
     fp_scratch_free(queue);
     free_graph(g);
     s->graph = NULL;
-    r->stacks->n_open--;
+    r->calls.stacks->n_open--;
     return status;
 }
 
 int fp_perfetto_end_graphs(struct fp_perfetto_read *r) {
     int status = 0;
-    for (uint32_t i = 0; i < r->cap_seqs && !status; i++) {
-        if (!r->seqs[i].graph) continue;
+    for (uint32_t i = 0; i < r->seqs.cap && !status; i++) {
+        if (!r->seqs.list[i].graph) continue;
         r->counts[FP_PERFETTO_N_HEAP_PROBLEMS]++;
-        status = end_dump(r, &r->seqs[i]);
+        status = end_dump(r, &r->seqs.list[i]);
     }
     return status;
 }
@@ -402,7 +402,7 @@ int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packe
     while ((status = fp_wire_read(&m, &of_graph, &found, &f, NULL)) > 0)
         r->counts[FP_PERFETTO_N_OBJECTS] += f.number == 2;
     if (status) return FP_E_MALFORMED;
-    if (r->surveying || r->data != FP_PERFETTO_OBJECTS) return 0;
+    if (r->feed.surveying || r->data != FP_PERFETTO_OBJECTS) return 0;
     struct fp_perfetto_seq *s = k->seq;
     const int64_t number = (int32_t)(uint32_t)found.pid;
     if (s->graph && (s->graph->pid != number || found.index < s->graph->next)) { /* another dump begins */
@@ -410,9 +410,9 @@ int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packe
         if ((status = end_dump(r, s))) return status;
     }
     if (!s->graph) {
-        if (r->stacks->n_open == MOST_OPEN) return FP_E_MALFORMED;
-        begin_graph(s, number, ++r->stacks->n_dumps);
-        r->stacks->n_open++;
+        if (r->calls.stacks->n_open == MOST_OPEN) return FP_E_MALFORMED;
+        begin_graph(s, number, ++r->calls.stacks->n_dumps);
+        r->calls.stacks->n_open++;
     }
     r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += found.index != s->graph->next;
     s->graph->next = found.index + 1;

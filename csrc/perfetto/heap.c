@@ -44,7 +44,7 @@ static int take_tables(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, st
 }
 
 int64_t *fp_perfetto_heap_row(struct fp_perfetto_read *r, const uint32_t *key) {
-    struct fp_perfetto_stacks *t = r->stacks;
+    struct fp_perfetto_stacks *t = r->calls.stacks;
     const uint32_t row = fp_table_intern(&t->heap_keys, key);
     fp_array_zeroed(&t->heap_values, &t->cap_heap_values, ((uint64_t)row + 1) * FP_PERFETTO_HEAP_VALUES,
                     sizeof *t->heap_values);
@@ -79,7 +79,7 @@ static int take_dump(struct fp_perfetto_read *r, const struct fp_perfetto_packet
     while ((status = fp_wire_read(&m, &of_dump, &d, &f, NULL)) > 0) n_problems += f.number != 2 && f.v;
     if (status) return FP_E_MALFORMED;
     r->counts[FP_PERFETTO_N_HEAP_PROBLEMS] += n_problems > 0;
-    const int is_read = !r->surveying && r->data == FP_PERFETTO_HEAP;
+    const int is_read = !r->feed.surveying && r->data == FP_PERFETTO_HEAP;
     const uint32_t place = is_read ? fp_perfetto_place_of(r, (int32_t)(uint32_t)d.pid, -1, 0, 0) : 0;
     const uint32_t heap = fp_perfetto_text(r, d.name);
     while (fp_perfetto_part(&dump, 2, &sample)) {
@@ -92,7 +92,7 @@ static int take_dump(struct fp_perfetto_read *r, const struct fp_perfetto_packet
 int fp_perfetto_heap(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     struct fp_wire m = k->message[FP_PF_HEAP];
     struct fp_wire_field f;
-    int status = r->stacks && !r->surveying ? take_tables(r, k->seq, m) : 0;
+    int status = r->calls.stacks && !r->feed.surveying ? take_tables(r, k->seq, m) : 0;
     if (status) return status;
     while ((status = fp_wire_next(&m, &of_packet, &f)) > 0) {
         int inner;
@@ -109,7 +109,7 @@ static void label_of(struct fp_perfetto_read *r, uint32_t heap, uint32_t *label)
 }
 
 int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out) {
-    struct fp_perfetto_stacks *t = r->stacks;
+    struct fp_perfetto_stacks *t = r->calls.stacks;
     const int are_objects = r->data == FP_PERFETTO_OBJECTS;
     const uint32_t n_values = are_objects ? 2 : FP_PERFETTO_HEAP_VALUES;
     for (t->next = t->next ? t->next : 1; t->next < t->heap_keys.n; t->next++) {

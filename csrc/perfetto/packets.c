@@ -7,11 +7,11 @@ struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenien
     r->model = model;
     r->lenient = lenient;
     r->data = FP_PERFETTO_CALLS;
-    fp_table_init(&r->seq_ids, 1);
-    fp_table_init(&r->track_keys, 5);
-    fp_table_init(&r->place_keys, 6);
-    fp_table_init(&r->name_keys, 4);
-    fp_table_init(&r->sum_keys, 2);
+    fp_table_init(&r->seqs.ids, 1);
+    fp_table_init(&r->tracks.keys, 5);
+    fp_table_init(&r->tracks.place_keys, 6);
+    fp_table_init(&r->tracks.name_keys, 4);
+    fp_table_init(&r->tracks.sum_keys, 2);
     fp_perfetto_clocks_new(r);
     return r;
 }
@@ -22,27 +22,27 @@ void fp_perfetto_read_free(struct fp_perfetto_read *r) {
     fp_perfetto_graphs_free(r);
     fp_perfetto_seqs_free(r);
     fp_perfetto_places_free(r);
-    fp_perfetto_clocks_free(r->clocks);
-    fp_perfetto_stacks_free(r->stacks);
+    fp_perfetto_clocks_free(r->seqs.clocks);
+    fp_perfetto_stacks_free(r->calls.stacks);
     fp_perfetto_sched_free(r);
     fp_perfetto_counters_free(r);
-    fp_table_clear(&r->seq_ids);
-    fp_table_clear(&r->track_keys);
-    fp_table_clear(&r->place_keys);
-    fp_table_clear(&r->name_keys);
-    fp_buf_free(&r->inner);
-    fp_buf_free(&r->pending);
-    fp_buf_free(&r->scratch);
+    fp_table_clear(&r->seqs.ids);
+    fp_table_clear(&r->tracks.keys);
+    fp_table_clear(&r->tracks.place_keys);
+    fp_table_clear(&r->tracks.name_keys);
+    fp_buf_free(&r->feed.inner);
+    fp_buf_free(&r->feed.pending);
+    fp_buf_free(&r->feed.scratch);
     fp_buf_free(&r->text);
-    free(r->tracks);
+    free(r->tracks.list);
     free(r->named);
-    free(r->function_of);
+    free(r->calls.function_of);
     free(r);
 }
 
 /* Whether the survey may stop: it has seen a call. */
 static int is_enough(const struct fp_perfetto_read *r) {
-    return r->surveying && r->until_call && r->counts[FP_PERFETTO_N_CALLS];
+    return r->feed.surveying && r->feed.until_call && r->counts[FP_PERFETTO_N_CALLS];
 }
 
 int fp_perfetto_restart(struct fp_perfetto_read *r) {
@@ -55,20 +55,22 @@ int fp_perfetto_restart(struct fp_perfetto_read *r) {
     fp_perfetto_sched_free(r);
     fp_perfetto_counters_restart(r);
     if (is_enough(r)) { /* not all clocks are known */
-        fp_perfetto_clocks_free(r->clocks);
-        r->clocks = NULL;
+        fp_perfetto_clocks_free(r->seqs.clocks);
+        r->seqs.clocks = NULL;
         fp_perfetto_clocks_new(r);
     } else {
-        fp_perfetto_clocks_restart(r->clocks);
+        fp_perfetto_clocks_restart(r->seqs.clocks);
     }
-    fp_table_empty(&r->seq_ids);
-    fp_table_empty(&r->place_keys);
+    fp_table_empty(&r->seqs.ids);
+    fp_table_empty(&r->tracks.place_keys);
     memset(r->counts, 0, sizeof r->counts);
-    r->inner.n = r->inner_pos = r->pending.n = r->pending_pos = 0;
+    r->feed.inner.n = r->feed.inner_pos = r->feed.pending.n = r->feed.pending_pos = 0;
     r->text.n = 0;
-    r->owes = 0;
-    r->in_inner = r->inner_over = r->over = r->planned = r->has_head = r->surveying = r->again = r->lost = 0;
-    for (uint32_t i = 0; i < r->track_keys.n && i < r->cap_tracks; i++) r->tracks[i].lane = r->tracks[i].place = 0;
+    r->feed.owes = 0;
+    r->feed.in_inner = r->feed.inner_over = r->feed.over = r->feed.planned = r->feed.has_head = r->feed.surveying =
+        r->again = r->feed.lost = 0;
+    for (uint32_t i = 0; i < r->tracks.keys.n && i < r->tracks.cap; i++)
+        r->tracks.list[i].lane = r->tracks.list[i].place = 0;
     return 0;
 }
 
@@ -231,14 +233,15 @@ static int read_packet(struct fp_perfetto_read *r, struct fp_wire message, uint6
     if (status > 0) return damaged(r, FP_E_MALFORMED, at, "a field of a packet has the wrong wire type", err);
     if (status) return damaged(r, status, at, "a packet is not a protocol buffer", err);
     if (FP_UNLIKELY(fp_perfetto_has(&k, FP_PF_COMPRESSED))) {
-        if (r->in_inner) return damaged(r, FP_E_MALFORMED, at, "a compressed packet contains a compressed packet", err);
+        if (r->feed.in_inner)
+            return damaged(r, FP_E_MALFORMED, at, "a compressed packet contains a compressed packet", err);
         const struct fp_wire *z = &k.message[FP_PF_COMPRESSED];
         r->compressed = z->p;
         r->n_compressed = (size_t)(z->end - z->p);
         r->compressed_at = at;
-        r->in_inner = 1;
-        r->inner_over = 0;
-        r->inner.n = r->inner_pos = 0;
+        r->feed.in_inner = 1;
+        r->feed.inner_over = 0;
+        r->feed.inner.n = r->feed.inner_pos = 0;
         return FP_DONE;
     }
     status = take_packet(r, &k);
@@ -246,12 +249,12 @@ static int read_packet(struct fp_perfetto_read *r, struct fp_wire message, uint6
 }
 
 int fp_perfetto_give(struct fp_perfetto_read *r, const uint8_t *p, size_t n, int last) {
-    const size_t left = r->inner.n - r->inner_pos;
-    if (r->inner_pos && left) memmove(r->inner.p, r->inner.p + r->inner_pos, left);
-    r->inner.n = left;
-    r->inner_pos = 0;
-    r->inner_over = last;
-    return n ? fp_buf_put(&r->inner, p, n) : 0;
+    const size_t left = r->feed.inner.n - r->feed.inner_pos;
+    if (r->feed.inner_pos && left) memmove(r->feed.inner.p, r->feed.inner.p + r->feed.inner_pos, left);
+    r->feed.inner.n = left;
+    r->feed.inner_pos = 0;
+    r->feed.inner_over = last;
+    return n ? fp_buf_put(&r->feed.inner, p, n) : 0;
 }
 
 /* Reads the packets in a compressed one.  FP_DONE at their end. */
@@ -261,21 +264,22 @@ static int read_inner(struct fp_perfetto_read *r, struct fp_err *err) {
         int is_packet, status = fp_perfetto_put_pending(r);
         if (status) return status;
         if (is_enough(r)) return FP_DONE;
-        const int64_t used = r->inner.n > r->inner_pos
-                                 ? next_packet(r->inner.p + r->inner_pos, r->inner.p + r->inner.n, &message, &is_packet)
+        const int64_t used = r->feed.inner.n > r->feed.inner_pos
+                                 ? next_packet(r->feed.inner.p + r->feed.inner_pos, r->feed.inner.p + r->feed.inner.n,
+                                               &message, &is_packet)
                                  : 0;
         if (used > 0) {
-            r->inner_pos += (size_t)used;
+            r->feed.inner_pos += (size_t)used;
             status = is_packet ? read_packet(r, message, r->compressed_at, err) : FP_DONE;
             if (status) return status;
             continue;
         }
-        if (!used && !r->inner_over) {
+        if (!used && !r->feed.inner_over) {
             r->asks = FP_PERFETTO_INFLATE;
             return FP_ASK;
         }
-        r->in_inner = 0;
-        if (r->inner.n == r->inner_pos) return FP_DONE;
+        r->feed.in_inner = 0;
+        if (r->feed.inner.n == r->feed.inner_pos) return FP_DONE;
         return damaged(r, FP_E_MALFORMED, r->compressed_at, "a compressed packet ends within a packet", err);
     }
 }
@@ -291,7 +295,7 @@ static int end_of_window(struct fp_perfetto_read *r, int64_t used, struct fp_in 
         r->counts[FP_PERFETTO_N_BAD_BYTES] += in->n - in->pos;
         in->pos = in->n;
         if (!in->eof) { /* the rest of the trace is unreadable */
-            r->lost = 1;
+            r->feed.lost = 1;
             return FP_MORE;
         }
     }
@@ -305,32 +309,32 @@ static int read_packets(struct fp_perfetto_read *r, struct fp_in *in, struct fp_
         int is_packet, status = fp_perfetto_put_pending(r);
         if (status) return status;
         if (is_enough(r)) return FP_DONE;
-        if (FP_UNLIKELY(r->lost)) {
+        if (FP_UNLIKELY(r->feed.lost)) {
             r->counts[FP_PERFETTO_N_BAD_BYTES] += in->n - in->pos;
             in->pos = in->n;
         }
         const int64_t used = in->pos < in->n ? next_packet(in->p + in->pos, in->p + in->n, &message, &is_packet) : 0;
         if (used <= 0) return end_of_window(r, used, in, err);
-        if (!r->in_inner && is_packet) {
+        if (!r->feed.in_inner && is_packet) {
             status = read_packet(r, message, in->base + in->pos, err);
             if (status) return status;
         }
-        if (r->in_inner && (status = read_inner(r, err))) return status;
+        if (r->feed.in_inner && (status = read_inner(r, err))) return status;
         in->pos += (size_t)used;
     }
 }
 
 int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_in *in, int until_call, struct fp_err *err) {
-    r->surveying = 1;
-    r->until_call = until_call;
+    r->feed.surveying = 1;
+    r->feed.until_call = until_call;
     return read_packets(r, in, err);
 }
 
 int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    if (!r->over) {
+    if (!r->feed.over) {
         const int status = read_packets(r, in, err);
         if (status) return status;
-        r->over = 1;
+        r->feed.over = 1;
         fp_rounds_end(&r->rounds);
         r->again = fp_perfetto_known_later(r);
         if (r->again || r->data == FP_PERFETTO_V8) return FP_DONE;

@@ -27,6 +27,7 @@
 #include "core/buf.h"
 #include "core/model.h"
 #include "core/rounds.h"
+#include "perfetto/state.h"
 
 /* cffi-begin guarded */
 
@@ -169,32 +170,10 @@ struct fp_perfetto_read {
                            offset in the trace.  The end of the trace may leave some, too */
 
     /* private from here on */
-    int32_t surveying, until_call, lost, over, planned, has_head;
-    struct fp_buf inner; /* decompressed packets */
-    size_t inner_pos;
-    int32_t in_inner, inner_over;
-    struct fp_buf pending; /* records that wait until the others are spilled: rows.c */
-    size_t pending_pos;
-    int32_t owes; /* a request made in the middle of a packet: enum fp_perfetto_asks */
-    struct fp_table seq_ids;
-    struct fp_perfetto_seq *seqs; /* by id in seq_ids */
-    uint32_t cap_seqs, last_seq;  /* the one read last, + 1 */
-    struct fp_perfetto_clocks *clocks;
-    struct fp_table track_keys;
-    struct fp_perfetto_track *tracks; /* by id in track_keys */
-    uint32_t cap_tracks;
-    struct fp_table place_keys, name_keys;
-    uint32_t n_places, cap_places, cap_named;
-    struct fp_table sum_keys; /* of counters: sequence, track */
-    struct fp_perfetto_sum *sums;
-    uint32_t cap_sums;
-    struct fp_perfetto_function *function_of; /* by string: its last function */
-    uint32_t cap_functions;
-    uint32_t nameless; /* function of calls without name and category, or 0 */
-    uint32_t to_close; /* calls that the head ends */
-    struct fp_buf scratch;
-    struct fp_perfetto_stacks *stacks;
-    struct fp_perfetto_sched *sched;
+    struct fp_perfetto_feed_state feed;
+    struct fp_perfetto_seqs seqs;
+    struct fp_perfetto_tracks tracks;
+    struct fp_perfetto_calls calls;
 };
 
 /* Borrows the model; caller owns. */

@@ -25,33 +25,33 @@ void fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t t
                             int64_t extra) {
     const struct fp_perfetto_record record = {id, op, extra};
     const uint32_t n = extra ? LONG : SHORT;
-    if (r->surveying || !is_wanted(r->data, op)) return;
-    if (!r->pending.n) {
+    if (r->feed.surveying || !is_wanted(r->data, op)) return;
+    if (!r->feed.pending.n) {
         const int status = fp_rounds_put(&r->rounds, (uint64_t)time, track, (const uint8_t *)&record, n);
         if (status != FP_ASK) return;
-        r->owes = FP_PERFETTO_SPILL;
+        r->feed.owes = FP_PERFETTO_SPILL;
     }
     const struct waiting head = {time, track, n};
-    fp_buf_put(&r->pending, &head, sizeof head);
-    fp_buf_put(&r->pending, &record, n);
+    fp_buf_put(&r->feed.pending, &head, sizeof head);
+    fp_buf_put(&r->feed.pending, &record, n);
 }
 
 int fp_perfetto_put_pending(struct fp_perfetto_read *r) {
-    if (FP_UNLIKELY(r->owes)) {
-        r->asks = (uint32_t)r->owes;
-        r->owes = 0;
+    if (FP_UNLIKELY(r->feed.owes)) {
+        r->asks = (uint32_t)r->feed.owes;
+        r->feed.owes = 0;
         return FP_ASK;
     }
-    while (FP_UNLIKELY(r->pending_pos < r->pending.n)) {
-        const uint8_t *p = r->pending.p + r->pending_pos;
+    while (FP_UNLIKELY(r->feed.pending_pos < r->feed.pending.n)) {
+        const uint8_t *p = r->feed.pending.p + r->feed.pending_pos;
         struct waiting head;
         memcpy(&head, p, sizeof head);
         const int status = fp_rounds_put(&r->rounds, (uint64_t)head.time, head.track, p + sizeof head, head.n);
         if (status == FP_ASK) r->asks = FP_PERFETTO_SPILL;
         if (status) return status;
-        r->pending_pos += sizeof head + head.n;
+        r->feed.pending_pos += sizeof head + head.n;
     }
-    r->pending.n = r->pending_pos = 0;
+    r->feed.pending.n = r->feed.pending_pos = 0;
     return 0;
 }
 

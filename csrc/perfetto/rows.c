@@ -56,7 +56,7 @@ static uint32_t closed_by(const struct fp_perfetto_read *r, const struct fp_perf
         if (call->end != INT64_MAX) continue;
         if (!name) return k;
         const uint32_t own = fp_table_row(&r->model->functions, call->function)[FP_FUNCTION_NAME];
-        if (own == name || call->function == r->nameless) return k;
+        if (own == name || call->function == r->calls.nameless) return k;
     }
     return 0;
 }
@@ -70,13 +70,13 @@ static int put_end(struct fp_perfetto_read *r, uint32_t place, struct fp_perfett
     }
     const uint32_t lane = take_lane(p, track);
     struct fp_perfetto_lane *l = &p->lanes[lane];
-    if (!r->to_close) {
+    if (!r->calls.to_close) {
         const uint32_t n = closed_by(r, l, name);
         r->counts[FP_PERFETTO_N_ORPHANS] += !n;
         r->counts[FP_PERFETTO_N_UNWOUND] += n > 1 ? n - 1 : 0;
-        r->to_close = n;
+        r->calls.to_close = n;
     }
-    for (; r->to_close; r->to_close--) {
+    for (; r->calls.to_close; r->calls.to_close--) {
         const int status = fp_perfetto_end_call(r, place, lane, (int64_t)r->rounds.time, out);
         if (status) return status;
     }
@@ -131,7 +131,7 @@ static int put_instant(struct fp_perfetto_read *r, uint32_t place, const struct 
 /* Converts a record to rows.  FP_DONE; FP_FULL or FP_ASK: call again with the same record. */
 static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
     const struct fp_perfetto_record record = record_of(&r->rounds);
-    struct fp_perfetto_track *track = &r->tracks[r->rounds.tag];
+    struct fp_perfetto_track *track = &r->tracks.list[r->rounds.tag];
     const uint32_t place = track->place - 1;
     uint32_t lane, thread;
     int status;
@@ -157,7 +157,7 @@ static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
 
 /* Ends all open complete calls.  FP_DONE, FP_FULL or FP_ASK. */
 static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
-    for (uint32_t place = 1; place < r->n_places; place++)
+    for (uint32_t place = 1; place < r->tracks.n_places; place++)
         for (uint32_t lane = 0; lane < r->places[place].n_lanes; lane++) {
             const int status = end_complete(r, place, lane, INT64_MAX - 1, out);
             if (status) return status;
@@ -175,27 +175,27 @@ static int put_any_record(struct fp_perfetto_read *r, struct fp_batch *out) {
 
 int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp_err *err) {
     int status;
-    if (!r->planned) {
+    if (!r->feed.planned) {
         fp_perfetto_plan(r);
         status = fp_perfetto_end_graphs(r);
         if (status) return fp_fail(err, status, 0, "the sizes of a heap's objects exceed 63 bits");
-        r->planned = 1;
+        r->feed.planned = 1;
     }
     if (r->data == FP_PERFETTO_HEAP || r->data == FP_PERFETTO_OBJECTS) {
         status = fp_perfetto_heap_rows(r, out);
         return status;
     }
     for (;;) {
-        if (!r->has_head) {
+        if (!r->feed.has_head) {
             status = fp_rounds_next(&r->rounds);
             if (status == FP_ASK) r->asks = FP_PERFETTO_SPILL;
             if (status == FP_DONE) break;
             if (status != FP_FULL) return status;
-            r->has_head = 1;
+            r->feed.has_head = 1;
         }
         status = put_any_record(r, out);
         if (status) return status;
-        r->has_head = 0;
+        r->feed.has_head = 0;
     }
     if (r->data == FP_PERFETTO_OFF_CPU) fp_perfetto_count_waits(r);
     return end_all(r, out);

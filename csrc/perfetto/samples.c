@@ -3,7 +3,7 @@
 static int put_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, int64_t pid, int64_t tid,
                       int64_t time) {
     uint32_t stack;
-    if (r->surveying || r->data != FP_PERFETTO_SAMPLES) return 0;
+    if (r->feed.surveying || r->data != FP_PERFETTO_SAMPLES) return 0;
     const int found = fp_perfetto_stack_of(r, s, iid, &stack);
     if (found < 0) return found;
     r->counts[FP_PERFETTO_N_NO_STACK] += !found;
@@ -64,7 +64,7 @@ static int take_streaming(struct fp_perfetto_read *r, const struct fp_perfetto_p
 
 int fp_perfetto_samples(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     int status = 0;
-    if (fp_perfetto_has(k, FP_PF_SYMBOLS) && r->surveying && r->stacks)
+    if (fp_perfetto_has(k, FP_PF_SYMBOLS) && r->feed.surveying && r->calls.stacks)
         status = fp_perfetto_symbols(r, k->message[FP_PF_SYMBOLS]);
     if (!status && fp_perfetto_has(k, FP_PF_SAMPLE)) status = take_sample(r, k);
     if (!status && fp_perfetto_has(k, FP_PF_STREAMING)) status = take_streaming(r, k);

@@ -53,11 +53,11 @@ struct fp_perfetto_sched {
 };
 
 void fp_perfetto_sched_free(struct fp_perfetto_read *r) {
-    if (!r->sched) return;
-    free(r->sched->threads);
-    free(r->sched->running);
-    free(r->sched);
-    r->sched = NULL;
+    if (!r->calls.sched) return;
+    free(r->calls.sched->threads);
+    free(r->calls.sched->running);
+    free(r->calls.sched);
+    r->calls.sched = NULL;
 }
 
 /* ---- records ---- */
@@ -65,7 +65,7 @@ void fp_perfetto_sched_free(struct fp_perfetto_read *r) {
 enum { MOST_CPUS = 1 << 16, NO_TRACK = 0, UNKNOWN = INT32_MAX }; /* UNKNOWN: the thread that the CPU ran until now */
 
 static int is_read(const struct fp_perfetto_read *r) {
-    return !r->surveying && (r->data == FP_PERFETTO_STATES || r->data == FP_PERFETTO_OFF_CPU);
+    return !r->feed.surveying && (r->data == FP_PERFETTO_STATES || r->data == FP_PERFETTO_OFF_CPU);
 }
 
 /* The track of a thread; NO_TRACK for the idle one. */
@@ -73,7 +73,7 @@ static uint32_t track_of(struct fp_perfetto_read *r, int64_t tid, struct fp_wire
     if (!tid) return NO_TRACK;
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid, 0);
     const uint32_t text = fp_perfetto_text(r, name);
-    if (text) r->tracks[track].name = text;
+    if (text) r->tracks.list[track].name = text;
     return track;
 }
 
@@ -140,20 +140,20 @@ int fp_perfetto_task(struct fp_perfetto_read *r, const struct fp_perfetto_packet
 
 static const struct fp_wire_schema of_compact = {.kinds = " LLL BLLL"};
 
-/* Collects the names of threads as strings of the model, in r->scratch. */
+/* Collects the names of threads as strings of the model, in r->feed.scratch. */
 static void take_names(struct fp_perfetto_read *r, struct fp_wire m) {
     struct fp_wire text;
-    r->scratch.n = 0;
+    r->feed.scratch.n = 0;
     while (fp_perfetto_part(&m, 5, &text)) {
         const uint32_t name = fp_perfetto_text(r, text);
-        fp_buf_put(&r->scratch, &name, sizeof name);
+        fp_buf_put(&r->feed.scratch, &name, sizeof name);
     }
 }
 
 /* The name of a compact switch's thread, or 0. */
 static uint32_t name_at(const struct fp_perfetto_read *r, uint64_t index) {
     uint32_t name = 0;
-    if (index < r->scratch.n / sizeof name) memcpy(&name, r->scratch.p + index * sizeof name, sizeof name);
+    if (index < r->feed.scratch.n / sizeof name) memcpy(&name, r->feed.scratch.p + index * sizeof name, sizeof name);
     return name;
 }
 
@@ -171,7 +171,7 @@ static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t 
         if (!is_read(r)) continue;
         const uint32_t next = track_of(r, (int32_t)(uint32_t)tid, (struct fp_wire){0}),
                        name = has_name ? name_at(r, index) : 0;
-        if (next && name) r->tracks[next].name = name;
+        if (next && name) r->tracks.list[next].name = name;
         const int status = put_switch(r, fp_perfetto_system_time(r, clock, (int64_t)now), cpu, UNKNOWN, state, next);
         if (status) return status;
     }
@@ -238,8 +238,8 @@ static int end_state(struct fp_perfetto_read *r, uint32_t place, struct sched_th
 
 /* Changes the state of a thread.  FP_DONE; FP_FULL or FP_ASK: call again. */
 static int set_state(struct fp_perfetto_read *r, uint32_t track, struct switch_reason reason, struct fp_batch *out) {
-    struct fp_perfetto_sched *s = r->sched;
-    const uint32_t place = r->tracks[track].place - 1;
+    struct fp_perfetto_sched *s = r->calls.sched;
+    const uint32_t place = r->tracks.list[track].place - 1;
     int status;
     fp_array_zeroed(&s->threads, &s->cap_threads, (uint64_t)track + 1, sizeof *s->threads);
     fp_perfetto_lane_room(&r->places[place], 0);
@@ -263,14 +263,14 @@ static int set_state(struct fp_perfetto_read *r, uint32_t track, struct switch_r
 }
 
 static int wake(struct fp_perfetto_read *r, uint32_t track, struct fp_batch *out) {
-    const struct fp_perfetto_sched *s = r->sched;
+    const struct fp_perfetto_sched *s = r->calls.sched;
     const uint32_t state = track < s->cap_threads ? s->threads[track].state : NONE;
     if (state == RUNNING || state == RUNNABLE) return FP_DONE;
     return set_state(r, track, (struct switch_reason){RUNNABLE, "R"}, out);
 }
 
 void fp_perfetto_count_waits(struct fp_perfetto_read *r) {
-    const struct fp_perfetto_sched *s = r->sched;
+    const struct fp_perfetto_sched *s = r->calls.sched;
     r->counts[FP_PERFETTO_N_WAITS] = 0;
     for (uint32_t i = 0; s && i < s->cap_threads; i++)
         r->counts[FP_PERFETTO_N_WAITS] += s->threads[i].state >= RUNNABLE;
@@ -292,8 +292,8 @@ int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_r
     static const struct switch_reason none = {NONE, ""}, runs = {RUNNING, ""};
     const uint32_t cpu = r->rounds.tag, next = record->id;
     uint32_t prev = (uint32_t)record->extra;
-    if (!r->sched) r->sched = fp_have(calloc(1, sizeof *r->sched));
-    struct fp_perfetto_sched *s = r->sched;
+    if (!r->calls.sched) r->calls.sched = fp_have(calloc(1, sizeof *r->calls.sched));
+    struct fp_perfetto_sched *s = r->calls.sched;
     if (record->op == FP_PO_WAKE) return wake(r, next, out);
     fp_array_zeroed(&s->running, &s->cap_running, (uint64_t)cpu + 1, sizeof *s->running);
     if (record->op == FP_PO_TASK) return put_task(r, next, (uint64_t)record->extra, &s->running[cpu], out);

@@ -3,8 +3,8 @@
 #include "perfetto/read_private.h"
 
 int fp_perfetto_keep_stacks(struct fp_perfetto_read *r) {
-    if (r->stacks) return 0;
-    struct fp_perfetto_stacks *t = r->stacks = fp_have(calloc(1, sizeof *t));
+    if (r->calls.stacks) return 0;
+    struct fp_perfetto_stacks *t = r->calls.stacks = fp_have(calloc(1, sizeof *t));
     fp_strings_init(&t->messages);
     fp_table_init(&t->symbols, 3);
     fp_table_init(&t->heap_keys, 6);
@@ -32,7 +32,7 @@ static uint32_t narrow(uint64_t line) {
 
 /* A build id in hexadecimal, as a string of the model.  Some writers write hexadecimal digits, others bytes. */
 static uint32_t build_id_of(struct fp_perfetto_read *r, const uint8_t *p, size_t n) {
-    struct fp_buf *hex = &r->stacks->hex;
+    struct fp_buf *hex = &r->calls.stacks->hex;
     size_t digits = 0;
     while (digits < n && ((p[digits] >= '0' && p[digits] <= '9') || (p[digits] >= 'a' && p[digits] <= 'f'))) digits++;
     if (digits == n && n >= 16) return fp_strings_intern(&r->model->strings, p, n);
@@ -44,7 +44,7 @@ static uint32_t build_id_of(struct fp_perfetto_read *r, const uint8_t *p, size_t
 /* Adds a component of a path. */
 static void add_component(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint64_t iid) {
     enum { MOST = 1 << 14 };
-    struct fp_buf *path = &r->stacks->path;
+    struct fp_buf *path = &r->calls.stacks->path;
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, fp_perfetto_id(&s->ids[FP_PK_PATH], iid), &n);
     if (!n || path->n + n > MOST) return;
@@ -65,7 +65,7 @@ static const struct fp_wire_schema of_mapping = {
 /* A kept message of interned data.  It stays valid until another one is kept. */
 static struct fp_wire kept(const struct fp_perfetto_read *r, uint32_t message) {
     size_t n;
-    const uint8_t *p = fp_string(&r->stacks->messages, message, &n);
+    const uint8_t *p = fp_string(&r->calls.stacks->messages, message, &n);
     return (struct fp_wire){p, p + n};
 }
 
@@ -81,11 +81,11 @@ static int mapping_of(struct fp_perfetto_read *r, const struct fp_perfetto_seq *
     size_t n;
     *mapping = *object = *build_id = 0;
     if (!message) return 0;
-    r->stacks->path.n = 0;
+    r->calls.stacks->path.n = 0;
     struct fp_wire_list path_ids = fp_wire_list_of(kept(r, message), &of_mapping, 7);
     while ((more = fp_wire_list_next(&path_ids, &id)) > 0) add_component(r, s, id);
     if (more || fp_perfetto_fields(kept(r, message), &of_mapping, &f)) return FP_E_MALFORMED;
-    const struct fp_buf *path = &r->stacks->path;
+    const struct fp_buf *path = &r->calls.stacks->path;
     const uint64_t offset = f.exact_offset ? f.exact_offset : f.start_offset, from = offset + f.bias;
     const uint64_t nbytes = f.limit > f.start ? f.limit - f.start : UINT64_MAX;
     if (f.has >> 2 & 1) *build_id = fp_perfetto_id(&s->ids[FP_PK_BUILD_ID], f.build_id);
@@ -134,9 +134,9 @@ static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint6
         name = fp_perfetto_id(&s->ids[FP_PK_FUNCTION], f.name);
     }
     const uint32_t key[3] = {build_id, (uint32_t)f.pc, (uint32_t)(f.pc >> 32)};
-    const uint32_t symbol = build_id ? fp_table_find(&r->stacks->symbols, key) : 0;
+    const uint32_t symbol = build_id ? fp_table_find(&r->calls.stacks->symbols, key) : 0;
     if (symbol) {
-        *frame = fp_model_frame(model, mapping, f.pc, 0, r->stacks->symbol_lines[symbol]);
+        *frame = fp_model_frame(model, mapping, f.pc, 0, r->calls.stacks->symbol_lines[symbol]);
     } else if (name || (!mapping && !f.pc)) {
         const uint32_t file = fp_perfetto_id(&s->ids[FP_PK_SOURCE], f.source);
         if (!name) name = fp_strings_intern(&model->strings, "[unknown]", 9);
@@ -207,7 +207,7 @@ static int take_lines(struct fp_perfetto_read *r, uint32_t object, struct fp_wir
 }
 
 int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message) {
-    struct fp_perfetto_stacks *t = r->stacks;
+    struct fp_perfetto_stacks *t = r->calls.stacks;
     struct module_fields m = {0};
     struct fp_wire part;
     uint64_t address;

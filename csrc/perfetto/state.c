@@ -48,13 +48,13 @@ static void clear_ids(struct fp_perfetto_ids *ids) {
 /* ---- sequences ---- */
 
 struct fp_perfetto_seq *fp_perfetto_seq_of(struct fp_perfetto_read *r, uint32_t number) {
-    if (r->last_seq && r->seqs[r->last_seq - 1].number == number) return &r->seqs[r->last_seq - 1];
-    const uint32_t row = fp_table_intern(&r->seq_ids, &number), had = r->cap_seqs;
-    fp_array_zeroed(&r->seqs, &r->cap_seqs, (uint64_t)row + 1, sizeof *r->seqs);
-    for (uint32_t i = had; i < r->cap_seqs; i++) r->seqs[i].pid = r->seqs[i].tid = -1;
-    r->seqs[row].number = number;
-    r->last_seq = row + 1;
-    return &r->seqs[row];
+    if (r->seqs.last && r->seqs.list[r->seqs.last - 1].number == number) return &r->seqs.list[r->seqs.last - 1];
+    const uint32_t row = fp_table_intern(&r->seqs.ids, &number), had = r->seqs.cap;
+    fp_array_zeroed(&r->seqs.list, &r->seqs.cap, (uint64_t)row + 1, sizeof *r->seqs.list);
+    for (uint32_t i = had; i < r->seqs.cap; i++) r->seqs.list[i].pid = r->seqs.list[i].tid = -1;
+    r->seqs.list[row].number = number;
+    r->seqs.last = row + 1;
+    return &r->seqs.list[row];
 }
 
 void fp_perfetto_seq_clear(struct fp_perfetto_seq *s) {
@@ -69,18 +69,18 @@ void fp_perfetto_seq_clear(struct fp_perfetto_seq *s) {
 }
 
 void fp_perfetto_seqs_free(struct fp_perfetto_read *r) {
-    for (uint32_t i = 0; i < r->cap_seqs; i++) {
+    for (uint32_t i = 0; i < r->seqs.cap; i++) {
         for (int k = 0; k < FP_PK_KINDS; k++) {
-            struct fp_perfetto_ids *ids = &r->seqs[i].ids[k];
+            struct fp_perfetto_ids *ids = &r->seqs.list[i].ids[k];
             if (ids->far) fp_table_clear(ids->far);
             free(ids->far);
             free(ids->far_values);
             free(ids->dense);
         }
     }
-    free(r->seqs);
-    r->seqs = NULL;
-    r->cap_seqs = r->last_seq = 0;
+    free(r->seqs.list);
+    r->seqs.list = NULL;
+    r->seqs.cap = r->seqs.last = 0;
 }
 
 /* ---- interned data ---- */
@@ -111,7 +111,7 @@ int fp_perfetto_id_of(struct fp_wire m, uint64_t *iid) {
 }
 
 uint32_t fp_perfetto_keep(struct fp_perfetto_read *r, const uint8_t *p, size_t n) {
-    return fp_strings_intern(&r->stacks->messages, n ? p : (const uint8_t *)"", n);
+    return fp_strings_intern(&r->calls.stacks->messages, n ? p : (const uint8_t *)"", n);
 }
 
 /* Adds an entry: a name as a string of the model, a message as bytes that are parsed at first use. */
@@ -120,7 +120,7 @@ static int intern(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, int kin
     struct fp_perfetto_named_id e = {.text = {entry.p, entry.p}};
     if (is_message ? fp_perfetto_id_of(entry, &e.iid) : fp_perfetto_fields(entry, &fp_perfetto_of_name, &e))
         return FP_E_MALFORMED;
-    if (is_message && !r->stacks) return 0; /* call stacks are not requested */
+    if (is_message && !r->calls.stacks) return 0; /* call stacks are not requested */
     const uint32_t value = kind == FP_PK_ANNOTATION ? fp_perfetto_annotation(e.text.p, (size_t)(e.text.end - e.text.p))
                            : is_message             ? fp_perfetto_keep(r, entry.p, (size_t)(entry.end - entry.p))
                                                     : fp_perfetto_text(r, e.text);

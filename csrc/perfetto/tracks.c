@@ -6,9 +6,9 @@
 
 uint32_t fp_perfetto_track_of(struct fp_perfetto_read *r, uint32_t kind, uint64_t a, uint64_t b) {
     const uint32_t key[5] = {kind, (uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)};
-    const uint32_t n = r->track_keys.n, track = fp_table_intern(&r->track_keys, key);
-    fp_array_zeroed(&r->tracks, &r->cap_tracks, (uint64_t)track + 1, sizeof *r->tracks);
-    if (track == n) r->tracks[track] = (struct fp_perfetto_track){.kind = kind, .pid = -1, .tid = -1};
+    const uint32_t n = r->tracks.keys.n, track = fp_table_intern(&r->tracks.keys, key);
+    fp_array_zeroed(&r->tracks.list, &r->tracks.cap, (uint64_t)track + 1, sizeof *r->tracks.list);
+    if (track == n) r->tracks.list[track] = (struct fp_perfetto_track){.kind = kind, .pid = -1, .tid = -1};
     return track;
 }
 
@@ -29,10 +29,10 @@ void fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, cons
                       enum fp_perfetto_namer by) {
     const uint64_t a = (uint64_t)pid, b = (uint64_t)tid;
     const uint32_t key[4] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)};
-    const uint32_t row = fp_table_intern(&r->name_keys, key);
+    const uint32_t row = fp_table_intern(&r->tracks.name_keys, key);
     const uint32_t name = fp_strings_intern(&r->model->strings, n ? p : (const uint8_t *)"", n);
-    fp_array_zeroed(&r->named, &r->cap_named, (uint64_t)row + 1, sizeof *r->named);
-    r->n_named = r->name_keys.n;
+    fp_array_zeroed(&r->named, &r->tracks.cap_named, (uint64_t)row + 1, sizeof *r->named);
+    r->n_named = r->tracks.name_keys.n;
     struct fp_perfetto_named *to = &r->named[row];
     if (n && (!to->name || by < to->by || (by == to->by && by != FP_PN_PROCESS)))
         *to = (struct fp_perfetto_named){pid, tid, name, by};
@@ -114,7 +114,7 @@ static int take_descriptor(struct descriptor *d, struct fp_wire m) {
 
 /* Reads the description of a track that is a counter. */
 static int take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wire m) {
-    struct fp_perfetto_track *t = &r->tracks[track];
+    struct fp_perfetto_track *t = &r->tracks.list[track];
     if (!t->counter) t->counter = fp_have(calloc(1, sizeof *t->counter));
     struct described d = {.multiplier = (uint64_t)t->counter->multiplier, .adds = (uint64_t)t->counter->adds};
     const int status = fp_perfetto_fields(m, &of_counter, &d);
@@ -134,7 +134,7 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
     }
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_UUID, d.uuid, 0);
     const uint32_t name = fp_perfetto_text(r, d.name);
-    struct fp_perfetto_track *t = &r->tracks[track];
+    struct fp_perfetto_track *t = &r->tracks.list[track];
     if (name) t->name = name;
     if (d.parent) t->parent = d.parent;
     if (d.counter.p) {
@@ -143,14 +143,14 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
     }
     if (d.thread.p) {
         if ((status = fp_perfetto_thread_descriptor(r, k, d.thread, &pid, &tid))) return status;
-        r->tracks[track].pid = pid;
-        r->tracks[track].tid = tid;
+        r->tracks.list[track].pid = pid;
+        r->tracks.list[track].tid = tid;
         name_process(r, pid, tid, d.name, FP_PN_TRACK);
         return 0;
     }
     if (!d.process.p) return 0;
     if ((status = fp_perfetto_process_descriptor(r, k, d.process, &pid))) return status;
-    r->tracks[track].pid = pid;
+    r->tracks.list[track].pid = pid;
     name_process(r, pid, -1, d.name, FP_PN_TRACK);
     return 0;
 }
@@ -183,7 +183,7 @@ int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfett
 /* The kernel names threads only by tid.  Their tracks keep the process from the best source; `of` is the source. */
 void fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pid, enum fp_perfetto_quality from) {
     const uint32_t track = fp_perfetto_track_of(r, FP_PT_KERNEL, (uint64_t)tid, 0);
-    struct fp_perfetto_track *t = &r->tracks[track];
+    struct fp_perfetto_track *t = &r->tracks.list[track];
     if ((uint32_t)from < t->of) return;
     t->pid = pid;
     t->of = from;
@@ -195,17 +195,17 @@ uint32_t fp_perfetto_place_of(struct fp_perfetto_read *r, int64_t pid, int64_t t
     const uint64_t a = (uint64_t)pid, b = (uint64_t)tid;
     const uint32_t key[6] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32),
                              path,        (uint32_t)is_lanes};
-    const uint32_t n = r->place_keys.n, place = fp_table_intern(&r->place_keys, key);
-    fp_array_zeroed(&r->places, &r->cap_places, (uint64_t)place + 1, sizeof *r->places);
+    const uint32_t n = r->tracks.place_keys.n, place = fp_table_intern(&r->tracks.place_keys, key);
+    fp_array_zeroed(&r->places, &r->tracks.cap_places, (uint64_t)place + 1, sizeof *r->places);
     if (place == n) {
         r->places[place] = (struct fp_perfetto_place){.pid = pid, .tid = tid, .path = path, .is_lanes = is_lanes};
-        r->n_places = place + 1;
+        r->tracks.n_places = place + 1;
     }
     return place;
 }
 
 void fp_perfetto_places_free(struct fp_perfetto_read *r) {
-    for (uint32_t i = 0; i < r->n_places; i++) {
+    for (uint32_t i = 0; i < r->tracks.n_places; i++) {
         struct fp_perfetto_place *p = &r->places[i];
         for (uint32_t lane = 0; lane < p->cap_lanes; lane++) free(p->lanes[lane].calls);
         free(p->lanes);
@@ -213,7 +213,7 @@ void fp_perfetto_places_free(struct fp_perfetto_read *r) {
     }
     free(r->places);
     r->places = NULL;
-    r->n_places = r->cap_places = 0;
+    r->tracks.n_places = r->tracks.cap_places = 0;
 }
 
 /* Finds the place of a described track: the first thread or process among the track and its parents, and the path of
@@ -222,7 +222,7 @@ static void place_described(struct fp_perfetto_read *r, uint32_t track, struct f
                             struct fp_buf *path) {
     enum { MOST_PARENTS = 64, MOST_PATH = 1 << 12 };
     uint32_t names[MOST_PARENTS], n = 0;
-    const struct fp_perfetto_track *t = &r->tracks[track];
+    const struct fp_perfetto_track *t = &r->tracks.list[track];
     *found = (struct fp_perfetto_track){.pid = -1, .tid = -1};
     path->n = 0;
     for (;;) {
@@ -232,9 +232,9 @@ static void place_described(struct fp_perfetto_read *r, uint32_t track, struct f
         names[n++] = t->name;
         const uint64_t a = t->parent;
         const uint32_t key[5] = {FP_PT_UUID, (uint32_t)a, (uint32_t)(a >> 32), 0, 0};
-        const uint32_t parent = a ? fp_table_find(&r->track_keys, key) : 0;
+        const uint32_t parent = a ? fp_table_find(&r->tracks.keys, key) : 0;
         if (!parent) break;
-        t = &r->tracks[parent];
+        t = &r->tracks.list[parent];
     }
     while (n--) {
         size_t length;
@@ -246,9 +246,9 @@ static void place_described(struct fp_perfetto_read *r, uint32_t track, struct f
 }
 
 void fp_perfetto_owner(struct fp_perfetto_read *r, uint32_t track, int64_t *pid, int64_t *tid) {
-    const uint32_t *key = fp_table_row(&r->track_keys, track), kind = r->tracks[track].kind;
+    const uint32_t *key = fp_table_row(&r->tracks.keys, track), kind = r->tracks.list[track].kind;
     struct fp_perfetto_track found = {.pid = -1, .tid = -1};
-    if (kind == FP_PT_UUID) place_described(r, track, &found, &r->scratch);
+    if (kind == FP_PT_UUID) place_described(r, track, &found, &r->feed.scratch);
     *pid = kind == FP_PT_THREAD ? (int64_t)fp_words_u64(key + 1) : found.pid;
     *tid = kind == FP_PT_THREAD ? (int64_t)fp_words_u64(key + 3) : found.tid;
 }
@@ -262,8 +262,8 @@ static uint32_t place_counters(struct fp_perfetto_read *r, int64_t pid, int64_t 
 
 /* The place of a track that is a counter, which gets its name. */
 static uint32_t place_counter(struct fp_perfetto_read *r, uint32_t track) {
-    struct fp_perfetto_track *t = &r->tracks[track], found;
-    struct fp_buf *path = &r->scratch;
+    struct fp_perfetto_track *t = &r->tracks.list[track], found;
+    struct fp_buf *path = &r->feed.scratch;
     place_described(r, track, &found, path);
     t->counter->name = path->n ? fp_strings_intern(&r->model->strings, path->p, path->n) : t->name;
     return place_counters(r, found.pid, found.tid);
@@ -271,9 +271,9 @@ static uint32_t place_counter(struct fp_perfetto_read *r, uint32_t track) {
 
 /* The place of a track that is not a thread. */
 static uint32_t place_lanes(struct fp_perfetto_read *r, uint32_t track) {
-    const struct fp_perfetto_track *t = &r->tracks[track];
+    const struct fp_perfetto_track *t = &r->tracks.list[track];
     struct fp_perfetto_track found = {.pid = -1, .tid = -1};
-    struct fp_buf *path = &r->scratch;
+    struct fp_buf *path = &r->feed.scratch;
     path->n = 0;
     if (t->kind == FP_PT_UUID) {
         place_described(r, track, &found, path);
@@ -296,17 +296,17 @@ static uint32_t place_lanes(struct fp_perfetto_read *r, uint32_t track) {
 
 /* Names the thread of a track of the kernel after its command, if it has no other name. */
 static void name_command(struct fp_perfetto_read *r, uint32_t track, int64_t tid) {
-    const struct fp_perfetto_track *t = &r->tracks[track];
+    const struct fp_perfetto_track *t = &r->tracks.list[track];
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, t->name, &n);
     if (n) fp_perfetto_name(r, t->pid, tid, p, n, FP_PN_TRACK);
 }
 
 void fp_perfetto_plan(struct fp_perfetto_read *r) {
-    for (uint32_t i = 1; i < r->track_keys.n; i++) {
-        struct fp_perfetto_track *t = &r->tracks[i];
-        const uint64_t a = fp_words_u64(fp_table_row(&r->track_keys, i) + 1);
-        const uint64_t b = fp_words_u64(fp_table_row(&r->track_keys, i) + 3);
+    for (uint32_t i = 1; i < r->tracks.keys.n; i++) {
+        struct fp_perfetto_track *t = &r->tracks.list[i];
+        const uint64_t a = fp_words_u64(fp_table_row(&r->tracks.keys, i) + 1);
+        const uint64_t b = fp_words_u64(fp_table_row(&r->tracks.keys, i) + 3);
         uint32_t place;
         if (t->kind == FP_PT_KERNEL) name_command(r, i, (int64_t)a);
         if (t->kind == FP_PT_COUNTERS)
@@ -321,6 +321,6 @@ void fp_perfetto_plan(struct fp_perfetto_read *r) {
             place = fp_perfetto_place_of(r, t->pid, (int64_t)a, 0, 0);
         else
             place = place_lanes(r, i);
-        r->tracks[i].place = place + 1;
+        r->tracks.list[i].place = place + 1;
     }
 }

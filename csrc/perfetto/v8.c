@@ -69,6 +69,6 @@ int fp_perfetto_put_v8(struct fp_perfetto_read *r, const struct fp_perfetto_pack
         put_text(to, "}");
     }
     put_text(to, "},");
-    if (to->n >= ENOUGH) r->owes = FP_PERFETTO_TEXT;
+    if (to->n >= ENOUGH) r->feed.owes = FP_PERFETTO_TEXT;
     return 0;
 }

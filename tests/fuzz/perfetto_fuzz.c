@@ -54,7 +54,7 @@ static void answer(struct fp_perfetto_read *r, struct fp_model *m, struct fp_buf
     if (r->asks == FP_PERFETTO_TEXT) {
         r->text.n = 0;
     } else if (r->asks == FP_PERFETTO_THREAD) {
-        if (r->requested >= r->place_keys.n) abort();
+        if (r->requested >= r->tracks.place_keys.n) abort();
         const uint32_t thread = fp_model_thread(m, 0, 1, ++*n_threads);
         if (thread == FP_NO_ID || fp_perfetto_set_thread(r, thread)) abort();
     } else if (r->asks == FP_PERFETTO_INFLATE) {
