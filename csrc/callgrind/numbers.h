@@ -51,7 +51,7 @@ static inline unsigned fp_callgrind_numbers_segment(uint64_t id) {
     return 63 - (unsigned)__builtin_clzll(id + FP_NUMBERS_FIRST);
 }
 
-/* Its place in that segment. */
+/* The place of a number in its segment. */
 static inline size_t fp_callgrind_numbers_place(uint64_t id) {
     return (size_t)(id + FP_NUMBERS_FIRST - ((uint64_t)1 << fp_callgrind_numbers_segment(id)));
 }

@@ -243,7 +243,7 @@ FP_WIDE_TARGET FP_INLINE void run_wide(struct fp_callgrind_costs *s, const struc
 }
 #endif
 
-/* The same for a run whose first line is of `kind`. */
+/* Converts a run whose first line is of `kind`; the others are lines of self cost. */
 FP_INLINE void take_run(struct fp_callgrind_costs *s, uint32_t kind, const struct fp_callgrind_lines *l, uint32_t i,
                         uint32_t run, struct fp_batch *b, const struct columns c, run_fn *take) {
     if (kind != FP_COST) {

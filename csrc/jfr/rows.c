@@ -33,7 +33,7 @@ static void begin_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
     to->metric = metric;
 }
 
-/* Its thread and label. */
+/* The thread and the label of a sample, after its state and class. */
 static void end_context(struct fp_jfr_reader *r, const struct fp_jfr_slot *slots, const uint8_t *end,
                         struct fp_jfr_context *to) {
     fp_jfr_thread(r, &slots[FP_JFR_EVENT_THREAD], end, &to->thread, &to->label);
@@ -232,7 +232,7 @@ static int make_room(struct fp_jfr_reader *r, struct fp_batch *out) {
     return h->is_due || r->model->is_refused ? rows_held(r, out) : 0;
 }
 
-/* Whether there is none. */
+/* Whether no further sample can wait until some are added up or become rows. */
 static inline int has_no_room(const struct fp_jfr_reader *r) {
     return r->sums.held && (r->sums.held->is_due || r->model->is_refused || fp_jfr_is_full(r->sums.held));
 }

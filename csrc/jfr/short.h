@@ -103,7 +103,7 @@ FP_INLINE uint64_t fp_jfr_ticks_of(const struct fp_jfr_with with, const struct f
     return fp_jfr_field_at(with, event->body, event->at->n_time);
 }
 
-/* Its second value. */
+/* The second value of an event, as a signed number of the bytes that its type has. */
 FP_INLINE int64_t fp_jfr_value_of(const struct fp_jfr_with with, const struct fp_jfr_short *event,
                                   const struct fp_jfr_shape *shape) {
     const uint64_t value = fp_jfr_field_at(with, event->body + event->at->value, event->at->n_value);
