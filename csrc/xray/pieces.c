@@ -79,7 +79,7 @@ static int find_thread(const struct fp_xray *x, const uint8_t *p, uint32_t nbyte
     return 1;
 }
 
-uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, uint32_t first) {
+int64_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, uint32_t first) {
     for (uint32_t i = first; i < piece->n; i++) {
         struct fp_xray_buffer *b = &piece->buffers[i];
         if (!find_thread(x, piece->bytes + b->at, b->nbytes, &b->thread)) return i;

@@ -165,8 +165,8 @@ void fp_xray_fill(struct fp_xray *x, struct fp_xray_piece *piece);
 size_t fp_xray_run(const struct fp_xray_piece *piece, uint32_t *next);
 
 /* Adds the threads of the buffers from `first` on to the model, up to a buffer with records of several threads, which
- * must be decoded in order.  Returns the number of that buffer; piece->n if there is none. */
-uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, uint32_t first);
+ * must be decoded in order.  Returns the number of that buffer; piece->n if there is none; FP_E_NOMEM. */
+int64_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, uint32_t first);
 
 /* Bytes of all buffers of a thread.  0: it has none, or memory ran out. */
 uint64_t fp_xray_thread_nbytes(struct fp_xray *x, uint32_t pid, uint32_t tid);

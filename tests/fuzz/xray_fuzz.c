@@ -127,7 +127,7 @@ static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, in
             memcpy(bytes + first->at, data + first->offset, run);
         }
         for (uint32_t i = 0; i < piece.n && !status; i++) {
-            const uint32_t end = fp_xray_threads(x, &piece, i);
+            const uint32_t end = (uint32_t)fp_xray_threads(x, &piece, i);
             uint32_t firsts[SHARES] = {FP_NO_ID, FP_NO_ID}, thread, next = i;
             while ((thread = fp_xray_firsts(&piece, &next, end, &divided, firsts)) != FP_NO_ID)
                 fp_shares_assign(&divided, thread, fp_xray_thread_nbytes(x, 0, thread));

@@ -265,12 +265,13 @@ int fp_sum_order(struct fp_sum *s) {
     return 0;
 }
 
-/* Goes back to the last stack that leads to this one, too, and remembers those between. */
+/* Goes back to the last stack that leads to this one, too, and remembers those between.  0 or FP_E_NOMEM: its callers
+ * have no guard. */
 static int lead_to(struct fp_sum *s, uint32_t stack) {
     const uint32_t *ranks = s->stack_ranks;
     /* a stack with a lower rank than the last one has been pulled */
     for (; stack && ranks[stack] > ranks[s->last]; stack = fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT]) {
-        fp_array_room(&s->rest, &s->cap_rest, (uint64_t)s->n_rest + 1, sizeof *s->rest);
+        if (fp_array_room(&s->rest, &s->cap_rest, (uint64_t)s->n_rest + 1, sizeof *s->rest)) return FP_E_NOMEM;
         s->rest[s->n_rest++] = stack;
     }
     while (s->n_path && s->path[s->n_path - 1] != stack) s->n_path--;

@@ -233,7 +233,10 @@ class _Piece(Encoded):
             self._read()
         self.holders, self._end = 1, 0
         while self._end < c.n:
-            self._first, self._end = self._end, lib.fp_xray_threads(reader.x, c, self._end)
+            self._first, end = self._end, lib.fp_xray_threads(reader.x, c, self._end)
+            if end < 0:
+                raise MemoryError("no memory for threads")
+            self._end = end
             if self._end > self._first:
                 yield self
             if self._end < c.n:
