@@ -11,7 +11,7 @@
  *
  * Opening the tables runs all programs once, only to find their sequences.  A sequence is run again when its rows are
  * first needed, and then keeps them.  Memory: 32 bytes a sequence; 16 bytes a row of the sequences that were needed.
- * With fp_dwarf_lines_discriminate 16 bytes more a row.  Discriminators tell apart the code of one line: the parts of
+ * With fp_dwarf_lines_discriminate 16 bytes more a row.  Discriminators distinguish the code of one line: the parts of
  * `for (a; b; c)`, or a call in `x ? f() : g()`.  They belong to one row: extended opcode 4 sets that of the next one.
  * Loses: columns, statements, views; the later of two sequences for the same addresses, and those at address 0,
  * where a linker puts dropped code.  Source: DWARF 5, section 6.2, and the same of versions 2 to 4.

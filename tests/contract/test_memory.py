@@ -21,6 +21,7 @@ from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.support import perfettotrace as t
+from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk
 from tests.support.once import made_once
 from tests.support.oprofile import path_of, sample_file, tar_of
@@ -324,7 +325,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "oprofile": oprofile,
 }
 READERS = [f.name for f in formats.formats() if f.reader]
-WRITERS = [f.name for f in formats.formats() if f.writer]
+WRITERS = OF_ANY
 
 
 def sources(writer: str) -> list[str]:

@@ -39,7 +39,7 @@ from fastprof.core.words import spelled
 from fastprof.symbols import finder
 from tests.contract.dump import files
 from tests.support.chosen import cases
-from tests.support.conversions import HERE, WRITERS, convert, format_of
+from tests.support.conversions import HERE, OF_ANY, WRITERS, convert, format_of
 from tests.support.paths import CORPUS
 from tests.support.product import open_input
 
@@ -161,7 +161,7 @@ def seen_by(file: str, to: str, options: Iterable[Option[Any]]) -> set[Option[An
     return spy.seen
 
 
-@pytest.mark.parametrize("to", cases(WRITERS))
+@pytest.mark.parametrize("to", cases(OF_ANY))
 def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> None:
     """Refused options are given together, because none may have an effect; others one by one, if nothing reads them
     anyway."""

@@ -18,7 +18,7 @@ from tests.contract.dump import files
 from tests.support import attributes
 from tests.support.attributes import NAMES, Attributes
 from tests.support.chosen import cases
-from tests.support.conversions import HERE, WRITERS, format_of
+from tests.support.conversions import HERE, OF_ANY, format_of
 from tests.support.matrix import TOLD_BY, Leg, made
 from tests.support.paths import CORPUS
 from tests.support.product import open_input
@@ -132,7 +132,7 @@ def noise(file: str, source: Attributes, done: Leg) -> set[str]:
 @pytest.mark.parametrize("file", cases(SMALL))
 def test_what_is_dropped_is_reported_and_what_is_reported_is_dropped(file: str) -> None:
     missing, not_missing = {}, {}
-    for to in WRITERS:
+    for to in OF_ANY:
         if found := leg(file, to):
             source, done = found
             for name, values in unsaid(done).items():
@@ -148,7 +148,7 @@ def test_what_is_dropped_is_reported_and_what_is_reported_is_dropped(file: str) 
 def test_each_excuse_is_needed(one: Excuse) -> None:
     names = set[str]()
     for file in SMALL:
-        for to in one.formats.replace("*", " ".join(WRITERS)).split():
+        for to in one.formats.replace("*", " ".join(OF_ANY)).split():
             if fnmatch(file, one.files) and (found := leg(file, to)):
                 source, done = found
                 differ = {*unsaid(done), *noise(file, source, done)}

@@ -18,8 +18,8 @@ from fastprof import formats
 from tests.reference.profile_proto import Profile
 from tests.support import rich
 from tests.support.chosen import cases
-from tests.support.conversions import WRITERS
-from tests.support.matrix import OF_PROGRAMS, TOLD_BY, Leg, back, leg, pairs
+from tests.support.conversions import OF_PROGRAMS, WRITERS
+from tests.support.matrix import TOLD_BY, Leg, back, leg, pairs
 from tests.support.paths import REPO
 
 

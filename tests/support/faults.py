@@ -31,9 +31,8 @@ from fastprof.store import listing
 from fastprof.store.compact import compact, remove
 from fastprof.verbs.batch.convert import BatchLog
 from tests.contract.dump import files
-from tests.support.conversions import WRITERS, format_of
+from tests.support.conversions import OF_PROGRAMS, WRITERS, format_of
 from tests.support.fault_jobs import CALLS, JOBS
-from tests.support.matrix import OF_PROGRAMS
 from tests.support.paths import CORPUS
 from tests.support.shim import CLOSE, MEMORY, NAME, OPEN, READ, SYNC, THREAD, WRITE, Fault, Faults, Shim
 

@@ -10,7 +10,7 @@ from fastprof import formats
 from fastprof.core.errors import UsageError
 from tests.support import attributes, rich
 from tests.support.attributes import Attributes
-from tests.support.conversions import convert_bytes
+from tests.support.conversions import OF_PROGRAMS, convert_bytes
 from tests.support.product import open_input
 from tests.support.write_only import READERS
 
@@ -61,10 +61,6 @@ TOLD_BY: dict[str, set[str]] = {
     "header: period_type": {"header-fields", "period"},
     "parts": {"parts"},
 }
-
-
-# Written from addresses in a program with debug information, which no rich profile has.
-OF_PROGRAMS = {"gcov-profile", "llvm-profile"}
 
 
 class Leg(NamedTuple):

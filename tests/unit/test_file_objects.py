@@ -16,7 +16,7 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FastprofError, FormatError, UsageError
-from tests.support.conversions import WRITERS
+from tests.support.conversions import OF_ANY
 from tests.support.paths import REPO
 from tests.unit.test_io import Unseekable
 
@@ -173,7 +173,7 @@ def _long(n: int) -> bytes:
 
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("most", [None, 1000])
-@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("to", OF_ANY)
 def test_what_keeps_its_argument_keeps_the_output(to: str, most: int | None, cores: int, tmp_path: Path) -> None:
     """Regression: it kept a view of freed memory."""
     path, keeps, plain = tmp_path / "long.callgrind", Keeps(most), io.BytesIO()

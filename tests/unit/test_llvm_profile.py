@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.calls import _x86, is_call
 from fastprof.formats.pgo.gcov import gcov
-from fastprof.formats.pgo.join import Site
-from fastprof.formats.pgo.levels import DEEPEST, Level, Profile, base_discriminator
+from fastprof.formats.pgo.join import Function, Join, Site
+from fastprof.formats.pgo.levels import DEEPEST, Level, Profile, base_discriminator, enter
 from fastprof.formats.pgo.nest import nest
 from fastprof.formats.pgo.text import text
 from fastprof.symbols.dwarf import Place
@@ -84,13 +85,15 @@ def test_calls_of_x86(code: str, expected: bool) -> None:
     assert _x86(bytes.fromhex(code), wide=True) is expected
 
 
-def test_calls_outside_of_code() -> None:
-    assert not is_call(ElfObject(PROGRAM), 0) and not is_call(ElfObject(PROGRAM), 1 << 63)
+def test_calls_without_code_are_calls() -> None:
+    """In a separate debug file, for example."""
+    assert is_call(ElfObject(PROGRAM), 0) and is_call(ElfObject(PROGRAM), 1 << 63)
+    assert not is_call(ElfObject(PROGRAM), 0x401090)
 
 
 def test_what_is_left_out_has_its_reason(tmp_path: Path) -> None:
     for source, reason in (
-        (CORPUS / "callgrind/good/xdebug.callgrind", "155 rows without instruction addresses"),
+        (CORPUS / "callgrind/good/xdebug.callgrind", "155 rows without addresses of instructions"),
         (CORPUS / "folded/good/annot.folded", "--dump-instr=yes"),
     ):
         with pytest.raises(FastprofError, match=reason):
@@ -103,7 +106,7 @@ def test_a_program_without_debug_information(tmp_path: Path) -> None:
     data.write_text(
         lzma.decompress(SMALL.read_bytes()).decode().replace("/opt/t4/pgo/p", str(CORPUS / "plt/x86-now.so"))
     )
-    with pytest.raises(FastprofError, match="no function has debug information with lines"):
+    with pytest.raises(FastprofError, match="no counted address is in a function with lines"):
         fastprof.convert(data, tmp_path / "out", to="llvm-profile", symbols=[str(CORPUS / "plt/x86-now.so")])
 
 
@@ -134,38 +137,50 @@ def lines(profile: Profile) -> list[str]:
 def test_levels_are_inlined_functions() -> None:
     profile = Profile()
     main, get = place("main", 12, 4), place("get", 10)
-    assert profile.add((get, main), 7) and profile.add((get, main), 5) and profile.add((place("main", 9),), 3)
+    for places, count in ((get, main), 7), ((get, main), 5), ((place("main", 9),), 3):
+        assert enter(profile.function("main"), places, count)
     assert lines(profile) == ["main:15:0", " 2.2: get:12", "  0: 7", " 65535: 3"]
 
 
-@pytest.mark.parametrize("gap", [place("get", 0), place("", 5)])
+@pytest.mark.parametrize("gap", [place("get", 0), place("", 5), place("a b", 5), place("a\nb", 5), place("1a", 5)])
 def test_instructions_with_a_gap_have_no_place(gap: Place) -> None:
-    profile = Profile()
-    assert profile.add((gap, place("main", 12)), 7) is None and profile.add((place("get", 5), gap), 7) is None
-    assert not profile.functions and profile.add((), 7) is None
+    """Nor do those in functions whose names the text cannot hold."""
+    level = Level()
+    assert enter(level, (gap, place("main", 12)), 7) is None and enter(level, (place("get", 5), gap), 7) is None
+    assert not level.total and not level.body and not level.nested
 
 
-def flat(**functions: tuple[int, dict[int, int]]) -> Profile:
-    profile = Profile()
-    for name, (head, body) in functions.items():
-        level = profile.function(name)
-        level.head = head
+def flat(**functions: tuple[int, dict[int, int]]) -> Any:
+    """What `nest` needs of a Join; the number of a function is its address and, times 4, its bytes of code."""
+    join = SimpleNamespace(functions={}, sites=[], total=0)
+    for number, (name, (head, body)) in enumerate(functions.items(), 1):
+        function = join.functions[0, number] = Function(name)
+        function.nbytes = 121 if name == "big" else 40
+        function.level.head = head
         for offset, count in body.items():
-            level.count((offset, 0), count)
-            level.total += count
-    return profile
+            function.level.count((offset, 0), count)
+            function.level.total += count
+            join.total += count
+    return join
 
 
-def call(profile: Profile, caller: str, offset: int, callee: str, n: int) -> Site:
-    profile.functions[caller].call((offset, 0), callee, n)
-    return Site(profile.functions[caller], (offset, 0), callee, n)
+def call(join: Any, caller: str, offset: int, callee: str, n: int) -> None:
+    spots = {function.name: spot for spot, function in join.functions.items()}
+    level = join.functions[spots[caller]].level
+    level.call((offset, 0), callee, n)
+    join.sites.append(Site(level, (offset, 0), spots[callee], callee, n))
+
+
+def whole(join: Any) -> Profile:
+    return Join.profile(join)
 
 
 def test_small_callees_are_nested() -> None:
-    profile = flat(main=(1, {0: 1, 3: 20}), other=(1, {1: 10}), get=(30, {1: 30, 2: 60}))
-    sites = [call(profile, "main", 3, "get", 20), call(profile, "other", 1, "get", 10)]
-    nest(profile, sites, {"get": 40, "main": 40}, 120)
-    assert lines(profile) == [
+    join = flat(main=(1, {0: 1, 3: 20}), other=(1, {1: 10}), get=(30, {1: 30, 2: 60}))
+    call(join, "main", 3, "get", 20)
+    call(join, "other", 1, "get", 10)
+    nest(join, 120)
+    assert lines(whole(join)) == [
         *("main:81:1", " 0: 1", " 3: 20", " 3: get:60", "  1: 20", "  2: 40"),
         *("other:40:1", " 1: 10", " 1: get:30", "  1: 10", "  2: 20"),
     ]
@@ -173,30 +188,74 @@ def test_small_callees_are_nested() -> None:
 
 def test_a_share_of_the_calls_is_nested() -> None:
     """Calls from elsewhere stay with the function's own record."""
-    profile = flat(main=(1, {3: 20}), get=(80, {1: 80}))
-    nest(profile, [call(profile, "main", 3, "get", 20)], {"get": 40}, 120)
-    assert lines(profile) == ["get:60:60", " 1: 60", "main:40:1", " 3: 20", " 3: get:20", "  1: 20"]
+    join = flat(main=(1, {3: 20}), get=(80, {1: 80}))
+    call(join, "main", 3, "get", 20)
+    nest(join, 120)
+    assert lines(whole(join)) == ["get:60:60", " 1: 60", "main:40:1", " 3: 20", " 3: get:20", "  1: 20"]
 
 
 def test_large_functions_and_recursion_are_not_nested() -> None:
-    profile = flat(main=(1, {3: 20}), big=(20, {1: 20}), fib=(30, {1: 30}))
-    sites = [call(profile, "main", 3, "big", 20), call(profile, "fib", 1, "fib", 29)]
-    before = lines(profile)
-    nest(profile, sites, {"big": 121, "fib": 20}, 120)
-    assert lines(profile) == before
+    join = flat(main=(1, {3: 20}), big=(20, {1: 20}), fib=(30, {1: 30}))
+    call(join, "main", 3, "big", 20)
+    call(join, "fib", 1, "fib", 29)
+    before = lines(whole(join))
+    nest(join, 120)
+    assert lines(whole(join)) == before
 
 
-def test_nests_of_nests_end() -> None:
-    """Two small functions that call each other, and a fan of calls that would double at each of 40 depths."""
-    profile = flat(main=(1, {1: 8}), a=(16, {1: 16}), b=(8, {1: 8}))
-    sites = [call(profile, "main", 1, "a", 8), call(profile, "a", 1, "b", 8), call(profile, "b", 1, "a", 8)]
-    total = sum(level.total for level in profile.functions.values())
-    nest(profile, sites, {"a": 9, "b": 9}, 120)
-    assert sum(level.total for level in profile.functions.values()) == pytest.approx(total, abs=4)
-    deep = flat(**{f"f{k}": (1 << min(k, 40), {1: 1 << min(k, 40), 2: 1 << min(k, 40)}) for k in range(40)})
-    sites = [call(deep, f"f{k}", at, f"f{k + 1}", 1 << k) for k in range(39) for at in (1, 2)]
-    nest(deep, sites, {f"f{k}": 9 for k in range(40)}, 120)
-    assert sum(1 for level in deep.functions.values() for _ in level.all()) < 3 << 20
+def test_static_functions_of_one_name_are_added_up() -> None:
+    join = flat(main=(1, {3: 30}), get=(10, {1: 10}), big=(20, {1: 20}))
+    join.functions[0, 3].name, join.functions[0, 3].nbytes = "get", 40
+    level = join.functions[0, 1].level
+    for spot, n in ((0, 2), 10), ((0, 3), 20):
+        level.call((3, 0), "get", n)
+        join.sites.append(Site(level, (3, 0), spot, "get", n))
+    assert lines(whole(join))[:2] == ["get:30:30", " 1: 30"]
+    nest(join, 120)
+    assert lines(whole(join)) == ["main:60:1", " 3: 30", " 3: get:30", "  1: 30"]
+
+
+@given(st.data())
+def test_nesting_keeps_counts(data: st.DataObject) -> None:
+    """Random graphs of calls, with cycles: what is nested is taken off the function's own record."""
+    n = data.draw(st.integers(1, 8))
+    names = [f"f{k}" for k in range(n)]
+    calls = data.draw(st.dictionaries(st.tuples(st.sampled_from(names), st.sampled_from(names)), st.integers(1, 1000)))
+    heads = {
+        name: sum(k for (_, to), k in calls.items() if to == name) + data.draw(st.integers(0, 9)) for name in names
+    }
+    join = flat(**{name: (heads[name], {1: 7 * heads[name] + 1}) for name in names})
+    for (caller, callee), k in calls.items():
+        call(join, caller, 1, callee, k)
+    nest(join, 120)
+    copies = sum(1 for level in whole(join).functions.values() for _ in level.all())
+    assert sum(level.total for level in whole(join).functions.values()) == pytest.approx(join.total, abs=copies)
+    assert copies < 1 << 14
+
+
+def test_wide_and_deep_nests_end() -> None:
+    """Two calls of the next function at each of 40 depths would be 2^40 copies."""
+    join = flat(**{f"f{k}": (1 << min(k, 40), {1: 1 << min(k, 40), 2: 1 << min(k, 40)}) for k in range(40)})
+    for k in range(39):
+        for at in (1, 2):
+            call(join, f"f{k}", at, f"f{k + 1}", 1 << k)
+    nest(join, 120)
+    profile = whole(join)
+    assert sum(1 for level in profile.functions.values() for _ in level.all()) < 2 << 16
+    assert sum(level.total for level in profile.functions.values()) == pytest.approx(join.total, rel=1e-6)
+
+
+def test_counts_beyond_63_bits_are_limited() -> None:
+    join = flat(main=(1, {3: 20}), get=((1 << 63) - 1, {1: (1 << 63) - 1}))
+    for _ in range(3):
+        call(join, "main", 3, "get", (1 << 63) - 1)
+    profile = whole(join)
+    profile.functions["get"].total *= 3
+    profile.limit()
+    for encode in (text, binary, extbinary, gcov):
+        assert b"".join(encode(profile))
+    assert lines(profile)[0] == f"get:{(1 << 63) - 1}:{(1 << 63) - 1}"
+    assert lines(profile)[3] == f" 3: 20 get:{(1 << 63) - 1}"
 
 
 class Gcov:
@@ -250,15 +309,16 @@ class Gcov:
 
 def test_gcov_profiles() -> None:
     """Discriminators of a line are one place, and copies of a callee that is inlined there one node."""
-    profile = flat(main=(1, {0: 1}), big=(20, {1: 20}))
+    profile = whole(flat(main=(1, {0: 1}), big=(20, {1: 20})))
     main = profile.functions["main"]
+    profile.function("main._omp_fn.0").count((0, 0), 5)
     for discriminator, count in ((1, 7), (2, 9)):
         main.count((3, discriminator), count)
         main.call((3, discriminator), "big", count)
         main.inside((3, discriminator), "get").count((1, 0), count)
     found = Gcov(b"".join(gcov(profile))).profile()
     assert found == {
-        "main": (1, {0: (1, {}), 3: (9, {"big": 16})}, {(3, "get"): ({1: (16, {})}, {})}),
+        "main": (1, {0: (6, {}), 3: (9, {"big": 16})}, {(3, "get"): ({1: (16, {})}, {})}),
         "big": (20, {1: (20, {})}, {}),
     }
 
@@ -274,11 +334,10 @@ def test_deep_levels_are_written() -> None:
     """Deeper ones have no place."""
     profile = Profile()
     places = tuple(place(f"f{k}", 11) for k in range(DEEPEST + 1))
-    assert profile.add(places, 1) is None
-    assert profile.add(places[1:], 1) and profile.add((*places[1:-1], place("main", 12)), 1)
+    assert enter(Level(), places, 1) is None
+    assert enter(profile.function("f"), places[1:], 1) and enter(profile.function("g"), places[1:], 1)
     assert len(lines(profile)) == 2 * DEEPEST + 2
-    assert sum(1 for _ in Level.all(profile.functions["main"])) == DEEPEST
+    assert sum(1 for _ in Level.all(profile.functions["f"])) == DEEPEST
     for encode in (binary, extbinary, gcov):
         assert len(b"".join(encode(profile))) > 2 * DEEPEST
-    whole = Level.sum(profile.functions.values())
-    assert whole.total == 2
+    assert Level.sum(profile.functions.values()).total == 2

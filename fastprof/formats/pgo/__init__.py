@@ -25,7 +25,7 @@ NEST: Option[int | None] = Option(
     help="nest callees of up to N bytes of code; 0: none",
     details="Nests callees whose code has up to N bytes in the profiles of their callers, by the number of calls from "
     "each site, so that the compiler inlines them first.  The default is 120 for programs without inlined functions "
-    "(built with -O0), 0 for others.",
+    "(built without optimization), 0 for others.",
 )
 
 
@@ -67,7 +67,7 @@ FORMATS = (
         name="llvm-profile",
         view="graph",
         also="stacks",
-        title="LLVM sample profile, for clang's and rustc's -fprofile-sample-use",
+        title="LLVM sample profile, from which clang and rustc optimize",
         suffixes=(".llvmprof",),
         writer="write:LlvmWriter",
         writes=(ENCODING, NEST, *FINDING),
@@ -77,7 +77,7 @@ FORMATS = (
         name="gcov-profile",
         view="graph",
         also="stacks",
-        title="AutoFDO profile, for gcc's -fauto-profile",
+        title="AutoFDO profile, from which gcc optimizes",
         suffixes=(".afdo",),
         writer="write:GcovWriter",
         writes=FINDING,

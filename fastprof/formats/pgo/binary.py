@@ -70,7 +70,7 @@ def _names(indexes: Iterable[str]) -> bytes:
 def _level(name: str, level: Level, indexes: dict[str, int]) -> bytes:
     out = [_numbers(indexes[name], level.total, len(level.body))]
     for at in sorted(level.body):
-        targets = sorted(level.targets.get(at, {}).items(), key=lambda item: -item[1])
+        targets = level.sorted_targets(at)
         out.append(_numbers(*at, level.body[at], len(targets)))
         out += (_numbers(indexes[target], count) for target, count in targets)
     inner = [(at, name, levels[name]) for at, levels in sorted(level.nested.items()) for name in sorted(levels)]

@@ -31,6 +31,8 @@ def is_call(elf: ElfObject, address: int) -> bool:
         if segment.executable and 0 <= address - segment.address < segment.file_size:
             at = address - segment.address + segment.offset
             code = bytes(elf.content[at : at + 16])
+    if not code:  # a debug file has no code
+        return True
     if elf.machine in (_X86, _X86_64):
         return _x86(code, elf.machine == _X86_64)
     if elf.machine == _AARCH64:  # bl: 100101 and 26 bits; blr: d63f and a register

@@ -16,13 +16,10 @@ no padding after names, which create_gcov writes.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator
 
-from fastprof.core._typing import TYPE_CHECKING
-from fastprof.formats.pgo.levels import Level
-
-if TYPE_CHECKING:
-    from fastprof.formats.pgo.levels import Profile
+from fastprof.formats.pgo.levels import Level, Profile
 
 _MAGIC, _VERSION = 0x67636461, 2
 _NAMES, _FUNCTIONS, _MODULES = 0xAA000000, 0xAC000000, 0xAE000000
@@ -37,31 +34,42 @@ def _section(tag: int, content: bytes) -> bytes:
     return _words(tag, (len(content) + 3) // 4) + content
 
 
+def _short(name: str) -> str:
+    """gcc cuts names at the first dot: `main._omp_fn.0` would replace `main`."""
+    return name.partition(".")[0] or name
+
+
 def _node(name: str, level: Level, indexes: dict[str, int]) -> bytes:
-    lines: dict[int, tuple[int, dict[str, int]]] = {}
+    lines: dict[int, tuple[int, Counter[str]]] = {}
     for at, count in level.body.items():
-        most, targets = lines.get(at[0], (0, {}))
+        most, targets = lines.get(at[0], (0, Counter()))
         for target, calls in level.targets.get(at, {}).items():
-            targets[target] = targets.get(target, 0) + calls
+            targets[_short(target)] += calls
         lines[at[0]] = max(most, count), targets
     inlined: dict[tuple[int, str], list[Level]] = {}
     for at, levels in level.nested.items():
         for callee, inner in levels.items():
-            inlined.setdefault((at[0], callee), []).append(inner)
+            inlined.setdefault((at[0], _short(callee)), []).append(inner)
     out = [_words(indexes[name], len(lines), len(inlined))]
     for offset, (count, targets) in sorted(lines.items()):
-        out.append(struct.pack("<IIQ", offset << 16, len(targets), min(count, _MOST)))
+        out.append(struct.pack("<IIQ", offset << 16, len(targets), count))
         for target, calls in sorted(targets.items(), key=lambda item: (-item[1], item[0])):
             out.append(struct.pack("<IQQ", 0, indexes[target], min(calls, _MOST)))
     for (offset, callee), copies in sorted(inlined.items(), key=lambda item: item[0]):
         whole = copies[0] if len(copies) == 1 else Level.sum(copies)
+        whole.limit()
         out += (_words(offset << 16), _node(callee, whole, indexes))
     return b"".join(out)
 
 
-def gcov(profile: Profile) -> Iterator[bytes]:
-    """Errors: none; levels are at most as deep as inlined functions are nested."""
-    indexes = {name: index for index, name in enumerate(("", *profile.names()))}  # gcc refuses index 0
+def gcov(given: Profile) -> Iterator[bytes]:
+    """Functions whose names gcc does not tell apart are added up."""
+    profile = Profile()
+    for name, level in given.functions.items():
+        profile.function(_short(name)).add(level)
+    profile.limit()
+    short = sorted({_short(name) for name in profile.names()})
+    indexes = {name: index for index, name in enumerate(("", *short))}  # gcc refuses index 0
     texts = (name.encode("utf-8", "surrogateescape") + b"\0" for name in indexes)
     names = b"".join(struct.pack("<I", len(text)) + text for text in texts)
     functions = [struct.pack("<Q", level.head) + _node(name, level, indexes) for name, level in profile.sorted()]

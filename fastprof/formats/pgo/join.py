@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 from array import array
+from collections import Counter
+from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.formats.pgo.calls import is_call
-from fastprof.formats.pgo.levels import Profile
+from fastprof.formats.pgo.levels import Level, Profile, enter
 from fastprof.symbols import SYMBOLS
 from fastprof.symbols.binaries import Binaries
 from fastprof.symbols.symbolizer import Mapping, link_address
@@ -18,136 +20,206 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_pgo_counts
     from fastprof.core.model import Model
     from fastprof.core.options import Options
-    from fastprof.formats.pgo.levels import Level, Location
+    from fastprof.formats.pgo.levels import Location
+    from fastprof.symbols.dwarf import Place
     from fastprof.symbols.objects import ElfObject
+
+Spot = tuple[int, int]  # the number of a file, a link-time address
 
 # What Callgrind appends to the name of a recursive call, and compilers to parts and copies of functions.
 _SUFFIX = re.compile(r"(?:'\d+|\.(?:llvm|part|isra|constprop)\.\d+|\.cold(?:\.\d+)?)+\Z")
 _NOT_LINKAGE = re.compile(r"[\s()<>,]|::")
+_AT_ONCE = 4096  # addresses that are looked up together
 
 
 class Site(NamedTuple):
-    """Calls of one function from one place."""
+    """Calls of one function from one place; `callee` is its first instruction."""
 
     caller: Level
     at: Location
+    callee: Spot
     name: str
     calls: int
+
+
+class Function:
+    """One function of a file: static functions of several files may have one name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.level = Level()
+        self.nbytes = 0  # of its code
 
 
 class Join:
     """The profile of all counted instructions that have lines.
 
     `total` is the sum of the counts of the programs whose functions are written; `unplaced` of instructions with a line
-    missing in their inline chain, `unknown` of those without debug information.  `sizes` are bytes of code by function.
+    missing in their inline chain, `unknown` of those without debug information or address, `inlined` of those in
+    inlined functions.
     """
 
     def __init__(self, model: Model, options: Options, is_graph: bool) -> None:
         self._model = model
         self._is_graph = is_graph
         self._binaries = Binaries(model, options)
-        self.profile = Profile()
+        self.functions: dict[Spot, Function] = {}  # by their first instruction
         self.sites: list[Site] = []
-        self.sizes: dict[str, int] = {}
-        self.total = self.unplaced = self.unknown = 0  # sums of counts
+        self.total = self.unplaced = self.unknown = self.inlined = 0  # sums of counts
         self.n_unplaced = self.n_unknown = self.n_elsewhere = self.n_jumps = 0  # instructions, calls
+        self.not_found: Counter[str] = Counter()  # counts by the reason why an object has no file
         self._given = [os.path.realpath(path) for path in options[SYMBOLS]]
-        self._elfs: dict[int, ElfObject | None] = {}
-        self._callees: dict[tuple[int, int], str] = {}
+        self._files: list[ElfObject] = []
+        self._file_of: dict[int, tuple[int, str]] = {}  # by object: the number of its file, or -1 and the reason
+        self._callees: dict[tuple[int, int], tuple[Spot, str]] = {}
 
     def add(self, counts: fp_pgo_counts) -> None:
         """Add all that was counted."""
+        self.total += counts.cost_without
+        self.unknown += counts.cost_without
+        sums, spots = self._sums(counts)
+        calls = [*self._calls(counts, spots)]
+        heads: Counter[Spot] = Counter()
+        for _, (callee, _), n in calls:
+            heads[callee] += n
+        leaves: dict[Spot, tuple[Level, Location] | None] = {spot: None for spot, _, _ in calls}
+        for spot, count, places in self._placed(sums):
+            if places and spot[1] == places[-1].start:
+                self._function(spot, places).level.head = heads[spot] or count * self._is_graph
+            leaf = self._add(spot, count, places)
+            if spot in leaves:
+                leaves[spot] = leaf
+        for spot, (callee, name), n in calls:
+            leaf = leaves[spot]
+            if leaf is None:
+                continue
+            if not is_call(self._files[spot[0]], spot[1]):
+                self.n_jumps += 1
+            elif name:
+                leaf[0].call(leaf[1], name, n)
+                self.sites.append(Site(*leaf, callee, name, n))
+
+    def _sums(self, counts: fp_pgo_counts) -> tuple[dict[Spot, int], dict[int, Spot]]:
+        """Counts by spot: processes map a program to different addresses.  And the spot of each row."""
         n, width = counts.places.n, lib.FP_PGO_PLACE_WIDTH
         words = memoryview(ffi.buffer(counts.places.words, 4 * n * width)).cast("I")
         values = memoryview(ffi.buffer(counts.counts, 8 * n)).cast("q") if n > 1 else array("q", [0])
-        spaces: dict[int, list[int]] = {}
+        sums: dict[Spot, int] = {}
+        spots: dict[int, Spot] = {}
         for row in range(1, n):
-            spaces.setdefault(words[row * width], []).append(row)
-        found: list[tuple[ElfObject, int, Level, Location] | None] = [None] * n
-        for space, rows in spaces.items():
-            elf, mapping = self._elf(space)
-            if elf is None or not self._is_wanted(elf):
-                self.n_elsewhere += len(rows)
+            space, low, high = words[row * width : row * width + width]
+            object_, mapping = self._object(space)
+            file, reason = self._file(object_)
+            if file < 0 or not self._is_wanted(self._files[file]):
+                self.n_elsewhere += 1
+                self.not_found[reason] += values[row]
                 continue
-            self.total += sum(values[row] for row in rows)
-            recorded = [words[row * width + 1] | words[row * width + 2] << 32 for row in rows]
-            links = [link_address(elf, one, mapping) if mapping else one for one in recorded]
-            known = [link if link is not None else 0 for link in links]
-            for row, link, places in zip(rows, known, elf.places(known), strict=True):
-                if not places:
-                    self._lose([row], values)
-                    continue
-                if self._is_graph and link == places[-1].start and places[-1].name:
-                    self._enter(elf, places[-1].name, link, values[row])
-                at = self.profile.add(places, values[row])
-                if at is None:
-                    self.n_unplaced += 1
-                    self.unplaced += values[row]
-                else:
-                    found[row] = (elf, link, *at)
-        self._add_calls(counts, found)
+            elf, address = self._files[file], low | high << 32
+            link = (
+                link_address(elf, address, mapping) if mapping else self._binaries.link_address(object_, elf, address)
+            )
+            spots[row] = spot = file, link or 0
+            sums[spot] = sums.get(spot, 0) + values[row]
+        return sums, spots
 
-    def _lose(self, rows: list[int], values: memoryview | array[int]) -> None:
-        self.n_unknown += len(rows)
-        self.unknown += sum(values[row] for row in rows)
+    def _placed(self, sums: dict[Spot, int]) -> Iterator[tuple[Spot, int, tuple[Place, ...]]]:
+        """Each spot with its count and its inline chain."""
+        ordered = sorted(sums)
+        for first in range(0, len(ordered), _AT_ONCE):
+            part = ordered[first : first + _AT_ONCE]
+            for number, elf in enumerate(self._files):
+                mine = [spot for spot in part if spot[0] == number]
+                for spot, places in zip(mine, elf.places([link for _, link in mine]) if mine else (), strict=True):
+                    yield spot, sums[spot], places
 
-    def _enter(self, elf: ElfObject, name: str, link: int, count: int) -> None:
-        """The first instruction of a function, which runs once for each call."""
-        self.profile.function(name).head += count
-        self.sizes[name] = max(self.sizes.get(name, 0), elf.symbol_at(link)[1])
+    def _function(self, spot: Spot, places: tuple[Place, ...]) -> Function:
+        """The function around a spot."""
+        entry = spot[0], places[-1].start
+        found = self.functions.get(entry)
+        if found is None:
+            found = self.functions[entry] = Function(places[-1].name)
+            found.nbytes = self._files[spot[0]].symbol_at(entry[1])[1]
+        return found
 
-    def _add_calls(self, counts: fp_pgo_counts, found: list[tuple[ElfObject, int, Level, Location] | None]) -> None:
+    def _add(self, spot: Spot, count: int, places: tuple[Place, ...]) -> tuple[Level, Location] | None:
+        """Add an instruction.  Its level and place, None if it has none."""
+        self.total += count
+        if not places:
+            self.n_unknown += 1
+            self.unknown += count
+            return None
+        leaf = enter(self._function(spot, places).level, places, count)
+        if leaf is None:
+            self.n_unplaced += 1
+            self.unplaced += count
+        else:
+            self.inlined += count * (len(places) > 1)
+        return leaf
+
+    def _calls(self, counts: fp_pgo_counts, spots: dict[int, Spot]) -> Iterator[tuple[Spot, tuple[Spot, str], int]]:
+        """The spot of each call, its callee, and how often it was made."""
         n, width = counts.calls.n, lib.FP_PGO_CALL_WIDTH
         words = memoryview(ffi.buffer(counts.calls.words, 4 * n * width)).cast("I")
         for row in range(1, n):
             place, callee, low, high = words[row * width : row * width + width]
-            if (caller := found[place]) is None:
-                continue
-            elf, link, level, at = caller
-            if not is_call(elf, link):
-                self.n_jumps += 1
-                continue
-            name = self._callee(callee, low | high << 32)
-            if name:
-                level.call(at, name, counts.called[row])
-                self.sites.append(Site(level, at, name, counts.called[row]))
+            if place in spots:
+                yield spots[place], self._callee(callee, low | high << 32), counts.called[row]
 
-    def _elf(self, space: int) -> tuple[ElfObject | None, Mapping | None]:
-        """The file of an object, or that of a mapping and its place."""
-        mapping = None
-        object_ = space
-        if not self._is_graph:
-            row = self._model.row("mappings", space)
-            object_ = row[0]
-            start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
-            mapping = Mapping(start, limit, offset, "", from_base=bool(row[7] & lib.FP_MAPPING_FROM_BASE))
-        return self._file(object_), mapping
+    def _object(self, space: int) -> tuple[int, Mapping | None]:
+        """The object of a space, and the mapping if it is one."""
+        if self._is_graph:
+            return space, None
+        row = self._model.row("mappings", space)
+        start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
+        return row[0], Mapping(start, limit, offset, "", from_base=bool(row[7] & lib.FP_MAPPING_FROM_BASE))
 
-    def _file(self, object_: int) -> ElfObject | None:
-        if object_ not in self._elfs:
-            self._elfs[object_] = self._binaries.find(object_)[0]
-        return self._elfs[object_]
+    def _file(self, object_: int) -> tuple[int, str]:
+        if object_ not in self._file_of:
+            elf, reason = self._binaries.find(object_)
+            if elf and elf not in self._files:
+                self._files.append(elf)
+            self._file_of[object_] = (self._files.index(elf), "") if elf else (-1, reason)
+        return self._file_of[object_]
 
     def _is_wanted(self, elf: ElfObject) -> bool:
         """Whether its functions are written: with --symbols only those of the programs given, else all."""
         return not self._given or any(_is_inside(elf.path, path) for path in self._given)
 
-    def _callee(self, function: int, target: int) -> str:
-        """The linkage name of a called function: as recorded, or if that was demangled as in the symbol table."""
+    def _callee(self, function: int, target: int) -> tuple[Spot, str]:
+        """The first instruction and the linkage name of a called function: that of the debug information, as in its own
+        record, else as recorded, or if that was demangled as in the symbol table."""
         known = self._callees.get((function, target))
         if known is None:
             object_, _, name, system_name, _ = self._model.row("functions", function)
             text = self._model.string(system_name or name).decode("utf-8", "surrogateescape")
-            if _NOT_LINKAGE.search(text):
-                elf = self._file(object_) if target else None
-                text = elf.symbol_at(target)[0] if elf else ""
-            known = self._callees[function, target] = _SUFFIX.sub("", text)
+            file = self._file(object_)[0] if target and object_ else -1
+            link = target
+            if file >= 0:
+                elf = self._files[file]
+                link = self._binaries.link_address(object_, elf, target)
+                (places,) = elf.places([link]) if self._is_wanted(elf) else ((),)
+                if places and places[-1].start == link and places[-1].name:
+                    text = places[-1].name
+                elif _NOT_LINKAGE.search(text):
+                    text = elf.symbol_at(link)[0]
+            elif _NOT_LINKAGE.search(text):
+                text = ""
+            known = self._callees[function, target] = (file, link), _SUFFIX.sub("", text)
         return known
 
     @property
     def placed(self) -> float:
         """The share of the programs' counts that has a place in the profile."""
         return 1 - (self.unplaced + self.unknown) / self.total if self.total else 0.0
+
+    def profile(self) -> Profile:
+        """Functions of one name are one function."""
+        profile = Profile()
+        for function in self.functions.values():
+            level = function.level
+            if level.total:
+                profile.function(function.name).add(level)
+        return profile
 
 
 def _is_inside(path: str, given: str) -> bool:

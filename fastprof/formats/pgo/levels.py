@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Location = tuple[int, int]  # offset, base discriminator
 DEEPEST = 256  # nested levels; no compiler inlines that deep, and readers of profiles recurse
+_MOST = (1 << 63) - 1
 
 
 def base_discriminator(value: int) -> int:
@@ -70,12 +71,12 @@ class Level:
     def add(self, other: Level) -> None:
         """Add the counts of another copy of the function."""
         self.total += other.total
+        self.head += other.head
         for at, count in other.body.items():
             self.body[at] = self.body.get(at, 0) + count
         for at, targets in other.targets.items():
-            own = self.targets.setdefault(at, {})
             for callee, calls in targets.items():
-                own[callee] = own.get(callee, 0) + calls
+                self.call(at, callee, calls)
         for at, levels in other.nested.items():
             for callee, level in levels.items():
                 self.inside(at, callee).add(level)
@@ -95,6 +96,37 @@ class Level:
             yield level
             waiting += (inner for levels in level.nested.values() for inner in levels.values())
 
+    def sorted_targets(self, at: Location) -> list[tuple[str, int]]:
+        """By falling count, then by name."""
+        return sorted(self.targets.get(at, {}).items(), key=lambda item: (-item[1], item[0]))
+
+    def limit(self) -> None:
+        """Keep sums within the numbers that readers of profiles have."""
+        for level in self.all():
+            level.total, level.head = min(level.total, _MOST), min(level.head, _MOST)
+            level.body = {at: min(count, _MOST) for at, count in level.body.items()}
+            for targets in level.targets.values():
+                targets.update({name: min(count, _MOST) for name, count in targets.items()})
+
+
+def _is_name(name: str) -> bool:
+    """Whether the text of a profile can hold a name: it separates by lines and blanks, and numbers begin places."""
+    return bool(name) and not name[0].isdigit() and min(name) > " "
+
+
+def enter(level: Level, places: tuple[Place, ...], count: int) -> tuple[Level, Location] | None:
+    """Add an instruction to a function; `places` are the functions there, innermost first.  The level and the place it
+    belongs to, or None if a function has no line or name, or there are too many."""
+    if len(places) > DEEPEST or any(not place.line or not _is_name(place.name) for place in places):
+        return None
+    level.total += count
+    for outer, inner in zip(places[:0:-1], places[-2::-1], strict=True):
+        level = level.inside(location(outer), inner.name)
+        level.total += count
+    at = location(places[0])
+    level.count(at, count)
+    return level, at
+
 
 class Profile:
     """The functions of a profile."""
@@ -107,20 +139,6 @@ class Profile:
         if found is None:
             found = self.functions[name] = Level()
         return found
-
-    def add(self, places: tuple[Place, ...], count: int) -> tuple[Level, Location] | None:
-        """Add an instruction; `places` are the functions there, innermost first.  The level and the place it belongs
-        to, or None if a function has no line or name, or there are too many."""
-        if not 0 < len(places) <= DEEPEST or any(not place.line or not place.name for place in places):
-            return None
-        level = self.function(places[-1].name)
-        level.total += count
-        for outer, inner in zip(places[:0:-1], places[-2::-1], strict=True):
-            level = level.inside(location(outer), inner.name)
-            level.total += count
-        at = location(places[0])
-        level.count(at, count)
-        return level, at
 
     def sorted(self) -> list[tuple[str, Level]]:
         """Functions by falling total, then by name."""
@@ -135,6 +153,6 @@ class Profile:
                 names.update(name for levels in level.nested.values() for name in levels)
         return {name: index for index, name in enumerate(sorted(names))}
 
-    @property
-    def has_nested(self) -> bool:
-        return any(level.nested for level in self.functions.values())
+    def limit(self) -> None:
+        for level in self.functions.values():
+            level.limit()

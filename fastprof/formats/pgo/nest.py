@@ -2,7 +2,7 @@
 
 In a profile of a program built with -O0 every function stands alone, with exact counts.  A compiler that inlines from
 the bottom up then fills small functions with their large, rarely needed callees first, and they are too large for
-hundreds of callers (QuickJS: 94.7 instead of 84.3 million instructions).  Nested levels say what belongs together:
+hundreds of callers (QuickJS: 94.7 instead of 84.3 million instructions).  Nested levels show what is inlined first:
 
     main:100:1              main:160:1
      3: 20 get:20            3: 20
@@ -10,7 +10,7 @@ hundreds of callers (QuickJS: 94.7 instead of 84.3 million instructions).  Neste
      1: 20                    1: 20
 
 A callee's counts are divided by the number of calls from each site; what is nested is taken off the callee's own
-record.
+record.  Functions are taken callers first, so that it is known then what is left.  Calls within a cycle stay calls.
 """
 
 from __future__ import annotations
@@ -19,89 +19,113 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.formats.pgo.levels import Level
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fastprof.formats.pgo.join import Site
-    from fastprof.formats.pgo.levels import Profile
+    from fastprof.formats.pgo.join import Join, Site, Spot
 
 SMALL = 120  # bytes of code at -O0: getters, wrappers, operators
 _DEEPEST = 12
-_MOST_LEVELS = 1 << 20  # of all functions; after that nothing more is nested
-_ROUNDS = 8
+_MOST_LEVELS = 1 << 16  # of all functions; after that nothing more is nested
+_LEAST = 1e-6  # of all counts; rarer calls stay calls
+
+
+def _components(edges: dict[Spot, list[Spot]]) -> dict[Spot, int]:
+    """The strongly connected component of each function, numbered callees first (Tarjan's algorithm, without
+    recursion)."""
+    component: dict[Spot, int] = {}
+    index: dict[Spot, int] = {}
+    low: dict[Spot, int] = {}
+    stack: list[Spot] = []
+    n = 0
+    for root in edges:
+        if root in index:
+            continue
+        work = [(root, iter(edges[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        while work:
+            at, rest = work[-1]
+            for to in rest:
+                if to not in index:
+                    index[to] = low[to] = len(index)
+                    stack.append(to)
+                    work.append((to, iter(edges[to])))
+                    break
+                if to not in component:
+                    low[at] = min(low[at], index[to])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[at])
+                if low[at] == index[at]:
+                    while at not in component:
+                        component[stack.pop()] = n
+                    n += 1
+    return component
 
 
 class _Nesting:
-    """Shares of functions that are left after one round, from those before it."""
-
-    def __init__(self, profile: Profile, sites: Sequence[Site], sizes: dict[str, int], most: int) -> None:
-        self._profile = profile
-        self._small = {
-            name
-            for name, level in profile.functions.items()
-            if level.head and 0 < sizes.get(name, 0) <= most and not level.nested
+    def __init__(self, join: Join, most: int) -> None:
+        self._functions = functions = join.functions
+        small = {
+            spot
+            for spot, function in functions.items()
+            if function.level.head and 0 < function.nbytes <= most and not function.level.nested
         }
-        callers = {id(level): name for name, level in profile.functions.items()}
-        self._sites: dict[str, list[Site]] = {}
-        for site in sites:
+        callers = {id(function.level): spot for spot, function in functions.items()}
+        self.sites: dict[Spot, list[Site]] = {spot: [] for spot in functions}
+        for site in join.sites:
             caller = callers.get(id(site.caller))
-            if caller is not None and site.name in self._small:
-                self._sites.setdefault(caller, []).append(site)
-        self.left = dict.fromkeys(profile.functions, 1.0)
-        self._nested: dict[str, float] = {}
+            if caller is not None and site.callee in small:
+                self.sites[caller].append(site)
+        component = _components({spot: [site.callee for site in sites] for spot, sites in self.sites.items()})
+        for spot, sites in self.sites.items():
+            self.sites[spot] = [site for site in sites if component[site.callee] != component[spot]]
+        self.order = sorted(functions, key=lambda spot: (-component[spot], spot))  # callers first
+        self._least = join.total * _LEAST
+        self._nested: dict[Spot, float] = {}  # calls
         self._n = 0
 
-    def round(self, levels: dict[str, Level] | None = None) -> bool:
-        """Measure what is nested, or make the `levels`.  Whether shares changed."""
-        self._nested, self._n = {}, 0
-        for name, left in self.left.items():
-            if left > 0:
-                level = self._copy(name, left, (name,), levels is not None)
-                if levels is not None and level.total:
-                    level.head = round(self._profile.functions[name].head * left)
-                    levels[name] = level
-        before = self.left
-        self.left = dict(before)
-        for name, calls in self._nested.items():
-            left = 1 - calls / self._profile.functions[name].head
-            self.left[name] = left if left > 1e-6 else 0.0
-        return any(abs(left - before[name]) > 1e-3 for name, left in self.left.items())
+    def left(self, spot: Spot) -> Level:
+        """The level of a function for the calls that are not nested in others, with its callees nested."""
+        head = self._functions[spot].level.head
+        nested = self._nested.get(spot, 0.0)
+        share = 1.0 if not nested else max(1 - nested / head, 0.0)
+        level = self._copy(spot, share if share > 1e-9 else 0.0, 0)
+        level.head = round(head * share)
+        return level
 
-    def _copy(self, name: str, scale: float, path: tuple[str, ...], is_wanted: bool) -> Level:
+    def _copy(self, spot: Spot, scale: float, depth: int) -> Level:
         """The level of a function, times a factor, with its small callees inside."""
-        level, copy = self._profile.functions[name], Level()
+        level, copy = self._functions[spot].level, Level()
         self._n += 1
-        if is_wanted:
-            copy.total = round(level.total * scale)
-            copy.body = {at: round(count * scale) for at, count in level.body.items()}
-            copy.targets = {
-                at: {callee: round(count * scale) for callee, count in targets.items()}
-                for at, targets in level.targets.items()
-            }
-            copy.nested = {at: dict(inner) for at, inner in level.nested.items()}
-        for site in self._sites.get(name, ()):
+        if scale == 0:
+            return copy
+        copy.total = round(level.total * scale)
+        copy.body = {at: round(count * scale) for at, count in level.body.items()}
+        copy.targets = {
+            at: {callee: round(count * scale) for callee, count in targets.items()}
+            for at, targets in level.targets.items()
+        }
+        copy.nested = {at: dict(inner) for at, inner in level.nested.items()} if scale == 1 else {}
+        for site in self.sites[spot]:
             calls = site.calls * scale
-            if calls < 0.5 or site.name in path or len(path) > _DEEPEST or self._n > _MOST_LEVELS:
+            callee = self._functions[site.callee].level
+            part = min(calls / callee.head, 1 - self._nested.get(site.callee, 0.0) / callee.head)
+            if calls < 0.5 or callee.total * part < self._least or depth > _DEEPEST or self._n > _MOST_LEVELS:
                 continue
-            self._nested[site.name] = self._nested.get(site.name, 0.0) + calls
-            inner = self._copy(
-                site.name, calls / self._profile.functions[site.name].head, (*path, site.name), is_wanted
-            )
-            if is_wanted and inner.total:
-                copy.total += inner.total
-                copy.inside(site.at, site.name).add(inner)  # calls from several instructions become one level
-                targets = copy.targets[site.at]
-                left = targets.pop(site.name, 0) - round(calls)
-                if left > 0:
-                    targets[site.name] = left
+            self._nested[site.callee] = self._nested.get(site.callee, 0.0) + part * callee.head
+            inner = self._copy(site.callee, part, depth + 1)
+            copy.total += inner.total
+            copy.inside(site.at, site.name).add(inner)  # calls from several instructions become one level
+            targets = copy.targets[site.at]
+            left = targets.pop(site.name, 0) - round(calls)
+            if left > 0:
+                targets[site.name] = left
         return copy
 
 
-def nest(profile: Profile, sites: Sequence[Site], sizes: dict[str, int], most: int) -> None:
-    """Nest functions of at most `most` bytes of code.  Changes the profile."""
-    nesting = _Nesting(profile, sites, sizes, most)
-    for _ in range(_ROUNDS):
-        if not nesting.round():
-            break
-    levels: dict[str, Level] = {}
-    nesting.round(levels)
-    profile.functions = levels
+def nest(join: Join, most: int) -> None:
+    """Nest functions of at most `most` bytes of code.  Changes the levels of functions."""
+    nesting = _Nesting(join, most)
+    levels = {spot: nesting.left(spot) for spot in nesting.order}
+    for spot, level in levels.items():
+        join.functions[spot].level = level

@@ -12,11 +12,14 @@ REPORTED = reported(
         ),
         "jumps": ("jump", "jumps"),
         "instructions-elsewhere": (
-            "instruction of an object that was not found, or not chosen by {--symbols}",
-            "instructions of objects that were not found, or not chosen by {--symbols}",
+            "instruction of an object that was not found or not chosen",
+            "instructions of objects that were not found or not chosen",
         ),
         "negative-counts": ("count below 0", "counts below 0"),
-        "rows-without-address": ("row without an instruction address", "rows without instruction addresses"),
+        "rows-without-address": (
+            "row without the address of an instruction in an object",
+            "rows without addresses of instructions in objects",
+        ),
         "unplaced-instructions": (
             "instruction without a line in a function of its inline chain",
             "instructions without a line in a function of their inline chains",
@@ -29,7 +32,8 @@ REPORTED = reported(
     warnings={
         "few-samples": "compilers gain from about a million samples, or from the exact counts of Callgrind "
         "(--dump-instr=yes); this profile has {samples}",
+        "programs-not-found": "{reason}; its code has {share} of the counts",
         "low-coverage": "only {placed} of the counts belong to lines of functions; the program may be another build, "
-        "or have no debug information (-g)",
+        "or have no debug information",
     },
 )

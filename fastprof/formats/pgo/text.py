@@ -32,8 +32,7 @@ def _lines(level: Level) -> Iterator[bytes]:
             yield f"{place}{inlinee}:{inner.total}\n".encode("utf-8", "surrogateescape")
             waiting.append((inner, iter(_places(inner)), blanks + " "))
         else:
-            targets = sorted(level.targets.get(at[0], {}).items(), key=lambda item: -item[1])
-            calls = "".join(f" {name}:{count}" for name, count in targets)
+            calls = "".join(f" {name}:{count}" for name, count in level.sorted_targets(at[0]))
             yield f"{place}{level.body[at[0]]}{calls}\n".encode("utf-8", "surrogateescape")
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Writer
-from fastprof.core.errors import FastprofError, check_sums
+from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log, percent
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.sink import Sink
 from fastprof.core.words import Message, counted
-from fastprof.formats.pgo import ENCODING, NEST
+from fastprof.formats.pgo import ENCODING, NEST, rank
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Join
@@ -25,6 +25,8 @@ from fastprof.formats.pgo.text import text
 if TYPE_CHECKING:
     from fastprof.formats.pgo.levels import Profile
 
+_FLAT = 0.05  # the share of counts in inlined functions up to which a program is taken for one without them
+_MISSED = 0.05  # of counts in objects that are not found, from which on each is named
 _LOW = 0.7  # optimized code has no lines for up to a quarter of its instructions
 _FEW = 1_000_000  # samples
 _ENCODERS = {"text": text, "binary": binary, "extbinary": extbinary}
@@ -35,7 +37,7 @@ class PgoWriter(Writer):
 
     view = "graph"
     advice = Message(
-        "profiles for compilers need instruction addresses (valgrind --tool=callgrind --dump-instr=yes, perf, pprof) "
+        "profiles for compilers need instruction addresses (Callgrind with --dump-instr=yes, perf, pprof) "
         "and the program with its debug information ({--symbols})"
     )
 
@@ -43,35 +45,40 @@ class PgoWriter(Writer):
         super().__init__(model, sink, options, log)
         self._c = owned(lib.fp_pgo_counts_new(model.c), lib.fp_pgo_counts_free, "counts of instructions")
         self._err = ffi.new("struct fp_err *")
-        self._is_graph = True
+        self._is_graph, self._counts_samples = True, False
 
     def put(self, batch: Batch) -> None:
         self._is_graph = batch.view == "graph"
+        types = self.model.parts[batch.part].value_types
+        self._counts_samples = bool(types) and rank(types[0]) == 0
         check_sums(lib.fp_pgo_put(self._c, batch.c, self._err), self._err, self.model, self.format)
         self.log.rows["rows_written"] += len(batch)
 
     def end(self) -> None:
         join = Join(self.model, self.options, self._is_graph)
         join.add(self._c)
-        if join.total and not join.profile.functions:
-            raise FastprofError("no function has debug information with lines (clang -g -fdebug-info-for-profiling)")
-        self._report(join)
-        if self._is_graph and (most := self.nested_bytes(join.profile)):
-            nest(join.profile, join.sites, join.sizes, most)
-        for piece in self.encoded(join.profile):
+        if self._is_graph and (most := self.nested_bytes(join)):
+            nest(join, most)
+        profile = join.profile()
+        profile.limit()
+        if join.total > self._c.cost_without and not profile.functions:
+            none = "no counted address is in a function with lines; build the program with debug information"
+            raise FastprofError(f"{inputs_of(self.model)}{none}")
+        self._report(join, len(profile.functions))
+        for piece in self.encoded(profile):
             self.text(piece)
-        self.written = len(join.profile.functions)
+        self.written = len(profile.functions)
 
-    def nested_bytes(self, profile: Profile) -> int:
+    def nested_bytes(self, join: Join) -> int:
         """The most bytes of code of callees that are nested in their callers' levels; 0: none are."""
-        return 0 if profile.has_nested else SMALL
+        return SMALL if join.inlined <= _FLAT * join.total else 0
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         raise NotImplementedError
 
-    def _report(self, join: Join) -> None:
+    def _report(self, join: Join, functions: int) -> None:
         c, log = self._c, self.log
-        log.facts["functions"] = len(join.profile.functions)
+        log.facts["functions"] = functions
         log.facts["coverage"] = round(join.placed, 4)
         log.count_all(
             REPORTED,
@@ -85,18 +92,22 @@ class PgoWriter(Writer):
                 "unsymbolized-instructions": join.n_unknown,
             },
         )
-        if join.total and join.placed < _LOW:
+        if join.placed < _LOW:
             log.warn(REPORTED["low-coverage"], placed=percent(join.placed))
-        if not self._is_graph and 0 < join.total < _FEW:
+        counted_ = join.total + join.not_found.total()
+        for reason, count in join.not_found.most_common():
+            if reason and count > _MISSED * counted_:
+                log.warn(REPORTED["programs-not-found"], reason=reason, share=percent(count / counted_))
+        if not self._is_graph and self._counts_samples and join.total < _FEW:
             log.warn(REPORTED["few-samples"], samples=counted(join.total, "sample"))
 
 
 class LlvmWriter(PgoWriter):
     format = "llvm-profile"
 
-    def nested_bytes(self, profile: Profile) -> int:
+    def nested_bytes(self, join: Join) -> int:
         most: int | None = self.options[NEST]
-        return super().nested_bytes(profile) if most is None else most
+        return super().nested_bytes(join) if most is None else most
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         return _ENCODERS[self.options[ENCODING]](profile)
