@@ -63,7 +63,7 @@ def _node(name: str, level: Level, indexes: dict[str, int]) -> bytes:
 
 
 def gcov(given: Profile) -> Iterator[bytes]:
-    """Functions whose names gcc does not tell apart are added up."""
+    """Functions whose names are equal for gcc are added up."""
     profile = Profile()
     for name, level in given.functions.items():
         profile.function(_short(name)).add(level)
