@@ -9,9 +9,9 @@ struct fp_otlp_reader *fp_otlp_reader_new(struct fp_model *model, int lenient) {
     r->model = model;
     r->lenient = r->walk.lenient = lenient;
     r->evidence.smallest = r->evidence.least_attributes = UINT64_MAX;
-    r->cursors = fp_have(calloc(FP_OTLP_IN_STEP, sizeof *r->cursors));
+    r->rows.cursors = fp_have(calloc(FP_OTLP_IN_STEP, sizeof *r->rows.cursors));
     fp_table_init(&r->types, 2);
-    fp_strings_init(&r->label_sets);
+    fp_strings_init(&r->rows.label_sets);
     return r;
 }
 
@@ -19,34 +19,34 @@ void fp_otlp_reader_free(struct fp_otlp_reader *r) {
     if (!r) return;
     free(r->messages);
     fp_table_clear(&r->types);
-    free(r->attributes);
-    free(r->own);
-    free(r->raws);
-    free(r->profiles);
-    free(r->lists);
-    fp_buf_free(&r->raw);
-    free(r->comments);
-    free(r->scopes);
-    free(r->resources);
-    free(r->strings);
-    free(r->mappings);
-    free(r->functions);
-    free(r->locations);
-    free(r->lines);
-    free(r->links);
-    free(r->stacks);
-    free(r->nodes);
-    free(r->path);
-    fp_strings_clear(&r->label_sets);
-    free(r->labels);
-    fp_buf_free(&r->key);
-    for (uint32_t k = 0; r->cursors && k < FP_OTLP_IN_STEP; k++) {
-        fp_buf_free(&r->cursors[k].attributes);
-        fp_buf_free(&r->cursors[k].packed);
-        fp_buf_free(&r->cursors[k].times);
-        free(r->cursors[k].values);
+    free(r->current.attributes);
+    free(r->current.own);
+    free(r->current.raws);
+    free(r->current.profiles);
+    free(r->current.lists);
+    fp_buf_free(&r->current.raw);
+    free(r->pprof.comments);
+    free(r->scan.scopes);
+    free(r->scan.resources);
+    free(r->tables.strings);
+    free(r->tables.mappings);
+    free(r->tables.functions);
+    free(r->tables.locations);
+    free(r->tables.lines);
+    free(r->tables.links);
+    free(r->tables.stacks);
+    free(r->tables.nodes);
+    free(r->tables.path);
+    fp_strings_clear(&r->rows.label_sets);
+    free(r->rows.labels);
+    fp_buf_free(&r->rows.key);
+    for (uint32_t k = 0; r->rows.cursors && k < FP_OTLP_IN_STEP; k++) {
+        fp_buf_free(&r->rows.cursors[k].attributes);
+        fp_buf_free(&r->rows.cursors[k].packed);
+        fp_buf_free(&r->rows.cursors[k].times);
+        free(r->rows.cursors[k].values);
     }
-    free(r->cursors);
+    free(r->rows.cursors);
     free(r);
 }
 
@@ -177,15 +177,17 @@ static void begin_tables(struct fp_otlp_reader *r) {
     /* of the others some are samples or payloads, of any size */
     w->wanted[FP_OTLP_PROFILE] = FIELDS2(1, 3) | FIELDS2(5, 7) | 1u << (is_1_8 ? 12 : 11);
     w->wanted[FP_OTLP_DICTIONARY] = 0xfe;
-    r->n_attributes = r->n_own = r->n_profiles = r->n_lists = r->n_scopes = r->n_resources = r->n_raws = 0;
-    r->n_strings = r->n_mappings = r->n_functions = r->n_locations = r->n_lines = r->n_links = r->n_stacks = 0;
-    r->raw.n = 0;
+    r->current.n_attributes = r->current.n_own = r->current.n_profiles = r->caps.n_lists = r->scan.n_scopes =
+        r->scan.n_resources = r->current.n_raws = 0;
+    r->tables.n_strings = r->tables.n_mappings = r->tables.n_functions = r->tables.n_locations = r->tables.n_lines =
+        r->tables.n_links = r->tables.n_stacks = 0;
+    r->current.raw.n = 0;
 }
 
 static void begin_rows(struct fp_otlp_reader *r) {
     r->first = r->n_chosen = 0;
-    fp_strings_empty(&r->label_sets);
-    r->last_set = 0;
+    fp_strings_empty(&r->rows.label_sets);
+    r->rows.last_set = 0;
 }
 
 void fp_otlp_begin(struct fp_otlp_reader *r, int pass) {
@@ -204,7 +206,7 @@ void fp_otlp_begin(struct fp_otlp_reader *r, int pass) {
         w->wanted[FP_OTLP_RESOURCE_PROFILES] = w->wanted[FP_OTLP_SCOPE_PROFILES] = 1u << 2;
         w->wanted[FP_OTLP_PROFILE] = FIELDS2(FP_OTLP_SAMPLE, 3);
         w->wanted[FP_OTLP_DICTIONARY] = 1u << 7;
-        r->dictionary_first = -1;
+        r->scan.dictionary_first = -1;
     }
 }
 
@@ -238,7 +240,7 @@ void fp_otlp_look_at_sample(struct fp_otlp_evidence *e, const struct fp_wire_fie
 
 static void new_message(struct fp_otlp_reader *r, uint64_t at) {
     if (r->n_messages && r->walk.form == FP_OTLP_PLAIN) r->messages[r->n_messages - 1].end = at;
-    fp_array_zeroed(&r->messages, &r->cap_messages, (uint64_t)r->n_messages + 1, sizeof *r->messages);
+    fp_array_zeroed(&r->messages, &r->caps.cap_messages, (uint64_t)r->n_messages + 1, sizeof *r->messages);
     r->messages[r->n_messages++] = (struct fp_otlp_message){.start = at, .end = UINT64_MAX};
 }
 
@@ -247,10 +249,10 @@ static void new_message(struct fp_otlp_reader *r, uint64_t at) {
 static void begin_data_field(struct fp_otlp_reader *r) {
     const int is_dictionary = fp_otlp_inside(&r->walk) == FP_OTLP_DICTIONARY;
     if (r->walk.form == FP_OTLP_PLAIN) {
-        if (r->dictionary_first < 0) r->dictionary_first = is_dictionary;
+        if (r->scan.dictionary_first < 0) r->scan.dictionary_first = is_dictionary;
         const struct fp_otlp_message *m = r->n_messages ? &r->messages[r->n_messages - 1] : NULL;
         const int next =
-            !m || (r->dictionary_first ? is_dictionary && m->has_resources : !is_dictionary && m->has_dictionary);
+            !m || (r->scan.dictionary_first ? is_dictionary && m->has_resources : !is_dictionary && m->has_dictionary);
         if (next) new_message(r, m ? r->walk.at : 0);
     }
     struct fp_otlp_message *m = &r->messages[r->n_messages - 1];
@@ -259,12 +261,12 @@ static void begin_data_field(struct fp_otlp_reader *r) {
 }
 
 static void end_profile(struct fp_otlp_reader *r) {
-    const uint64_t time = r->profile_time, end = time + r->profile_duration;
+    const uint64_t time = r->scan.profile_time, end = time + r->scan.profile_duration;
     if (time && (!r->first_time || time < r->first_time)) r->first_time = time;
     if (time && end >= time && end > r->last_time) r->last_time = end;
-    if (!time && r->profile_duration > r->longest) r->longest = r->profile_duration;
-    r->evidence.n_profiles_1_8 += r->profile_fields == FP_OTLP_1_8;
-    r->evidence.n_profiles_1_9 += r->profile_fields == FP_OTLP_1_9;
+    if (!time && r->scan.profile_duration > r->longest) r->longest = r->scan.profile_duration;
+    r->evidence.n_profiles_1_8 += r->scan.profile_fields == FP_OTLP_1_8;
+    r->evidence.n_profiles_1_9 += r->scan.profile_fields == FP_OTLP_1_9;
 }
 
 /* The fields that distinguish releases: 1.8 has comments in 7, an id in 8 and attributes in 12; 1.9 an id in 7,
@@ -276,15 +278,15 @@ static void profile_field(struct fp_otlp_reader *r, const struct fp_wire_field *
             if (r->walk.wanted[FP_OTLP_PROFILE] >> FP_OTLP_SAMPLE & 1) fp_otlp_look_at_sample(e, f);
             if (e->n_old || e->n_new) r->walk.wanted[FP_OTLP_PROFILE] = 1u << 3;
             break;
-        case 3: r->profile_time = fp_u64(f->p); break;
-        case 4: r->profile_duration = f->v; break;
+        case 3: r->scan.profile_time = fp_u64(f->p); break;
+        case 4: r->scan.profile_duration = f->v; break;
         case 7:
-            if (f->wire == FP_WIRE_BYTES && f->n == 16 && !r->profile_fields) r->profile_fields = FP_OTLP_1_9;
+            if (f->wire == FP_WIRE_BYTES && f->n == 16 && !r->scan.profile_fields) r->scan.profile_fields = FP_OTLP_1_9;
             break;
         case 8:
-            if (f->wire == FP_WIRE_BYTES) r->profile_fields = FP_OTLP_1_8;
+            if (f->wire == FP_WIRE_BYTES) r->scan.profile_fields = FP_OTLP_1_8;
             break;
-        case 12: r->profile_fields = FP_OTLP_1_8; break;
+        case 12: r->scan.profile_fields = FP_OTLP_1_8; break;
         default: break;
     }
 }
@@ -304,15 +306,15 @@ static int scan_field(struct fp_otlp_reader *r, const struct fp_wire_field *f, s
     const unsigned inside = fp_otlp_inside(&r->walk);
     if (inside == FP_OTLP_PROFILE) profile_field(r, f);
     if (inside != FP_OTLP_DICTIONARY) return 0;
-    r->n_attributes += f->number == 6; /* of the message, so far */
+    r->current.n_attributes += f->number == 6; /* of the message, so far */
     if (f->number == 7 && is_unit_of_1_7(f))
         return fp_fail(err, FP_E_VERSION, r->walk.at, "the layout of OTLP profiles before 1.8 is not supported");
     return 0;
 }
 
 static void end_dictionary(struct fp_otlp_reader *r) {
-    if (r->n_attributes < r->evidence.least_attributes) r->evidence.least_attributes = r->n_attributes;
-    r->n_attributes = 0;
+    if (r->current.n_attributes < r->evidence.least_attributes) r->evidence.least_attributes = r->current.n_attributes;
+    r->current.n_attributes = 0;
 }
 
 int fp_otlp_scan(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err) {
@@ -327,7 +329,8 @@ int fp_otlp_scan(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err)
             status = 0;
             if (inside == FP_OTLP_DATA) new_message(r, in->base + in->pos);
             if (before == FP_OTLP_DATA) begin_data_field(r);
-            if (inside == FP_OTLP_PROFILE) r->profile_time = r->profile_duration = 0, r->profile_fields = 0;
+            if (inside == FP_OTLP_PROFILE)
+                r->scan.profile_time = r->scan.profile_duration = 0, r->scan.profile_fields = 0;
         } else if (status == FP_OTLP_END) {
             status = 0;
             if (before == FP_OTLP_PROFILE) end_profile(r);
@@ -367,6 +370,6 @@ int fp_otlp_scanned(struct fp_otlp_reader *r, struct fp_err *err) {
         r->layout = FP_OTLP_1_8;
         r->guessed = 0;
     }
-    r->n_attributes = 0;
+    r->current.n_attributes = 0;
     return 0;
 }

@@ -138,6 +138,35 @@ struct fp_otlp_base {
     uint32_t chain, pid, tid;
 };
 
+/* Of the current message. */
+struct fp_otlp_contents {
+    struct fp_otlp_attribute *attributes; /* the table */
+    struct fp_otlp_attribute *own;        /* of resources and scopes */
+    uint32_t n_attributes, n_own;
+    struct fp_otlp_profile *profiles;
+    uint32_t n_profiles;
+    uint32_t *lists; /* indices into a table: of attributes, locations of a stack, or strings (1.8's comments) */
+    struct fp_buf raw;
+    uint32_t *raws; /* RAW attributes: 2 * index, + 1 for those of `own` */
+    uint32_t n_raws;
+};
+
+/* pprof's fields, strings of the model or, `comments`, attributes with an array; reset by the caller. */
+struct fp_otlp_pprof {
+    uint32_t doc_url, drop_frames, keep_frames, default_sample_type;
+    uint32_t *comments; /* attributes */
+    uint32_t n_comments;
+    int32_t has_period;
+    int64_t period;
+    uint32_t period_type, period_unit;
+};
+
+/* cffi-end */
+
+#include "otlp/state.h"
+
+/* cffi-begin guarded */
+
 struct fp_otlp_reader {
     struct fp_model *model;
     struct fp_otlp_words words;
@@ -153,60 +182,17 @@ struct fp_otlp_reader {
     uint64_t first_time, last_time; /* of profiles: the first start and the last end; 0: none */
     uint64_t longest;               /* duration of a profile without a start */
     struct fp_table types;          /* row k + 1: name and unit of value column k */
-    /* of the current message */
-    struct fp_otlp_attribute *attributes; /* the table */
-    struct fp_otlp_attribute *own;        /* of resources and scopes */
-    uint32_t n_attributes, n_own;
-    struct fp_otlp_profile *profiles;
-    uint32_t n_profiles;
-    uint32_t *lists; /* indices into a table: of attributes, locations of a stack, or strings (1.8's comments) */
-    struct fp_buf raw;
-    uint32_t *raws; /* RAW attributes: 2 * index, + 1 for those of `own` */
-    uint32_t n_raws;
-    /* pprof's fields, strings of the model or, `comments`, attributes with an array; reset by the caller */
-    uint32_t doc_url, drop_frames, keep_frames, default_sample_type;
-    uint32_t *comments; /* attributes */
-    uint32_t n_comments;
-    int32_t has_period;
-    int64_t period;
-    uint32_t period_type, period_unit;
+    struct fp_otlp_contents current;
+    struct fp_otlp_pprof pprof;
     /* rows */
     uint32_t first, n_chosen; /* profiles that are read at the same time */
     uint32_t waiting;         /* FP_MORE: the number among these whose window needs bytes */
 
     /* private from here on */
-    uint32_t cap_messages, cap_attributes, cap_own, cap_raws, cap_profiles, cap_lists, n_lists, cap_comments;
-    int32_t dictionary_first;
-    uint64_t profile_time, profile_duration; /* scan: of the current profile */
-    int32_t profile_fields;
-    struct fp_otlp_scope *scopes; /* in the order of profiles */
-    uint32_t n_scopes, cap_scopes;
-    struct fp_otlp_resource *resources;
-    uint32_t n_resources, cap_resources;
-    uint32_t *strings;
-    uint32_t n_strings, cap_strings;
-    struct fp_otlp_mapping *mappings;
-    struct fp_otlp_function *functions;
-    struct fp_otlp_location *locations;
-    struct fp_otlp_line *lines;
-    struct fp_otlp_link *links;
-    struct fp_otlp_stack *stacks;
-    uint32_t n_mappings, cap_mappings, n_functions, cap_functions, n_locations, cap_locations, n_lines, cap_lines;
-    uint32_t n_links, cap_links, n_stacks, cap_stacks;
-    uint32_t *nodes; /* by stack: of the model; FP_NO_ID: not created yet, or bad */
-    uint32_t cap_nodes;
-    uint32_t n_renewed; /* of the model: when this changes, nodes of stacks are invalid */
-    uint32_t *path;     /* frames of a stack */
-    uint32_t cap_path;
-    /* rows */
-    struct fp_otlp_cursor *cursors; /* of the chosen profiles */
-    struct fp_otlp_base base;       /* of the chosen profiles */
-    struct fp_strings label_sets;
-    struct fp_otlp_labels *labels; /* by label set */
-    uint32_t cap_labels, last_set;
-    struct fp_buf key;
-    /* the sample that becomes rows: that of cursor `leader`; the number of its rows, and of those in a batch */
-    uint32_t leader, n_rows, row, row_stack, row_label, row_thread;
+    struct fp_otlp_caps caps;
+    struct fp_otlp_scan_state scan;
+    struct fp_otlp_tables tables;
+    struct fp_otlp_rows_state rows;
 };
 
 /* Borrows the model; the caller owns the reader. */

@@ -11,19 +11,19 @@
 enum { FP_OTLP_RESOURCE = 1, FP_OTLP_SCOPE = 1, FP_OTLP_SCHEMA_URL = 3 };
 
 struct fp_otlp_resource {
-    uint32_t first, n; /* in r->own */
+    uint32_t first, n; /* in r->current.own */
 };
 
 struct fp_otlp_scope {
     uint32_t resource;
     uint32_t name, version; /* strings of the model */
-    uint32_t first, n;      /* in r->own */
+    uint32_t first, n;      /* in r->current.own */
 };
 
 /* How an entry of the dictionary begins. */
 struct fp_otlp_entry {
     uint64_t at;
-    uint32_t first, n; /* its attributes, or locations, in r->lists */
+    uint32_t first, n; /* its attributes, or locations, in r->current.lists */
 };
 
 struct fp_otlp_mapping {

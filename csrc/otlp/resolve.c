@@ -9,9 +9,9 @@
  */
 static int string_of(struct fp_otlp_reader *r, uint64_t index, uint64_t at, uint32_t *id, struct fp_err *err) {
     *id = 0;
-    if (!index && !r->n_strings) return 0;
-    const int known = fp_otlp_check_index(r, index, r->n_strings, at, "an index into the string table", err);
-    if (known > 0) *id = r->strings[index];
+    if (!index && !r->tables.n_strings) return 0;
+    const int known = fp_otlp_check_index(r, index, r->tables.n_strings, at, "an index into the string table", err);
+    if (known > 0) *id = r->tables.strings[index];
     return known < 0 ? known : 0;
 }
 
@@ -33,10 +33,10 @@ static int resolve_attribute(struct fp_otlp_reader *r, struct fp_otlp_attribute 
 
 int fp_otlp_resolve_strings(struct fp_otlp_reader *r, struct fp_err *err) {
     int status;
-    for (uint32_t i = 0; i < r->n_attributes; i++)
-        if ((status = resolve_attribute(r, &r->attributes[i], err))) return status;
-    for (uint32_t i = 0; i < r->n_own; i++)
-        if ((status = resolve_attribute(r, &r->own[i], err))) return status;
+    for (uint32_t i = 0; i < r->current.n_attributes; i++)
+        if ((status = resolve_attribute(r, &r->current.attributes[i], err))) return status;
+    for (uint32_t i = 0; i < r->current.n_own; i++)
+        if ((status = resolve_attribute(r, &r->current.own[i], err))) return status;
     return 0;
 }
 
@@ -45,8 +45,9 @@ int fp_otlp_resolve_strings(struct fp_otlp_reader *r, struct fp_err *err) {
 /* The attribute of a list element; NULL if it does not exist (lenient).  Entry 0 is usually empty. */
 static int attribute_of(struct fp_otlp_reader *r, uint32_t index, uint64_t at, const struct fp_otlp_attribute **a,
                         struct fp_err *err) {
-    const int known = fp_otlp_check_index(r, index, r->n_attributes, at, "an index into the attribute table", err);
-    *a = known > 0 ? &r->attributes[index] : NULL;
+    const int known =
+        fp_otlp_check_index(r, index, r->current.n_attributes, at, "an index into the attribute table", err);
+    *a = known > 0 ? &r->current.attributes[index] : NULL;
     return known < 0 ? known : 0;
 }
 
@@ -56,7 +57,8 @@ static int resolve_mapping(struct fp_otlp_reader *r, struct fp_otlp_mapping *m, 
     int status = string_of(r, m->filename, m->entry.at, &filename, err);
     for (uint32_t i = 0; !status && i < m->entry.n; i++) {
         const struct fp_otlp_attribute *a;
-        if ((status = attribute_of(r, r->lists[m->entry.first + i], m->entry.at, &a, err)) || !a || !a->key) continue;
+        if ((status = attribute_of(r, r->current.lists[m->entry.first + i], m->entry.at, &a, err)) || !a || !a->key)
+            continue;
         const int is_true = a->kind == FP_OTLP_TEXT && a->string == words->yes;
         if (a->key == words->gnu || (a->key == words->go && !build_id))
             build_id = a->string;
@@ -108,11 +110,12 @@ static int resolve_lines(struct fp_otlp_reader *r, const struct fp_otlp_location
                          struct fp_err *err) {
     *chain = 0;
     for (uint32_t i = l->n_lines; i-- > 0;) {
-        const struct fp_otlp_line *line = &r->lines[l->first_line + i];
-        if (!line->function && !r->n_functions) continue;
+        const struct fp_otlp_line *line = &r->tables.lines[l->first_line + i];
+        if (!line->function && !r->tables.n_functions) continue;
         uint32_t function = 0;
-        int status = fp_otlp_check_index(r, line->function, r->n_functions, l->entry.at, "the function of a line", err);
-        if (status > 0) status = resolve_function(r, &r->functions[line->function], object, &function, err);
+        int status =
+            fp_otlp_check_index(r, line->function, r->tables.n_functions, l->entry.at, "the function of a line", err);
+        if (status > 0) status = resolve_function(r, &r->tables.functions[line->function], object, &function, err);
         if (status < 0) return status;
         if (!function) continue;
         *chain = fp_model_line(r->model, function, narrow(r, line->line), narrow(r, line->column), *chain);
@@ -123,17 +126,18 @@ static int resolve_lines(struct fp_otlp_reader *r, const struct fp_otlp_location
 static int resolve_location(struct fp_otlp_reader *r, struct fp_otlp_location *l, struct fp_err *err) {
     uint32_t flags = 0, mapping = 0, object = 0, chain;
     int status = 0;
-    if (l->mapping || r->n_mappings) {
-        status = fp_otlp_check_index(r, l->mapping, r->n_mappings, l->entry.at, "the mapping of a location", err);
+    if (l->mapping || r->tables.n_mappings) {
+        status =
+            fp_otlp_check_index(r, l->mapping, r->tables.n_mappings, l->entry.at, "the mapping of a location", err);
         if (status < 0) return status;
         if (status) {
-            mapping = r->mappings[l->mapping].id;
-            object = r->mappings[l->mapping].object;
+            mapping = r->tables.mappings[l->mapping].id;
+            object = r->tables.mappings[l->mapping].object;
         }
     }
     for (uint32_t i = 0; i < l->entry.n; i++) {
         const struct fp_otlp_attribute *a;
-        if ((status = attribute_of(r, r->lists[l->entry.first + i], l->entry.at, &a, err))) return status;
+        if ((status = attribute_of(r, r->current.lists[l->entry.first + i], l->entry.at, &a, err))) return status;
         if (!a || !a->key) continue;
         if (a->key == r->words.is_folded)
             flags |= a->string == r->words.yes ? FP_FRAME_FOLDED : 0;
@@ -150,8 +154,9 @@ static int resolve_location(struct fp_otlp_reader *r, struct fp_otlp_location *l
 
 static int check_stack(struct fp_otlp_reader *r, struct fp_otlp_stack *s, struct fp_err *err) {
     for (uint32_t i = 0; i < s->entry.n; i++) {
-        const uint32_t location = r->lists[s->entry.first + i];
-        const int known = fp_otlp_check_index(r, location, r->n_locations, s->entry.at, "the location of a stack", err);
+        const uint32_t location = r->current.lists[s->entry.first + i];
+        const int known =
+            fp_otlp_check_index(r, location, r->tables.n_locations, s->entry.at, "the location of a stack", err);
         if (known < 0) return known;
         s->bad |= !known;
     }
@@ -163,12 +168,12 @@ static int check_stack(struct fp_otlp_reader *r, struct fp_otlp_stack *s, struct
 /* Reads fields of pprof that are attributes in OTLP. */
 static void profile_attribute(struct fp_otlp_reader *r, uint32_t index, const struct fp_otlp_attribute *a) {
     const struct fp_otlp_words *words = &r->words;
-    if (a->key == words->doc_url) r->doc_url = a->string;
-    if (a->key == words->drop_frames) r->drop_frames = a->string;
-    if (a->key == words->keep_frames) r->keep_frames = a->string;
+    if (a->key == words->doc_url) r->pprof.doc_url = a->string;
+    if (a->key == words->drop_frames) r->pprof.drop_frames = a->string;
+    if (a->key == words->keep_frames) r->pprof.keep_frames = a->string;
     if (a->key != words->comment) return;
-    fp_array_room(&r->comments, &r->cap_comments, (uint64_t)r->n_comments + 1, 4);
-    r->comments[r->n_comments++] = index;
+    fp_array_room(&r->pprof.comments, &r->caps.cap_comments, (uint64_t)r->pprof.n_comments + 1, 4);
+    r->pprof.comments[r->pprof.n_comments++] = index;
 }
 
 /* Finds or adds the value column of a profile. */
@@ -191,14 +196,15 @@ static int resolve_period(struct fp_otlp_reader *r, const struct fp_otlp_profile
     int status = string_of(r, p->period_type.type, p->at, &type, err);
     if (!status) status = string_of(r, p->period_type.unit, p->at, &unit, err);
     if (status || !p->has_period_type || !p->period) return status;
-    if (r->has_period) {
-        r->stats.other_periods += p->period != r->period || type != r->period_type || unit != r->period_unit;
+    if (r->pprof.has_period) {
+        r->stats.other_periods +=
+            p->period != r->pprof.period || type != r->pprof.period_type || unit != r->pprof.period_unit;
         return 0;
     }
-    r->has_period = 1;
-    r->period = p->period;
-    r->period_type = type;
-    r->period_unit = unit;
+    r->pprof.has_period = 1;
+    r->pprof.period = p->period;
+    r->pprof.period_type = type;
+    r->pprof.period_unit = unit;
     return 0;
 }
 
@@ -207,12 +213,12 @@ static int resolve_profile(struct fp_otlp_reader *r, struct fp_otlp_profile *p, 
     if (!status) status = resolve_period(r, p, err);
     for (uint32_t i = 0; !status && i < p->n; i++) {
         const struct fp_otlp_attribute *a;
-        const uint32_t index = r->lists[p->first + i];
+        const uint32_t index = r->current.lists[p->first + i];
         status = attribute_of(r, index, p->at, &a, err);
         if (a) profile_attribute(r, index, a);
     }
     for (uint32_t i = 0; !status && i < p->n_comments; i++) {
-        uint32_t *comment = &r->lists[p->comments + i];
+        uint32_t *comment = &r->current.lists[p->comments + i];
         status = string_of(r, *comment, p->at, comment, err);
     }
     return status;
@@ -220,30 +226,30 @@ static int resolve_profile(struct fp_otlp_reader *r, struct fp_otlp_profile *p, 
 
 int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err) {
     int status;
-    for (uint32_t i = 0; i < r->n_mappings; i++)
-        if ((status = resolve_mapping(r, &r->mappings[i], err))) return status;
-    for (uint32_t i = 0; i < r->n_locations; i++)
-        if ((status = resolve_location(r, &r->locations[i], err))) return status;
-    for (uint32_t i = 0; i < r->n_functions; i++) { /* also those that no location refers to */
-        const struct fp_otlp_function *f = &r->functions[i];
+    for (uint32_t i = 0; i < r->tables.n_mappings; i++)
+        if ((status = resolve_mapping(r, &r->tables.mappings[i], err))) return status;
+    for (uint32_t i = 0; i < r->tables.n_locations; i++)
+        if ((status = resolve_location(r, &r->tables.locations[i], err))) return status;
+    for (uint32_t i = 0; i < r->tables.n_functions; i++) { /* also those that no location refers to */
+        const struct fp_otlp_function *f = &r->tables.functions[i];
         uint32_t id;
         if ((status = string_of(r, f->name, f->entry.at, &id, err)) ||
             (status = string_of(r, f->system_name, f->entry.at, &id, err)) ||
             (status = string_of(r, f->filename, f->entry.at, &id, err)))
             return status;
     }
-    fp_array_room(&r->nodes, &r->cap_nodes, r->n_stacks, sizeof *r->nodes);
-    for (uint32_t i = 0; i < r->n_stacks; i++) {
-        r->nodes[i] = FP_NO_ID;
-        if ((status = check_stack(r, &r->stacks[i], err))) return status;
+    fp_array_room(&r->tables.nodes, &r->tables.cap_nodes, r->tables.n_stacks, sizeof *r->tables.nodes);
+    for (uint32_t i = 0; i < r->tables.n_stacks; i++) {
+        r->tables.nodes[i] = FP_NO_ID;
+        if ((status = check_stack(r, &r->tables.stacks[i], err))) return status;
     }
-    r->n_comments = 0;
-    for (uint32_t i = 0; i < r->n_profiles; i++)
-        if ((status = resolve_profile(r, &r->profiles[i], err))) return status;
-    for (uint32_t i = 0; i < r->n_scopes; i++)
-        for (uint32_t k = 0; k < r->scopes[i].n; k++) {
-            const struct fp_otlp_attribute *a = &r->own[r->scopes[i].first + k];
-            if (a->key == r->words.default_sample_type) r->default_sample_type = a->string;
+    r->pprof.n_comments = 0;
+    for (uint32_t i = 0; i < r->current.n_profiles; i++)
+        if ((status = resolve_profile(r, &r->current.profiles[i], err))) return status;
+    for (uint32_t i = 0; i < r->scan.n_scopes; i++)
+        for (uint32_t k = 0; k < r->scan.scopes[i].n; k++) {
+            const struct fp_otlp_attribute *a = &r->current.own[r->scan.scopes[i].first + k];
+            if (a->key == r->words.default_sample_type) r->pprof.default_sample_type = a->string;
         }
     return 0;
 }

@@ -32,22 +32,22 @@ static int is_of_part(const struct fp_otlp_words *w, uint64_t key) {
 static uint32_t scope_key(struct fp_otlp_reader *r, uint32_t key) {
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, key, &n);
-    r->key.n = 0;
-    fp_buf_put(&r->key, "otel.scope.", 11);
-    fp_buf_put(&r->key, p, n);
-    return fp_strings_intern(&r->model->strings, r->key.p, r->key.n);
+    r->rows.key.n = 0;
+    fp_buf_put(&r->rows.key, "otel.scope.", 11);
+    fp_buf_put(&r->rows.key, p, n);
+    return fp_strings_intern(&r->model->strings, r->rows.key.p, r->rows.key.n);
 }
 
 static uint32_t scope_labels(struct fp_otlp_reader *r, const struct fp_otlp_scope *scope, uint32_t chain) {
     const struct fp_otlp_words *w = &r->words;
     struct fp_model *m = r->model;
     for (uint32_t i = scope->n; i-- > 0;) {
-        struct fp_otlp_attribute a = r->own[scope->first + i];
+        struct fp_otlp_attribute a = r->current.own[scope->first + i];
         if (!a.key || a.key == w->default_sample_type || a.key == w->sample_type_order) continue;
         a.key = scope_key(r, (uint32_t)a.key);
         uint32_t ignored;
         chain = add_label(r, chain, &a, &ignored, &ignored);
-        r->own[scope->first + i].odd = 0;
+        r->current.own[scope->first + i].odd = 0;
     }
     if (scope->version) chain = fp_model_label(m, chain, w->scope_version, scope->version, 0, 0);
     if (scope->name) chain = fp_model_label(m, chain, w->scope_name, scope->name, 0, 0);
@@ -56,17 +56,17 @@ static uint32_t scope_labels(struct fp_otlp_reader *r, const struct fp_otlp_scop
 
 /* The labels that all samples of a profile share: its resource's, its scope's and its own. */
 static void base_of(struct fp_otlp_reader *r, const struct fp_otlp_profile *p, struct fp_otlp_base *base) {
-    const struct fp_otlp_scope *scope = &r->scopes[p->scope];
-    const struct fp_otlp_resource *resource = &r->resources[scope->resource];
+    const struct fp_otlp_scope *scope = &r->scan.scopes[p->scope];
+    const struct fp_otlp_resource *resource = &r->scan.resources[scope->resource];
     uint32_t chain = 0;
     base->pid = base->tid = 0;
     for (uint32_t i = resource->n; i-- > 0;)
-        chain = add_label(r, chain, &r->own[resource->first + i], &base->pid, &base->tid);
+        chain = add_label(r, chain, &r->current.own[resource->first + i], &base->pid, &base->tid);
     chain = scope_labels(r, scope, chain);
     for (uint32_t i = p->n; i-- > 0;) {
-        const uint32_t index = r->lists[p->first + i];
-        if (index >= r->n_attributes || is_of_part(&r->words, r->attributes[index].key)) continue;
-        chain = add_label(r, chain, &r->attributes[index], &base->pid, &base->tid);
+        const uint32_t index = r->current.lists[p->first + i];
+        if (index >= r->current.n_attributes || is_of_part(&r->words, r->current.attributes[index].key)) continue;
+        chain = add_label(r, chain, &r->current.attributes[index], &base->pid, &base->tid);
     }
     base->chain = chain;
 }
@@ -75,26 +75,27 @@ static void base_of(struct fp_otlp_reader *r, const struct fp_otlp_profile *p, s
 static int new_labels(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, struct fp_otlp_labels *labels,
                       struct fp_err *err) {
     struct fp_wire list = s->attributes;
-    uint32_t n = 0, chain = r->base.chain, pid = r->base.pid, tid = r->base.tid;
+    uint32_t n = 0, chain = r->rows.base.chain, pid = r->rows.base.pid, tid = r->rows.base.tid;
     uint64_t v;
     int status;
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        const int known = fp_otlp_check_index(r, v, r->n_attributes, s->at, "an index into the attribute table", err);
+        const int known =
+            fp_otlp_check_index(r, v, r->current.n_attributes, s->at, "an index into the attribute table", err);
         if (known < 0) return known;
         if (!known) return FP_E_MALFORMED;
-        fp_array_room(&r->path, &r->cap_path, (uint64_t)n + 1, 4);
-        r->path[n++] = (uint32_t)v;
+        fp_array_room(&r->tables.path, &r->tables.cap_path, (uint64_t)n + 1, 4);
+        r->tables.path[n++] = (uint32_t)v;
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "an attribute of a sample is malformed");
-    if (s->link || r->n_links) {
-        const int known = fp_otlp_check_index(r, s->link, r->n_links, s->at, "the link of a sample", err);
+    if (s->link || r->tables.n_links) {
+        const int known = fp_otlp_check_index(r, s->link, r->tables.n_links, s->at, "the link of a sample", err);
         if (known < 0) return known;
         if (!known) return FP_E_MALFORMED;
-        const struct fp_otlp_link *link = &r->links[s->link];
+        const struct fp_otlp_link *link = &r->tables.links[s->link];
         if (link->span) chain = fp_model_label(r->model, chain, r->words.span_id, link->span, 0, 0);
         if (link->trace) chain = fp_model_label(r->model, chain, r->words.trace_id, link->trace, 0, 0);
     }
-    while (n-- > 0) chain = add_label(r, chain, &r->attributes[r->path[n]], &pid, &tid);
+    while (n-- > 0) chain = add_label(r, chain, &r->current.attributes[r->tables.path[n]], &pid, &tid);
     labels->chain = chain;
     labels->thread = pid || tid ? fp_model_thread(r->model, r->input, pid, tid) : 0;
     return 0;
@@ -104,31 +105,31 @@ static int new_labels(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, 
 static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, struct fp_otlp_labels *labels,
                      struct fp_err *err) {
     const size_t n = (size_t)(s->attributes.end - s->attributes.p);
-    const uint32_t head[] = {r->base.chain, (uint32_t)s->link};
+    const uint32_t head[] = {r->rows.base.chain, (uint32_t)s->link};
     if (FP_UNLIKELY(s->link > UINT32_MAX)) return new_labels(r, s, labels, err); /* beyond any table */
-    r->key.n = 0;
-    fp_buf_reserve(&r->key, sizeof head + n);
-    memcpy(r->key.p, head, sizeof head);
-    if (n) memcpy(r->key.p + sizeof head, s->attributes.p, n);
-    r->key.n = sizeof head + n;
-    uint32_t set = r->last_set; /* most samples have the labels of the previous one */
+    r->rows.key.n = 0;
+    fp_buf_reserve(&r->rows.key, sizeof head + n);
+    memcpy(r->rows.key.p, head, sizeof head);
+    if (n) memcpy(r->rows.key.p + sizeof head, s->attributes.p, n);
+    r->rows.key.n = sizeof head + n;
+    uint32_t set = r->rows.last_set; /* most samples have the labels of the previous one */
     if (set) {
         size_t had;
-        const uint8_t *p = fp_string(&r->label_sets, set, &had);
-        if (had != r->key.n || memcmp(p, r->key.p, had)) set = 0;
+        const uint8_t *p = fp_string(&r->rows.label_sets, set, &had);
+        if (had != r->rows.key.n || memcmp(p, r->rows.key.p, had)) set = 0;
     }
     if (!set) {
-        const uint32_t before = r->label_sets.n;
-        set = fp_strings_intern(&r->label_sets, r->key.p, r->key.n);
-        fp_array_room(&r->labels, &r->cap_labels, (uint64_t)set + 1, sizeof *r->labels);
-        if (set == before) r->labels[set] = (struct fp_otlp_labels){FP_NO_ID, 0};
-        if (r->labels[set].chain == FP_NO_ID) {
-            const int status = new_labels(r, s, &r->labels[set], err);
+        const uint32_t before = r->rows.label_sets.n;
+        set = fp_strings_intern(&r->rows.label_sets, r->rows.key.p, r->rows.key.n);
+        fp_array_room(&r->rows.labels, &r->rows.cap_labels, (uint64_t)set + 1, sizeof *r->rows.labels);
+        if (set == before) r->rows.labels[set] = (struct fp_otlp_labels){FP_NO_ID, 0};
+        if (r->rows.labels[set].chain == FP_NO_ID) {
+            const int status = new_labels(r, s, &r->rows.labels[set], err);
             if (status) return status;
         }
-        r->last_set = set;
+        r->rows.last_set = set;
     }
-    *labels = r->labels[set];
+    *labels = r->rows.labels[set];
     return 0;
 }
 
@@ -138,7 +139,7 @@ static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, s
 static uint32_t new_stack(struct fp_otlp_reader *r, const struct fp_otlp_stack *stack) {
     uint32_t at = 0;
     for (uint32_t i = stack->entry.n; i-- > 0;) {
-        struct fp_otlp_location *l = &r->locations[r->lists[stack->entry.first + i]];
+        struct fp_otlp_location *l = &r->tables.locations[r->current.lists[stack->entry.first + i]];
         if (!l->frame) l->frame = fp_model_frame(r->model, 0, 0, 0, 0);
         at = fp_model_stack(r->model, at, l->frame);
     }
@@ -147,19 +148,19 @@ static uint32_t new_stack(struct fp_otlp_reader *r, const struct fp_otlp_stack *
 
 static int stack_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, uint32_t *node, struct fp_err *err) {
     *node = 0;
-    if (!s->stack && !r->n_stacks) return 0;
-    const int known = fp_otlp_check_index(r, s->stack, r->n_stacks, s->at, "the stack of a sample", err);
+    if (!s->stack && !r->tables.n_stacks) return 0;
+    const int known = fp_otlp_check_index(r, s->stack, r->tables.n_stacks, s->at, "the stack of a sample", err);
     if (known < 0) return known;
     if (!known) return FP_E_MALFORMED;
-    if (FP_UNLIKELY(r->n_renewed != r->model->n_renewed)) {
-        r->n_renewed = r->model->n_renewed;
-        for (uint32_t i = 0; i < r->n_stacks; i++) r->nodes[i] = FP_NO_ID;
+    if (FP_UNLIKELY(r->tables.n_renewed != r->model->n_renewed)) {
+        r->tables.n_renewed = r->model->n_renewed;
+        for (uint32_t i = 0; i < r->tables.n_stacks; i++) r->tables.nodes[i] = FP_NO_ID;
     }
-    if (FP_UNLIKELY(r->nodes[s->stack] == FP_NO_ID)) {
-        if (r->stacks[s->stack].bad) return FP_E_MALFORMED;
-        r->nodes[s->stack] = new_stack(r, &r->stacks[s->stack]);
+    if (FP_UNLIKELY(r->tables.nodes[s->stack] == FP_NO_ID)) {
+        if (r->tables.stacks[s->stack].bad) return FP_E_MALFORMED;
+        r->tables.nodes[s->stack] = new_stack(r, &r->tables.stacks[s->stack]);
     }
-    *node = r->nodes[s->stack];
+    *node = r->tables.nodes[s->stack];
     return 0;
 }
 
@@ -276,11 +277,11 @@ static int find_sample(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, struc
  * column. */
 static int fits(struct fp_otlp_reader *r, const struct fp_otlp_profile *p) {
     struct fp_otlp_base base;
-    if (r->n_chosen == FP_OTLP_IN_STEP || p->scope != r->profiles[r->first].scope) return 0;
+    if (r->n_chosen == FP_OTLP_IN_STEP || p->scope != r->current.profiles[r->first].scope) return 0;
     for (uint32_t k = 0; k < r->n_chosen; k++)
-        if (r->cursors[k].column == p->column) return 0;
+        if (r->rows.cursors[k].column == p->column) return 0;
     base_of(r, p, &base);
-    return base.chain == r->base.chain && base.pid == r->base.pid && base.tid == r->base.tid;
+    return base.chain == r->rows.base.chain && base.pid == r->rows.base.pid && base.tid == r->rows.base.tid;
 }
 
 static void begin_profile(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, const struct fp_otlp_profile *p) {
@@ -293,20 +294,20 @@ static void begin_profile(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, co
 
 int fp_otlp_choose(struct fp_otlp_reader *r) {
     r->first += r->n_chosen;
-    r->n_chosen = r->n_rows = r->row = 0;
-    for (uint32_t i = r->first; i < r->n_profiles; i++) {
-        const struct fp_otlp_profile *p = &r->profiles[i];
+    r->n_chosen = r->rows.n_rows = r->rows.row = 0;
+    for (uint32_t i = r->first; i < r->current.n_profiles; i++) {
+        const struct fp_otlp_profile *p = &r->current.profiles[i];
         if (!r->n_chosen)
-            base_of(r, p, &r->base);
+            base_of(r, p, &r->rows.base);
         else if (!fits(r, p))
             break;
-        begin_profile(r, &r->cursors[r->n_chosen++], p);
+        begin_profile(r, &r->rows.cursors[r->n_chosen++], p);
     }
     return (int)r->n_chosen;
 }
 
 struct fp_in *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k) {
-    return &r->cursors[k].window;
+    return &r->rows.cursors[k].window;
 }
 
 static int is_same_list(const struct fp_wire *a, const struct fp_wire *b) {
@@ -321,17 +322,17 @@ static int is_same(const struct fp_otlp_sample *a, const struct fp_otlp_sample *
 }
 
 /* Finds the next sample of the first profile that is not over, the leader, and equal ones of the others.  0, FP_MORE or
- * an error; r->leader is r->n_chosen when all profiles are over. */
+ * an error; r->rows.leader is r->n_chosen when all profiles are over. */
 static int join_samples(struct fp_otlp_reader *r, struct fp_err *err) {
-    r->leader = r->n_chosen;
+    r->rows.leader = r->n_chosen;
     for (uint32_t k = 0; k < r->n_chosen; k++) {
-        struct fp_otlp_cursor *const c = &r->cursors[k];
+        struct fp_otlp_cursor *const c = &r->rows.cursors[k];
         const int status = find_sample(r, c, err);
         r->waiting = k;
         if (status) return status;
         const int found = c->state == FP_OTLP_FOUND;
-        if (found && r->leader == r->n_chosen) r->leader = k;
-        c->joined = found && (k == r->leader || is_same(&r->cursors[r->leader].sample, &c->sample));
+        if (found && r->rows.leader == r->n_chosen) r->rows.leader = k;
+        c->joined = found && (k == r->rows.leader || is_same(&r->rows.cursors[r->rows.leader].sample, &c->sample));
     }
     return 0;
 }
@@ -339,9 +340,9 @@ static int join_samples(struct fp_otlp_reader *r, struct fp_err *err) {
 /* Ends the samples that were joined.  Returns how many there were. */
 static uint32_t end_samples(struct fp_otlp_reader *r) {
     uint32_t n = 0;
-    for (uint32_t k = r->leader; k < r->n_chosen; k++) {
-        if (!r->cursors[k].joined) continue;
-        r->cursors[k].state = FP_OTLP_WANTED;
+    for (uint32_t k = r->rows.leader; k < r->n_chosen; k++) {
+        if (!r->rows.cursors[k].joined) continue;
+        r->rows.cursors[k].state = FP_OTLP_WANTED;
         n++;
     }
     return n;
@@ -349,43 +350,43 @@ static uint32_t end_samples(struct fp_otlp_reader *r) {
 
 /* Looks up the stack and the labels of the samples that were joined.  0 or an error. */
 static int begin_rows(struct fp_otlp_reader *r, struct fp_err *err) {
-    const struct fp_otlp_cursor *const leader = &r->cursors[r->leader];
+    const struct fp_otlp_cursor *const leader = &r->rows.cursors[r->rows.leader];
     struct fp_otlp_labels labels;
-    int status = stack_of(r, &leader->sample, &r->row_stack, err);
+    int status = stack_of(r, &leader->sample, &r->rows.row_stack, err);
     if (!status) status = labels_of(r, &leader->sample, &labels, err);
     if (status) {
         if (!r->lenient) return status;
         r->stats.bad_samples += end_samples(r);
         return 0;
     }
-    r->row_label = labels.chain;
-    r->row_thread = labels.thread;
-    r->row = 0;
-    r->n_rows = leader->n_values;
+    r->rows.row_label = labels.chain;
+    r->rows.row_thread = labels.thread;
+    r->rows.row = 0;
+    r->rows.n_rows = leader->n_values;
     return 0;
 }
 
 /* Adds rows while there is room.  FP_FULL, 0 or an error. */
 static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err) {
-    const struct fp_otlp_sample *const s = &r->cursors[r->leader].sample;
-    if (FP_UNLIKELY(r->n_renewed != r->model->n_renewed)) { /* while the batch was drained */
-        const int status = stack_of(r, s, &r->row_stack, err);
+    const struct fp_otlp_sample *const s = &r->rows.cursors[r->rows.leader].sample;
+    if (FP_UNLIKELY(r->tables.n_renewed != r->model->n_renewed)) { /* while the batch was drained */
+        const int status = stack_of(r, s, &r->rows.row_stack, err);
         if (status) return status;
     }
-    for (; r->row < r->n_rows; r->row++) {
+    for (; r->rows.row < r->rows.n_rows; r->rows.row++) {
         if (out->n == out->cap) return FP_FULL;
-        const uint32_t row = out->n++, i = r->row;
+        const uint32_t row = out->n++, i = r->rows.row;
         for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + row] = 0;
-        for (uint32_t k = r->leader; k < r->n_chosen; k++) {
-            const struct fp_otlp_cursor *const c = &r->cursors[k];
+        for (uint32_t k = r->rows.leader; k < r->n_chosen; k++) {
+            const struct fp_otlp_cursor *const c = &r->rows.cursors[k];
             if (c->joined) out->values[(size_t)c->column * out->cap + row] = c->values[i];
         }
-        out->stack[row] = r->row_stack;
-        out->label[row] = r->row_label;
-        out->thread[row] = r->row_thread;
+        out->stack[row] = r->rows.row_stack;
+        out->label[row] = r->rows.row_label;
+        out->thread[row] = r->rows.row_thread;
         out->time[row] = s->times.p == s->times.end ? 0 : fp_u64(s->times.p + 8 * (size_t)i);
     }
-    r->n_rows = 0;
+    r->rows.n_rows = 0;
     r->stats.samples += end_samples(r);
     return 0;
 }
@@ -393,9 +394,9 @@ static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_er
 int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err) {
     if (out->n_values != r->types.n - 1) fp_batch_set_values(out, r->types.n - 1);
     for (;;) {
-        int status = r->n_rows ? put_rows(r, out, err) : 0;
+        int status = r->rows.n_rows ? put_rows(r, out, err) : 0;
         if (!status) status = join_samples(r, err);
-        if (status || r->leader == r->n_chosen) return status;
+        if (status || r->rows.leader == r->n_chosen) return status;
         status = begin_rows(r, err);
         if (status) return status;
     }

@@ -26,14 +26,14 @@ static int read_fields(struct fp_otlp_reader *r, struct fp_wire *m, uint32_t mes
     return fp_wire_read(m, &fp_otlp_messages[message], to, f, &r->stats.unknown_fields);
 }
 
-/* Appends the numbers of a list to r->lists.  0, or FP_E_MALFORMED: the caller adds the offset. */
+/* Appends the numbers of a list to r->current.lists.  0, or FP_E_MALFORMED: the caller adds the offset. */
 static int add_list(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
     struct fp_wire list = fp_wire_inside(f);
     uint64_t v;
     int status;
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        fp_array_room(&r->lists, &r->cap_lists, (uint64_t)r->n_lists + 1, sizeof *r->lists);
-        r->lists[r->n_lists++] = v < FP_NO_ID ? (uint32_t)v : FP_NO_ID; /* beyond any table */
+        fp_array_room(&r->current.lists, &r->caps.cap_lists, (uint64_t)r->caps.n_lists + 1, sizeof *r->current.lists);
+        r->current.lists[r->caps.n_lists++] = v < FP_NO_ID ? (uint32_t)v : FP_NO_ID; /* beyond any table */
     }
     return status ? FP_E_MALFORMED : 0;
 }
@@ -46,9 +46,9 @@ static uint32_t intern(struct fp_otlp_reader *r, const uint8_t *p, size_t n) {
 
 static void raw_value(struct fp_otlp_reader *r, struct fp_otlp_attribute *a, const uint8_t *p, size_t n) {
     a->kind = FP_OTLP_RAW;
-    a->raw = r->raw.n;
+    a->raw = r->current.raw.n;
     a->number = (int64_t)n;
-    fp_buf_put(&r->raw, p, n);
+    fp_buf_put(&r->current.raw, p, n);
 }
 
 /* Reads an AnyValue; the last of several fields wins.  0 or FP_E_MALFORMED. */
@@ -87,14 +87,14 @@ static int read_value(struct fp_otlp_reader *r, const struct fp_wire_field *valu
 
 static void add_raw(struct fp_otlp_reader *r, uint64_t attribute) {
     if (attribute > UINT32_MAX) (void)fp_escape();
-    fp_array_room(&r->raws, &r->cap_raws, (uint64_t)r->n_raws + 1, 4);
-    r->raws[r->n_raws++] = (uint32_t)attribute;
+    fp_array_room(&r->current.raws, &r->caps.cap_raws, (uint64_t)r->current.n_raws + 1, 4);
+    r->current.raws[r->current.n_raws++] = (uint32_t)attribute;
 }
 
 static void add_attribute(struct fp_otlp_reader *r, const struct fp_otlp_attribute *a) {
-    fp_array_room(&r->attributes, &r->cap_attributes, (uint64_t)r->n_attributes + 1, sizeof *a);
-    if (a->kind == FP_OTLP_RAW) add_raw(r, 2 * (uint64_t)r->n_attributes);
-    r->attributes[r->n_attributes++] = *a;
+    fp_array_room(&r->current.attributes, &r->caps.cap_attributes, (uint64_t)r->current.n_attributes + 1, sizeof *a);
+    if (a->kind == FP_OTLP_RAW) add_raw(r, 2 * (uint64_t)r->current.n_attributes);
+    r->current.attributes[r->current.n_attributes++] = *a;
 }
 
 /* Reads an entry of the attribute table, KeyValueAndUnit, or (`own`) a KeyValue with its own strings. */
@@ -133,23 +133,23 @@ static int own_attribute(struct fp_otlp_reader *r, uint64_t at, const struct fp_
                          uint32_t *n, struct fp_err *err) {
     struct fp_otlp_attribute a = {.at = at};
     if (read_attribute(r, f, &a, 1)) return fp_otlp_bad_entry(r, at, "an attribute is malformed", err);
-    const int moves = *n && *first + *n != r->n_own;
-    fp_array_room(&r->own, &r->cap_own, (uint64_t)r->n_own + 1 + (moves ? *n : 0), sizeof a);
+    const int moves = *n && *first + *n != r->current.n_own;
+    fp_array_room(&r->current.own, &r->caps.cap_own, (uint64_t)r->current.n_own + 1 + (moves ? *n : 0), sizeof a);
     for (uint32_t i = 0; moves && i < *n; i++) {
-        r->own[r->n_own + i] = r->own[*first + i];
-        if (r->own[*first + i].kind == FP_OTLP_RAW) add_raw(r, 2 * ((uint64_t)r->n_own + i) + 1);
+        r->current.own[r->current.n_own + i] = r->current.own[*first + i];
+        if (r->current.own[*first + i].kind == FP_OTLP_RAW) add_raw(r, 2 * ((uint64_t)r->current.n_own + i) + 1);
     }
-    if (moves || !*n) *first = r->n_own;
-    if (moves) r->n_own += *n;
-    if (a.kind == FP_OTLP_RAW) add_raw(r, 2 * (uint64_t)r->n_own + 1);
-    r->own[r->n_own++] = a;
+    if (moves || !*n) *first = r->current.n_own;
+    if (moves) r->current.n_own += *n;
+    if (a.kind == FP_OTLP_RAW) add_raw(r, 2 * (uint64_t)r->current.n_own + 1);
+    r->current.own[r->current.n_own++] = a;
     ++*n;
     return 0;
 }
 
 static int take_resource(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                          struct fp_err *err) {
-    struct fp_otlp_resource *resource = &r->resources[r->n_resources - 1];
+    struct fp_otlp_resource *resource = &r->scan.resources[r->scan.n_resources - 1];
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     int kind;
@@ -167,7 +167,7 @@ static int take_resource(struct fp_otlp_reader *r, const struct fp_in *in, const
 
 static int take_scope(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                       struct fp_err *err) {
-    struct fp_otlp_scope *scope = &r->scopes[r->n_scopes - 1];
+    struct fp_otlp_scope *scope = &r->scan.scopes[r->scan.n_scopes - 1];
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     int kind;
@@ -188,14 +188,14 @@ static int take_scope(struct fp_otlp_reader *r, const struct fp_in *in, const st
 
 /* ---- the dictionary ---- */
 
-/* Adds a line to r->lines.  0 or FP_E_MALFORMED. */
+/* Adds a line to r->tables.lines.  0 or FP_E_MALFORMED. */
 static int add_line(struct fp_otlp_reader *r, const struct fp_wire_field *entry) {
     struct fp_otlp_line e = {0};
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     if (read_fields(r, &m, FP_OTLP_LINE, &e, &f)) return FP_E_MALFORMED;
-    fp_array_room(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof e);
-    r->lines[r->n_lines++] = e;
+    fp_array_room(&r->tables.lines, &r->tables.cap_lines, (uint64_t)r->tables.n_lines + 1, sizeof e);
+    r->tables.lines[r->tables.n_lines++] = e;
     return 0;
 }
 
@@ -204,9 +204,9 @@ static uint32_t hex_id(struct fp_otlp_reader *r, const struct fp_wire_field *f) 
     size_t zeros = 0;
     while (zeros < f->n && !f->p[zeros]) zeros++;
     if (zeros == f->n) return 0;
-    r->key.n = 0;
-    fp_buf_hex(&r->key, f->p, f->n);
-    return intern(r, r->key.p, r->key.n);
+    r->rows.key.n = 0;
+    fp_buf_hex(&r->rows.key, f->p, f->n);
+    return intern(r, r->rows.key.p, r->rows.key.n);
 }
 
 /* An entry of any of these tables. */
@@ -238,29 +238,31 @@ struct table {
  * indices. */
 static int take_row(struct fp_otlp_reader *r, const struct fp_wire_field *entry, uint64_t at, struct fp_err *err) {
     const struct table tables[] = {
-        [FP_OTLP_MAPPING] = {&r->mappings, &r->n_mappings, &r->cap_mappings, sizeof *r->mappings,
-                             "a mapping is malformed"},
-        [FP_OTLP_LOCATION] = {&r->locations, &r->n_locations, &r->cap_locations, sizeof *r->locations,
-                              "a location is malformed"},
-        [FP_OTLP_FUNCTION] = {&r->functions, &r->n_functions, &r->cap_functions, sizeof *r->functions,
-                              "a function is malformed"},
-        [FP_OTLP_LINK] = {&r->links, &r->n_links, &r->cap_links, sizeof *r->links, "a link is malformed"},
-        [FP_OTLP_STACK] = {&r->stacks, &r->n_stacks, &r->cap_stacks, sizeof *r->stacks, "a stack is malformed"},
+        [FP_OTLP_MAPPING] = {&r->tables.mappings, &r->tables.n_mappings, &r->tables.cap_mappings,
+                             sizeof *r->tables.mappings, "a mapping is malformed"},
+        [FP_OTLP_LOCATION] = {&r->tables.locations, &r->tables.n_locations, &r->tables.cap_locations,
+                              sizeof *r->tables.locations, "a location is malformed"},
+        [FP_OTLP_FUNCTION] = {&r->tables.functions, &r->tables.n_functions, &r->tables.cap_functions,
+                              sizeof *r->tables.functions, "a function is malformed"},
+        [FP_OTLP_LINK] = {&r->tables.links, &r->tables.n_links, &r->tables.cap_links, sizeof *r->tables.links,
+                          "a link is malformed"},
+        [FP_OTLP_STACK] = {&r->tables.stacks, &r->tables.n_stacks, &r->tables.cap_stacks, sizeof *r->tables.stacks,
+                           "a stack is malformed"},
     };
     const struct table *t = &tables[entry->number];
-    const uint32_t first_line = r->n_lines;
+    const uint32_t first_line = r->tables.n_lines;
     union entry e;
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     int kind = 0, status = 0;
     memset(&e, 0, sizeof e);
-    e.entry = (struct fp_otlp_entry){.at = at, .first = r->n_lists};
+    e.entry = (struct fp_otlp_entry){.at = at, .first = r->caps.n_lists};
     while (!status && (kind = read_fields(r, &m, entry->number, &e, &f)) > 0)
         status = take_part(r, entry->number, &e, &f);
-    e.entry.n = r->n_lists - e.entry.first;
+    e.entry.n = r->caps.n_lists - e.entry.first;
     if (entry->number == FP_OTLP_LOCATION) {
         e.location.first_line = first_line;
-        e.location.n_lines = r->n_lines - first_line;
+        e.location.n_lines = r->tables.n_lines - first_line;
     }
     if (status || kind) {
         memset(&e, 0, sizeof e);
@@ -278,16 +280,22 @@ static int take_row(struct fp_otlp_reader *r, const struct fp_wire_field *entry,
 
 static int take_string(struct fp_otlp_reader *r, const struct fp_wire_field *entry) {
     const uint32_t id = intern(r, entry->p, entry->n);
-    fp_array_room(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof id);
-    r->strings[r->n_strings++] = id;
+    fp_array_room(&r->tables.strings, &r->tables.cap_strings, (uint64_t)r->tables.n_strings + 1, sizeof id);
+    r->tables.strings[r->tables.n_strings++] = id;
     return 0;
 }
 
 static int take_entry(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
                       struct fp_err *err) {
     const uint64_t at = fp_otlp_offset(in, f->at);
-    const uint32_t n[] = {0,          r->n_mappings, r->n_locations,  r->n_functions,
-                          r->n_links, r->n_strings,  r->n_attributes, r->n_stacks};
+    const uint32_t n[] = {0,
+                          r->tables.n_mappings,
+                          r->tables.n_locations,
+                          r->tables.n_functions,
+                          r->tables.n_links,
+                          r->tables.n_strings,
+                          r->current.n_attributes,
+                          r->tables.n_stacks};
     if (f->number >= sizeof n / sizeof *n) {
         r->stats.unknown_fields++;
         return 0;
@@ -310,13 +318,13 @@ static int value_type(struct fp_otlp_reader *r, const struct fp_in *in, const st
 
 static int take_profile_list(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
                              uint32_t *first, uint32_t *n, struct fp_err *err) {
-    const int moves = *n && *first + *n != r->n_lists; /* in several pieces */
-    fp_array_room(&r->lists, &r->cap_lists, (uint64_t)r->n_lists + (moves ? *n : 0), 4);
-    if (moves) memcpy(r->lists + r->n_lists, r->lists + *first, 4 * (size_t)*n);
-    if (moves || !*n) *first = r->n_lists;
-    if (moves) r->n_lists += *n;
+    const int moves = *n && *first + *n != r->caps.n_lists; /* in several pieces */
+    fp_array_room(&r->current.lists, &r->caps.cap_lists, (uint64_t)r->caps.n_lists + (moves ? *n : 0), 4);
+    if (moves) memcpy(r->current.lists + r->caps.n_lists, r->current.lists + *first, 4 * (size_t)*n);
+    if (moves || !*n) *first = r->caps.n_lists;
+    if (moves) r->caps.n_lists += *n;
     const int status = add_list(r, f);
-    *n = r->n_lists - *first;
+    *n = r->caps.n_lists - *first;
     return status ? fp_otlp_bad_entry(r, fp_otlp_offset(in, f->at), "a list of a profile is malformed", err) : 0;
 }
 
@@ -343,7 +351,7 @@ static int late_profile_field(struct fp_otlp_reader *r, struct fp_otlp_profile *
 
 static int take_profile_field(struct fp_otlp_reader *r, const struct fp_in *in, struct fp_wire_field *f,
                               struct fp_err *err) {
-    struct fp_otlp_profile *p = &r->profiles[r->n_profiles - 1];
+    struct fp_otlp_profile *p = &r->current.profiles[r->current.n_profiles - 1];
     if (fp_wire_store(fp_otlp_schema(FP_OTLP_PROFILE), p, f)) return 0;
     switch (f->number) {
         case 1: return value_type(r, in, f, &p->type, err);
@@ -356,18 +364,20 @@ static int take_profile_field(struct fp_otlp_reader *r, const struct fp_in *in, 
 static int take_begin(struct fp_otlp_reader *r, const struct fp_in *in) {
     switch (fp_otlp_inside(&r->walk)) {
         case FP_OTLP_RESOURCE_PROFILES:
-            fp_array_room(&r->resources, &r->cap_resources, (uint64_t)r->n_resources + 1, sizeof *r->resources);
-            r->resources[r->n_resources++] = (struct fp_otlp_resource){0};
+            fp_array_room(&r->scan.resources, &r->scan.cap_resources, (uint64_t)r->scan.n_resources + 1,
+                          sizeof *r->scan.resources);
+            r->scan.resources[r->scan.n_resources++] = (struct fp_otlp_resource){0};
             r->stats.resources++;
             return 0;
         case FP_OTLP_SCOPE_PROFILES:
-            fp_array_room(&r->scopes, &r->cap_scopes, (uint64_t)r->n_scopes + 1, sizeof *r->scopes);
-            r->scopes[r->n_scopes++] = (struct fp_otlp_scope){.resource = r->n_resources - 1};
+            fp_array_room(&r->scan.scopes, &r->scan.cap_scopes, (uint64_t)r->scan.n_scopes + 1, sizeof *r->scan.scopes);
+            r->scan.scopes[r->scan.n_scopes++] = (struct fp_otlp_scope){.resource = r->scan.n_resources - 1};
             return 0;
         case FP_OTLP_PROFILE:
-            fp_array_room(&r->profiles, &r->cap_profiles, (uint64_t)r->n_profiles + 1, sizeof *r->profiles);
-            r->profiles[r->n_profiles++] = (struct fp_otlp_profile){
-                .at = r->walk.at, .start = in->base + in->pos, .end = UINT64_MAX, .scope = r->n_scopes - 1};
+            fp_array_room(&r->current.profiles, &r->caps.cap_profiles, (uint64_t)r->current.n_profiles + 1,
+                          sizeof *r->current.profiles);
+            r->current.profiles[r->current.n_profiles++] = (struct fp_otlp_profile){
+                .at = r->walk.at, .start = in->base + in->pos, .end = UINT64_MAX, .scope = r->scan.n_scopes - 1};
             r->stats.profiles++;
             return 0;
         default: return 0;
@@ -376,7 +386,7 @@ static int take_begin(struct fp_otlp_reader *r, const struct fp_in *in) {
 
 /* The current profile ends at the given offset. */
 static void end_profile(struct fp_otlp_reader *r, uint64_t at) {
-    struct fp_otlp_profile *p = r->n_profiles ? &r->profiles[r->n_profiles - 1] : NULL;
+    struct fp_otlp_profile *p = r->current.n_profiles ? &r->current.profiles[r->current.n_profiles - 1] : NULL;
     if (p && p->end == UINT64_MAX) p->end = at;
 }
 

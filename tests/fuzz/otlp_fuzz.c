@@ -51,7 +51,7 @@ static int rows(struct fp_otlp_reader *r, const uint8_t *data, size_t size, size
     int n, status = FP_DONE;
     fp_otlp_begin(r, FP_OTLP_ROWS);
     while (status == FP_DONE && (n = fp_otlp_choose(r)) > 0) {
-        const struct fp_otlp_profile *profiles = r->profiles + r->first;
+        const struct fp_otlp_profile *profiles = r->current.profiles + r->first;
         for (int k = 0; k < n; k++) {
             if (profiles[k].start > profiles[k].end || profiles[k].end > size) abort();
             *fp_otlp_window(r, (uint32_t)k) = (struct fp_in){.base = profiles[k].start};

@@ -160,9 +160,9 @@ class OtlpReader(Reader):
             for k in range(n):
                 if k == len(self._windows):
                     self._windows.append(_Window(lib.fp_otlp_window(r, k)))
-                profile = r.profiles[r.first + k]
+                profile = r.current.profiles[r.first + k]
                 self._windows[k].select(int(profile.start), int(profile.end))
-            yield int(r.profiles[r.first].start), 0
+            yield int(r.current.profiles[r.first].start), 0
 
     def _translate(self) -> None:
         """Translate JSON to protocol buffers in a temporary file, which becomes the source."""
@@ -222,10 +222,10 @@ class OtlpReader(Reader):
     def _resolve(self) -> None:
         r = self._r
         self._check(lib.fp_otlp_resolve_strings(r, self._err))
-        raw = bytes(ffi.buffer(r.raw.p, r.raw.n)) if r.raw.n else b""
-        for k in range(r.n_raws):
-            index = r.raws[k]
-            attribute = (r.own if index & 1 else r.attributes)[index >> 1]
+        raw = bytes(ffi.buffer(r.current.raw.p, r.current.raw.n)) if r.current.raw.n else b""
+        for k in range(r.current.n_raws):
+            index = r.current.raws[k]
+            attribute = (r.current.own if index & 1 else r.current.attributes)[index >> 1]
             attribute.string = self.model.intern(self._text(attribute, raw))
         self._check(lib.fp_otlp_resolve(r, self._err))
         if self._part < 0 or len(self.model.parts[self._part].value_types) < r.types.n - 1:
@@ -270,31 +270,31 @@ class OtlpReader(Reader):
                 extra["duration_ns"] = int(r.last_time - r.first_time)
         elif r.longest:
             extra["duration_ns"] = int(r.longest)
-        if r.has_period:
-            extra["period"] = int(r.period)
-            extra["period_type"] = (self._name(r.period_type), self._name(r.period_unit))
+        if r.pprof.has_period:
+            extra["period"] = int(r.pprof.period)
+            extra["period_type"] = (self._name(r.pprof.period_type), self._name(r.pprof.period_unit))
         for key in ("drop_frames", "keep_frames", "doc_url"):
-            if value := getattr(r, key):
+            if value := getattr(r.pprof, key):
                 extra[key] = self.model.string(value)
-        if r.default_sample_type:
-            extra["default_sample_type"] = self._name(r.default_sample_type)
+        if r.pprof.default_sample_type:
+            extra["default_sample_type"] = self._name(r.pprof.default_sample_type)
         for comment in self._comments(raw):
             if comment not in part.comments:
                 part.comments.append(comment)
 
     def _comments(self, raw: bytes) -> Iterator[bytes]:
         r = self._r
-        for k in range(r.n_comments):
-            attribute = r.attributes[r.comments[k]]
+        for k in range(r.pprof.n_comments):
+            attribute = r.current.attributes[r.pprof.comments[k]]
             if attribute.kind == lib.FP_OTLP_RAW:
                 yield from texts_of(raw[attribute.raw : attribute.raw + attribute.number])
             else:
                 yield self.model.string(attribute.string)
         if r.layout == lib.FP_OTLP_1_8:
-            for k in range(r.n_profiles):
-                profile = r.profiles[k]
+            for k in range(r.current.n_profiles):
+                profile = r.current.profiles[k]
                 for i in range(profile.n_comments):
-                    yield self.model.string(r.lists[profile.comments + i])
+                    yield self.model.string(r.current.lists[profile.comments + i])
 
     # ---- the end
 
