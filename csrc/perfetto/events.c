@@ -62,10 +62,9 @@ uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint
     if (!known->function || known->category != category) {
         const uint32_t object = category ? fp_model_object(r->model, category, 0) : 0;
         uint32_t shown = name;
-        if (!name) shown = fp_strings_intern(&r->model->strings, "[unknown]", 9);
+        if (!name) shown = r->calls.nameless = fp_strings_intern(&r->model->strings, "[unknown]", 9);
         const uint32_t function = fp_model_function(r->model, object, 0, shown, 0, 0);
         *known = (struct fp_perfetto_function){category, function};
-        if (!name && !category) r->calls.nameless = function;
     }
     return known->function;
 }

@@ -56,7 +56,7 @@ static uint32_t closed_by(const struct fp_perfetto_read *r, const struct fp_perf
         if (call->end != INT64_MAX) continue;
         if (!name) return k;
         const uint32_t own = fp_table_row(&r->model->functions, call->function)[FP_FUNCTION_NAME];
-        if (own == name || call->function == r->calls.nameless) return k;
+        if (own == name || own == r->calls.nameless) return k;
     }
     return 0;
 }

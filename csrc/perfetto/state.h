@@ -40,7 +40,7 @@ struct fp_perfetto_tracks {
 struct fp_perfetto_calls {
     struct fp_perfetto_function *function_of; /* by string: its last function */
     uint32_t cap_functions;
-    uint32_t nameless; /* function of calls without name and category, or 0 */
+    uint32_t nameless; /* string: the name shown for calls without one, or 0 */
     uint32_t to_close; /* calls that the head ends */
     struct fp_perfetto_stacks *stacks;
     struct fp_perfetto_sched *sched;

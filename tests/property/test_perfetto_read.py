@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fastprof.core.errors import FastprofError
@@ -93,6 +93,34 @@ def known(spans: list[reference.Span]) -> Counter[Any]:
     return Counter(s if s.path is None else s._replace(tid=None) for s in spans)
 
 
+# Packets of sequence 1: interned names and empty defaults, a thread's descriptor, the begin of a call.
+INTERNED = (
+    b"\n/P\x01h\x01b$\x12\x05\x08\x01\x12\x01f\x12\x05\x08\x02\x12\x01g\x12\x05\x08\x03\x12\x01h"
+    b"\x12\x04\x08\x04\x12\x00\n\x07\x08\x01\x12\x03cat\xda\x03\x02Z\x00"
+)
+THREAD = b'\n\x12P\x01\xe2\x03\r\x08\x0b"\t\x08\n\x10\x0b*\x03one'
+BEGIN = b"\n\n@\x00P\x01Z\x04H\x01P\x01"
+
+
+# a track that the thread's descriptor gives; a clock's unit that changes; a call without a name, but with a category
+@example([INTERNED, THREAD, BEGIN], False)
+@example(
+    [
+        b"\n\x12P\x012\x0e\n\x06\x08@\x10\x01\x18\x01\n\x04\x08\x06\x10\x00",
+        b"\n\r@\x00P\x01\xd0\x03@Z\x04H\x01P\x01",
+        b"\n\x12P\x012\x0e\n\x06\x08@\x10\x00 \n\n\x04\x08\x06\x10\x00",
+        b"\n\r@\x00P\x02\xd0\x03@Z\x04H\x01P\x01",
+    ],
+    False,
+)
+@example(
+    [
+        b"\n\x10@\x00P\x01Z\nH\x01P\x01X\x0b\xb2\x01\x01x",
+        INTERNED.replace(b"P\x01", b"P\x03", 1),
+        b"\n\x0c@\x00P\x03Z\x06H\x02P\x01X\x0b",
+    ],
+    False,
+)
 @given(st.lists(packets(), min_size=1, max_size=40), st.booleans())
 def test_spans_are_those_of_the_reference(parts: list[bytes], compressed: bool) -> None:
     data = b"".join(parts)

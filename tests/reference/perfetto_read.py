@@ -74,6 +74,7 @@ def text(fields: Fields, number: int) -> str:
 class Sequence:
     def __init__(self) -> None:
         self.valid, self.names, self.categories, self.defaults = False, {}, {}, {}  # type: ignore[var-annotated]
+        self.thread: tuple[int, int] | None = None  # that of its last descriptor: of events without a track
 
 
 class Clocks:
@@ -84,15 +85,17 @@ class Clocks:
         self.later = later.snapshots if later else []
         self.n_unknown = 0
         self.running: dict[Any, int] = {}
-        self.units: dict[Any, int] = dict(later.units) if later else {}
+        self.units: dict[Any, int] = dict(later.units) if later else {}  # those of later snapshots until one of its own
+        self.seen: set[Any] = set()
         self.primary = 6
 
     def take(self, snapshot: Fields, seq: int) -> None:
         times = {}
         for clock in map(decoded, snapshot.get(1, [])):
             key = self.key(last(clock, 1, 0), seq)
-            if last(clock, 4):
-                self.units[key] = last(clock, 4)
+            if last(clock, 4) or key not in self.seen:
+                self.units[key] = last(clock, 4) or 1
+            self.seen.add(key)
             if last(clock, 3):
                 self.running[key] = last(clock, 2, 0)
             times[key] = last(clock, 2, 0) * last(clock, 4, 1)
@@ -153,6 +156,7 @@ def read_once(data: bytes, clocks: Clocks) -> list[Span]:
         flags = last(packet, 13, 0)
         if flags & 1:
             state.valid, state.names, state.categories, state.defaults = True, {}, {}, {}
+            state.thread = None
         elif last(packet, 42):
             state.valid = False
         if 59 in packet:
@@ -174,10 +178,13 @@ def read_once(data: bytes, clocks: Clocks) -> list[Span]:
         if 60 in packet:
             track = decoded(packet[60][-1])
             tracks[last(track, 1, 0)] = tracks.get(last(track, 1, 0), {}) | track
+            if state.valid and 4 in track:
+                ids = decoded(track[4][-1])
+                state.thread = last(ids, 1, 0), last(ids, 2, 0)
         if 11 in packet and time is not None and time >= 0:
             event = decoded(packet[11][-1])
             default = last(decoded(last(state.defaults, 11, b"")), 11, 0)
-            key = last(event, 11, default) or ("default", seq)
+            key = last(event, 11, default) or (("default", seq) if 11 in event else state.thread or ("default", seq))
             iid = last(event, 10, 0)
             name = state.names.get(iid, "") if iid else text(event, 23)
             categories = [state.categories.get(one, "") for one in event.get(3, [])]
@@ -188,7 +195,7 @@ def read_once(data: bytes, clocks: Clocks) -> list[Span]:
 
 def place(tracks: dict[int, Fields], key: Any) -> tuple[int | None, int | None, str | None]:
     if isinstance(key, tuple):
-        return None, None, "Default Track"
+        return (None, None, "Default Track") if key[0] == "default" else (*key, None)
     path: list[str] = []
     track: Fields | None = tracks.get(key)
     if track and 4 in track:
