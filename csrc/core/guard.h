@@ -41,8 +41,7 @@ void fp_guard_leave(struct fp_guard *g);
  * more than free() can free. */
 int fp_guarded(int (*work)(void *arg), void *arg);
 
-/* There is no memory, or an id is needed and all 2^32 are used up: goes to the guard.  Without one it returns
- * FP_E_NOMEM. */
+/* Memory, or the 2^32 ids of a table, ran out: jumps to the guard.  Without a guard it returns FP_E_NOMEM. */
 int fp_escape(void);
 
 /* Returns p, which is from an allocation; escapes if it is NULL. */

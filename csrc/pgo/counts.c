@@ -3,15 +3,13 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/guard.h"
 
 struct fp_pgo_counts *fp_pgo_counts_new(const struct fp_model *model) {
-    struct fp_pgo_counts *c = calloc(1, sizeof *c);
-    if (!c) return NULL;
+    struct fp_pgo_counts *c = fp_made(sizeof *c);
     c->model = model;
-    if (fp_table_init(&c->places, FP_PGO_PLACE_WIDTH) || fp_table_init(&c->calls, FP_PGO_CALL_WIDTH)) {
-        fp_pgo_counts_free(c);
-        return NULL;
-    }
+    fp_table_init(&c->places, FP_PGO_PLACE_WIDTH);
+    fp_table_init(&c->calls, FP_PGO_CALL_WIDTH);
     return c;
 }
 
@@ -28,12 +26,11 @@ static int too_large(struct fp_err *err) {
     return fp_fail_beyond(err, "the count of an instruction", FP_NO_COLUMN, "2^63 - 1");
 }
 
-/* The row of an address, with its count set to 0 if it is new; FP_NO_ID when memory ran out. */
+/* The row of an address, with its count set to 0 if it is new. */
 static uint32_t place(struct fp_pgo_counts *c, uint32_t space, uint64_t address) {
     const uint32_t row[FP_PGO_PLACE_WIDTH] = {space, (uint32_t)address, (uint32_t)(address >> 32)};
     const uint32_t at = fp_table_intern(&c->places, row);
-    if (at == FP_NO_ID || fp_array_zeroed(&c->counts, &c->cap_counts, (uint64_t)at + 1, sizeof *c->counts))
-        return FP_NO_ID;
+    fp_array_zeroed(&c->counts, &c->cap_counts, (uint64_t)at + 1, sizeof *c->counts);
     return at;
 }
 
@@ -48,7 +45,6 @@ static int add_cost(struct fp_pgo_counts *c, uint32_t space, uint64_t address, i
         return __builtin_add_overflow(c->cost_without, cost, &c->cost_without) ? too_large(err) : FP_DONE;
     }
     const uint32_t at = place(c, space, address);
-    if (at == FP_NO_ID) return fp_no_memory(err);
     return __builtin_add_overflow(c->counts[at], cost, &c->counts[at]) ? too_large(err) : FP_DONE;
 }
 
@@ -61,11 +57,9 @@ static int add_calls(struct fp_pgo_counts *c, const struct fp_batch *in, uint32_
         return FP_DONE;
     }
     const uint32_t from = place(c, space, in->address[i]);
-    if (from == FP_NO_ID) return fp_no_memory(err);
     const uint32_t row[FP_PGO_CALL_WIDTH] = {from, in->callee[i], (uint32_t)target, (uint32_t)(target >> 32)};
     const uint32_t at = fp_table_intern(&c->calls, row);
-    if (at == FP_NO_ID || fp_array_zeroed(&c->called, &c->cap_called, (uint64_t)at + 1, sizeof *c->called))
-        return fp_no_memory(err);
+    fp_array_zeroed(&c->called, &c->cap_called, (uint64_t)at + 1, sizeof *c->called);
     return __builtin_add_overflow(c->called[at], in->count[i], &c->called[at]) ? too_large(err) : FP_DONE;
 }
 

@@ -15,7 +15,7 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Columns of the tables of addresses and of calls. */
 enum fp_pgo_place { FP_PGO_SPACE = 0, FP_PGO_ADDRESS = 1 /* u64 */, FP_PGO_PLACE_WIDTH = 3 };

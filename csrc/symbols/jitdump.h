@@ -54,8 +54,8 @@ struct fp_jitdump_stats fp_jitdump_stats(const struct fp_jitdump *j);
 /* All code in order of time; *n pieces.  Borrowed. */
 const struct fp_jitdump_code *fp_jitdump_codes(const struct fp_jitdump *j, uint64_t *n);
 
-/* Looks up the code at an offset of the file.  1 and `place`; 0 if there is no code.  Call it in order of
- * offsets: it keeps the sorted lines of one piece of code at a time. */
+/* Looks up the code at a file offset.  Returns 1 and sets `place`, or 0 if no code is there.  Offsets must ascend: it
+ * keeps the sorted lines of one piece of code at a time. */
 int fp_jitdump_find(struct fp_jitdump *j, uint64_t offset, struct fp_jitdump_place *place);
 
 /* cffi-end */

@@ -6,6 +6,7 @@ import os
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.unknown import UNKNOWN_BYTES
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.objects import ElfObject
@@ -14,7 +15,13 @@ from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer, link_addr
 if TYPE_CHECKING:
     from fastprof.core.model import Model
     from fastprof.core.options import Options
-_NO_OBJECT = b"???"  # Callgrind's name for code outside of all objects
+
+
+def mapping_of(model: Model, id_: int) -> tuple[int, Mapping]:
+    """The object of a mapping of the model, and the mapping without its name."""
+    row = model.row("mappings", id_)
+    start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
+    return row[0], Mapping(start, limit, offset, "", from_base=bool(row[7] & lib.FP_MAPPING_FROM_BASE))
 
 
 class Binaries:
@@ -50,10 +57,8 @@ class Binaries:
             self._symbolizer = Symbolizer([Mapping(i, i + 1, 0, *self._named(i)) for i in range(n)], finder)
             found: dict[int, list[Mapping]] = {}
             for i in range(1, self._model.count("mappings")):
-                row = self._model.row("mappings", i)
-                start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
-                from_base = bool(row[7] & lib.FP_MAPPING_FROM_BASE)
-                found.setdefault(row[0], []).append(Mapping(start, limit, offset, "", from_base=from_base))
+                object_, mapping = mapping_of(self._model, i)
+                found.setdefault(object_, []).append(mapping)
             self._mappings = {id_: Mappings(mappings) for id_, mappings in found.items()}
         names, reason = self._symbolizer.object_of(object_id)
         if isinstance(names, ElfObject):
@@ -73,6 +78,6 @@ class Binaries:
     def _named(self, object_id: int) -> tuple[str, str]:
         """The name and build id of an object."""
         name, build_id = (self._model.string(i) for i in self._model.row("objects", object_id))
-        if name == _NO_OBJECT:  # it would be taken for the program
+        if name in UNKNOWN_BYTES:  # the finder would choose the program for "???"
             name = b""
         return name.decode("utf-8", "surrogateescape"), build_id.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Profiles that compilers read: LLVM's sample profiles.  See docs/formats/llvm-profile.md."""
+"""Profiles that compilers read: LLVM's and AutoFDO's.  See docs/pgo.md."""
 
 from __future__ import annotations
 

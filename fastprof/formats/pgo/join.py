@@ -7,14 +7,15 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby, islice
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.formats.pgo.calls import is_call
 from fastprof.formats.pgo.levels import Level, Profile, enter
 from fastprof.symbols import SYMBOLS
-from fastprof.symbols.binaries import Binaries
-from fastprof.symbols.symbolizer import Mapping, link_address
+from fastprof.symbols.binaries import Binaries, mapping_of
+from fastprof.symbols.symbolizer import link_address
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_pgo_counts
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fastprof.formats.pgo.levels import Location
     from fastprof.symbols.dwarf import Place
     from fastprof.symbols.objects import ElfObject
+    from fastprof.symbols.symbolizer import Mapping
 
 Spot = tuple[int, int]  # the number of a file, a link-time address
 
@@ -70,6 +72,7 @@ class Join:
         self.not_found: Counter[str] = Counter()  # counts by the reason why an object has no file
         self._given = [os.path.realpath(path) for path in options[SYMBOLS]]
         self._files: list[ElfObject] = []
+        self._wanted: list[bool] = []  # by file: whether its functions are written
         self._file_of: dict[int, tuple[int, str]] = {}  # by object: the number of its file, or -1 and the reason
         self._callees: dict[tuple[int, int], tuple[Spot, str]] = {}
 
@@ -106,11 +109,14 @@ class Join:
         values = memoryview(ffi.buffer(counts.counts, 8 * n)).cast("q") if n > 1 else array("q", [0])
         sums: dict[Spot, int] = {}
         spots: dict[int, Spot] = {}
+        mappings: dict[int, tuple[int, Mapping | None]] = {}
         for row in range(1, n):
             space, low, high = words[row * width : row * width + width]
-            object_, mapping = self._object(space)
+            if space not in mappings:
+                mappings[space] = (space, None) if self._is_graph else mapping_of(self._model, space)
+            object_, mapping = mappings[space]
             file, reason = self._file(object_)
-            if file < 0 or not self._is_wanted(self._files[file]):
+            if file < 0 or not self._wanted[file]:
                 self.n_elsewhere += 1
                 self.not_found[reason] += values[row]
                 continue
@@ -124,12 +130,9 @@ class Join:
 
     def _placed(self, sums: dict[Spot, int]) -> Iterator[tuple[Spot, int, tuple[Place, ...]]]:
         """Each spot with its count and its inline chain."""
-        ordered = sorted(sums)
-        for first in range(0, len(ordered), _AT_ONCE):
-            part = ordered[first : first + _AT_ONCE]
-            for number, elf in enumerate(self._files):
-                mine = [spot for spot in part if spot[0] == number]
-                for spot, places in zip(mine, elf.places([link for _, link in mine]) if mine else (), strict=True):
+        for number, of_file in groupby(sorted(sums), key=lambda spot: spot[0]):
+            while part := [*islice(of_file, _AT_ONCE)]:
+                for spot, places in zip(part, self._files[number].places([link for _, link in part]), strict=True):
                     yield spot, sums[spot], places
 
     def _function(self, spot: Spot, places: tuple[Place, ...]) -> Function:
@@ -165,19 +168,12 @@ class Join:
             if place in spots:
                 yield spots[place], self._callee(callee, low | high << 32), counts.called[row]
 
-    def _object(self, space: int) -> tuple[int, Mapping | None]:
-        """The object of a space, and the mapping if it is one."""
-        if self._is_graph:
-            return space, None
-        row = self._model.row("mappings", space)
-        start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
-        return row[0], Mapping(start, limit, offset, "", from_base=bool(row[7] & lib.FP_MAPPING_FROM_BASE))
-
     def _file(self, object_: int) -> tuple[int, str]:
         if object_ not in self._file_of:
             elf, reason = self._binaries.find(object_)
             if elf and elf not in self._files:
                 self._files.append(elf)
+                self._wanted.append(self._is_wanted(elf))
             self._file_of[object_] = (self._files.index(elf), "") if elf else (-1, reason)
         return self._file_of[object_]
 
@@ -197,7 +193,7 @@ class Join:
             if file >= 0:
                 elf = self._files[file]
                 link = self._binaries.link_address(object_, elf, target)
-                (places,) = elf.places([link]) if self._is_wanted(elf) else ((),)
+                (places,) = elf.places([link]) if self._wanted[file] else ((),)
                 if places and places[-1].start == link and places[-1].name:
                     text = places[-1].name
                 elif _NOT_LINKAGE.search(text):

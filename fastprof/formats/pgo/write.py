@@ -1,4 +1,4 @@
-"""Writes sample profiles for LLVM's compilers."""
+"""Writes profiles for compilers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from fastprof.formats.pgo.text import text
 if TYPE_CHECKING:
     from fastprof.formats.pgo.levels import Profile
 
-_FLAT = 0.05  # the share of counts in inlined functions up to which a program is taken for one without them
-_MISSED = 0.05  # of counts in objects that are not found, from which on each is named
+_FLAT = 0.05  # with at most this share of the counts in inlined functions, callees are nested
+_MISSED = 0.05  # above this share of the counts, an object that is not found is named
 _LOW = 0.7  # optimized code has no lines for up to a quarter of its instructions
 _FEW = 1_000_000  # samples
 _ENCODERS = {"text": text, "binary": binary, "extbinary": extbinary}
