@@ -341,3 +341,17 @@ def test_deep_levels_are_written() -> None:
     for encode in (binary, extbinary, gcov):
         assert len(b"".join(encode(profile))) > 2 * DEEPEST
     assert Level.sum(profile.functions.values()).total == 2
+
+
+def test_paths_of_one_program_are_added_up(tmp_path: Path) -> None:
+    """As two hosts may have it: each place gets the sum, not the larger count."""
+    for name in ("p", "q"):
+        (tmp_path / name).write_bytes(PROGRAM.read_bytes())
+        text_ = lzma.decompress(SMALL.read_bytes()).replace(b"/opt/t4/pgo/p", b"/opt/t4/pgo/" + name.encode())
+        (tmp_path / f"{name}.callgrind").write_bytes(text_)
+    found = []
+    for second in ("p", "q"):
+        inputs = [tmp_path / "p.callgrind", tmp_path / f"{second}.callgrind"]
+        fastprof.merge(inputs, tmp_path / "out.llvmprof", symbols=[str(tmp_path / "p"), str(tmp_path / "q")])
+        found.append((tmp_path / "out.llvmprof").read_text())
+    assert found[0] == found[1] and found[0].startswith(f"main:{2 * 7_778_861}:2\n 0: 2\n")
