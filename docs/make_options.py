@@ -110,6 +110,7 @@ FILES = {
     "--labels-from": "dumps/ -o all.pb.gz",
     "--label-input": "dumps/ -o all.pb.gz",
     "--label-path": "dumps/ -o all.pb.gz",
+    "--branches": "perf.data -o branches.pb.gz",
     "--max-depth": "cpu.pb.gz -o cpu.speedscope.json",
     "--no-inlines": "cpu.pb.gz -o cpu.callgrind",
     "--partition": "dumps/ -t parquet --set-label host=web1 -o all/",

@@ -382,7 +382,7 @@ def _pipeline(
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
     if bridges.THREAD_ROOTS in joined:
         holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
-    _tell_readers(branches, joined, options, keeps_stacks=end.writes and holds.keeps_stacks and not joined)
+    _tell_readers(branches, joined, options, holds, keeps_stacks=end.writes and holds.keeps_stacks and not joined)
     _check(inputs, view, holds, options)
     used.update(bridges.COMMON_VALUES.options if several else ())
     plan.used.update(_used(used, inputs, view, holds))
@@ -428,11 +428,12 @@ def _is_distinct(branches: list[Branch]) -> bool:
     return len(inputs) == 1 and inputs[0].distinct and kept and not branches[0].bridge
 
 
-def _tell_readers(branches: list[Branch], joined: list[Operator], options: Options, *, keeps_stacks: bool) -> None:
+def _tell_readers(branches: Any, joined: list[Operator], options: Options, holds: Holds, *, keeps_stacks: bool) -> None:
     """Let readers of stacks begin to add up rows, if an operator does so before anything looks at single ones, and add
-    stacks only once, if these rows reach a writer that keeps them."""
+    stacks only once, if these rows reach a writer that keeps them.  `holds`: whether it takes branches."""
     for branch in branches:
         for input_ in branch.inputs:
+            input_.branches = holds.branches
             input_.keeps_stacks = keeps_stacks and not branch.operators and not branch.bridge
     preventing = {option.name for option in (*bridges.SELECT["stacks"].options, *bridges.RENAME_VALUES.options)}
     if not preventing.isdisjoint(options.given):  # without counting as a use of them

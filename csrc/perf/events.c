@@ -50,6 +50,7 @@ int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr)
     *e = (struct fp_perf_event){.attr = *attr, .column = FP_PERF_NO_COLUMN};
     lay_out(e);
     r->events.n++;
+    r->has_branches |= attr->sample_type & FP_PERF_BRANCH && !(attr->branch_type & FP_PERF_CALL_STACK);
     return r->events.n > 1 && !agree(&r->events.list[0], e) ? FP_E_MALFORMED : 0;
 }
 

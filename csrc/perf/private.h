@@ -76,7 +76,8 @@ enum {
 /* Bits of read_format. */
 enum { FP_PERF_ENABLED = 1, FP_PERF_RUNNING = 2, FP_PERF_READ_ID = 4, FP_PERF_GROUP = 8, FP_PERF_READ_LOST = 16 };
 
-/* A bit of branch_type. */
+/* Bits of branch_type.  Without the first, only branches of some kinds are recorded. */
+#define FP_PERF_ANY_BRANCH (UINT64_C(1) << 3)
 #define FP_PERF_CALL_STACK (UINT64_C(1) << 11)
 #define FP_PERF_HW_INDEX (UINT64_C(1) << 17)
 
@@ -181,6 +182,12 @@ const char *fp_perf_check(const struct fp_perf_reader *r, const struct fp_perf_e
 const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
                           struct fp_perf_sample *s);
 
+enum { FP_PERF_ENTRY = 24 }; /* of a branch stack: u64 from, to, flags */
+/* Bit 0 of an entry's flags.  Bit-fields of big-endian files begin at the other end. */
+uint64_t fp_perf_is_mispredicted(const struct fp_perf_reader *r, uint64_t flags);
+/* Counts the branches of a sample. */
+void fp_perf_count_branches(struct fp_perf_reader *r, const struct fp_perf_sample *s);
+
 /* process.c */
 
 /* The row of a thread, added if it is new.  Invalidates pointers to threads. */
@@ -218,6 +225,21 @@ static inline uint32_t fp_perf_add_row(struct fp_batch *out, uint32_t stack, uin
     for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = 0;
     return i;
 }
+
+/* The frame of an address of the kernel (in the upper half) or of a process, whose generations of maps are in
+ * r->stacks. */
+uint32_t fp_perf_code_frame(struct fp_perf_reader *r, uint32_t pid, uint64_t address);
+
+/* branches.c */
+
+/* Whether branches are read, not samples. */
+static inline int fp_perf_by_branches(const struct fp_perf_reader *r) {
+    return r->wants_branches == FP_PERF_ONLY_BRANCHES || (r->wants_branches && r->has_branches);
+}
+/* Adds the branches of a sample.  0; FP_FULL or FP_ASK: call again with the same record. */
+int fp_perf_branches(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out);
+/* Adds the rows of all branches so far.  0; FP_FULL or FP_ASK: call again. */
+int fp_perf_branch_rows(struct fp_perf_reader *r, struct fp_batch *out);
 
 /* switches.c */
 

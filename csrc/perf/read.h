@@ -45,6 +45,11 @@ enum fp_perf_request {
                                fp_perf_build_id of `requested_name` */
 };
 
+/* Branch stacks instead of samples (core/branches.h): if the recording has any, or in any case. */
+enum fp_perf_wants { FP_PERF_BRANCHES = 1, FP_PERF_ONLY_BRANCHES = 2 };
+/* Which branches are not added up: those of different threads, or of different samples. */
+enum fp_perf_apart { FP_PERF_THREADS_APART = 1, FP_PERF_SAMPLES_APART = 2 };
+
 enum { FP_PERF_NO_COLUMN = 0xffffffffu, FP_PERF_TYPES = 96, FP_PERF_MOST_FRAMES = 4096, FP_PERF_ENDS = 9 };
 
 /* The fields of an event's attribute. */
@@ -104,6 +109,14 @@ struct fp_perf_counts {
     uint64_t FP_COUNT(late_build_ids, "late-build-ids", not_representable,
                       "build id that comes after samples of its object, which was found by path",
                       "build ids that come after samples of their objects, which were found by path");
+    uint64_t branches, mispredicted; /* entries of branch stacks */
+    uint64_t FP_COUNT(without_branches, "samples-without-branches", not_representable, "sample without a branch stack",
+                      "samples without branch stacks");
+    uint64_t FP_COUNT(half_branches, "incomplete-branches", not_representable, "branch without a source or a target",
+                      "branches without a source or a target");
+    /* The next branch begins before the target of the previous one, or in another object. */
+    uint64_t FP_COUNT(broken_runs, "broken-runs", not_representable, "gap between branches, not a straight run",
+                      "gaps between branches, not straight runs");
     uint64_t switches; /* threads leaving their CPU */
     uint64_t FP_COUNT(without_return, "unended-waits", not_representable,
                       "switch of a thread whose return is not recorded",
@@ -124,8 +137,10 @@ struct fp_perf_reader {
     int32_t cpu_labels; /* label samples with their CPU */
     int32_t off_cpu;    /* compute off-CPU time, in column off_column */
     uint32_t off_column;
-    uint32_t input;   /* the input of its threads */
-    uint32_t machine; /* e_machine, for unwinding; 0: do not unwind */
+    int32_t wants_branches; /* enum fp_perf_wants */
+    int32_t has_branches;   /* some event has branch stacks */
+    uint32_t input;         /* the input of its threads */
+    uint32_t machine;       /* e_machine, for unwinding; 0: do not unwind */
     struct fp_perf_counts counts;
 
     /* after FP_ASK */
@@ -144,6 +159,7 @@ struct fp_perf_reader {
     struct fp_perf_inner inner;
     struct fp_perf_feed feed;
     struct fp_perf_stacks stacks;
+    struct fp_perf_branches branches;
     struct fp_perf_unwound unwound;
     struct fp_perf_waiting_samples deferred;
 };
@@ -172,6 +188,8 @@ uint64_t fp_perf_samples(const struct fp_perf_reader *r, uint32_t event);
 void fp_perf_set_switched(struct fp_perf_reader *r, uint32_t event, uint32_t by, uint32_t prev_pid, uint32_t next_pid);
 /* The number of threads that left their CPU and neither resumed nor exited. */
 uint64_t fp_perf_waiting(const struct fp_perf_reader *r);
+/* How to add up branches: enum fp_perf_apart, and the most distinct ones in memory. */
+void fp_perf_set_branches(struct fp_perf_reader *r, int wants, int apart, uint32_t most);
 /* Marks the event of `perf record --off-cpu`: its samples are in their raw data. */
 void fp_perf_set_off_cpu_time(struct fp_perf_reader *r, uint32_t event);
 

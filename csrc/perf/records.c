@@ -20,6 +20,7 @@ struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model) {
     fp_table_init(&r->dumps.names, 1);
     fp_table_init(&r->threads.prev_pids, 1);
     fp_strings_init(&r->stacks.chains);
+    fp_branches_begin(&r->branches.sums, model);
     return r;
 }
 
@@ -33,6 +34,7 @@ void fp_perf_reader_free(struct fp_perf_reader *r) {
     free(r->threads.prev);
     free(r->dumps.list);
     fp_strings_clear(&r->stacks.chains);
+    fp_branches_clear(&r->branches.sums);
     for (uint32_t i = 0; i < r->deferred.n; i++) free(r->deferred.list[i].p);
     free(r->deferred.list);
     free(r->deferred.held);
@@ -79,15 +81,16 @@ int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n) {
 
 /* The minimum size of a record of this type, without its trailer; 0 if the type is skipped. */
 static uint32_t least_of(const struct fp_perf_reader *r, uint32_t type) {
+    const int has_switches = r->off_cpu && !fp_perf_by_branches(r);
     switch (type) {
         case FP_PERF_MMAP: return 40;
         case FP_PERF_MMAP2: return 72;
         case FP_PERF_COMM: return 16;
         case FP_PERF_LOST_SAMPLES: return 16;
         case FP_PERF_FORK: return 32;
-        case FP_PERF_EXIT: return r->off_cpu ? 32 : 0;
-        case FP_PERF_SWITCH: return r->off_cpu ? 8 : 0;
-        case FP_PERF_SWITCH_CPU_WIDE: return r->off_cpu ? 16 : 0;
+        case FP_PERF_EXIT: return has_switches ? 32 : 0;
+        case FP_PERF_SWITCH: return has_switches ? 8 : 0;
+        case FP_PERF_SWITCH_CPU_WIDE: return has_switches ? 16 : 0;
         case FP_PERF_LOST:
         case FP_PERF_KSYMBOL:
         case FP_PERF_DEFERRED: return 24;
@@ -118,7 +121,9 @@ static int deliver_now(struct fp_perf_reader *r, struct fp_batch *out, struct fp
     int status = 0;
     const struct fp_perf_event *e = &r->events.list[r->feed.event];
     const uint32_t type = fp_u32s(r->feed.now, r->swap);
-    if (type == FP_PERF_SAMPLE)
+    if (type == FP_PERF_SAMPLE && fp_perf_by_branches(r))
+        status = fp_perf_branches(r, r->feed.now, r->feed.n, r->feed.event, out);
+    else if (type == FP_PERF_SAMPLE)
         status = fp_perf_row(r, r->feed.now, r->feed.n, r->feed.event, out, err);
     else if (type == FP_PERF_DEFERRED)
         fp_perf_complete(r, e, r->feed.now, r->feed.n);
@@ -406,6 +411,10 @@ int fp_perf_feed(struct fp_perf_reader *r, struct fp_in *in, struct fp_batch *ou
             fp_rounds_end(&r->rounds);
             r->feed.ending = r->feed.is_due = 1;
             status = NEXT;
+        }
+        if (status == FP_DONE && r->feed.ending && fp_perf_by_branches(r)) {
+            const int left = fp_perf_branch_rows(r, out);
+            if (left) return left;
         }
         if (status != NEXT) return status;
     }

@@ -55,6 +55,10 @@ static uint32_t frame_of(struct fp_perf_reader *r, uint32_t pid, uint32_t mode, 
     return frame;
 }
 
+uint32_t fp_perf_code_frame(struct fp_perf_reader *r, uint32_t pid, uint64_t address) {
+    return frame_of(r, pid, address >> 63 ? FP_PERF_IN_KERNEL : FP_PERF_IN_USER, address, 0);
+}
+
 /* A stack from the frames in r->stacks.frames, leaf first. */
 static uint32_t stack_of(struct fp_perf_reader *r, uint32_t n) {
     uint32_t node = 0;
@@ -296,6 +300,7 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
                     : put(r, event, s.period, stack, thread, label, s.time, out, err);
     if (status) return status;
     if (is_switch) fp_perf_leave_at(r, e, &s, stack, label);
+    if (s.n_branches && !(e->attr.branch_type & FP_PERF_CALL_STACK)) fp_perf_count_branches(r, &s);
     r->counts.without_fields += has_fields && !is_room;
     if (s.n_stack) ++*(r->unwound.n ? &r->counts.unwound[r->unwound.why] : &r->counts.not_unwound);
     return 0;

@@ -151,3 +151,14 @@ const char *fp_perf_parse(const struct fp_perf_reader *r, const struct fp_perf_e
     const char *wrong = parse_rest(&rest, e, s);
     return !wrong && FP_UNLIKELY(e->is_off_cpu_time) ? replace_by_raw(s, swap) : wrong;
 }
+
+uint64_t fp_perf_is_mispredicted(const struct fp_perf_reader *r, uint64_t flags) {
+    const int is_big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != (r->swap != 0);
+    return is_big ? flags >> 63 : flags & 1;
+}
+
+void fp_perf_count_branches(struct fp_perf_reader *r, const struct fp_perf_sample *s) {
+    r->counts.branches += s->n_branches;
+    for (uint64_t i = 0; i < s->n_branches; i++)
+        r->counts.mispredicted += fp_perf_is_mispredicted(r, fp_u64s(s->branches + i * FP_PERF_ENTRY + 16, r->swap));
+}

@@ -2,7 +2,7 @@
 #ifndef FP_PERF_STATE_H
 #define FP_PERF_STATE_H
 
-#include "core/model.h"
+#include "core/branches.h"
 #include "symbols/space.h"
 #include "symbols/unwind.h"
 
@@ -88,6 +88,12 @@ struct fp_perf_stacks {
     uint32_t cap_frames;
     uint64_t user, kernel; /* generations of the sample's maps */
     struct fp_perf_frame known[1 << FP_PERF_FRAME_BITS];
+};
+
+struct fp_perf_branches {
+    struct fp_branches sums;
+    uint64_t time; /* of the last sample */
+    int32_t apart; /* enum fp_perf_apart */
 };
 
 /* The last copy of a stack that was unwound. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/branches.h"
 #include "core/guard.h"
 
 struct fp_pgo_counts *fp_pgo_counts_new(const struct fp_model *model) {
@@ -10,6 +11,7 @@ struct fp_pgo_counts *fp_pgo_counts_new(const struct fp_model *model) {
     c->model = model;
     fp_table_init(&c->places, FP_PGO_PLACE_WIDTH);
     fp_table_init(&c->calls, FP_PGO_CALL_WIDTH);
+    fp_table_init(&c->branches, FP_PGO_BRANCH_WIDTH);
     return c;
 }
 
@@ -17,6 +19,9 @@ void fp_pgo_counts_free(struct fp_pgo_counts *c) {
     if (!c) return;
     fp_table_clear(&c->places);
     fp_table_clear(&c->calls);
+    fp_table_clear(&c->branches);
+    free(c->taken);
+    free(c->mispredicted);
     free(c->counts);
     free(c->called);
     free(c);
@@ -80,10 +85,43 @@ static int put_sample(struct fp_pgo_counts *c, const struct fp_batch *in, uint32
     return add_cost(c, frame[FP_FRAME_MAPPING], address, in->values[i], err);
 }
 
+/* The sum of a column and the one of a row, checked. */
+static int add_to(int64_t *sum, int64_t count, struct fp_err *err) {
+    return __builtin_add_overflow(*sum, count, sum) ? too_large(err) : FP_DONE;
+}
+
+static int put_branch(struct fp_pgo_counts *c, const struct fp_batch *in, uint32_t i, struct fp_err *err) {
+    const uint32_t *leaf = fp_table_row(&c->model->stacks, in->stack[i]);
+    const uint32_t *root = fp_table_row(&c->model->stacks, leaf[FP_STACK_PARENT]);
+    const int64_t taken = in->values[i], missed = in->values[in->cap + i], runs = in->values[2 * (size_t)in->cap + i];
+    if (taken < 0 || missed < 0 || runs < 0) {
+        c->negative++;
+        return FP_DONE;
+    }
+    if (!leaf[FP_STACK_PARENT] || root[FP_STACK_PARENT]) { /* not two frames */
+        c->without_address++;
+        return FP_DONE;
+    }
+    for (uint32_t is_run = 0; is_run < 2; is_run++) {
+        if (is_run ? !runs : !taken && !missed) continue;
+        const uint32_t row[FP_PGO_BRANCH_WIDTH] = {root[FP_STACK_FRAME], leaf[FP_STACK_FRAME], is_run};
+        const uint32_t at = fp_table_intern(&c->branches, row);
+        fp_array_zeroed(&c->taken, &c->cap_taken, (uint64_t)at + 1, sizeof *c->taken);
+        fp_array_zeroed(&c->mispredicted, &c->cap_mispredicted, (uint64_t)at + 1, sizeof *c->mispredicted);
+        int status = add_to(&c->taken[at], is_run ? runs : taken, err);
+        if (!status && !is_run) status = add_to(&c->mispredicted[at], missed, err);
+        if (status) return status;
+    }
+    return FP_DONE;
+}
+
 int fp_pgo_put(struct fp_pgo_counts *c, const struct fp_batch *in, struct fp_err *err) {
     int status = FP_DONE;
     if (!in->n_values) return FP_DONE;
+    const int is_branches = c->is_branches && in->n_values == FP_BRANCHES_COLUMNS;
     for (uint32_t i = 0; i < in->n && !status; i++)
-        status = in->view == FP_GRAPH ? put_graph(c, in, i, err) : put_sample(c, in, i, err);
+        status = in->view == FP_GRAPH ? put_graph(c, in, i, err)
+                 : is_branches        ? put_branch(c, in, i, err)
+                                      : put_sample(c, in, i, err);
     return status;
 }

@@ -1,7 +1,7 @@
 /* pgo/counts.h - counts of instructions and of calls by address, for profiles that compilers read.
  *
  * Rows of a graph with instruction addresses (Callgrind with --dump-instr=yes) or of stacks, whose leaf is the
- * instruction:
+ * instruction; or of branch stacks (core/branches.h), which have branches and straight runs instead:
  *
  *   object 1, 0x401190, cost 300000                     at 1:0x401190  300000
  *   object 1, 0x401196, 281250 calls of Add::run        at 1:0x401196  target Add::run 281250
@@ -19,12 +19,17 @@
 
 /* Columns of the tables of addresses and of calls. */
 enum fp_pgo_place { FP_PGO_SPACE = 0, FP_PGO_ADDRESS = 1 /* u64 */, FP_PGO_PLACE_WIDTH = 3 };
+enum fp_pgo_branch { FP_PGO_SOURCE = 0, FP_PGO_BRANCH_TARGET = 1, FP_PGO_IS_RUN = 2, FP_PGO_BRANCH_WIDTH = 3 };
 enum fp_pgo_call { FP_PGO_FROM = 0, FP_PGO_CALLEE = 1, FP_PGO_TARGET = 2 /* u64 */, FP_PGO_CALL_WIDTH = 4 };
 
 struct fp_pgo_counts {
     const struct fp_model *model; /* borrowed */
     struct fp_table places;       /* the space of an address: the object of a graph's row, the mapping of a leaf */
     struct fp_table calls;        /* FROM: a row of `places`; CALLEE: a function; TARGET: its address, 0 if unknown */
+    struct fp_table branches;     /* SOURCE, TARGET: frames; of a run its first and last instruction */
+    int32_t is_branches;          /* rows of stacks are branches and runs */
+    int64_t *taken;               /* by branch; of a run: how often it was executed */
+    int64_t *mispredicted;        /* by branch */
     int64_t *counts;              /* by place */
     uint64_t *called;             /* by call */
     /* counted: not representable */
@@ -34,7 +39,7 @@ struct fp_pgo_counts {
     uint64_t jumps;           /* rows */
 
     /* private from here on */
-    uint32_t cap_counts, cap_called;
+    uint32_t cap_counts, cap_called, cap_taken, cap_mispredicted;
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */

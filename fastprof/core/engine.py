@@ -117,6 +117,7 @@ class Input:
     keeps_stacks: bool = False  # set by plans: no stack is ever removed, nor its frames replaced
     # stacks, set by plans: the next operator adds up rows without their times, so the reader may begin to do so
     summed: bool = False
+    branches: bool = False  # stacks, set by plans: see Holds
     advice: Entry | None = None  # set after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
     labels: Mapping[str, str] = {}  # of the input: those in a store, and those that options give once rows are read
@@ -319,6 +320,7 @@ class Holds(NamedTuple):
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of functions and addresses
     short_names: bool = False  # made for viewing: C++ names are short unless --demangle overrides it
+    branches: bool = False  # stacks: rows of branch stacks rather than samples, if an input has both
     allocator: bool = True  # stacks of heaps: frames of the allocator at their leaves
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
     files: bool = False  # stacks: files and first lines of functions, even without `places`

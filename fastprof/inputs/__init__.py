@@ -215,7 +215,7 @@ class Inputs:
         if second:
             yield from read_other(reader, capacity)
         else:
-            for fact in ("view", "summed", "both", "keeps_stacks"):  # set by the plan
+            for fact in ("view", "summed", "both", "keeps_stacks", "branches"):  # set by the plan
                 setattr(reader, fact, getattr(seen, fact))
             yield from reader.rows(capacity, encoded=encoded)
             seen.n_read, seen.advice = reader.n_read, reader.advice

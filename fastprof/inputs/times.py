@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from fastprof.core import times
 from fastprof.core._typing import Any
+from fastprof.core.branches import BRANCHES
 from fastprof.core.engine import Format, Reader, Summary
 from fastprof.core.errors import usage_error
 from fastprof.core.log import Log
@@ -24,7 +25,9 @@ def resolved(source: Source, format_: Format, options: Options) -> dict[str, Any
     if source.folder is None:
         source.spool()
     model = Model()
-    others = {name: value for name, value in options.given.items() if name not in (TIME_RANGE.name, THREADS.name)}
+    # of samples with branches, too: sums of branches have no times
+    filters = (TIME_RANGE.name, THREADS.name, BRANCHES.name)
+    others = {name: value for name, value in options.given.items() if name not in filters}
     reader = format_.reader_class()(source, model, Options(**others), Log())
     time_range = options.given.get(TIME_RANGE.name)
     names = [name for name in options[THREADS] if is_name(name)]

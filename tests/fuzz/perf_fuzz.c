@@ -112,6 +112,10 @@ static void drain(const struct fp_model *m, struct fp_batch *batch) {
     fp_batch_reset(batch);
 }
 
+static int by_branches(const struct fp_perf_reader *r) {
+    return r->wants_branches == FP_PERF_ONLY_BRANCHES || (r->wants_branches && r->has_branches);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < PIPE_HEADER + 2) return 0;
     const uint8_t options = data[size - 1];
@@ -130,6 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r->swap = data[0] == '2';
     r->off_cpu = options >> 4 & 1;
     r->off_column = FP_PERF_NO_COLUMN;
+    fp_perf_set_branches(r, options >> 5 & 1 ? 1 + (options >> 6 & 1) : 0, options >> 6, 64);
     size_t at = PIPE_HEADER;
     if (size >= FILE_HEADER && fp_u64s(data + 8, r->swap) != PIPE_HEADER) {
         const uint64_t attrs = fp_u64s(data + 24, r->swap), records = fp_u64s(data + 40, r->swap);
@@ -147,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             serve(&r->rounds, &file);
         } else if (status == FP_ASK && r->request == FP_PERF_COLUMNS) {
             drain(m, batch);
-            if (fp_batch_set_values(batch, 2 * n_events + 1)) abort();
+            if (fp_batch_set_values(batch, by_branches(r) ? FP_BRANCHES_COLUMNS : 2 * n_events + 1)) abort();
             r->off_column = 2 * n_events;
             for (uint32_t i = 0; i < n_events; i++) fp_perf_set_column(r, i, 2 * i);
         } else if (status == FP_ASK && r->request == FP_PERF_TABLE) {

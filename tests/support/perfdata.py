@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
-IP, TID, TIME, CALLCHAIN, ID, CPU, PERIOD, RAW = 1, 2, 4, 32, 64, 128, 256, 1024
+IP, TID, TIME, CALLCHAIN, ID, CPU, PERIOD, RAW, BRANCH = 1, 2, 4, 32, 64, 128, 256, 1024, 2048
+ANY_BRANCH, CALL_STACK = 8, 2048  # of branch_sample_type
 SAMPLE_ID_ALL, EXCLUDE_GUEST, USE_CLOCK, CONTEXT_SWITCH = 1 << 18, 1 << 20, 1 << 25, 1 << 26
 CPU_CLOCK, CONTEXT_SWITCHES, BPF_OUTPUT = (1, 0), (1, 3), (1, 10)  # type and config
 USER, KERNEL = (1 << 64) - 512, (1 << 64) - 128
@@ -21,6 +23,7 @@ class PerfData:
         period: int = 250_000,
         event: tuple[int, int] = CPU_CLOCK,
         flags: int = 0,
+        branch_type: int = 0,
     ) -> None:
         self.sample_type = sample_type
         self.order = order
@@ -29,9 +32,11 @@ class PerfData:
         if order == ">":
             bits = bytes(int(f"{byte:08b}"[::-1], 2) for byte in bits)
         type_, config = event
-        nbytes = 64 if clock is None else 96
+        nbytes = (80 if branch_type else 64) if clock is None else 96
         attr = self.pack("IIQQQQ", type_, nbytes, config, period, sample_type, 0) + bits + bytes(16)
-        attr += b"" if clock is None else bytes(28) + self.pack("i", clock)
+        if branch_type or clock is not None:
+            attr += bytes(8) + self.pack("Q", branch_type)
+        attr += b"" if clock is None else bytes(12) + self.pack("i", clock)
         self._attr, self._tracing = attr, b""
         self._parts = [(b"PERFILE2" if order == "<" else b"2ELIFREP") + self.pack("Q", 16)]
         self.record(64, 0, attr + self.pack("Q", 1))
@@ -83,8 +88,9 @@ class PerfData:
         tid: int = 0,
         raw: bytes = b"",
         cpu: int = 0,
+        branches: Sequence[tuple[int, int, int]] = (),
     ) -> PerfData:
-        """A sample in user mode; its fields are those of `sample_type`."""
+        """A sample in user mode; its fields are those of `sample_type`.  `branches`: from, to and flags."""
         body = self.pack("Q", chain[0]) if self.sample_type & IP else b""
         body += self.pack("II", pid, tid or pid) if self.sample_type & TID else b""
         body += self.pack("Q", time) if self.sample_type & TIME else b""
@@ -95,6 +101,8 @@ class PerfData:
         if self.sample_type & RAW:
             raw += bytes(-(len(raw) + 4) % 8)
             body += self.pack("I", len(raw)) + raw
+        if self.sample_type & BRANCH:
+            body += self.pack("Q", len(branches)) + b"".join(self.pack("QQQ", *one) for one in branches)
         return self.record(9, 2, body)
 
     def tracing(self, system: bytes, formats: list[bytes]) -> PerfData:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from fastprof.core.branches import BRANCHES
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.core.options import MAX_MEMORY, Option, Switch
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
@@ -44,7 +45,7 @@ FORMATS = (
         sniff=sniff,
         claims=claims,
         reader="read:PerfReader",
-        reads=(CPUS, MAX_MEMORY, SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS),
+        reads=(CPUS, BRANCHES, MAX_MEMORY, SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS),
         prefixes=("perf.data",),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.branches import value_types
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.formats.perf.container import Attr
 from fastprof.formats.perf.features import Features
@@ -181,8 +182,14 @@ class Columns:
         if len(self._events) == 1 and is_periodic:
             what = ("cpu", first.unit) if first.unit == "nanoseconds" else (first.name, first.unit)
             extra["period"], extra["period_type"] = first.attr.period, what
-        if features.duration_ns:
-            extra["duration_ns"] = features.duration_ns
-        if features.start_ns:
-            extra["time_ns"] = features.start_ns
-        return Part(self._types, command=features.command, extra=extra)
+        return Part(self._types, command=features.command, extra=extra | _times(features))
+
+    def part_of_branches(self, features: Features) -> Part:
+        types = value_types()
+        extra = {"default_sample_type": types[0].name} | _times(features)
+        return Part(types, command=features.command, extra=extra)
+
+
+def _times(features: Features) -> dict[str, Any]:
+    times = {"duration_ns": features.duration_ns, "time_ns": features.start_ns}
+    return {key: time for key, time in times.items() if time}

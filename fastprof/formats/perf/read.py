@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.branches import BRANCHES, apart, most, none
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
@@ -82,6 +83,8 @@ class PerfReader(NativeReader):
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         source, r = self.source, self._r
+        wants = lib.FP_PERF_ONLY_BRANCHES if self.options[BRANCHES] else self.branches
+        lib.fp_perf_set_branches(r, wants, apart(self.options), most(self.options))
         files = sorted(source.folder.files, key=_number) if source.folder else []
         files = [file for file in files if _number(file)[0] < 2]
         start = files[0].start if files else 0
@@ -208,6 +211,12 @@ class PerfReader(NativeReader):
 
     # ---- records
 
+    @property
+    def _by_branches(self) -> bool:
+        """Whether rows are branches."""
+        r = self._r
+        return bool(r.wants_branches == lib.FP_PERF_ONLY_BRANCHES or (r.wants_branches and r.has_branches))
+
     def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_perf_feed(self._r, in_, batch, err)
 
@@ -215,6 +224,9 @@ class PerfReader(NativeReader):
         """Have columns for all events, including new ones, and for off-CPU time."""
         if batch.n:
             return int(lib.FP_FULL)
+        if self._by_branches:
+            self.part = self.model.add_part(self._columns.part_of_branches(self._features))
+            return None
         number = self._r.requested_event
         event = self._events[number] if number != lib.FP_NO_ID else None
         if self._columns.lack(event):
@@ -314,13 +326,15 @@ class PerfReader(NativeReader):
 
     def finish(self) -> None:
         r, facts = self._r, self.log.facts
+        if self._by_branches and not r.has_branches:
+            raise none(self.source.name)
         self._name_threads()
         facts |= self._features.facts
         facts["byte_order"] = "big-endian" if r.swap else "little-endian"
         facts["mode"] = "directory" if self.source.folder else "pipe" if self._header.pipe else "file"
         objects = (self.model.row("objects", i) for i in range(1, self.model.count("objects")))
         own_kernel = self._own_kernel is not None and any(tuple(found[:2]) == self._own_kernel for found in objects)
-        log_totals(self.log, r, self._events, self.source.name, own_kernel=own_kernel)
+        log_totals(self.log, r, self._events, self.source.name, own_kernel=own_kernel, by_branches=self._by_branches)
 
 
 def _number(file: Any) -> tuple[int, int]:

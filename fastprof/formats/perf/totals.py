@@ -24,9 +24,9 @@ _EXTRAS = {
 }
 
 
-def log_totals(log: Log, r: fp_perf_reader, events: Events, file: str, *, own_kernel: bool) -> None:
+def log_totals(log: Log, r: fp_perf_reader, events: Events, file: str, *, own_kernel: bool, by_branches: bool) -> None:
     """Add counts, warnings and facts.  `file`: its name, for warnings.  `own_kernel`: names of this
-    machine's kernel were used."""
+    machine's kernel were used.  `by_branches`: rows are branches, not samples."""
     n_samples = [int(lib.fp_perf_samples(r, event.number)) for event in events]
     counts = r.counts
     log.count_all(
@@ -37,8 +37,11 @@ def log_totals(log: Log, r: fp_perf_reader, events: Events, file: str, *, own_ke
             "side-records": sum(counts.skipped[k] for k in range(lib.FP_PERF_TYPES)),
             "unended-waits": counts.without_return + lib.fp_perf_waiting(r),
         }
-        | _dropped(events, n_samples, int(counts.without_fields)),
+        | _dropped(events, n_samples, int(counts.without_fields))
+        | ({"sample-branches": 0} if by_branches else {}),
     )
+    if counts.branches:
+        log.facts["branches"], log.facts["mispredicted_branches"] = int(counts.branches), int(counts.mispredicted)
     if counts.lost or counts.lost_samples:
         log.warn(REPORTED["lost-records"], file=file, lost=int(counts.lost + counts.lost_samples))
     if own_kernel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.branches import NAMES
 from fastprof.core.engine import Format, Holds
 from fastprof.core.options import Option, Whole, Words
 from fastprof.symbols import FINDING
@@ -37,6 +38,8 @@ def rank(value_type: ValueType) -> int:
 _HOLDS = Holds(
     values=False,
     rank=rank,
+    together=NAMES,
+    branches=True,
     labels=False,
     times=False,
     keeps_stacks=False,

@@ -11,6 +11,7 @@ from itertools import groupby, islice
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.formats.pgo.branches import Runs, branches, link_of, place_of
 from fastprof.formats.pgo.calls import is_call
 from fastprof.formats.pgo.levels import Level, Profile, enter
 from fastprof.symbols import SYMBOLS
@@ -67,7 +68,9 @@ class Join:
         self._binaries = Binaries(model, options)
         self.functions: dict[Spot, Function] = {}  # by their first instruction
         self.sites: list[Site] = []
+        self._sizes: dict[Spot, int] = {}  # of instructions, if totals count bytes
         self.total = self.unplaced = self.unknown = self.inlined = 0  # sums of counts
+        self.n_wrong_runs = 0
         self.n_unplaced = self.n_unknown = self.n_elsewhere = self.n_jumps = 0  # instructions, calls
         self.not_found: Counter[str] = Counter()  # counts by the reason why an object has no file
         self._given = [os.path.realpath(path) for path in options[SYMBOLS]]
@@ -80,8 +83,11 @@ class Join:
         """Add all that was counted."""
         self.total += counts.cost_without
         self.unknown += counts.cost_without
-        sums, spots = self._sums(counts)
-        calls = [*self._calls(counts, spots)]
+        if counts.is_branches:
+            sums, calls = self._of_branches(counts)
+        else:
+            sums, spots = self._sums(counts)
+            calls = [*self._calls(counts, spots)]
         heads: Counter[Spot] = Counter()
         for _, (callee, _), n in calls:
             heads[callee] += n
@@ -96,11 +102,13 @@ class Join:
             leaf = leaves[spot]
             if leaf is None:
                 continue
-            if not is_call(self._files[spot[0]], spot[1]):
+            if not counts.is_branches and not is_call(self._files[spot[0]], spot[1]):
                 self.n_jumps += 1
             elif name:
                 leaf[0].call(leaf[1], name, n)
                 self.sites.append(Site(*leaf, callee, name, n))
+        if counts.is_branches:
+            self._complete(heads)
 
     def _sums(self, counts: fp_pgo_counts) -> tuple[dict[Spot, int], dict[int, Spot]]:
         """Counts by spot: processes map a program to different addresses.  And the spot of each row."""
@@ -128,6 +136,72 @@ class Join:
             sums[spot] = sums.get(spot, 0) + values[row]
         return sums, spots
 
+    def _of_branches(self, counts: fp_pgo_counts) -> tuple[dict[Spot, int], list[tuple[Spot, tuple[Spot, str], int]]]:
+        """Counts by spot, and calls, of branch stacks."""
+        runs: dict[int, Runs] = {}
+        jumps: Counter[tuple[Spot, Spot]] = Counter()
+        spots: dict[int, Spot | None] = {}
+        for branch in branches(counts):
+            ends = []
+            for frame in (branch.source, branch.target):
+                if frame not in spots:
+                    spots[frame] = self._spot_of_frame(frame)
+                ends.append(spots[frame])
+            source, target = ends
+            if branch.is_run and source and target and source[0] == target[0]:
+                number = source[0]
+                if number not in runs:
+                    runs[number] = Runs(self._model, self._files[number])
+                runs[number].add(source[1], target[1], branch.times)
+            elif branch.is_run:
+                self.n_elsewhere += 1
+            elif target:
+                jumps[source or (-1, 0), target] += branch.times
+        sums: dict[Spot, int] = {}
+        for number, of_file in runs.items():
+            for address, n, size in of_file.executed():
+                sums[number, address] = n
+                self._sizes[number, address] = size
+            self.n_wrong_runs += of_file.n_wrong
+        entries: dict[Spot, str] = {}
+        for spot, _, places in self._placed(dict.fromkeys((target for _, target in jumps), 0)):
+            if places and places[-1].start == spot[1]:
+                entries[spot] = places[-1].name
+        calls = []
+        for (source, target), n in jumps.items():
+            if target in entries:
+                calls.append((source, (target, entries[target]), n))
+                if source[0] >= 0:
+                    sums.setdefault(source, 0)
+        return sums, calls
+
+    def _complete(self, heads: Counter[Spot]) -> None:
+        """Add what branch stacks say of whole functions: their calls, and that all other code was not executed.
+
+        As llvm-profgen's, lines of a function are executed at least as often as their calls: the last branch of a stack
+        is in no run.
+        """
+        for entry, function in [*self.functions.items()]:
+            level = function.level
+            level.head = heads[entry]
+            level.body.update((at, max(level.body[at], sum(calls.values()))) for at, calls in level.targets.items())
+            of_file = Runs(self._model, self._files[entry[0]])
+            unseen = dict.fromkeys(((entry[0], at) for at in of_file.instructions(entry[1], function.nbytes)), 0)
+            for _, _, places in self._placed(unseen) if level.total else ():
+                if places and places[-1].start == entry[1]:
+                    enter(level, places, 0)
+
+    def _spot_of_frame(self, frame: int) -> Spot | None:
+        mapping, address = place_of(self._model, frame)
+        if not mapping:
+            return None
+        number, reason = self._file(mapping_of(self._model, mapping)[0])
+        if number < 0 or not self._wanted[number]:
+            self.not_found[reason] += 1
+            return None
+        link = link_of(self._model, self._files[number], mapping, address)
+        return (number, link) if link else None
+
     def _placed(self, sums: dict[Spot, int]) -> Iterator[tuple[Spot, int, tuple[Place, ...]]]:
         """Each spot with its count and its inline chain."""
         for number, of_file in groupby(sorted(sums), key=lambda spot: spot[0]):
@@ -151,7 +225,7 @@ class Join:
             self.n_unknown += 1
             self.unknown += count
             return None
-        leaf = enter(self._function(spot, places).level, places, count)
+        leaf = enter(self._function(spot, places).level, places, count, self._sizes.get(spot, 1))
         if leaf is None:
             self.n_unplaced += 1
             self.unplaced += count

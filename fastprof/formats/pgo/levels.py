@@ -114,15 +114,16 @@ def _is_name(name: str) -> bool:
     return bool(name) and not name[0].isdigit() and min(name) > " "
 
 
-def enter(level: Level, places: tuple[Place, ...], count: int) -> tuple[Level, Location] | None:
+def enter(level: Level, places: tuple[Place, ...], count: int, size: int = 1) -> tuple[Level, Location] | None:
     """Add an instruction to a function; `places` are the functions there, innermost first.  The level and the place it
-    belongs to, or None if a function has no line or name, or there are too many."""
+    belongs to, or None if a function has no line or name, or there are too many.  Totals count `size`
+    times."""
     if len(places) > DEEPEST or any(not place.line or not _is_name(place.name) for place in places):
         return None
-    level.total += count
+    level.total += count * size
     for outer, inner in zip(places[:0:-1], places[-2::-1], strict=True):
         level = level.inside(location(outer), inner.name)
-        level.total += count
+        level.total += count * size
     at = location(places[0])
     level.count(at, count)
     return level, at

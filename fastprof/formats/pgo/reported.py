@@ -24,6 +24,10 @@ REPORTED = reported(
             "instruction without a line in a function of its inline chain",
             "instructions without a line in a function of their inline chains",
         ),
+        "wrong-runs": (
+            "straight run across a jump or outside of the code",
+            "straight runs across jumps or outside of the code",
+        ),
         "unsymbolized-instructions": (
             "instruction outside of functions with debug information",
             "instructions outside of functions with debug information",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.branches import NAMES
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log, percent
@@ -50,7 +51,8 @@ class PgoWriter(Writer):
     def put(self, batch: Batch) -> None:
         self._is_graph = batch.view == "graph"
         types = self.model.parts[batch.part].value_types
-        self._counts_samples = bool(types) and rank(types[0]) == 0
+        self._c.is_branches = not self._is_graph and tuple(t.name for t in types) == NAMES
+        self._counts_samples = bool(types) and rank(types[0]) == 0 and not self._c.is_branches
         check_sums(lib.fp_pgo_put(self._c, batch.c, self._err), self._err, self.model, self.format)
         self.log.rows["rows_written"] += len(batch)
 
@@ -88,6 +90,7 @@ class PgoWriter(Writer):
                 "jumps": c.jumps,
                 "negative-counts": c.negative,
                 "rows-without-address": c.without_address,
+                "wrong-runs": join.n_wrong_runs,
                 "unplaced-instructions": join.n_unplaced,
                 "unsymbolized-instructions": join.n_unknown,
             },

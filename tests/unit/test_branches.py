@@ -1,0 +1,293 @@
+"""Branch stacks of perf.data: what is added up, and what profiles for compilers make of it."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import struct
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastprof
+from fastprof.core._c import ffi, lib
+from fastprof.core.errors import FastprofError
+from fastprof.core.owner import owned
+from tests.support.paths import CORPUS
+from tests.support.perfdata import ANY_BRANCH, BRANCH, CALL_STACK, CALLCHAIN, IP, PERIOD, TID, TIME, PerfData
+
+FOLDER = CORPUS / "llvm-profile"
+LBR, PROGRAM = FOLDER / "lbr.data.xz", FOLDER / "lbr"
+TYPE = IP | TID | TIME | PERIOD | BRANCH
+Key = tuple[int, int]
+
+
+def recording(branch_type: int = ANY_BRANCH, order: str = "<", sample_type: int = TYPE) -> PerfData:
+    data = PerfData(sample_type, order, branch_type=branch_type)
+    return data.mmap(7, 0x1000, 0x1000, b"/bin/app").mmap(7, 0x8000, 0x1000, b"/bin/lib.so")
+
+
+def rows(data: bytes, **options: Any) -> dict[str, Counter[Key]]:
+    """By value type: the sums of branches and runs, by the addresses of their two frames."""
+    found: dict[str, Counter[Key]] = {}
+    with fastprof.open(io.BytesIO(data), branches=True, symbolize=False, **options) as profile:
+        model = profile.model
+        for batch in profile.batches():
+            names = [t.name for t in model.parts[batch.part].value_types]
+            for k, name in enumerate(names):
+                sums = found.setdefault(name, Counter())
+                for stack, value in zip(batch["stack"], batch.values(k), strict=True):
+                    parent, leaf = model.row("stacks", stack)
+                    root, frame = model.row("stacks", parent)
+                    assert not root
+                    ends = [model.row("frames", one) for one in (frame, leaf)]
+                    sums[ends[0][1] | ends[0][2] << 32, ends[1][1] | ends[1][2] << 32] += value
+    return {name: +sums for name, sums in found.items()}
+
+
+def slowly(stacks: list[list[tuple[int, int, int]]]) -> dict[str, Counter[Key]]:
+    """The same, of the branches of samples, each newest first."""
+    found: dict[str, Counter[Key]] = {name: Counter() for name in ("taken", "mispredicted", "straight")}
+    for stack in stacks:
+        for source, target, flags in stack:
+            if source and target:
+                found["taken"][source, target] += 1
+                found["mispredicted"][source, target] += flags & 1
+        for (source, to, _), (before, target, _) in pairwise(stack):
+            objects = {target >> 12, source >> 12}
+            if source and to and before and target and target <= source and len(objects & {1, 8}) <= 1:
+                inside = objects in ({1}, {8}) or not objects & {1, 8}
+                found["straight"][target, source] += inside
+    return {name: +sums for name, sums in found.items()}
+
+
+addresses = st.sampled_from([0, 0x1000, 0x1004, 0x1008, 0x1FFF, 0x8000, 0x8010, 0x9000, 0x50000, (1 << 63) + 5])
+stacks_ = st.lists(st.lists(st.tuples(addresses, addresses, st.integers(0, 3)), max_size=12), max_size=12)
+
+
+@given(stacks_, st.sampled_from([1, 3000, 32 << 20]))
+def test_branches_are_added_up(stacks: list[list[tuple[int, int, int]]], max_memory: int) -> None:
+    """However little memory there is."""
+    data = recording()
+    stacks = [*stacks, [(0x1004, 0x1000, 1)]]
+    for time, stack in enumerate(stacks):
+        data.sample(7, [0x1000], time + 1, branches=stack)
+    assert rows(data.bytes(), max_memory=max_memory) == slowly(stacks)
+
+
+def test_a_real_recording(tmp_path: Path) -> None:
+    data = lzma.decompress(LBR.read_bytes())
+    stacks, (at,) = [], struct.unpack_from("<Q", data, 40)
+    end = at + struct.unpack_from("<Q", data, 48)[0]
+    while at < end:
+        kind, _, nbytes = struct.unpack_from("<IHH", data, at)
+        if kind == 9:  # IP TID TIME PERIOD, then the branches
+            words = struct.unpack_from(f"<{(nbytes - 8) // 8}Q", data, at + 8)
+            n = words[-1 - 3 * 16] if len(words) > 48 else 0
+            assert n == 16
+            stacks.append([(words[i], words[i + 1], words[i + 2]) for i in range(len(words) - 48, len(words), 3)])
+        at += nbytes
+    found, expected = rows(data), slowly(stacks)
+    assert found["taken"] == expected["taken"] and found["mispredicted"] == expected["mispredicted"]
+    facts = fastprof.info(LBR).facts
+    assert facts["branches"] == 4800 == found["taken"].total()
+    assert facts["mispredicted_branches"] == found["mispredicted"].total() > 100
+    assert fastprof.info(LBR).not_representable["sample-branches"] == 300  # as samples, by default
+
+
+def test_the_profile_equals_that_of_llvm_profgen(tmp_path: Path) -> None:
+    log = fastprof.convert(LBR, tmp_path / "out.llvmprof", symbols=[str(PROGRAM)])
+
+    def blocks(text: str) -> dict[str, set[str]]:
+        functions = ("\n" + text).split("\n")
+        found: dict[str, set[str]] = {}
+        for line in functions:
+            if line and not line.startswith(" "):
+                lines = found.setdefault(line, set())
+            elif line:
+                lines.add(line)
+        return found
+
+    assert blocks((tmp_path / "out.llvmprof").read_text()) == blocks((FOLDER / "lbr.llvmprof").read_text())
+    assert log.facts["coverage"] > 0.99 and not log.not_representable["sample-branches"]
+
+
+def test_gcov_profiles_of_branches(tmp_path: Path) -> None:
+    log = fastprof.convert(LBR, tmp_path / "out.afdo", symbols=[str(PROGRAM)])
+    assert log.facts["functions"] > 10 and b"longest_match\0" in (tmp_path / "out.afdo").read_bytes()
+
+
+def test_archives_keep_branches(tmp_path: Path) -> None:
+    fastprof.convert(LBR, tmp_path / "a.fpa", branches=True)
+    for source in (LBR, tmp_path / "a.fpa"):
+        fastprof.convert(source, tmp_path / f"{source.name}.llvmprof", symbols=[str(PROGRAM)])
+    fastprof.merge([LBR, LBR], tmp_path / "two.llvmprof", symbols=[str(PROGRAM)])
+    texts = [(tmp_path / f"{name}.llvmprof").read_text() for name in (LBR.name, "a.fpa", "two")]
+    assert texts[0] == texts[1] != texts[2] and texts[2].startswith("longest_match:111060:104\n")
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_both_byte_orders(order: str) -> None:
+    """Bit 0 of the flags is the first one: in big-endian files the top bit."""
+    flags = 1 if order == "<" else 1 << 63
+    data = recording(order=order).sample(
+        7, [0x1000], 5, branches=[(0x1010, 0x1000, flags), (0x1020, 0x1004, flags << 1 & 2)]
+    )
+    found = rows(data.bytes())
+    assert found["mispredicted"] == {(0x1010, 0x1000): 1} and found["straight"] == {(0x1004, 0x1010): 1}
+
+
+def test_branches_of_some_kinds_have_no_runs_between() -> None:
+    """`perf record -j any_call`: other branches are not recorded."""
+    data = recording(branch_type=16).sample(7, [0x1000], 5, branches=[(0x1010, 0x1000, 0), (0x1020, 0x1004, 0)])
+    found = rows(data.bytes())
+    assert found["taken"].total() == 2 and not found["straight"]
+
+
+def test_samples_without_branches_are_left_out() -> None:
+    data = recording(CALL_STACK).sample(7, [0x1000], 5, branches=[(0x1010, 0x1000, 0)])
+    with pytest.raises(FastprofError, match="there are no branch stacks; `perf record -b` records them"):
+        rows(data.bytes())
+
+
+def test_what_is_no_straight_run_is_counted() -> None:
+    data = recording()
+    data.sample(7, [0x1000], 5, branches=[(0x1010, 0x1000, 0), (0x1020, 0x1014, 0)])  # backward
+    data.sample(7, [0x1000], 6, branches=[(0x8010, 0x1000, 0), (0x1020, 0x1000, 0)])  # into another object
+    data.sample(7, [0x1000], 7, branches=[(0x1010, 0x1000, 0), (0x1020, 0, 0), (0x1030, 0x1000, 0)])
+    log = fastprof.info(io.BytesIO(data.bytes()), branches=True)
+    assert log.not_representable["broken-runs"] == 2 and log.not_representable["incomplete-branches"] == 1
+    assert log.facts["totals"] == {"taken": 6, "mispredicted": 0, "straight": 0}
+
+
+def test_filters_see_the_samples_of_branches() -> None:
+    data = recording()
+    for time, tid in ((1_000, 7), (2_000, 8), (3_000, 8)):
+        data.sample(7, [0x1000], time, tid=tid, branches=[(0x1000 + time // 100, 0x1000, 0)])
+    assert rows(data.bytes(), time_range="1us:2us")["taken"] == {(0x1014, 0x1000): 1, (0x101E, 0x1000): 1}
+    assert rows(data.bytes(), threads=("8",))["taken"].total() == 2
+
+
+def test_processes_of_one_program_are_added_up() -> None:
+    """Each has its own addresses; the profile has link-time addresses."""
+    data = lzma.decompress(LBR.read_bytes())
+    out = io.BytesIO()
+    fastprof.convert(io.BytesIO(data), out, to="folded", branches=True, value="mispredicted", symbols=[str(PROGRAM)])
+    folded = dict(line.rsplit(b" ", 1) for line in out.getvalue().splitlines())
+    assert int(folded[b"longest_match;longest_match"]) > 50
+
+
+# ---- code
+
+
+def lengths(code: bytes, machine: int = lib.FP_PGO_X86_64) -> list[tuple[int, int]]:
+    """The offset of each instruction, and whether it is executed last."""
+    leaves, found, at = ffi.new("int *"), [], 0
+    while at < len(code):
+        n = lib.fp_pgo_x86_length(
+            ffi.from_buffer("uint8_t[]", code) + at, len(code) - at, machine == lib.FP_PGO_X86_64, leaves
+        )
+        found.append((n, leaves[0]))
+        at += max(n, 1)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "n"),
+    [
+        ("55", 1),  # push %rbp
+        ("48 89 e5", 3),
+        ("48 8b 05 10 00 00 00", 7),  # relative to the instruction
+        ("8b 44 24 08", 4),
+        ("8b 04 25 00 00 00 00", 7),  # no base
+        ("66 81 c1 34 12", 5),
+        ("48 81 c1 78 56 34 12", 7),
+        ("48 b8 88 77 66 55 44 33 22 11", 10),
+        ("66 2e 0f 1f 84 00 00 00 00 00", 10),
+        ("a1 88 77 66 55 44 33 22 11", 9),
+        ("f6 c1 01", 3),  # test has an operand
+        ("f6 d1", 2),  # not has none
+        ("f7 45 00 01 00 00 00", 7),
+        ("c5 f8 77", 3),
+        ("c5 fd 70 c1 ee", 5),
+        ("c4 e3 7d 19 c1 01", 6),
+        ("62 f1 7c 48 58 c1", 6),
+        ("62 f3 7d 48 25 c1 ff", 7),
+        ("0f 3a 0f c1 04", 5),
+        ("0f 85 00 00 00 00", 6),
+        ("8f c0", 2),
+        ("c8 10 00 00", 4),
+    ],
+)
+def test_lengths_of_x86(code: str, n: int) -> None:
+    data = bytes.fromhex(code)
+    assert lengths(data) == [(n, 0)]
+    for cut in range(1, len(data)):
+        assert lengths(data[:cut])[0][0] in (0, cut)  # cut off, or another one
+
+
+def test_32_bits_differ() -> None:
+    code = bytes.fromhex("40 66e90000 678b4602 a100000000 c50e 620e")
+    assert [n for n, _ in lengths(code, lib.FP_PGO_X86)] == [1, 4, 4, 5, 2, 2]
+
+
+@pytest.mark.parametrize("code", ["c3", "f3 c3", "c2 08 00", "e9 00 00 00 00", "eb fe", "ff e0", "41 ff 24 c0"])
+def test_jumps_and_returns_end_runs(code: str) -> None:
+    assert lengths(bytes.fromhex(code)) == [(len(bytes.fromhex(code)), 1)]
+
+
+def executed(code: bytes, runs: list[tuple[int, int, int]], machine: int = lib.FP_PGO_X86_64) -> tuple[Any, int, int]:
+    e = owned(lib.fp_pgo_executed_new(), lib.fp_pgo_executed_free, "code")
+    columns = [
+        ffi.new(kind, [run[k] for run in runs]) for k, kind in enumerate(("uint64_t[]", "uint64_t[]", "int64_t[]"))
+    ]
+    err = ffi.new("struct fp_err *")
+    status = lib.fp_pgo_execute(
+        e, machine, ffi.from_buffer("uint8_t[]", code), len(code), 0x1000, *columns, len(runs), err
+    )
+    assert status in (0, lib.FP_E_OVERFLOW)
+    return status or {e.address[i]: e.count[i] for i in range(e.n)}, e.wrong, e.beyond
+
+
+CODE = bytes.fromhex("55 4889e5 31c0 7402 ebfe 90 c3")  # at 0, 1, 4, 6, 8, 10, 11
+
+
+def test_instructions_of_runs() -> None:
+    assert executed(CODE, [(0x1000, 0x1006, 5), (0x1001, 0x1004, 2), (0x100A, 0x100B, 3)]) == (
+        {0x1000: 5, 0x1001: 7, 0x1004: 7, 0x1006: 5, 0x100A: 3, 0x100B: 3},
+        0,
+        0,
+    )
+
+
+def test_runs_that_cannot_be() -> None:
+    """Across a jump, to the middle of an instruction, outside, backward, too long."""
+    runs = [(0x0FFF, 0x1000, 1), (0x1000, 0x1002, 1), (0x1000, 0x100A, 1), (0x1004, 0x1000, 1), (0x100A, 0x100C, 1)]
+    assert executed(CODE, runs) == ({}, 2, 3)
+    assert executed(bytes(3 << 20), [(0x1000, 0x1000 + (2 << 20), 1)]) == ({}, 0, 1)
+    most = (1 << 63) - 1
+    assert executed(CODE, [(0x1000, 0x1001, most), (0x1000, 0x1004, most)])[0] == lib.FP_E_OVERFLOW
+
+
+@given(
+    st.binary(min_size=1, max_size=60), st.lists(st.tuples(st.integers(0, 70), st.integers(0, 70), st.integers(1, 9)))
+)
+def test_runs_are_added_up(code: bytes, spans: list[tuple[int, int, int]]) -> None:
+    """Of words, whose starts are known: each counts the runs around it."""
+    spans = sorted((0x1000 + 4 * (a // 4), 0x1000 + 4 * (b // 4), n) for a, b, n in spans)
+    inside = [(a, b, n) for a, b, n in spans if a <= b < 0x1000 + len(code)]
+    expected = Counter(
+        {at: sum(n for a, b, n in inside if a <= at <= b) for at in range(0x1000, 0x1000 + len(code), 4)}
+    )
+    assert executed(code, spans, lib.FP_PGO_WORDS) == (+expected, 0, len(spans) - len(inside))
+
+
+def test_call_chains_do_not_matter() -> None:
+    data = recording(sample_type=TYPE | CALLCHAIN)
+    data.sample(7, [0x1000, 0x1100], 5, branches=[(0x1010, 0x1000, 0)])
+    assert rows(data.file())["taken"] == {(0x1010, 0x1000): 1}
