@@ -40,6 +40,7 @@ ROOMS = (
     "pgo",
     "pstats",
     "heapprofile",
+    "heaptrack",
 )
 
 

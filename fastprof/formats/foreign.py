@@ -33,7 +33,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`dotnet-trace convert --format speedscope` converts it to speedscope's JSON",
     ),
     (rb"gmon", "a gmon.out of gprof", "record with perf, gperftools or Callgrind instead"),
-    (rb"v [0-9a-f]+ [0-9a-f]+\n[Xx] ", "a recording of heaptrack", "`heaptrack_print -F` converts it to folded stacks"),
+    (rb"v [0-9a-f]+ [0-9a-f]+\nx ", "a raw recording of heaptrack", "`heaptrack --interpret` makes one to read of it"),
     (
         rb"memray\0|(?s:\x04\x22\x4d\x18.{7,30}memray\0)",
         "a recording of memray",

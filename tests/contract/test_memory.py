@@ -322,6 +322,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "pstats": pstats,
     "heapprofile": heapprofile,
     "archive": archive,
+    "heaptrack": lambda path, times: path.write_bytes(b"v 10400 3\nX ./a\na 8 0\n" + b"+ 0\n- 0\n" * (times * 50_000)),
     "oprofile": oprofile,
 }
 READERS = [f.name for f in formats.formats() if f.reader]

@@ -26,6 +26,7 @@ EMPTY_GRAPH = b"# callgrind format\nevents: Ir\n\ntotals: 0\n"
 EMPTY = {
     "massif": b"desc: (none)\ncmd: a\ntime_unit: i\n",
     "pstats": b"{0",
+    "heaptrack": b"v 10400 3\nX ./a\n",
     "heapprofile": b'{"head":{"callFrame":{"functionName":"(root)"},"selfSize":0,"id":1,"children":[]}}',
     "dhat": b'{"dhatFileVersion":2,"mode":"ad-hoc","pps":[],"ftbl":["[root]"]}',
     "heap": b"heap profile: 0: 0 [0: 0] @ heapprofile\n",

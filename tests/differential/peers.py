@@ -32,6 +32,7 @@ PACKAGES = {
     "flamegraph.pl": "libdevel-nytprof-perl",
     "go": "golang-go",
     "groff": "groff-base",
+    "heaptrack_print": "heaptrack",
     "google-pprof": "google-perftools",
     "jeprof": "libjemalloc-dev",
     "ld": "binutils",

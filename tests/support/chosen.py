@@ -24,6 +24,7 @@ CHOSEN = [
         "gperftools": "small.prof symbolized.prof",
         "heap": "go-heap.heap negative.heap symbolized.heap",
         "heapprofile": "order.heapprofile",
+        "heaptrack": "version1.heaptrack",
         "jfr": "made-datadog.jfr made-two-jvms.jfr",
         "massif": "inlined.massif",
         "oprofile": "deps.tar ppc.oprofile threads.tar",

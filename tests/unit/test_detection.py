@@ -99,7 +99,7 @@ FOREIGN = {
     b'{\n\t"linux-perf-json-version": 1,\n': "perf.data as JSON: pass the perf.data",
     b"# To display the perf.data header info, please use\n": "a report of perf",
     b"Nettrace\x14\0\0\0!FastSerialization.1": "an event trace of .NET: `dotnet-trace convert",
-    b"v 10400 3\nX ./a\n": "a recording of heaptrack: `heaptrack_print -F`",
+    b"v 10400 3\nx ./a\n": "a raw recording of heaptrack: `heaptrack --interpret`",
     b"memray\0\x0a": "a recording of memray",
     b'{"snapshot":{"meta":{': "a heap snapshot of V8",
     b"v8-version,11,3,244\n": "a log of V8",

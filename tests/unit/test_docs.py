@@ -57,6 +57,7 @@ INPUTS = {
     ".otlp": "otlp/good/v1.10-timestamps.otlp",
     "massif.out": "massif/good/inlined.massif",
     "dhat.out": "dhat/good/heap.dhat.json",
+    "heaptrack.": "heaptrack/good/small.heaptrack",
     ".heapprofile": "heapprofile/good/node20.heapprofile",
     ".pstats": "pstats/good/py3.8.pstats",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",

@@ -1,0 +1,24 @@
+"""Recordings of heaptrack, KDE's heap profiler.  See docs/formats/heaptrack.md."""
+
+from __future__ import annotations
+
+import re
+
+from fastprof.core.engine import NO, SURE, Format
+
+
+def sniff(head: bytes) -> int:
+    return SURE if re.match(rb"v [0-9a-f]+(?: [0-9a-f]+)?\n(?:(?:[IAS#][^\n]*)?\n)*X ", head) else NO
+
+
+FORMATS = (
+    Format(
+        name="heaptrack",
+        view="stacks",
+        title="recording of heaptrack, file versions 1 to 3",
+        suffixes=(".heaptrack",),
+        prefixes=("heaptrack.",),
+        sniff=sniff,
+        reader="read:HeaptrackReader",
+    ),
+)

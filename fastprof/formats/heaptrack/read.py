@@ -1,0 +1,46 @@
+"""Reads recordings of heaptrack (csrc/heaptrack/read.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.allocators import NAMES
+from fastprof.core.heap_sums import TYPES, facts_of
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part
+from fastprof.core.native import NativeReader
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
+from fastprof.core.source import Source
+from fastprof.formats.heaptrack.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+
+
+class HeaptrackReader(NativeReader):
+    """Allocations by stack: all, temporary ones, those not freed, those at the peak."""
+
+    format = "heaptrack"
+    view = "stacks"
+    allocator = True
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        new = lib.fp_heaptrack_new(model.c, options[LENIENT])
+        self._r = owned(new, lib.fp_heaptrack_free, "the reader of heaptrack's recordings")
+        self.part = model.add_part(Part(TYPES, extra={"drop_frames": NAMES}))
+
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        status = lib.fp_heaptrack_feed(self._r, in_, batch, err)
+        if status in (lib.FP_FULL, lib.FP_DONE):  # rows come after the last line
+            self.model.parts[self.part].command = self.model.string(self._r.command) or None
+        return status
+
+    def finish(self) -> None:
+        r = self._r
+        page_size = int(r.page_size)
+        self.log.facts |= {"version": int(r.version), "seconds": int(r.heap.now) / 1000}
+        self.log.facts |= {"resident_bytes": int(r.resident) * page_size} | facts_of(r.heap, page_size)
+        self.log.count_all(REPORTED, counts_of(r))
