@@ -68,6 +68,7 @@ docs: build
 	$(PYTHON) -m docs.make_python
 	$(PYTHON) -m docs.make_matrix
 	$(PYTHON) -m docs.make_man
+	$(PYTHON) -m docs.make_schemas
 
 new-format:
 	$(PYTHON) -m docs.make_new_format "$(NAME)" $(KIND)

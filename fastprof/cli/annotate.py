@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from fastprof.cli import arguments
-from fastprof.cli.as_json import json_text
+from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     arguments.refuse_screen(args, "--json")
     found = annotate(args.input, args.files, **arguments.keywords(args, options()))
     if args.json:
-        print(json_text(_as_dict(found)))
+        print(json_text(document("annotate", _as_dict(found))))
         return exit_code(found.log)
     _Page(found, Screen.from_options(args.width, args.color), not hasattr(args, "demangle")).print()
     print_problems(found.log, shown(args.input), args.quiet, args.verbose)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from fastprof.cli import arguments, print_message
-from fastprof.cli.as_json import json_text, print_json_list
+from fastprof.cli.as_json import document, json_text, print_json_list
 from fastprof.cli.messages import Steps, print_log
 from fastprof.cli.parser import Parser, action_of
 from fastprof.cli.text import print_long_table
@@ -49,7 +49,7 @@ _LIST = """\
 examples:
   fastprof archive list nightly.fpa
   fastprof archive list nightly.fpa 'host1/*' --sort date
-  fastprof archive list nightly.fpa --json | jq .[].name
+  fastprof archive list all.fpa --json | jq .profiles[].name
 """
 _EXTRACT = """\
 examples:
@@ -139,7 +139,7 @@ def _add(args: argparse.Namespace) -> int:
         counts.append(f"replacing {facts['replaced']:,}")
     if facts["left_out"]:
         counts.append(f"skipped {facts['left_out']:,} already present")
-    return print_log(args, log, args.store, ", ".join(counts))
+    return print_log(args, log, "archive-add", args.store, ", ".join(counts))
 
 
 def _profiles(n: int) -> str:
@@ -150,7 +150,7 @@ def _list(args: argparse.Namespace) -> int:
     # printed as they are read: a store may have a million
     members = listing.each(args.store, args.names, sort=args.sort)
     if args.json:
-        print_json_list(members)
+        print_json_list("archive-list", "profiles", members)
     else:
         print_long_table(_lines(members), right=(4, 5))
     return 0
@@ -184,7 +184,7 @@ def _extract(args: argparse.Namespace) -> int:
         log = archive_extract(args.store, args.names, args.output, done=steps, **keywords)
     names = log.facts["extracted"]
     what, to = (_profiles(steps.n), args.output) if steps.n else (names[0], shown(args.output))
-    return print_log(args, log, to, what)
+    return print_log(args, log, "archive-extract", to, what)
 
 
 def _rm(args: argparse.Namespace) -> int:
@@ -206,7 +206,7 @@ def _verify(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
         wrong = archive_verify(args.store, args.names, done=steps)
     if args.json:
-        print(json_text(wrong, indent=2))
+        print(json_text(document("archive-verify", {"errors": wrong}), indent=1))
     elif wrong:
         for one in wrong:
             print_message(one["error"] + (f" (profile {one['name']})" if "name" in one else ""))

@@ -1,13 +1,49 @@
-"""JSON that every reader accepts; Python's own may contain NaN, infinities and lone surrogates."""
+"""JSON that every reader accepts; Python's own may contain NaN, infinities and lone surrogates.
+
+Each document states its schema first: {"schema": "fastprof/top/1", ...}.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fastprof.core._typing import Any
 from fastprof.core.log import Log
+
+# The documents and their numbers; documents.py has their types, docs/schemas the schemas made from these.
+SCHEMAS = {
+    "annotate": 1,
+    "archive-add": 1,
+    "archive-extract": 1,
+    "archive-list": 1,
+    "archive-verify": 1,
+    "batch": 1,
+    "batch-merge": 1,
+    "batch-status": 1,
+    "convert": 1,
+    "diff": 1,
+    "diff-output": 1,
+    "error": 1,
+    "format": 1,
+    "formats": 1,
+    "info": 1,
+    "info-list": 1,
+    "merge": 1,
+    "report": 1,
+    "sql": 1,
+    "top": 1,
+}
+
+
+def schema_of(name: str) -> str:
+    return f"fastprof/{name}/{SCHEMAS[name]}"
+
+
+def document(name: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """What is printed as JSON, with the name of its schema first."""
+    return {"schema": schema_of(name), **content}
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -18,14 +54,15 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(_plain(value), indent=indent).replace("\x7f", "\\u007f")  # the only control character left
 
 
-def print_json_list(values: Iterable[Any]) -> None:
-    """Print a list as JSON, each value when it is known."""
+def print_json_list(name: str, key: str, values: Iterable[Any]) -> None:
+    """Print the document `name`, whose only key has a list, each value when it is known."""
+    sys.stdout.write(f'{{\n "schema": "{schema_of(name)}",\n "{key}": ')
     before = "["
     for value in values:
-        text = json_text(value, indent=2).replace("\n", "\n  ")
+        text = json_text(value, indent=1).replace("\n", "\n  ")
         sys.stdout.write(f"{before}\n  {text}")
         before = ","
-    print("[]" if before == "[" else "\n]")
+    print("[]" if before == "[" else "\n ]", end="\n}\n")
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ import re
 import sys
 
 from fastprof.cli import arguments, print_message, print_raw
-from fastprof.cli.as_json import json_text
+from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import Steps, print_warnings, print_written
 from fastprof.cli.parser import Parser, action_of
 from fastprof.cli.text import print_table
@@ -206,7 +206,7 @@ def run(args: argparse.Namespace) -> int:
         bar = Steps(args.quiet or args.json, "merges", least=1)
         merged = merging.batch_merge(inputs, args.output, to=args.to, from_=args.from_, progress=bar.count, **given)
         bar.close()
-        return print_written(args, merged)
+        return print_written(args, merged, "batch-merge")
     progress = _Progress(args)
     try:
         if args.action == "archive":
@@ -230,7 +230,7 @@ def _exit_code(log: BatchLog) -> int:
 
 def _tell(args: argparse.Namespace, log: BatchLog) -> None:
     if args.json:
-        print_raw(json_text(log.as_dict(flags=True)) + "\n")
+        print_raw(json_text(document("batch", log.as_dict(flags=True))) + "\n")
         return
     _print_failed([record for record in log.failed if "input" not in record])
     print_warnings(log.warned(flags=True))
@@ -322,7 +322,7 @@ def _kind_of(text: str, path: str) -> str:
 def _status(args: argparse.Namespace) -> int:
     found = batch_status(args.outdir)
     if args.json:
-        print(json_text(found.as_dict(), indent=1))
+        print(json_text(document("batch-status", found.as_dict()), indent=1))
     else:
         print_table([("shard", "files", "done earlier", "left", "state"), *found.shards], right=(1, 2, 3))
         counts = ", ".join(f"{found.statuses[name]:,} {name}" for name in (OK, LOSSY, ERROR, CRASHED))

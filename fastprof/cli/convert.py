@@ -38,4 +38,4 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     log = convert(args.inputs, args.output, **arguments.keywords(args, plan.known_options()))
-    return print_written(args, log)
+    return print_written(args, log, "convert")

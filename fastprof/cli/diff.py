@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from fastprof.cli import arguments, print_message
-from fastprof.cli.as_json import json_text
+from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import exit_code, print_log, print_problems, target_name
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     found = diff(*sides, args.output if written else None, **arguments.keywords(args, options()))
     log = found.log
     if written:
-        code = print_log(args, log, target_name(args.output), _summary(found))
+        code = print_log(args, log, "diff-output", target_name(args.output), _summary(found))
     else:
         with arguments.table_to(args.output if is_table else None):
             if args.json:
@@ -165,7 +165,7 @@ def _print_json(found: Difference) -> None:
     whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
     whole |= {"shown": found.shown} | ({"noise": found.n_noise} if found.runs else {})
     whole |= {"failed": found.failed} if found.failed else {}
-    print(json_text(whole | {"rows": rows, "log": found.log}, indent=1))
+    print(json_text(document("diff", whole | {"rows": rows, "log": found.log}), indent=1))
 
 
 def _print_csv(found: Difference) -> None:

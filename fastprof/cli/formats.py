@@ -8,7 +8,7 @@ import sys
 
 from fastprof import formats
 from fastprof.cli.arguments import full_help
-from fastprof.cli.as_json import json_text
+from fastprof.cli.as_json import document, json_text
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, print_table, terminal_width
 from fastprof.core._typing import Any
@@ -24,7 +24,7 @@ EXAMPLES = """\
 examples:
   fastprof formats
   fastprof formats pprof
-  fastprof formats --json | jq '.[] | .name'
+  fastprof formats --json | jq .formats[].name
 """
 # The parts of a log, in the order of a format's page, with their headings.
 _KINDS = {
@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     known = [formats.get(args.name)] if args.name else formats.formats()
     if args.json:
         entries = [_entry(f) for f in known]
-        print(json_text(entries[0] if args.name else entries, indent=2))
+        name, found = ("format", entries[0]) if args.name else ("formats", {"formats": entries})
+        print(json_text(document(name, found), indent=1))
     elif args.name:
         _print_one(known[0])
     else:

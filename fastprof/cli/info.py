@@ -8,7 +8,8 @@ from functools import partial
 
 from fastprof import plan
 from fastprof.cli import arguments
-from fastprof.cli.messages import Progress, exit_code, log_json, print_warnings
+from fastprof.cli.as_json import document, json_text
+from fastprof.cli.messages import Progress, exit_code, print_warnings
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table, quantity, utc
 from fastprof.core._typing import Any
@@ -161,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
     paths = expand(args.inputs, total.warn, skip, lenient=bool(options.get("lenient")))
     several = paths != args.inputs or len(paths) > 1
     codes: list[int] = []
-    logs: list[str] = []
+    logs: list[dict[str, Any]] = []
     for path in paths:
         try:
             log = info(path, from_=args.from_, progress=Progress(args.quiet), **options)
@@ -171,14 +172,15 @@ def run(args: argparse.Namespace) -> int:
             skip(error)
             continue
         if args.json:
-            logs.append(log_json(log))
+            logs.append(log.as_dict(flags=True))
         else:
             if codes:
                 print()
             _print(log)
         codes.append(exit_code(log))
     if args.json:
-        print("[" + ",\n".join(logs) + "]" if several or not logs else logs[0])
+        is_list = several or not logs
+        print(json_text(document("info-list", {"profiles": logs}) if is_list else document("info", logs[0])))
     print_warnings(total.warned(flags=True))
     if not codes:
         return 1

@@ -47,4 +47,4 @@ def run(args: argparse.Namespace) -> int:
     if not inputs and not args.files0_from:
         args.parser.no_input()
     log = merge(inputs, args.output, **arguments.keywords(args, plan.known_options()))
-    return print_written(args, log)
+    return print_written(args, log, "merge")

@@ -136,22 +136,17 @@ def _of(found: re.Match[str]) -> str:
     return f"{'places' if ',' in what else what} of {found[1]}"
 
 
-def log_json(log: Log) -> str:
-    """The log as one JSON object."""
-    from fastprof.cli.as_json import json_text
-
-    return json_text(log.as_dict(flags=True))
-
-
-def print_log(args: argparse.Namespace, log: Log, target: str, what: str, read: str = "") -> int:
-    """Print the log of a written output on standard error; returns the exit code.
+def print_log(args: argparse.Namespace, log: Log, name: str, target: str, what: str, read: str = "") -> int:
+    """Print the log of a written output on standard error; as JSON the document `name`.  Returns the exit code.
 
         wrote out.callgrind: 70 rows (2,329 calls; threads are not part of the output, -v lists them)
         repairs: 3 unwound frames
 
     --verbose lists everything, --quiet keeps losses and warnings."""
     if args.json:
-        print_raw(log_json(log) + "\n")
+        from fastprof.cli.as_json import document, json_text
+
+        print_raw(json_text(document(name, log.as_dict(flags=True))) + "\n")
         return exit_code(log)
     if not args.quiet:
         nbytes = counted(log.facts["output_bytes"], "byte") if args.verbose and "output_bytes" in log.facts else ""
@@ -163,11 +158,11 @@ def print_log(args: argparse.Namespace, log: Log, target: str, what: str, read: 
     return exit_code(log)
 
 
-def print_written(args: argparse.Namespace, log: Log) -> int:
-    """Print the log of a written output; returns the exit code."""
+def print_written(args: argparse.Namespace, log: Log, name: str) -> int:
+    """Print the log of a written output; as JSON the document `name`.  Returns the exit code."""
     files = log.facts.get("files", [])
     target = counted(len(files), "file") if files else target_name(args.output)
-    code = print_log(args, log, target, *rows_text(log))
+    code = print_log(args, log, name, target, *rows_text(log))
     for file in files if not (args.json or args.quiet) else ():
         merged = f", {counted(file['merged_calls'], 'call merged', 'calls merged')}" if "merged_calls" in file else ""
         merged += (

@@ -105,6 +105,13 @@ class Parser(argparse.ArgumentParser):
             message = f"{found[1]}: {found[2]!r} is not one of {', '.join(known)}{did_you_mean(found[2], known)}"
         if found := re.match(r"the following arguments are required: (.*)", message):
             message = self._missing(re.split(",? ", found[1]))
+        from fastprof.cli import print_raw, wants_json
+
+        if wants_json():
+            from fastprof.cli.failure import usage_text
+
+            print_raw(usage_text(message, f"`{self.prog} --help` shows the options") + "\n")
+            self.exit(2)
         more = f"       `{self.prog} --help` shows the options\n"
         self.exit(2, f"fastprof: {printable(message)}\n{self.format_usage().strip()}\n{more}")
 

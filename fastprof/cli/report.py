@@ -53,4 +53,4 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("the page is not written to a terminal: name a file with -o, or use `fastprof view`")
     command = shlex.join(["fastprof", *map(shown, args.words)])
     log = report(args.inputs, args.output, command=command, **arguments.keywords(args, options()))
-    return print_written(args, log)
+    return print_written(args, log, "report")

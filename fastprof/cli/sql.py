@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import chain, count
 
 from fastprof.cli import arguments, ended
-from fastprof.cli.as_json import json_text
+from fastprof.cli.as_json import json_text, schema_of
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_csv, print_table
@@ -48,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
     group = arguments.heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
     form = group.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print an array of objects, one per row")
+    form.add_argument("--json", action="store_true", help="print JSON: columns, rows, log")
     form.add_argument("--csv", action="store_true", help="print CSV with a header line")
     arguments.add_options(parser, options())
 
@@ -110,12 +110,14 @@ def _ask(args: argparse.Namespace, folder: str) -> int:
 
 
 def _print_json(answer: Answer) -> None:
-    before = "["
     names = _distinct(answer.columns)
+    columns = [{"name": name, "type": kind} for name, kind in zip(names, answer.types, strict=True)]
+    before = f'{{"schema": "{schema_of("sql")}",\n"columns": {json_text(columns)},\n"rows": ['
     for row in answer.rows():
         sys.stdout.write(before + json_text(dict(zip(names, row, strict=True))))
         before = ",\n "
-    sys.stdout.write("[]\n" if before == "[" else "]\n")
+    rest = "" if before.startswith(",") else before
+    sys.stdout.write(f'{rest}],\n"log": {json_text(answer.log)}}}\n')
 
 
 def _distinct(columns: list[str]) -> list[str]:

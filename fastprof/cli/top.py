@@ -8,7 +8,7 @@ from itertools import chain
 
 from fastprof import formats
 from fastprof.cli import arguments, matrix
-from fastprof.cli.as_json import json_text
+from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_rest, print_table, shortened_by
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 def _print(found: Top, args: argparse.Namespace, *, is_page: bool) -> None:
     with arguments.table_to(None if args.output == "-" else args.output):
         if args.json:
-            print(json_text(_as_json(found), indent=1))
+            print(json_text(document("top", _as_json(found)), indent=1))
         elif found.matrix:
             matrix.show(found, found.matrix, args, is_page=is_page)
         elif args.csv:

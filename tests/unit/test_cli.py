@@ -106,7 +106,7 @@ def test_the_log() -> None:
     quiet = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-q").stderr
     assert quiet == done.stderr[done.stderr.index(b"fastprof: warning") :]  # the warning, and no summary
     log = json.loads(run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
-    assert set(log) == {"rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"}
+    assert set(log) == {"schema", "rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"}
     assert log["repairs"] == [{"code": "unwound-frames", "text": "unwound frames", "count": 3}]
     said = json.loads(run("convert", EVENTS, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
     assert {"code": "events", "text": "events", "count": 240} in said["not_representable"]
@@ -217,7 +217,7 @@ def test_info() -> None:
 
 
 def test_formats() -> None:
-    entries = {e["name"]: e for e in json.loads(run("formats", "--json").stdout)}
+    entries = {e["name"]: e for e in json.loads(run("formats", "--json").stdout)["formats"]}
     assert entries["xray"]["reads"] and entries["callgrind"]["writes"]
     assert (entries["firefox"]["view"], entries["firefox"]["also"]) == ("stacks", "timeline")
     text = run("formats").stdout.decode()

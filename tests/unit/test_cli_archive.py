@@ -22,7 +22,7 @@ def test_add_list_extract(tmp_path: Path) -> None:
     store = str(tmp_path / "store.fpa")
     run("archive", "add", store, POOL, CALLGRIND)
     run("archive", "add", store, EVENTS, "--name", "events", "--level", "19")
-    names = [m["name"] for m in json.loads(run("archive", "list", store, "--json").stdout)]
+    names = [m["name"] for m in json.loads(run("archive", "list", store, "--json").stdout)["profiles"]]
     assert names == sorted([Path(POOL).name, Path(CALLGRIND).name, "events"])
     assert run("archive", "list", store).stdout.count(b"\n") == 5
     for name, original in ((Path(POOL).name, POOL), (Path(CALLGRIND).name, CALLGRIND), ("events", EVENTS)):
@@ -53,7 +53,7 @@ def test_a_store_is_a_plain_file(tmp_path: Path) -> None:
         expected = f"fastprof: {empty}: archive: at byte 0: the file is empty\n".encode()
         assert run("archive", *action, code=1).stderr == expected
     run("archive", "add", str(empty), POOL)
-    assert json.loads(run("archive", "list", str(empty), "--json").stdout)[0]["name"] == Path(POOL).name
+    assert json.loads(run("archive", "list", str(empty), "--json").stdout)["profiles"][0]["name"] == Path(POOL).name
 
 
 def test_a_name_is_taken_as_it_is_and_as_it_is_listed(tmp_path: Path) -> None:
@@ -114,7 +114,8 @@ def test_a_directory_is_added_file_by_file(tmp_path: Path) -> None:
         (folder / name).write_bytes(Path(CALLGRIND).read_bytes())
     (folder / "more").symlink_to(tmp_path)
     assert run("archive", "add", store, str(folder) + "/").stderr.count(b"not regular files: more") == 1
-    names = [m["name"] for m in json.loads(run("archive", "list", store, "--sort", "added", "--json").stdout)]
+    listed = json.loads(run("archive", "list", store, "--sort", "added", "--json").stdout)["profiles"]
+    names = [m["name"] for m in listed]
     assert names == ["out.9", "out.10", "out.11"]
     assert b"--name takes a single" in run("archive", "add", store, str(folder), "--name", "x", code=2).stderr
     assert b"out.9, out.10" in run("top", store, code=2).stderr
@@ -144,7 +145,7 @@ def test_names_of_profiles(tmp_path: Path) -> None:
     assert not Path(store).exists()
     run("archive", "add", store, "-", "--name", "../a\x1b[31m", stdin=data)
     assert run("archive", "list", store).stdout.splitlines()[1].startswith(b"../a\\x1b[31m  timeline")
-    (entry,) = json.loads(run("archive", "list", store, "--json").stdout)
+    (entry,) = json.loads(run("archive", "list", store, "--json").stdout)["profiles"]
     assert entry["name"] == "../a\x1b[31m"
     extracted = run("archive", "extract", store, entry["name"], "--to", "callgrind").stdout
     assert extracted == run("convert", POOL, "--to", "callgrind").stdout

@@ -116,10 +116,10 @@ def test_list(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     oldest = listed("--sort", "date")[1]
     assert oldest[0] == "1.callgrind" and oldest[3].startswith("2001-09-0")
     archive("list", "s.fpa", "1.callgrind", "host2/*", "--json")
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(capsys.readouterr().out)["profiles"]
     assert [one["name"] for one in said] == ["1.callgrind", *NAMES[3:]]
     archive("list", "s.fpa", "1.callgrind", "host2/*", "*", "--sort", "added", "--json")
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == [*NAMES, "1.callgrind"]
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["profiles"]] == [*NAMES, "1.callgrind"]
     wanted = {"format": "callgrind", "mtime": 10**18, "nbytes": len(DUMP.format("host2_f1", 10)), "totals": {"Ir": 10}}
     assert wanted.items() <= said[0].items()
     archive("list", "s.fpa", "nothing*", code=2)
@@ -145,11 +145,11 @@ def test_a_list_is_printed_as_it_is_read(
         line.split() for line in whole.splitlines()
     ]
     archive("list", "s.fpa", "host[12]/*", "host2/*", NAMES[0], "--json")  # each once
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == NAMES
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["profiles"]] == NAMES
     archive("rm", "s.fpa", "*")
     capsys.readouterr()
     archive("list", "s.fpa", "--json")
-    assert json.loads(capsys.readouterr().out) == []
+    assert json.loads(capsys.readouterr().out)["profiles"] == []
 
 
 def test_info_of_a_store(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,7 +197,7 @@ def test_profiles_of_a_store_are_inputs_of_every_verb(runs: Path, capfdbinary: A
     assert out("top", many) == out("top", *files)
     assert out("annotate", one) == out("annotate", files[1])
     assert json.loads(out("info", one, "--json"))["facts"]["totals"] == {"Ir": 10}
-    assert json.loads(out("info", "s.fpa:*1/1*", "--json"))[0]["facts"]["file"] == one
+    assert json.loads(out("info", "s.fpa:*1/1*", "--json"))["profiles"][0]["facts"]["file"] == one
     assert out("diff", "s.fpa:host1/0*", "s.fpa:host2/1*", "--json")
     assert main(["report", one, "-o", "page.html"]) == 0
     assert fastprof.open(one).log is not None
@@ -281,7 +281,7 @@ def test_rm_compact_verify(runs: Path, capsys: pytest.CaptureFixture[str]) -> No
     whole[120] ^= 1
     Path("s.fpa").write_bytes(whole)
     archive("verify", "s.fpa", "--json", code=1)
-    wrong = json.loads(capsys.readouterr().out)
+    wrong = json.loads(capsys.readouterr().out)["errors"]
     assert wrong and all("s.fpa: archive: at byte" in one["error"] for one in wrong)
     archive("verify", "s.fpa", code=1)
     assert "s.fpa: archive: at byte" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -28,7 +29,8 @@ def test_a_full_disk_is_said_of_much_text(words: str, tmp_path: Path) -> None:
     many = tmp_path / "many.folded"
     many.write_text("".join(f"main;{'f' * 100}{i} 1\n" for i in range(3000)))
     done = shell(f"fastprof {words.format(many)} > /dev/full".replace("+", "\\ "))
-    assert (done.returncode, done.stderr) == (1, b"fastprof: <stdout>: No space left on device\n")
+    text = done.stderr if "--json" not in words else f"fastprof: {json.loads(done.stderr)['message']}\n".encode()
+    assert (done.returncode, text) == (1, b"fastprof: <stdout>: No space left on device\n")
 
 
 @pytest.mark.parametrize("words", ["sql - from\\ samples", "top -", "convert - -t folded"])

@@ -350,7 +350,8 @@ def test_json_and_csv(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = ["inclusive Ir old", "inclusive Ir new"]
     assert head == ["name", "file", "object", "line", "callee", "Ir old", "Ir new", "Dr old", "Dr new", *more]
     assert len(rows) == 4 and rows[0] == ["f", "b.c", "app", "0", "", "40", "20", "9", "4", "40", "20"]
-    assert run(capsys, "--csv", "--json", code=2)[1] == "fastprof: --json and --csv exclude each other\n"
+    error = json.loads(run(capsys, "--csv", "--json", code=2)[1])
+    assert (error["code"], error["message"]) == ("usage", "--json and --csv exclude each other")
     assert "applies to printed rows" in run(capsys, "--csv", "-o", "d.callgrind", code=2)[1]
 
 

@@ -55,11 +55,11 @@ def test_json_and_csv() -> None:
     with fastprof.sql(CFI, query) as answer:
         want = list(answer.rows())
     done = run(CFI, query, "--json")
-    assert [tuple(row.values()) for row in json.loads(done.stdout)] == want
+    assert [tuple(row.values()) for row in json.loads(done.stdout)["rows"]] == want
     found = list(csv.reader(io.StringIO(run("--csv", CFI, query).stdout.decode())))
     assert found[0] == ["function", "line", "callee", "Ir"]
     assert found[1:] == [["" if cell is None else str(cell) for cell in row] for row in want]
-    assert json.loads(run(CFI, "from graph where false", "--json").stdout) == []
+    assert json.loads(run(CFI, "from graph where false", "--json").stdout)["rows"] == []
 
 
 @pytest.mark.parametrize("table", ["samples", "frames"])
@@ -177,7 +177,7 @@ def test_json_has_words_for_everything() -> None:
     query = "select 'nan'::double n, [1, '-inf'::double] l, {'s': 'inf'::double} s, map {date '2020-01-02': 1} m, "
     query += "'\\xff'::blob b, 4611686018427387904::hugeint * 1024 h, 2 n, 3 n_1"
     done = run(CFI, query, "--json")
-    assert json.loads(done.stdout, parse_constant=pytest.fail) == [
+    assert json.loads(done.stdout, parse_constant=pytest.fail)["rows"] == [
         {"n": None, "l": [1, None], "s": {"s": None}, "m": {"2020-01-02": 1}, "b": "b'\\xff'", "h": 1 << 72}
         | {"n_2": 2, "n_1": 3}
     ]

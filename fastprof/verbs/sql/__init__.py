@@ -41,7 +41,7 @@ def options() -> list[Option[Any]]:
 
 
 class Answer:
-    """The result of a query: names of `columns`, whether each holds numbers, and `rows` while it is open.
+    """The result of a query: names of `columns`, their types, whether each holds numbers, and `rows` while it is open.
 
     `log` adds up what the logs of the profiles have; it is complete when all rows were read.
     """
@@ -132,7 +132,8 @@ class Answer:
             raise UsageError("the query is empty")
         found = answer.description or []
         self.columns = [str(column[0]) for column in found]
-        self.numeric = [str(column[1]) in _NUMBERS or str(column[1]).startswith("DECIMAL") for column in found]
+        self.types = [str(column[1]) for column in found]
+        self.numeric = [kind in _NUMBERS or kind.startswith("DECIMAL") for kind in self.types]
 
     def _execute(self, query: str) -> Any:
         from duckdb import BinderException
