@@ -16,6 +16,7 @@ BRANCHES = Option(
     Switch(),
     False,
     group="values",
+    rare=True,
     help="read branch stacks (perf record -b), not samples",
     details="Rows are branches, from source to target, with the value types `taken` and `mispredicted`, and "
     "straight runs of code, from first to last instruction, with the value type `straight`.",

@@ -32,6 +32,7 @@ FILES = (
     "gperftools/good/plain.prof",
     "heap/good/tcmalloc-v2.heap",
     "heapprofile/good/node20.heapprofile",
+    "heaptrack/good/small.heaptrack",
     "jfr/good/made-two-jvms.jfr",
     "massif/good/depth3.massif",
     "oprofile/good/jit.tar",

@@ -32,10 +32,17 @@ _SNAPSHOT = (
 )
 _HEAP = b"heap profile: 1: 8 [1: 8] @ heapprofile\n1: 8 [1: 8] @ 0x400005\n"
 _JAVA = b"--- heapz 1 ---\nformat = java\nresolution = bytes\n 1 8 @ 0x00000001\n"
+_TRACE = b"v 10200 2\nX a\ns f\ni 1 0 1\nt 1 0\na 8 1\n+ 0\n"
 _DHAT = b'{"dhatFileVersion":2,"mode":"heap","verb":"Allocated","bklt":true,"bkacc":true,"tu":"i","Mtu":"M","cmd":"x","pid":1,"tg":1,"te":2,"pps":[{"tb":8,"tbk":1,"tl":1,"mb":8,"mbk":1,"gb":8,"gbk":1,"eb":0,"ebk":0,"rb":1,"wb":1,"fs":[1]}],"ftbl":["[root]","%s"]}'  # noqa: E501
 # By format; %s is where pieces stand.
 TEMPLATES: dict[str, list[bytes]] = {
     "dhat": [_DHAT.replace(b"%s", frame) for frame in (b"0x1: a%s", b"0x1: a (%s)", b"0x1: a (b.c:%s)", b"%s")],
+    "heaptrack": [
+        _TRACE.replace(b"X a", b"X a%s"),
+        _TRACE.replace(b"s f", b"s f%s"),
+        _TRACE.replace(b"i 1 0 1", b"i 1 0 %s"),
+        _TRACE.replace(b"+ 0", b"%s"),
+    ],
     "perf-script": [
         b"# ========\n# captured on    : Mon\n# a%s\n# ========\n#\n" + _SAMPLE,
         b"# ========\n# event : %s\n# ========\n#\n" + _SAMPLE,
