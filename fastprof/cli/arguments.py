@@ -12,6 +12,7 @@ from fastprof.cli.messages import Progress
 from fastprof.cli.parser import Parser
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
+from fastprof.core.named_alike import accepting
 from fastprof.core.options import Option, Switch, WordList, Words, ambiguous, named
 
 # Prefix, in the argument namespace, of -O names that several formats have.
@@ -118,7 +119,7 @@ class OfFormat(argparse.Action):
             if general := [option for option in self._known if option.key == name and not option.format]:
                 raise UsageError(f"{name!r} is not an option of a format: use {general[0].flag}")
             options = named(name, [option for option in self._known if option.format])
-            found = [self._value(option, equals, value) for option in options]
+            options, found = accepting(options, lambda option: self._value(option, equals, value))
         except UsageError as error:
             raise argparse.ArgumentError(None, f"-O {text}: {error}") from None
         if found != found[:1] * len(found):

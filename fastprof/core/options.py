@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
 from fastprof.core.errors import UsageError, usage_error
+from fastprof.core.named_alike import accepting
 from fastprof.core.words import ARGUMENTS, did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -469,8 +470,7 @@ def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
     for name, value in given.items():
         within = isinstance(value, Mapping) and name in formats
         for key, one in ((f"{formats[name]}.{key}", value[key]) for key in value) if within else [(name, value)]:
-            options = named(key, known)
-            values = [option.check(one) for option in options]
+            options, values = accepting(named(key, known), lambda option, one=one: option.check(one))  # type: ignore[misc]
             if values != values[:1] * len(values):
                 raise ambiguous(key, options)
             found[key if len(options) > 1 else options[0].key] = values[0]

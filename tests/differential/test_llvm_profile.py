@@ -122,3 +122,41 @@ def test_the_recipes(tmp_path: Path) -> None:
         (tmp_path / "app").rename(tmp_path / "app.before")
     assert (tmp_path / "app.llvmprof").read_text().startswith("main:")
     assert (tmp_path / "app.afdo").read_bytes().startswith(b"adcg")
+
+
+def perf2bolt() -> str:
+    """The program acts by its name: as perf2bolt-19 it would be llvm-bolt."""
+    return str(Path(need("perf2bolt-19")).resolve().parent / "perf2bolt")
+
+
+def test_perf2bolt_reads_branches(tmp_path: Path) -> None:
+    """Its entries are ours, with the same counts; llvm-bolt takes both, and counts without branches."""
+    program, lbr = FOLDER / "lbr", FOLDER / "lbr.data.xz"
+    fastprof.convert(lbr, tmp_path / "a.preagg", symbols=[str(program)])
+    run(tmp_path, perf2bolt(), "-p", "a.preagg", "-pa", "-o", "peer.fdata", program)
+    fastprof.convert(lbr, tmp_path / "a.fdata", symbols=[str(program)], bolt={"format": "fdata"})
+    peer, mine = ({*(tmp_path / name).read_text().splitlines()} for name in ("peer.fdata", "a.fdata"))
+    assert len(peer) > 250 and not peer - mine and len(mine - peer) <= 3
+    fastprof.convert(lbr, tmp_path / "a.pb.gz", symbolize=False)
+    fastprof.convert(tmp_path / "a.pb.gz", tmp_path / "samples.fdata", to="bolt", symbols=[str(program)])
+    bolt = Path(perf2bolt()).with_name("llvm-bolt")
+    for data in ("a.fdata", "samples.fdata"):
+        said = run(tmp_path, bolt, program, "-o", "out", "-data", data, "-reorder-blocks=ext-tsp")
+        (changed,) = re.findall(r"reordering modified layout of (\d+) functions", said)
+        assert int(changed) > 10, said
+
+
+def test_llvm_profgen_agrees(tmp_path: Path) -> None:
+    """About branch stacks, read by perf."""
+    import lzma
+
+    tool, profdata = need("llvm-profgen-19"), need("llvm-profdata-19")
+    need("perf")
+    (tmp_path / "test.lbr").write_bytes(lzma.decompress((FOLDER / "lbr.data.xz").read_bytes()))
+    (tmp_path / "test.binary").write_bytes((FOLDER / "lbr").read_bytes())
+    run(tmp_path, tool, "--perfdata=test.lbr", "--binary=test.binary", "--output=peer", "--format=text")
+    fastprof.convert(
+        tmp_path / "test.lbr", tmp_path / "mine", to="llvm-profile", symbols=[str(tmp_path / "test.binary")]
+    )
+    texts = [run(tmp_path, profdata, "merge", "--sample", "--text", name, "-o", "-") for name in ("peer", "mine")]
+    assert texts[0] == texts[1] and texts[0].count("\n") > 200

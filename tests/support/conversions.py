@@ -27,7 +27,7 @@ from tests.support.product import open_input
 FIXED = {name: {kind.name for kind in layout} for name, layout in LAYOUTS.items()}
 WRITERS = [f.name for f in formats.formats() if f.writer]
 # Written from addresses in a program with debug information, which most profiles here do not have.
-OF_PROGRAMS = {"gcov-profile", "llvm-profile"}
+OF_PROGRAMS = {"bolt", "gcov-profile", "llvm-profile"}
 OF_ANY = [to for to in WRITERS if to not in OF_PROGRAMS]
 # The available files with symbols depend on the machine.
 HERE = Options(symbolize=False)

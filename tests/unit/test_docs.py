@@ -69,7 +69,8 @@ LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")  # the path and the he
 # Errors due to data that these files lack
 LACKS = (
     "no row matches|no value type|no profile|no (?:instruction )?addresses|unknown value type|no sample file matches|"
-    "no costs in a file named|no branch stacks|neither profile has|no row can be written as (?:llvm|gcov)-profile"
+    "no costs in a file named|no branch(?:es| stacks)|neither profile has|"
+    "no row can be written as (?:llvm-profile|gcov-profile|bolt)"
 )
 
 

@@ -28,6 +28,14 @@ NEST: Option[int | None] = Option(
     "each site, so that the compiler inlines them first.  The default is 120 for programs without inlined functions "
     "(built without optimization), 0 for others.",
 )
+BOLT_ENCODING: Option[str | None] = Option(
+    "format",
+    Words("preaggregated", "fdata"),
+    None,
+    format="bolt",
+    help="preaggregated (default, of branches) or fdata",
+    details="The text that `perf2bolt -pa` reads, or what it writes.  Counts without branches are fdata.",
+)
 
 
 def rank(value_type: ValueType) -> int:
@@ -84,6 +92,16 @@ FORMATS = (
         suffixes=(".afdo",),
         writer="write:GcovWriter",
         writes=FINDING,
+        holds=_HOLDS,
+    ),
+    Format(
+        name="bolt",
+        view="graph",
+        also="stacks",
+        title="profile from which BOLT arranges a program anew",
+        suffixes=(".preagg", ".fdata"),
+        writer="bolt:BoltWriter",
+        writes=(BOLT_ENCODING, *FINDING),
         holds=_HOLDS,
     ),
 )

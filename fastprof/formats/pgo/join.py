@@ -74,7 +74,7 @@ class Join:
         self.n_unplaced = self.n_unknown = self.n_elsewhere = self.n_jumps = 0  # instructions, calls
         self.not_found: Counter[str] = Counter()  # counts by the reason why an object has no file
         self._given = [os.path.realpath(path) for path in options[SYMBOLS]]
-        self._files: list[ElfObject] = []
+        self.files: list[ElfObject] = []
         self._wanted: list[bool] = []  # by file: whether its functions are written
         self._file_of: dict[int, tuple[int, str]] = {}  # by object: the number of its file, or -1 and the reason
         self._callees: dict[tuple[int, int], tuple[Spot, str]] = {}
@@ -86,7 +86,7 @@ class Join:
         if counts.is_branches:
             sums, calls = self._of_branches(counts)
         else:
-            sums, spots = self._sums(counts)
+            sums, spots = self.sums(counts)
             calls = [*self._calls(counts, spots)]
         heads: Counter[Spot] = Counter()
         for _, (callee, _), n in calls:
@@ -102,7 +102,7 @@ class Join:
             leaf = leaves[spot]
             if leaf is None:
                 continue
-            if not counts.is_branches and not is_call(self._files[spot[0]], spot[1]):
+            if not counts.is_branches and not is_call(self.files[spot[0]], spot[1]):
                 self.n_jumps += 1
             elif name:
                 leaf[0].call(leaf[1], name, n)
@@ -110,7 +110,7 @@ class Join:
         if counts.is_branches:
             self._complete(heads)
 
-    def _sums(self, counts: fp_pgo_counts) -> tuple[dict[Spot, int], dict[int, Spot]]:
+    def sums(self, counts: fp_pgo_counts) -> tuple[dict[Spot, int], dict[int, Spot]]:
         """Counts by spot: processes map a program to different addresses.  And the spot of each row."""
         n, width = counts.places.n, lib.FP_PGO_PLACE_WIDTH
         words = memoryview(ffi.buffer(counts.places.words, 4 * n * width)).cast("I")
@@ -128,7 +128,7 @@ class Join:
                 self.n_elsewhere += 1
                 self.not_found[reason] += values[row]
                 continue
-            elf, address = self._files[file], low | high << 32
+            elf, address = self.files[file], low | high << 32
             link = (
                 link_address(elf, address, mapping) if mapping else self._binaries.link_address(object_, elf, address)
             )
@@ -145,13 +145,13 @@ class Join:
             ends = []
             for frame in (branch.source, branch.target):
                 if frame not in spots:
-                    spots[frame] = self._spot_of_frame(frame)
+                    spots[frame] = self.spot_of_frame(frame)
                 ends.append(spots[frame])
             source, target = ends
             if branch.is_run and source and target and source[0] == target[0]:
                 number = source[0]
                 if number not in runs:
-                    runs[number] = Runs(self._model, self._files[number])
+                    runs[number] = Runs(self._model, self.files[number])
                 runs[number].add(source[1], target[1], branch.times)
             elif branch.is_run:
                 self.n_elsewhere += 1
@@ -185,13 +185,14 @@ class Join:
             level = function.level
             level.head = heads[entry]
             level.body.update((at, max(level.body[at], sum(calls.values()))) for at, calls in level.targets.items())
-            of_file = Runs(self._model, self._files[entry[0]])
+            of_file = Runs(self._model, self.files[entry[0]])
             unseen = dict.fromkeys(((entry[0], at) for at in of_file.instructions(entry[1], function.nbytes)), 0)
             for _, _, places in self._placed(unseen) if level.total else ():
                 if places and places[-1].start == entry[1]:
                     enter(level, places, 0)
 
-    def _spot_of_frame(self, frame: int) -> Spot | None:
+    def spot_of_frame(self, frame: int) -> Spot | None:
+        """The spot of a frame, None outside of the files."""
         mapping, address = place_of(self._model, frame)
         if not mapping:
             return None
@@ -199,14 +200,14 @@ class Join:
         if number < 0 or not self._wanted[number]:
             self.not_found[reason] += 1
             return None
-        link = link_of(self._model, self._files[number], mapping, address)
+        link = link_of(self._model, self.files[number], mapping, address)
         return (number, link) if link else None
 
     def _placed(self, sums: dict[Spot, int]) -> Iterator[tuple[Spot, int, tuple[Place, ...]]]:
         """Each spot with its count and its inline chain."""
         for number, of_file in groupby(sorted(sums), key=lambda spot: spot[0]):
             while part := [*islice(of_file, _AT_ONCE)]:
-                for spot, places in zip(part, self._files[number].places([link for _, link in part]), strict=True):
+                for spot, places in zip(part, self.files[number].places([link for _, link in part]), strict=True):
                     yield spot, sums[spot], places
 
     def _function(self, spot: Spot, places: tuple[Place, ...]) -> Function:
@@ -215,7 +216,7 @@ class Join:
         found = self.functions.get(entry)
         if found is None:
             found = self.functions[entry] = Function(places[-1].name)
-            found.nbytes = self._files[spot[0]].symbol_at(entry[1])[1]
+            found.nbytes = self.files[spot[0]].symbol_at(entry[1])[1]
         return found
 
     def _add(self, spot: Spot, count: int, places: tuple[Place, ...]) -> tuple[Level, Location] | None:
@@ -245,10 +246,10 @@ class Join:
     def _file(self, object_: int) -> tuple[int, str]:
         if object_ not in self._file_of:
             elf, reason = self._binaries.find(object_)
-            if elf and elf not in self._files:
-                self._files.append(elf)
+            if elf and elf not in self.files:
+                self.files.append(elf)
                 self._wanted.append(self._is_wanted(elf))
-            self._file_of[object_] = (self._files.index(elf), "") if elf else (-1, reason)
+            self._file_of[object_] = (self.files.index(elf), "") if elf else (-1, reason)
         return self._file_of[object_]
 
     def _is_wanted(self, elf: ElfObject) -> bool:
@@ -265,7 +266,7 @@ class Join:
             file = self._file(object_)[0] if target and object_ else -1
             link = target
             if file >= 0:
-                elf = self._files[file]
+                elf = self.files[file]
                 link = self._binaries.link_address(object_, elf, target)
                 (places,) = elf.places([link]) if self._wanted[file] else ((),)
                 if places and places[-1].start == link and places[-1].name:

@@ -10,7 +10,7 @@ from fastprof.core.branches import NAMES
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log, percent
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.sink import Sink
@@ -33,37 +33,58 @@ _FEW = 1_000_000  # samples
 _ENCODERS = {"text": text, "binary": binary, "extbinary": extbinary}
 
 
-class PgoWriter(Writer):
-    """Adds up counts by address, and joins them with lines at the end."""
+class CountsWriter(Writer):
+    """Adds up counts by address, or branches."""
 
     view = "graph"
+
+    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
+        super().__init__(model, sink, options, log)
+        self.counts = owned(lib.fp_pgo_counts_new(model.c), lib.fp_pgo_counts_free, "counts of instructions")
+        self._err = ffi.new("struct fp_err *")
+        self.is_graph, self.value = True, ValueType("")
+
+    def put(self, batch: Batch) -> None:
+        self.is_graph = batch.view == "graph"
+        types = self.model.parts[batch.part].value_types
+        self.counts.is_branches = not self.is_graph and tuple(t.name for t in types) == NAMES
+        self.value = types[0] if types else ValueType("")
+        check_sums(lib.fp_pgo_put(self.counts, batch.c, self._err), self._err, self.model, self.format)
+        self.log.rows["rows_written"] += len(batch)
+
+    def log_losses(self, join: Join) -> None:
+        c = self.counts
+        self.log.count_all(
+            REPORTED,
+            {
+                "calls-elsewhere": join.n_jumps,
+                "instructions-elsewhere": join.n_elsewhere,
+                "jumps": c.jumps,
+                "negative-counts": c.negative,
+                "rows-without-address": c.without_address,
+                "unplaced-instructions": join.n_unplaced,
+                "unsymbolized-instructions": join.n_unknown,
+                "wrong-runs": join.n_wrong_runs,
+            },
+        )
+
+
+class PgoWriter(CountsWriter):
+    """Joins counts with lines at the end."""
+
     advice = Message(
         "profiles for compilers need instruction addresses (Callgrind with --dump-instr=yes, perf, pprof) "
         "and the program with its debug information ({--symbols})"
     )
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._c = owned(lib.fp_pgo_counts_new(model.c), lib.fp_pgo_counts_free, "counts of instructions")
-        self._err = ffi.new("struct fp_err *")
-        self._is_graph, self._counts_samples = True, False
-
-    def put(self, batch: Batch) -> None:
-        self._is_graph = batch.view == "graph"
-        types = self.model.parts[batch.part].value_types
-        self._c.is_branches = not self._is_graph and tuple(t.name for t in types) == NAMES
-        self._counts_samples = bool(types) and rank(types[0]) == 0 and not self._c.is_branches
-        check_sums(lib.fp_pgo_put(self._c, batch.c, self._err), self._err, self.model, self.format)
-        self.log.rows["rows_written"] += len(batch)
-
     def end(self) -> None:
-        join = Join(self.model, self.options, self._is_graph)
-        join.add(self._c)
-        if self._is_graph and (most := self.nested_bytes(join)):
+        join = Join(self.model, self.options, self.is_graph)
+        join.add(self.counts)
+        if self.is_graph and (most := self.nested_bytes(join)):
             nest(join, most)
         profile = join.profile()
         profile.limit()
-        if join.total > self._c.cost_without and not profile.functions:
+        if join.total > self.counts.cost_without and not profile.functions:
             none = "no counted address is in a function with lines; build the program with debug information"
             raise FastprofError(f"{inputs_of(self.model)}{none}")
         self._report(join, len(profile.functions))
@@ -79,29 +100,18 @@ class PgoWriter(Writer):
         raise NotImplementedError
 
     def _report(self, join: Join, functions: int) -> None:
-        c, log = self._c, self.log
+        log = self.log
         log.facts["functions"] = functions
         log.facts["coverage"] = round(join.placed, 4)
-        log.count_all(
-            REPORTED,
-            {
-                "calls-elsewhere": join.n_jumps,
-                "instructions-elsewhere": join.n_elsewhere,
-                "jumps": c.jumps,
-                "negative-counts": c.negative,
-                "rows-without-address": c.without_address,
-                "wrong-runs": join.n_wrong_runs,
-                "unplaced-instructions": join.n_unplaced,
-                "unsymbolized-instructions": join.n_unknown,
-            },
-        )
+        self.log_losses(join)
         if join.placed < _LOW:
             log.warn(REPORTED["low-coverage"], placed=percent(join.placed))
         counted_ = join.total + join.not_found.total()
         for reason, count in join.not_found.most_common():
             if reason and count > _MISSED * counted_:
                 log.warn(REPORTED["programs-not-found"], reason=reason, share=percent(count / counted_))
-        if not self._is_graph and self._counts_samples and join.total < _FEW:
+        is_samples = not self.is_graph and not self.counts.is_branches and rank(self.value) == 0
+        if is_samples and join.total < _FEW:
             log.warn(REPORTED["few-samples"], samples=counted(join.total, "sample"))
 
 
