@@ -157,6 +157,7 @@ def _shortened(found: Top) -> Top:
     return found._replace(rows=rows)
 
 
+_PLURALS = {"branch": "branches", "category": "categories"}
 _CSV = Row._fields[: Row._fields.index("callers")]
 
 
@@ -173,7 +174,7 @@ def _print_csv(found: Top) -> None:
 def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
     words = [total(found.total), total.unit, "" if name in UNITS or (name == "time" and total.unit) else name, "in"]
-    words.append(counted(found.n_rows - found.n_cycles, _noun(found.by), "categories" * (found.by == "category")))
+    words.append(counted(found.n_rows - found.n_cycles, _noun(found.by), _PLURALS.get(found.by, "")))
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
@@ -243,6 +244,8 @@ def _names(found: Top) -> list[tuple[str, list[str]]]:
     rows, by, names = found.rows, found.by, [row.name for row in found.rows]
     if by in ("file", "object", "category"):
         return [(by, [(row.file if by == "file" else row.object) or "???" for row in rows])]
+    if by == "branch":
+        return [("object", _short([row.object for row in rows])), (by, names)]
     keys = keys_of(by)
     labels = ", ".join(key for key in keys if key != "function")
     if by in ("thread", "label") or (keys and "function" not in keys):

@@ -28,6 +28,7 @@ from fastprof.core.parts import match_columns
 from fastprof.core.thread_names import ThreadNames, apart, text_of_part
 from fastprof.core.value import Column, own_calls, recorded_inclusive
 from fastprof.plan import Pipeline
+from fastprof.verbs.branches import Branches
 from fastprof.verbs.groups import Groups, keys_of
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class FunctionCosts:
         # calls of groups: functions within their groups, see Groups.within
         self.groups = Groups(model, keys_of(by), within=arcs) if keys_of(by) else None
         self._is_within = arcs and self.groups is not None
-        self.by = by = "function" if self._is_within else by
+        self._branches = Branches(model) if by == "branch" else None
+        self.by = by = "function" if self._is_within or self._branches else by
         self._inclusive_only = inclusive_only
         self._arcs, self._cycles = arcs and by == "function", cycles and by == "function"
         self._err = ffi.new("struct fp_err *")
@@ -93,7 +95,7 @@ class FunctionCosts:
         # Threads of the model, other threads by name, and labels: self costs in both columns.
         self._named: dict[str | int, list[int]] = {}
         self.calls_known = True
-        self.inclusive_known = by in _BY
+        self.inclusive_known = by in _BY and self._branches is None
         self.self_alone = False  # some part has only self costs
         self._durations: fp_top_durations | None = None
         self._totals = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of groups")  # with callees
@@ -251,6 +253,8 @@ class FunctionCosts:
 
     def stacks(self, batches: Iterable[Batch], options: Options, *, keeps_stacks: bool = True) -> None:
         """Add rows of stacks.  `keeps_stacks`: the model's stacks must not be emptied."""
+        if self._branches is not None:
+            batches = self._branches.replaced(batches)
         if self.groups is not None:
             batches = self._grouped(batches, self.groups)
         if self.by in _BY:

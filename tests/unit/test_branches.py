@@ -182,6 +182,23 @@ def test_processes_of_one_program_are_added_up() -> None:
     assert int(folded[b"longest_match;longest_match"]) > 50
 
 
+def test_top_by_branch(tmp_path: Path) -> None:
+    """From the recording and from what it becomes; runs are left out."""
+    fastprof.convert(LBR, tmp_path / "a.pb.gz", branches=True)
+    for source in (LBR, tmp_path / "a.pb.gz"):
+        found = fastprof.top(source, by="branch", symbols=[str(PROGRAM)], n=2)
+        assert (found.value.name, found.total, found.n_rows) == ("mispredicted", 331, 179)
+        assert [(row.self, row.name) for row in found.rows] == [
+            (69, "longest_match deflate.c:439 -> longest_match deflate.c:479"),
+            (39, "longest_match deflate.c:480 -> longest_match deflate.c:480"),
+        ]
+        assert found.rows[0].line == 439 and found.rows[0].inclusive is None
+    taken = fastprof.top(LBR, by="branch", symbolize=False, value="taken", n=1)
+    assert taken.total == 4800 and taken.rows[0].name == "test.binary+0x78ce -> test.binary+0x78b0"
+    with pytest.raises(FastprofError, match="branch: there are no branch stacks"):
+        fastprof.top(CORPUS / "callgrind/good/cfi.callgrind", by="branch")
+
+
 # ---- code
 
 

@@ -62,13 +62,14 @@ IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", hel
 
 BY = Option(
     "by",
-    Grouping("function", "line", "file", "object", "category", "thread", "label", "input"),
+    Grouping("function", "line", "file", "object", "category", "thread", "label", "input", "branch"),
     "function",
     group="rows",
-    help="line, file, object, category, thread, label, input",
+    help="line, file, object, category, thread, label, branch",
     details="Default: function.  `category` is the object of a trace's calls.  "
     "label:KEY groups by the value of one label, label:KEY,KEY,... by several; the key "
-    "`function` stands for the function of the sample.  `input` is label:input with --label-input.",
+    "`function` stands for the function of the sample.  `input` is label:input with --label-input.  "
+    "`branch` ranks branches of branch stacks from source to target, by mispredictions.",
 )
 TREE: Option[str | None] = Option(
     "tree",
@@ -246,6 +247,9 @@ def top(
         raise usage_error("{--stats} shows no callers or callees: {--tree} has no effect")
 
     end = _grouped(chosen) if keys_of(chosen[BY]) else END
+    if chosen[BY] == "branch":
+        chosen = chosen.with_given(**({} if bridges.VALUE in chosen else {bridges.VALUE.name: "mispredicted"}))
+        end = END._replace(view="stacks", does=_GROUPED, holds=END.holds._replace(branches=True))
     found: Top = run(end, [listed(inputs)], chosen, from_, progress, {"patterns": patterns}, keep_going=keep_going)
     return found
 
