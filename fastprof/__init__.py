@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from fastprof.verbs.sql import sql as sql
     from fastprof.verbs.top import Top as Top
     from fastprof.verbs.top import top as top
+    from fastprof.verbs.trend import Trend as Trend
+    from fastprof.verbs.trend import trend as trend
 
 # The public names and their modules, which are imported when first used: `fastprof --version` costs nothing.  The
 # imports above are made from it by `make docs`.
@@ -93,6 +95,8 @@ _HOMES = {
     "report": "verbs.report",
     "sql": "verbs.sql",
     "top": "verbs.top",
+    "Trend": "verbs.trend",
+    "trend": "verbs.trend",
 }
 
 # What lists the keyword options of a function.
@@ -103,6 +107,7 @@ _OPTIONS = {
     "convert": "plan:known_options",
     "merge": "plan:known_options",
     "top": "verbs.top:options",
+    "trend": "verbs.trend:options",
     "annotate": "verbs.annotate:options",
     "diff": "verbs.diff:options",
     "report": "verbs.report:options",

@@ -18,6 +18,7 @@ VERBS = {
     "diff": "compare two profiles",
     "info": "describe a profile",
     "top": "rank functions, lines, files, objects or threads by cost",
+    "trend": "find which functions changed, and since when",
     "report": "write an interactive HTML report",
     "view": "open a profile in the browser or another viewer",
     "sql": "query profiles with SQL",
@@ -44,7 +45,7 @@ exit codes:
   1    error in the input, the output or the data
   2    wrong usage
   3    done with losses (--lenient, --keep-going)
-  4    diff: a cost grew by more than --fail-over
+  4    diff, trend: a cost grew by more than --fail-over
   130  interrupted
 """
 

@@ -1,0 +1,250 @@
+/* The noise of series: see trend.h. */
+#include "ends/trend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/guard.h"
+#include "ends/trend_private.h"
+
+#define LEAST_RELATIVE 1e-8 /* relative variance below which nobody cares: a ten-thousandth of the level */
+#define MOST_FREEDOM 1e4
+#define TYPICAL 512 /* series that stand for all: those with the highest levels */
+
+double fp_trend_tail(double z) {
+    return erfc(z / sqrt(2));
+}
+
+/* D. L. Wallace, Bounds on normal approximations to Student's and the chi-square distributions, 1959. */
+double fp_trend_normal(double t, double freedom) {
+    if (freedom >= MOST_FREEDOM) return t;
+    return (8 * freedom + 1) / (8 * freedom + 3) * sqrt(freedom * log1p(t * t / freedom));
+}
+
+double fp_trend_variance(const struct fp_trend *t, const struct fp_trend_series *s, uint32_t point, double level) {
+    const double m = fabs(level), sampled = m * t->weight[point];
+    const double least = LEAST_RELATIVE * s->level * s->level + 1e-300;
+    return fmax(s->scale * (sampled + t->extra * m * m), fmax(sampled, least));
+}
+
+int fp_trend_compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double fp_trend_median(double *values, uint32_t n) {
+    if (!n) return 0;
+    if (n > 32) {
+        qsort(values, n, sizeof *values, fp_trend_compare);
+    } else {
+        for (uint32_t i = 1; i < n; i++) {
+            const double x = values[i];
+            uint32_t j = i;
+            for (; j && values[j - 1] > x; j--) values[j] = values[j - 1];
+            values[j] = x;
+        }
+    }
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+double fp_trend_trimmed(double *squares, uint32_t n) {
+    const uint32_t drop = n < 3 ? 0 : n < 20 ? 1 : n / 10, keep = n - drop;
+    double sum = 0, low = 0, high = 10;
+    if (!keep) return 0;
+    if (drop) qsort(squares, n, sizeof *squares, fp_trend_compare);
+    for (uint32_t i = 0; i < keep; i++) sum += squares[i];
+    if (!drop) return sum / keep;
+    const double kept = (double)keep / n;
+    for (int i = 0; i < 60; i++) { /* the normal quantile of the trimmed share */
+        const double middle = (low + high) / 2;
+        *(fp_trend_tail(middle) > 1 - kept ? &low : &high) = middle;
+    }
+    const double density = exp(-low * low / 2) / sqrt(2 * acos(-1));
+    return sum / keep / ((kept - 2 * low * density) / kept);
+}
+
+static int compare_weighted(const void *a, const void *b) {
+    return fp_trend_compare(&((const struct fp_trend_weighted *)a)->value,
+                            &((const struct fp_trend_weighted *)b)->value);
+}
+
+double fp_trend_weighted_median(struct fp_trend_weighted *items, uint32_t n, double total) {
+    double sum = 0;
+    qsort(items, n, sizeof *items, compare_weighted);
+    for (uint32_t i = 0; i < n; i++) {
+        sum += items[i].weight;
+        if (2 * sum > total) return items[i].value;
+        if (2 * sum == total && i + 1 < n) return (items[i].value + items[i + 1].value) / 2;
+    }
+    return 1;
+}
+
+/* The variance of a point, from differences of points that are `lag` apart. */
+static double of_differences(const double *x, uint32_t n, uint32_t lag, double *scratch) {
+    const uint32_t m = n > lag ? n - lag : 0;
+    for (uint32_t i = 0; i < m; i++) scratch[i] = (x[i + lag] - x[i]) * (x[i + lag] - x[i]) / 2;
+    return fp_trend_trimmed(scratch, m);
+}
+
+/* Takes the season out of a series if it is more than noise. */
+static int without_season(const struct fp_trend *t, double *x, double *scratch) {
+    const uint32_t n = t->n_points, period = t->period, half = period / 2;
+    double effects[32] = {0}, counts[32] = {0}, around[33], test = 0, mean = 0, total = 0;
+    const double variance = of_differences(x, n, period, scratch);
+    for (uint32_t k = 0; k < period; k++) {
+        uint32_t m = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            if (t->season[i] != k) continue;
+            const uint32_t low = i < half ? 0 : i + half >= n ? n - period : i - half;
+            memcpy(around, x + low, period * sizeof *around);
+            scratch[m++] = x[i] - fp_trend_median(around, period);
+        }
+        counts[k] = m;
+        effects[k] = fp_trend_median(scratch, m);
+        mean += effects[k] * m;
+        total += m;
+    }
+    for (uint32_t k = 0; k < period; k++) effects[k] -= mean / total;
+    for (uint32_t k = 0; k < period; k++) test += counts[k] * effects[k] * effects[k];
+    /* medians have pi / 2 times the variance of means; 5: chi-squared per degree of freedom, p below 10^-4 */
+    if (test <= 5 * (period - 1) * 1.571 * (variance + 1e-300)) return 0;
+    for (uint32_t i = 0; i < n; i++) x[i] -= effects[t->season[i]];
+    return 1;
+}
+
+/* Takes the largest step out of a series: what is looked for is no noise. */
+static void without_step(const double *x, uint32_t n, double *out) {
+    double all = 0, sum = 0, most = 0, low = 0, high = 0;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; i++) all += x[i];
+    for (uint32_t k = 1; k < n; k++) {
+        sum += x[k - 1];
+        const double left = sum / k, right = (all - sum) / (n - k),
+                     size = (right - left) * (right - left) * k * (n - k);
+        if (size > most) most = size, at = k, low = left, high = right;
+    }
+    for (uint32_t i = 0; i < n; i++) out[i] = x[i] - (i < at ? low : high);
+}
+
+/* How much larger the variance is in means of blocks of points than it would be if points were independent. */
+static double lasting(const double *x, uint32_t n, double variance, double *scratch, double *blocks) {
+    double most = 1;
+    without_step(x, n, scratch);
+    for (uint32_t size = 3; size <= 12 && n / size >= 16; size *= 2) {
+        const uint32_t m = n / size;
+        double last = 0;
+        for (uint32_t i = 0; i < m; i++) {
+            double sum = 0;
+            for (uint32_t k = 0; k < size; k++) sum += scratch[n - (i + 1) * size + k];
+            if (i) blocks[i - 1] = (sum - last) * (sum - last) / (2 * size);
+            last = sum;
+        }
+        const double ratio = fp_trend_trimmed(blocks, m - 1) / (variance + 1e-300);
+        if (ratio > 1 + 3 * sqrt(3.0 / m)) most = fmax(most, ratio);
+    }
+    return most;
+}
+
+static double sampled(const struct fp_trend *t, double level) {
+    return fabs(level) * t->mean_weight;
+}
+
+/* The scale of the typical one of these series with an extra variance, each weighted by how precise it is. */
+static double ratio_with(const struct fp_trend *t, const uint32_t *chosen, uint32_t n, double extra, double middle) {
+    struct fp_trend_weighted *items = fp_scratch(n, sizeof *items);
+    double most = 0, total = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct fp_trend_series *s = &t->series[chosen[k]];
+        const double relative = sampled(t, 1) / fabs(s->level) + extra + LEAST_RELATIVE;
+        items[k].value = s->variance / (relative * s->level * s->level);
+        items[k].weight = 1 / (relative * relative);
+        most = fmax(most, items[k].weight);
+    }
+    /* at least 8 of them decide */
+    for (uint32_t k = 0; k < n; k++) total += items[k].weight;
+    for (uint32_t k = 0; k < n; k++) items[k].weight = fmin(items[k].weight, fmin(most, total / 8));
+    total = 0;
+    for (uint32_t k = 0; k < n; k++) total += items[k].weight;
+    const double found = fp_trend_weighted_median(items, n, total) / middle;
+    fp_scratch_free(items);
+    return found;
+}
+
+/* Sets `extra` so that the typical series varies as much as it does, and `freedom` by how alike they are. */
+static void typical(struct fp_trend *t, double freedom) {
+    uint32_t n = 0, *chosen = fp_scratch(TYPICAL, sizeof *chosen);
+    double *keys = fp_scratch((size_t)t->n_series + 1, sizeof *keys), low = 0, high = 1;
+    double *ratios = fp_scratch(TYPICAL, sizeof *ratios);
+    for (uint32_t f = 0; f < t->n_series; f++) keys[f] = fabs(t->series[f].level);
+    qsort(keys, t->n_series, sizeof *keys, fp_trend_compare);
+    const double least = t->n_series > TYPICAL ? keys[t->n_series - TYPICAL] : 0;
+    for (uint32_t f = 0; f < t->n_series && n < TYPICAL; f++) {
+        const double level = fabs(t->series[f].level);
+        const int enough = t->mean_weight <= 0 || level >= 5 * t->mean_weight; /* samples a point */
+        if (level >= least && level > 0 && enough) chosen[n++] = f;
+    }
+    t->extra = LEAST_RELATIVE;
+    t->freedom = n < 4 ? 1 : MOST_FREEDOM;
+    if (!n || freedom <= 0) return;
+    const double middle = 1 - 2 / (9 * freedom / 3 + 1); /* about the median of chi-squared / freedom */
+    /* noise beyond that of sampling is assumed only if it shows */
+    if (t->mean_weight <= 0 || ratio_with(t, chosen, n, 0, middle) > 1 + 2 * sqrt(2 / freedom / fmin(n, 16)))
+        for (int i = 0; i < 50; i++) {
+            const double extra = (low + high) / 2;
+            *(ratio_with(t, chosen, n, extra, middle) > 1 ? &low : &high) = extra;
+        }
+    t->extra = fmax(LEAST_RELATIVE, low);
+    if (n < 4) return;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct fp_trend_series *s = &t->series[chosen[k]];
+        ratios[k] = log(fmax(1e-3, s->variance / (sampled(t, s->level) + t->extra * s->level * s->level + 1e-300)));
+    }
+    qsort(ratios, n, sizeof *ratios, fp_trend_compare);
+    const double spread = (ratios[n - 1 - n / 6] - ratios[n / 6]) / 2; /* two thirds: a standard deviation each way */
+    const double half = freedom / 2, excess = spread * spread - (1 / half + 1 / (2 * half * half));
+    if (excess > 0) t->freedom = fmin(MOST_FREEDOM, fmax(1, (1 + sqrt(1 + 2 * excess)) / excess));
+}
+
+/* Sets the scale of a series, whose own variance is `own` times what is expected. */
+static void scale(const struct fp_trend *t, struct fp_trend_series *s, double own, double freedom, double replicas) {
+    double sum = t->freedom + freedom * own;
+    s->freedom = t->freedom + freedom;
+    if (freedom > 0 && own > 1 + 3 * sqrt(2 / freedom))
+        sum = own * freedom, s->freedom = freedom; /* unlike the others */
+    s->scale = sum / s->freedom;
+    /* noise of whole points is not in the spread of their replicas, so that is a lower limit */
+    if (replicas <= 0 || (replicas <= s->scale && t->n_points >= 6)) return;
+    s->scale = (sum + replicas * t->spread_freedom) / (s->freedom + t->spread_freedom);
+    s->freedom += t->spread_freedom;
+}
+
+int fp_trend_noise(struct fp_trend *t) {
+    const uint32_t n = t->n_points;
+    double *scratch = fp_scratch((size_t)n + 1, sizeof *scratch), *blocks = fp_scratch((size_t)n + 1, sizeof *blocks);
+    const double freedom = n > 1 ? 0.5 * (n - 1) : 0;
+    t->mean_weight = 0;
+    for (uint32_t i = 0; i < n; i++) t->mean_weight += t->weight[i] / n;
+    for (uint32_t f = 0; f < t->n_series; f++) {
+        struct fp_trend_series *s = &t->series[f];
+        double *x = t->values + (size_t)f * n;
+        *s = (struct fp_trend_series){.p = 1};
+        if (t->period && n >= 4 * t->period) s->seasonal = without_season(t, x, scratch);
+        for (uint32_t i = 0; i < n; i++) s->level += x[i] / n;
+        s->variance = of_differences(x, n, 1, scratch);
+    }
+    typical(t, freedom);
+    for (uint32_t f = 0; f < t->n_series; f++) {
+        struct fp_trend_series *s = &t->series[f];
+        const double expected = sampled(t, s->level) + t->extra * s->level * s->level + 1e-300;
+        const double own = s->variance * lasting(t->values + (size_t)f * n, n, s->variance, scratch, blocks);
+        scale(t, s, own / expected, freedom, t->spread && t->spread_freedom > 0 ? t->spread[f] / expected : 0);
+    }
+    return FP_DONE;
+}
+
+int fp_trend_divide(struct fp_trend *t, const double *by) {
+    for (uint32_t f = 0; f < t->n_series; f++)
+        for (uint32_t i = 0; i < t->n_points; i++) t->values[(size_t)f * t->n_points + i] /= by[i];
+    return FP_DONE;
+}

@@ -1,0 +1,112 @@
+/* ends/trend.h - which of many series changed, when, and whether that is more than their noise.
+ *
+ * A series has one value at each point: the mean of what its replicas show, such as the share of a function each night.
+ * Its variance at a level m is modelled as
+ *
+ *     scale * (m * weight + extra * m * m)
+ *
+ * `weight` of a point is known from the number of samples (a share m of n samples has variance m / n, or a little
+ * less). `extra` is the relative variance that the typical series has beyond that, so that its differences from point
+ * to point are as large as they are.  `scale` is how much more or less one series varies: its own differences count for
+ * as many degrees of freedom as they have, those of all others together for `freedom`, which is large if all series
+ * have about the same scale (empirical Bayes, as limma does for genes).  It is never less than the noise of sampling.
+ *
+ * Differences of neighbours, trimmed, are not inflated by the changes that are looked for.  Noise that lasts for
+ * several points is seen in means of blocks of them, and raises the scale.
+ *
+ * A series is searched for the split with the largest difference of means, in all of it and in shorter and shorter
+ * intervals (seeded binary segmentation); and for points that differ from both sides.  Each result has a probability
+ * that noise alone shows as much anywhere in the series; the caller decides over all series which of them are findings.
+ */
+#ifndef FP_TREND_H
+#define FP_TREND_H
+
+#include "core/fp.h"
+#include "ends/top.h"
+
+/* cffi-begin guarded */
+
+enum { FP_TREND_NO_ROW = 0x7fffffff };
+
+enum fp_trend_kind {
+    FP_TREND_STEP = 0,  /* lasts until `end`, where the next change begins or the series ends */
+    FP_TREND_DRIFT = 1, /* a ramp from `at` to `end` */
+    FP_TREND_SPIKE = 2, /* from `at` to `end`, then as before */
+    FP_TREND_GONE = 3   /* went away again: as a spike, but longer */
+};
+
+struct fp_trend_change {
+    double before, after; /* levels */
+    double z, p;          /* size in standard errors; probability of noise */
+    double noise;         /* standard deviation of a point */
+    uint32_t at, end;
+    int32_t kind;
+};
+
+struct fp_trend_series {
+    double level;    /* mean */
+    double variance; /* of a point, from differences of neighbours */
+    double scale;    /* see above */
+    double freedom;  /* degrees of freedom of `scale` */
+    double p;        /* of its most certain change */
+    int32_t seasonal;
+};
+
+struct fp_trend {
+    uint32_t n_points, n_series;
+    double *values;       /* series by series; borrowed */
+    const double *weight; /* by point, 0: exact values; borrowed */
+    const double *spread; /* by series: the variance of a point's value by its replicas; NULL: unknown; borrowed */
+    double spread_freedom;
+    uint32_t period;                /* points of a season, at most 31; 0: none */
+    const uint8_t *season;          /* by point: its place in the season; borrowed */
+    struct fp_trend_series *series; /* borrowed; n_series */
+    double extra, freedom;          /* results of fp_trend_noise */
+    double weights, mean_weight;    /* of fp_trend_noise: number of points with samples, mean of `weight` */
+};
+
+/* Sets `common` to how much the typical series has grown at each point, so that a series that grew does not seem to
+ * shrink all others when they are shares of one total; changes that are within the noise are 1.  Series are weighted by
+ * level, none with more than a twentieth.  FP_DONE. */
+int fp_trend_common(struct fp_trend *t, double *common);
+
+/* Divides the values of each point by these factors, which are not 0.  FP_DONE. */
+int fp_trend_divide(struct fp_trend *t, const double *by);
+
+/* Estimates the noise, takes seasons out of the values and sets `series`, but p.  FP_DONE. */
+int fp_trend_noise(struct fp_trend *t);
+
+/* Sets p of all series.  FP_DONE. */
+int fp_trend_test(struct fp_trend *t);
+
+/* Changes of one series, in order, each with p of at most `most`: those found, at most `room`; or FP_E_NOMEM. */
+int fp_trend_changes(struct fp_trend *t, uint32_t series, double most, struct fp_trend_change *found, uint32_t room);
+
+/* The replicas of points: profiles of the same point. */
+struct fp_trend_replicas {
+    uint32_t n_hosts;      /* that are compared with themselves; 0: replicas are not told apart */
+    const uint32_t *n_of;  /* by point: its profiles */
+    const uint32_t *n_by;  /* by point, then by host: profiles; borrowed, as all of these */
+    const double *by_host; /* by series, then by host: sums of values */
+    const double *squares; /* by series: sums of squared values */
+    double *spread;        /* result, by series: the variance of a point's mean by the spread of its replicas */
+    double freedom;        /* result: of the spread; 0: there is none */
+};
+
+/* Turns sums of values by point into means.  Hosts whose level differs from others' count as if they were at each
+ * point (least squares with a level for each point and host).  FP_DONE. */
+int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r);
+
+/* Adds `n` costs, times `scale`, to the values of their rows at a point; rows[i] is FP_TREND_NO_ROW for a cost that is
+ * left out.  Also to column `host` of `by_host`, which has `n_hosts` columns, and their squares to `squares`; rows of
+ * one call are distinct.  `units`, which may be NULL, divide the costs where they are above 0.  FP_DONE. */
+int fp_trend_add(struct fp_trend *t, uint32_t point, const uint32_t *rows, const int64_t *costs, const int64_t *units,
+                 uint32_t n, double scale, double *by_host, uint32_t n_hosts, uint32_t host, double *squares);
+
+/* The items of `c` with a cost: their ids, self and inclusive costs and calls; the arrays have room for c->cap. Returns
+ * their number. */
+uint32_t fp_trend_costs(const struct fp_top *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,44 @@
+/* ends/trend_private.h - what the files of trend share. */
+#ifndef FP_TREND_PRIVATE_H
+#define FP_TREND_PRIVATE_H
+
+#include "ends/trend.h"
+
+/* Prefix sums of a series, and what its tests need. */
+struct fp_trend_sums {
+    const struct fp_trend *of;
+    const struct fp_trend_series *series;
+    double *x;        /* values, without spikes */
+    double *precise;  /* prefix sums of precisions, n_points + 1 */
+    double *weighted; /* of values times precision */
+    double *counts;   /* of samples, if they are known */
+    double *exposure; /* of 1 / weight */
+    double *scratch;
+    double factor; /* of scale for counts */
+};
+
+/* The variance of a point at a level. */
+double fp_trend_variance(const struct fp_trend *t, const struct fp_trend_series *s, uint32_t point, double level);
+
+/* The probability that a standard normal is as far from 0. */
+double fp_trend_tail(double z);
+
+/* A t statistic as a normal one with the same probability. */
+double fp_trend_normal(double t, double freedom);
+
+/* The mean of the `keep` smallest squares of n, rescaled so that it is the variance of normal deviates.  Reorders. */
+double fp_trend_trimmed(double *squares, uint32_t n);
+
+struct fp_trend_weighted {
+    double value, weight;
+};
+
+/* The weighted median; `total` is the sum of weights.  Reorders. */
+double fp_trend_weighted_median(struct fp_trend_weighted *items, uint32_t n, double total);
+
+/* Compares two doubles, for qsort. */
+int fp_trend_compare(const void *a, const void *b);
+
+double fp_trend_median(double *values, uint32_t n);
+
+#endif

@@ -1,0 +1,362 @@
+/* Changes of series: see trend.h. */
+#include <math.h>
+#include <string.h>
+
+#include "core/guard.h"
+#include "ends/trend.h"
+#include "ends/trend_private.h"
+
+#define LEAST_COUNT 5 /* samples on a side of a split: fewer prove nothing */
+#define SHORTEST 6    /* points of an interval */
+#define SPIKE 5       /* standard errors from which a point does not count for steps */
+#define AROUND 10     /* points on each side of one, among which it is a spike */
+#define MOST_CHANGES 64
+
+/* Shares of the probability of an error: splits of the whole, of intervals, points. */
+static const double of_whole = 0.7, of_parts = 0.2, of_points = 0.1;
+
+struct split {
+    double z;
+    uint32_t at;
+};
+
+static void begin(struct fp_trend_sums *c, const struct fp_trend *t) {
+    const size_t n = t->n_points + 1;
+    c->of = t;
+    c->x = fp_scratch(n, sizeof *c->x);
+    c->precise = fp_scratch(n, sizeof *c->precise);
+    c->weighted = fp_scratch(n, sizeof *c->weighted);
+    c->counts = fp_scratch(n, sizeof *c->counts);
+    c->exposure = fp_scratch(n, sizeof *c->exposure);
+    c->scratch = fp_scratch(n, sizeof *c->scratch);
+}
+
+/* The level beside point i: of the medians of up to three points before and after, that which is nearer to it; NaN if
+ * it is between them. */
+static double beside(const double *x, uint32_t n, uint32_t i) {
+    double before[3], after[3];
+    uint32_t m = 0, k = 0;
+    for (uint32_t j = i < 3 ? 0 : i - 3; j < i; j++) before[m++] = x[j];
+    for (uint32_t j = i + 1; j < n && j <= i + 3; j++) after[k++] = x[j];
+    const double a = fp_trend_median(before, m), b = fp_trend_median(after, k);
+    if ((x[i] > a) != (x[i] > b)) return (double)NAN;
+    return fabs(x[i] - a) < fabs(x[i] - b) ? a : b;
+}
+
+/* Signed root of the likelihood ratio for counts k and rest, whose expected shares are those of their exposure. */
+static double deviance(double k, double rest, double exposure, double other) {
+    const double all = k + rest, expected = all * exposure / (exposure + other), others = all - expected;
+    double sum = 0;
+    if (k > 0) sum += k * log(k / expected);
+    if (rest > 0) sum += rest * log(rest / others);
+    return sqrt(fmax(0, 2 * sum));
+}
+
+/* The same for the count of a point among its neighbours. */
+static double counted(const struct fp_trend_sums *c, const double *x, uint32_t i) {
+    const uint32_t n = c->of->n_points;
+    const double *weight = c->of->weight;
+    double rest = 0, other = 0;
+    for (uint32_t k = i < AROUND ? 0 : i - AROUND; k < n && k <= i + AROUND; k++)
+        if (k != i && weight[k] > 0) rest += fmax(0, x[k]) / weight[k], other += 1 / weight[k];
+    return deviance(fmax(0, x[i]) / weight[i], rest, 1 / weight[i], other) / sqrt(c->factor);
+}
+
+/* How far a point is from both sides, in standard errors; 0: it is at an end, or like one side. */
+static double sticks_out(const struct fp_trend_sums *c, const double *x, uint32_t i) {
+    const uint32_t n = c->of->n_points;
+    if (i < 2 || i + 2 >= n) return 0;
+    const double level = beside(x, n, i), variance = fp_trend_variance(c->of, c->series, i, level);
+    if (isnan(level)) return 0;
+    const double z = (x[i] - level) / sqrt(variance * 1.5); /* the median of three: half the variance of one */
+    if (fabs(z) < SPIKE || !(c->of->weight[i] > 0)) return z;
+    if (fmax(x[i], level) < LEAST_COUNT * c->of->weight[i]) return 0;
+    return copysign(fmin(fabs(z), counted(c, x, i)), z);
+}
+
+static void load(struct fp_trend_sums *c, uint32_t f) {
+    const struct fp_trend *t = c->of;
+    const uint32_t n = t->n_points;
+    const double *x = t->values + (size_t)f * n;
+    c->series = &t->series[f];
+    memcpy(c->x, x, n * sizeof *x);
+    const double typical = fp_trend_variance(t, c->series, 0, c->series->level);
+    c->factor = 1;
+    if (t->mean_weight > 0) c->factor = fmax(1, typical / (fabs(c->series->level) * t->weight[0] + 1e-300));
+    for (uint32_t i = 0; i < n; i++) {
+        const double z = sticks_out(c, x, i);
+        if (fabs(z) >= SPIKE) c->x[i] = beside(x, n, i);
+    }
+    c->precise[0] = c->weighted[0] = c->counts[0] = c->exposure[0] = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const double precision = typical / fp_trend_variance(t, c->series, i, c->series->level);
+        c->precise[i + 1] = c->precise[i] + precision;
+        c->weighted[i + 1] = c->weighted[i] + precision * c->x[i];
+        const int known = t->weight[i] > 0;
+        c->exposure[i + 1] = c->exposure[i] + (known ? 1 / t->weight[i] : 0);
+        c->counts[i + 1] = c->counts[i] + (known ? fmax(0, c->x[i]) / t->weight[i] : 0);
+    }
+}
+
+/* The variance of a point at the level of an interval, over that at the level of the series, which precisions have. */
+static double scale_of(const struct fp_trend_sums *c, double level) {
+    return fp_trend_variance(c->of, c->series, 0, level);
+}
+
+/* The best split of the points from `low` up to `high`. */
+static struct split best(const struct fp_trend_sums *c, uint32_t low, uint32_t high) {
+    const double *u = c->precise, *s = c->weighted, all = u[high] - u[low], sum = s[high] - s[low];
+    struct split found = {0, low};
+    double most = 0;
+    for (uint32_t k = low + 1; k < high; k++) {
+        const double left = u[k] - u[low], difference = (s[k] - s[low]) * all - sum * left;
+        const double size = difference * difference / (left * (all - left));
+        if (size > most) most = size, found.at = k;
+    }
+    if (most <= 0) return found;
+    /* z squared is (difference of means)^2 / (variance (1 / left + 1 / right)) */
+    found.z = sqrt(most / all / scale_of(c, sum / all));
+    return found;
+}
+
+/* A z for a split that holds for few samples and few degrees of freedom. */
+static double checked(const struct fp_trend_sums *c, struct split found, uint32_t low, uint32_t high) {
+    double z = fp_trend_normal(found.z, c->series->freedom);
+    if (c->of->mean_weight > 0) {
+        const uint32_t k = found.at;
+        const double a = c->counts[k] - c->counts[low], b = c->counts[high] - c->counts[k];
+        const double left = c->exposure[k] - c->exposure[low], right = c->exposure[high] - c->exposure[k];
+        const double least = fmin(fmax(a, (a + b) * left / (left + right)), fmax(b, (a + b) * right / (left + right)));
+        if (least < LEAST_COUNT) return 0;
+        z = fmin(z, fp_trend_normal(deviance(a, b, left, right) / sqrt(c->factor), c->series->freedom));
+    }
+    return z;
+}
+
+/* The probability that noise of `n` points has a split with such a z. */
+static double p_of_whole(double z, uint32_t n) {
+    if (z < 1) return 1;
+    return fmin(1, fp_trend_tail(z) * (1 + 0.8 * z * z * log(fmax(2, n)) / 2));
+}
+
+static double p_of_parts(double z, uint32_t n) {
+    if (z < 1) return 1;
+    return fmin(1, fp_trend_tail(z) * n * (2 + 0.7 * z * z));
+}
+
+/* The best split of an interval within low .. high, in intervals of half overlap whose lengths shrink by sqrt(2). */
+static struct split best_part(const struct fp_trend_sums *c, uint32_t low, uint32_t high, uint32_t *from,
+                              uint32_t *to) {
+    struct split found = {0, low};
+    for (double length = (high - low) / 1.41421356; length >= SHORTEST; length /= 1.41421356) {
+        const uint32_t size = (uint32_t)length, steps = (uint32_t)ceil(2.0 * (high - low - size) / size);
+        for (uint32_t i = 0; i <= steps; i++) {
+            const uint32_t a = steps ? low + (uint32_t)((uint64_t)i * (high - low - size) / steps) : low, b = a + size;
+            const struct split one = best(c, a, b);
+            if (one.z > found.z) found = one, *from = a, *to = b;
+        }
+    }
+    return found;
+}
+
+static double p_of_spikes(const struct fp_trend_sums *c, const double *x) {
+    double most = 0;
+    for (uint32_t i = 0; i < c->of->n_points; i++) most = fmax(most, fabs(sticks_out(c, x, i)));
+    return fmin(1, fp_trend_tail(fp_trend_normal(most, c->series->freedom)) * c->of->n_points);
+}
+
+int fp_trend_test(struct fp_trend *t) {
+    struct fp_trend_sums c = {0};
+    begin(&c, t);
+    for (uint32_t f = 0; f < t->n_series; f++) {
+        struct fp_trend_series *s = &t->series[f];
+        uint32_t from = 0, to = 0;
+        if (t->n_points < 2 || s->level == 0) continue;
+        load(&c, f);
+        const struct split whole = best(&c, 0, t->n_points);
+        const double p = p_of_whole(checked(&c, whole, 0, t->n_points), t->n_points) / of_whole;
+        const struct split part = best_part(&c, 0, t->n_points, &from, &to);
+        const double q = part.z > 0 ? p_of_parts(checked(&c, part, from, to), t->n_points) / of_parts : 1;
+        s->p = fmin(1, fmin(p, fmin(q, p_of_spikes(&c, t->values + (size_t)f * t->n_points) / of_points)));
+    }
+    return FP_DONE;
+}
+
+/* ---- all changes of one series */
+
+struct marks {
+    uint32_t at[MOST_CHANGES + 2];
+    double z[MOST_CHANGES + 2], p[MOST_CHANGES + 2];
+    uint32_t n; /* at[0] is 0, at[n] is the number of points */
+};
+
+static double mean(const struct fp_trend_sums *c, uint32_t low, uint32_t high) {
+    return (c->weighted[high] - c->weighted[low]) / (c->precise[high] - c->precise[low]);
+}
+
+static void divide(const struct fp_trend_sums *c, struct marks *m, uint32_t low, uint32_t high, double most) {
+    uint32_t from = low, to = high, n = high - low;
+    if (n < 2 || m->n > MOST_CHANGES) return;
+    struct split found = best(c, low, high);
+    if (found.z <= 0 || p_of_whole(checked(c, found, low, high), n) / of_whole > most) {
+        if (n < SHORTEST + 2) return;
+        found = best_part(c, low, high, &from, &to);
+        if (found.z <= 0 || p_of_parts(checked(c, found, from, to), n) / of_parts > most) return;
+    }
+    uint32_t i = m->n;
+    while (i > 0 && m->at[i - 1] > found.at) i--;
+    memmove(&m->at[i + 1], &m->at[i], (m->n - i + 1) * sizeof *m->at);
+    m->at[i] = found.at;
+    m->n++;
+    divide(c, m, low, found.at, most);
+    divide(c, m, found.at, high, most);
+}
+
+/* Moves each mark to the best place between its neighbours, and drops those that are not certain there. */
+static void settle(const struct fp_trend_sums *c, struct marks *m, double most) {
+    for (int round = 0; round < 3; round++) {
+        int changed = 0;
+        for (uint32_t i = 1; i < m->n; i++) {
+            const uint32_t low = m->at[i - 1], high = m->at[i + 1];
+            const struct split found = best(c, low, high);
+            m->z[i] = found.z > 0 ? checked(c, found, low, high) : 0;
+            m->p[i] = p_of_whole(m->z[i], high - low) / of_whole;
+            if (m->p[i] > most && p_of_parts(m->z[i], high - low) / of_parts > most) {
+                memmove(&m->at[i], &m->at[i + 1], (m->n - i) * sizeof *m->at);
+                m->n--;
+                i--;
+                changed = 1;
+            } else if (found.at != m->at[i]) {
+                m->at[i] = found.at;
+                changed = 1;
+            }
+        }
+        if (!changed) break;
+    }
+}
+
+/* The squares that a ramp from a to b leaves of the points low .. high, and its levels. */
+static double of_ramp(const struct fp_trend_sums *c, uint32_t low, uint32_t high, double a, double b, double *levels) {
+    double n = high - low, sh = 0, shh = 0, sy = 0, shy = 0, syy = 0;
+    for (uint32_t i = low; i < high; i++) {
+        const double h = i <= a ? 0 : i >= b ? 1 : (i - a) / (b - a), y = c->x[i];
+        sh += h, shh += h * h, sy += y, shy += h * y, syy += y * y;
+    }
+    const double spread = shh - sh * sh / n, slope = spread > 1e-12 ? (shy - sh * sy / n) / spread : 0;
+    levels[0] = (sy - slope * sh) / n;
+    levels[1] = levels[0] + slope;
+    return fmax(0, syy - sy * sy / n - slope * slope * spread);
+}
+
+/* Whether marks first .. last, steps in one direction, are a drift.  Sets its ends and levels. */
+static int is_drift(const struct fp_trend_sums *c, const struct marks *m, uint32_t first, uint32_t last,
+                    struct fp_trend_change *out) {
+    const uint32_t low = m->at[first - 1], high = m->at[last + 1], n = high - low, grid = 16;
+    double steps = 0, least = HUGE_VAL, levels[2] = {0},
+           variance = fp_trend_variance(c->of, c->series, low, mean(c, low, high));
+    if (n < 10) return 0;
+    for (uint32_t k = first - 1; k <= last; k++)
+        for (uint32_t i = m->at[k]; i < m->at[k + 1]; i++) {
+            const double r = c->x[i] - mean(c, m->at[k], m->at[k + 1]);
+            steps += r * r;
+        }
+    for (uint32_t i = 0; i < grid; i++)
+        for (uint32_t k = i + 1; k <= grid; k++) {
+            const double a = low + (double)i * (n - 1) / grid, b = low + (double)k * (n - 1) / grid;
+            const double left = b - a < 5 ? HUGE_VAL : of_ramp(c, low, high, a, b, levels);
+            if (left >= least) continue;
+            least = left;
+            out->at = (uint32_t)ceil(a), out->end = (uint32_t)b + 1;
+            out->before = levels[0], out->after = levels[1];
+        }
+    const double marks = last - first + 1, cost = log(n);
+    /* Bayes' information criterion: two parameters a step and a level; two levels and two ends */
+    return least / variance + 4 * cost + 2 < steps / variance + (2 * marks + 1) * cost;
+}
+
+static void put(const struct fp_trend_sums *c, struct fp_trend_change *out, int kind, double z, double p) {
+    out->kind = kind;
+    out->z = z;
+    out->p = p;
+    out->noise = sqrt(fp_trend_variance(c->of, c->series, out->at, out->before));
+}
+
+/* Whether the level at mark `i` returns at the next one. */
+static int returns(const struct fp_trend_sums *c, const struct marks *m, uint32_t i) {
+    if (i + 1 >= m->n) return 0;
+    const double *u = c->precise;
+    const double before = mean(c, m->at[i - 1], m->at[i]), within = mean(c, m->at[i], m->at[i + 1]);
+    const double after = mean(c, m->at[i + 1], m->at[i + 2]), variance = scale_of(c, before);
+    const double error =
+        sqrt(variance * (1 / (u[m->at[i]] - u[m->at[i - 1]]) + 1 / (u[m->at[i + 2]] - u[m->at[i + 1]])));
+    return fabs(after - before) <= fmax(3 * error, 0.1 * fabs(within - before)) &&
+           fabs(after - before) < 0.5 * fabs(within - before);
+}
+
+static uint32_t described(const struct fp_trend_sums *c, const struct marks *m, struct fp_trend_change *out,
+                          uint32_t room) {
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < m->n && n < room; i++) {
+        struct fp_trend_change *one = &out[n];
+        uint32_t last = i;
+        one->before = mean(c, m->at[i - 1], m->at[i]);
+        one->after = mean(c, m->at[i], m->at[i + 1]);
+        one->at = m->at[i];
+        one->end = m->at[i + 1];
+        if (returns(c, m, i)) {
+            put(c, one, one->end - one->at <= 3 ? FP_TREND_SPIKE : FP_TREND_GONE, m->z[i], fmin(m->p[i], m->p[i + 1]));
+            i++;
+            n++;
+            continue;
+        }
+        while (last + 1 < m->n && (mean(c, m->at[last + 1], m->at[last + 2]) > mean(c, m->at[last], m->at[last + 1])) ==
+                                      (one->after > one->before))
+            last++;
+        for (; last >= i; last--) {
+            if (!is_drift(c, m, i, last, one)) continue;
+            put(c, one, FP_TREND_DRIFT, m->z[i], m->p[i]);
+            break;
+        }
+        if (last < i) {
+            one->before = mean(c, m->at[i - 1], m->at[i]);
+            one->after = mean(c, m->at[i], m->at[i + 1]);
+            one->at = m->at[i];
+            one->end = m->at[i + 1];
+            put(c, one, FP_TREND_STEP, m->z[i], m->p[i]);
+            last = i;
+        }
+        i = last;
+        n++;
+    }
+    return n;
+}
+
+/* Adds the points that stick out; changes stay in order. */
+static uint32_t with_spikes(const struct fp_trend_sums *c, const double *x, double most, struct fp_trend_change *out,
+                            uint32_t n, uint32_t room) {
+    for (uint32_t i = 0; i < c->of->n_points && n < room; i++) {
+        const double z = sticks_out(c, x, i), normal = fp_trend_normal(fabs(z), c->series->freedom);
+        const double p = fmin(1, fp_trend_tail(normal) * c->of->n_points / of_points);
+        if (fabs(z) < SPIKE || p > most) continue;
+        uint32_t k = n;
+        for (; k && out[k - 1].at > i; k--) out[k] = out[k - 1];
+        out[k] =
+            (struct fp_trend_change){.before = beside(x, c->of->n_points, i), .after = x[i], .at = i, .end = i + 1};
+        put(c, &out[k], FP_TREND_SPIKE, normal, p);
+        n++;
+    }
+    return n;
+}
+
+int fp_trend_changes(struct fp_trend *t, uint32_t series, double most, struct fp_trend_change *found, uint32_t room) {
+    struct fp_trend_sums c = {0};
+    struct marks m = {.n = 1};
+    if (series >= t->n_series || t->n_points < 2) return 0;
+    begin(&c, t);
+    load(&c, series);
+    m.at[1] = t->n_points;
+    if (t->series[series].level != 0) divide(&c, &m, 0, t->n_points, most);
+    settle(&c, &m, most);
+    const uint32_t n = described(&c, &m, found, room);
+    return (int)with_spikes(&c, t->values + (size_t)series * t->n_points, most, found, n, room);
+}

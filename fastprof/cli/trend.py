@@ -1,0 +1,218 @@
+"""fastprof trend: which functions changed, and since when."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from fastprof.cli import arguments, print_message
+from fastprof.cli.as_json import json_text
+from fastprof.cli.messages import exit_code, print_problems
+from fastprof.cli.parser import Parser
+from fastprof.cli.text import Screen, print_csv, print_rest, print_table, shortened_by
+from fastprof.core._typing import Any
+from fastprof.core.errors import UsageError
+from fastprof.core.options import checked
+from fastprof.core.urls import shown
+from fastprof.core.words import counted
+from fastprof.verbs.reads import Reads
+from fastprof.verbs.trend import Finding, Trend, options, trend
+
+DESCRIPTION = """\
+Find which functions changed, by how much and since when, in
+profiles of many commits, days or machines.  Noise is told
+from changes by statistics over all functions."""
+EXAMPLES = """\
+examples:
+  fastprof trend nightly.fpa --over date
+  fastprof trend runs/ --label-path '{commit}/*' --over commit --order git
+  fastprof trend 1.prof 2.prof 3.prof --fail-over 2 --window 1
+"""
+FAILED = 4  # exit code of --fail-over
+SCHEMA = "fastprof/trend/1"
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDE = 24  # characters of a sparkline
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_inputs(help="a file, a directory, a store, or - for standard input")
+    arguments.add_input(parser)
+    arguments.add_keep_going(parser)
+    arguments.add_log(parser, json="print JSON")
+    arguments.heading_of(parser, "output").add_argument(
+        "-o", "--output", metavar="OUTPUT", help="write the table to a file: text, or .md, .csv, .json"
+    )
+    arguments.add_table(parser)
+    arguments.add_screen(parser)
+    arguments.add_options(parser, options())
+
+
+def run(args: argparse.Namespace) -> int:
+    arguments.refuse_several(args)
+    if args.output and arguments.table_of(args.output) is None:
+        raise UsageError(f"{args.output}: trend writes tables (.md, .csv, .json, .txt)")
+    arguments.choose_table(args, args.output or "")
+    arguments.refuse_screen(args, "--json", "--csv", "--markdown")
+    Reads(args.inputs, checked(arguments.given(args, options()), options())).refuse(args.output)
+    found = trend(args.inputs, **arguments.keywords(args, options()))
+    with arguments.table_to(None if args.output == "-" else args.output):
+        if args.json:
+            print(json_text(as_json(found), indent=1))
+        elif args.csv:
+            _print_csv(found)
+        else:
+            screen = Screen.from_options(args.width, args.color, markdown=args.markdown)
+            _print_text(found, screen, is_gate=hasattr(args, "fail_over"), short=not hasattr(args, "demangle"))
+    if not args.json:
+        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
+        print_problems(found.log, inputs, args.quiet, args.verbose)
+    for limit in dict.fromkeys(failure.limit for failure in found.failed):
+        mine = [one for one in found.failed if one.limit == limit]
+        grown = ", ".join(f"{one.name} {_percent(one.change)} since {one.since}" for one in mine[:5])
+        more = f" and {len(mine) - 5:,} more" if len(mine) > 5 else ""
+        print_message(f"more than {limit:g} % slower: {grown}{more}")
+    return FAILED if found.failed else exit_code(found.log)
+
+
+# ---- JSON and CSV
+
+
+def as_json(found: Trend) -> dict[str, Any]:
+    """The document of --json; docs/trend.md has its keys."""
+    whole = {"schema": SCHEMA, **found._asdict()}
+    last = {name: whole.pop(name) for name in ("findings", "log")}
+    without = [_without_left(one) for one in found.findings]
+    return whole | {"findings": without, "log": last["log"]}
+
+
+def _without_left(one: Finding) -> dict[str, Any]:
+    """A finding; `left` only if it was requested and is known."""
+    whole = one._asdict()
+    if not one.left:
+        del whole["left"]
+    return whole
+
+
+_CSV = Finding._fields[: Finding._fields.index("values")]
+
+
+def _print_csv(found: Trend) -> None:
+    points = [point.name for point in found.points]
+    rows = ([*(getattr(one, name) for name in _CSV), *one.values] for one in found.findings)
+    print_csv(chain([(*_CSV, *points)], rows))
+
+
+# ---- text
+
+
+def _print_text(found: Trend, screen: Screen, *, is_gate: bool, short: bool) -> None:
+    n = len(found.points)
+    profiles = sum(point.profiles for point in found.points)
+    over = "" if found.over == "order" else f" over {found.over}"
+    span = f", {found.points[0].name} to {found.points[-1].name}" if n > 1 else ""
+    if screen.markdown:
+        print("### fastprof trend\n")
+        if is_gate:
+            worst = ", ".join(f"{one.name} {_percent(one.change)}" for one in found.failed)
+            print(f"**Failed:** {worst}\n" if worst else "**Passed**\n")
+    what = f"{counted(profiles, 'profile')} at {counted(n, 'point')}{over}{span}"
+    print(f"{what}: {counted(found.n_found, 'finding')} in {counted(found.n_rows, found.by.partition(':')[0])}")
+    if found.findings:
+        print()
+        _print_findings(found, screen, short=short)
+    print_rest(found.n_found - len(found.findings), screen)
+    for one in found.findings:
+        if one.left:
+            print(f"\n{_name(one)}: {counted(len(one.left), 'commit')} after {one.last_good}, up to {one.since}:")
+            print("\n".join(f"  {commit}" for commit in one.left))
+
+
+def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:
+    rows = found.findings
+    names = [_name(one) for one in rows]
+    if short:
+        shortened = shortened_by(names)
+        names = [shortened[name] for name in names]
+    figures = [_figure(found, rows)(value) for one in rows for value in (one.before, one.after)]
+    columns = [
+        (found.by if found.by in ("line", "file", "object", "category") else "function", names),
+        ("change", [_percent(one.change) for one in rows]),
+        ("since", [one.since for one in rows]),
+        ("before -> after", [f"{a} -> {b}" for a, b in zip(figures[::2], figures[1::2], strict=True)]),
+        ("kind", [_kind(one) for one in rows]),
+        ("sure", [sure(one.p) for one in rows]),
+        ("trend", [sparkline(one.values) for one in rows]),
+        ("with", [_with(one) for one in rows]),
+    ]
+    columns = [column for column in columns if any(column[1])]
+    titles = [title for title, _ in columns]
+    print_table(
+        [titles, *zip(*(cells for _, cells in columns), strict=True)],
+        right=[titles.index("change")],
+        narrow=[i for i in (0, titles.index("since"), len(titles) - 1) if titles[i] != "trend"],
+        optional=[titles.index(title) for title in ("with", "trend") if title in titles],
+        shares=[None, *(one.after - one.before if one.is_worse else None for one in rows)],
+        screen=screen,
+    )
+
+
+def _name(one: Finding) -> str:
+    name = one.name or one.file or one.object
+    if one.line:
+        name = f"{name} ({one.file}:{one.line})"
+    label = f"{one.label} " if one.label and name else one.label
+    return f"{label}{name}" or "[unknown]"
+
+
+def _kind(one: Finding) -> str:
+    return f"{one.kind}, inclusive" if one.cost == "inclusive" else one.kind
+
+
+def _with(one: Finding) -> str:
+    """Where the cost went, or the callers whose cost changed with it."""
+    if not one.others:
+        return ""
+    names = [other.name for other in one.others[:2]]
+    more = f" and {len(one.others) - 2:,} more" if len(one.others) > 2 else ""
+    return f"{'to' if one.kind == 'cost shift' else 'callers'} {', '.join(names)}{more}"
+
+
+def _figure(found: Trend, rows: Sequence[Finding]) -> Any:
+    if found.per is not None:
+        return lambda value: f"{value:,.4g}"
+
+    def share(value: float) -> str:
+        percent = 100 * value
+        return "0" if not value else f"{percent:.1f} %" if percent >= 1 else f"{percent:.2g} %"
+
+    return share
+
+
+def _percent(change: float | None) -> str:
+    if change is None:
+        return "new"
+    if change <= -100:
+        return "gone"
+    digits = 0 if abs(change) >= 9.95 else 1 if abs(change) >= 0.095 else 2
+    return f"{change:+.{digits}f} %"
+
+
+def sure(p: float) -> str:
+    """The probability of noise, as text."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """A character for each point, or for the mean of several."""
+    n = min(_WIDE, len(values))
+    means = [_mean(values[i * len(values) // n : (i + 1) * len(values) // n]) for i in range(n)]
+    low, high = min(means), max(means)
+    low = min(low, 0.8 * high)  # small changes are not drawn like large ones
+    span = (high - low) or 1
+    return "".join(_BARS[min(7, int(8 * (value - low) / span))] for value in means)
+
+
+def _mean(values: Iterable[float]) -> float:
+    values = [*values]
+    return sum(values) / len(values)

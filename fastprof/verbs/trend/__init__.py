@@ -1,0 +1,437 @@
+"""Finds which functions got slower, and since when: series of costs over commits, days or any label.
+
+       1.prof  2.prof  3.prof  4.prof
+f        20 %    20 %    24 %    24 %      step at 3.prof, +20 %
+g        80 %    80 %    80 %    80 %      in proportion to the rest
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cache
+from math import isfinite
+
+from fastprof import bridges, plan
+from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.engine import Holds
+from fastprof.core.errors import FastprofError, UsageError, usage_error
+from fastprof.core.log import Log
+from fastprof.core.options import LENIENT, Option, Options, Share, Switch, Text, Whole, checked
+from fastprof.core.words import spelled
+from fastprof.inputs import Progress
+from fastprof.inputs.expand import expand, skipped, with_advice
+from fastprof.verbs.diff.gate import FAIL_OVER as OF_DIFF
+from fastprof.verbs.groups import Grouping, keys_of
+from fastprof.verbs.reported import REPORTED
+from fastprof.verbs.run import listed, none_can_be_read
+from fastprof.verbs.trend.findings import Finding as Found
+from fastprof.verbs.trend.findings import found, growth
+from fastprof.verbs.trend.points import Order, Over, season, times_of
+from fastprof.verbs.trend.series import Change, Points, Series
+from fastprof.verbs.trend.sums import Profile, Sums, names_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from fastprof.verbs.keywords import TrendOptions
+
+N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N findings (default: 30; 0: all)")
+OVER = Option(
+    "over",
+    Text("KEY"),
+    "order",
+    group="rows",
+    help="what comes one after the other: date, time, order or a label",
+    details="`date`: the day of the recording, else of the file; `time`: to the second; `order` (default): each "
+    "input is a point; KEY or label:KEY: the values of a label of inputs.  Profiles of one point are its replicas.",
+)
+ORDER: Option[str | None] = Option(
+    "order",
+    Text("FILE"),
+    None,
+    group="rows",
+    help="order of the label's values: a file as of git log, or git",
+    details="Newest first, one a line, as `git log --format=%H` prints them; `git` runs that in the current folder.  "
+    "Without it numbers and dates are sorted, other values come as the inputs do.",
+)
+BY = Option(
+    "by",
+    Grouping("function", "line", "file", "object", "category"),
+    "function",
+    group="rows",
+    help="line, file, object, category or a label",
+    details="Default: function.  label:KEY,... groups by labels of samples; the key `function` stands for the function "
+    "of the sample.",
+)
+PER: Option[str | None] = Option(
+    "per",
+    Text("UNIT"),
+    None,
+    group="rows",
+    help="cost per calls, label:KEY, value type or number",
+    details="Instead of the share of the profile's total.  `calls`: of the function itself; label:KEY: a number that "
+    "each input has as a label, such as requests served; a value type: its total; a number: the same for all.",
+)
+WITHIN: Option[str | None] = Option(
+    "within",
+    Text("KEY"),
+    None,
+    group="rows",
+    help="compare hosts (label KEY) with themselves (default: host)",
+    details="Replicas with the same value of label KEY are compared with each other: a host that is always slower "
+    "than others then is no noise, and no change where it is missing.",
+)
+THRESHOLD = Option(
+    "threshold",
+    Share(),
+    0.0,
+    group="rows",
+    help="show changes of at least this share of the total",
+    details="0.1% and 0.001 are the same; with --per, of the largest value.",
+)
+SIGNIFICANCE = Option(
+    "significance",
+    Share(),
+    0.1,
+    group="rows",
+    help="false discovery rate (default: 0.1)",
+    details="At most this share of the findings is noise; if nothing changed, the probability of any finding.",
+)
+FAIL_OVER: Option[Any] = Option(
+    "fail_over",
+    OF_DIFF.kind,
+    None,
+    group="output",
+    help="exit with 4 if a recent step exceeds it: 2 or main=5",
+    details="In percent.  A step up or a drift of any function, or of the function NAME, that begins in the last "
+    "--window points.  Cost that only moved does not count.",
+)
+WINDOW = Option(
+    "window",
+    Whole(1, 1 << 31),
+    5,
+    group="output",
+    help="points in which --fail-over looks (default: 5)",
+)
+BISECT = Option(
+    "bisect",
+    Switch(),
+    False,
+    group="output",
+    help="print the commits that are left to test",
+    details="For each finding that --order lists: what lies after the last good point, up to the first bad one.",
+)
+_PRINTED = (N, THRESHOLD)
+_OWN = (OVER, ORDER, BY, PER, WITHIN, *_PRINTED, SIGNIFICANCE, FAIL_OVER, WINDOW, BISECT)
+
+END = plan.End(
+    "trend",
+    holds=Holds(unmerged=True, allocator=False),
+    options=_OWN,
+    does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.ONE_VALUE),
+    fixes={bridges.PER_THREAD: False, bridges.INLINES: True, bridges.AGGREGATE: True},
+    code="verbs.trend.sums:added",
+)
+_GROUPED = END._replace(
+    view="stacks",
+    does=tuple(one for one in END.does if one.target != "graph" or one.source == "graph"),
+    fixes={**END.fixes, bridges.FRAMES: "function", bridges.STACKS: "self"},
+)
+_HOST = "host"
+_MOST_CELLS = 12_000_000  # values of rows at points that are tested, 8 bytes each
+
+
+class Row(NamedTuple):
+    """A row whose cost changed together with that of a finding."""
+
+    name: str
+    file: str
+    object: str
+    before: float
+    after: float
+
+
+class Finding(NamedTuple):
+    """A change.  Costs are shares of the total, at equal cost of the functions that did not change; with `per`, costs
+    per unit.  A cost shift has the functions that the cost went to in `others`, other kinds callers of the function.
+    """
+
+    name: str
+    file: str
+    line: int
+    object: str
+    label: str
+    cost: str  # "self" or "inclusive"
+    kind: str  # "step", "drift", "spike", "went away" or "cost shift"
+    change: float | None  # in percent; None: from 0
+    before: float
+    after: float
+    since: str  # the first changed point
+    since_index: int
+    last_good: str  # the point before; "": none
+    until: str  # of a spike, what went away and a drift: the last changed point; else ""
+    p: float
+    z: float  # in standard errors
+    noise: float  # standard deviation of one point
+    values: list[float]  # by point
+    others: tuple[Row, ...]
+    left: tuple[str, ...] = ()  # with `bisect`: points after the last good one, up to the first bad one
+
+    @property
+    def is_worse(self) -> bool:
+        return self.kind != "cost shift" and self.after > self.before
+
+
+class Point(NamedTuple):
+    """A point, its profiles, and the sum of their costs and samples."""
+
+    name: str
+    profiles: int
+    total: int
+    samples: int | None  # None: unknown
+
+
+class Failure(NamedTuple):
+    """A finding that exceeds `fail_over`."""
+
+    name: str
+    limit: float
+    change: float | None
+    since: str
+
+
+class Trend(NamedTuple):
+    """The result of `trend`.  Of `n_found` findings `findings` has the first, the largest change first."""
+
+    over: str
+    by: str
+    value: str
+    unit: str
+    per: str | None
+    points: list[Point]
+    n_rows: int
+    n_tested: int
+    findings: list[Finding]
+    n_found: int
+    noise: float  # of the typical row: relative standard deviation of a point that sampling does not explain
+    sampled: bool  # whether the noise of sampling is known
+    failed: tuple[Failure, ...]
+    inputs: int
+    log: Log
+
+
+@cache
+def options() -> list[Option[Any]]:
+    """The options of `trend`."""
+    return plan.options_of(END)
+
+
+def trend(
+    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
+    *,
+    from_: str | None = None,
+    keep_going: bool = False,
+    progress: Progress | None = None,
+    **given: Unpack[TrendOptions],
+) -> Trend:
+    """Which functions changed, and since when: profiles `over` a label, dates or the order of the inputs.
+
+    docs/trend.md explains `over`, `order`, `by`, `per` and how changes are told from noise.  A store stands for all its
+    profiles.  With `keep_going`, unreadable inputs are skipped and counted as losses.
+    Errors: FastprofError and its kinds.
+    """
+    chosen = checked(given, options())
+    over = Over(chosen[OVER])
+    order = Order(over, chosen[ORDER])
+    if chosen[BISECT] and order.listed is None:
+        raise usage_error("{--bisect} needs the commits in between: {--order}")
+    if keys_of(chosen[BY]) and chosen[PER] == "calls":
+        raise usage_error("{--per:=}calls counts calls of functions, not of {--by:=}{by}", by=chosen[BY])
+    log = Log()
+    paths = _expanded(inputs, chosen, log, keep_going=keep_going)
+    end = _GROUPED if keys_of(chosen[BY]) else END
+    sums = Sums(end, chosen[BY], chosen, from_, progress, per=chosen[PER])
+    try:
+        profiles = _read(paths, sums, over, chosen, log, keep_going=keep_going)
+        points = _points(profiles, over, order, chosen, log)
+        return _found(sums, points, order, chosen, log)
+    finally:
+        sums.close()
+
+
+def _expanded(inputs: Any, chosen: Options, log: Log, *, keep_going: bool) -> list[Any]:
+    def failed(error: FastprofError) -> None:
+        skipped(error, log)
+
+    paths = expand(listed(inputs), log.warn, failed if keep_going else None, lenient=chosen[LENIENT], stores=True)
+    if not paths:
+        raise UsageError("no input given")
+    return paths
+
+
+def _read(
+    paths: Sequence[Any], sums: Sums, over: Over, chosen: Options, log: Log, *, keep_going: bool
+) -> list[tuple[str, Profile]]:
+    """(point, profile) of all inputs that have a point.
+
+    Errors: FastprofError; UsageError for options without effect.
+    """
+    from fastprof.bridges.rows.label import InputLabels
+
+    labels = InputLabels(chosen)
+    times = times_of(paths) if over.needs_time() else {}
+    found_: list[tuple[str, Profile]] = []
+    without: list[str] = []
+    last: FastprofError | None = None
+    for number, path in enumerate(paths):
+        try:
+            profile = sums.read(path, times.get(number), lambda name: labels.of(name, log), log)
+        except FastprofError as error:
+            if not keep_going or isinstance(error, UsageError):
+                raise with_advice(error, len(paths), keep_going) from None
+            skipped(error, log)
+            last = error
+            continue
+        name = over.name(profile.name, profile.labels, profile.time_ns)
+        if name is None:
+            without.append(profile.name)
+        else:
+            found_.append((name, profile))
+    if last and not sums.n_read:
+        raise none_can_be_read(last.message())
+    for option, times_ in sums.unused.items():
+        if times_ == sums.n_read and option not in bridges.INPUT_LABELS:
+            raise usage_error("{option} has no effect on any input", option=spelled(option.flag))
+    what = "date" if over.needs_time() else f"label {over.key}"
+    if without and not found_:
+        raise usage_error("{--over:=}{over}: no input has a {what}", over=chosen[OVER], what=what)
+    if without:
+        log.warn(REPORTED["pointless-inputs"], n=len(without), what=what, first=without[0])
+    return found_
+
+
+def _points(profiles: Sequence[tuple[str, Profile]], over: Over, order: Order, chosen: Options, log: Log) -> Points:
+    by_point: dict[str, list[Profile]] = {}
+    for name, profile in profiles:
+        by_point.setdefault(name, []).append(profile)
+    if over.word == "order" and len(by_point) < len(profiles):
+        raise UsageError("an input is given twice")
+    names = order.sorted([*by_point], log)
+    key = chosen[WITHIN]
+    if key is not None and not any(key in profile.labels for _, profile in profiles):
+        raise usage_error("{--within:=}{key}: no input has this label", key=key)
+    hosts: dict[str, int] = {}
+    of = [[hosts.setdefault(p.labels.get(key or _HOST, ""), len(hosts)) for p in by_point[name]] for name in names]
+    return Points(names, [by_point[name] for name in names], of, len(hosts), season(names))
+
+
+def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) -> Trend:
+    n, per = len(points.names), chosen[PER]
+    rows = _tested(sums, n, log)
+    if n < 2:
+        log.warn(REPORTED["one-point"], n=n)
+    alpha = chosen[SIGNIFICANCE]
+    own = Series(sums, points, rows, 0, per=per)
+    changes = own.changes(alpha) if n > 1 else []
+    noise, is_sampled, values = own.noise, own.is_sampled, {change.row: own.values(change.row) for change in changes}
+    inclusive: list[Change] = []
+    if chosen[BY] == "function" and sums.inclusive_known and per != "calls" and n > 1:
+        own.forget()  # one matrix at a time
+        total = Series(sums, points, rows, 1, per=per, like=own)
+        inclusive = total.changes(alpha)
+        more = {change.row: total.values(change.row) for change in inclusive}
+    all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees())
+    all_ = [one for one in all_ if one.size >= chosen[THRESHOLD]]
+    all_.sort(key=lambda one: (-one.size, one.change.at, one.change.row))
+    findings = [
+        _finding(one, sums, points, (more if one.column else values)[one.change.row], order, chosen) for one in all_
+    ]
+    failed = _failed(findings, chosen, n)
+    value = sums.value.type
+    described = [
+        Point(
+            name,
+            len(mine),
+            sum(profile.total for profile in mine),
+            round(sum(profile.samples for profile in mine)) if all(profile.samples for profile in mine) else None,
+        )
+        for name, mine in zip(points.names, points.profiles, strict=True)
+    ]
+    return Trend(
+        chosen[OVER],
+        chosen[BY],
+        value.name if value else "",
+        value.unit if value else "",
+        per,
+        described,
+        len(sums.rows.keys),
+        len(rows),
+        findings[: chosen[N] or None],
+        len(findings),
+        noise,
+        is_sampled,
+        failed,
+        sums.n_read,
+        log,
+    )
+
+
+def _tested(sums: Sums, n_points: int, log: Log) -> list[int]:
+    """The rows that are tested: all, or those with the highest costs."""
+    n, most = len(sums.rows.keys), max(1, _MOST_CELLS // max(1, n_points))
+    if n <= most:
+        return [*range(n)]
+    rows = sorted(range(n), key=lambda row: (-sums.totals[row], row))
+    left, all_ = sum(sums.totals[row] for row in rows[most:]), sum(sums.totals) or 1
+    log.warn(REPORTED["untested-rows"], n=n - most, share=f"{100 * left / all_:.2g} %")
+    return sorted(rows[:most])
+
+
+def _finding(one: Found, sums: Sums, points: Points, values: list[float], order: Order, chosen: Options) -> Finding:
+    change, keys = one.change, sums.rows.keys
+    name, file, object_, line, label = names_of(keys[change.row])
+    percent = growth(change.before, change.after)
+    others = []
+    for row, other in one.others:
+        its = names_of(keys[row])
+        others.append(Row(its[0] or its[4] or its[1] or its[2], its[1], its[2], other.before, other.after))
+    lasts = change.kind == "step"
+    last_good = points.names[change.at - 1] if change.at else ""
+    since = points.names[change.at]
+    left = tuple(order.left(last_good, since)) if chosen[BISECT] and last_good else ()
+    return Finding(
+        name,
+        file,
+        line,
+        object_,
+        label,
+        "inclusive" if one.column else "self",
+        one.kind,
+        percent if isfinite(percent) else None,
+        change.before,
+        change.after,
+        since,
+        change.at,
+        last_good,
+        "" if lasts else points.names[min(change.end, len(points.names)) - 1],
+        change.p,
+        change.z,
+        change.noise,
+        values,
+        tuple(others),
+        left,
+    )
+
+
+def _failed(findings: Sequence[Finding], chosen: Options, n_points: int) -> tuple[Failure, ...]:
+    first = n_points - chosen[WINDOW]
+    failures = []
+    for name, limit in chosen[FAIL_OVER] or ():
+        for one in findings:
+            if one.kind not in ("step", "drift") or not one.is_worse or one.since_index < first:
+                continue
+            grown = one.change is None or one.change > limit
+            if grown and name in ("", one.name, one.file, one.object, one.label):
+                failures.append(Failure(one.name or one.file or one.object or one.label, limit, one.change, one.since))
+    return tuple(failures)

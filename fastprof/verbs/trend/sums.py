@@ -1,0 +1,339 @@
+"""The sums of each profile: what its functions cost, by numbers that all profiles share.
+
+    profile   point        host    total    samples    rows (function: self, inclusive)
+    a.prof    2026-03-01   web1    9,000    900        f: 3,000, 9,000   g: 6,000, 6,000
+
+They are written to a temporary file, so that memory does not grow with profiles.  Functions are those of `diff`: equal
+if name, file and object are, else if builds differ only in paths and versions (`Rows`).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Callable, Sequence
+from math import inf
+from operator import add
+
+from fastprof import bridges, plan
+from fastprof.bridges.rows.pair import stem
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.errors import printable, usage_error
+from fastprof.core.labels import GROUP_END
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part
+from fastprof.core.options import Options
+from fastprof.core.unknown import UNKNOWN_BYTES, known, text_of
+from fastprof.core.value import Column
+from fastprof.inputs import Inputs, Progress, is_file
+from fastprof.verbs.function_costs import FunctionCosts
+from fastprof.verbs.groups import keys_of
+
+Key = tuple[bytes, bytes, bytes, int, str]  # name, file, object, line, labels
+
+
+class Profile(NamedTuple):
+    """What is known of a profile besides the costs of its rows."""
+
+    name: str
+    labels: dict[str, str]
+    time_ns: int | None
+    total: int
+    samples: float  # number of samples; 0: costs are exact, or it is unknown
+    unit: float  # what its costs are divided by: its total, or as --per says
+    at: int  # of its rows in the file of sums
+
+
+class Rows:
+    """Numbers of functions (lines, files ...) that stay the same from profile to profile."""
+
+    def __init__(self, *, pair: bool) -> None:
+        self._pair = pair
+        self.keys: list[Key] = []  # as the last profile with them names them
+        self._numbers: dict[Key, int] = {}
+        self._alike: dict[tuple[object, ...], list[int]] = {}  # by what another build leaves unchanged
+        self._last: dict[int, int] = {}  # by row: the number of the last profile that has it
+
+    def numbers(self, keys: list[Key], profile: int) -> list[int]:
+        """The rows of the keys of one profile."""
+        found: list[int | None] = [self._numbers.get(key) for key in keys]
+        for row in found:
+            if row is not None:
+                self._last[row] = profile
+        for i, row in enumerate(found):
+            if row is None:
+                found[i] = self._added(keys[i], profile)
+        return [row for row in found if row is not None]
+
+    def _added(self, key: Key, profile: int) -> int:
+        if key in self._numbers:
+            return self._numbers[key]
+        row = self._counterpart(key, profile) if self._pair else None
+        if row is None:
+            row = len(self.keys)
+            self.keys.append(key)
+            if self._pair:
+                self._alike.setdefault(_unversioned(key), []).append(row)
+        else:
+            self.keys[row] = key
+        self._numbers[key] = row
+        self._last[row] = profile
+        return row
+
+    def _counterpart(self, key: Key, profile: int) -> int | None:
+        """The row of the same function in an earlier build: of those that this profile lacks, the one whose file's path
+        has the longest common end."""
+        free = [row for row in self._alike.get(_unversioned(key), ()) if self._last.get(row) != profile]
+        file = key[1]
+        best, most, tied = None, 0, False
+        for row in free[-64:]:
+            other = self.keys[row][1]
+            unknown = file in UNKNOWN_BYTES or other in UNKNOWN_BYTES
+            score = 1 if unknown else _common_end(file, other)
+            if score > most:
+                best, most, tied = row, score, False
+            elif score == most:
+                tied = True
+        return None if tied else best
+
+
+def _unversioned(key: Key) -> tuple[object, ...]:
+    name, _, object_, line, label = key
+    if name[:1] in (b"[", b"0") and b"0x" in name:  # an address: comparable only within a build
+        return key
+    return name, stem(object_), line, label
+
+
+def _common_end(a: bytes, b: bytes) -> int:
+    """The number of names that two paths share at their ends."""
+    n = 0
+    for one, other in zip(reversed(a.split(b"/")), reversed(b.split(b"/")), strict=False):
+        if one != other:
+            break
+        n += 1
+    return n
+
+
+def added(
+    pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log, *, costs: FunctionCosts
+) -> None:
+    """Add the rows of one profile to its costs."""
+    for pipeline in pipelines:
+        costs.add(pipeline, log)
+    costs.end()
+
+
+class Sums:
+    """Reads profiles, one after the other.  `options`: those of the verb; `by`: what rows are."""
+
+    def __init__(
+        self, end: plan.End, by: str, options: Options, from_: str | None, progress: Progress | None, per: str | None
+    ) -> None:
+        self._end, self._by, self._options, self._from, self._progress = end, by, options, from_, progress
+        self._model = Model()
+        self._per = Per(per) if per is not None else None
+        self.value = Column(options[bridges.VALUE], "--value")
+        self.rows = Rows(pair=by in ("function", "line", "object") or "function" in keys_of(by))
+        self.totals = array("d")  # by row: of self costs, by which rows are chosen if there are too many
+        self.inclusive_known = True
+        self._file = tempfile.TemporaryFile(prefix="fastprof-")
+        self._numbers = array("i")  # by id of the model: its row; -1: unknown
+        self.unused: dict[Any, int] = {}  # options without effect: on how many profiles
+        self.n_read = 0
+        self._ends: list[Any] = []  # the first and the last input that can be read again
+
+    def close(self) -> None:
+        self._file.close()
+
+    def read(self, path: Any, time_ns: int | None, labels_of: Callable[[str], dict[str, str]], log: Log) -> Profile:
+        """Add one profile.  Errors: FastprofError and its kinds; then nothing of it is kept."""
+        model, own = self._model, Log()
+        n_parts = len(model.parts)
+        idle: list[Any] = []
+        second = self._per.value if self._per else None
+        with Inputs([path], self._from, model, self._options, own, self._progress) as inputs:
+            opened = inputs.all
+            made = plan.checked(self._end, [opened], self._options, idle=idle.append)
+            costs = FunctionCosts(model, self._by, self.value, second, arcs=False, cycles=True)
+            added(made.pipelines, model, self._options, own, costs=costs)
+            one = opened[0]
+            labels, name, view = {**one.labels, **labels_of(one.name)}, one.name, one.view
+        total = costs.sum("self")
+        parts = model.parts[n_parts:]
+        samples = _samples(parts, self.value, view, total)
+        recorded = [part.extra["time_ns"] for part in parts if part.extra.get("time_ns")]
+        unit = self._per.unit(name, labels, costs) if self._per else total
+        at = self._kept(costs)
+        self.inclusive_known &= costs.inclusive_known
+        for option in idle:
+            self.unused[option] = self.unused.get(option, 0) + 1
+        self.n_read += 1
+        if is_file(path):
+            self._ends[1:] = [path]
+        model.empty_stacks()
+        log.take(own)
+        return Profile(name, labels, min(recorded, default=time_ns), total, samples, unit, at)
+
+    def _kept(self, costs: FunctionCosts) -> int:
+        """Write the costs of rows to the file.  Returns their place."""
+        ids, own, inclusive, calls = _costs_of(costs)
+        rows = self._rows_of(costs, ids)
+        if len({*rows}) < len(rows):  # functions of several first lines are one
+            sums: dict[int, list[int]] = {}
+            for row, *its in zip(rows, own, inclusive, calls, strict=True):
+                so_far = sums.get(row)
+                sums[row] = its if so_far is None else [*map(add, so_far, its)]
+            rows = array("I", sums)
+            own, inclusive, calls = (array("q", (its[k] for its in sums.values())) for k in range(3))
+        most = len(self.rows.keys)
+        if most > len(self.totals):
+            self.totals.extend([0.0] * (most - len(self.totals)))
+        total = costs.sum("self")
+        for row, cost in zip(rows, own, strict=True):
+            self.totals[row] += abs(cost) / total if total else 0
+        at = self._file.seek(0, 2)
+        for part in (array("I", [len(rows)]), rows, own, inclusive, calls):
+            self._file.write(part.tobytes())
+        return at
+
+    def kept(self, profile: Profile) -> tuple[array[int], ...]:
+        """Rows, self and inclusive costs and calls of a profile."""
+        self._file.seek(profile.at)
+        n = array("I")
+        n.frombytes(self._file.read(4))
+        found = array("I"), array("q"), array("q"), array("q")
+        for part in found:
+            part.frombytes(self._file.read(part.itemsize * n[0]))
+        return found
+
+    def _rows_of(self, costs: FunctionCosts, ids: array[int]) -> array[int]:
+        """The row of each id.  Functions and files keep their ids from profile to profile."""
+        if not self._ids_stay:
+            return array("I", self.rows.numbers([self._key(costs, i) for i in ids], self.n_read))
+        numbers = self._numbers
+        if ids and (most := max(ids)) >= len(numbers):
+            numbers.extend([-1] * (most + 1 - len(numbers)))
+        new = [i for i in ids if numbers[i] < 0]
+        if new:
+            for i in ids:
+                if numbers[i] >= 0:
+                    self.rows._last[numbers[i]] = self.n_read
+            for i, row in zip(new, self.rows.numbers([self._key(costs, i) for i in new], self.n_read), strict=True):
+                numbers[i] = row
+        return array("I", map(numbers.__getitem__, ids))
+
+    def callees(self) -> dict[int, set[int]] | None:
+        """The rows that each row calls in the first and the last profile; None: unknown."""
+        found: dict[int, set[int]] = {}
+        for path in self._ends:
+            with Inputs([path], self._from, self._model, self._options, Log()) as inputs:
+                made = plan.checked(self._end, [inputs.all], self._options, idle=lambda option: None)
+                costs = FunctionCosts(self._model, self._by, self.value, None, arcs=True, cycles=False)
+                added(made.pipelines, self._model, self._options, Log(), costs=costs)
+            if not costs.has_arcs:
+                return None
+            ids = _costs_of(costs)[0]
+            for i, row in zip(ids, self._rows_of(costs, ids), strict=True):
+                callees = array("I", [arc.callee for arc in costs.arcs(i, into=False)])
+                found.setdefault(row, set()).update(self._rows_of(costs, callees))
+        return found
+
+    @property
+    def _ids_stay(self) -> bool:
+        return self._by in ("function", "file", "object", "category")
+
+    def _key(self, costs: FunctionCosts, i: int) -> Key:
+        model, by = self._model, self._by
+        if keys_of(by):
+            label, function = costs.group(i)
+            if "function" not in keys_of(by):
+                return b"", b"", b"", 0, label
+            f = model.get_function(function)
+            return f.name, f.file, f.object, 0, label
+        if by == "file":
+            return b"", model.string(i), b"", 0, ""
+        if by in ("object", "category"):
+            return b"", b"", model.string(model.row("objects", i)[0]), 0, ""
+        if by == "line":
+            function, file, line = costs.place(i)
+            f = model.get_function(function)
+            return f.name, model.string(file), f.object, line, ""
+        f = model.get_function(i)
+        return f.name, f.file, f.object, 0, ""
+
+
+def _costs_of(costs: FunctionCosts) -> tuple[array[int], array[int], array[int], array[int]]:
+    """Ids of rows with costs; self and inclusive costs and calls."""
+    c = costs.sums
+    room = c.cap or 1
+    ids, *columns = ffi.new("uint32_t[]", room), *(ffi.new("int64_t[]", room) for _ in range(3))
+    n = lib.fp_trend_costs(c, ids, *columns)
+    found = array("I"), array("q"), array("q"), array("q")
+    for part, items in zip(found, (ids, *columns), strict=True):
+        part.frombytes(ffi.buffer(items, part.itemsize * n))
+    return found
+
+
+class Per:
+    """--per: what the costs of a profile are divided by."""
+
+    def __init__(self, word: str) -> None:
+        self.key = word[6:] if word.startswith("label:") else None
+        self.value: Column | None = None
+        self.number: float | None = None
+        if self.key is not None or word == "calls":
+            return
+        try:
+            self.number = float(word)
+        except ValueError:
+            self.value = Column(word, "--per", also=("calls", "label:KEY", "a number"))
+        if self.number is not None and not 0 < self.number < inf:
+            raise usage_error("{--per:=}{per} is not a number above 0", per=word)
+
+    def unit(self, name: str, labels: dict[str, str], costs: FunctionCosts) -> float:
+        """Errors: UsageError for an input without it."""
+        if self.number is not None:
+            return self.number
+        if self.value is not None:
+            return float(costs.sum("second"))
+        if self.key is None:
+            if not costs.calls_known:
+                raise usage_error("{file}: {--per:=}calls: the profile does not count calls", file=printable(name))
+            return 1.0
+        text = labels.get(self.key)
+        try:
+            found = float(text or "")
+        except ValueError:
+            found = 0.0
+        if not 0 < found < inf:
+            what = "{file}: {--per:=}label:{key}: the label is {text}, expected a number above 0"
+            raise usage_error(what, file=printable(name), key=self.key, text=repr(text) if text else "missing")
+        return found
+
+
+# Names of value types that count samples as they were taken.
+_COUNTED = ("samples", "sample", "count")
+
+
+def _samples(parts: list[Part], value: Column, view: str, total: int) -> float:
+    """The number of samples behind a total; 0: it is exact, or nobody knows."""
+    type_ = value.type
+    if view != "stacks" or type_ is None:
+        return 0
+    if type_.name in _COUNTED and type_.unit in ("", "count", "samples"):
+        return float(max(0, total))
+    for part in parts:
+        period, of = part.extra.get("period"), part.extra.get("period_type", ())
+        if period and of and of[0] == type_.name and of[0] not in ("space", "contentions"):
+            return max(0.0, total / float(period))
+        if period and of and of[-1] == type_.unit and type_.unit:
+            return max(0.0, total / float(period))
+    return 0
+
+
+def names_of(key: Key) -> tuple[str, str, str, int, str]:
+    """Name, file, object, line and labels, as text."""
+    name, file, object_, line, label = key
+    text = text_of(name).replace(GROUP_END.decode(), " ") if name else ""
+    return text, known(file), known(object_), line, label

@@ -1,0 +1,231 @@
+"""fastprof trend: series of many profiles, their changes and what causes them."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof.cli import main
+
+SHARES = {f"f{i}": 1 / (i + 2) for i in range(30)}
+
+
+def poisson(rng: random.Random, mean: float) -> int:
+    """Of a large mean."""
+    return max(0, round(rng.gauss(mean, mean**0.5)))
+
+
+def written(
+    folder: Path, points: int, factors: dict[str, tuple[int, float]], *, hosts: int = 1, n: int = 100_000, seed: int = 1
+) -> Path:
+    """Profiles of `n` samples each: from a point on, the cost of a function is multiplied by a factor."""
+    rng = random.Random(seed)
+    folder.mkdir(exist_ok=True)
+    slower = {f"host{h}": {f: random.Random(f + str(h)).uniform(0.8, 1.25) for f in SHARES} for h in range(hosts)}
+    for point in range(points):
+        for host, own in slower.items():
+            costs = {
+                name: share * own[name] * (factors[name][1] if name in factors and point >= factors[name][0] else 1)
+                for name, share in SHARES.items()
+            }
+            total = sum(costs.values())
+            rows = [
+                f"main;caller{i % 3};{name} {poisson(rng, n * c / total)}" for i, (name, c) in enumerate(costs.items())
+            ]
+            (folder / f"{point:03d}.{host}.folded").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def over_points(folder: Path, **options: object) -> fastprof.Trend:
+    return fastprof.trend([str(folder)], over="point", label_path="{point}.{host}.folded", **options)  # type: ignore[arg-type]
+
+
+def test_step(tmp_path: Path) -> None:
+    """A step is found at its point, with its size, and not once more in the callers or in other functions."""
+    found = over_points(written(tmp_path / "runs", 30, {"f4": (20, 1.2)}, hosts=3))
+    (one,) = found.findings
+    assert (one.name, one.kind, one.since, one.last_good, one.cost) == ("f4", "step", "020", "019", "self")
+    assert one.change is not None
+    assert 17 < one.change < 23
+    assert {other.name for other in one.others} <= {"caller1", "main"}
+    assert [point.profiles for point in found.points] == [3] * 30
+    assert found.sampled
+    assert found.points[0].samples
+
+
+def test_only_the_function_that_grew_is_found(tmp_path: Path) -> None:
+    """The largest function doubles: the shares of all others fall by a fifth, which is no finding."""
+    found = over_points(written(tmp_path / "runs", 24, {"f0": (12, 2.0)}))
+    assert [(one.name, one.since) for one in found.findings if one.cost == "self"] == [("f0", "012")]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_is_no_finding(tmp_path: Path, seed: int) -> None:
+    assert not over_points(written(tmp_path / "runs", 40, {}, seed=seed)).findings
+
+
+def test_hosts_are_compared_with_themselves(tmp_path: Path) -> None:
+    """Hosts differ by a quarter, and each is missing at some points."""
+    folder = written(tmp_path / "runs", 40, {"f3": (30, 1.1)}, hosts=4)
+    for point in range(40):
+        (folder / f"{point:03d}.host{point % 4}.folded").unlink()
+    assert {(one.name, one.since) for one in over_points(folder).findings if one.cost == "self"} == {("f3", "030")}
+
+
+def test_cost_shift(tmp_path: Path) -> None:
+    folder = written(tmp_path / "runs", 20, {})
+    for point in range(12, 20):
+        path = folder / f"{point:03d}.host0.folded"
+        path.write_text(path.read_text().replace("f2 ", "f2_renamed "))
+    (one,) = over_points(folder, fail_over=1, window=20).findings
+    assert (one.name, one.kind, one.since, [other.name for other in one.others]) == (
+        "f2",
+        "cost shift",
+        "012",
+        ["f2_renamed"],
+    )
+    assert not over_points(folder, fail_over=1, window=20).failed
+
+
+@pytest.mark.parametrize(
+    ("lasts", "kind"),
+    [(1, "spike"), (6, "went away")],
+)
+def test_excursions(tmp_path: Path, lasts: int, kind: str) -> None:
+    folder = written(tmp_path / "runs", 40, {"f1": (20, 1.5)})
+    again = written(tmp_path / "again", 40, {}, seed=2)
+    for point in range(20 + lasts, 40):
+        name = f"{point:03d}.host0.folded"
+        (folder / name).write_text((again / name).read_text())
+    found = [one for one in over_points(folder).findings if one.cost == "self" and one.name == "f1"]
+    assert [(one.kind, one.since, one.until) for one in found] == [(kind, "020", f"{19 + lasts:03d}")]
+
+
+def graph(path: Path, costs: dict[str, int]) -> str:
+    lines = [f"fn={name}\n{i + 1} {cost}\n" for i, (name, cost) in enumerate(costs.items())]
+    path.write_text("events: Ir\nfl=a.c\n" + "\n".join(lines))
+    return str(path)
+
+
+def test_exact_costs(tmp_path: Path) -> None:
+    """Callgrind counts exactly: a step of 1 % at the last point is certain, and the gate names it."""
+    costs = {f"g{i}": 10_000 * (i + 1) for i in range(10)}
+    paths = [graph(tmp_path / f"{i}.callgrind", costs) for i in range(7)]
+    paths.append(graph(tmp_path / "7.callgrind", costs | {"g5": 60_600}))
+    found = fastprof.trend(paths, fail_over=0.5, window=1)
+    assert [(one.name, one.since, round(one.change or 0, 1)) for one in found.findings] == [("g5", paths[7], 1.0)]
+    assert [(one.name, one.limit) for one in found.failed] == [("g5", 0.5)]
+    assert not found.sampled
+    assert not fastprof.trend(paths, fail_over=2).failed
+    assert not fastprof.trend([*paths[7:], *paths[:7]], fail_over=0.5).failed  # it got faster
+
+
+def test_pairs_builds(tmp_path: Path) -> None:
+    """Paths and versions differ from build to build."""
+    for i in range(8):
+        costs = {"f": 50 + 50 * (i > 3), **{f"g{k}": 100 for k in range(8)}}
+        rows = "".join(f"fn={name}\n1 {cost}\n" for name, cost in costs.items())
+        (tmp_path / f"{i}.callgrind").write_text(f"events: Ir\nob=/b{i}/app-1.{i}\nfl=/b{i}/src/a.c\n{rows}")
+    found = fastprof.trend(str(tmp_path))
+    assert found.n_rows == 9
+    assert [(one.name, one.since_index) for one in found.findings] == [("f", 4)]
+
+
+def test_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits in the order of the clone; those in between are left to test."""
+
+    def git(*words: str) -> str:
+        names = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        return subprocess.run(["git", *names, *words], cwd=clone, check=True, capture_output=True, text=True).stdout
+
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    git("init", "-q")
+    for i in range(12):
+        git("commit", "-q", "--allow-empty", "-m", str(i))
+    commits = git("log", "--reverse", "--format=%H").split()
+    costs = {f"g{i}": 10_000 for i in range(10)}
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for i, commit in enumerate(commits):
+        if i != 7:
+            graph(runs / f"{commit[:10]}.callgrind", costs | {"g1": 20_000 if i > 6 else 10_000})
+    (tmp_path / "list").write_text(git("log", "--oneline", "--no-abbrev"))
+    monkeypatch.chdir(clone)
+    for order in ("git", str(tmp_path / "list")):
+        found = fastprof.trend(str(runs), over="commit", order=order, label_path="{commit}.callgrind", bisect=True)
+        (one,) = found.findings
+        assert (one.since, one.last_good) == (commits[8][:10], commits[6][:10])
+        assert one.left == (commits[7], commits[8])
+
+
+def test_per(tmp_path: Path) -> None:
+    """Cost per request: twice the load is no change."""
+    for i in range(12):
+        load = 1 + i % 3
+        costs = {f"g{k}": 10_000 * load for k in range(5)} | {"f": 10_000 * load * (1 + (i >= 6))}
+        graph(tmp_path / f"{i}.{100 * load}.callgrind", costs)
+    labels = {"label_path": "{n}.{requests}.callgrind"}
+    found = fastprof.trend(str(tmp_path), over="n", per="label:requests", **labels)  # type: ignore[arg-type]
+    assert [(one.name, one.since, one.before, one.after) for one in found.findings] == [("f", "6", 100, 200)]
+    with pytest.raises(fastprof.UsageError, match="the label is missing"):
+        fastprof.trend(str(tmp_path), over="n", per="label:users", **labels)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--over", "nothing"], "no input has a label nothing"),
+        (["--over", "date", "--order", "git"], "--order sorts the values of a label"),
+        (["--bisect"], "--bisect needs the commits in between: --order"),
+        (["--per", "-1"], "not a number above 0"),
+        (["--within", "rack"], "no input has this label"),
+        (["-o", "x.folded"], "trend writes tables"),
+    ],
+)
+def test_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], error: str) -> None:
+    paths = [graph(tmp_path / f"{i}.callgrind", {"f": 1}) for i in range(2)]
+    assert main(["trend", *paths, *words]) == 2
+    assert error in capsys.readouterr().err
+
+
+def test_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One point, and profiles without costs."""
+    one = graph(tmp_path / "1.callgrind", {"f": 5})
+    assert main(["trend", one]) == 0
+    assert "1 point: changes need at least two" in capsys.readouterr().err
+    zeros = [graph(tmp_path / f"z{i}.callgrind", {"f": 0}) for i in range(5)]
+    assert not fastprof.trend(zeros).findings
+
+
+def test_keep_going(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written(tmp_path / "runs", 6, {})
+    (folder / "bad.callgrind").write_text("events: Ir\nfn=f\nx y z\n")
+    assert main(["trend", str(folder), "-q"]) == 1
+    assert main(["trend", str(folder), "--keep-going", "-q"]) == 3
+    assert "bad.callgrind" in capsys.readouterr().err
+
+
+def test_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written(tmp_path / "runs", 20, {"f4": (15, 1.5)})
+    words = ["trend", str(folder), "--over", "point", "--label-path", "{point}.{host}.folded"]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "f4" in text
+    assert "+50 %" in text or "+49 %" in text or "+51 %" in text
+    assert "▁" in text
+    assert main([*words, "--json", "--fail-over", "2"]) == 4
+    out = capsys.readouterr().out
+    document = json.loads(out)
+    assert out.startswith('{\n "schema": "fastprof/trend/1"')
+    assert document["failed"][0]["name"] == "f4"
+    assert len(document["findings"][0]["values"]) == len(document["points"]) == 20
+    assert main([*words, "--markdown", "--fail-over", "2"]) == 4
+    assert "**Failed:** f4" in capsys.readouterr().out
+    assert main([*words, "-o", str(tmp_path / "t.csv")]) == 0
+    assert (tmp_path / "t.csv").read_text().startswith("name,file,line")
