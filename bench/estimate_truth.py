@@ -63,7 +63,7 @@ def measure(path: str) -> tuple[list[float], int]:
         truth: Stacks = Counter()
         estimate: Stacks = Counter()
         with fastprof.open(stacks) as profile:
-            model = profile.model
+            model = profile._model
 
             def noted() -> object:
                 for batch in profile:

@@ -36,8 +36,8 @@ sys.meta_path.insert(0, Empty())  # type: ignore[arg-type]
 sys.path.insert(0, str(REPO))
 
 import fastprof  # noqa: E402
-from fastprof import plan  # noqa: E402
-from fastprof.core.options import Option  # noqa: E402
+from fastprof import bridges, formats, plan  # noqa: E402
+from fastprof.core.options import Option, quoted  # noqa: E402
 
 KEYWORDS = '''\
 """Keyword options of the Python interface, for editors and type checkers: nothing imports this at run time.
@@ -48,10 +48,44 @@ Made from the declarations of the options by the build (csrc/make_keywords.py). 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Literal, TypedDict
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from fastprof.verbs.profile import Profile
 
 Path = str | os.PathLike[str]
+
+
+class Readable(Protocol):
+    """A binary file object to read from.  If it can seek, it is read from its beginning, and may be read again."""
+
+    def read(self, n: int, /) -> bytes:
+        """At most n bytes; none at the end."""
+
+
+class Writable(Protocol):
+    """A binary file object to write to, from its position on."""
+
+    def write(self, data: bytes | memoryview, /) -> object:
+        """Returns the number of bytes written, or None for all."""
+
+
+class Opened(Protocol):
+    """An input, as `progress` gets it when it is opened."""
+
+    name: str
+    compressed_size: int | None  # bytes of the file; None if unknown
+
+    def on_progress(self, moved: Callable[[int], object], closed: Callable[[], object]) -> None:
+        """While it is read call `moved` with the position in the file, and `closed` at the end."""
+
+
+Input: TypeAlias = "Path | bytes | bytearray | memoryview | Readable | Profile"
+Inputs: TypeAlias = "Input | Iterable[Input]"
+Output = Path | Writable
+Progress = Callable[[Opened], object]
 '''
 
 
@@ -74,7 +108,14 @@ def rows(options: Iterable[Option[Any]]) -> list[str]:
 
 
 def keywords() -> str:
-    made = [KEYWORDS]
+    known = formats.formats()
+    words = {
+        "ReadFormat": [one.name for one in known if one.reader],
+        "WrittenFormat": [one.name for one in known if one.writer],
+        "View": [*bridges.TABLES],
+        "TableName": [name for names in bridges.TABLES.values() for name in names],
+    }
+    made = [KEYWORDS + "".join(f"{name} = Literal[{', '.join(map(quoted, of))}]\n" for name, of in words.items())]
     by_format: dict[str, list[Option[Any]]] = {}
     for option in plan.known_options():
         if option.format:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from fastprof.core.errors import FastprofError as FastprofError
     from fastprof.core.errors import FileError as FileError
     from fastprof.core.errors import FormatError as FormatError
+    from fastprof.core.errors import NothingLeft as NothingLeft
+    from fastprof.core.errors import SymbolError as SymbolError
     from fastprof.core.errors import UnrecognizedError as UnrecognizedError
     from fastprof.core.errors import UsageError as UsageError
     from fastprof.core.log import Log as Log
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from fastprof.verbs.profile import Profile as Profile
     from fastprof.verbs.profile import Table as Table
     from fastprof.verbs.profile import open as open
+    from fastprof.verbs.report import Page as Page
     from fastprof.verbs.report import report as report
     from fastprof.verbs.sql import Answer as Answer
     from fastprof.verbs.sql import sql as sql
@@ -68,6 +71,9 @@ _HOMES = {
     "FastprofError": "core.errors",
     "FileError": "core.errors",
     "FormatError": "core.errors",
+    "NothingLeft": "core.errors",
+    "SymbolError": "core.errors",
+    "Page": "verbs.report",
     "Profile": "verbs.profile",
     "Table": "verbs.profile",
     "Log": "core.log",

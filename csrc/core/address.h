@@ -20,8 +20,12 @@ static inline uint64_t fp_frame_code(const uint32_t *frame) {
  * The mapping and its object must be ids of the model.  Replaces the content of `to`.  0 or FP_E_NOMEM. */
 int fp_frame_text(const struct fp_model *m, uint32_t frame, struct fp_buf *to);
 
+/* cffi-begin guarded */
+
 /* The same as a string of the model, added if it is new.  `scratch` is the caller's; its content is undefined
  * afterwards.  FP_NO_ID when memory ran out. */
 uint32_t fp_frame_name(struct fp_model *m, uint32_t frame, struct fp_buf *scratch);
+
+/* cffi-end */
 
 #endif

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, NoReturn
 from fastprof.core.words import Message
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ class FastprofError(Exception):
     def __str__(self) -> str:
         return self.text()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
     def text(self, *, flags: bool = False) -> str:
         return self.message().text(flags=flags)
 
@@ -32,8 +35,8 @@ class FastprofError(Exception):
         return what if isinstance(what, Message) else Message("{what}", what=str(what))
 
 
-class UsageError(FastprofError):
-    """The request is invalid: unknown format, impossible bridge, bad option."""
+class UsageError(FastprofError, ValueError):
+    """The request is invalid: unknown format, impossible conversion, bad argument.  Also a ValueError."""
 
 
 def usage_error(text: str, /, **values: Any) -> UsageError:
@@ -43,11 +46,11 @@ def usage_error(text: str, /, **values: Any) -> UsageError:
 
 @contextmanager
 def errors_of(name: str) -> Iterator[None]:
-    """Within it the errors of the operating system become FastprofErrors that begin with `name`."""
+    """Within it the errors of the operating system become FileErrors of `name`."""
     try:
         yield
     except OSError as error:
-        raise FastprofError(f"{name}: {error.strerror or error}") from None
+        raise_as(name, error)
 
 
 class NothingLeft(UsageError):
@@ -67,10 +70,29 @@ class NotBuiltError(FastprofError, ImportError):
 
 
 class FileError(FastprofError, OSError):
-    """A file that cannot be opened; errno, strerror and filename are those of the OSError."""
+    """A file or URL that cannot be opened, read or written: an OSError with errno, strerror and filename.
+
+    `status`: the status that a server answered with, such as 503.  `__cause__` is the error of the system or library.
+    """
+
+    status: int | None = None
 
     def message(self) -> Message:
         return Message("{what}", what=f"{self.filename}: {self.strerror}")
+
+
+def file_error(name: str, error: Exception, why: str = "", status: int | None = None) -> FileError:
+    """The error of the file or URL `name`, to be raised from `error`."""
+    made = FileError(getattr(error, "errno", None), why or getattr(error, "strerror", None) or str(error), name)
+    made.status = status
+    return made
+
+
+def raise_as(name: str, error: Exception, why: str = "", status: int | None = None) -> NoReturn:
+    """Raise `error` as one of the file or URL `name`, unless it is one already."""
+    if isinstance(error, FastprofError):
+        raise error
+    raise file_error(name, error, why, status) from error
 
 
 class OutOfOrder(Exception):
@@ -84,8 +106,8 @@ class Outgrown(Exception):
 class FormatError(FastprofError):
     """An input that was recognized, but is damaged.
 
-    `offset` is absolute in the decompressed input; `line` is 1-based and set
-    for text formats only; `code` is the negative `fp_status`.
+    `offset` is absolute in the decompressed input, for damaged compression in the compressed one; `line` is 1-based
+    and set for text formats only; `code` is the negative `fp_status`.
     """
 
     def __init__(
@@ -113,13 +135,13 @@ class FormatError(FastprofError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle, which otherwise calls __init__ with the message alone."""
-        return _format_error, (self.file, self.format_name, self.detail, self.offset, self.line, self.code)
+        return _restored, (type(self), self.args, vars(self))
 
 
-def _format_error(
-    file: str, format_name: str, detail: str | Message, offset: int | None, line: int | None, code: int
-) -> FormatError:
-    return FormatError(file, format_name, detail, offset=offset, line=line, code=code)
+def _restored(kind: type[FormatError], args: tuple[Any, ...], state: dict[str, Any]) -> FormatError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(state)
+    return error
 
 
 FP_E_NOMEM = -4

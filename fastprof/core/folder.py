@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 
 from fastprof.core._typing import IO, NamedTuple
-from fastprof.core.errors import FastprofError, errors_of
+from fastprof.core.errors import errors_of, file_error
 
 
 class File(NamedTuple):
@@ -95,7 +95,7 @@ class Folder:
 
 def _names(path: str) -> list[str]:
     def failed(error: OSError) -> None:
-        raise FastprofError(f"{error.filename}: {error.strerror or error}")
+        raise file_error(str(error.filename), error)
 
     found = []
     for folder, _, names in os.walk(path, onerror=failed):

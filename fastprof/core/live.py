@@ -9,7 +9,7 @@ import os
 from copy import copy
 from itertools import count
 
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import raise_as
 from fastprof.core.remote import Download, Unsized, authorization
 from fastprof.core.streams import temporary_failed, temporary_file
 from fastprof.core.urls import bare, is_taken_anew, shown
@@ -62,12 +62,12 @@ class Live(Download):
                 if answer.length:  # http.client reports only answers in chunks that are cut off
                     raise http.client.IncompleteRead(b"", answer.length)
         except HTTPError as error:
-            raise FastprofError(f"{self.name}: the server answered {error.code} {error.reason}") from None
-        except http.client.IncompleteRead:
-            raise FastprofError(f"{self.name}: the connection ended within the answer") from None
+            raise_as(self.name, error, f"the server answered {error.code} {error.reason}", error.code)
+        except http.client.IncompleteRead as error:
+            raise_as(self.name, error, "the connection ended within the answer")
         except (OSError, http.client.HTTPException, ValueError) as error:
             why = getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__
-            raise FastprofError(f"{self.name}: {getattr(why, 'strerror', None) or why}") from None
+            raise_as(self.name, error, str(getattr(why, "strerror", None) or why))
 
     def _keep(self, data: memoryview) -> None:
         try:

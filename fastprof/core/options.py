@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
+from operator import index
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
 from fastprof.core.errors import UsageError, usage_error
@@ -36,6 +37,7 @@ class Kind:
     metavar = "TEXT"
     values = ""  # replaces `metavar` in the documentation
     typed = "str"  # the type in Python, as an annotation
+    collected = ""  # another type for several values in Python
     completes = ""  # for shell completion: "word" of `words`, "words" with commas, "file", "folder" or nothing
     words: tuple[str, ...] = ()
 
@@ -50,6 +52,10 @@ class Kind:
         except UnicodeEncodeError:
             raise ValueError(f"{value!r:.80} is not valid Unicode") from None
         return value
+
+    def items(self, value: Any) -> Any:
+        """The values of an option that takes several: one stands for a list of one."""
+        return value if isinstance(value, (list, tuple)) else [value]
 
     def parse(self, text: str) -> Any:
         return self.check(text)
@@ -91,7 +97,7 @@ class Switch(Kind):
         return value
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
     return f'"{word}"'
 
 
@@ -102,7 +108,7 @@ class Words(Kind):
 
     def __init__(self, *words: str, metavar: str = "") -> None:
         self.words = words
-        self.typed = f"Literal[{', '.join(map(_quoted, words))}]"
+        self.typed = f"Literal[{', '.join(map(quoted, words))}]"
         self.metavar, self.values = metavar or "{" + ",".join(words) + "}", "|".join(words)
 
     def check(self, value: Any) -> Any:
@@ -118,12 +124,10 @@ class WordList(Words):
 
     def __init__(self, *words: str) -> None:
         super().__init__(*words, metavar="LIST")
-        self.values, self.typed = ",".join(words), f"Sequence[{self.typed}]"
+        self.values, self.typed = ",".join(words), f"{self.typed} | Sequence[{self.typed}]"
 
     def check(self, value: Any) -> Any:
-        if not isinstance(value, (list, tuple)):
-            raise ValueError(f"{value!r:.80} is not a list or tuple")
-        return tuple(super(WordList, self).check(one) for one in value)
+        return tuple(super(WordList, self).check(one) for one in self.items(value))
 
     def parse(self, text: str) -> Any:
         words = () if text == "none" else (*text.split(","),)
@@ -144,9 +148,10 @@ class Whole(Kind):
         self.least, self.most, self.metavar = least, most, metavar
 
     def check(self, value: Any) -> Any:
-        if not isinstance(value, int) or isinstance(value, bool) or not self.least <= value <= self.most:
+        number = index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None  # NumPy's, too
+        if number is None or not self.least <= number <= self.most:
             raise ValueError(f"{value!r:.80} is not a whole number from {self.least} to {self.most}")
-        return value
+        return number
 
     def parse(self, text: str) -> Any:
         try:
@@ -250,13 +255,17 @@ class Range(Kind):
 
 
 class Pattern(Kind):
-    """A Python regular expression."""
+    """A Python regular expression, in Python also a compiled one."""
 
     metavar = "REGEX"
+    typed = "str | re.Pattern[str]"
 
     def check(self, value: Any) -> Any:
         import re
 
+        if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+            flags = "".join(letter for letter in "aimsx" if value.flags & re.RegexFlag[letter.upper()])
+            value = f"(?{flags}){value.pattern}" if flags else value.pattern
         value = super().check(value)
         try:
             re.compile(value)
@@ -278,46 +287,16 @@ class Substitution(Kind):
         return value
 
 
-class Seconds(Kind):
-    """A time in seconds, more than 0."""
-
-    metavar = "S"
-    typed = "float"
-
-    def check(self, value: Any) -> Any:
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1e9:
-            raise ValueError(f"{value!r:.80} is not a number of seconds above 0 and up to 1e9")
-        return value
-
-    def parse(self, text: str) -> Any:
-        try:
-            value: Any = float(text)
-        except ValueError:
-            value = text
-        return self.check(value)
-
-
-class Shard(Kind):
-    """(number, total), or text I/N: 1/8 is the first of eight."""
-
-    metavar = "I/N"
-    typed = "Sequence[int]"
-
-    def check(self, value: Any) -> Any:
-        if not isinstance(value, (list, tuple)) or len(value) != 2:
-            raise ValueError(f"{value!r:.80} is not a shard such as 1/8, the first of eight")
-        number, of = (Whole(1, 1 << 20).check(one) for one in value)
-        if number > of:
-            raise ValueError(f"{number}/{of} is not a shard: I goes from 1 to {of}")
-        return number, of
-
-    def parse(self, text: str) -> Any:
-        number, _, of = text.partition("/")
-        return self.check((int(number), int(of)) if number.isdecimal() and of.isdecimal() else text)
-
-
 class Pair(Kind):
-    """A key and a value, as KEY=VALUE."""
+    """A key and a value, as KEY=VALUE; in Python also a dict of them, in which a list has several values of a key."""
+
+    collected = "Mapping[str, object]"
+
+    def items(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return super().items(value)
+        several = ((key, one if isinstance(one, (list, tuple)) else [one]) for key, one in value.items())
+        return [f"{key}={one}" for key, values in several for one in values]
 
     def __init__(self, metavar: str = "KEY=VALUE") -> None:
         self.metavar = metavar
@@ -390,8 +369,9 @@ class Option(Generic[T]):
     @property
     def annotation(self) -> str:
         """The annotation in Python: `Sequence[str]`, `int | None`."""
-        typed = f"Sequence[{self.kind.typed}]" if self.several else self.kind.typed
-        return f"{typed} | None" if self.default is None else typed
+        kind, none = self.kind, ["None"] if self.default is None else []
+        several = [kind.typed, f"Sequence[{kind.typed}]", *filter(None, [kind.collected])]
+        return " | ".join([*(several if self.several else [kind.typed]), *none])
 
     def check(self, value: Any) -> T:
         """The value in canonical form.  Errors: UsageError, with the flag and the reason."""
@@ -399,9 +379,7 @@ class Option(Generic[T]):
             if not self.several:
                 found: T = None if value is None and self.default is None else self.kind.check(value)  # type: ignore[assignment]
                 return found
-            if not isinstance(value, (list, tuple)):
-                raise ValueError(f"{value!r:.80} is not a list or tuple")
-            found = tuple(self.kind.check(one) for one in value)  # type: ignore[assignment]
+            found = tuple(self.kind.check(one) for one in self.kind.items(value))  # type: ignore[assignment]
             return found
         except ValueError as error:
             raise usage_error(f"{{{self.flag}:name}}: {{error}}", error=str(error)) from None

@@ -10,7 +10,7 @@ from copy import copy
 from threading import Lock
 
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.errors import FastprofError, FileError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, file_error, raise_as
 from fastprof.core.urls import CLOUDS, Remote, bare, is_taken_anew, shown
 from fastprof.core.words import install
 
@@ -242,14 +242,15 @@ class _Remote:
         try:
             return interruptible(call)
         except Exception as error:
-            raise self.failed(error) from None
+            found = self.failed(error)
+            raise found from (None if found is error else error)
 
     def failed(self, error: Exception) -> Exception:
         """The message for an error of obstore."""
         if isinstance(error, (FastprofError, MemoryError)):
             return error
         if isinstance(error, FileNotFoundError):
-            return FileError(errno.ENOENT, "no such object", self.name)
+            return file_error(self.name, OSError(errno.ENOENT, "no such object"))
         import re
 
         # The first line is a sentence in which URLs may contain signatures; fields of the Rust error follow.
@@ -257,12 +258,12 @@ class _Remote:
         if "Content-Length Header missing" in text:
             return Unsized(f"{self.name}: the answer has no length")
         if answer := re.search(r"status code: (\d+ [A-Za-z ]*[A-Za-z])", text):
-            return FastprofError(f"{self.name}: the server answered {answer[1]}")
+            return file_error(self.name, error, f"the server answered {answer[1]}", int(answer[1][:3]))
         text = re.sub(
             r"Error performing [A-Z]+ \S+ in \S+?(, after \d+ retries)?[^-]* - |^Generic \w+ error: ", "", text
         )
         text = re.sub(r"\w+://\S+", "(address)", text)
-        return FastprofError(f"{self.name}: {text or type(error).__name__}")
+        return file_error(self.name, error, text or type(error).__name__)
 
 
 def interruptible(call: Callable[[], Any]) -> Any:
@@ -357,10 +358,10 @@ class Download(Remote):
             if self._has_changed():
                 raise FastprofError(f"{self.name}: changed while it was read") from None
             if "body error" in str(error) or "not supported" in str(error):
-                raise FastprofError(
-                    f"{self.name}: the connection ended after {self._at:,} of {self.size:,} bytes"
-                ) from None
-            raise self._remote.failed(error) from None
+                why = f"the connection ended after {self._at:,} of {self.size:,} bytes"
+                raise_as(self.name, error, why)
+            found = self._remote.failed(error)
+            raise found from (None if found is error else error)
         self._rest = memoryview(chunk)
         if not self._rest and self._at != self.size:
             raise FastprofError(f"{self.name}: has {self._at:,} bytes, expected {self.size:,}")

@@ -9,8 +9,8 @@ import sys
 from contextlib import suppress
 from operator import index
 
-from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, FileError, UsageError, errors_of, printable_lines
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.errors import FastprofError, UsageError, errors_of, printable_lines, raise_as
 from fastprof.core.newfile import NewFile
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
 from fastprof.core.urls import is_url
@@ -159,7 +159,7 @@ class Sink:
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | IO[bytes],
+        path: Any,
         budget: int | None = None,
         *,
         durable: bool = True,
@@ -226,7 +226,7 @@ class Sink:
             # A new file gets 0o666 less the umask; one that replaces another stays private until it is complete.
             self._new = NewFile(target, 0o600 if mode else 0o666)
         except OSError as error:
-            raise FileError(error.errno, error.strerror or str(error), path) from None
+            raise_as(path, error)
         if mode is not None:
             os.fchmod(self._new.file.fileno(), mode)
         return self._new.file
@@ -285,7 +285,7 @@ class Sink:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
+            raise_as(self._name, error)
 
     @property
     def is_over(self) -> bool:
@@ -313,7 +313,7 @@ class Sink:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
+            raise_as(self._name, error)
         self._finished = True
 
     def commit(self) -> None:
@@ -336,7 +336,7 @@ class Sink:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
+            raise_as(self._name, error)
 
     def undo_commit(self) -> None:
         """Undo `commit`: remove the file, unless it replaced another."""

@@ -12,7 +12,7 @@ from io import FileIO
 from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, FileError
+from fastprof.core.errors import FastprofError, FormatError, raise_as
 from fastprof.core.reported import REPORTED
 from fastprof.core.streams import (
     PEEK,
@@ -26,7 +26,6 @@ from fastprof.core.streams import (
     temporary_file,
 )
 from fastprof.core.urls import Remote, is_url, shown
-from fastprof.core.words import joined
 
 if TYPE_CHECKING:
     import re
@@ -63,6 +62,20 @@ class _Rejoined:
         if not self._head:
             return self._rest.readinto(into)  # type: ignore[attr-defined, no-any-return]
         data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
+
+
+class _Reading:
+    """A file object that has `read` but no `readinto`."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.read = file, file.read
+
+    def readinto(self, into: memoryview) -> int | None:
+        data = self.read(len(into))
+        if data is None or len(data) > len(into):
+            return None if data is None else len(data)
         into[: len(data)] = data
         return len(data)
 
@@ -113,7 +126,7 @@ class Source:
         self._part: Any = None
         self._copied = 0
         self._raw: Any = ahead.open(path) if ahead is not None and isinstance(path, str) else self._open(path)
-        self._owns_stream = self._raw is not path
+        self._owns_stream = self._raw is not path and not isinstance(self._raw, _Reading)
         self.name = name or self._default_name(path)
         self.compression = ""
         self.pinned = False
@@ -150,7 +163,7 @@ class Source:
         if hasattr(path, "read"):
             if not self._spooled:
                 check_binary(path, lambda: path.read(0), "read")
-            return path
+            return path if hasattr(path, "readinto") else _Reading(path)
         if path == "-":
             return standard_stream(sys.stdin, "<stdin>", "rb")
         if is_url(path):
@@ -166,7 +179,7 @@ class Source:
         try:
             raw = open(self.path, "rb", buffering=0)
         except OSError as error:
-            raise FileError(error.errno, error.strerror or str(error), self.path) from None
+            raise_as(self.path, error)
         return raw
 
     @staticmethod
@@ -216,7 +229,7 @@ class Source:
         try:
             return os.dup(self._raw.fileno())
         except OSError as error:
-            raise FastprofError(f"{self.name}: {error.strerror}") from None
+            raise_as(self.name, error)
 
     def is_locked(self) -> bool:
         """Whether a process holds a lock on the file (flock), which it takes to change it."""
@@ -237,7 +250,7 @@ class Source:
             end = self._raw.seek(0, os.SEEK_END)
             self._raw.seek(here)
         except OSError as error:  # /proc/self/mem claims to be seekable
-            raise FastprofError(f"{self.name}: {error.strerror or error}") from None
+            raise_as(self.name, error)
         return int(end)
 
     def _read_some(self, n: int) -> bytes:
@@ -291,12 +304,15 @@ class Source:
         try:
             got = read(argument)
         except Damaged as error:
-            raise FastprofError(joined(": ", [self.name, self.compression.lstrip("."), error.args[0]])) from None
+            what, at = error.args
+            damage = FormatError(self.name, self.compression.lstrip("."), what)
+            damage.offset = at
+            raise damage from error.__cause__
         except BlockingIOError:
             got = None
         except OSError as error:
-            why = temporary_failed(error) if self._spooled else error.strerror or error
-            raise FastprofError(f"{self.name}: {why}") from None
+            why = str(temporary_failed(error)) if self._spooled else ""
+            raise_as(self.name, error, why)
         if got is None:
             raise FastprofError(f"{self.name}: is non-blocking and has no data now")
         return got
@@ -305,7 +321,7 @@ class Source:
         """Call `readinto` once, and check the number that a caller's file object returns."""
         got = index(self._guarded(self._stream.readinto, into))
         if not 0 <= got <= len(into):
-            raise FastprofError(f"{self.name}: readinto returned {got}, expected 0 to {len(into)}")
+            raise FastprofError(f"{self.name}: reading returned {got} bytes, expected 0 to {len(into)}")
         return got
 
     # ---- the window ----------------------------------------------------
@@ -466,8 +482,8 @@ class Source:
                 part = part or self._read_some(WINDOW)
         except BaseException as error:
             spooled.close()
-            if isinstance(error, OSError):
-                raise FastprofError(f"{self.name}: {temporary_failed(error)}") from None
+            if isinstance(error, OSError) and not isinstance(error, FastprofError):
+                raise_as(self.name, error, str(temporary_failed(error)))
             raise
         self._stop()
         self._release()
@@ -504,7 +520,7 @@ class Source:
                 self._copied += done
                 rest = part[done:]
         except OSError as error:
-            raise FastprofError(f"{self.name}: {temporary_failed(error)}") from None
+            raise_as(self.name, error, str(temporary_failed(error)))
         finally:
             self._pipe, self._stream, self._spooled = self._stream, file, True
         self.seekable = True

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 
 from fastprof.core._typing import IO, Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, file_error, raise_as
 from fastprof.core.reported import REPORTED
 from fastprof.core.words import Message
 
@@ -36,7 +36,7 @@ def compression_of_bytes(head: bytes) -> str:
 
 
 class Damaged(Exception):
-    """Damaged compressed data, with its position."""
+    """Damaged compressed data: a Message, and the position in them."""
 
 
 def decompressed(raw: IO[bytes], kind: str, lost: Callable[..., None] | None) -> Any:
@@ -82,27 +82,28 @@ class _Decompressed:
         self._at = 0  # compressed bytes read
         self._ended = False
 
-    def _fail(self, what: str) -> bytes:
+    def _fail(self, what: str, at: int) -> bytes:
         if self._lost is None:
-            raise Damaged(Message("{what}; {--lenient} reads up to it", what=what))
+            raise Damaged(Message("{what}; {--lenient} reads up to it", what=what), at)
         self._lost(REPORTED["damaged-streams"], kind=self._kind[1:])
         self._ended = True
         return b""
 
     def _cut(self) -> bytes:
-        return self._fail(f"the compressed data ends at byte {self._at}, inside a stream")
+        return self._fail(f"the compressed data ends at byte {self._at}, inside a stream", self._at)
 
     def _garbage(self, at: int, head: bytes) -> bytes:
         head = head[: len(self._magic)]
         return self._fail(
             f"at byte {at} of the compressed data: the next stream begins with {head.hex(' ')}, "
-            f"expected {self._magic.hex(' ')} or the end"
+            f"expected {self._magic.hex(' ')} or the end",
+            at,
         )
 
     def _corrupt(self, error: Exception) -> bytes:
         if not _damage(error):
             raise error
-        return self._fail(f"damage at or before byte {self._at} of the compressed data: {error}")
+        return self._fail(f"damage at or before byte {self._at} of the compressed data: {error}", self._at)
 
     def read(self, n: int = -1) -> bytes:
         raise NotImplementedError
@@ -280,7 +281,7 @@ def temporary_failed(error: OSError) -> FastprofError:
     """The message for an error of a temporary file, e.g. which disk is full."""
     import tempfile
 
-    return FastprofError(f"temporary file in {tempfile.tempdir or 'any directory'}: {error.strerror or error}")
+    return file_error(f"temporary file in {tempfile.tempdir or 'any directory'}", error)
 
 
 def name_of(file: IO[bytes] | bytes) -> str:
@@ -299,7 +300,7 @@ def check_binary(file: IO[bytes], use: Callable[[], bytes | int], wanted: str) -
     except (AttributeError, TypeError, ValueError):  # no file; a text file; io.UnsupportedOperation and a closed file
         binary = False
     except OSError as error:
-        raise FastprofError(f"{name_of(file)}: {error.strerror or error}") from None
+        raise_as(name_of(file), error)
     if not binary:
         raise UsageError(f"{name_of(file)}: is not an open binary file to {wanted} (mode {getattr(file, 'mode', '?')})")
 

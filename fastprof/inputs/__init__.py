@@ -19,6 +19,7 @@ from fastprof.core.thread_names import is_name
 from fastprof.core.urls import is_url
 from fastprof.core.words import spelled
 from fastprof.formats.archive import MEMBER
+from fastprof.inputs.chosen import Chosen, Given, file_of, reading
 from fastprof.inputs.expand import Failed
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store, is_archive, may_be_store, shown_input
@@ -26,7 +27,7 @@ from fastprof.inputs.stored import Stored, in_store, is_archive, may_be_store, s
 if TYPE_CHECKING:
     from fastprof.core.ahead import Ahead
 
-Progress = Callable[[Source], None]
+Progress = Callable[[Any], object]
 
 
 def pinned(path: Any, lenient: bool, *, keep: bool = True) -> Any:
@@ -65,7 +66,7 @@ def open_reader(
         if progress is not None:
             progress(source)
         known = MEMBER.format if isinstance(path, Stored) else None  # detection is a tenth of opening a small profile
-        return _reader(source, from_ or known, model, options, log)
+        return _reader(path, source, from_ or known, model, options, log)
     except BaseException:
         source.close()
         raise
@@ -74,6 +75,9 @@ def open_reader(
 def _opened(path: Any, options: Options, log: Log, ahead: Ahead | None = None) -> tuple[Source, Options]:
     """The source of an input and the options for its reader, which for STORE:NAME select the profile."""
 
+    if isinstance(path, Given):
+        source, own = _opened(path.path, Options(**{**options.given, **path.options}), log)
+        return source, options.with_given(**{MEMBER.name: own[MEMBER]}) if MEMBER in own else options
     handler = log.count if options[LENIENT] else None
     at = (path.state.path, path.name) if isinstance(path, Stored) else in_store(path)
     if at is None:
@@ -96,6 +100,7 @@ def _opened(path: Any, options: Options, log: Log, ahead: Ahead | None = None) -
 
 def is_file(path: Any) -> bool:
     """Whether the input can be reopened."""
+    path = file_of(path)
     if not isinstance(path, str) or path == "-":
         return False
     return os.path.isfile(path) or is_url(path) or in_store(path) is not None
@@ -106,7 +111,9 @@ def is_object(path: Any) -> bool:
     return is_url(path) and not may_be_store(path) and in_store(path) is None
 
 
-def _reader(source: Source, from_: str | None, model: Model, options: Options, log: Log) -> Reader:
+def _reader(path: Any, source: Source, from_: str | None, model: Model, options: Options, log: Log) -> Reader:
+    if isinstance(path, Given):
+        from_ = path.from_ or from_
     format_ = formats.get(from_) if from_ else formats.detect(source)
     if source.folder is not None and not format_.claims:
         raise FastprofError(f"{source.name}: is a directory, but {format_.name} is a file format")
@@ -118,9 +125,15 @@ def _reader(source: Source, from_: str | None, model: Model, options: Options, l
 
         found = resolved(source, format_, options)
         options = options.with_given(**found)
-    reader = format_.reader_class()(source, model, options, log)
+    if isinstance(path, Given):
+        own = reading(path, format_, options) if path.options else options
+        reader: Any = _reader(path.path, source, format_.name, model, own, log)
+        if path.options:
+            reader = Chosen(reader, source, own, model, log)
+    else:
+        reader = format_.reader_class()(source, model, options, log)
     reader.resolved = found
-    return reader
+    return reader  # type: ignore[no-any-return]
 
 
 class Inputs:
@@ -183,8 +196,8 @@ class Inputs:
         if self._failed:
             if source.folder is None:
                 source.spool()
-            _read_to_its_end(_reader(source, self._from, Model(), options, Log()))
-        return _reader(source, self._from, self._model, options, self._log)
+            _read_to_its_end(_reader(path, source, self._from, Model(), options, Log()))
+        return _reader(path, source, self._from, self._model, options, self._log)
 
     def _look(self, path: str) -> Input:
         path = pinned(path, self._options[LENIENT], keep=False)
@@ -211,7 +224,7 @@ class Inputs:
         if self._progress is not None:
             self._progress(source)
         options = options.with_given(**seen.resolved)  # the file was already read
-        reader = _reader(source, seen.format, self._model, options, self._log)
+        reader = _reader(seen.path, source, seen.format, self._model, options, self._log)
         if second:
             yield from read_other(reader, capacity)
         else:

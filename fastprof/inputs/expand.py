@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError, errors_of
+from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError, errors_of, file_error
 from fastprof.core.log import Log, Warn
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.core.words import Message, counted, joined
+from fastprof.inputs.chosen import file_of
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, in_store, may_be_store
 
@@ -72,10 +73,10 @@ def expand(
     for path in paths:
         if path == "-" and "-" in found:
             raise UsageError("standard input (-) can be read only once")
-        if not isinstance(path, (str, bytes)):
-            if id(path) in objects:
+        if not isinstance(file := file_of(path), (str, bytes)):
+            if id(file) in objects:
                 raise UsageError(f"{name_of(path)}: a file object can be read only once")
-            objects.add(id(path))
+            objects.add(id(file))
         is_directory = isinstance(path, str) and path != "-" and os.path.isdir(path)
         if (is_directory and not formats.of_directory(path)) or (is_url(path) and path.endswith("/")):
             try:
@@ -144,7 +145,7 @@ def files_below(directory: str, warn: Warn, failed: Failed | None) -> Iterator[l
     from fastprof.formats.foreign import known_folder
 
     def unreadable(error: OSError) -> None:
-        why = FastprofError(f"{error.filename}: {error.strerror}")
+        why = file_error(str(error.filename), error)
         if failed is None:
             raise why
         failed(why)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, Option
 from fastprof.core.urls import shown
 from fastprof.formats.archive.read import ArchiveReader
-from fastprof.inputs import Progress
 from fastprof.inputs.state import State
 from fastprof.inputs.stored import may_be_store
 from fastprof.plan import known_options
@@ -22,7 +21,14 @@ if TYPE_CHECKING:
     from typing import Literal, Unpack
 
     from fastprof.store.compact import Done
-    from fastprof.verbs.keywords import ArchiveAddOptions, ArchiveExtractOptions
+    from fastprof.verbs.keywords import (
+        ArchiveAddOptions,
+        ArchiveExtractOptions,
+        Inputs,
+        Progress,
+        ReadFormat,
+        WrittenFormat,
+    )
 
     Path = str | os.PathLike[str]
     Names = str | Iterable[str]
@@ -39,10 +45,10 @@ def extracting_options() -> list[Option[Any]]:
 
 def archive_add(
     store: Path,
-    inputs: Path | IO[bytes] | Iterable[Path | IO[bytes]],
+    inputs: Inputs,
     *,
     name: str | None = None,
-    from_: str | None = None,
+    from_: ReadFormat | None = None,
     skip_existing: bool = False,
     replace: bool = False,
     keep_going: bool = False,
@@ -112,8 +118,8 @@ def archive_extract(
     names: Names,
     output: Path,
     *,
-    from_: str | None = None,
-    to: str | None = None,
+    from_: ReadFormat | None = None,
+    to: WrittenFormat | None = None,
     progress: Progress | None = None,
     done: Done = _ignored,
     **options: Unpack[ArchiveExtractOptions],
@@ -144,8 +150,8 @@ def archive_extract(
             raise UsageError(f"{shown(os.fspath(store))}: {len(found):,} profiles need an output directory: -o DIR")
         log = extract(path, found, output, to=to, done=done, **given)
     else:
-        how: Any = {**given, "member": found[0]}
-        log = convert([path], output, from_=from_ or ArchiveReader.format, to=to, progress=progress, **how)
+        how: Any = {**given, "member": found[0], "from_": from_ or ArchiveReader.format}
+        log = convert([path], output, to=to, progress=progress, **how)
     log.facts["extracted"] = found
     return log
 

@@ -6,29 +6,28 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from fastprof import formats, plan
-from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.options import SPLIT, Option, checked
 from fastprof.core.streams import name_of
 from fastprof.core.urls import is_url, shown
-from fastprof.inputs import Progress
 from fastprof.verbs.outputs import CODE
 from fastprof.verbs.run import listed, path_of, run
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.verbs.keywords import ConvertOptions
+    from fastprof.verbs.keywords import ConvertOptions, Inputs, Output, Progress, ReadFormat, WrittenFormat
 
 
 def convert(
-    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
-    output: str | os.PathLike[str] | IO[bytes],
+    inputs: Inputs,
+    output: Output,
     *,
-    from_: str | None = None,
-    to: str | None = None,
+    from_: ReadFormat | None = None,
+    to: WrittenFormat | None = None,
     progress: Progress | None = None,
     **options: Unpack[ConvertOptions],
 ) -> Log:
@@ -52,7 +51,7 @@ def convert(
 
 
 def converted(
-    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
+    inputs: Inputs,
     output: Any,
     from_: str | None,
     to: str | None,

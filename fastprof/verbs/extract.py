@@ -46,11 +46,12 @@ def extract(
     _refuse(path, names, outdir, suffix)
     store = pinned(path, options.get(LENIENT.name) is True)
     log = Log()
+    how: dict[str, Any] = {"from_": ArchiveReader.format, "to": to}
     for n, name in enumerate(names, 1):
         output = os.path.join(outdir, name + suffix)
         with errors_of(output):
             os.makedirs(os.path.dirname(output), exist_ok=True)
-        log.take(convert([store], output, from_=ArchiveReader.format, to=to, member=name, **options))
+        log.take(convert([store], output, member=name, **how, **options))
         done(name, n, len(names))
     return log
 

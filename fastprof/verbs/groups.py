@@ -11,7 +11,7 @@ from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END, NONE, values_of, warn_of_missing
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import Kind
+from fastprof.core.options import Kind, quoted
 from fastprof.core.owner import owned
 from fastprof.core.words import did_you_mean, spelled
 from fastprof.verbs.reported import REPORTED
@@ -24,7 +24,7 @@ _END = GROUP_END.decode()
 
 
 class Grouping(Kind):
-    """One of a few words, or label:KEY with several keys separated by commas."""
+    """One of a few words, or label:KEY with several keys separated by commas; in Python also a tuple of them."""
 
     metavar = "WHAT"
     completes = "word"
@@ -32,8 +32,13 @@ class Grouping(Kind):
     def __init__(self, *words: str) -> None:
         self.words = (*words, "label:")
         self._whole, self.values = words, "|".join((*words, "label:KEY,..."))
+        keys = [word for word in words if "," not in word]
+        # type checkers refuse any other text: keys of labels are in a tuple
+        self.typed = f"Literal[{', '.join(map(quoted, keys))}] | tuple[str, ...] | list[str]"
 
     def check(self, value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            value = ",".join(map(super().check, value))
         value = super().check(value)
         if value in self._whole:
             return value

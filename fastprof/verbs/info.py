@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 
 from fastprof import plan
 from fastprof.bridges import OPERATORS, SELECT
-from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Holds, Reader, Summary
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Model, Part
 from fastprof.core.options import Options, checked
 from fastprof.core.thread_names import ThreadNames, apart
-from fastprof.inputs import Progress
 from fastprof.inputs.stored import may_be_store
 from fastprof.verbs.reported import REPORTED
-from fastprof.verbs.run import run
+from fastprof.verbs.run import path_of, run
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.verbs.keywords import InfoOptions
+    from fastprof.verbs.keywords import InfoOptions, Input, Progress, ReadFormat
 
 # Rows are counted while they are read.
 END = plan.End(
@@ -35,9 +33,9 @@ END = plan.End(
 
 
 def info(
-    path: str | os.PathLike[str] | bytes | IO[bytes],
+    path: Input,
     *,
-    from_: str | None = None,
+    from_: ReadFormat | None = None,
     progress: Progress | None = None,
     **options: Unpack[InfoOptions],
 ) -> Log:
@@ -52,7 +50,7 @@ def info(
     ('callgrind', 'graph', {'Ir': 14, 'Dr': 6})
     """
     chosen = checked(options, plan.reading_options())
-    plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
+    plain = path_of(path)
     if isinstance(plain, str) and may_be_store(plain) and from_ is None and not chosen.given:
         from fastprof.store.listing import facts
 
@@ -67,9 +65,8 @@ def info(
 def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options, log: Log) -> Log:
     (pipeline,) = pipelines
     (reader,) = pipeline.inputs
-    assert isinstance(reader, Reader)  # a single input is open
     filtered = any(option in options for option in SELECT[pipeline.view].options)
-    summary = None if filtered else reader.summary()
+    summary = reader.summary() if isinstance(reader, Reader) and not filtered else None
     if summary is None:
         summary = _summarize(pipeline, model, log)
     if summary.overflowed:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-
-from fastprof.core._typing import IO, TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.log import Log
-from fastprof.inputs import Progress
 from fastprof.verbs.convert import converted
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.verbs.keywords import ConvertOptions
+    from fastprof.verbs.keywords import ConvertOptions, Inputs, Output, Progress, ReadFormat, WrittenFormat
 
 
 def merge(
-    inputs: str | os.PathLike[str] | IO[bytes] | Iterable[str | os.PathLike[str] | IO[bytes]],
-    output: str | os.PathLike[str] | IO[bytes],
+    inputs: Inputs,
+    output: Output,
     *,
-    from_: str | None = None,
-    to: str | None = None,
+    from_: ReadFormat | None = None,
+    to: WrittenFormat | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
     **options: Unpack[ConvertOptions],

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 
 from fastprof import plan
 from fastprof.bridges import TABLE, TABLES
-from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.column import Column, Decoder
 from fastprof.core.engine import EVERYTHING, Holds, Scan
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, Options, checked
+from fastprof.core.owner import owned
 from fastprof.core.source import Source
+from fastprof.core.unknown import known, text_of
 from fastprof.inputs import open_reader, pinned
-from fastprof.verbs.run import result_of
+from fastprof.inputs.chosen import ROWS, Given
+from fastprof.verbs.run import path_of, result_of
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import Literal, Unpack
 
     from fastprof.bridges.rows.as_table import Rows
-    from fastprof.verbs.keywords import OpenOptions
-
-# Addresses get names only with `symbols`.
-_BATCHES = plan.End("open", holds=Holds(verbatim=True), single=True, code="verbs.profile:pulled")
+    from fastprof.verbs.keywords import (
+        ConvertOptions,
+        Input,
+        OpenOptions,
+        Output,
+        Progress,
+        ReadFormat,
+        ReportOptions,
+        TopOptions,
+        WrittenFormat,
+    )
+    from fastprof.verbs.report import Page
+    from fastprof.verbs.sql import Answer
+    from fastprof.verbs.top import Top
 
 
 def table_end(name: str | None, scan: Scan = EVERYTHING.scan) -> plan.End:
@@ -57,7 +71,7 @@ class _Pass:
         self._n_inputs = 0
         self._at: int | None = None  # its position in a file that other passes also read
         with self._turn():
-            self.reader = open_reader(path, format_, self.model, profile._options, self.log)
+            self.reader = open_reader(path, format_, self.model, profile._options, self.log, profile._progress)
             plan.choose_views(table_end(None), [self.reader])
             if hasattr(path, "read") or path == "-":
                 self._at = self.reader.source.tell()
@@ -112,12 +126,23 @@ class _Shown(Model):
             return super().row(table, row_id)
 
 
-class Profile:
-    """An input, read from beginning to end for each iteration over its batches.
+class Frame(NamedTuple):
+    """A frame of a stack; what is unknown is "" or 0.  Inlined functions have frames of their own."""
 
-    `view` is "timeline", "stacks" or "graph".  `model` resolves the ids in the batches, which are the same each
-    time.  `log` is complete when all batches were read.
+    name: str
+    file: str
+    line: int
+    object: str
+    address: int
+
+
+class Profile:
+    """A profile: an input of every function of this module, and its rows, which are read for each iteration.
+
+    `view` is "timeline", "stacks" or "graph".  `function_name` and `stack` resolve the ids in the batches, which are
+    the same each time.  `log` is complete when all batches were read.
     An input that cannot be read again, such as a pipe, yields its batches once; the next iteration is a UsageError.
+    `where`, `rename` and `labelled` return another Profile, of which nothing is read until it is used.
 
     >>> import fastprof
     >>> with fastprof.open("tests/corpus/callgrind/good/cfi.callgrind") as profile:
@@ -132,17 +157,17 @@ class Profile:
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | bytes | IO[bytes],
+        path: Input | Given,
         *,
-        from_: str | None = None,
+        from_: ReadFormat | None = None,
+        progress: Progress | None = None,
         **options: Unpack[OpenOptions],
     ) -> None:
         self._lock, self._closed, self.name = RLock(), False, ""
         self._tables = Model()
-        self.model: Model = _Shown(self._tables, self._lock)
-        self._options = self._checked(options)
-        plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
-        self._path = pinned(plain, self._options[LENIENT])
+        self._model: Model = _Shown(self._tables, self._lock)
+        self._from, self._options, self._progress = from_, self._checked(options), progress
+        self._path = pinned(path if isinstance(path, Given) else path_of(path), self._options[LENIENT])
         self._sources: list[Source] = []
         self._complete = False  # whether `log` and the model's parts are of a completed pass
         self._unread: _Pass | None = None
@@ -171,7 +196,7 @@ class Profile:
         plan.checked(table_end(None), [[self._reader]], self._options)
 
     def _show(self, shown: _Pass) -> None:
-        self.log, self.model.parts, self.model.inputs = shown.log, shown.model.parts, shown.model.inputs
+        self.log, self._model.parts, self._model.inputs = shown.log, shown.model.parts, shown.model.inputs
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches; each has separate memory."""
@@ -179,7 +204,7 @@ class Profile:
 
     def batches(self, *, reuse: bool = False) -> Iterator[Batch]:
         """The batches from the beginning.  With `reuse` each batch is valid until the next one is requested."""
-        rows = self._rows(_BATCHES)
+        rows = self._rows(ROWS)
         return rows if reuse else map(Batch.copy, rows)
 
     def table(self, name: str) -> Table:
@@ -249,12 +274,163 @@ class Profile:
 
     def function_name(self, function_id: int) -> str:
         """The name of a function id (columns "function", "callee"); bytes that are not UTF-8 become surrogates."""
-        return self.model.get_function(function_id).name.decode("utf-8", "surrogateescape")
+        return self._model.get_function(function_id).name.decode("utf-8", "surrogateescape")
+
+    def stack(self, stack_id: int) -> tuple[Frame, ...]:
+        """The frames of a stack, outermost first, by its id in the column "stack" of a batch or "stack_id" of a table.
+
+        >>> import fastprof
+        >>> profile = fastprof.open("tests/corpus/pprof/good/go-cpulabels.pb.gz")
+        >>> [frame.name for frame in profile.stack(next(profile.rows())["stack_id"])][-2:]
+        ['main.job', 'strings.ToUpper']
+
+        Errors: IndexError for an id of which no row has been read yet.
+        """
+        model, frames = self._model, list[Frame]()
+        while stack_id:
+            stack_id, number = model.row("stacks", stack_id)
+            mapping, low, high, _, lines = model.row("frames", number)
+            address = low | high << 32
+            object_ = known(model.string(model.row("objects", model.row("mappings", mapping)[0])[0])) if mapping else ""
+            if not lines:
+                frames.append(Frame(self._address_name(number), "", 0, object_, address))
+            while lines:
+                function, line, _, lines = model.row("lines", lines)
+                f = model.get_function(function)
+                frames.append(Frame(text_of(f.name), known(f.file), line, object_ or known(f.object), address))
+        return (*reversed(frames),)
+
+    def _address_name(self, frame: int) -> str:
+        scratch = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a name")
+        with self._lock:
+            return text_of(self._tables.string(lib.fp_frame_name(self._tables.c, frame, scratch)))
+
+    @property
+    def value_types(self) -> tuple[ValueType, ...]:
+        """The names and units of its values.  If no batch has been read yet, one is; a timeline has none.
+
+        >>> import fastprof
+        >>> [value.name for value in fastprof.open("tests/corpus/pprof/good/go-cpulabels.pb.gz").value_types]
+        ['samples', 'cpu']
+        """
+        if not self._model.parts and self.view != "timeline":
+            if not self._again:
+                raise UsageError(f"{self.name}: a pipe has value types once a batch was read")
+            rows = self._rows(ROWS)
+            next(rows, None)
+            rows.close()
+        found = (value for part in self._model.parts for value in part.value_types)
+        return () if self.view == "timeline" else (*dict.fromkeys(found),)
+
+    # ---- other profiles made of it, and what the functions of the module make of it
+
+    def as_input(self) -> Any:
+        """What stands for it among the inputs of a function."""
+        if self._closed:
+            raise UsageError(f"{self.name}: is closed")
+        if not self._again:
+            raise UsageError(f"{self.name}: a pipe can be read only once; give it to the function itself")
+        given = Given(self._path, self._from, self._options.given, self.name)
+        return given.path if given.is_plain else given
+
+    def _with(self, **options: Any) -> Profile:
+        self.as_input()
+        given = Given(self._path, self._from, self._options.given, self.name)
+        below = given.below(self._checked(options).given)
+        if below is None:  # applies to the rows that these options leave
+            return Profile(given, **options)
+        return Profile(below.path, from_=below.from_, **below.options)  # type: ignore[arg-type]
+
+    def where(
+        self,
+        *,
+        function: str | re.Pattern[str] | None = None,
+        object: str | re.Pattern[str] | None = None,
+        threads: int | str | Sequence[int | str] = (),
+        labels: Mapping[str, Any] | None = None,
+        time: Sequence[int] | str | None = None,
+        part: int | None = None,
+    ) -> Profile:
+        """The rows that meet all conditions: functions and objects that match, ids or names of threads, values of
+        labels (a list: any of them), a range of times such as "10%:20%", a part.  docs/filters.md has the details.
+
+        >>> import fastprof
+        >>> profile = fastprof.open("tests/corpus/pprof/good/go-cpulabels.pb.gz")
+        >>> profile.where(labels={"kind": "text"}, function="job").top(n=1).total
+        150000000
+        """
+        given = {"function": function, "object": object, "threads": threads, "label": labels, "time_range": time}
+        return self._with(**{key: value for key, value in {**given, "part": part}.items() if value not in (None, ())})
+
+    def rename(
+        self,
+        pattern: str | re.Pattern[str],
+        new: str = "",
+        *,
+        of: Literal["function", "file", "object"] = "function",
+    ) -> Profile:
+        r"""With every match of a regular expression in the names of functions replaced, or of files or objects.
+
+        `new` may refer to groups: \1, \g<name>.
+
+        >>> import fastprof
+        >>> profile = fastprof.open("tests/corpus/pprof/good/go-cpulabels.pb.gz").rename(r"^main\.", "app.")
+        >>> [row.name for row in profile.top(focus="job").rows]
+        ['app.job']
+        """
+        flags = "g" + "i" * bool(isinstance(pattern, re.Pattern) and pattern.flags & re.IGNORECASE)
+        old = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
+        old, new = (
+            re.sub(r"(?s)\\.|/", lambda one: one[0].replace("/", "\\/", len(one[0]) == 1), text)
+            for text in (old, new.replace("$", r"\$"))
+        )
+        option = {"function": "mod_funcname", "file": "mod_filename", "object": "mod_object"}
+        if of not in option:
+            raise UsageError(f"of: {of!r:.80} is not one of {', '.join(option)}")
+        return self._with(**{option[of]: [f"s/{old}/{new}/{flags}"]})
+
+    def labelled(self, labels: Mapping[str, Any] | None = None, /, **more: Any) -> Profile:
+        """With these labels in all its samples.
+
+        >>> import fastprof
+        >>> profile = fastprof.open("tests/corpus/pprof/good/go-cpulabels.pb.gz").labelled(host="a")
+        >>> [row.name for row in fastprof.top(profile, by="label:host").rows]
+        ['a']
+        """
+        return self._with(set_label={**(labels or {}), **more})
+
+    def top(self, **options: Unpack[TopOptions]) -> Top:
+        """`fastprof.top` of it."""
+        from fastprof.verbs.top import top
+
+        return top(self, progress=self._progress, **options)
+
+    def page(self, **options: Unpack[ReportOptions]) -> Page:
+        """`fastprof.report` of it, as a value: a notebook shows it, `html` is its text."""
+        from fastprof.verbs.report import report
+
+        return report(self, progress=self._progress, **options)
+
+    def sql(self, query: str, **options: Unpack[OpenOptions]) -> Answer:
+        """`fastprof.sql` of it."""
+        from fastprof.verbs.sql import sql
+
+        return sql(self, query, **options)
+
+    def convert(self, output: Output, *, to: WrittenFormat | None = None, **options: Unpack[ConvertOptions]) -> Log:
+        """`fastprof.convert` of it to `output`."""
+        from fastprof.verbs.convert import convert
+
+        return convert(self, output, to=to, progress=self._progress, **options)
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of its tables."""
         return TABLES[self.view]
+
+    def __del__(self) -> None:
+        if hasattr(self, "_sources"):
+            self.close()
 
     def close(self) -> None:
         """End reading.  A file object given by the caller stays open."""
@@ -333,15 +509,17 @@ class Table:
 
 
 def open(
-    path: str | os.PathLike[str] | bytes | IO[bytes],
+    path: Input,
     *,
-    from_: str | None = None,
+    from_: ReadFormat | None = None,
+    progress: Progress | None = None,
     **options: Unpack[OpenOptions],
 ) -> Profile:
-    """Open a profile: a path, "-", the bytes themselves, or a binary file object, which stays open.
+    """Open a profile: a path, a URL, "-", bytes, or a binary file object, which stays open.
 
-    `options` are those of docs/options.md that apply to reading.
-    Errors: UsageError for a wrong option, FileError (an OSError) for a file that cannot be opened, UnrecognizedError
+    `from_` names its format, which is recognized otherwise.  `progress` is called with each fastprof.Source that is
+    opened: see docs/python.md.  The other arguments are listed below.
+    Errors: UsageError for a wrong argument, FileError (an OSError) for a file that cannot be opened, UnrecognizedError
     when the input is of no known format, FormatError when it is damaged.
 
     >>> import fastprof
@@ -352,4 +530,4 @@ def open(
       ...
     fastprof.core.errors.FileError: no such file: No such file or directory
     """
-    return Profile(path, from_=from_, **options)
+    return Profile(path, from_=from_, progress=progress, **options)

@@ -12,6 +12,7 @@ from fastprof.core.errors import UsageError
 from fastprof.core.options import FilePath, FolderPath, Options
 from fastprof.core.streams import name_of
 from fastprof.core.urls import is_url, shown
+from fastprof.inputs.chosen import file_of
 from fastprof.inputs.stored import in_store
 
 
@@ -36,7 +37,7 @@ class Reads:
 
     def _files(self) -> Iterator[tuple[Any, Any]]:
         """Each file, after what names it."""
-        for path in self._inputs:
+        for path in map(file_of, self._inputs):
             store = in_store(path)
             if store is None and isinstance(path, str) and os.path.isdir(path):
                 for folder, folders, names in os.walk(path):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from io import BytesIO
 
 from fastprof import bridges, plan
 from fastprof.bridges.sums.heaps import Heaps
 from fastprof.core import urls
-from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable, usage_error
 from fastprof.core.function_names import Place
@@ -22,7 +23,6 @@ from fastprof.core.streams import name_of
 from fastprof.core.unknown import text_of
 from fastprof.core.version import __version__
 from fastprof.core.words import counted
-from fastprof.inputs import Progress
 from fastprof.verbs import annotate, scaling
 from fastprof.verbs.annotate.sources import Confined
 from fastprof.verbs.comparing import PAIR, read_all
@@ -38,7 +38,7 @@ from fastprof.verbs.run import listed, run
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.verbs.keywords import ReportOptions
+    from fastprof.verbs.keywords import Inputs, Output, Progress, ReadFormat, ReportOptions
 
 SOURCE: Option[tuple[str, ...]] = Option(
     "source",
@@ -88,26 +88,34 @@ def options() -> list[Option[Any]]:
 
 
 class Page(Log):
-    """The log of a page.  A notebook shows the page itself as long as the file exists."""
+    """A page, and its log.  A notebook shows the page itself, that of a file as long as it exists."""
 
-    output: Path | None = None
+    output: Output | None = None  # None: `html` has the page
+
+    @property
+    def html(self) -> str:
+        """The page as text.  Errors: OSError if its file is gone; ValueError if it was not written to a file."""
+        if isinstance(self.output, BytesIO):
+            return self.output.getvalue().decode()
+        if not isinstance(self.output, (str, os.PathLike)):
+            raise ValueError("the page was written to a file object")
+        with open(os.fspath(self.output), encoding="utf-8") as file:
+            return file.read()
 
     def _repr_html_(self) -> str:
         from fastprof.core.html import frame
 
         try:
-            with open(os.fspath(self.output or ""), encoding="utf-8") as file:
-                text = file.read()
-        except (OSError, TypeError, ValueError):  # standard output, a file object, a URL, a compressed file
+            return frame(self.html)
+        except (OSError, ValueError):  # standard output, a file object, a URL, a compressed file
             return super()._repr_html_()
-        return frame(text)
 
 
 def report(
-    inputs: Path | bytes | IO[bytes] | Iterable[Path | bytes | IO[bytes]],
-    output: Path,
+    inputs: Inputs,
+    output: Output | None = None,
     *,
-    from_: str | None = None,
+    from_: ReadFormat | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
     command: str = "",
@@ -115,7 +123,7 @@ def report(
 ) -> Page:
     """Write a page that shows a profile, or the difference of the second from the first.
 
-    Inputs are files, directories, bytes or binary file objects.  An `output` that ends in .svg gets only the flame
+    Without `output` the page is the result's `html`.  An `output` that ends in .svg gets only the flame
     graph, as a picture; graph.svg or NAME.graph.svg, the call graph.  A notebook shows the page that is returned.
 
     The page shows `command` as the command that made it.  docs/report.md explains `prune`; `value` selects one value
@@ -128,7 +136,7 @@ def report(
     {'contexts': 3, 'functions': 2}
     """
     how = {"from_": from_, "keep_going": keep_going, "progress": progress}
-    return _report(inputs, output, how, command, given, _LARGEST)
+    return _report(inputs, BytesIO() if output is None else output, how, command, given, _LARGEST)
 
 
 def detailed(inputs: Path, output: Path, *, from_: str | None = None, **given: Any) -> Page:
@@ -138,7 +146,7 @@ def detailed(inputs: Path, output: Path, *, from_: str | None = None, **given: A
 
 
 def _report(
-    inputs: Any, output: Path, how: dict[str, Any], command: str, given: Mapping[str, Any], largest: int
+    inputs: Any, output: Output, how: dict[str, Any], command: str, given: Mapping[str, Any], largest: int
 ) -> Page:
     """`how`: the keywords for reading."""
     chosen = checked(given, options())
@@ -164,7 +172,7 @@ def _report(
     return page
 
 
-def _lines(sides: list[list[Any]], output: Path, chosen: Options, how: dict[str, Any]) -> Source:
+def _lines(sides: list[list[Any]], output: Output, chosen: Options, how: dict[str, Any]) -> Source:
     """The source lines of the profiles, as `annotate` finds them."""
     paths = [path for side in sides for path in side]
     if "-" in paths:
@@ -184,8 +192,13 @@ def _lines(sides: list[list[Any]], output: Path, chosen: Options, how: dict[str,
     return found
 
 
-def _is_picture(output: Path) -> bool:
-    return os.fspath(output).lower().endswith(".svg")
+def _name(output: Any) -> str:
+    """The name of an output, in lower case."""
+    return (os.fspath(output) if isinstance(output, (str, os.PathLike)) else name_of(output)).lower()
+
+
+def _is_picture(output: Output) -> bool:
+    return _name(output).endswith(".svg")
 
 
 def written(
@@ -194,7 +207,7 @@ def written(
     chosen: Options,
     log: Log,
     *,
-    output: Path,
+    output: Output,
     command: str,
     largest: int,
     given_as: Sequence[str],
@@ -202,7 +215,7 @@ def written(
 ) -> Log:
     page = _Page(pipelines, model, chosen, log, source, largest, given_as)
     with Sink(output) as sink:
-        name = os.path.basename(os.fspath(output)).lower()
+        name = os.path.basename(_name(output))
         is_graph = name == "graph.svg" or name.endswith(".graph.svg")
         sink.write(page.graph() if is_graph else page.picture() if _is_picture(output) else page.text(command))
         sink.commit()

@@ -16,6 +16,7 @@ from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.streams import name_of
 from fastprof.core.words import Message, joined
 from fastprof.inputs import Inputs, Progress
+from fastprof.inputs.chosen import together
 from fastprof.inputs.expand import expand, skipped, with_advice
 from fastprof.verbs.reads import Reads
 
@@ -23,17 +24,22 @@ Idle = Callable[[Option[Any]], None]
 
 
 def listed(inputs: Any) -> list[Any]:
-    """One input or several as a list: paths as text, bytes and file objects unchanged."""
+    """One input or several as a list, as `path_of` has them."""
     if isinstance(inputs, str):
         return [inputs]
-    one = isinstance(inputs, (bytes, os.PathLike)) or hasattr(inputs, "read")
+    one = isinstance(inputs, (bytes, bytearray, memoryview, os.PathLike))
+    one = one or hasattr(inputs, "read") or hasattr(inputs, "as_input")
     return [path_of(given) for given in ([inputs] if one else inputs)]
 
 
 def path_of(given: Any) -> Any:
-    """A path as text; bytes and file objects unchanged."""
+    """A path as text, what holds bytes as bytes, a Profile as an input; file objects unchanged."""
     if isinstance(given, str):
         return given
+    if hasattr(given, "as_input"):
+        return given.as_input()
+    if isinstance(given, (bytearray, memoryview)):
+        return bytes(given)
     is_path = isinstance(given, os.PathLike)  # some paths also have a `read`
     return given if not is_path and (hasattr(given, "read") or hasattr(given, "write")) else os.fspath(given)
 
@@ -53,7 +59,7 @@ def run(
 ) -> Any:
     """Reads inputs and returns the result of an end's code.
 
-    `sides`: paths, bytes and file objects; directories are replaced by their files, unless the end takes one input.
+    `sides`: what `path_of` returns; directories are replaced by their files, unless the end takes one input.
     `given`: arguments of the verb for the code.
     `merge`: the order of inputs does not matter, and the parts of a single input are merged.
     `keep_going`: inputs that cannot be read are skipped and counted as losses; None: the verb has no such option.
@@ -61,6 +67,8 @@ def run(
     `idle` is called with options without effect, which are otherwise refused.
     Errors: FastprofError and its kinds.
     """
+    own = options
+    sides, from_, options = together([[*paths] for paths in sides], from_, options)
     log = Log()
     last: list[Message] = []  # the error of an unreadable input
 
@@ -69,14 +77,12 @@ def run(
         last[:] = [error.message()]
 
     skip = failed if keep_going else None
-    found = [[*paths] if end.single else expand(paths, log.warn, skip, lenient=options[LENIENT]) for paths in sides]
+    found = [paths if end.single else expand(paths, log.warn, skip, lenient=options[LENIENT]) for paths in sides]
     if not all(found):
         raise UsageError("no input given")
     given = _without_overwriting(given or {}, found, options)
-    if merge:
-        # listed or numbered items follow the order of names, not of arguments
-        for paths in found:
-            paths.sort(key=lambda path: path if isinstance(path, str) else name_of(path))
+    if merge:  # listed or numbered items follow the order of names, not of arguments
+        found = [sorted(paths, key=_name) for paths in found]
 
     def attempt(log: Log, *, optimistic: bool) -> Any:
         model, alone = Model(), len(found) == 1
@@ -85,7 +91,8 @@ def run(
             opened = [stack.enter_context(side).all for side in sides]
             if not all(opened):
                 raise none_can_be_read(last[-1])
-            made = plan.checked(end, opened, options, merge=merge, optimistic=optimistic, idle=idle)
+            made = plan.make(opened, end, options, merge=merge, optimistic=optimistic)
+            _refuse_idle(made, own, options, idle)
             return result_of(made, model, options, log, given)
 
     try:
@@ -97,6 +104,17 @@ def run(
         return attempt(log, optimistic=False)
     except UnrecognizedError as error:
         raise with_advice(error, sum(map(len, found)), keep_going) from None
+
+
+def _name(path: Any) -> str:
+    return path if isinstance(path, str) else name_of(path)
+
+
+def _refuse_idle(made: plan.Plan, own: Options, options: Options, idle: Idle | None) -> None:
+    """Refuse options of a verb that nothing uses; of others, which are those of profiles, only filters."""
+    plan.refuse_idle(own, made, idle)
+    if options is not own:
+        plan.refuse_idle(options, made, lambda option: None)
 
 
 def _without_overwriting(given: Mapping[str, Any], found: Sequence[list[Any]], options: Options) -> Mapping[str, Any]:

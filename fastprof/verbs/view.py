@@ -195,7 +195,8 @@ class Server:
             if not os.path.exists(target):
                 # only the page is pruned; a viewer's format reports other options that it does not use
                 rest = {name: value for name, value in self._options.items() if name != bridges.PRUNE.name}
-                convert(self._path, target, from_=self._from, **rest)
+                rest["from_"] = self._from
+                convert(self._path, target, **rest)
         with open(target, "rb") as file:
             return file.read()
 

@@ -92,8 +92,8 @@ def by_name(data: bytes, format_: str) -> object:
         return stacks.summed(), repr(stacks.part)
 
     with fastprof.open(data, from_=format_) as profile:
-        rows = sorted(f"{batch.part} {row}" for batch in profile for row in rows_of(batch, profile.model))
-        return rows, [repr(part) for part in profile.model.parts]
+        rows = sorted(f"{batch.part} {row}" for batch in profile for row in rows_of(batch, profile._model))
+        return rows, [repr(part) for part in profile._model.parts]
 
 
 def test_every_format_is_there() -> None:
@@ -138,7 +138,7 @@ def test_no_rows_at_all(tmp_path: Path) -> None:
     fastprof.convert([empty, empty], tmp_path / "empty.fpa")
     with fastprof.open(tmp_path / "empty.fpa") as profile:
         assert sum(len(batch) for batch in profile) == 0
-        assert [part.extra["ticks_per_second"] > 0 for part in profile.model.parts] == [True, True]
+        assert [part.extra["ticks_per_second"] > 0 for part in profile._model.parts] == [True, True]
 
 
 def test_repairs_of_all_sources(tmp_path: Path) -> None:

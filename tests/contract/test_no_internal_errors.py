@@ -168,7 +168,7 @@ def _values(path: Path) -> tuple[str, ...]:
     with contextlib.suppress(FastprofError), fastprof.open(path, lenient=True) as profile:
         for _ in profile.batches(reuse=True):
             pass
-        for part in profile.model.parts:
+        for part in profile._model.parts:
             names |= dict.fromkeys(t.name for t in part.value_types)
         if profile.view == "timeline":
             names |= {"time": None, "calls": None}

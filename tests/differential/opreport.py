@@ -36,7 +36,7 @@ def product(path: Path, **options: Any) -> Figures:
     """The samples that fastprof reads.  There is a column per event and, if CPUs are separate, per CPU."""
     found = Figures({}, {}, {}, {})
     with fastprof.open(path, **options) as profile:
-        model = profile.model
+        model = profile._model
         names: dict[int, tuple[str, str]] = {}
 
         def name(function: int) -> tuple[str, str]:

@@ -215,7 +215,7 @@ def test_what_we_read_of_samples_is_what_catapult_reads(name: str) -> None:
     found = [(of["tid"], of["at"], of["weight"], of["stack"]) for of in viewer("catapult", path)["samples"]]
     expected = []
     with fastprof.open(path) as profile:
-        model = profile.model
+        model = profile._model
         for batch in profile:
             for thread, time, stack, value in zip(
                 batch["thread"], batch["time"], batch["stack"], batch.values(0), strict=True

@@ -94,7 +94,7 @@ def frames_of(model: Any, stack: int) -> list[str]:
 def read(path: Path, **options: Any) -> list[Sample]:
     found: list[Sample] = []
     with fastprof.open(path, **(options or {"symbolize": False})) as profile:
-        model = profile.model
+        model = profile._model
         for batch in profile.batches(reuse=True):
             types = model.parts[batch.part].value_types
             columns = [batch.values(k) for k in range(len(types))]
@@ -177,10 +177,10 @@ def test_fields_of_tracepoints_are_those_of_perf_script(
     ours = []
     with fastprof.open(file, symbolize=False) as profile:
         for batch in profile.batches():
-            types = profile.model.parts[batch.part].value_types
+            types = profile._model.parts[batch.part].value_types
             off_cpu = batch.values(len(types) - 1) if types[-1].name == "off-cpu" else [0] * len(batch)
             for time, label, wait in zip(batch["time"], batch["label"], off_cpu, strict=True):
-                found = fields_of(profile.model, label)
+                found = fields_of(profile._model, label)
                 if not wait and all(key in found for key in keys.split()):
                     ours.append((time, [found[key] for key in keys.split()]))
     assert ours == theirs and ours

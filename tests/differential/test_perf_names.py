@@ -45,7 +45,7 @@ def names_of(path: Path, **options: Any) -> Names:
     with fastprof.open(path, **{"demangle": "templates", **options}) as profile:
         for _ in profile:
             pass
-        model = profile.model
+        model = profile._model
         for i in range(1, model.count("frames")):
             mapping, low, high, _, line = model.row("frames", i)
             object_id, start_low, start_high, _, _, offset_low, offset_high, _ = model.row("mappings", mapping)

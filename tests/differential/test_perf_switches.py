@@ -43,10 +43,10 @@ def test_off_cpu_time_is_the_wait_time_of_perf_sched(tmp_path: Path) -> None:
     ours = defaultdict(list)
     with fastprof.open(file, symbolize=False) as profile:
         for batch in profile.batches():
-            values = batch.values(len(profile.model.parts[batch.part].value_types) - 1)
+            values = batch.values(len(profile._model.parts[batch.part].value_types) - 1)
             for thread, value in zip(batch["thread"], values, strict=True):
                 if value:
-                    ours[profile.model.row("threads", thread)[2]].append(value // 1000 / 1000)
+                    ours[profile._model.row("threads", thread)[2]].append(value // 1000 / 1000)
     assert len(theirs) == 6 and min(map(len, theirs.values())) > 50
     for tid, waits in theirs.items():  # perf prints these when the thread leaves again
         assert ours[tid][: len(waits)] == waits and len(ours[tid]) - len(waits) in (0, 1)

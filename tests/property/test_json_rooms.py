@@ -49,7 +49,7 @@ def shuffled(draw: st.DrawFn, fields: dict[str, Any]) -> dict[str, Any]:
 def rows_of(profile: Any) -> dict[tuple[int, int], list[tuple[str, int, str]]]:
     """Rows of a timeline by process and thread."""
     found: dict[tuple[int, int], list[tuple[str, int, str]]] = {}
-    model = profile.model
+    model = profile._model
     for batch in profile:
         columns = (batch[column] for column in ("op", "time", "thread", "function"))
         for i, (op, time, thread, function) in enumerate(zip(*columns, strict=True)):
@@ -198,7 +198,7 @@ def sampled_traces(draw: st.DrawFn) -> bytes:
 def samples_of(data: bytes, from_: str, **options: Any) -> Counter[samples.Sample]:
     found: Counter[samples.Sample] = Counter()
     with fastprof.open(data, from_=from_, **options) as profile:
-        model = profile.model
+        model = profile._model
         for batch in profile:
             names = [value_type.name for value_type in model.parts[batch.part].value_types]
             columns = [batch.values(k) for k in range(len(names))]
@@ -271,7 +271,7 @@ def test_speedscope(data: bytes) -> None:
             assert [rows[thread] for thread in sorted(rows)] == [rows for rows in expected.rows if rows]
         else:
             samples: Counter[tuple[str, tuple[str, ...]]] = Counter()
-            model = profile.model
+            model = profile._model
             for batch in profile:
                 for k, value_type in enumerate(model.parts[batch.part].value_types):
                     for stack, value in zip(batch["stack"], batch.values(k), strict=True):

@@ -88,7 +88,7 @@ def labels(data: bytes) -> list[tuple[bytes, str]]:
     found = []
     with fastprof.open(io.BytesIO(data), symbolize=False) as profile:
         (label,) = (label for batch in profile.batches() for label in batch["label"])
-        model = profile.model
+        model = profile._model
         while label:
             label, key, text, low, high, _ = model.row("labels", label)
             number = struct.unpack("<q", struct.pack("<II", low, high))[0]

@@ -98,17 +98,17 @@ def _known_rows(profile: fastprof.Profile) -> list[Any]:
         columns = [batch[name].tolist() for name in batch.columns]
         values = [batch.values(k).tolist() for k in range(batch.c.n_values)]
         found.append((columns, values, batch.part))
-    return [*found, [repr(part) for part in profile.model.parts], profile.log.as_dict()]
+    return [*found, [repr(part) for part in profile._model.parts], profile.log.as_dict()]
 
 
 @pytest.mark.parametrize("path", cases(GOOD), ids=files("good"))
 def test_each_pass_is_the_same(path: Path) -> None:
     with fastprof.open(path) as profile:
         first = _known_rows(profile)
-        counts = [profile.model.count(table) for table in TABLES]
+        counts = [profile._model.count(table) for table in TABLES]
         next(iter(profile), None)  # an abandoned iterator
         assert _known_rows(profile) == first
-        assert [profile.model.count(table) for table in TABLES] == counts
+        assert [profile._model.count(table) for table in TABLES] == counts
 
 
 @pytest.mark.parametrize("path", [POOL, XDEBUG])
@@ -125,7 +125,7 @@ def test_each_stream_begins_anew(how: str, path: Path, tmp_path: Path) -> None:
             pyarrow.RecordBatchReader.from_stream(profile).read_next_batch()  # an abandoned stream
             assert pyarrow.table(profile) == want
             assert pyarrow.table(profile) == want
-            assert len(profile.model.parts) == 1
+            assert len(profile._model.parts) == 1
         assert not file.closed and not packed_file.closed
 
 

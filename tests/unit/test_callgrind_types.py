@@ -21,7 +21,7 @@ def header(path: Path) -> tuple[list[tuple[str, str]], str, Any, Any]:
     with fastprof.open(path) as profile:
         for _ in profile:
             pass
-        part = profile.model.parts[0]
+        part = profile._model.parts[0]
         default = part.value_types[default_value(part, profile.view)].name
         types = [(t.name, t.unit) for t in part.value_types]
         return types, default, part.extra.get("period"), part.extra.get("period_type")

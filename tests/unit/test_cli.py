@@ -457,14 +457,14 @@ def test_options_may_be_a_mapping_and_tuples_lists(tmp_path: Path) -> None:
     with fastprof.open(store, **chosen) as profile:
         for batch in profile:
             threads += batch["thread"]
-        thread = profile.model.row("threads", threads[0])[2]
+        thread = profile._model.row("threads", threads[0])[2]
     for threads_, range_ in (([thread], [0, 1 << 63]), ((thread,), (0, 1 << 63))):
         some = fastprof.info(store, **chosen, threads=threads_, time_range=range_).facts
         assert 0 < some["records"] <= threads.count(threads[0]) < whole["records"]
     assert fastprof.info(BROKEN, lenient=True).losses
     with fastprof.open(POOL, symbols=[GOOD.parent / "pool-clang19.yaml"]) as profile:
         assert any(len(batch) for batch in profile)
-        names = {profile.function_name(i) for i in range(1, profile.model.count("functions"))}
+        names = {profile.function_name(i) for i in range(1, profile._model.count("functions"))}
     assert names and not any(name.startswith("#") for name in names)
 
 

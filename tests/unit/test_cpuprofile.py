@@ -74,8 +74,8 @@ def test_lines_of_old_profiles(root: int, line: int) -> None:
     data = OLD | {"head": head([node("f", 2), node("g", 3), node("h", 4), node("k", 5)], root)}
     with fastprof.open(json.dumps(data).encode()) as profile:
         list(profile)
-        functions = range(1, profile.model.count("functions"))
-        assert {profile.model.get_function(i).line for i in functions} == {line}
+        functions = range(1, profile._model.count("functions"))
+        assert {profile._model.get_function(i).line for i in functions} == {line}
 
 
 def test_the_order_of_keys_does_not_matter() -> None:
@@ -156,7 +156,7 @@ def test_threads_of_two_documents_have_names_of_their_own() -> None:
         text = "".join(f"[{name % of},{event}]" for of in "ab").encode()
         with fastprof.open(text, from_="trace-event") as profile:
             used = [batch.part for batch in profile]
-            parts = [profile.model.parts[part] for part in dict.fromkeys(used)]
+            parts = [profile._model.parts[part] for part in dict.fromkeys(used)]
         assert [part.extra["thread_names"] for part in parts] == [[(1, 1, of)] for of in (b"a", b"b")]
 
 

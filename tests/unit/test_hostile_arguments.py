@@ -42,7 +42,7 @@ def attempt(call: Callable[..., object], *arguments: Any, **keywords: Any) -> No
 @pytest.mark.parametrize("file", [EVENTS, SAMPLES, GRAPH], ids=lambda p: p.name)
 def test_a_profile_and_its_batches(file: Path) -> None:
     with fastprof.open(file) as profile:
-        model = profile.model
+        model = profile._model
         for batch in profile:
             for value in VALUES:
                 for call in (batch.payload, batch.values, batch.__getitem__, profile.function_name, model.string):
@@ -70,11 +70,11 @@ def test_ids_from_the_end_are_no_ids() -> None:
             for row in (-1, len(batch)):
                 with pytest.raises(IndexError):
                     batch.payload(row)
-        for call in (profile.function_name, profile.model.string, profile.model.get_function):
+        for call in (profile.function_name, profile._model.string, profile._model.get_function):
             with pytest.raises(IndexError, match="-1 of"):
                 call(-1)
     with pytest.raises(KeyError, match="unknown table 'n_inputs'"):
-        profile.model.count("n_inputs")
+        profile._model.count("n_inputs")
     with pytest.raises(ValueError, match="a batch of 0 rows"):
         Batch("stacks", 0, 1)
     with pytest.raises(IndexError, match="labels 7 of 1"):
@@ -190,7 +190,7 @@ def test_a_file_object_that_says_it_read_what_it_did_not(given: Any) -> None:
         fastprof.convert(Wrong(b"events: Ir\nfn=f\n" + b"1 1\n" * 200_000), io.BytesIO(), from_="callgrind", to="pprof")
 
 
-@pytest.mark.parametrize("output", [None, -1, b"out", [], object()])
+@pytest.mark.parametrize("output", [-1, b"out", [], object()])
 def test_a_page_is_written_to_files_alone(output: Any) -> None:
     with pytest.raises(fastprof.UsageError, match="is not an open binary file to write"):
         fastprof.report(CORPUS / "callgrind/good/cfi.callgrind", output)

@@ -165,7 +165,7 @@ def leaves(path: Path, **options: Any) -> list[tuple[str, str, int]]:
     """(function, file and line) of the samples of a recording, in order of time; "" if missing."""
     rows = []
     with fastprof.open(path, **options) as profile:
-        model = profile.model
+        model = profile._model
         for batch in profile:
             for node in batch["stack"].tolist():
                 line = model.row("frames", model.row("stacks", node)[1])[4]

@@ -86,7 +86,7 @@ def test_samples_of_a_long_cpu_profile(first: str, tmp_path: Path) -> None:
     assert {row.name: row.self for row in rows} == expected
     lines: Counter[int] = Counter()
     with fastprof.open(path) as profile:
-        model = profile.model
+        model = profile._model
         for batch in profile:
             for stack in batch["stack"]:
                 line = model.row("frames", model.row("stacks", stack)[1])[lib.FP_FRAME_LINES]

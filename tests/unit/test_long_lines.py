@@ -79,7 +79,7 @@ for format_, texts in TEXTS.items():
                     with fastprof.open(data, from_=format_, lenient=lenient) as profile:
                         for batch in profile:
                             n += len(batch)
-                        for part in profile.model.parts:
+                        for part in profile._model.parts:
                             inherited = part.extra.get("inherited", [])
                             Formulas([t.name for t in part.value_types], {t.name: t.formula for t in inherited})
                 except FastprofError:

@@ -76,7 +76,7 @@ def test_values_add_up(tmp_path: Path) -> None:
     assert main(["convert", STACKS, *words, "-q", "-o", str(out)]) == 0
     with fastprof.open(out) as profile:
         list(profile)
-        part = profile.model.parts[-1]
+        part = profile._model.parts[-1]
     assert (part.comments, part.extra["time_ns"]) == ([b"a", b"b", b"c"], 7)
 
 

@@ -41,7 +41,7 @@ class Read:
         self.parts: Counter[tuple[Any, ...]] = Counter()
         self.calls: Counter[tuple[str, str, int]] = Counter()  # caller, callee, target address
         with fastprof.open(path, **options) as profile:
-            model = profile.model
+            model = profile._model
             for batch in profile:
                 part = model.parts[batch.part]
                 key = part.command, part.pid, part.thread, tuple(part.descriptions)
@@ -474,7 +474,7 @@ def test_symbols_of_a_separate_debug_file(tmp_path: Path) -> None:
     session = write_session(tmp_path / "s", {path_of(X): sample_file([(at, 5)])})
     with fastprof.open(session, symbols=[str(x)]) as profile:
         ((function, line),) = ((batch["function"][0], batch["line"][0]) for batch in profile)
-        assert (profile.model.get_function(function).name, line) == (b"f", 1)
+        assert (profile._model.get_function(function).name, line) == (b"f", 1)
 
 
 def test_symbols_of_the_image_with_lines_of_its_debug_file(tmp_path: Path) -> None:
@@ -493,7 +493,7 @@ def test_symbols_of_the_image_with_lines_of_its_debug_file(tmp_path: Path) -> No
         ((function, address, line),) = (
             (batch["function"][0], batch["address"][0], batch["line"][0]) for batch in profile
         )
-        assert profile.model.get_function(function)[1:3] == (str(tmp_path / "x.c").encode(), b"f")
+        assert profile._model.get_function(function)[1:3] == (str(tmp_path / "x.c").encode(), b"f")
         assert (address, line) == (4, 3)
 
 

@@ -93,7 +93,7 @@ def test_cpus_are_labels_if_asked_for() -> None:
     found = [fastprof.top(file, symbolize=False, perf={"cpus": cpus}) for cpus in (False, True)]
     assert found[0].rows == found[1].rows
     with fastprof.open(file, perf={"cpus": True}, symbolize=False) as profile:
-        model = profile.model
+        model = profile._model
         assert list(profile.batches())
         keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
     assert keys == {b"comm", b"cpu"}
@@ -128,7 +128,7 @@ def labels(data: bytes) -> list[tuple[bytes, bytes, int]]:
     found = []
     with fastprof.open(io.BytesIO(data), symbolize=False) as profile:
         (label,) = (label for batch in profile.batches() for label in batch["label"])
-        model = profile.model
+        model = profile._model
         while label:
             label, key, text, low, high, _ = model.row("labels", label)
             found.append((model.string(key), model.string(text), struct.unpack("<q", struct.pack("<II", low, high))[0]))
@@ -190,7 +190,7 @@ def test_a_build_id_in_a_pipe_is_that_of_samples_after_it() -> None:
 def objects(data: PerfData) -> set[tuple[bytes, bytes]]:
     with fastprof.open(io.BytesIO(data.bytes()), symbolize=False) as profile:
         assert list(profile.batches())
-        model = profile.model
+        model = profile._model
         rows = [model.row("objects", i) for i in range(1, model.count("objects"))]
         return {(model.string(name), model.string(build_id)) for name, build_id in rows}
 

@@ -31,7 +31,7 @@ def rows(data: PerfData, name: str = "off-cpu") -> list[tuple[int, int, int, lis
     """Thread, time, value and addresses, for samples with a value."""
     found = []
     with fastprof.open(io.BytesIO(data.bytes()), symbolize=False) as profile:
-        model = profile.model
+        model = profile._model
         for batch in profile.batches():
             names = [type_.name for type_ in model.parts[batch.part].value_types]
             values = batch.values(names.index(name))
@@ -163,4 +163,4 @@ def test_the_text_of_perf_script_has_nanoseconds_too() -> None:
     text = b"app 7/8 [000] 12.000000:  5000000 offcpu-time: \n\t  70 wait+0x1 (/bin/app)\n\n"
     with fastprof.open(io.BytesIO(text)) as profile:
         assert list(profile.batches())
-        assert [type_.unit for type_ in profile.model.parts[0].value_types] == ["count", "nanoseconds"]
+        assert [type_.unit for type_ in profile._model.parts[0].value_types] == ["count", "nanoseconds"]

@@ -210,3 +210,37 @@ def test_type_checkers_refuse_what_is_no_option(tmp_path: Path) -> None:
     for number, (line, says) in enumerate(lines.items(), 2):
         errors = [error for error in told.splitlines() if f"script.py:{number}: error" in error]
         assert (not errors) if not says else errors and says in errors[0], f"{line}: {told}"
+
+
+def test_the_representation_of_an_error_is_its_text() -> None:
+    with pytest.raises(UsageError) as caught:
+        fastprof.top(XDEBUG, lenient="yes")  # type: ignore[arg-type]
+    assert repr(caught.value) == f"UsageError({str(caught.value)!r})" and "Message" not in repr(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert {"NothingLeft", "SymbolError"} <= {*fastprof.__all__}
+
+
+def test_damaged_compression_has_its_offset() -> None:
+    whole = (CORPUS / "pprof/good/go-heap.pb.gz").read_bytes()
+    with pytest.raises(fastprof.FormatError, match="inside a stream; lenient=True reads up to it") as caught:
+        fastprof.top(whole[:5000])
+    error = caught.value
+    assert (error.offset, error.line, error.format_name, error.file) == (5000, None, "gz", "<bytes>")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.offset, type(again)) == (str(error), 5000, fastprof.FormatError)
+
+
+class Failing(io.BytesIO):
+    def readinto(self, into: Any) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_an_error_while_reading_is_an_oserror_with_its_cause() -> None:
+    file = Failing(XDEBUG.read_bytes())
+    file.name = "a.out"  # type: ignore[attr-defined]
+    with pytest.raises(FileError, match=r"^a\.out: Input/output error$") as caught:
+        fastprof.top(file)
+    error = caught.value
+    assert (error.errno, error.filename, error.status) == (errno.EIO, "a.out", None)
+    assert type(error.__cause__) is OSError
+    assert pickle.loads(pickle.dumps(error)).errno == errno.EIO

@@ -21,7 +21,7 @@ from moto.server import ThreadedMotoServer
 
 import fastprof
 from fastprof.core import ahead, remote
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.urls import is_url, shown
@@ -296,8 +296,9 @@ def test_faults(scheme: str, fault: Fault, message: str, bucket: Bucket) -> None
         url = f"{bucket.http}/x"
     bucket.proxy.faults = [Fault(**vars(fault))]
     if message:
-        with pytest.raises(FastprofError, match=f"^{url}: {message}$"):
+        with pytest.raises(FileError, match=f"^{url}: {message}$") as caught:
             read_all(Source(f"{url}{'?secret=1' * (scheme == 'http')}"))
+        assert caught.value.status == (fault.status or None) and caught.value.filename == url and caught.value.__cause__
     else:
         assert read_all(Source(url)) == NOISE
 

@@ -38,7 +38,7 @@ def test_value_types_come_back(types: list[tuple[str, str]], tmp_path: Path) -> 
     fastprof.convert(source, out)
     with fastprof.open(out) as profile:
         assert sum(map(len, profile)) == 2 * len(types)
-        assert [(t.name, t.unit) for t in profile.model.parts[0].value_types] == types
+        assert [(t.name, t.unit) for t in profile._model.parts[0].value_types] == types
     assert fastprof.info(out).facts["totals"] == fastprof.info(source).facts["totals"]
     fastprof.convert(out, again)
     assert again.read_bytes() == out.read_bytes()

@@ -59,7 +59,7 @@ def _has_addresses(data: Any) -> bool:
 
 
 def truth(profile: fastprof.Profile) -> tables.Tables:
-    reference = tables.Tables(profile.model)
+    reference = tables.Tables(profile._model)
     for batch in profile.batches(reuse=True):
         reference.put(batch)
     reference.end()

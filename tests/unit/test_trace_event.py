@@ -34,7 +34,7 @@ def events(*calls: tuple[Any, ...]) -> bytes:
 def spans(path: Path | bytes, **options: Any) -> Iterator[tuple[str, str, int, int]]:
     """Thread, function, begin and duration of each call that ends."""
     with fastprof.open(path, from_="trace-event", **options) as profile:
-        model = profile.model
+        model = profile._model
         open_: dict[int, list[tuple[int, int]]] = {}
         found = []
         for batch in profile:
@@ -475,7 +475,7 @@ def test_calls_that_go_back_in_time_share_a_track() -> None:
     """Each had a thread of its own."""
     said = [(ph, "A", i, 9000 - 10 * i + (ph == "e")) for i in range(100) for ph in "be"]
     with fastprof.open(asynchronous(*said), from_="trace-event") as profile:
-        assert sum(len(batch) for batch in profile) == 200 and profile.model.c.threads.n == 2
+        assert sum(len(batch) for batch in profile) == 200 and profile._model.c.threads.n == 2
 
 
 @pytest.mark.parametrize(("order", "name"), [("ct", "2147483647"), ("mct", "app"), ("ctm", "app"), ("tcm", "app")])
@@ -505,7 +505,7 @@ def test_many_ids_take_no_memory_once_their_calls_ended(form: str, late: bool) -
     said = [("e", "A", "late", 1 << 20), *said, ("b", "A", "late", 1 << 19)] if late else said
     with fastprof.open(asynchronous(*said, scope="x"), from_="trace-event") as profile:
         n = sum(len(batch) for batch in profile)
-        assert (n, profile.model.c.threads.n, profile.model.c.strings.n < 20) == (len(said), 2, True)
+        assert (n, profile._model.c.threads.n, profile._model.c.strings.n < 20) == (len(said), 2, True)
 
 
 def test_labels_tell_processes_apart() -> None:
@@ -514,7 +514,7 @@ def test_labels_tell_processes_apart() -> None:
     meta += [{"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": f"GPU {pid}"}} for pid in (0, 1)]
     with fastprof.open(f"{json.dumps(meta)[:-1]},{X}]".encode(), from_="trace-event") as profile:
         sum(len(batch) for batch in profile)
-        assert dict(profile.model.parts[0].extra["process_names"]) == {0: b"python (GPU 0)", 1: b"GPU 1"}
+        assert dict(profile._model.parts[0].extra["process_names"]) == {0: b"python (GPU 0)", 1: b"GPU 1"}
 
 
 def test_what_is_counted_apart() -> None:

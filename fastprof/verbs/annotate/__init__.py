@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 from fastprof import bridges, formats, plan
 from fastprof.bridges.project.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
-from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.log import Log
@@ -22,7 +22,6 @@ from fastprof.core.parts import descriptions_of
 from fastprof.core.source import Source
 from fastprof.core.unknown import UNKNOWN, known
 from fastprof.core.words import counted
-from fastprof.inputs import Progress
 from fastprof.symbols import FINDING
 from fastprof.symbols.binaries import Binaries
 from fastprof.symbols.demangle import left_mangled
@@ -32,12 +31,12 @@ from fastprof.verbs.annotate.disassembly import disassemble, find_tool
 from fastprof.verbs.annotate.sources import Sources, ends_alike, lines_of
 from fastprof.verbs.annotation import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
 from fastprof.verbs.reported import REPORTED
-from fastprof.verbs.run import run
+from fastprof.verbs.run import path_of, run
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.verbs.keywords import AnnotateOptions
+    from fastprof.verbs.keywords import AnnotateOptions, Input, Progress, ReadFormat
 
 CONTEXT = Option("context", Whole(0), 8, group="annotate", help="show N lines around those with costs (default: 8)")
 THRESHOLD = Option(
@@ -111,10 +110,10 @@ def options() -> list[Option[Any]]:
 
 
 def annotate(
-    path: str | os.PathLike[str] | bytes | IO[bytes],
+    path: Input,
     files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
     *,
-    from_: str | None = None,
+    from_: ReadFormat | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
     **given: Unpack[AnnotateOptions],
@@ -142,8 +141,8 @@ def annotate(
         raise usage_error("{--source} has no effect: {--asm} shows no source files")
 
     end = _INSTRUCTIONS if chosen[ASM] else END
-    one = os.fspath(path) if isinstance(path, os.PathLike) else path
-    annotation: Annotation = run(end, [[one]], chosen, from_, progress, {"wanted": wanted}, keep_going=keep_going)
+    sides, names = [[path_of(path)]], {"wanted": wanted}
+    annotation: Annotation = run(end, sides, chosen, from_, progress, names, keep_going=keep_going)
     return annotation
 
 

@@ -19,8 +19,6 @@ from fastprof.core.options import (
     FilePath,
     Option,
     Options,
-    Seconds,
-    Shard,
     Switch,
     Text,
     Whole,
@@ -54,6 +52,7 @@ from fastprof.verbs.batch.jobs import (
     options_key,
     outputs_of,
 )
+from fastprof.verbs.batch.kinds import Seconds, Shard
 from fastprof.verbs.batch.manifest import (
     Manifest,
     manifests,

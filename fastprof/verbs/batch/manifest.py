@@ -26,7 +26,7 @@ from threading import Condition
 from types import TracebackType
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, errors_of, usage_error
+from fastprof.core.errors import FastprofError, errors_of, raise_as, usage_error
 from fastprof.core.urls import is_url
 from fastprof.core.words import Message
 from fastprof.core.workers import begin
@@ -56,7 +56,7 @@ class Manifest:
             self._to.write(_line({"run": run}))
         except OSError as error:
             self._to.close()
-            raise FastprofError(f"{self.path}: {error.strerror}") from None
+            raise_as(self.path, error)
         self._thread = begin(self._run)
 
     def add(self, record: Record) -> None:

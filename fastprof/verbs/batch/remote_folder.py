@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 from fastprof.core import remote
 from fastprof.core.ahead import AT_ONCE
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.streams import temporary_failed
 from fastprof.core.urls import has_listings, is_url, shown
@@ -80,7 +80,7 @@ def readable(outdir: str, only: str | None = None) -> Iterator[str]:
         try:
             yield copy
         except FastprofError as error:
-            if type(error) is not FastprofError or copy not in str(error):
+            if type(error) not in (FastprofError, FileError) or copy not in str(error):
                 raise
             raise FastprofError(str(error).replace(os.path.join(copy, ""), shown(outdir))) from None
 

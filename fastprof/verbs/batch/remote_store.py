@@ -68,6 +68,8 @@ def _download(url: str, path: str) -> tuple[Any, ...] | None:
         with open(path, "wb") as file:
             while data := download.read(_CHUNK):
                 file.write(data)
+    except FastprofError:
+        raise
     except OSError as error:
         raise temporary_failed(error) from None
     return identity

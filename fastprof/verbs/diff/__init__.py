@@ -12,14 +12,13 @@ from functools import cache
 
 from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import BY as BY_WORDS
-from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Whole, Words, checked
 from fastprof.core.streams import name_of
-from fastprof.inputs import Progress
 from fastprof.verbs import scaling
 from fastprof.verbs.comparing import PAIR
 from fastprof.verbs.convert import target_of
@@ -35,7 +34,7 @@ from fastprof.verbs.run import listed, result_of, run
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.verbs.keywords import DiffOptions
+    from fastprof.verbs.keywords import DiffOptions, Inputs, Progress, ReadFormat, WrittenFormat
 
 Path = str | os.PathLike[str]
 
@@ -114,12 +113,12 @@ def options() -> list[Option[Any]]:
 
 
 def diff(
-    old: Path | bytes | IO[bytes] | Sequence[Path | IO[bytes]],
-    new: Path | bytes | IO[bytes] | Sequence[Path | IO[bytes]],
+    old: Inputs,
+    new: Inputs,
     output: Path | None = None,
     *,
-    from_: str | None = None,
-    to: str | None = None,
+    from_: ReadFormat | None = None,
+    to: WrittenFormat | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
     **options_: Unpack[DiffOptions],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from functools import cache
 
 from fastprof import plan
 from fastprof.bridges import TABLES
-from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError, errors_of
 from fastprof.core.log import Log
 from fastprof.core.made_folders import PrivateFolder
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from fastprof.core.engine import Scan
-    from fastprof.verbs.keywords import OpenOptions
+    from fastprof.verbs.keywords import Inputs, OpenOptions, Progress, ReadFormat
     from fastprof.verbs.sql.filter import Conditions
     from fastprof.verbs.sql.joined_tables import JoinedTable, Together
 
@@ -50,10 +49,11 @@ class Answer:
         self,
         query: str,
         paths: Iterable[Any],
-        from_: str | None,
+        from_: Any,
         options: Mapping[str, Any],
         *,
         keep_going: bool = False,
+        progress: Progress | None = None,
         spill: str | None = None,
     ) -> None:
         """`keep_going`: skip inputs that cannot be read, and count them as losses.
@@ -68,7 +68,7 @@ class Answer:
         self._log = Log()
         self._tables: list[Table | JoinedTable] = []
         self._profiles: dict[int, Profile] = {}  # those that can be read, by the number of their input
-        self._several = False
+        self._several, self._progress = False, progress
         self._together: Together | None = None
         try:
             self._open([*paths], query, from_, options, keep_going)
@@ -85,7 +85,7 @@ class Answer:
             raise
 
     def _open(
-        self, given: list[Any], query: str, from_: str | None, options: Mapping[str, Any], keep_going: bool
+        self, given: list[Any], query: str, from_: Any, options: Mapping[str, Any], keep_going: bool
     ) -> None:
         """Open each profile separately, or prepare them to be queried together."""
 
@@ -113,7 +113,8 @@ class Answer:
         for number, path in enumerate(paths, 1):
             try:
                 source = self._stack.enter_context(_copy_of_input()) if path == "-" else path
-                self._profiles[number] = self._stack.enter_context(Profile(source, from_=from_, **options))
+                opened = Profile(source, from_=from_, progress=self._progress, **options)
+                self._profiles[number] = self._stack.enter_context(opened)
             except FastprofError as error:
                 if not keep_going or isinstance(error, UsageError) or not self._several:
                     raise
@@ -281,11 +282,12 @@ _NUMBERS |= {f"U{name}" for name in _NUMBERS}
 
 
 def sql(
-    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
+    inputs: Inputs,
     query: str,
     *,
-    from_: str | None = None,
+    from_: ReadFormat | None = None,
     keep_going: bool = False,
+    progress: Progress | None = None,
     **options: Unpack[OpenOptions],
 ) -> Answer:
     """Run `query` on the tables of one profile (docs/tables.md), or of several.
@@ -301,4 +303,4 @@ def sql(
     ...     print(list(answer.rows()))
     [('g', 9), ('f', 5)]
     """
-    return Answer(query, listed(inputs), from_, options, keep_going=keep_going)
+    return Answer(query, listed(inputs), from_, options, keep_going=keep_going, progress=progress)

@@ -49,7 +49,7 @@ class _One(Profile):
     def __init__(self, of: Together, number: int) -> None:
         self._of = of
         self.nothing_left: NothingLeft | None = None
-        super().__init__(of._paths[number], from_=of._from)
+        super().__init__(of._paths[number], from_=of._from)  # type: ignore[arg-type]
 
     def _checked(self, options: Mapping[str, Any]) -> Options:
         return self._of._options

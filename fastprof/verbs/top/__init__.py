@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
 from fastprof import bridges, plan
-from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import inputs_of, printable, usage_error
 from fastprof.core.function_names import same
@@ -19,7 +18,6 @@ from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text,
 from fastprof.core.unknown import known, text_of
 from fastprof.core.value import Column
 from fastprof.core.words import spelled
-from fastprof.inputs import Progress
 from fastprof.verbs.function_costs import Arc, Durations, FunctionCosts
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.reported import REPORTED
@@ -29,7 +27,7 @@ from fastprof.verbs.top.matrix import Matrix, matrix_of
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.verbs.keywords import TopOptions
+    from fastprof.verbs.keywords import Inputs, Progress, ReadFormat, TopOptions
 
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 SORT = Option(
@@ -209,9 +207,9 @@ def options() -> list[Option[Any]]:
 
 
 def top(
-    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
+    inputs: Inputs,
     *,
-    from_: str | None = None,
+    from_: ReadFormat | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
     **given: Unpack[TopOptions],

@@ -1,0 +1,97 @@
+"""Profiles as inputs: a fastprof.Profile has a path, and maybe a format and options of its own.
+
+If all inputs of a verb have the same, they are the verb's, and the plan is that of the command line.  Otherwise the
+rows of each input first pass through a plan of its own:
+
+    diff(p.where(threads=[1]), p.where(threads=[2]))
+
+    p   stacks ── select 1 ──┐
+    p   stacks ── select 2 ──┴── compared
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fastprof import plan
+from fastprof.bridges import FUNCTION, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT, OBJECT, SET_LABEL
+from fastprof.core._typing import Any
+from fastprof.core.engine import Format, Holds, Input
+from fastprof.core.errors import UsageError
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import CORES, LENIENT, Options
+from fastprof.formats.archive import MEMBER
+
+# Addresses get names only with `symbols`.
+ROWS = plan.End("open", holds=Holds(verbatim=True), single=True, code="verbs.profile:pulled")
+
+_BY_NAME = {FUNCTION.name, OBJECT.name}
+_RENAMES = {MOD_FUNCNAME.name, MOD_FILENAME.name, MOD_OBJECT.name}
+_ADDED = _RENAMES | {SET_LABEL.name}  # a second one follows the first
+
+
+class Given:
+    """A profile as an input: `path` is what it was opened from, which may be another Given."""
+
+    def __init__(self, path: Any, from_: str | None, options: Mapping[str, Any], name: str) -> None:
+        self.path, self.from_, self.options, self.name = path, from_, options, name
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its path alone stands for it."""
+        return self.from_ is None and not self.options
+
+    def below(self, options: Mapping[str, Any]) -> Given | None:
+        """The same with these options too; None if they apply to the rows that its own options leave."""
+        both = self.options.keys() & options.keys()
+        if both - _ADDED or (_RENAMES & self.options.keys() and _BY_NAME & options.keys()):
+            return None
+        more = {name: (*self.options[name], *options[name]) for name in both}
+        return Given(self.path, self.from_, {**self.options, **options, **more}, self.name)
+
+
+def file_of(path: Any) -> Any:
+    """What an input is read from."""
+    while isinstance(path, Given):
+        path = path.path
+    return path
+
+
+def together(
+    sides: Sequence[Sequence[Any]], from_: str | None, options: Options
+) -> tuple[list[list[Any]], str | None, Options]:
+    """The inputs, format and options of a verb, after those that all inputs share have become the verb's."""
+    given = [path for side in sides for path in side]
+    first = given[0] if given else None
+    if not isinstance(first, Given) or not all(
+        isinstance(one, Given) and (one.from_, one.options) == (first.from_, first.options) for one in given
+    ):
+        return [[*side] for side in sides], from_, options
+    if from_ and first.from_ and from_ != first.from_:
+        raise UsageError(f"{first.name}: was opened as {first.from_}, not as {from_}")
+    if first.below(options.given) is None:
+        return [[*side] for side in sides], from_, options
+    paths = [[one.path for one in side] for side in sides]
+    return together(paths, from_ or first.from_, options.with_given(**first.options))
+
+
+class Chosen(Input):
+    """The rows of a reader, after a plan of their own."""
+
+    def __init__(self, reader: Input, source: Any, options: Options, model: Model, log: Log) -> None:
+        self.source, self._model, self._log = source, model, log
+        for fact in ("name", "format", "view", "addresses", "allocator", "formulas", "labels"):
+            setattr(self, fact, getattr(reader, fact))
+        self._made = plan.make([[reader]], ROWS, options)
+
+    def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
+        for batch in self._made.pipelines[0].rows(self._model, self._log, capacity):
+            self.n_read += len(batch)
+            yield batch
+
+
+def reading(given: Given, format_: Format, options: Options) -> Options:
+    """The options for the reader of an input: its own, and those of the verb that only a reader can use."""
+    known = {LENIENT.name, CORES.name, MEMBER.name}.union(*((one.name, one.key) for one in format_.reads))
+    return Options(**{**{name: value for name, value in options.given.items() if name in known}, **given.options})
