@@ -6,13 +6,15 @@
 #include "core/array.h"
 #include "core/guard.h"
 
-struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, uint32_t n_keys, int functions) {
+struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, uint32_t n_keys, int functions,
+                                int threads) {
     struct fp_groups *g = fp_made(sizeof *g);
     g->model = model;
     g->n_keys = n_keys;
     g->functions = functions;
+    g->threads = threads;
     g->keys = fp_have(malloc(((size_t)n_keys + 1) * sizeof *keys));
-    fp_table_init(&g->groups, 2);
+    fp_table_init(&g->groups, 3);
     fp_table_init(&g->within, 2);
     memcpy(g->keys, keys, n_keys * sizeof *keys);
     return g;
@@ -88,7 +90,7 @@ static int leaf_of(struct fp_groups *g, uint32_t stack, uint32_t *function, stru
 const uint32_t *fp_groups_ids(struct fp_groups *g, const struct fp_batch *b, struct fp_err *err) {
     fp_array_room(&g->ids, &g->cap_ids, (uint64_t)b->n + 1, sizeof *g->ids);
     for (uint32_t i = 0; i < b->n; i++) {
-        uint32_t row[2] = {0, 0};
+        uint32_t row[3] = {0, 0, g->threads ? b->thread[i] : 0};
         if (chain_of(g, b->label[i], &row[0], err) || (g->functions && leaf_of(g, b->stack[i], &row[1], err)))
             return NULL;
         g->ids[i] = fp_table_intern(&g->groups, row);

@@ -1,4 +1,4 @@
-/* ends/groups.h - groups samples by values of their labels, and by their functions.
+/* ends/groups.h - groups samples by values of their labels, and by their functions and threads.
  *
  *     f {host: a, size: 8} 5,  f {size: 9, host: a} 2,  g {host: b} 1        by host:            a 7, b 1
  *                                                                            by host, function:  a f 7, b g 1
@@ -21,10 +21,12 @@ struct fp_groups_way {
 
 struct fp_groups {
     struct fp_model *model;
-    struct fp_table groups; /* label chain with the keys alone, in their order; function of the sample, or 0 */
+    struct fp_table
+        groups; /* label chain with the keys alone, in their order; function of the sample, or 0; thread, or 0 */
     /* private from here on */
     uint32_t *keys, n_keys; /* strings */
     int32_t functions;      /* whether functions are distinguished */
+    int32_t threads;        /* and threads */
     uint32_t *chain;        /* by label chain: 1 + that with the keys alone, 0 = not known yet */
     uint32_t cap_chain;
     uint32_t *function; /* by frame: 1 + its innermost function */
@@ -39,7 +41,8 @@ struct fp_groups {
 };
 
 /* Borrows the model.  NULL when memory ran out. */
-struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, uint32_t n_keys, int functions);
+struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, uint32_t n_keys, int functions,
+                                int threads);
 void fp_groups_free(struct fp_groups *g);
 
 /* The group of each row of a stacks batch: rows of `groups`, valid until the next call.  NULL after an error, which is

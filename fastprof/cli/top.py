@@ -127,9 +127,9 @@ def _table_format(args: argparse.Namespace) -> Format | None:
 def _as_json(found: Top) -> dict[str, Any]:
     whole = found._asdict()
     last = {name: whole.pop(name) for name in ("stats", "matrix")}
-    if not found.stats:
-        without = ({k: v for k, v in row._asdict().items() if k != "durations"} for row in found.rows)
-        whole["rows"] = [*without]
+    left_out = set() if found.stats else {"durations"}
+    left_out |= set() if _has_threads(found) else {*_THREAD}
+    whole["rows"] = [{k: v for k, v in row._asdict().items() if k not in left_out} for row in found.rows]
     if found.matrix:
         last["matrix"] = matrix.as_json(found.matrix)
     return whole | {name: value for name, value in last.items() if value}
@@ -159,11 +159,20 @@ def _shortened(found: Top) -> Top:
 
 _PLURALS = {"branch": "branches", "category": "categories"}
 _CSV = Row._fields[: Row._fields.index("callers")]
+_THREAD = ("pid", "tid", "thread")
+
+
+def _has_threads(found: Top) -> bool:
+    return "thread" in found.by.split(",")
 
 
 def _print_csv(found: Top) -> None:
     more = Durations._fields if found.stats else ()
-    own = ("label", *_CSV) if found.by.startswith("label:") and "function" in found.by[6:].split(",") else _CSV
+    own: tuple[str, ...] = _CSV
+    if _has_threads(found):
+        own = (*_CSV, *_THREAD)
+    elif "function" in keys_of(found.by):
+        own = ("label", *_CSV)
     rows = ([*(getattr(row, name) for name in own), *(row.durations or [None] * len(more))] for row in found.rows)
     print_csv(chain([(*own, *more)], rows))
 
@@ -186,7 +195,7 @@ def _print_text(found: Top, tree: bool, screen: Screen) -> None:
 
 
 def _noun(by: str) -> str:
-    return "label set" if by == "label" else "group" if by.startswith("label:") else by
+    return "label set" if by == "label" else "group" if keys_of(by) else by
 
 
 def _print_rows(found: Top, screen: Screen) -> None:
@@ -316,7 +325,7 @@ def _print_tree(found: Top, screen: Screen) -> None:
         del columns["calls"]
     if not any(columns["label"]):
         del columns["label"]
-        titles["function"] = keys if found.by.startswith("label:") else "function"
+        titles["function"] = keys or "function"
     n = [*columns].index("object")  # columns of figures
     print_table(
         zip(*([titles.get(name, name), *cells] for name, cells in columns.items()), strict=True),

@@ -438,6 +438,21 @@ class FunctionCosts:
         texts = apart(names.text(name) if isinstance(name, int) else name for name in self._named)
         return dict(zip(texts, self._named.values(), strict=True))
 
+    def threads(self) -> dict[str, tuple[int | None, int | None, str]]:
+        """By what threads are called: the ids of process and thread, and the name of the thread; None: unknown."""
+        ids: dict[str, int] = {}
+        if self.groups and self.groups.has_threads:
+            ids = {self.groups.group(i)[0]: self.groups.thread(i) for i in range(1, self.groups.n)}
+        elif self.by == "thread":
+            ids = {text: id_ for text, id_ in zip(self.named, self._named, strict=True) if isinstance(id_, int)}
+        names, found = ThreadNames(self.model), {}
+        for text, id_ in ids.items():
+            input_, pid, tid = self.model.row("threads", id_)
+            own = (names.id(input_, number) for number in (pid, tid))
+            its_pid, its_tid = (int(one) if one.isdecimal() else None for one in own)
+            found[text] = its_pid, its_tid, names.thread(input_, pid, tid)
+        return found
+
     @property
     def is_zero(self) -> bool:
         """Whether every self cost is 0."""

@@ -13,13 +13,20 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Kind, quoted
 from fastprof.core.owner import owned
+from fastprof.core.thread_names import ThreadNames
 from fastprof.core.words import did_you_mean, spelled
 from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
 
-_FUNCTION = "function"
+
+class _Word(str):
+    """A key that is no label, even if a label has its name."""
+
+
+_FUNCTION, THREAD = "function", _Word("thread")
+_BY_THREAD = "thread,function"
 _END = GROUP_END.decode()
 
 
@@ -38,7 +45,10 @@ class Grouping(Kind):
 
     def check(self, value: Any) -> Any:
         if isinstance(value, (tuple, list)):
-            value = ",".join(map(super().check, value))
+            words = [*map(super().check, value)]
+            if any(word.startswith("label:") for word in words):
+                words = ["label:" + ",".join(word.removeprefix("label:") for word in words)]
+            value = _BY_THREAD if sorted(words) == sorted(_BY_THREAD.split(",")) else ",".join(words)
         value = super().check(value)
         if value in self._whole:
             return value
@@ -52,22 +62,26 @@ class Grouping(Kind):
 
 
 def keys_of(by: str) -> list[str]:
-    """The keys of label:KEY,..., [] for another word."""
+    """The keys of label:KEY,... or thread,function, [] for another word."""
+    if by == _BY_THREAD:
+        return [THREAD, _FUNCTION]
     return by[6:].split(",") if by.startswith("label:") else []
 
 
 class Groups:
-    """The groups of the samples of one model by `keys`, one of which may be the function.
+    """The groups of the samples of one model by `keys`, one of which may be the function, another one THREAD.
 
     `within`: for `within`, which keeps stacks and their functions.
     """
 
     def __init__(self, model: Model, keys: list[str], *, within: bool = False) -> None:
         self._model = model
-        self._keys = [key for key in keys if key != _FUNCTION]
+        self._keys = [key for key in keys if key != _FUNCTION and key is not THREAD]
+        self.has_threads = any(key is THREAD for key in keys)
+        self._threads = ThreadNames(model)
         self.has_functions = _FUNCTION in keys
         ids = [model.intern(key) for key in self._keys]
-        new = lib.fp_groups_new(model.c, ids or [0], len(ids), self.has_functions and not within)
+        new = lib.fp_groups_new(model.c, ids or [0], len(ids), self.has_functions and not within, self.has_threads)
         self._c = owned(new, lib.fp_groups_free, "groups of samples")
         self._err = ffi.new("struct fp_err *")
         self._stacks = array("I", [0])  # by group, for as_functions
@@ -82,12 +96,23 @@ class Groups:
         return of_rows
 
     def group(self, i: int) -> tuple[str, int]:
-        """The values of a group's labels, and its function."""
-        label, function = self._c.groups.words[2 * i : 2 * i + 2]
+        """The values of a group's labels, or its thread, and its function."""
+        label, function, thread = self._c.groups.words[3 * i : 3 * i + 3]
+        if self.has_threads:
+            return self._threads.text(thread), function
         values = values_of(self._model, label)
         if len(self._keys) == 1:
             return values.get(self._keys[0], NONE), function
         return ", ".join(f"{key}={values.get(key, NONE)}" for key in self._keys), function
+
+    @property
+    def n(self) -> int:
+        """The number of groups, including the reserved 0."""
+        return int(self._c.groups.n)
+
+    def thread(self, i: int) -> int:
+        """The thread of a group, 0 if it is unknown or threads are not distinguished."""
+        return int(self._c.groups.words[3 * i + 2])
 
     def warn(self, option: str, log: Log) -> None:
         """Warn of keys that no sample has.  Call it after the last row."""

@@ -7,10 +7,13 @@ import csv
 import io
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import fastprof
 from fastprof import FastprofError, Top, UsageError, convert, top
 from fastprof.cli import main
 from tests.support.paths import REPO
@@ -552,3 +555,43 @@ def test_samples_without_a_stack_have_the_same_name_in_every_format(to: str, tmp
     convert(source, tmp_path / "out", to=to)
     tables = [top(source), top(tmp_path / "out", from_=to)]
     assert [[(row.name, row.self) for row in table.rows] for table in tables] == [[("[no stack]", 4)]] * 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "xray/good/fdr5-pool-clang19.xray",
+        "trace-event/good/",
+        "perf/good/",
+        "firefox/good/",
+        "jfr/good/",
+    ],
+)
+def test_functions_of_threads_are_those_of_each_thread_alone(name: str) -> None:
+    path = next(p for p in sorted(CORPUS.glob(f"{name}*" if name.endswith("/") else name)) if p.is_file())
+    ticks: Any = {"time_unit": "ticks"} if "xray" in name or "trace" in name else {}  # no rounding
+    found = fastprof.top(path, by=("thread", "function"), n=0, **ticks)
+    assert found.by == "thread,function" and found.total == fastprof.top(path, n=0, **ticks).total
+    threads = {row.tid for row in found.rows if row.tid}
+    for tid in threads:
+        alone: Counter[str] = Counter()
+        for row in fastprof.top(path, n=0, threads=[tid], cycles=False, **ticks).rows:
+            alone[row.name] += row.self
+        together: Counter[str] = Counter()
+        for row in found.rows:
+            together[row.name] += row.self if row.tid == tid else 0
+        assert +together == +alone
+    by_thread = fastprof.top(path, by="thread", n=0).rows
+    assert {(row.pid, row.tid, row.thread) for row in by_thread} >= {(r.pid, r.tid, r.thread) for r in found.rows}
+    assert threads
+
+
+def test_threads_are_fields_of_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(CORPUS / "xray/good/fdr5-pool-clang19.xray")
+    (row, *_) = csv.DictReader(io.StringIO(printed(capsys, path, "--csv", "--by", "thread,function")))
+    assert (row["pid"], row["tid"], row["thread"], row["name"]) == ("29280", "29280", "", "#9")
+    (first, *_) = json.loads(printed(capsys, path, "--json", "--by", "thread"))["rows"]
+    assert (first["pid"], first["tid"]) == (29280, 29280)
+    assert "pid" not in json.loads(printed(capsys, path, "--json"))["rows"][0]
+    tree = fastprof.top(path, by=("function", "thread"), tree="both", n=0)
+    assert {row.tid for row in tree.rows} == {29280, 29283, 29284, 29285} and tree.rows[0].inclusive

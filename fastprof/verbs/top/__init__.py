@@ -60,14 +60,14 @@ IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", hel
 
 BY = Option(
     "by",
-    Grouping("function", "line", "file", "object", "category", "thread", "label", "input", "branch"),
+    Grouping("function", "line", "file", "object", "category", "thread", "thread,function", "label", "input", "branch"),
     "function",
     group="rows",
     help="line, file, object, category, thread, label, branch",
     details="Default: function.  `category` is the object of a trace's calls.  "
     "label:KEY groups by the value of one label, label:KEY,KEY,... by several; the key "
-    "`function` stands for the function of the sample.  `input` is label:input with --label-input.  "
-    "`branch` ranks branches of branch stacks from source to target, by mispredictions.",
+    "`function` stands for the function of the sample, as in thread,function.  `input` is label:input with "
+    "--label-input.",
 )
 TREE: Option[str | None] = Option(
     "tree",
@@ -151,7 +151,10 @@ class Row(NamedTuple):
     callers: tuple[Call, ...] = ()  # with --tree
     callees: tuple[Call, ...] = ()
     durations: Durations | None = None  # with --stats, if a call of the function ended
-    label: str = ""  # by label:KEY,function: the values of the labels
+    label: str = ""  # by label:KEY,function: the values of the labels; by thread,function: what the thread is called
+    pid: int | None = None  # by thread: its ids, if they are known and numbers
+    tid: int | None = None
+    thread: str = ""  # and its name
 
 
 class Top(NamedTuple):
@@ -253,9 +256,11 @@ def top(
 
 
 def _grouped(chosen: Options) -> plan.End:
-    """The end of `by` label:KEY.  Only stacks have labels, so other views become stacks: of a graph, functions with the
-    self costs of its own rows, and callers only for `tree`."""
+    """The end of `by` label:KEY or thread,function.  Only stacks have labels, so other views become stacks: of a graph,
+    functions with the self costs of its own rows, and callers only for `tree`."""
     fixes = {**END.fixes, bridges.FRAMES: "function"}
+    if chosen[BY] == "thread,function":
+        fixes |= {bridges.PER_THREAD: True, bridges.LABELS: ("thread", "process")}
     if not chosen[TREE]:
         fixes[bridges.STACKS] = "self"
     return END._replace(view="stacks", does=_GROUPED, fixes=fixes)
@@ -384,6 +389,7 @@ class Finder:
         self._columns = {name: costs.column(name) for name in ("self", "inclusive", "calls", "second")}
         self._places: dict[int, _Place] = same._places if same else {}
         self._cycles = self._numbered_cycles()
+        self._threads = costs.threads()
 
     def cycle_rows(self) -> list[Row]:
         """The rows of cycles, in any order."""
@@ -455,12 +461,13 @@ class Finder:
 
     def _found_place(self, i: int) -> _Place:
         model, by = self._model, self._chosen[BY]
-        if by.startswith("label:") and not self._chosen[TREE]:
+        if keys_of(by) and not self._chosen[TREE]:
             label, function = self._costs.group(i)
             if "function" not in keys_of(by):
                 return _Place(label)
             f = model.get_function(function)
-            return _Place(text_of(f.name) or "[unknown]", known(f.file), f.line, known(f.object), label)
+            name = text_of(f.name) or ("[unknown]" if function else "[no stack]")
+            return _Place(name, known(f.file), f.line, known(f.object), label)
         if by == "file":
             return _Place("", file=known(model.string(i)))
         if by in ("object", "category"):
@@ -517,9 +524,13 @@ class Finder:
         costs, tree = self._costs, self._chosen[TREE]
         own, inclusive, calls, second = item.figures
         has_calls = (self._chosen[BY] in ("function", "line") or tree) and costs.calls_known
+        pid, tid, thread = self._threads.get(item.place.label or item.place.name, (None, None, ""))
         return Row(
             *item.place[:4],
             label=item.place.label,
+            pid=pid,
+            tid=tid,
+            thread=thread,
             self=own,
             self_share=_share(own, total),
             cumulated_share=_share(cumulated, total),
