@@ -123,16 +123,18 @@ def keywords() -> str:
     names = {name: name.title().replace("-", "") for name in by_format}
     for name, options in by_format.items():
         made.append("\n".join(["", f"class {names[name]}(TypedDict, total=False):", *rows(options), ""]))
-    base, parent = [], ""
+    before: dict[str, list[Option[Any]]] = {}
     for title, options in classes().items():
-        inherits = parent and {*base} <= {*options}
-        own = [option for option in options if not inherits or option not in base]
-        known = {option.format for option in base if inherits}
+        # that of which it has all, and most
+        of_it = [one for one in before if {*before[one]} <= {*options}]
+        parent = max(of_it, key=lambda one: len(before[one]), default="")
+        base = before.get(parent, [])
+        own = [option for option in options if option not in base]
+        known = {option.format for option in base}
         spaces = [f for f in dict.fromkeys(option.format for option in options if option.format) if f not in known]
         body = [*rows(own), *(f"    {name.replace('-', '_')}: {names[name]}" for name in spaces)]
-        made.append("\n".join(["", f"class {title}({parent if inherits else 'TypedDict'}, total=False):", *body, ""]))
-        if not parent:
-            base, parent = options, title
+        made.append("\n".join(["", f"class {title}({parent or 'TypedDict'}, total=False):", *body, ""]))
+        before[title] = options
     return "\n".join(made)
 
 

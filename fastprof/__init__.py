@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from fastprof.verbs.convert import convert as convert
     from fastprof.verbs.diff import Difference as Difference
     from fastprof.verbs.diff import diff as diff
+    from fastprof.verbs.explain import Comparison as Comparison
+    from fastprof.verbs.explain import Explanation as Explanation
+    from fastprof.verbs.explain import explain as explain
     from fastprof.verbs.info import info as info
     from fastprof.verbs.merge import merge as merge
     from fastprof.verbs.profile import Profile as Profile
@@ -95,6 +98,9 @@ _HOMES = {
     "convert": "verbs.convert",
     "Difference": "verbs.diff",
     "diff": "verbs.diff",
+    "explain": "verbs.explain",
+    "Comparison": "verbs.explain",
+    "Explanation": "verbs.explain",
     "info": "verbs.info",
     "merge": "verbs.merge",
     "open": "verbs.profile",
@@ -117,6 +123,7 @@ _OPTIONS = {
     "annotate": "verbs.annotate:options",
     "diff": "verbs.diff:options",
     "report": "verbs.report:options",
+    "explain": "verbs.explain:options",
     "batch_plan": "verbs.batch.convert:FINDING",
     "batch_convert": "verbs.batch.convert:options",
     "batch_merge": "verbs.batch.merge:options",

@@ -17,6 +17,7 @@ VERBS = {
     "merge": "merge any number of profiles",
     "diff": "compare two profiles",
     "info": "describe a profile",
+    "explain": "explain a profile, or a change, on one page",
     "top": "rank functions, lines, files, objects or threads by cost",
     "trend": "find which functions changed, and since when",
     "report": "write an interactive HTML report",

@@ -26,6 +26,8 @@ SCHEMAS = {
     "diff": 1,
     "diff-output": 1,
     "error": 1,
+    "explain": 1,
+    "explain-changes": 1,
     "format": 1,
     "formats": 1,
     "info": 1,

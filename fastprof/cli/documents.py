@@ -14,6 +14,7 @@ from fastprof.verbs import top
 from fastprof.verbs.annotation import Instruction, Line, Missing
 from fastprof.verbs.batch.status import ShardStatus
 from fastprof.verbs.diff.difference import Failure, Runs
+from fastprof.verbs.explain import Comparison, Explanation
 from fastprof.verbs.top import matrix
 
 
@@ -344,6 +345,8 @@ DOCUMENTS: dict[str, tuple[type, ...]] = {
     "diff": (DiffDocument, Budgeted),
     "diff-output": (LogDocument,),
     "error": (ErrorDocument,),
+    "explain": (Explanation, Budgeted),
+    "explain-changes": (Comparison, Budgeted),
     "format": (FormatDocument,),
     "formats": (FormatsDocument,),
     "info": (InfoDocument, Budgeted),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache
@@ -11,13 +10,14 @@ from functools import cache
 from fastprof import plan
 from fastprof.bridges import TABLES
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UsageError, errors_of
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.options import LENIENT, Option
-from fastprof.core.streams import name_of, standard_stream, temporary_failed, temporary_file
+from fastprof.core.streams import name_of
 from fastprof.core.words import install
 from fastprof.formats.archive import MEMBER
+from fastprof.inputs.copied import copy_of_input
 from fastprof.inputs.expand import expand, skipped
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import listed, none_can_be_read
@@ -112,7 +112,7 @@ class Answer:
         self._several = len(paths) > 1
         for number, path in enumerate(paths, 1):
             try:
-                source = self._stack.enter_context(_copy_of_input()) if path == "-" else path
+                source = self._stack.enter_context(copy_of_input()) if path == "-" else path
                 opened = Profile(source, from_=from_, progress=self._progress, **options)
                 self._profiles[number] = self._stack.enter_context(opened)
             except FastprofError as error:
@@ -254,26 +254,6 @@ _NUMBERED = re.compile(rf"""(?i)(?<![\w"])"?p[0-9]+"?\s*\.\s*"?({"|".join(_TABLE
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _copy_of_input() -> Any:
-    """Standard input as a file: DuckDB opens several streams of it."""
-    copy = temporary_file()
-    copy.name = "<stdin>"  # for messages
-    with standard_stream(sys.stdin, "<stdin>", "rb") as source:
-        while part := _read(source):
-            try:
-                while part := part[copy.write(part) :]:  # a full disk accepts a part first
-                    pass
-            except OSError as error:
-                raise FastprofError(f"<stdin>: {temporary_failed(error)}") from None
-    return copy
-
-
-def _read(source: Any) -> bytes:
-    with errors_of("<stdin>"):
-        part: bytes = source.read(1 << 18)
-    return part
 
 
 _CONFIG: dict[str, Any] = {"python_enable_replacements": False}  # the program's variables are not tables
