@@ -107,6 +107,7 @@ _VERBS: dict[str, list[tuple[tuple[str, ...], ...]]] = {
         (_NONE, ("-n0",), ("-n1",), ("--threshold=10%",), ("--cumulative",), ("--focus=a",), ("OTHER",)),
         _COMMON,
     ],
+    "explain": [(_NONE, _NONE, ("OTHER",)), (_NONE, ("--json",)), (_NONE, ("--value", "VALUE")), _COMMON],
     "annotate": [
         (("--value", "VALUE"),),
         (_NONE, ("--asm",), ("--threshold=0",), ("--json",), ("x.c",), ("--threshold=0", "--context=0")),
