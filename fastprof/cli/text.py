@@ -32,6 +32,7 @@ _IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
 # Compiled on first use, to keep the start fast.
 _SPECIAL = r"[\\`*_\[\]<>|&~#]"  # in Markdown
 _BLOCK = 500  # rows of a long table that are printed together
+_TWO_DIGITS = 10  # a figure without its decimal point
 _WIDEST = 1000  # A longer cell overflows its column: a name of a megabyte must not widen every row.
 
 
@@ -94,14 +95,16 @@ UNITS |= {unit: (factor, _BYTES) for unit, factor in SIZES.items()}
 class Scale(NamedTuple):
     """The format of the figures of a column: all in one unit, so that they can be compared at a glance.
 
-    If most of them would be 0.00 in that unit, each figure has its own.
+    A figure of which that unit would show less than two digits has its own, as in "150 ns" below "ms"; if most of them
+    would be 0.00, each figure has its own.  fastprof/verbs/page/text.js has the same rule.
     """
 
     unit: str  # "ms", "KiB", "G"; "" for plain counts, or if each figure has its own unit
     factor: int  # the value type's unit, in the smallest unit
     divisor: int
     places: int = 0  # decimals: the largest figure has three digits
-    each: str | None = None  # the unit of the value type, if each figure has its own
+    name: str = ""  # the value type's unit
+    each: bool = False  # each figure has its own unit
 
     @staticmethod
     def of(largest: int, unit: str = "", figures: Iterable[int] = (), *, lost: float = 0.5) -> Scale:
@@ -113,21 +116,30 @@ class Scale(NamedTuple):
         Scale.of(5_000_000_000)(5_000_000_000)          "5.00"   G
         """
         factor, scales = UNITS.get(unit.lower(), (1, _COUNT))
-        scale = _scaled(largest, factor, scales)
+        scale = _scaled(largest, factor, scales)._replace(name=unit)
         counted = [abs(figure) * factor for figure in figures if figure]
         n = sum(2 * size * 10**scale.places < scale.divisor for size in counted)
-        return Scale("", factor, 0, each=unit) if n > lost * len(counted) else scale
+        return Scale("", factor, 0, name=unit, each=True) if n > lost * len(counted) else scale
 
     def __call__(self, value: int) -> str:
-        if self.each is not None:
-            factor, scales = UNITS.get(self.each.lower(), (1, _COUNT_ALONE))
-            scale = _scaled(value, factor, scales)
-            return f"{scale(value)} {scale.unit}".rstrip() if value else "0"
+        if self.each:
+            return self._alone(value) if value else "0"
         if self.divisor == 1:
             return f"{value * self.factor:,}"
         parts = (abs(value) * self.factor * 2 * 10**self.places + self.divisor) // (2 * self.divisor)  # rounded
+        if value and parts < _TWO_DIGITS and (alone := self._alone(value)):
+            return alone
         whole, rest = divmod(parts, 10**self.places)
         return f"{'-' * (value < 0 < parts)}{whole:,}" + (f".{rest:0{self.places}d}" if self.places else "")
+
+    def _alone(self, value: int) -> str:
+        """A figure in its own unit, which is left out if it is that of the column; "" for a plain count in a column of
+        larger ones, where it would look like one of them."""
+        factor, scales = UNITS.get(self.name.lower(), (1, _COUNT_ALONE))
+        scale = _scaled(value, factor, scales)
+        if self.unit and not scale.unit:
+            return ""
+        return f"{scale(value)} {scale.unit if scale.unit != self.unit else ''}".rstrip()
 
     def title(self, name: str) -> str:
         """The heading of the column: "self ms"; just "ms" for a value type named like a unit."""

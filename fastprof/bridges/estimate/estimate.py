@@ -119,7 +119,8 @@ def _log_shares(group: _Group, by: str, prune: float, where: str, log: Log) -> N
     if c.pruned > 0:
         those = counted(c.unnamed, "function whose name does not fit", "functions whose names do not fit")
         unnamed = f" (including {those})" if c.unnamed else ""
-        log.warn(REPORTED["pruned-cost"], where=where, share=percent(c.pruned), unnamed=unnamed)
+        code = "pruned-cost" if 0 < prune >= c.prune else "cut-cost"  # else a smaller share changes nothing
+        log.warn(REPORTED[code], where=where, share=percent(c.pruned), unnamed=unnamed)
     if c.unlined > 0:
         what = {"line": "lines", "address": "addresses"}[by]
         share = percent(c.unlined)

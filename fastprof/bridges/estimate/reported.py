@@ -8,6 +8,7 @@ REPORTED = reported(
     "fp_estimate",
     shared=("part-addresses",),
     warnings={
+        "cut-cost": "{where}{share} of the cost is under [pruned], without all of its callers{unnamed}",
         "many-callers": (
             "{where}too many call paths for {--prune:=}{prune:g}: pruned below {share:.2g} of the total instead"
         ),

@@ -11,7 +11,8 @@ const element = (tag, properties = {}, ...children) => {
 };
 const byId = id => document.getElementById(id);
 
-// As in cli/text.py: a column has one unit and three digits; if most of it would be 0.00, each figure has its own unit.
+// As in cli/text.py: a column has one unit and three digits; a figure of which that would show less than two digits has
+// its own unit, and so has each figure if most of them would be 0.00.
 // [name, in smallest units, the figure from which the next unit is used]
 const TIME = [["ns", 1, 1e3], ["µs", 1e3, 999.5e3], ["ms", 1e6, 999.5e6], ["s", 1e9, Infinity]];
 const BYTES = [["B", 1, 1024], ["KiB", 1024, 1048576], ["MiB", 1048576, 1073741824], ["GiB", 1073741824, Infinity]];
@@ -33,7 +34,14 @@ const scaleOf = (largest, unit, figures = [], {counts = COUNT, lost = 0.5, besid
   const counted = figures.filter(value => value), least = divisor / 10 ** places / 2;
   if (counted.filter(value => Math.abs(value) * factor < least).length > lost * counted.length)
     return {unit: "", write: value => value ? figure(value, unit, COUNT_ALONE) : "0"};
-  return {unit: name, write: value => fixed(value * factor / divisor, places)};
+  const isShort = value => value && divisor > 1 && Math.abs(value) * factor < 19 * least;  // it rounds to less than 10 parts
+  return {unit: name, write: value => isShort(value) && alone(value, unit, name) || fixed(value * factor / divisor, places)};
+};
+// A figure in its own unit, which is left out if it is that of the column; "" for a plain count in a column of larger ones,
+// where it would look like one of them.
+const alone = (value, unit, columns) => {
+  const scale = scaleOf(value, unit, [], {counts: COUNT_ALONE});
+  return scale.unit || !columns ? scale.write(value) + (scale.unit !== columns ? ` ${scale.unit}` : "") : "";
 };
 const numberFormat = places => new Intl.NumberFormat("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
 const numberFormats = [];  // by decimal places; making one takes longer than hundreds of numbers
