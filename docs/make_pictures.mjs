@@ -61,14 +61,14 @@ const SHOWN = `(() => {
 async function report() {
   fastprof('report', 'pool.fpa', '-o', 'pool.html');
   const page = pathToFileURL(made('pool.html')).href;
-  await shot('report', 840, page, async page => {
+  await shot('report', 620, page, async page => {
     await page.until('document.documentElement.dataset.ready');
     await page.value(`fastprof.flame.click(fastprof.flame.drawn.find(box => fastprof.view.name(box.fn) === 'Pool::worker'))`);
     await page.value(`document.getElementById('reset').click()`);
   }, SHOWN);
   await shot('report-time-dark', 420, page, async page => {
     await page.until('document.documentElement.dataset.ready');
-    await page.value(`(view => { view.value = 'time'; view.dispatchEvent(new Event('change')); })(order)`);
+    await page.value(`document.querySelector('#tabs [data-view=time]').click()`);
     await page.value(`document.getElementById('theme').click()`);
   }, SHOWN);
 }

@@ -11,8 +11,9 @@ from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
-from fastprof.cli.text import Scale, Screen, cut, percent, print_table, shortened_by
+from fastprof.cli.text import Screen, cut, percent, print_table, shortened_by
 from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.figures import Scale
 from fastprof.core.unknown import readable
 from fastprof.core.urls import shown
 from fastprof.verbs.annotate import annotate, options

@@ -12,9 +12,10 @@ from fastprof.cli import arguments, print_message
 from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import exit_code, print_log, print_problems, target_name
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Scale, Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
+from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
+from fastprof.core.figures import Scale
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted

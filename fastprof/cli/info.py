@@ -11,9 +11,10 @@ from fastprof.cli import arguments
 from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import Progress, exit_code, print_warnings
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import print_table, quantity, utc
+from fastprof.cli.text import print_table, utc
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.figures import quantity
 from fastprof.core.log import Log
 from fastprof.inputs.expand import expand, skipped
 from fastprof.verbs.info import info

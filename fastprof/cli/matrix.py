@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from fastprof.cli.text import Scale, Screen, percent, print_csv, print_rest, print_table, short_names
+from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, short_names
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import printable
+from fastprof.core.figures import Scale
 from fastprof.core.words import counted
 from fastprof.verbs.top import Top
 from fastprof.verbs.top.matrix import Matrix, Row

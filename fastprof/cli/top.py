@@ -11,10 +11,11 @@ from fastprof.cli import arguments, matrix
 from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_rest, print_table, shortened_by
+from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, shortened_by
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import UsageError
+from fastprof.core.figures import UNITS, Scale
 from fastprof.core.function_names import Place, marks
 from fastprof.core.model import ValueType
 from fastprof.core.options import checked

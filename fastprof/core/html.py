@@ -5,15 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import printable
+from fastprof.core.figures import Scale
 
 _LONGEST = 300  # characters of a cell
 _MOST = 1000  # rows
 
 
+class Figure(NamedTuple):
+    """A cost in a unit; hovering shows it exactly.  `share`: of the total, the length of the bar."""
+
+    text: str
+    exact: int
+    share: float = 0
+
+
+def figures(values: Iterable[int | None], unit: str, total: int = 0) -> tuple[str, list[Figure | None]]:
+    """The unit of a column, and its figures, of which those that it would show too roughly have their own."""
+    values = [*values]
+    known = [value for value in values if value is not None]
+    scale = Scale.of(max(map(abs, known), default=0), unit, known)
+    share = 1 / abs(total) if total else 0
+    return scale.unit, [None if v is None else Figure(scale(v), v, min(1, abs(v) * share)) for v in values]
+
+
 def cell(value: Any) -> str:
     """A table cell.  Numbers have digit groups and are right-aligned; control characters are escaped."""
+    if isinstance(value, Figure):
+        width = round(100 * value.share, 1)
+        bar = f";background:linear-gradient(to right,#56b4e955 {width}%,transparent {width}%)" if width else ""
+        return f'<td style="text-align:right{bar}" title="{value.exact:,}">{escape(value.text)}</td>'
     if value is None:
         return "<td></td>"
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -150,6 +150,7 @@ def _report(
 ) -> Page:
     """`how`: the keywords for reading."""
     chosen = checked(given, options())
+    _refuse_documents(output)
     paths = listed(inputs)
     sides = [paths] if chosen[SUM] and paths else [[path] for path in paths]
     if not 1 <= len(sides) <= 2:
@@ -195,6 +196,18 @@ def _lines(sides: list[list[Any]], output: Output, chosen: Options, how: dict[st
 def _name(output: Any) -> str:
     """The name of an output, in lower case."""
     return (os.fspath(output) if isinstance(output, (str, os.PathLike)) else name_of(output)).lower()
+
+
+_DOCUMENTS = (".png", ".pdf", ".jpg", ".jpeg", ".webp")
+
+
+def _refuse_documents(output: Path) -> None:
+    """Pictures of pixels would be HTML under a wrong name."""
+    name = os.fspath(output).lower() if isinstance(output, (str, os.PathLike)) else ""
+    for suffix in _DOCUMENTS:
+        if name.endswith(suffix):
+            what = "{output}: a report is HTML or SVG, not {suffix}; write x.html, whose menu exports PNG, or x.svg"
+            raise usage_error(what, output=printable(os.path.basename(name)), suffix=suffix[1:].upper())
 
 
 def _is_picture(output: Output) -> bool:
@@ -414,7 +427,7 @@ class _Page:
             else:
                 # callers, callees and contexts keep their functions, so a page shrinks less than its rows
                 share = min(0.9, (largest / len(page)) ** 1.5)
-                n_contexts, n_rows = int(n_contexts * share), int(n_rows * share) + 1
+                n_contexts, n_rows = int(min(n_contexts, size.contexts) * share), int(n_rows * share) + 1
                 most = n_rows
                 continue
             each = _each(content, "context")

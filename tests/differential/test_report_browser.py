@@ -14,7 +14,7 @@ import pytest
 from fastprof import convert, report, top
 from tests.differential.peers import need, viewer
 from tests.reference import profile_proto
-from tests.support.paths import CORPUS
+from tests.support.paths import CORPUS, REPO
 from tests.unit.test_report_page import timeline
 
 LARGE = [CORPUS / file for file in ("callgrind/good/xdebug.callgrind", "pprof/good/go-heap.pb.gz")]
@@ -56,12 +56,22 @@ def click_box(name: str) -> dict[str, Any]:
     return {"click": BOX.format(json.dumps(name))}
 
 
+def point(name: str) -> dict[str, Any]:
+    """The mouse, at the box of a function."""
+    return {"move": BOX.format(json.dumps(name))}
+
+
 def choose(selector: str, text: str) -> dict[str, Any]:
     """An entry of a <select>, whose list the browser draws outside of the page."""
     return value(
         f"(s => {{ s.value = [...s.options].find(o => o.text === {json.dumps(text)}).value;"
         f" s.dispatchEvent(new Event('change')); }})(document.querySelector({json.dumps(selector)}))"
     )
+
+
+def tab(view: str) -> dict[str, Any]:
+    """The tab of a view."""
+    return value(f"(document.querySelector('#tabs [data-view={view}]').click(), null)")
 
 
 def text_of(selector: str) -> dict[str, Any]:
@@ -77,14 +87,21 @@ def folded(tmp_path: Path) -> Path:
 
 def test_boxes_are_as_wide_as_costs_and_a_click_zooms(folded: Path) -> None:
     whole, zoomed, hover, out = drive(
-        folded, value(DRAWN), click_box("leaf"), value(DRAWN), text_of("#hover"), {"keys": ["Escape"]}, value(DRAWN)
+        folded,
+        value(DRAWN),
+        click_box("leaf"),
+        value(DRAWN),
+        point("leaf"),
+        text_of("#hover"),
+        {"keys": ["Escape"]},
+        value(DRAWN),
     )
     everything = dict(whole)["everything"]
     assert dict(whole)["main"] == pytest.approx(everything * 105 / 106, abs=2)
     assert dict(whole)["leaf"] == pytest.approx(everything * 65 / 106, abs=2)
     assert dict(zoomed)["leaf"] == dict(zoomed)["main"] == everything
     assert "other" not in dict(zoomed)
-    assert hover.startswith("leaf 65 (61.3 %), self 60 (56.6 %)")
+    assert hover == "65 · 61.3 % of the total · 68.4 % of workself 60 (56.6 %)leaf"
     assert out == whole
 
 
@@ -99,14 +116,14 @@ def test_the_inverted_flame_graph_and_the_sandwich(folded: Path) -> None:
     """Costs are exact at any depth; a recursive function is its own caller, and counts once in its sandwich."""
     _, inverted, hint, row, _, sandwich, says = drive(
         folded,
-        choose("#order", "inverted"),
+        tab("inverted"),
         value(ROWS_OF_BOXES),
-        text_of("#hover"),
+        text_of("#answer"),
         click(".rows .row:nth-child(2)"),
         text_of("#details h2"),
         value("(document.querySelector('#details button').click(), 0)"),
         value(ROWS_OF_BOXES),
-        text_of("#hover"),
+        text_of("#answer"),
     )
     assert sorted(map(tuple, inverted)) == [
         (0, "everything", 106, 106),
@@ -146,7 +163,7 @@ def test_groups_of_many_small_ones_add_up(tmp_path: Path) -> None:
         for (const d of flame.drawn) found[d.row] = (found[d.row] || 0) + d.w / width * all;
         return [found, flame.drawn.filter(d => d.many).length];
     })()"""
-    _, (drawn, runs) = drive(tmp_path / "page.html", choose("#order", "inverted"), value(rows))
+    _, (drawn, runs) = drive(tmp_path / "page.html", tab("inverted"), value(rows))
     total = sum(stacks.values())
     for row in range(1, 13):
         expected = sum(cost for stack, cost in stacks.items() if stack.count(";") + 1 >= row)
@@ -165,23 +182,24 @@ def test_back_returns_and_a_link_opens_what_was_seen(folded: Path) -> None:
         folded, value(DRAWN), click_box("leaf"), wait, value(DRAWN), hashed, value(back), value(DRAWN), hashed
     )
     assert again == whole != zoomed
-    assert "zoom=" in address and "%3Aleaf" in address and "zoom" not in empty
+    assert "zoom=" in address and "chosen=" not in address and "zoom" not in empty  # leaf costs most
     _, opened, name = drive(
         folded, value(go.replace("LINK", json.dumps(address))), value(DRAWN), text_of("#details h2")
     )
     assert (opened, name) == (zoomed, "leaf")
-    link = "#view=inverted&search=%5Ework%24&filter=wo&flip=1&zoom=x,2&chosen=9:nobody"
+    link = "#view=inverted&search=%5Ework%24&filter=wo&flip=1&zoom=x,2&chosen=9:nobody"  # of an older page
     seen = "[state.order, flame.flipped, flame.from, flame.to, state.chosen, matches.textContent]"
-    _, state, rows, _, _, centred = drive(
+    leaf, _, state, rows, _, _, centred = drive(
         folded,
+        value("fastprof.state.chosen"),
         value(go.replace("LINK", json.dumps(link))),
         value(f"(({{state, flame}}) => {seen})(fastprof)"),
         value(ROWS),
         value(go.replace("LINK", json.dumps("#filter=nothing"))),
         value(go.replace("LINK", json.dumps("#view=sandwich&centre=9:nobody"))),
-        text_of("#hover"),
+        text_of("#answer"),
     )
-    assert state == ["inverted", True, 0, 1, -1, "89.6 % in 1 matching function"]
+    assert state == ["inverted", True, 0, 1, leaf, "89.6 % in 1 matching function"]
     assert [row[-1].split()[0] for row in rows] == ["work"]
     assert re.match("(main|work|leaf): its callers above", centred)
 
@@ -194,14 +212,15 @@ def test_search_says_the_share_of_matches(folded: Path) -> None:
 
 def test_the_table_is_sorted_and_filtered(folded: Path) -> None:
     heading = ".head .cell:nth-child({}) button"
-    by_self, by_inclusive, turned, by_name, filtered, count = drive(
+    _, by_self, by_inclusive, turned, by_name, filtered, count = drive(
         folded,
+        tab("table"),
         value(ROWS),
-        click(heading.format(3)),
+        click(heading.format(4)),
         value(ROWS),
-        click(heading.format(3)),
+        click(heading.format(4)),
         value(ROWS),
-        click(heading.format(5)),
+        click(heading.format(6)),
         value(ROWS),
         {"keys": ["t"]},
         {"type": "^[wl]"},
@@ -216,7 +235,7 @@ def test_the_table_is_sorted_and_filtered(folded: Path) -> None:
         ["leaf", "main", "other", "work"],
         ["leaf", "work"],
     ]
-    assert by_self[0][:4] == ["60", "56.6", "65", "61.3"]
+    assert by_self[0][:5] == ["60", "56.6", "56.6", "65", "61.3"]
     assert count == "2 functions"
 
 
@@ -266,7 +285,7 @@ def test_long_names_lose_what_stands_in_templates(tmp_path: Path) -> None:
 
 def test_a_profile_of_nothing_says_so(tmp_path: Path) -> None:
     report(CORPUS / "gperftools/good/norecords.prof", tmp_path / "page.html")
-    texts = drive(tmp_path / "page.html", *map(text_of, ("#summary", "#hover", "#count", "#details")))
+    texts = drive(tmp_path / "page.html", *map(text_of, ("#summary", "#answer", "#count", "#details")))
     assert texts == ["Nothing was recorded.", "Nothing to show.", "0 functions", "No functions"]
 
 
@@ -290,12 +309,12 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
         choose("#thread", "all 2"),
         choose("#value", "calls (count)"),
         value(ROWS),
-        choose("#order", "time order"),
+        tab("time"),
         value(DRAWN),
         value("fastprof.view.marks(0, 1, 5).map(m => m[1])"),
     )
     whole, one, rows_of_one, count, calls, timed, axis = (one for one in seen if one is not None)
-    assert [row[:5] for row in rows_of_one] == [["10", "100.0", "10", "100.0", "1"]]
+    assert [row[:-1] for row in rows_of_one] == [["10", "100.0", "100.0"]]
     assert count == "1 function, in contexts of this thread"
     assert [len(drawn) for drawn in (whole, one, timed)] == [4, 2, 4]
     assert one[0][1] == one[1][1]
@@ -312,16 +331,27 @@ def test_one_unit_for_what_is_compared(tmp_path: Path) -> None:
     marks = "fastprof.view.marks(0, 1, 12).map(m => m[1].split(' ')[1])"
     _, units, near = drive(
         tmp_path / "page.html",
-        choose("#order", "time order"),
+        tab("time"),
         value(marks),
         value("fastprof.view.marks(0.5, 0.50001, 8).map(m => m[1])"),
     )
     assert len(units) > 4 and len({*units}) == 1
     assert len({*near}) == len(near) > 3
     report(CORPUS / "pprof/good/go-heap.pb.gz", tmp_path / "heap.html")
-    rows, summary = drive(tmp_path / "heap.html", value(ROWS), text_of("#summary"))
+    _, rows, summary = drive(tmp_path / "heap.html", tab("table"), value(ROWS), text_of("#summary"))
     assert [row[0] for row in rows[:4]] == ["31.7 MiB", "4.52 KiB", "4.21 KiB", "0"]
     assert summary.endswith("inuse_space: 31.7 MiB")
+
+
+def test_units_of_the_page_are_those_of_the_terminal(folded: Path) -> None:
+    """The same figures as in test_text.py."""
+    columns = json.loads((REPO / "tests/support/figures.json").read_text())
+    write = """COLUMNS.map(({largest, unit, figures}) => {
+        const scale = fastprof.scaleOf(largest, unit);
+        return [scale.unit, figures.map(([value]) => [value, scale.write(value).replace("µs", "us")])];
+    })""".replace("COLUMNS", json.dumps(columns))
+    (found,) = drive(folded, value(write))
+    assert found == [[column["title"], column["figures"]] for column in columns]
 
 
 def test_a_difference_is_coloured(tmp_path: Path) -> None:
@@ -337,7 +367,7 @@ def test_a_difference_is_coloured(tmp_path: Path) -> None:
         value(ROWS),
         text_of("#title"),
         value("[...document.querySelectorAll('#legend span')].map(e => e.textContent)"),
-        text_of("#hover"),
+        text_of("#answer"),
     )
     assert dict(colours)["a"].startswith("hsl(4 ") and dict(colours)["b"].startswith("hsl(213 ")
     assert dict(colours)["c"] == dict(colours)["main"] == "#dfe2e7"
@@ -345,7 +375,7 @@ def test_a_difference_is_coloured(tmp_path: Path) -> None:
     assert [row[0] for row in rows] == ["+40", "-40", "+30", "0", "0"]
     assert rows[0][:2] == ["+40", "+80.0"]
     assert legend == ["cost increased", "cost decreased", "unchanged"]
-    assert says.startswith("Each box is a function below its callers; its width is the larger of its old and new")
+    assert says == "150 → 180 (+30, +20.0 %); self costs changed most in a +40, b -40 and other +30 (new)"
     assert title == "old.folded → new.folded"
 
 
@@ -353,13 +383,25 @@ HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 
 
 def test_colours_by_package_and_object(tmp_path: Path) -> None:
-    """Go's packages: runtime costs most.  Groups have different hues, and the legend names them."""
+    """Go's packages are the default.  Groups have different hues, which the legend names; the more of a box's cost is
+    its own, the stronger is its colour."""
     report(CORPUS / "pprof/good/go-heap.pb.gz", tmp_path / "page.html")
     colour = """fastprof.flame.drawn.filter(d => d.fn !== 4294967295)
-        .map(d => [fastprof.view.name(d.fn), fastprof.view.colour(d)[0]])"""
-    legend = """[...document.querySelectorAll('#legend span')]
-        .map(e => [e.textContent, getComputedStyle(e.firstChild).backgroundColor])"""
-    _, drawn, shown = drive(tmp_path / "page.html", choose("#colours", "package"), value(colour), value(legend))
+        .map(d => [fastprof.view.name(d.fn), fastprof.colours.hueOf(d.fn)])"""
+    legend = """[...document.querySelectorAll('#legend span')].filter(e => e.firstElementChild)
+        .map(e => [e.textContent, getComputedStyle(e.firstElementChild).backgroundColor])"""
+    strengths = """(() => {
+        const {colours, view} = fastprof, fn = fastprof.state.chosen, fills = own => colours.of({fn, id: 0, own})[0];
+        return [fills(0), fills(0.5), fills(1)];
+    })()"""
+    kind, drawn, shown, fills = drive(
+        tmp_path / "page.html",
+        value("document.querySelector('#colours').value"),
+        value(colour),
+        value(legend),
+        value(strengths),
+    )
+    assert kind == "package" and len({*fills}) == 3
     by_package: dict[str, set[str]] = {}
     for name, fill in drawn:
         by_package.setdefault(name.split(".")[0], set()).add(fill)
@@ -374,7 +416,7 @@ def test_colours_of_clones_and_versions(tmp_path: Path) -> None:
     report(tmp_path / "a.folded", tmp_path / "page.html")
     legend = "[...document.querySelectorAll('#legend span')].map(e => e.textContent)"
     _, shown = drive(tmp_path / "page.html", choose("#colours", "package"), value(legend))
-    assert shown == ["m", "q", "others"]
+    assert sorted(shown) == ["m", "no package", "q", "stronger: more of its cost is its own"]
 
 
 def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:
@@ -400,10 +442,14 @@ def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:
 
 def test_a_phone_has_room_for_everything(folded: Path) -> None:
     """Nothing extends beyond the window, and no control covers another."""
-    boxes = """[...document.querySelectorAll('select, input, button, h1, #hover')].filter(e => e.offsetParent)
+    boxes = """[...document.querySelectorAll('select, input, button, h1, #hover')]
+        .filter(e => e.checkVisibility() && !e.closest('#tabs, #flame'))
         .map(e => e.getBoundingClientRect()).map(b => [b.left, b.top, b.right, b.bottom])"""
-    width, found = drive(folded, value("document.documentElement.scrollWidth"), value(boxes), width=390, height=844)
-    assert width <= 390
+    tabs = value("(tabs => [tabs.scrollWidth, tabs.clientWidth])(document.querySelector('#tabs'))")
+    width, found, (needed, room) = drive(
+        folded, value("document.documentElement.scrollWidth"), value(boxes), tabs, width=390, height=844
+    )
+    assert width <= 390 and needed <= room
     assert all(left >= 0 and right <= 390 for left, _, right, _ in found)
     for (i, a), (j, b) in product(enumerate(found), repeat=2):
         apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
@@ -418,9 +464,11 @@ def test_names_in_the_table_of_a_difference_are_seen(width: int, tmp_path: Path)
     report([tmp_path / "old.folded", tmp_path / "new.folded"], tmp_path / "page.html")
     room = "document.querySelector('#table').getBoundingClientRect().right"
     left = f"{room} - document.querySelector('.rows .cell.name').getBoundingClientRect().left"
-    (seen, columns) = drive(tmp_path / "page.html", value(left), value(ROWS), width=width)
+    _, seen, columns = drive(tmp_path / "page.html", tab("table"), value(left), value(ROWS), width=width)
     assert seen >= 100
-    assert len(columns[0]) == {700: 3, 1081: 6, 1240: 6, 1900: 9}.get(width, 7)
+    assert len(columns[0]) >= (7 if width > 800 else 6)
+    (beside, _) = drive(tmp_path / "page.html", value(left), value(ROWS), width=max(width, 800))
+    assert beside >= 100
 
 
 @pytest.mark.parametrize("width", [700, 800, 1081, 1400])
@@ -429,8 +477,9 @@ def test_names_in_the_table_are_seen(width: int, tmp_path: Path) -> None:
     names = """[...document.querySelectorAll('.rows .cell.name')].map(e => e.getBoundingClientRect().left)
         .map(left => document.querySelector('#table').getBoundingClientRect().right - left)"""
     report(CORPUS / "callgrind/good/xdebug.callgrind", tmp_path / "page.html")
-    (seen,) = drive(tmp_path / "page.html", value(names), width=width)
+    beside, _, seen = drive(tmp_path / "page.html", value(names), tab("table"), value(names), width=width)
     assert seen and min(seen) >= 100
+    assert width < 760 or (beside and min(beside) >= 100)  # a phone has one view at a time
 
 
 # by row: the drawn and the actual share of the visible range; then how many runs are drawn
@@ -460,12 +509,13 @@ def test_small_boxes_are_drawn_as_one(tmp_path: Path) -> None:
     )
     (tmp_path / "a.folded").write_text("".join(lines))
     report(tmp_path / "a.folded", tmp_path / "page.html")
-    whole, first, says, second, matched = drive(
+    whole, says, first, second, matched = drive(
         tmp_path / "page.html",
         value(COVERED),
+        {"move": RUN},
+        text_of("#hover"),
         {"click": RUN},
         value(COVERED),
-        text_of("#hover"),
         {"click": RUN},
         value(COVERED),
         {"keys": ["Escape", "/"]},
@@ -475,7 +525,7 @@ def test_small_boxes_are_drawn_as_one(tmp_path: Path) -> None:
     for drawn, real, _ in (whole, first, second):
         assert drawn == pytest.approx(real, abs=0.005)
     assert whole[2] > first[2] > 0
-    assert " boxes narrower than a pixel " in says and " together. Click to zoom." in says
+    assert " boxes narrower than a pixel" in says and says.endswith("together; a click zooms to them")
     assert matched > 10
 
 
@@ -489,16 +539,16 @@ def test_cachegrind_has_self_costs_alone(archived: bool, tmp_path: Path) -> None
     report(source, tmp_path / "page.html")
     head, says, flame, details, figures, about = drive(
         tmp_path / "page.html",
-        value("[...document.querySelectorAll('.row.head .cell')].map(cell => cell.textContent)"),
-        text_of("#hover"),
+        value("[...document.querySelectorAll('#table .head .cell')].map(cell => cell.textContent)"),
+        text_of("#answer"),
         text_of("#summary"),
         click(".rows .row"),
         value("[...document.querySelectorAll('#details h3')].map(e => e.textContent)"),
         value("[...document.querySelectorAll('#details .figures span')].map(e => e.textContent)"),
         text_of("#about"),
     )
-    assert [title.split(" ")[0] for title in head] == ["self", "self", "Function"]
-    assert "its self cost" in says and "estimated" not in flame + about
+    assert [title.split(" ")[0] for title in head] == ["self", "self", "sum", "Function"]
+    assert " % of 1 is " in says and "estimated" not in flame + about
     assert (details, figures) == ([], ["self"])
     assert top(source).rows[0].inclusive is None
 

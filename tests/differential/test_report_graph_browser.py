@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 from fastprof import convert, info, report, top
-from tests.differential.test_report_browser import choose, drive, text_of, value
+from tests.differential.test_report_browser import choose, drive, tab, text_of, value
 from tests.support.paths import CORPUS
 
 POOL, PROGRAM = CORPUS / "xray/good/fdr5-pool-clang19.xray", CORPUS / "xray/pool-clang19"
 CPU = CORPUS / "pprof/good/go-cpulabels.pb.gz"
-GRAPH = choose("#order", "call graph")
+GRAPH = tab("graph")
 NODES = "fastprof.graph.nodes.map(n => [fastprof.view.name(n.fn), n.self, n.all])"
 ARCS = (
     "fastprof.graph.arcs.map(({from, to, costs, calls}) => "
@@ -38,7 +38,7 @@ def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
         value(OVERLAP),
         value("['.node', '.arc'].map(one => document.querySelectorAll(`#callgraph ${one}`).length)"),
         value("location.hash"),
-        text_of("#hover"),
+        text_of("#answer"),
         value("document.querySelector('#flame').hidden"),
     )
     found = top(CPU, value="cpu", n=0, tree="calling")
@@ -56,7 +56,11 @@ def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
         pair: expected[pair] for pair in shown if pair not in itself
     }
     assert ("main.(*tree).put", "main.(*tree).put") in itself and expected[next(iter(itself))] == 0
-    assert address == "#view=graph" and hint.startswith("Each box is a function below its callers") and legend is True
+    assert (
+        address == "#view=graph"
+        and hint.startswith("The 60 most expensive functions below their callers")
+        and legend is True
+    )
 
 
 def test_the_call_graph_of_a_difference_and_of_a_label(tmp_path: Path) -> None:
@@ -67,7 +71,7 @@ def test_the_call_graph_of_a_difference_and_of_a_label(tmp_path: Path) -> None:
         GRAPH,
         value(NODES),
         value(ARCS),
-        value("[...document.querySelectorAll('#callgraph rect')].map(r => r.getAttribute('fill').slice(0, 7))"),
+        value("[...document.querySelectorAll('#callgraph .node rect')].map(r => r.getAttribute('fill').slice(0, 7))"),
     )
     old, new = (
         {row.name: row.inclusive for row in top(p, value="cpu", n=0).rows} for p in (CPU, tmp_path / "sort.pb.gz")
@@ -113,6 +117,7 @@ def test_single_calls_are_those_of_top(tmp_path: Path) -> None:
     report(POOL, tmp_path / "page.html", symbols=[PROGRAM])
     *_, rows, titles, details, _, labels = drive(
         tmp_path / "page.html",
+        tab("table"),
         choose("#figures", "single calls"),
         value(
             "fastprof.table.order.map(i => [fastprof.view.name(i), "
@@ -144,9 +149,11 @@ def test_profiles_without_calls_have_neither(tmp_path: Path) -> None:
     report(CORPUS / "cachegrind/good/newer.cachegrind", tmp_path / "page.html")
     ((views, figures),) = drive(
         tmp_path / "page.html",
-        value("[[...document.querySelector('#order').options].map(o => o.text), fastprof.data.has('row ended')]"),
+        value(
+            "[[...document.querySelectorAll('#tabs button')].map(o => o.textContent), fastprof.data.has('row ended')]"
+        ),
     )
-    assert views == ["largest first", "by name"] and figures is False
+    assert views == ["Flame", "Table", "Details"] and figures is False
 
 
 def test_the_chart_of_massif_shows_all_snapshots(tmp_path: Path) -> None:

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from fastprof import report, top
-from tests.differential.test_report_browser import AT, choose, click, drive, text_of, value
+from tests.differential.test_report_browser import AT, choose, click, drive, tab, text_of, value
 from tests.support.paths import CORPUS
 from tests.support.xraylog import FdrLog
 from tests.unit.test_report_labels import labelled
 
+COLUMNS = "(name => fastprof.table.columns.find(column => column.title.startsWith(name)))"
 FIGURES = (
-    "fastprof.table.order.map(i => [fastprof.view.name(i), ...[0, 2].map(k => fastprof.table.columns[k].value(i))])"
+    "fastprof.table.order.map(i => "
+    f"[fastprof.view.name(i), ...['self', 'incl.'].map(name => {COLUMNS}(name).value(i))])"
 )
 ROWS = "[...document.querySelectorAll('#table .rows .row')].map(r => [...r.children].map(c => c.textContent))"
 VALUES = "[...document.querySelectorAll('#values .rows .row')].map(r => [...r.children].map(c => c.textContent))"
@@ -35,7 +37,7 @@ def click_value(at: int) -> dict[str, Any]:
 )
 def test_graph_and_table_of_a_value_are_what_top_says(path: Path, key: str, labels: list[str], tmp_path: Path) -> None:
     report(path, tmp_path / "page.html", prune=0)
-    steps = [choose("#key", key)]
+    steps = [tab("table"), choose("#key", key)]
     for label in labels:
         steps += [choose("#label", label), value(FIGURES), value("fastprof.view.tree.total.map(total => total[0])")]
     k = "fastprof.state.event.old"
@@ -59,6 +61,7 @@ def test_values_of_several_keys_combine_and_stand_in_the_address(tmp_path: Path)
     report(labelled(tmp_path / "a.pb", samples), tmp_path / "page.html")  # type: ignore[arg-type]
     found = drive(
         tmp_path / "page.html",
+        tab("table"),
         choose("#key", "tenant"),
         value(VALUES),
         click_value(0),  # a
@@ -83,10 +86,10 @@ def test_values_of_several_keys_combine_and_stand_in_the_address(tmp_path: Path)
     assert tenants == [["50", "66.7", "a"], ["20", "26.7", "b"], ["5", "6.7", "(none)"]]
     assert [row[0] for row in of_a] == ["40", "10", "0"]
     assert kinds == [["40", "80.0", "y"], ["10", "20.0", "x"]]
-    assert [row[:4] for row in of_both] == [["40", "100.0", "40", "100.0"], ["0", "0.0", "40", "100.0"]]
-    assert address == "#by=kind&label=tenant%3Da&label=kind%3Dy"
+    assert [[*row[:2], *row[3:5]] for row in of_both] == [["40", "100.0", "40", "100.0"], ["0", "0.0", "40", "100.0"]]
+    assert address == "#view=table&by=kind&label=tenant%3Da&label=kind%3Dy"
     assert all_kinds == [["40", "53.3", "y"], ["30", "40.0", "x"], ["5", "6.7", "(none)"]]
-    assert chips == "tenant: a \u2715"
+    assert chips == "tenant: a \u2715kind: y \u2715"
     assert back == of_both
     assert [row[0] for row in none] == ["5", "0"]
 
@@ -136,6 +139,7 @@ def test_categories_of_a_trace_are_those_of_top(tmp_path: Path) -> None:
     k = "fastprof.view.tree.total[fastprof.state.event.old][0]"
     *found, rest, address = drive(
         tmp_path / "page.html",
+        tab("table"),
         choose("#key", "category"), value(VALUES), value(k),
         choose("#label", "cpu_op"), value(k), value(FIGURES),
         value("location.hash"),

@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 
 from fastprof import report
-from tests.differential.test_report_browser import ROWS, choose, drive, text_of, value
+from tests.differential.test_report_browser import ROWS, choose, drive, tab, text_of, value
 from tests.unit.test_report_page import timeline
+
+# name, self, inclusive and calls of a range
+FIGURES = """(({table, state, view}) => table.order.map(i => [view.name(i),
+    ...state.ranged ? ["row self", "row inclusive", "calls"].map(name => state.ranged[name][i]) : []]))(fastprof)"""
 
 
 def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
@@ -22,10 +26,10 @@ def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
     n_rows = value("fastprof.flame.boxes.rows")
     _, rows, hint, zoomed, address, collapsed, both, of_both, _, back, expanded, all_rows, _, counted = drive(
         tmp_path / "page.html",
-        choose("#order", "time order"),
+        tab("time"),
         {"drag": drag},
-        value(ROWS),
-        text_of("#hover"),
+        value(FIGURES),
+        text_of("#answer"),
         zoom,
         hashed,
         {"click": title},
@@ -43,11 +47,11 @@ def test_dragging_in_order_of_time_chooses_a_range(tmp_path: Path) -> None:
         choose("#value", "calls (count)"),
         value("[fastprof.flame.range, [...document.querySelectorAll('.rows .row')].length]"),
     )
-    figures = {row[-1].split()[0]: [float(cell) for cell in row[:5]] for row in rows}
+    figures = {name: [round(cell) for cell in cells] for name, *cells in rows}
     one, two, three = (f"#{n}" for n in (1, 2, 3))
-    assert {name: cells[0::2] for name, cells in figures.items()} == {one: [9, 20, 1], two: [11, 11, 2]}
+    assert figures == {one: [9, 20, 1], two: [11, 11, 2]}
     assert hint.startswith("20 ns to 40 ns: 20 ns with 3 calls, 20 ns in all threads shown")
-    assert zoomed == [0, 1] and "range=0.2" in address
+    assert zoomed == [0, 1] and "range=0." in address
     assert (collapsed, both, back, expanded) == (3, 2, 3, 5)
     assert of_both.endswith("&folded=process+1,+thread+7&folded=process+1,+thread+8")
     assert counted == [None, 3]  # the sums of a range are times
@@ -64,31 +68,31 @@ def test_calls_of_other_categories_are_faint_and_do_not_count(tmp_path: Path) ->
     report(tmp_path / "t.json", tmp_path / "page.html", from_="trace-event")
     drag = """(c => [c.left, c.top + 90, c.left + 0.7 * c.width, c.top + 90])
         (document.getElementById('canvas').getBoundingClientRect())"""
-    rows_of_functions = value(ROWS.replace("'.rows", "'#table .rows"))
+    rows_of_functions = value(FIGURES)
     faint = value("fastprof.flame.drawn.filter(box => fastprof.flame.boxes.isFaint(box)).length")
     _, all_faint, _, _, rows, hint, n_faint, _, all_rows = drive(
         tmp_path / "page.html",
-        choose("#order", "time order"),
+        tab("time"),
         faint,
         {"drag": drag},
         choose("#key", "category"),
         choose("#label", "b"),
         rows_of_functions,
-        text_of("#hover"),
+        text_of("#answer"),
         faint,
         choose("#label", "all 2"),
         rows_of_functions,
     )
-    figures = {row[-1].split()[0]: [float(cell) for cell in row[:5]] for row in rows}
+    figures = {name: [*(round(cell / 1000) for cell in cells[:2]), cells[2]] for name, *cells in rows}
     # of 70 us: f 30 and 5, h 5, in main all of them
-    assert {name: cells[0::2] for name, cells in figures.items()} == {
+    assert figures == {
         "f": [35, 35, 2],
         "h": [5, 10, 1],
         "main": [0, 40, 0],
     }
     assert "with 3 calls, 40.0 µs in all threads shown, category b." in hint
     assert (all_faint, n_faint) == (0, 2)
-    assert {row[-1].split()[0] for row in all_rows} == {"main", "f", "g", "h"}
+    assert {row[0] for row in all_rows} == {"main", "f", "g", "h"}
 
 
 def test_keys_zoom_and_move_in_order_of_time(tmp_path: Path) -> None:
@@ -97,7 +101,7 @@ def test_keys_zoom_and_move_in_order_of_time(tmp_path: Path) -> None:
     seen = value("[fastprof.flame.from, fastprof.flame.to]")
     _, inside, right, out = drive(
         tmp_path / "page.html",
-        choose("#order", "time order"),
+        tab("time"),
         {"keys": ["g", "w", "w"]},
         seen,
         {"keys": ["d"]},

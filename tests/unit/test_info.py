@@ -10,8 +10,9 @@ import pytest
 import fastprof
 from fastprof.bridges.fold import accumulators
 from fastprof.cli import main
-from fastprof.cli.text import quantity, utc
+from fastprof.cli.text import utc
 from fastprof.core.errors import UsageError
+from fastprof.core.figures import quantity
 from tests.support.paths import CORPUS
 
 HEADER = b"""version: 1

@@ -15,7 +15,8 @@ import pytest
 from fastprof.cli import main
 from fastprof.cli.as_json import json_text
 from fastprof.cli.bar import Bar
-from fastprof.cli.text import PIPE, Scale, Screen, cut, percent, print_table, short_names
+from fastprof.cli.text import PIPE, Screen, cut, percent, print_table, short_names
+from fastprof.core.figures import Scale
 from tests.support.paths import CORPUS, REPO
 
 
@@ -32,11 +33,11 @@ from tests.support.paths import CORPUS, REPO
         (999_500, "nanoseconds", 999_500, "1.00", "self ms"),
         (9_995_000, "nanoseconds", 9_995_000, "10.0", "self ms"),
         (-41_000_000_000, "nanoseconds", -41_000_000_000, "-41.0", "self s"),
-        (-41_000_000_000, "nanoseconds", -1, "0.0", "self s"),
+        (-41_000_000_000, "nanoseconds", -1, "-1 ns", "self s"),
         (20, "microseconds", 20, "20.0", "self us"),
         (3, "seconds", 3, "3.00", "self s"),
         (1_023, "bytes", 512, "512", "self B"),
-        (1 << 20, "bytes", 1536, "0.00", "self MiB"),
+        (1 << 20, "bytes", 1536, "1.50 KiB", "self MiB"),
         (5, "kilobytes", 5, "5.00", "self KiB"),
         (0, "nanoseconds", 0, "0", "self ns"),
         (12_345, "ticks", 12_345, "12,345", "self"),
@@ -54,6 +55,14 @@ def test_each_figure_has_its_own_unit_if_most_were_zero_in_one() -> None:
     assert scale.title("self") == "self"
     even = [5_000_000_000, 4_000_000_000, 30_000_000, 999]
     assert Scale.of(even[0], "", even).title("self") == "self G"
+
+
+def test_a_figure_of_less_than_two_digits_has_its_own_unit() -> None:
+    """The page has the same rule: test_report_browser.py reads these figures, too."""
+    for column in json.loads((REPO / "tests/support/figures.json").read_text()):
+        scale = Scale.of(column["largest"], column["unit"])
+        assert scale.unit == column["title"]
+        assert [[figure, scale(figure)] for figure, _ in column["figures"]] == column["figures"]
 
 
 def test_a_value_type_called_like_a_unit_is_its_unit() -> None:
@@ -279,5 +288,5 @@ def test_statistics_of_calls_fit_a_terminal(capsys: pytest.CaptureFixture[str]) 
 
 def test_statistics_that_would_be_zero_have_their_own_units() -> None:
     figures = [4_210_000, 342_000, 190]
-    assert [*map(Scale.of(max(figures), "nanoseconds", figures), figures)] == ["4.21", "0.34", "0.00"]
+    assert [*map(Scale.of(max(figures), "nanoseconds", figures), figures)] == ["4.21", "0.34", "190 ns"]
     assert [*map(Scale.of(max(figures), "nanoseconds", figures, lost=0), figures)] == ["4.21 ms", "342 us", "190 ns"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from fastprof.core._typing import NamedTuple
 from fastprof.core.log import Log
 
@@ -82,8 +84,8 @@ class Difference(NamedTuple):
         return row.old[self.shown], row.new[self.shown]
 
     def _repr_html_(self) -> str:
-        """For notebooks: the changed rows, with exact figures."""
-        from fastprof.core.html import table
+        """For notebooks: the changed rows, with figures as `diff` prints them, exact ones on hovering."""
+        from fastprof.core.html import figures, table
 
         k = self.shown
         costs = "old", "new", "difference", "inclusive old", "inclusive new"
@@ -100,17 +102,21 @@ class Difference(NamedTuple):
                 row.label,
                 row.name,
                 row.callee,
-                row.file,
+                os.path.basename(row.file),
                 row.line or None,
-                row.object,
+                os.path.basename(row.object),
             )
             for row in self.changed()
         ]
         kept = [i for i, name in enumerate(head) if name in head[:3] or {row[i] for row in cells} - {None, ""}]
         value = self.values[k]
+        whole = max(abs(value.old), abs(value.new))
+        scaled = [figures([row[i] for row in cells], value.unit or value.name, whole) for i in range(5)]
+        titles = [*(f"{name} {unit}".strip() for name, (unit, _) in zip(costs, scaled, strict=True)), *head[5:]]
+        cells = [(*(column[at] for _, column in scaled), *row[5:]) for at, row in enumerate(cells)]
         of = f"{value.name} {value.unit}".strip()
         caption = f"{self.old} and {self.new}: {value.old:,} and {value.new:,} {of}"
-        return table([head[i] for i in kept], ([row[i] for i in kept] for row in cells), caption)
+        return table([titles[i] for i in kept], ([row[i] for i in kept] for row in cells), caption)
 
     def grown(self, percent: float) -> list[Value]:
         """The values whose totals grew by more than `percent`; from 0 any growth is more."""

@@ -36,7 +36,7 @@ const aboutPage = page => {
     for (const [what, texts] of Object.entries(head.logged)) add(what.replace("_", " "), ...texts);
     if (head.command) add("command", head.command);
     add("made by", head.made_by);
-    const keys = [["/", "search"], ["t", "filter the table"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"],
+    const keys = [["/ t", "search, which filters the table"], ["1 to 7", "views"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"],
       ...head.time ? [["w a s d", "zoom and pan in time order"], ["c", "collapse or expand all threads there"]] : []];
     byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
       element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));

@@ -8,7 +8,7 @@
 //
 // Fewer arcs cross if a function moves to the mean place of those that it is connected with, several times.
 const MOST_NODES = 60, LEAST_SHARE = 0.005, SWEEPS = 12;  // functions and arcs below this share are left out
-const LINE = 15, GAP_X = 24, GAP_Y = 56, BOX_HIGH = 2 * LINE + 8, LOOP = 30, LONGEST_NAME = 42;
+const GAP_X = 26, GAP_Y = 46, LOOP = 30, LONGEST_NAME = 42, SMALLEST = 11, LARGEST = 22;  // pixels; of fonts
 const SVG = "http://www.w3.org/2000/svg";
 
 // The arcs that lead downwards: those to a function that is on the way here lead upwards.
@@ -41,8 +41,8 @@ const arcsDown = (n, arcs) => {
   return down;
 };
 
-// The functions of each layer, from left to right.
-const layersOf = (n, down) => {
+// The functions of each layer, from left to right; those of a group (package, object) beside each other.
+const layersOf = (n, down, groups) => {
   const layer = new Uint32Array(n), left = new Uint32Array(n), joined = Array.from({length: n}, () => []);
   for (const {from, to} of down) {
     left[to]++;
@@ -63,29 +63,34 @@ const layersOf = (n, down) => {
   for (let sweep = 0; sweep < SWEEPS; sweep++)
     for (const one of sweep % 2 ? layers : [...layers].reverse()) {
       const mean = new Map(one.map(i => [i, joined[i].reduce((sum, j) => sum + place[j], 0) / joined[i].length]));
-      one.sort((a, b) => (mean.get(a) || place[a]) - (mean.get(b) || place[b]) || a - b);
+      const at = i => mean.get(i) || place[i], byGroup = new Map();
+      for (const i of one) byGroup.set(groups[i], [...byGroup.get(groups[i]) || [], at(i)]);
+      const middle = i => byGroup.get(groups[i]).reduce((sum, x) => sum + x, 0) / byGroup.get(groups[i]).length;
+      one.sort((a, b) => middle(a) - middle(b) || (groups[a] < groups[b] ? -1 : groups[a] > groups[b] ? 1 : 0) || at(a) - at(b) || a - b);
       settle(one);
     }
   return layers;
 };
 
 class CallGraph {
-  // page: {name(fn), short(fn), columns(): value columns, base(): the total, unit(), figures(fn): {self, all}, each by
-  // column, arcs(): [{from, to, costs, calls}], rows: functions, colour(fn, costs): [fill, text], chosen(): function,
-  // choose(fn)}
+  // page: {short(fn), columns(): value columns, base(): the total, figures(fn): {self, all}, each by column, groupOf(fn):
+  // object or package, arcs(): [{from, to, costs, calls}], rows: functions, colour(fn, node): [fill, text], arcColour(costs),
+  // title(node), arcTitle(from, to, arc), arcLabel(arc), shares(node), chosen(): function, choose(fn)}
   constructor(page) {
     this.page = page;
     this.holder = byId("callgraph");
-    this.zoomed = 1;
+    this.seen = null;  // the part of the picture that is shown: [x, y, width, height]; null: all
     this.holder.addEventListener("wheel", event => {
-      if (!event.ctrlKey) return;
       event.preventDefault();
-      this.zoom(Math.exp(-event.deltaY * 0.004));
+      this.zoom(Math.exp(-event.deltaY * 0.002), event);
     }, {passive: false});
+    this.holder.addEventListener("pointerdown", event => this.press(event));
     this.holder.addEventListener("keydown", event => {
       if (event.ctrlKey || event.altKey || event.metaKey) return;
+      const step = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[event.key];
       if (event.key === "+" || event.key === "-") this.zoom(event.key === "+" ? 1.25 : 0.8);
       else if (event.key === "0") this.fit();
+      else if (step) this.move(step[0] * this.shown()[2] / 10, step[1] * this.shown()[3] / 10);
       else return;
       event.preventDefault();
     });
@@ -105,27 +110,38 @@ class CallGraph {
     this.arcs = page.arcs().filter(({from, to, costs}) => at.has(from) && at.has(to) && size(costs) >= LEAST_SHARE * base)
       .map(arc => ({...arc, from: at.get(arc.from), to: at.get(arc.to), share: size(arc.costs) / base}))
       .sort((a, b) => a.from - b.from || b.share - a.share || a.to - b.to);
-    for (const node of this.nodes) {
+    for (const node of this.nodes) {  // the font grows with the cost, above all with a function's own
+      node.font = SMALLEST + (LARGEST - SMALLEST) * Math.sqrt(Math.min(1, 0.75 * size(node.self) / base + 0.25 * size(node.all) / base));
+      node.group = page.groupOf(node.fn);
       node.lines = [this.cut(page.short(node.fn)), page.shares(node)];
-      node.width = 16 + 6.6 * Math.max(...node.lines.map(line => line.length));
+      node.width = 14 + 0.6 * node.font * Math.max(...node.lines.map(line => line.length));
+      node.high = 2.5 * node.font + 8;
     }
     for (const {from, to} of this.arcs) if (from === to) this.nodes[from].loop = LOOP;
-    const layers = layersOf(this.nodes.length, arcsDown(this.nodes.length, this.arcs));
+    const layers = layersOf(this.nodes.length, arcsDown(this.nodes.length, this.arcs), this.nodes.map(({group}) => group));
     const widths = layers.map(layer => layer.reduce((sum, i) => sum + this.nodes[i].width + (this.nodes[i].loop || 0) + GAP_X, 0));
+    const heights = layers.map(layer => Math.max(0, ...layer.map(i => this.nodes[i].high)));
     this.width = Math.max(200, ...widths) + 16;
-    this.height = layers.length * (BOX_HIGH + GAP_Y) - GAP_Y + 64;
+    this.height = heights.reduce((sum, high) => sum + high + GAP_Y, 64 - GAP_Y);
+    let y = 32;
+    this.clusters = [];
     layers.forEach((layer, depth) => {
-      let x = (this.width - widths[depth] + GAP_X) / 2;
+      let x = (this.width - widths[depth] + GAP_X) / 2, last;
       for (const i of layer) {
         const node = this.nodes[i];
-        [node.x, node.y] = [x + node.width / 2, 32 + depth * (BOX_HIGH + GAP_Y)];
+        [node.x, node.y] = [x + node.width / 2, y];
         x += node.width + (node.loop || 0) + GAP_X;
+        if (last?.group === node.group) last.members.push(node);
+        else this.clusters.push(last = {group: node.group, members: [node]});
       }
+      y += heights[depth] + GAP_Y;
     });
+    this.clusters = this.clusters.filter(({group, members}) => group && members.length > 1);
+    this.seen = null;
   }
   cut(name) {
     if (name.length > LONGEST_NAME) name = withoutArguments(name);
-    return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME / 2)}…${name.slice(1 - LONGEST_NAME / 2)}`;
+    return middleOf(name, LONGEST_NAME);
   }
   draw() {
     const make = (tag, properties, ...children) => {
@@ -135,18 +151,32 @@ class CallGraph {
       return node;
     };
     const title = text => make("title", {}, text);
-    const {page, nodes} = this, round = x => Math.round(x * 10) / 10;
-    const arcs = [...this.arcs].sort((a, b) => a.share - b.share).map(arc => make("path", {
-      d: this.path(nodes[arc.from], nodes[arc.to]), class: "arc", "stroke-width": round(0.6 + 5 * Math.min(1, arc.share)),
-      "stroke-opacity": round(0.5 + 0.5 * Math.min(1, arc.share)), stroke: page.arcColour(arc.costs), "marker-end": "url(#to)",
+    const {page, nodes} = this, round = x => Math.round(x * 10) / 10, style = getComputedStyle(document.documentElement);
+    const [back, front, soft, line, accent] = ["--back", "--front", "--soft", "--line", "--accent"].map(name => style.getPropertyValue(name));
+    const byShare = [...this.arcs].sort((a, b) => a.share - b.share);
+    const arcs = byShare.map(arc => make("path", {
+      d: this.path(nodes[arc.from], nodes[arc.to]), class: "arc", fill: "none", "stroke-width": round(0.6 + 7 * Math.min(1, arc.share)),
+      "stroke-opacity": round(0.45 + 0.5 * Math.min(1, arc.share)), stroke: page.arcColour(arc.costs).replace("currentColor", soft), "marker-end": "url(#to)",
     }, title(page.arcTitle(nodes[arc.from].fn, nodes[arc.to].fn, arc))));
+    const labels = byShare.map(arc => {
+      const [x, y] = this.middle(nodes[arc.from], nodes[arc.to]);
+      return make("text", {x: round(x), y: round(y), class: "label", fill: soft, stroke: back, "stroke-width": 3, "paint-order": "stroke",
+        "font-size": round(8 + 4 * Math.sqrt(Math.min(1, arc.share))), "text-anchor": "middle"}, page.arcLabel(arc));
+    });
+    const clusters = this.clusters.flatMap(({group, members}) => {
+      const [first, last] = [members[0], members.at(-1)], x = first.x - first.width / 2 - 8, high = Math.max(...members.map(node => node.high));
+      return [make("rect", {x: round(x), y: first.y - 15, width: round(last.x + last.width / 2 + 8 - x), height: round(high + 22), rx: 8, class: "cluster", fill: line, "fill-opacity": 0.45}),
+        make("text", {x: round(x + 6), y: first.y - 5, fill: soft, "font-size": 9, "text-anchor": "start"}, middleOf(group.slice(group.lastIndexOf("/", group.length - 2) + 1), 40))];
+    });
     const boxes = nodes.map(node => {
-      const [fill, text] = page.colour(node.fn, node.all), isChosen = node.fn === page.chosen();
-      const box = make("g", {class: isChosen ? "node chosen" : "node", tabindex: "0", role: "button", "aria-pressed": isChosen},
+      const [fill, text] = page.colour(node.fn, node), isChosen = node.fn === page.chosen();
+      const box = make("g", {class: isChosen ? "node chosen" : "node", tabindex: "0", role: "button", "aria-pressed": isChosen, cursor: "pointer"},
         title(page.title(node)),
-        make("rect", {x: round(node.x - node.width / 2), y: node.y, width: round(node.width), height: BOX_HIGH, rx: 4, fill}),
-        ...node.lines.map((line, i) => make("text", {x: round(node.x), y: node.y + LINE * (i + 1) + 1, fill: text}, line)));
-      box.addEventListener("click", () => page.choose(node.fn));
+        make("rect", {x: round(node.x - node.width / 2), y: node.y, width: round(node.width), height: round(node.high), rx: 4, fill,
+          stroke: isChosen ? front : soft, "stroke-width": isChosen ? 3 : 1}),
+        ...node.lines.map((line, i) => make("text", {x: round(node.x), y: round(node.y + 4 + node.font * (1 + 1.15 * i)), fill: text, "font-size": round(node.font), "text-anchor": "middle",
+          ...i ? {"fill-opacity": 0.85} : {"font-weight": 600}}, line)));
+      box.addEventListener("click", () => { if (!this.isDragged) page.choose(node.fn); });
       box.addEventListener("keydown", event => {
         if (event.key !== "Enter" && event.key !== " ") return;
         event.preventDefault();
@@ -156,40 +186,79 @@ class CallGraph {
       return box;
     });
     const head = make("marker", {id: "to", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto"},
-      make("path", {d: "M0 0L8 4L0 8z", class: "head"}));
-    this.picture = make("svg", {viewBox: `0 0 ${round(this.width)} ${this.height}`, role: "group", "aria-label": "Call graph"},
-      make("defs", {}, head), ...arcs, ...boxes);
+      make("path", {d: "M0 0L8 4L0 8z", class: "head", fill: soft}));
+    this.picture = make("svg", {role: "group", "aria-label": "Call graph", "font-family": "system-ui, sans-serif", style: `--focus: ${accent}`},
+      make("defs", {}, head), ...clusters, ...arcs, ...labels, ...boxes);
     this.holder.replaceChildren(this.picture);
     this.scale();
   }
   path(from, to) {
     if (from === to) {  // a loop at the right side
-      const x = from.x + from.width / 2, y = from.y + BOX_HIGH / 2;
+      const x = from.x + from.width / 2, y = from.y + from.high / 2;
       return `M${x} ${y - 8}C${x + LOOP + 8} ${y - 26} ${x + LOOP + 8} ${y + 26} ${x} ${y + 8}`;
     }
     if (to.y > from.y) {
-      const y = from.y + BOX_HIGH, middle = (to.y - y) / 2;
+      const y = from.y + from.high, middle = (to.y - y) / 2;
       return `M${from.x} ${y}C${from.x} ${y + middle} ${to.x} ${to.y - middle} ${to.x} ${to.y}`;
     }
-    const side = Math.max(from.x, to.x) + 120;
-    return `M${from.x} ${from.y}C${side} ${from.y - 40} ${side} ${to.y + BOX_HIGH + 40} ${to.x} ${to.y + BOX_HIGH}`;
+    const side = this.side(from, to);
+    return `M${from.x} ${from.y}C${side} ${from.y - 40} ${side} ${to.y + to.high + 40} ${to.x} ${to.y + to.high}`;
   }
-  // The whole width, as long as names can be read.
+  side(from, to) { return Math.max(from.x, to.x) + 120; }
+  // The place of an arc's label: the middle of its curve.
+  middle(from, to) {
+    if (from === to) return [from.x + from.width / 2 + LOOP, from.y + from.high / 2 + 3];
+    if (to.y > from.y) return [(from.x + to.x) / 2, (from.y + from.high + to.y) / 2 + 3];
+    return [(from.x + to.x + 6 * this.side(from, to)) / 8, (from.y + to.y + to.high) / 2];
+  }
+  // All of it, or the part that dragging and zooming have left.
+  shown() { return this.seen || [0, 0, this.width, this.height]; }
   scale() {
-    const fits = Math.max(0.7, Math.min(1.25, (this.holder.clientWidth - 20) / this.width)) * this.zoomed;
-    this.picture.setAttribute("width", Math.round(this.width * fits));
-    this.picture.setAttribute("height", Math.round(this.height * fits));
+    if (!this.picture) return;
+    this.picture.setAttribute("viewBox", this.shown().map(x => Math.round(x * 10) / 10).join(" "));
   }
-  zoom(factor) {
-    const {holder} = this, before = this.zoomed;
-    this.zoomed = Math.min(6, Math.max(0.3, before * factor));
-    const [x, y] = [holder.scrollLeft + holder.clientWidth / 2, holder.scrollTop + holder.clientHeight / 2];
+  move(x, y) {
+    const [left, top, width, height] = this.shown();
+    this.seen = [left + x, top + y, width, height];
     this.scale();
-    holder.scrollLeft = x * this.zoomed / before - holder.clientWidth / 2;
-    holder.scrollTop = y * this.zoomed / before - holder.clientHeight / 2;
+  }
+  // Units of the picture in a pixel, and a point of the window in it.
+  unit() {
+    const [, , width, height] = this.shown();
+    return Math.max(width / (this.holder.clientWidth || 1), height / (this.holder.clientHeight || 1));
+  }
+  point({clientX, clientY}) {
+    const [left, top, width, height] = this.shown(), unit = this.unit(), box = this.holder.getBoundingClientRect();
+    return [left + width / 2 + (clientX - box.left - box.width / 2) * unit, top + height / 2 + (clientY - box.top - box.height / 2) * unit];
+  }
+  zoom(factor, at) {
+    const [left, top, width, height] = this.shown(), wanted = Math.min(3 * this.width, Math.max(this.width / 30, width / factor));
+    const [x, y] = at ? this.point(at) : [left + width / 2, top + height / 2], by = wanted / width;
+    this.seen = [x - (x - left) * by, y - (y - top) * by, wanted, height * by];
+    this.scale();
+  }
+  press(event) {
+    this.isDragged = false;
+    if (event.button) return;
+    const unit = this.unit();
+    let {clientX: x, clientY: y} = event;
+    const move = now => {
+      if (!this.isDragged && Math.hypot(now.clientX - event.clientX, now.clientY - event.clientY) < 4) return;
+      this.isDragged = true;
+      this.move((x - now.clientX) * unit, (y - now.clientY) * unit);
+      [x, y] = [now.clientX, now.clientY];
+    };
+    const end = () => {
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", end);
+      removeEventListener("pointercancel", end);
+    };
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", end);
+    addEventListener("pointercancel", end);
   }
   fit() {
-    this.zoomed = 1;
+    this.seen = null;
     this.scale();
   }
 }

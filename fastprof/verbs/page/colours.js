@@ -1,14 +1,26 @@
-// The colours of boxes in each colour mode, and the legend of the modes that need one.
-const HUES = [212, 28, 140, 282, 340, 62, 178, 0];  // of the most expensive groups
+// The colours of boxes in each colour mode, and the legend.
+//
+// A box has the hue of its group (package, object, file) or of its name; the larger the share of its cost that is its own,
+// the stronger the colour.  The hues are those of Okabe and Ito, which people with any kind of colour vision can distinguish.
+const HUES = [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [213, 94, 0], [86, 180, 233], [222, 206, 50], [120, 94, 240]];
 const GREY = {light: ["#dfe2e7", "#4a505c"], dark: ["#3a3f49", "#c8cdd6"]};
-const MANY = {light: ["#cdbfa9", "#2f281d"], dark: ["#574c3d", "#efe6d8"]};
 const MATCH = {light: ["#c95fdc", "#1a001f"], dark: ["#a545b8", "#ffffff"]};
-const GROUP = {
-  light: hue => [`hsl(${hue} 72% 76%)`, "#111111"],
-  dark: hue => [`hsl(${hue} 42% 33%)`, "#ffffff"],
-};
+const STEPS = 6, SAMPLES = 24;  // strengths of a hue; boxes of a run that its colour is the mean of
 
-// page: {data, nameOf(fn), theme(): "light" or "dark", matches(): by function or null, isMatch(box), change(box): share}
+const mixed = (rgb, other, share) => rgb.map((c, i) => Math.round(c * share + other[i] * (1 - share)));
+const hexOf = rgb => `#${rgb.map(c => c.toString(16).padStart(2, "0")).join("")}`;
+const textOn = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 135 ? "#111111" : "#ffffff";
+const GREY_RGB = {light: [223, 226, 231], dark: [58, 63, 73]};
+// by theme, hue and strength: the colour as RGB, and fill and text
+const SHADES = {};
+for (const [theme, back, least, most] of [["light", [255, 255, 255], 0.42, 0.92], ["dark", [22, 24, 29], 0.45, 0.82]])
+  SHADES[theme] = HUES.map(hue => Array.from({length: STEPS}, (_, step) => {
+    const rgb = mixed(hue, back, least + (most - least) * step / (STEPS - 1));
+    return {rgb, fill: [hexOf(rgb), textOn(rgb)]};
+  }));
+
+// page: {data, nameOf(fn), theme(): "light" or "dark", matches(): by function or null, isMatch(box), change(box): share,
+// own(box): the share of the box's cost that is its own, fnOf(i): the function of a part of a run}
 class Colours {
   constructor(page) {
     this.page = page;
@@ -29,36 +41,70 @@ class Colours {
     this.hashes = Uint32Array.from({length: n}, (_, fn) => {
       let hash = 7;
       for (const c of page.nameOf(fn).slice(0, 200)) hash = (hash * 31 + c.codePointAt(0)) >>> 0;
-      return hash;
+      return hash >>> 3;
     });
     this.kind = this.kinds[0];
     this.hues = new Map();
+    this.version = 0;  // grows when boxes get other colours
   }
-  // The most expensive groups of a tree get distinct hues, the others grey.
+  // The kind of which several groups are seen and the hues reach for most boxes: package, object or file; else names.
+  bestKind(tree) {
+    if (this.kinds[0] === "change") return "change";
+    const areas = this.areas(tree), found = this.kinds.filter(kind => this.keyOf[kind]).map(kind => {
+      const costs = this.grouped(kind, areas), all = costs.reduce((sum, [, cost]) => sum + cost, 0) || 1;
+      return {kind, largest: costs[0]?.[1] / all, covered: costs.slice(0, HUES.length).reduce((sum, [, cost]) => sum + cost, 0) / all};
+    }).filter(({largest}) => largest < 0.95);
+    return (found.find(({covered}) => covered > 0.85) || found.sort((a, b) => b.covered - a.covered)[0])?.kind || "name";
+  }
+  // The area of all boxes, by function.
+  areas(tree) {
+    const areas = new Float64Array(this.hashes.length);
+    for (let i = 1; i < tree.n; i++) if (tree.fn[i] !== NONE) areas[tree.fn[i]] += tree.weight[i];
+    return areas;
+  }
+  // Groups and their areas, the largest first.
+  grouped(kind, areas) {
+    const of = this.keyOf[kind], found = new Map();
+    areas.forEach((area, fn) => { if (area) found.set(of[fn], (found.get(of[fn]) || 0) + area); });
+    return [...found].sort((a, b) => b[1] - a[1]);
+  }
+  // The largest groups of a tree get distinct hues, the others grey.
   arrange(tree) {
     this.hues = new Map();
-    const of = this.keyOf[this.kind];
-    if (!of) return;
-    const costs = new Map();
-    for (let i = 1; i < tree.n; i++) {
-      const fn = tree.fn[i];
-      if (fn !== NONE) costs.set(of[fn], (costs.get(of[fn]) || 0) + tree.own[i]);
-    }
-    costs.delete("");
-    const largest = [...costs].sort((a, b) => b[1] - a[1]).slice(0, HUES.length);
-    largest.forEach(([key], k) => this.hues.set(key, HUES[k]));
+    this.version++;
+    if (!this.keyOf[this.kind]) return;
+    const groups = this.grouped(this.kind, this.areas(tree));
+    this.nGroups = groups.length;
+    groups.slice(0, HUES.length).forEach(([key], k) => this.hues.set(key, k));
+  }
+  // The hue of a function, -1: grey.
+  hueOf(fn) {
+    if (fn === NONE) return -1;
+    const group = this.keyOf[this.kind];
+    return group ? this.hues.get(group[fn]) ?? -1 : this.hashes[fn] % HUES.length;
   }
   // Fill and text.
   of(box) {
     const {page} = this, theme = page.theme(), matches = page.matches(), {fn, many} = box;
     if (matches) return page.isMatch(box) ? MATCH[theme] : GREY[theme];
     if (this.kind === "change") return this.changed(page.change(box));
-    if (fn === NONE && !many) return GREY[theme];
-    if (many) return MANY[theme];
-    const group = this.keyOf[this.kind];
-    if (group) return this.hues.has(group[fn]) ? GROUP[theme](this.hues.get(group[fn])) : GREY[theme];
-    const hash = this.hashes[fn], hue = 8 + hash % 44, light = (hash >>> 8) % 12;
-    return theme === "dark" ? [`hsl(${hue} 52% ${23 + light * 0.7}%)`, "#ffffff"] : [`hsl(${hue} 88% ${66 + light}%)`, "#1a1206"];
+    if (many) return this.mean(box, theme);
+    const hue = this.hueOf(fn);
+    return hue < 0 ? GREY[theme] : SHADES[theme][hue][Math.round((STEPS - 1) * Math.min(1, Math.max(0, page.own(box))))].fill;
+  }
+  // A run has the mean colour of its boxes.
+  mean(box, theme) {
+    const key = `${theme} ${this.version}`;
+    if (box.mean?.key === key) return box.mean.fill;
+    const step = Math.max(1, Math.floor(box.many.length / SAMPLES)), sum = [0, 0, 0];
+    let n = 0;
+    for (let at = 0; at < box.many.length; at += step, n++) {
+      const hue = this.hueOf(this.page.fnOf(box.many[at])), rgb = hue < 0 ? GREY_RGB[theme] : SHADES[theme][hue][STEPS >> 1].rgb;
+      for (let c = 0; c < 3; c++) sum[c] += rgb[c];
+    }
+    const rgb = sum.map(c => Math.round(c / n));
+    box.mean = {key, fill: [hexOf(rgb), textOn(rgb)]};
+    return box.mean.fill;
   }
   changed(change) {
     const theme = this.page.theme(), strength = Math.min(1, Math.sqrt(Math.abs(change) * 8)), hue = change > 0 ? 4 : 213;
@@ -68,18 +114,14 @@ class Colours {
       : [`hsl(${hue} ${40 + 50 * strength}% ${92 - 30 * strength}%)`, "#111111"];
   }
   // What the colours mean: [colour, text] of each.
-  legend(drawn) {
-    const theme = this.page.theme(), isThere = test => drawn.some(test);
-    const found = [];
-    if (this.page.matches()) found.push([MATCH[theme][0], "matches"]);
-    else if (this.kind === "change")
-      found.push([this.changed(1)[0], "cost increased"], [this.changed(-1)[0], "cost decreased"], [GREY[theme][0], "unchanged"]);
-    else {
-      for (const [key, hue] of this.hues) found.push([GROUP[theme](hue)[0], key.slice(key.lastIndexOf("/", key.length - 2) + 1)]);
-      if (this.hues.size) found.push([GREY[theme][0], "others"]);
-      if (isThere(box => box.many)) found.push([MANY[theme][0], "several small boxes"]);
-    }
-    if (this.kind === "name" && isThere(box => box.fn === NONE && !box.many && box.id)) found.push([GREY[theme][0], "[pruned]"]);
+  legend() {
+    const theme = this.page.theme(), found = [];
+    if (this.page.matches()) return [[MATCH[theme][0], "matches"], [GREY[theme][0], "others"]];
+    if (this.kind === "change")
+      return [[this.changed(1)[0], "cost increased"], [this.changed(-1)[0], "cost decreased"], [GREY[theme][0], "unchanged"]];
+    for (const [key, hue] of this.hues) found.push([SHADES[theme][hue].at(-2).fill[0], key.slice(key.lastIndexOf("/", key.length - 2) + 1) || `no ${this.kind}`]);
+    if (this.nGroups > this.hues.size && this.hues.size) found.push([GREY[theme][0], "others"]);
+    if (found.length) found.push(["", "stronger: more of its cost is its own"]);
     return found;
   }
 }

@@ -1,7 +1,7 @@
 // The panel of the selected function: its figures, its source lines, its callers and callees.
 //
 // page: {data, state, sources, and of page.js: nameOf, labelOf, place, unit, base, shareText, shownColumns, rowFigure, wholes,
-// ofThread, partTitle, isInclusiveKnown, calls(): list(fn, callee), choose, sandwich}
+// ofThread, partTitle, isInclusiveKnown, calls(): list(fn, callee), choose, sandwich, selection(fn): of the selected box}
 const detailsPanel = page => {
   const {data: {head, column, has}, state, sources, nameOf, labelOf, place, unit, base, shownColumns} = page;
   const {texts, rows: nRows, compared} = head, files = column("function file"), objects = column("function object"), lines = column("function line");
@@ -74,12 +74,13 @@ const detailsPanel = page => {
       return;
     }
     const parts = [element("h2", {tabindex: "-1"}, nameOf(fn))], file = texts[files[fn]];
-    if (known && fn < nRows) parts.push(element("button", {type: "button", onclick: () => page.sandwich(fn)}, "Show all callers and callees"));
+    if (known && fn < nRows) parts.push(element("button", {type: "button", onclick: () => page.sandwich(fn)}, "Callers and callees (sandwich)"));
     if (file) parts.push(element("p", {class: "place"}, `source: ${file}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `${objectTitle(page.data)}: ${texts[objects[fn]]}`));
     if (state.ranged) parts.push(element("p", {}, "Over the whole time:"));
     else if (page.partTitle()) parts.push(element("p", {}, page.ofThread() ? `In contexts of ${page.partTitle()}:` : "In all threads:"));
-    if (fn < nRows) parts.push(figures(fn), ...durations(fn));
+    if (fn < nRows) parts.push(figures(fn));
+    parts.push(...page.selection(fn), ...fn < nRows ? durations(fn) : []);
     parts.push(...sources.panel(file, lines[fn], nextLine(fn), {
       columns: shownColumns(), compared, unit: unit(), isPart: page.ofThread(), draw,
     }));

@@ -8,199 +8,12 @@
 //
 // So the number of boxes follows what is visible, not the size of the profile.
 const ROW = 19;  // pixels
+const TALLEST = 16_000;  // pixels of a canvas
 const AXIS = 22;  // the height of the time axis, and of a thread's title
 
-// A box is {x, width, row, id, fn}; x and width are shares of everything.  A run also has the contexts or calls in it,
-// `many`, and the `range` that a click zooms to; its id is negative.
-const runId = first => -2 - first;
-const sumOf = (box, figures) => (box.many || [box.id]).reduce((sum, i) => sum + figures[i], 0);
-
-// The boxes of a tree.
-class TreeBoxes {
-  constructor(tree) {
-    this.tree = tree;
-    this.rows = tree.deepest + 1;
-    this.top = 0;
-    this.titles = [];
-  }
-  visible(from, to, least) {
-    const {x, width, child, children, depth, fn} = this.tree;
-    const found = [], stack = [0];
-    while (stack.length) {
-      const i = stack.pop();
-      found.push({x: x[i], width: width[i], row: depth[i], id: i, fn: fn[i]});
-      let run = [];
-      const end = () => {
-        if (run.length === 1) stack.push(run[0]);
-        else if (run.length) this.addRun(found, run);
-        run = [];
-      };
-      for (let c = child[i]; c < child[i + 1]; c++) {
-        const j = children[c];
-        if (!width[j] || x[j] >= to || x[j] + width[j] <= from) continue;
-        if (width[j] < least) run.push(j);
-        else {
-          end();
-          stack.push(j);
-        }
-      }
-      end();
-    }
-    return found;
-  }
-  addRun(found, many) {
-    const {x, width, child, children, depth} = this.tree;
-    const left = x[many[0]];
-    let row = depth[many[0]], range;
-    while (many.length) {
-      let all = 0, most = 0, n = 0;
-      for (let m = 0; m < many.length; m++) {
-        const i = many[m];
-        all += width[i];
-        most += child[i + 1] - child[i];
-      }
-      range ??= [left, left + all];
-      found.push({x: left, width: all, row: row++, id: runId(many[0]), fn: NONE, many, range});
-      const below = new Uint32Array(most);
-      for (let m = 0; m < many.length; m++) {
-        const i = many[m];
-        for (let c = child[i]; c < child[i + 1]; c++) {
-          below[n] = children[c];
-          if (width[children[c]]) n++;
-        }
-      }
-      many = below.subarray(0, n);
-    }
-  }
-  cost(box, k) { return sumOf(box, this.tree.total[k]); }
-  matches(box, matches) { return box.many ? box.many.some(i => matches[this.tree.fn[i]]) : matches[box.fn]; }
-  fnOf(i) { return this.tree.fn[i]; }
-  range(i) { return [this.tree.x[i], this.tree.x[i] + this.tree.width[i]]; }
-  row(i) { return this.tree.depth[i]; }
-  parent(i) { return i ? this.tree.parent[i] : -1; }
-  firstChild(i) { return this.tree.child[i] < this.tree.child[i + 1] ? this.tree.children[this.tree.child[i]] : -1; }
-  sibling(i, step) {
-    if (!i) return -1;
-    const {parent, child, children} = this.tree, above = parent[i];
-    const at = children.indexOf(i, child[above]) + step;
-    return at >= child[above] && at < child[above + 1] ? children[at] : -1;
-  }
-}
-
-// The calls of one thread or of all, each thread below the one before.
-class TimeBoxes {
-  // isShown: of a thread's name; folded: names of those of which only the title is shown; isKept: of a function, others
-  // are faint and do not count
-  constructor(data, isShown, folded, isKept) {
-    const {column, head} = data;
-    this.isKept = isKept;
-    this.isTimed = true;
-    this.time = head.time;
-    this.thread = column("call thread");
-    this.fn = column("call function");
-    this.depth = column("call depth");
-    const steps = column("call begin"), begin = this.begin = new Float64Array(steps.length);
-    for (let i = 0; i < steps.length; i++) begin[i] = steps[i] + (i && this.thread[i] === this.thread[i - 1] ? begin[i - 1] : 0);
-    this.duration = column("call duration");
-    this.titles = [];
-    this.first = new Float64Array(head.time.threads.length);
-    this.top = AXIS;
-    let row = 0;
-    const deepest = new Float64Array(head.time.threads.length).fill(-1);
-    for (let i = 0; i < this.fn.length; i++) deepest[this.thread[i]] = Math.max(deepest[this.thread[i]], this.depth[i]);
-    head.time.threads.forEach((name, t) => {
-      this.first[t] = -1;
-      if (deepest[t] < 0 || !isShown(name)) return;
-      const isFolded = folded.has(name);
-      this.titles.push([row, name, `${isFolded ? "▸" : "▾"} ${name}`]);
-      if (!isFolded) this.first[t] = row + 1;
-      row += isFolded ? 1 : deepest[t] + 2;
-    });
-    this.rows = row;
-    this.parents = new Int32Array(this.fn.length).fill(-1);
-    const open = [];
-    for (let i = 0; i < this.fn.length; i++) {
-      if (i && this.thread[i] !== this.thread[i - 1]) open.length = 0;
-      open.length = Math.min(open.length, this.depth[i]);
-      this.parents[i] = this.depth[i] && open[this.depth[i] - 1] !== undefined ? open[this.depth[i] - 1] : -1;
-      open[this.depth[i]] = i;
-    }
-  }
-  visible(from, to, least) {
-    const length = this.time.length || 1, found = [], runs = new Map();
-    const end = row => {
-      const run = runs.get(row);
-      if (run) run.width = run.range[1] - run.x;
-      if (run?.many.length === 1) Object.assign(run, {id: run.many[0], fn: this.fn[run.many[0]], many: undefined});
-      runs.delete(row);
-    };
-    for (let i = 0; i < this.fn.length; i++) {
-      const first = this.first[this.thread[i]];
-      if (first < 0) continue;
-      const x = this.begin[i] / length, width = this.duration[i] / length;
-      if (x > to || x + width < from) continue;
-      const row = first + this.depth[i], run = runs.get(row);
-      if (run && width < least && x < run.range[1] + least) {
-        run.many.push(i);
-        run.range[1] = Math.max(run.range[1], x + width);
-        continue;
-      }
-      end(row);
-      if (width < least) {
-        runs.set(row, {x, width, row, id: runId(i), fn: NONE, many: [i], range: [x, x + width]});
-        found.push(runs.get(row));
-      } else found.push({x, width, row, id: i, fn: this.fn[i]});
-    }
-    for (const row of [...runs.keys()]) end(row);
-    return found;
-  }
-  matches(box, matches) { return box.many ? box.many.some(i => matches[this.fn[i]]) : matches[box.fn]; }
-  fnOf(i) { return this.fn[i]; }
-  isFaint({fn, many}) { return many ? !many.some(i => this.isKept(this.fn[i])) : !this.isKept(fn); }
-  // Self and inclusive time and calls of the first `n` functions from one point to another, in ticks: the self time of
-  // kept functions, in them and in their callers.
-  within([from, to], n) {
-    const length = this.time.length || 1, {begin, duration, fn, parents} = this;
-    const found = {own: new Float64Array(n), all: new Float64Array(n), calls: new Float64Array(n), sum: 0, n: 0};
-    const share = i => Math.min(begin[i] + duration[i], to * length) - Math.max(begin[i], from * length);
-    const own = new Float64Array(fn.length), all = new Float64Array(fn.length);
-    for (let i = fn.length - 1; i >= 0; i--) {  // callees before callers
-      const time = this.first[this.thread[i]] < 0 ? -1 : share(i), above = parents[i];
-      if (time < 0) continue;
-      const isKept = this.isKept(fn[i]), self = isKept ? time + own[i] : 0;
-      all[i] += self;
-      if (above >= 0) {
-        own[above] -= time;
-        all[above] += all[i];
-      } else found.sum += all[i];
-      found.n += isKept;
-      if (fn[i] >= n) continue;
-      let outer = above;
-      while (outer >= 0 && fn[outer] !== fn[i]) outer = parents[outer];
-      found.own[fn[i]] += self;
-      found.calls[fn[i]] += isKept;
-      if (outer < 0) found.all[fn[i]] += all[i];
-    }
-    return found;
-  }
-  range(i) {
-    const length = this.time.length || 1;
-    return [this.begin[i] / length, (this.begin[i] + this.duration[i]) / length];
-  }
-  row(i) { return this.first[this.thread[i]] + this.depth[i]; }
-  parent(i) { return this.parents[i]; }
-  firstChild(i) { return i + 1 < this.fn.length && this.parents[i + 1] === i ? i + 1 : -1; }
-  sibling(i, step) {
-    for (let j = i + step; j >= 0 && j < this.fn.length && this.thread[j] === this.thread[i]; j += step) {
-      if (this.depth[j] < this.depth[i]) return -1;
-      if (this.depth[j] === this.depth[i]) return j;
-    }
-    return -1;
-  }
-}
-
 class Flame {
-  // view: {label(fn, id), colour(box), tint, chosen: function or -1, marks(from, to, most)}
+  // view: {label(fn, id), colour(box), coloured(): a text that changes with the colours, chosen: function or -1,
+  // marks(from, to, most)}
   constructor(view, on) {
     this.view = view;
     this.on = on;
@@ -215,10 +28,12 @@ class Flame {
     this.zooms = [];
     this.range = null;  // from one point in time to another, as shares of everything
     this.pending = this.isDragged = false;
+    this.minimap = new Minimap(this);
     this.holder.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.holder);
-    this.canvas.addEventListener("mousemove", event => this.hover(this.at(event)));
+    this.canvas.addEventListener("mousemove", event => this.hover(this.at(event), event));
     this.canvas.addEventListener("mouseleave", () => this.hover(null));
+    for (const type of ["beforeprint", "afterprint"]) addEventListener(type, () => this.paint(type === "beforeprint"));
     this.canvas.addEventListener("mousedown", event => this.press(event));
     this.canvas.addEventListener("click", event => {
       const title = this.titleAt(event);
@@ -256,13 +71,13 @@ class Flame {
     });
   }
   y(row, all) { return this.flipped ? all - (row + 1) * ROW : this.boxes.top + row * ROW; }
-  paint() {
-    const {boxes, pen, canvas, view} = this;
-    if (!boxes) return;
-    this.holder.style.height = `min(52vh, ${boxes.top + boxes.rows * ROW + 4}px)`;
-    const width = this.holder.clientWidth, height = this.holder.clientHeight;
-    const all = Math.max(height, boxes.top + boxes.rows * ROW + 2);
-    byId("height").style.height = `${all}px`;
+  // isWhole: all rows, for print, up to what browsers can draw.
+  paint(isWhole = false) {
+    const {boxes, pen, canvas, view} = this, width = this.holder.clientWidth;
+    if (!boxes || !width) return;
+    const needed = boxes.top + boxes.rows * ROW + 2, height = isWhole ? Math.min(needed, TALLEST) : this.holder.clientHeight;
+    const all = Math.max(height, needed);
+    byId("height").style.height = `${isWhole ? height : all}px`;
     const ratio = window.devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
@@ -274,8 +89,7 @@ class Flame {
     const style = getComputedStyle(document.documentElement);
     const front = style.getPropertyValue("--front"), soft = style.getPropertyValue("--soft");
     const back = style.getPropertyValue("--back"), accent = style.getPropertyValue("--accent");
-    const tint = style.getPropertyValue("--tint");
-    const scroll = this.holder.scrollTop, span = this.to - this.from, scale = width / span;
+    const scroll = isWhole ? 0 : this.holder.scrollTop, path = this.pathOf(this.focused), span = this.to - this.from, scale = width / span;
     this.drawn = [];
     for (const box of this.laidOut(scale)) {
       const {x, width: w, row, id, fn} = box;
@@ -288,12 +102,9 @@ class Flame {
       // faint: a caller of what is zoomed into, or not of the chosen object
       pen.globalAlpha = boxes.isTimed && boxes.isFaint(box) ? 0.3 : w > span * 1.0001 && w < 1 ? 0.55 : 1;
       pen.fillRect(left, y, wide - gap, ROW - 1);
-      if (fn === view.chosen && fn !== NONE && wide >= 6) {
-        pen.fillStyle = tint;
-        pen.globalAlpha = 0.6;
-        pen.fillRect(left, y, wide - gap, ROW - 1);
-      }
       pen.globalAlpha = 1;
+      if (fn === view.chosen && fn !== NONE && wide >= 4) this.frame(left, y, wide - gap, front, 2);
+      else if (path.has(id) && wide >= 4) this.frame(left, y, wide - gap, front, 1);
       if (id === this.hovered || id === this.focused) this.frame(left, y, wide - gap, accent, 2);
       if (wide > 24) this.label(box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text);
       this.drawn.push({...box, x: left, y, w: wide});
@@ -306,6 +117,7 @@ class Flame {
     }
     if (boxes.top) this.axis(width, soft, back);
     canvas.dataset.boxes = this.drawn.length;
+    this.minimap.draw();
     this.on.painted(this.drawn);
   }
   // Fades the area outside the range.
@@ -359,20 +171,27 @@ class Flame {
     this.pen.lineWidth = line;
     this.pen.strokeRect(x + line / 2, y + line / 2, Math.max(1, w - line), ROW - 1 - line);
   }
-  // Cuts the end of text that does not fit.
+  // The box and its callers.
+  pathOf(id) {
+    const found = new Set();
+    for (; id >= 0 && found.size < 65536; id = this.boxes.parent(id)) found.add(id);
+    return found;
+  }
+  // A name that does not fit loses its arguments, then its middle.
   label(name, x, y, w, colour) {
-    const {pen} = this, room = w - 8;
-    let text = name.length > 400 ? name.slice(0, 400) : name;
-    if (pen.measureText(text).width > room) text = text.replace(/^0x0+(?=[\da-f])/i, "0x");  // an address
-    if (pen.measureText(text).width > room) {
-      let fits = 0, not = text.length;
-      while (not - fits > 1) {
-        const middle = (fits + not) >> 1;
-        if (pen.measureText(`${text.slice(0, middle)}…`).width <= room) fits = middle;
+    const {pen} = this, room = w - 8, fits = text => pen.measureText(text).width <= room;
+    let text = name.length > 400 ? middleOf(name, 400) : name;
+    if (!fits(text)) text = text.replace(/^0x0+(?=[\da-f])/i, "0x");  // an address
+    if (!fits(text)) text = withoutArguments(text);
+    if (!fits(text)) {
+      let most = 0, not = text.length;
+      while (not - most > 1) {
+        const middle = (most + not) >> 1;
+        if (fits(middleOf(text, middle))) most = middle;
         else not = middle;
       }
-      if (fits < 2) return;
-      text = `${text.slice(0, fits)}…`;
+      if (most < 3) return;
+      text = middleOf(text, most);
     }
     pen.fillStyle = colour;
     pen.fillText(text, x + 4, y + ROW / 2);
@@ -397,16 +216,16 @@ class Flame {
     }
     return null;
   }
-  hover(box) {
-    const id = box ? box.id : -1;
-    if (id === this.hovered) return;
+  hover(box, event) {
+    const id = box ? box.id : -1, isNew = id !== this.hovered;
     this.hovered = id;
-    this.on.hover(box || (this.focused < 0 ? null : this.box(this.focused)));
-    this.draw();
+    this.on.hover(box, event, isNew);
+    if (isNew) this.draw();
   }
   click(box) {
     if (!box) return;
     this.focused = box.many ? -1 : box.id;
+    this.hovered = -1;
     this.zoom(box.range || this.boxes.range(box.id), box.many ? box.row : this.boxes.row(box.id));
     this.on.choose(box.fn);
   }
@@ -483,7 +302,20 @@ class Flame {
     const all = Math.max(this.holder.clientHeight, this.boxes.top + this.boxes.rows * ROW + 2);
     const y = this.y(this.boxes.row(id), all), {scrollTop, clientHeight} = this.holder;
     if (y < scrollTop + this.boxes.top || y + ROW > scrollTop + clientHeight) this.holder.scrollTop = y - clientHeight / 2;
-    this.on.hover(this.box(id));
+    this.on.focus(this.box(id));
+    this.draw();
+  }
+  // Selects the box of a function that costs most and scrolls to it.
+  findWidest(fn) {
+    const {tree, instances} = this.boxes;
+    this.focused = -1;
+    if (instances) for (let i = 1; i < tree.n; i++) if (tree.fn[i] === fn && tree.weight[i] > (this.focused < 0 ? 0 : tree.weight[this.focused])) this.focused = i;
+    requestAnimationFrame(() => {
+      const {holder, boxes} = this;
+      if (this.focused < 0 || this.flipped || !boxes.instances) return;
+      const y = this.y(boxes.row(this.focused), 0);
+      if (y + ROW > holder.scrollTop + holder.clientHeight) holder.scrollTop = y - holder.clientHeight / 2;
+    });
     this.draw();
   }
 }

@@ -112,6 +112,12 @@ class GroupBoxes {
   cost(box, k) { return (box.from || this.groups[box.id].from).reduce((sum, i) => sum + this.figures[k][i], 0); }
   matches(box, matches) { return box.many ? box.many.some(i => matches[this.tree.fn[i]]) : matches[box.fn]; }
   fnOf(id) { return this.groups[id].fn; }
+  // In the inverted view, a function's own cost is that of its group; of callers and callees, that of their contexts.
+  own({id}) {
+    const {at, from, step, row} = this.groups[id];
+    if (this.isInverted || step < 0) return this.isInverted && row === 1 ? 1 : 0.3;
+    return at.reduce((sum, i) => sum + this.tree.own[i], 0) / (from.reduce((sum, i) => sum + this.weights[i], 0) || 1);
+  }
   range(id) { return [this.groups[id].x, this.groups[id].x + this.groups[id].width]; }
   row(id) { return this.groups[id].row; }
   parent(id) { return this.groups[id].above ? this.groups[id].above.id : -1; }

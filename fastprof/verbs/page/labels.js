@@ -157,7 +157,7 @@ const byText = (a, b) => (a.text === null) - (b.text === null) || collator.compa
 
 // The chooser: a key, its value, and below the flame graph a table of the values with their costs.
 class LabelChooser {
-  // page: {labels, columns(): value columns shown, thread(), unit(), setThread(t), changed()}
+  // page: {labels, columns(): value columns shown, thread(), threadName(), unit(), setThread(t), changed()}
   constructor(page) {
     const {labels} = this.page = page;
     this.key = null;  // whose values the table has
@@ -194,8 +194,12 @@ class LabelChooser {
     const {labels} = this.page, {key} = this;
     this.keys.value = key ? labels.keys.indexOf(key) : "";
     this.values.hidden = byId("split").hidden = !key;
-    byId("chips").replaceChildren(...[...labels.chosen].filter(([other]) => other !== key).map(([other, value]) =>
-      element("button", {type: "button", title: "Show all values", onclick: () => this.choose(other, null)}, `${other.name}: ${value.title} ✕`)));
+    const chip = (text, clear) => element("button", {type: "button", title: "Show all", onclick: clear}, `${text} ✕`);
+    const {thread, threadName, setThread, changed} = this.page;
+    byId("chips").replaceChildren(...thread() < 0 ? [] : [chip(`thread: ${threadName()}`, () => {
+      setThread(-1);
+      changed();
+    })], ...[...labels.chosen].map(([other, value]) => chip(`${other.name}: ${value.title}`, () => this.choose(other, null))));
     if (!key) return;
     this.drawTable();
     this.options = [null, ...key.values, ...this.rows.some(row => row.value === NO_VALUE) ? [NO_VALUE] : []];
@@ -222,7 +226,7 @@ class LabelChooser {
     name], found.length ? this.rows.length : 0);
     this.table.mark(this.rows.findIndex(row => row.value === this.chosenOf(key)));
     byId("split-title").textContent = `Values of ${key.name}`;
-    byId("values").style.height = `${Math.min(9, this.rows.length + 1) * HEIGHT + 4}px`;
+    byId("values").style.maxHeight = `${Math.min(9, this.rows.length + 1) * HEIGHT + 4}px`;
   }
   fill(cell, i, largest) {
     const {value, costs} = this.rows[i], bar = element("i", {});

@@ -16,7 +16,7 @@ const begin = async () => {
   const unitOf = event => event.unit || (UNITS.has(event.name.toLowerCase()) ? event.name : "");
   const state = {
     event: events.find(event => event.index === head.shown) || events[0] || {name: "nothing", unit: "", old: -1, new: -1},
-    thread: -1, order: "heavy", matches: null, search: "", chosen: -1, centre: -1, ranged: null,
+    thread: -1, order: "heavy", isByName: false, matches: null, chosen: -1, centre: -1, ranged: null,
   };
   const unit = () => unitOf(state.event);
   const columnOf = (name, k, i) => k < 0 ? 0 : column(`${name} ${k}`)[i] || 0;
@@ -32,7 +32,7 @@ const begin = async () => {
     if (!figuresOfThreads.has(key)) figuresOfThreads.set(key, view.tree.figures(k, nRows));
     return figuresOfThreads.get(key)[name];
   };
-  const rowFigure = (name, k, i) => k < 0 ? 0 : rowFigures(name, k)[i] || 0;
+  const rowFigure = (name, k, i) => k < 0 ? 0 : i >= names.length ? rowGroups.figure(name, k, i) : rowFigures(name, k)[i] || 0;
   // Cachegrind's files have no calls.
   const isInclusiveKnown = () => ofThread() || shownColumns().every(k => has(`row inclusive ${k}`));
   const counted = events.find(event => event.name.toLowerCase() === "calls");
@@ -41,7 +41,8 @@ const begin = async () => {
   const totalNew = () => state.event.new < 0 ? 0 : head.totals[state.event.new];
   const base = () => head.compared ? Math.max(Math.abs(total()), Math.abs(totalNew())) : total();
 
-  const nameOf = fn => fn === NONE ? "[pruned]" : texts[names[fn]] || "???";
+  const nameOf = fn => fn === NONE ? "[pruned]" : fn >= names.length ? rowGroups.title(fn) : texts[names[fn]] || "???";
+  const isCycle = fn => cycles[fn] && nameOf(fn).startsWith("<cycle ");
   const place = fn => {
     const file = texts[filesOf[fn]], object = texts[objects[fn]];
     return [file && file + (lines[fn] ? `:${lines[fn]}` : ""), object].filter(Boolean).join(" · ");
@@ -69,6 +70,8 @@ const begin = async () => {
     theme: () => root.dataset.theme,
     matches: () => state.matches,
     isMatch: box => flame.boxes.matches(box, state.matches),
+    own: box => box.own ?? flame.boxes.own(box),
+    fnOf: i => flame.boxes.tree ? flame.boxes.tree.fn[i] : flame.boxes.fn[i],
     change(box) {  // as a share of the zoomed box
       const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : flame.boxes.cost(box, k));
       return (after - before) / (base() * Math.max(flame.to - flame.from, box.width) || 1);
@@ -78,35 +81,18 @@ const begin = async () => {
     tree: null, matches: null, chosen: -1,
     name: (fn, id) => fn === NONE && id === 0 ? labels.title() || "everything" : nameOf(fn),
     label: (fn, id) => fn === NONE ? view.name(fn, id) : labelOf(fn),
-    // ticks of the time axis at round times, as shares of the whole time
-    marks(from, to, most) {
-      const length = head.time.length || 1, least = (to - from) * length * perTick / most;
-      const power = 10 ** Math.floor(Math.log10(least));
-      const step = [1, 2, 5, 10].find(n => n * power >= least) * power;
-      const write = axisText(to * length, step / perTick);
-      const found = [], share = step / perTick / length;
-      for (let i = Math.ceil(from / share); i * share < to && found.length <= most; i++) found.push([i * share, write(i * share * length)]);
-      return found;
-    },
+    marks: (from, to, most) => times.marks(from, to, most),
     colour: box => colours.of(box),
+    coloured: () => [colours.version, colours.kind, root.dataset.theme, byId("search").value, flame.flipped].join(),
   };
 
-  // ---- the flame graph
+  // ---- flame graphs
 
   const trees = new Map();
-  // Times are nanoseconds, or ticks if the length of a tick is unknown.
-  const hertz = head.time && head.time.ticks_per_second, perTick = hertz ? 1e9 / hertz : 1;
-  const timeText = ticks => hertz ? figure(Math.round(ticks * perTick), "ns") : `${exact(Math.round(ticks))} ticks`;
-  // Points in time: in the unit of the latest, with enough digits to distinguish neighbours.
-  const axisText = (latest, step) => {
-    if (!hertz) return ticks => `${exact(Math.round(ticks))} ticks`;
-    const [unit, divisor] = TIME.find(([, , below]) => latest * perTick < below);
-    const places = divisor === 1 ? 0 : Math.max(0, Math.ceil(-Math.log10(step * perTick / divisor) - 1e-9));
-    return ticks => `${fixed(ticks * perTick / divisor, places)} ${unit}`;
-  };
-  const beginText = ticks => axisText(head.time.length, (flame.to - flame.from) * head.time.length / 1e4)(ticks);
+  let kindChosen = "", isKindGiven = false;  // colours: by default, and in the address
+  const times = timeTexts(head, () => [flame.from, flame.to]);
   const folded = new Set();  // names of threads
-  const timeBoxes = () => new TimeBoxes(data, isThreadShown(), folded, fn => labels.isFunctionKept(fn));
+  const timeBoxes = () => new TimeBoxes(data, isThreadShown(), folded, fn => labels.isFunctionKept(fn), threadLabel);
   // With a time range the table sums the time of the calls within it that are in this page.
   const timeEvent = events.find(event => event.name.toLowerCase() === "time");
   const setRange = range => {
@@ -115,22 +101,22 @@ const begin = async () => {
     select.value = events.indexOf(state.event);
     sumRange();
     drawTable();
-    filter();
     drawDetails();
     flame.draw();
-    sayBox(null);
+    answer.draw();
     remember(true);
   };
   const sumRange = () => {
     state.ranged = null;
     if (!flame.range || !flame.boxes.isTimed || state.event !== timeEvent) return;
-    const {own, all, calls, sum, n} = flame.boxes.within(flame.range, nRows), units = figures => figures.map(ticks => ticks * perTick);
-    state.ranged = {"row self": units(own), "row inclusive": units(all), calls, sum: sum * perTick, n};
+    const {own, all, calls, sum, n} = flame.boxes.within(flame.range, nRows), units = figures => figures.map(ticks => ticks * times.perTick);
+    state.ranged = {"row self": units(own), "row inclusive": units(all), calls, sum: sum * times.perTick, n};
   };
   const flame = new Flame(view, {
-    hover: box => sayBox(box),
+    hover: (box, at, isNew) => tip.show(box, at, isNew),
+    focus: box => tip.show(box, null, true),
     choose: fn => { if (fn !== NONE) choose(fn, "flame"); },
-    painted: drawn => drawLegend(drawn),
+    painted: () => drawLegend(),
     moved: isStep => remember(isStep),
     range: range => setRange(range),
     fold(names) {  // collapses these threads, or expands them if all of them are collapsed
@@ -146,15 +132,20 @@ const begin = async () => {
     view.tree = trees.get(state.thread);
     if (view.tree.costsOf !== labels.id) view.tree.take(head.values.map((_, k) => labels.self(k)));
     view.tree.costsOf = labels.id;
-    view.tree.arrange(shownColumns(), state.order === "name", nameOf);
+    view.tree.arrange(shownColumns(), state.isByName, nameOf);
+    if (!kindChosen) {
+      kindChosen = first.kind = colours.bestKind(view.tree);
+      if (!isKindGiven) colours.kind = kinds.value = first.kind;
+    }
     colours.arrange(view.tree);
-    if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : table.order[0] ?? (nRows ? 0 : -1);
+    rowGroups.forget();
+    if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : answer.largest(1)[0] ?? -1;
     flame.show(state.order === "time" ? timeBoxes()
       : state.order === "inverted" || (state.order === "sandwich" && state.centre >= 0)
       ? new GroupBoxes(view.tree, state.order === "inverted" ? -1 : state.centre) : new TreeBoxes(view.tree));
     sumRange();
     drawGraph();
-    sayBox(null);
+    tip.hide();
     drawSummary();
   };
 
@@ -169,7 +160,7 @@ const begin = async () => {
   };
   const graph = new CallGraph({
     rows: nRows, columns: () => shownColumns(), short: labelOf, chosen: () => state.chosen, choose: fn => choose(fn, "graph"),
-    base: () => wholeShown(),
+    base: () => wholeShown(), groupOf: fn => texts[objects[fn]] || packageOf(nameOf(fn)),
     figures: fn => Object.fromEntries([["self", "row self"], ["all", "row inclusive"]]
       .map(([key, name]) => [key, head.values.map((_, k) => shownColumns().includes(k) ? rowFigure(name, k, fn) : 0)])),
     arcs: () => arcsOfGraph(),
@@ -177,9 +168,12 @@ const begin = async () => {
       const share = costs => head.compared ? sidesOf(costs).map(cost => percent(cost, wholeShown())).join(" → ") : percent(costs[state.event.old], wholeShown());
       return head.compared || share(self) === share(all) ? share(all) : `${share(self)} of ${share(all)}`;
     },
-    colour: (fn, costs) => colours.kind === "change" && !state.matches ? colours.changed(changeOf(costs)) : colours.of({fn}),
+    colour: (fn, {self, all}) => colours.kind === "change" && !state.matches ? colours.changed(changeOf(all))
+      : colours.of({fn, own: Math.abs(self[state.event.old] || 0) / (Math.abs(all[state.event.old]) || 1)}),
     arcColour: costs => colours.kind === "change" && Math.abs(changeOf(costs)) >= 0.001 ? colours.changed(changeOf(costs))[0] : "currentColor",
     title: ({fn, self, all}) => `${nameOf(fn)}\nself ${costText(self)}\ninclusive ${costText(all)}`,
+    arcLabel: ({costs, calls: counts}) => (head.compared ? signed(changeOf(costs), percent(changeOf(costs), 1)) : percent(costs[state.event.old], wholeShown())) +
+      (!head.compared && counts[0] ? `, ${figure(counts[0], "", COUNT_ALONE)}×` : ""),
     arcTitle: (from, to, {costs, calls: counts}) => `${nameOf(from)} → ${nameOf(to)}\n${costText(costs)}` +
       (counts.some(count => count) ? `\n${head.compared ? `${counts.map(exact).join(" → ")} calls` : plural(counts[0], "call")}` : ""),
   });
@@ -204,157 +198,82 @@ const begin = async () => {
   const drawGraph = () => {
     const isShown = state.order === "graph";
     byId("callgraph").hidden = !isShown;
-    byId("flame").hidden = isShown;
+    byId("flame").hidden = byId("minimap").hidden = isShown;
+    byId("series").hidden = !head.series || isShown;
     if (!isShown) return;
     graph.arrange();
     graph.draw();
-    drawLegend(graph.nodes.map(({fn}) => ({fn, id: 1})));
+    drawLegend();
   };
-  const drawLegend = drawn => {
-    byId("legend").replaceChildren(...colours.legend(drawn).map(([colour, text]) => {
+  const drawLegend = () => {
+    byId("legend").replaceChildren(...colours.legend().map(([colour, text]) => {
       const sample = element("i", {});
       sample.style.background = colour;
-      return element("span", {}, sample, text);
+      return element("span", {}, ...colour ? [sample] : [], text);
     }));
   };
   const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
-  const hint = () => {
-    if (!view.tree.weight[0]) return `Nothing to show${!events.length ? "" : partTitle() ? `: no cost in ${partTitle()}` : ": all values are 0"}.`;
-    const width = head.compared ? "its width is the larger of its old and new" : "its width is its";
-    if (state.ranged) {
-      const [from, to] = flame.range.map(share => beginText(share * head.time.length));
-      return `${from} to ${to}: ${timeText((flame.range[1] - flame.range[0]) * head.time.length)} with ${plural(state.ranged.n, "call")}, ` +
-        `${figure(state.ranged.sum, "ns")} in all threads shown${labels.isChosen ? `, ${labels.title()}` : ""}. The table covers this range; Esc clears it.`;
-    }
-    if (state.order === "graph") return `Each box is a function below its callers with its ${head.compared ? "old and new inclusive" : "self and inclusive"} ` +
-      `cost; arcs are as thick as the cost of the calls. The ${exact(graph.nodes.length)} most expensive functions and calls above ${percent(LEAST_SHARE, 1)}` +
-      `${(state.thread >= 0 || labels.isChosen) && !ofThread() ? ", of all threads" : ""}. Click a box for its callers and callees; Ctrl+wheel or + and - zoom.`;
-    if (state.order === "time") return "Each box is a call. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, " +
-      "Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all.";
-    if (state.order === "inverted") return `Each box of the first row is a function; ${width} self cost. ` +
-      "Its callers follow, each with its part of that cost. Click to zoom.";
-    if (state.order === "sandwich") return `${labelOf(state.centre)}: its callers above, its callees below, each with its part of this ` +
-      "function's inclusive cost. Click a box to zoom, a row of the table to select another function.";
-    if (isInclusiveKnown()) return `Each box is a function below its callers; ${width} inclusive cost. Click to zoom.`;
-    return "Each box is a function; its width is its self cost, because the profile has no calls. Click to zoom.";
-  };
+
+  // ---- the text at the pointer, and the line above
+
   // What a group's cost is a part of.
-  const partOf = ({id}) => {
+  const partOf = ({id, many}) => {
+    if (many) return "";
     const {boxes} = flame;
     let group = boxes.groups[id];
     while (boxes.isInverted && group.row > 1) group = group.above;
-    return boxes.isInverted ? group.row === 1 && group.id !== id ? ` of the self cost of ${labelOf(group.fn)}` : " self cost"
-      : id ? ` with ${labelOf(state.centre)}` : "";
+    return boxes.isInverted ? group.row === 1 && group.id !== id ? `of the self cost of ${labelOf(group.fn)}` : "self cost"
+      : id ? `with ${labelOf(state.centre)}` : "";
   };
-  const sayBox = box => {
-    const says = byId("hover");
-    if (!box) {
-      says.replaceChildren(element("span", {class: "where"}, hint()));
-      return;
-    }
-    const {boxes} = flame, timed = state.order === "time", {id, fn, many} = box;
-    const sum = figures => sumOf(box, figures), grouped = boxes instanceof GroupBoxes;
-    const parts = [element("strong", {}, many ? `${exact(many.length)} ${timed ? "calls" : grouped ? "contexts" : "boxes"} narrower than a pixel` : view.name(fn, id)), " "];
-    if (timed && many) parts.push(`${timeText(sum(boxes.duration))} together; the first begins at ${beginText(boxes.begin[many[0]])}. Click to zoom.`);
-    else if (timed) parts.push(`${timeText(boxes.duration[id])}, begins at ${beginText(boxes.begin[id])}`);
-    else if (head.compared) {
-      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : boxes.cost(box, k));
-      const [was, is, change] = pair([before, after, after - before], unit());
-      parts.push(`${was} → ${is}, ${signed(after - before, change)} ` +
-        `(${signed(after - before, percent(after - before, base()))} of the total)`);
-    } else if (grouped) {
-      const k = state.event.old, cost = k < 0 ? 0 : boxes.cost(box, k);
-      parts.push(`${figure(cost, unit())} (${percent(cost, view.tree.total[k]?.[0])})${many ? "" : partOf(box)}`);
-    } else {
-      const k = state.event.old;
-      const [all, own] = k < 0 ? [0, 0] : [sum(view.tree.total[k]), sum(view.tree.self[k])];
-      const [allText, ownText] = pair([all, own], unit()), whole = view.tree.total[k]?.[0];
-      parts.push((isInclusiveKnown() ? `${allText} (${percent(all, whole)}), ` : "") +
-        `self ${ownText} (${percent(own, whole)})` +
-        (partTitle() && ` of ${partTitle()}`));
-    }
-    if (many && !timed) parts.push(" together. Click to zoom.");
-    if (fn !== NONE && place(fn)) parts.push(" ", element("span", {class: "where"}, place(fn)));
-    says.replaceChildren(...parts);
+  const known = {
+    head, state, flame, view, labels, graph, events, unit, base, total, totalNew, isInclusiveKnown, partTitle, ofThread, place, labelOf, nameOf, counted, rowFigure,
+    rowFigures, shownColumns, isCycle, partOf, column, has, rows: nRows, timeText: times.text, beginText: times.begin,
+    whole: () => state.ranged ? state.ranged.sum : wholeShown(),
+    callers: fn => listOfCalls()(fn, 0).filter(arc => arc.other !== fn).sort((a, b) => (b.costs[state.event.old] || 0) - (a.costs[state.event.old] || 0)).map(arc => arc.other),
+    callsOf: fn => ofThread() ? 0 : columnOf("row calls", 0, fn),
+    choose: fn => choose(fn, "answer"),
+    rowName(cell, i) {
+      if (i >= names.length) {
+        cell.append(`${rowGroups.unfolded.has(i) ? "▾" : "▸"} ${rowGroups.title(i)} (${exact(rowGroups.count(i))})`);
+        cell.title = rowGroups.title(i);
+        return;
+      }
+      cell.append(middleOf(labelOf(i), 120), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
+        element("span", {class: "in"}, [texts[filesOf[i]], texts[objects[i]]].filter(Boolean)
+          .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
+      cell.title = `${nameOf(i)}\n${place(i)}`;
+    },
   };
+  const tip = tooltip(known), answer = answerLine(known);
 
   // ---- the table
 
-  const rowName = (cell, i) => {
-    cell.append(labelOf(i), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
-      element("span", {class: "in"}, [texts[filesOf[i]], texts[objects[i]]].filter(Boolean)
-        .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
-    cell.title = `${nameOf(i)}\n${place(i)}`;
-  };
-  // as in page.css: narrow: two figures fit next to a name; stacked: callers and callees are below the table
-  const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)"), roomy = matchMedia("(min-width: 1700px)");
-  const tight = matchMedia("(min-width: 1081px) and (max-width: 1240px)");  // beside callers and callees
-  const tableColumns = () => {
-    const {old, new: next} = state.event;
-    const largestOf = name => shownColumns().flatMap(k => [...rowFigures(name, k)].map(Math.abs).sort((a, b) => b - a).slice(0, 20));
-    const scales = columns => columns.map(largest => scaleOf(Math.max(0, ...largest), unit(), largest, {beside: Math.max(0, ...columns.flat())}));
-    const number = (text, width, value, scale, kind) => ({
-      title: text + (scale && scale.unit ? ` ${scale.unit}` : ""), width, value, kind, write: i => scale.write(value(i)),
-    });
-    const [own, all] = scales([largestOf("row self"), largestOf("row inclusive")]);  // fit the largest rows, which are visible first
-    const self = k => i => rowFigure("row self", k, i), inclusive = k => i => rowFigure("row inclusive", k, i);
-    const name = {title: "Function", width: 0, value: nameOf, fill: rowName};
-    if (head.compared) {
-      const delta = of => i => of(next)(i) - of(old)(i);
-      const kind = value => i => value(i) > 0 ? "more" : value(i) < 0 ? "less" : "";
-      const plus = scale => ({...scale, write: value => signed(value, scale.write(value))});
-      const wide = narrow.matches ? 100 : 118;  // for "new self MiB"
-      const change = (of, scale, what) => {
-        const value = delta(of), before = of(old);
-        const share = i => before(i) ? value(i) / Math.abs(before(i)) : value(i) ? Infinity : 0;
-        return [
-          {...number(`Δ ${what}`, wide, value, plus(scale), kind(value)), key: i => Math.abs(value(i))},
-          {title: "Δ %", width: 74, value: share, key: i => Math.abs(share(i)), kind: kind(value),
-            write: i => before(i) ? signed(value(i), percent(value(i), Math.abs(before(i))).replace(" %", "")) : value(i) ? "new" : "0.0"},
-          number(`old ${what}`, wide, before, scale), number(`new ${what}`, wide, of(next), scale),
-        ];
-      };
-      const changes = [change(self, own, "self"), ...isInclusiveKnown() ? [change(inclusive, all, "incl.")] : []];
-      const shown = narrow.matches ? [1, 1] : roomy.matches ? [4, 4] : tight.matches ? [3, 2] : [4, 2];
-      return [...changes.flatMap((columns, at) => columns.slice(0, shown[at])), name];
-    }
-    const whole = state.ranged ? state.ranged.sum : ofThread() && old >= 0 ? view.tree.total[old][0] : total();
-    const share = (text, value) => ({title: text, width: 80, value, write: i => percent(value(i), whole).replace(" %", "")});
-    if (byId("figures").value === "calls") {
-      const figure = name => i => column(`row ${name}`)[i];
-      const times = [["median", "median"], ["99 %", "p99"], ["max", "max"], ["90 %", "p90"], ["min", "min"]].slice(0, narrow.matches ? 2 : 5)
-        .sort((a, b) => ["min", "median", "p90", "p99", "max"].indexOf(a[1]) - ["min", "median", "p90", "p99", "max"].indexOf(b[1]));
-      return [...narrow.matches ? [] : [number("ended", 92, figure("ended"), scaleOf(1, ""))],
-        ...times.map(([title, name]) => {
-          const all = column(`row ${name}`), largest = all.reduce((a, b) => Math.max(a, b), 0);
-          return number(title, 96, figure(name), scaleOf(largest, head.durations.unit, [...all], {lost: 0}));
-        }), name];
-    }
-    const found = [
-      number("self", 104, self(old), own), share("self %", self(old)),
-      ...isInclusiveKnown() ? [number("incl.", 104, inclusive(old), all), share("incl. %", inclusive(old))] : [],
-    ];
-    const shares = found.filter((_, at) => at % 2 === 1);
-    const calls = state.ranged ? i => state.ranged.calls[i] : ofThread() ? counted && self(counted.old) : has("row calls 0") && (i => columnOf("row calls", 0, i));
-    if (calls) found.push(number("calls", 92, calls, scaleOf(1, "")));
-    return [...narrow.matches ? shares : found, name];
-  };
+  const rowGroups = new RowGroups({
+    rows: nRows, first: names.length, keyOf: kind => colours.keyOf[kind], rowFigure, tree: () => view.tree, isExact: () => !state.ranged && !head.estimated && isInclusiveKnown(),
+  });
   const table = new Table(byId("table"), {choose: i => choose(i, "table")});
+  const columnsFor = functionColumns(known);
   const drawTable = () => {
-    table.show(tableColumns(), nRows);
+    table.groups = rowGroups.kind ? rowGroups : null;
+    table.keep = keep;
+    table.show(columnsFor(byId("table").clientWidth || 400), nRows);
     sayCount();
   };
+  let tableWidth = 0;
+  new ResizeObserver(([{contentRect: {width}}]) => {
+    if (Math.abs(width - tableWidth) < 8 || !width || !view.tree) return;
+    tableWidth = width;
+    drawTable();
+  }).observe(byId("table"));
   const sayCount = () => {
     const all = Math.max(0, ...shownColumns().map(k => head.functions[k]));
     const isOfAll = byId("figures").value === "calls";
-    const isCycle = i => cycles[i] && nameOf(i).startsWith("<cycle ");
-    const nCycles = table.order.filter(isCycle).length, shown = table.order.length - nCycles;
+    const nCycles = table.kept.filter(isCycle).length, shown = table.kept.length - nCycles;
     const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest do not fit this page` : "";
     byId("count").textContent = plural(shown, "function") + (nCycles ? ` and ${plural(nCycles, "cycle")}` : "") + rest +
       (isOfAll ? state.ranged || partTitle() ? ", of all threads and the whole time" : "" : state.ranged ? " in this range" : !partTitle() ? "" : ofThread() ? `, in contexts of ${partTitle()}` : ", of all threads");
+    byId("count").title = byId("count").textContent;
   };
-
-  for (const query of [narrow, tight, roomy]) query.addEventListener("change", drawTable);
 
   // ---- the selected function
 
@@ -368,18 +287,22 @@ const begin = async () => {
   const choose = (fn, where) => {
     state.chosen = view.chosen = fn;
     if (where !== "table" && fn < nRows) table.mark(fn);
-    if (where !== "flame") state.centre = fn;
+    if (where !== "flame") {
+      state.centre = fn;
+      flame.findWidest(fn);
+    }
     if (state.order === "sandwich" && where !== "flame") drawFlame();
     flame.draw();
     if (state.order === "graph") graph.draw();
     remember(true);
     drawDetails();
-    const details = byId("details");
-    if (where === "details") details.querySelector("h2").focus();  // the button that had the focus is gone
-    else if (stacked.matches && where === "table") details.scrollIntoView({block: "nearest"});
+    if (where === "details") byId("details").querySelector("h2").focus();  // the button that had the focus is gone
+    if (where === "table" && state.order === "table" && innerWidth <= PHONE) show("details");
   };
+  const selectedBox = selectionPanel({flame, state, view, unit, labelOf, nameOf, timeText: times.text});
+  const selection = fn => isInclusiveKnown() ? selectedBox(fn) : [];  // without calls a box is a function
   const drawDetails = detailsPanel({
-    data, state, sources, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown,
+    data, state, sources, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown, selection,
     wholes: isPart => isPart ? view.tree.total.map(total => total[0]) : head.totals,
     calls: () => listOfCalls(), choose: (fn, where) => choose(fn, where),
     sandwich(fn) {
@@ -388,14 +311,18 @@ const begin = async () => {
     },
   });
 
-  // ---- searching
+  // ---- searching: the graph shows matches, the table has them alone
 
+  const matchesOf = wanted => {
+    const known = new Uint8Array(texts.length), isMatch = text => (known[text] ||= wanted.test(texts[text]) ? 1 : 2) === 1;
+    return Uint8Array.from(names, (name, fn) => isMatch(name) || isMatch(filesOf[fn]) || isMatch(objects[fn]) ? 1 : 0);
+  };
   const search = () => {
     const wanted = pattern(byId("search").value);
     state.matches = null;
     byId("matches").textContent = "";
     if (wanted) {
-      state.matches = Uint8Array.from(names, name => wanted.test(texts[name]) ? 1 : 0);
+      state.matches = matchesOf(wanted);
       let n = 0;
       for (const match of state.matches) n += match;
       const k = head.compared && state.event.new >= 0 ? state.event.new : state.event.old;
@@ -404,34 +331,36 @@ const begin = async () => {
         `${percent(found, k < 0 ? 0 : view.tree.total[k][0])} in ${plural(n, "matching function")}`;
     }
     flame.draw();
-    if (state.order === "graph") graph.draw();
-  };
-  const filter = () => {
-    const wanted = pattern(byId("filter").value);
-    table.keep = i => {
-      const isThere = shownColumns().some(k => rowFigure("row self", k, i) || rowFigure("row inclusive", k, i));
-      if (!isThere && (ofThread() || !columnOf("row calls", 0, i))) return false;
-      return !wanted || wanted.test(nameOf(i)) || wanted.test(place(i));
-    };
     table.arrange();
     sayCount();
+    if (state.order === "graph") graph.draw();
+  };
+  const keep = i => {
+    if (state.matches && !state.matches[i]) return false;
+    const isThere = shownColumns().some(k => rowFigure("row self", k, i) || rowFigure("row inclusive", k, i));
+    return isThere || !(ofThread() || !columnOf("row calls", 0, i));
   };
 
   // ---- the controls
 
   const select = byId("value");
-  select.parentElement.style.display = events.length ? "" : "none";
+  select.hidden = !events.length;
   select.replaceChildren(...events.map((event, at) => element("option", {value: at}, title(event))));
   const chooser = new LabelChooser({
-    labels, columns: shownColumns, unit, thread: () => state.thread,
+    labels, columns: shownColumns, unit, thread: () => state.thread, threadName: () => threadLabel(threadName()),
     setThread: t => { state.thread = threads.value = t; }, changed: () => drawAll(),
   });
   const drawAll = () => {
     drawFlame();
     chooser.draw();
     drawTable();
-    filter();
     search();
+    answer.draw();
+    if (state.chosen < 0 || !names.length) state.chosen = view.chosen = answer.largest(1)[0] ?? -1;
+    if (state.chosen >= 0) {
+      table.mark(state.chosen);
+      flame.findWidest(state.chosen);
+    }
     drawDetails();
     remember(true);
   };
@@ -452,19 +381,21 @@ const begin = async () => {
   figures.hidden = !head.durations;
   figures.addEventListener("change", () => {
     drawTable();
-    filter();
     remember(true);
   });
-  const views = byId("order");
-  if (head.time) views.append(element("option", {value: "time"}, "time order"));
-  if (!isInclusiveKnown()) for (const view of [...views.options]) if (/^(inverted|sandwich|graph)$/.test(view.value)) view.remove();
+  const views = {heavy: true, table: true, details: true, time: Boolean(head.time), inverted: isInclusiveKnown(), sandwich: isInclusiveKnown(), graph: isInclusiveKnown()};
+  const shell = new Shell(view => views[view], {show: view => show(view), placed: () => {}});
   const show = order => {
-    state.order = views.value = order;
+    state.order = order;
+    shell.show(order);
     byId("flip").disabled = order === "time" || order === "graph";
     if (order === "time") turn(false);
     drawAll();
   };
-  views.addEventListener("change", () => show(views.value));
+  byId("order").addEventListener("change", () => {
+    state.isByName = byId("order").value === "name";
+    drawAll();
+  });
   const turn = flipped => {
     flame.flipped = flipped;
     byId("flip").setAttribute("aria-pressed", flipped);
@@ -479,7 +410,7 @@ const begin = async () => {
   const kinds = byId("colours");
   const kindTitles = {name: "name", change: "change", package: "package", object: objectTitle(data), file: "file"};
   kinds.replaceChildren(...colours.kinds.map(kind => element("option", {value: kind}, kindTitles[kind])));
-  kinds.parentElement.hidden = colours.kinds.length < 2;
+  byId("colours-label").hidden = colours.kinds.length < 2;
   kinds.addEventListener("change", () => {
     colours.kind = kinds.value;
     colours.arrange(view.tree);
@@ -487,12 +418,19 @@ const begin = async () => {
     drawGraph();
     remember(true);
   });
+  const group = byId("group"), groupKinds = ["package", "object", "file"].filter(kind => colours.kinds.includes(kind));
+  group.replaceChildren(element("option", {value: ""}, "one by one"), ...groupKinds.map(kind => element("option", {value: kind}, `by ${kindTitles[kind]}`)));
+  group.hidden = !groupKinds.length;
+  group.addEventListener("change", () => {
+    rowGroups.choose(group.value);
+    drawTable();
+    remember(true);
+  });
   byId("reset").addEventListener("click", () => state.order === "graph" ? graph.fit() : flame.reset());
-  for (const [id, apply] of [["search", search], ["filter", filter]])
-    byId(id).addEventListener("input", () => {
-      apply();
-      remember(false);
-    });
+  byId("search").addEventListener("input", () => {
+    search();
+    remember(false);
+  });
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const theme = to => {
     root.dataset.theme = to;
@@ -505,6 +443,7 @@ const begin = async () => {
   document.addEventListener("keydown", event => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "Escape") {
+      tip.hide();
       if (typing && event.target.value && event.target.tagName === "INPUT") {
         event.target.value = "";
         event.target.dispatchEvent(new Event("input"));
@@ -514,10 +453,10 @@ const begin = async () => {
       else flame.reset();
     } else if (!typing && !event.ctrlKey && !event.altKey && !event.metaKey) {
       const action = {
-        "/": () => byId("search").focus(), t: () => byId("filter").focus(), g: () => byId(state.order === "graph" ? "callgraph" : "flame").focus(),
+        "/": () => byId("search").focus(), t: () => byId("search").focus(), g: () => byId(state.order === "graph" ? "callgraph" : "flame").focus(),
         f: () => { if (!byId("flip").disabled) flip(); },
-      }[event.key];
-      if (!action) return;
+      }[event.key] || (shell.tabs[event.key - 1] && (() => shell.tabs[event.key - 1].click()));
+      if (!action || (event.key === "0" && event.target.closest?.("#flame"))) return;
       event.preventDefault();
       action();
     }
@@ -535,31 +474,38 @@ const begin = async () => {
   const stateText = () => {
     const isZoomed = flame.from > 0 || flame.to < 1;
     const parts = {
-      view: state.order === "heavy" ? "" : state.order, value: state.event === first.event ? "" : state.event.name,
+      view: state.order === "heavy" ? state.isByName ? "name" : "" : state.order, boxes: state.isByName && state.order !== "heavy" ? "name" : "",
+      value: state.event === first.event ? "" : state.event.name,
       thread: threadName() ?? "", colours: colours.kind === first.kind ? "" : colours.kind, flip: flame.flipped ? "1" : "",
-      zoom: isZoomed ? `${flame.from},${flame.to}` : "", chosen: functionText(state.chosen),
-      figures: figures.value === "costs" ? "" : figures.value,
+      zoom: isZoomed ? `${flame.from},${flame.to}` : "", chosen: state.chosen === answer.largest(1)[0] ? "" : functionText(state.chosen),
+      figures: figures.value === "costs" ? "" : figures.value, group: rowGroups.kind,
       range: state.ranged ? flame.range.join() : "",
       centre: state.order === "sandwich" ? functionText(state.centre) : "",
-      search: byId("search").value, filter: byId("filter").value,
+      search: byId("search").value,
     };
     const all = [...Object.entries(parts), ["by", chooser.key?.name], ...labels.address().map(text => ["label", text]),
       ...[...folded].sort().map(name => ["folded", name])];
     return new URLSearchParams(all.filter(([, text]) => text)).toString();
   };
   const restore = given => {
-    const option = (list, value, other) => [...list.options].some(o => o.value === value) ? value : other;
     state.event = events.find(event => event.name === given.get("value")) || first.event;
     state.thread = head.threads.length < 2 ? -1 : head.threads.indexOf(given.get("thread"));
-    state.order = option(views, given.get("view"), "heavy");
-    colours.kind = option(kinds, given.get("colours"), first.kind);
+    const wanted = given.get("view");
+    state.isByName = wanted === "name" || given.get("boxes") === "name";
+    state.order = shell.has(wanted) ? wanted : "heavy";
+    if (state.order === "details" && innerWidth > PHONE) state.order = "heavy";
+    isKindGiven = colours.kinds.includes(given.get("colours"));
+    colours.kind = isKindGiven ? given.get("colours") : first.kind;
     state.chosen = view.chosen = functionOf(given.get("chosen"));
     state.centre = functionOf(given.get("centre"));
     figures.value = head.durations && given.get("figures") === "calls" ? "calls" : "costs";
+    rowGroups.choose(groupKinds.includes(given.get("group")) ? given.get("group") : "");
     turn(given.has("flip") && state.order !== "time");
     byId("flip").disabled = state.order === "time" || state.order === "graph";
-    [select.value, threads.value, views.value, kinds.value] = [events.indexOf(state.event), state.thread, state.order, colours.kind];
-    for (const id of ["search", "filter"]) byId(id).value = given.get(id) || "";
+    shell.show(state.order);
+    [select.value, threads.value, byId("order").value, kinds.value, group.value] =
+      [events.indexOf(state.event), state.thread, state.isByName ? "name" : "heavy", colours.kind, rowGroups.kind];
+    byId("search").value = given.get("search") || given.get("filter") || "";  // once the table had a filter of its own
     chooser.restore(given.get("by"), given.getAll("label"));
     folded.clear();
     for (const name of given.getAll("folded")) folded.add(name);
@@ -569,18 +515,17 @@ const begin = async () => {
     };
     flame.range = shares("range");
     drawAll();
-    table.mark(state.chosen);
     [flame.from, flame.to] = shares("zoom") || [0, 1];
   };
   const address = new Address(stateText, restore);
   const remember = isStep => address.remember(isStep);
 
-  const {about, drawSummary} = aboutPage({head, state, events, unitOf, shownColumns, timeText, labels, sources});
+  const {about, drawSummary} = aboutPage({head, state, events, unitOf, shownColumns, timeText: times.text, labels, sources});
   about();
   address.restore();
   root.dataset.ready = "yes";
   // for tests
-  window.fastprof = {data, state, flame, table, view, graph};
+  window.fastprof = {data, state, flame, table, view, graph, colours, scaleOf};
 };
 begin().catch(error => {
   byId("summary").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;

@@ -30,5 +30,4 @@ const drawSeries = series => {
     element("p", {}, `${exact(first)} to ${exact(last)} ${unit}; at most ${figure(totals[peak], "bytes")}. `,
       ...used.flatMap(([kind, k]) => [element("span", {class: `key series${k}`}), ` ${kind}  `]),
       snapshots.some(one => one[5]) ? "A line marks a snapshot shown above." : ""));
-  byId("series").hidden = false;
 };

@@ -1,8 +1,10 @@
 // The table of functions.  Only visible rows are elements, so its length does not matter.
-const HEIGHT = 26;  // of a row, see page.css
+const HEIGHT = 24;  // of a row, see page.css
+const PRINTED = 200;  // rows
 
 class Table {
-  // columns: [{title, width, value(row), write(row): text, key(row)?: to sort by, kind(row)?: class}], the last is the name
+  // columns: [{title, width, value(row), write(row): text, key(row)?: to sort by, kind(row)?: class, bar(row)?: its share}],
+  // the last is the name.  groups: null, or {of(row): its group, which is a number beyond all rows; unfolded: those}
   constructor(holder, on) {
     this.holder = holder;
     this.on = on;
@@ -10,26 +12,31 @@ class Table {
     this.down = true;
     this.chosen = -1;
     this.order = [];
+    this.groups = null;
     this.head = element("div", {class: "row head", role: "row"});
     this.rows = element("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": `${on.title || "Functions"}; arrow keys select one`});
     holder.append(this.head, this.rows);
     holder.addEventListener("scroll", () => this.paint());
     new ResizeObserver(() => this.paint()).observe(holder);
     this.rows.addEventListener("keydown", event => this.key(event));
+    for (const type of ["beforeprint", "afterprint"]) addEventListener(type, () => this.paint(type === "beforeprint"));
   }
   show(columns, n) {
     this.columns = columns;
     this.n = n;
     this.keep = this.keep || (() => true);
-    this.sort = Math.min(this.sort, columns.length - 1);
+    const at = columns.findIndex(({title}) => title === this.title);  // the same column, of another width of the table
+    this.sort = at >= 0 ? at : Math.min(this.sort, columns.length - 1);
     this.arrange();
   }
   arrange() {
     const {value: shown, key: value = shown} = this.columns[this.sort], sign = this.down ? -1 : 1;
     const found = [];
     for (let i = 0; i < this.n; i++) if (this.keep(i)) found.push([value(i), i]);
-    found.sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0) || a[1] - b[1]);
-    this.order = found.map(([, i]) => i);
+    const sorted = list => list.sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0) || a[1] - b[1]).map(([, i]) => i);
+    this.order = sorted(found);
+    this.kept = this.order;  // rows without groups
+    if (this.groups) this.order = this.grouped(sorted, value);
     this.head.replaceChildren(...this.columns.map((column, k) => {
       const mine = k === this.sort;
       const button = element("button", {
@@ -37,6 +44,7 @@ class Table {
         onclick: () => {
           this.down = mine ? !this.down : k !== this.columns.length - 1;
           this.sort = k;
+          this.title = column.title;
           this.arrange();
         },
       }, column.title + (mine ? this.down ? " ▾" : " ▴" : ""));
@@ -46,9 +54,17 @@ class Table {
     }));
     this.least = this.columns.slice(0, -1).reduce((sum, column) => sum + column.width, 150);
     this.head.style.minWidth = this.rows.style.minWidth = `${this.least}px`;
-    this.rows.style.height = `${this.order.length * HEIGHT}px`;
     this.holder.setAttribute("aria-rowcount", this.order.length + 1);
     this.paint();
+  }
+  // Groups, each followed by its rows if it is unfolded.
+  grouped(sorted, value) {
+    const members = new Map(), {unfolded} = this.groups, of = i => this.groups.of(i);
+    for (const i of this.order) {
+      if (!members.has(of(i))) members.set(of(i), []);
+      members.get(of(i)).push(i);
+    }
+    return sorted([...members.keys()].map(group => [value(group), group])).flatMap(group => unfolded.has(group) ? [group, ...members.get(group)] : [group]);
   }
   cell(column, k, properties) {
     const last = k === this.columns.length - 1;
@@ -56,18 +72,19 @@ class Table {
     if (!last) cell.style.width = `${column.width}px`;
     return cell;
   }
-  paint() {
+  paint(isPrinted = false) {
     if (!this.columns) return;
-    const first = Math.max(0, Math.floor(this.holder.scrollTop / HEIGHT) - 5);
-    const last = Math.min(this.order.length, first + Math.ceil(this.holder.clientHeight / HEIGHT) + 10);
+    const first = isPrinted ? 0 : Math.max(0, Math.floor(this.holder.scrollTop / HEIGHT) - 5);
+    const last = Math.min(this.order.length, isPrinted ? PRINTED : first + Math.ceil(this.holder.clientHeight / HEIGHT) + 10);
+    this.rows.style.height = `${(isPrinted ? last : this.order.length) * HEIGHT}px`;
     const rows = [];
     for (let at = first; at < last; at++) rows.push(this.row(at));
     this.rows.replaceChildren(...rows);
   }
   row(at) {
-    const i = this.order[at];
+    const i = this.order[at], kind = !this.groups ? "" : i >= this.n ? " of-group" : " member";
     const row = element("div", {
-      class: i === this.chosen ? "row chosen" : "row", role: "row", "aria-rowindex": at + 2,
+      class: (i === this.chosen ? "row chosen" : "row") + kind, role: "row", "aria-rowindex": at + 2,
       "aria-selected": i === this.chosen, onclick: () => this.choose(i),
     });
     row.style.top = `${at * HEIGHT}px`;
@@ -75,13 +92,20 @@ class Table {
       const cell = this.cell(column, k, {role: "cell"});
       if (column.fill) column.fill(cell, i);
       else cell.textContent = column.write(i);
-      const kind = column.kind && column.kind(i);
+      const kind = column.kind && column.kind(i), share = column.bar ? Math.round(1000 * column.bar(i)) / 10 : 0;
       if (kind) cell.classList.add(kind);
+      if (share) cell.style.background = `linear-gradient(to right, var(--bar) ${share}%, transparent ${share}%)`;
       row.append(cell);
     });
     return row;
   }
   choose(i) {
+    if (this.groups && i >= this.n) {
+      const {unfolded} = this.groups;
+      unfolded[unfolded.has(i) ? "delete" : "add"](i);
+      this.arrange();
+      return;
+    }
     this.chosen = i;
     this.paint();
     this.on.choose(i);
@@ -99,6 +123,7 @@ class Table {
   key(event) {
     const at = this.order.indexOf(this.chosen);
     const page = Math.max(1, Math.floor(this.holder.clientHeight / HEIGHT) - 2);
+    if (event.key === "Enter" && this.groups && this.chosen >= this.n) this.choose(this.chosen);
     const to = {
       ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: this.order.length - 1,
     }[event.key];
@@ -106,6 +131,6 @@ class Table {
     event.preventDefault();
     const i = this.order[Math.min(this.order.length - 1, Math.max(0, to))];
     this.mark(i);
-    this.on.choose(i);
+    if (i < this.n) this.on.choose(i);
   }
 }

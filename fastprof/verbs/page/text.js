@@ -92,6 +92,9 @@ const withoutArguments = name => {
   return at > 0 && end > at + 1 && /[\w>)\]]/.test(name[at - 1]) ? `${name.slice(0, at)}(…)${name.slice(end + 1)}` : name;
 };
 
+// The first `n` characters of a text, of which the end is more important than the middle: std::v…::push_back
+const middleOf = (text, n) => n >= text.length ? text : n < 8 ? `${text.slice(0, n)}…` : `${text.slice(0, Math.ceil(n / 2))}…${text.slice(-Math.floor(n / 2))}`;
+
 // The package or namespace in a function's name: `net/http` of Go's net/http.(*Server).Serve, `java.util` of
 // java.util.HashMap.get, `std` of std::vector<int>::push_back, "" of main.
 const packageOf = name => {

@@ -109,16 +109,18 @@ class Tree {
     }
   }
 
-  // Self and inclusive cost of the first `n` functions, one within itself counted once.  After `arrange`.
-  figures(k, n) {
+  // Self and inclusive cost of the first `n` functions, one within itself counted once.  After `arrange`.  of: the group of
+  // a function, whose costs are wanted instead.
+  figures(k, n, of = fn => fn) {
     const own = new Float64Array(n), all = new Float64Array(n), open = new Map(), todo = [0];
     while (todo.length) {
       const i = todo.pop();
       if (i < 0) {  // left again
-        open.set(this.fn[~i], open.get(this.fn[~i]) - 1);
+        const left = of(this.fn[~i]);
+        open.set(left, open.get(left) - 1);
         continue;
       }
-      const f = this.fn[i], above = open.get(f) || 0;
+      const f = of(this.fn[i]), above = open.get(f) || 0;
       if (f < n) {
         own[f] += this.self[k][i];
         if (!above) all[f] += this.total[k][i];

@@ -173,27 +173,30 @@ class Top(NamedTuple):
     inputs: list[str]
 
     def _repr_html_(self) -> str:
-        """For notebooks: the rows, with exact figures; a matrix as a heat map."""
-        from fastprof.core.html import frame, table
+        """For notebooks: the rows with figures as printed, exact ones on hovering; a matrix as a heat map."""
+        from fastprof.core.html import figures, frame, table
 
         if self.matrix:
             from fastprof.verbs.top.heat_map import page
 
             return frame(page(self, self.matrix))
+        unit = self.value.unit or self.value.name
+        own_unit, own = figures([row.self for row in self.rows], unit, self.total)
+        all_unit, inclusive = figures([row.inclusive for row in self.rows], unit, self.total)
         columns: dict[str, list[Any]] = {
             self.second.name if self.second else "": [row.second for row in self.rows],
-            "self": [row.self for row in self.rows],
+            f"self {own_unit}".strip(): own,
             "self %": [round(100 * row.self_share, 1) for row in self.rows],
-            "inclusive": [row.inclusive for row in self.rows],
+            f"inclusive {all_unit}".strip(): inclusive,
             "incl. %": [round(100 * (row.inclusive_share or 0), 1) for row in self.rows],
             "calls": [row.calls for row in self.rows],
             "function": [row.name for row in self.rows],
-            "file": [row.file for row in self.rows],
+            "file": [os.path.basename(row.file) for row in self.rows],
             "line": [row.line or None for row in self.rows],
-            "object": [row.object for row in self.rows],
+            "object": [os.path.basename(row.object) for row in self.rows],
         }
         known = {name: cells for name, cells in columns.items() if not {*cells} <= {None, ""}}
-        if "inclusive" not in known:
+        if {*inclusive} <= {None}:
             known.pop("incl. %", None)
         of = f"{self.value.name} {self.value.unit}".strip()
         return table([*known], zip(*known.values(), strict=True), f"{', '.join(self.inputs)}: {self.total:,} {of}")

@@ -1,0 +1,97 @@
+// The columns of the table of functions: as many as its width holds, each as wide as its figures.
+//
+// page: {head, state, column, has, unit, shownColumns, rowFigure, rowFigures, isInclusiveKnown, ofThread, view, total, nameOf,
+// rowName(cell, row), counted}
+const LEAST_NAME = 130;  // pixels that figures leave to names
+const pen = document.createElement("canvas").getContext("2d");
+const widthOf = texts => {
+  pen.font = "600 13px system-ui, sans-serif";
+  return 16 + Math.ceil(Math.max(...texts.map(text => pen.measureText(text).width)));
+};
+
+const functionColumns = page => {
+  const {head, state, unit, shownColumns, rowFigure, column} = page;
+  // Figures of a column with its longest texts: its largest, least and smallest figures.
+  const number = (text, value, scale, more = {}) => {
+    const title = text + (scale.unit ? ` ${scale.unit}` : ""), write = more.write || (i => scale.write(value(i)));
+    let most = -1, least = -1, small = -1;
+    for (let i = 0; i < head.rows; i++) {
+      const cost = value(i);
+      if (most < 0 || cost > value(most)) most = i;
+      if (least < 0 || cost < value(least)) least = i;
+      if (cost && (small < 0 || Math.abs(cost) < Math.abs(value(small)))) small = i;
+    }
+    const texts = [most, least, small].filter(i => i >= 0).map(write);
+    const own = texts.some(text => text.includes(" ")) ? [UNITS.get(unit().toLowerCase())?.[1] === BYTES ? "+1,023 KiB" : "+999 ms"] : [];  // figures with their own units
+    return {title, value, write, width: widthOf([`${title} ▾`, ...texts, ...own]), ...more};
+  };
+  const share = (title, value, whole, more = {}) => ({title, width: widthOf([`${title} ▾`, "-100.0"]), value, write: i => percent(value(i), whole).replace(" %", ""), ...more});
+  const barOf = (value, whole) => i => whole ? Math.min(1, Math.abs(value(i)) / Math.abs(whole)) : 0;
+  // The share of all self costs of the rows down to each, by self cost.
+  const summed = (value, whole) => {
+    let sums = null;
+    return i => {
+      if (!sums) {
+        sums = new Float64Array(head.rows);
+        let sum = 0;
+        for (const row of [...sums.keys()].filter(row => !page.isCycle(row)).sort((a, b) => value(b) - value(a) || a - b)) sums[row] = sum += value(row);
+      }
+      return i < head.rows ? sums[i] / (whole || 1) : 0;
+    };
+  };
+  const scales = columns => columns.map(largest => scaleOf(Math.max(0, ...largest), unit(), largest, {beside: Math.max(0, ...columns.flat())}));
+  const largestOf = name => shownColumns().flatMap(k => [...page.rowFigures(name, k)].map(Math.abs).sort((a, b) => b - a).slice(0, 20));
+  const self = k => i => rowFigure("row self", k, i), inclusive = k => i => rowFigure("row inclusive", k, i);
+
+  const ofTwo = (own, all) => {
+    const {old, new: next} = state.event, delta = of => i => of(next)(i) - of(old)(i);
+    const kind = value => i => value(i) > 0 ? "more" : value(i) < 0 ? "less" : "";
+    const change = (of, scale, what) => {
+      const value = delta(of), before = of(old), part = i => before(i) ? value(i) / Math.abs(before(i)) : value(i) ? Infinity : 0;
+      return [
+        number(`Δ ${what}`, value, scale, {write: i => signed(value(i), scale.write(value(i))), key: i => Math.abs(value(i)), kind: kind(value)}),
+        {title: "Δ %", width: widthOf(["+1,000.0"]), value: part, key: i => Math.abs(part(i)), kind: kind(value),
+          write: i => before(i) ? signed(value(i), percent(value(i), Math.abs(before(i))).replace(" %", "")) : value(i) ? "new" : "0.0"},
+        number(`old ${what}`, before, scale), number(`new ${what}`, of(next), scale),
+      ];
+    };
+    const found = [change(self, own, "self"), ...page.isInclusiveKnown() ? [change(inclusive, all, "incl.")] : []];
+    // the most important first
+    const order = [[0, 0], [1, 0], [0, 1], [1, 1], [0, 2], [0, 3], [1, 2], [1, 3]].flatMap(([part, at]) => found[part] ? [found[part][at]] : []);
+    return {columns: found.flat(), order};
+  };
+  const ofCalls = () => {
+    const figure = name => i => column(`row ${name}`)[i] || 0;
+    const found = [number("ended", figure("ended"), scaleOf(1, "")),
+      ...[["min", "min"], ["median", "median"], ["90 %", "p90"], ["99 %", "p99"], ["max", "max"]].map(([title, name]) => {
+        const all = column(`row ${name}`), largest = all.reduce((a, b) => Math.max(a, b), 0);
+        return number(title, figure(name), scaleOf(largest, head.durations.unit, [...all], {lost: 0}));
+      })];
+    return {columns: found, order: [2, 4, 5, 0, 3, 1].map(at => found[at])};
+  };
+  const ofOne = (own, all) => {
+    const {old} = state.event, whole = state.ranged ? state.ranged.sum : page.ofThread() && old >= 0 ? page.view.tree.total[old][0] : page.total();
+    const sum = summed(self(old), whole);
+    const shares = [share("self %", self(old), whole, {bar: barOf(self(old), whole)}),
+      ...page.isInclusiveKnown() ? [share("incl. %", inclusive(old), whole, {bar: barOf(inclusive(old), whole)})] : []];
+    const costs = [number("self", self(old), own), ...page.isInclusiveKnown() ? [number("incl.", inclusive(old), all)] : []];
+    const calls = state.ranged ? i => state.ranged.calls[i] || 0 : page.ofThread() ? page.counted && self(page.counted.old) : page.has("row calls 0") && (i => column("row calls 0")[i] || 0);
+    const counts = calls ? [number("calls", calls, scaleOf(1, ""))] : [];
+    const sums = {title: "sum %", width: widthOf(["sum % ▾"]), value: sum, write: i => i < head.rows && !page.isCycle(i) ? (100 * sum(i)).toFixed(1) : "", key: i => -sum(i)};
+    const shown = [costs[0], shares[0], sums, ...costs[1] ? [costs[1], shares[1]] : [], ...counts];
+    return {columns: shown, order: [...shares, ...costs, ...counts, sums]};
+  };
+  // width: of the table
+  return width => {
+    const [own, all] = scales([largestOf("row self"), largestOf("row inclusive")]);  // fit the largest rows, which are visible first
+    const {columns, order} = byId("figures").value === "calls" ? ofCalls() : head.compared ? ofTwo(own, all) : ofOne(own, all);
+    let room = width - LEAST_NAME - 14;
+    const kept = new Set();
+    for (const one of order) {
+      if (kept.size && one.width > room) break;
+      kept.add(one);
+      room -= one.width;
+    }
+    return [...columns.filter(one => kept.has(one)), {title: "Function", width: 0, value: page.nameOf, fill: page.rowName}];
+  };
+};

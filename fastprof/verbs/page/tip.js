@@ -1,0 +1,112 @@
+// What a box costs: the text at the pointer, and the line above the view: the answer, or what the view shows.
+//
+// page: {head, state, flame, view, labels, unit, base, timeText, beginText, isInclusiveKnown, partTitle, ofThread, place, labelOf,
+// nameOf, graph, counted: the event of calls, rowFigure, shownColumns, rows, cycles, callers(fn), choose(fn)}
+const tooltip = page => {
+  const {head, state, view, place, labelOf, unit} = page, holder = byId("hover");
+
+  // Cost, share of the total and of its caller, self cost, calls; then the name and its place.
+  const tipOf = box => {
+    const {boxes} = page.flame, {id, fn, many} = box, k = state.event.old, isTimed = boxes.isTimed, grouped = boxes instanceof GroupBoxes;
+    const first = [], second = [];
+    const add = (list, ...texts) => list.push(...texts.filter(Boolean));
+    const shareOf = (cost, whole, of) => whole ? `${percent(cost, whole)} of ${of}` : "";
+    const above = many || id < 0 ? -1 : boxes.parent(id);
+    const aboveName = above >= 0 ? labelOf(boxes.fnOf(above)) : "";
+    if (isTimed) {
+      const sum = sumOf(box, boxes.duration);
+      add(first, page.timeText(sum), shareOf(sum, head.time.length, "the whole time"), aboveName && shareOf(sum, boxes.duration[above], aboveName));
+      if (!many) add(second, `self ${page.timeText(sum * boxes.own(box))}`, `begins at ${page.beginText(boxes.begin[id])}`);
+      else add(second, `the first begins at ${page.beginText(boxes.begin[many[0]])}`);
+    } else if (head.compared) {
+      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : boxes.cost(box, k));
+      const [was, is, change] = pair([before, after, after - before], unit());
+      add(first, `${was} → ${is}`, signed(after - before, change), `${signed(after - before, percent(after - before, page.base()))} of the total`);
+    } else if (k >= 0) {
+      const cost = boxes.cost(box, k), whole = view.tree.total[k][0];
+      add(first, figure(cost, unit()), shareOf(cost, whole, page.partTitle() || "the total"),
+        grouped ? page.partOf(box) : above > 0 && shareOf(cost, boxes.cost({id: above}, k), aboveName));
+      if (!grouped && page.isInclusiveKnown()) {
+        const own = sumOf(box, view.tree.self[k]);
+        add(second, `self ${figure(own, unit())} (${percent(own, whole)})`);
+      }
+      const {counted} = page, calls = counted && counted.old >= 0 && !grouped ? sumOf(box, view.tree.self[counted.old]) : 0;
+      if (calls) add(second, plural(calls, "call"));
+    }
+    const what = many ? `${exact(many.length)} ${isTimed ? "calls" : grouped ? "contexts" : "boxes"} narrower than a pixel` : view.name(fn, id);
+    const line = (texts, tag) => texts.length ? [element("div", {}, element(tag, {}, texts[0]), texts.slice(1).map(text => ` · ${text}`).join(""))] : [];
+    return [...line(first, "b"), ...line(second, "span"), element("div", {class: "name"}, what),
+      ...many ? [element("div", {class: "where"}, "together; a click zooms to them")] : [],
+      ...fn !== NONE && place(fn) ? [element("div", {class: "where"}, place(fn))] : []];
+  };
+  const put = ({clientX: x, clientY: y}) => {
+    const {offsetWidth: width, offsetHeight: height} = holder;
+    holder.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - width - 8))}px`;
+    holder.style.top = `${y + 18 + height > innerHeight ? Math.max(4, y - height - 12) : y + 18}px`;
+  };
+  const hide = () => { holder.hidden = true; };
+  // Shows a box's text at the pointer; without a box, none.
+  const show = (box, at, isNew) => {
+    if (!box) return hide();
+    if (isNew) holder.replaceChildren(...tipOf(box));
+    holder.hidden = false;
+    if (at) put(at);
+    return undefined;
+  };
+  return {show, hide, tipOf};
+};
+
+// The line above the view: the answer, or what the view shows.
+const answerLine = page => {
+  const {head, state, view, labelOf, nameOf, unit} = page;
+  const link = fn => element("button", {type: "button", title: nameOf(fn), onclick: () => page.choose(fn)}, middleOf(labelOf(fn), 60));
+  // The functions that cost or changed most, by self cost.
+  const largest = n => {
+    const {old, new: next} = state.event;
+    const size = fn => head.compared ? Math.abs(page.rowFigure("row self", next, fn) - page.rowFigure("row self", old, fn)) : page.rowFigure("row self", old, fn);
+    const found = [];
+    for (let fn = 0; fn < page.rows; fn++) {
+      const cost = size(fn);
+      if (!(cost > 0) || page.isCycle(fn) || (found.length === n && cost <= found.at(-1).cost)) continue;
+      found.splice(found.findLastIndex(one => one.cost >= cost) + 1, 0, {fn, cost});
+      if (found.length > n) found.pop();
+    }
+    return found.map(({fn}) => fn);
+  };
+  const joined = parts => parts.flatMap((part, i) => i ? [i === parts.length - 1 ? " and " : ", ", part] : [part]);
+  const answer = () => {
+    const {old, new: next} = state.event, whole = page.whole();
+    if (head.compared) {
+      const changes = largest(3).map(fn => {
+        const [before, after] = [old, next].map(k => page.rowFigure("row self", k, fn)), change = after - before;
+        return {fn, text: `${signed(change, figure(change, unit()))}${before ? "" : " (new)"}`};
+      });
+      if (!changes.length) return ["Nothing changed."];
+      const [was, is, change] = pair([page.total(), page.totalNew(), page.totalNew() - page.total()], unit());
+      const grown = page.totalNew() - page.total();
+      return [`${was} → ${is}`, grown ? ` (${signed(grown, change)}${page.total() ? `, ${signed(grown, percent(grown, Math.abs(page.total())))}` : ""})` : " (as before)",
+        "; self costs changed most in ", ...joined(changes.map(({fn, text}) => element("span", {}, link(fn), ` ${text}`)))];
+    }
+    const [fn] = largest(1);
+    if (fn === undefined) return [];
+    const own = page.rowFigure("row self", old, fn), callers = page.callers(fn), calls = page.callsOf(fn);
+    return [`${percent(own, whole)} of ${figure(whole, unit())} is `, link(fn),
+      ...callers.length ? [", called by ", link(callers[0]), callers.length > 1 ? ` and ${plural(callers.length - 1, "other")}` : ""] : [],
+      ...calls ? [`; ${plural(calls, "call")}`] : []];
+  };
+  const hint = () => {
+    const {flame, graph} = page, {from, to} = {from: flame.range?.[0], to: flame.range?.[1]};
+    if (!view.tree.weight[0]) return [`Nothing to show${!page.events.length ? "" : page.partTitle() ? `: no cost in ${page.partTitle()}` : ": all values are 0"}.`];
+    if (state.ranged)
+      return [`${page.beginText(from * head.time.length)} to ${page.beginText(to * head.time.length)}: ${page.timeText((to - from) * head.time.length)} with ${plural(state.ranged.n, "call")}, ` +
+        `${figure(state.ranged.sum, "ns")} in all threads shown${page.labels.isChosen ? `, ${page.labels.title()}` : ""}. The table covers this range; Esc clears it.`];
+    if (state.order === "graph") return [`The ${exact(graph.nodes.length)} most expensive functions below their callers, calls above ${percent(LEAST_SHARE, 1)}` +
+      `${(state.thread >= 0 || page.labels.isChosen) && !page.ofThread() ? ", of all threads" : ""}. Drag to move, the wheel zooms, click selects.`];
+    if (state.order === "time") return ["Each box is a call. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, " +
+      "Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all."];
+    if (state.order === "inverted") return ["Each box of the first row is a function; its width is its self cost. Its callers follow, each with its part of that cost."];
+    if (state.order === "sandwich") return [`${labelOf(state.centre)}: its callers above, its callees below, each with its part of this function's inclusive cost.`];
+    return answer();
+  };
+  return {largest, draw: () => byId("answer").replaceChildren(...hint())};
+};

@@ -1,0 +1,212 @@
+"""What surrounds the views of a page, in a browser: tabs, drawer, overview, the answer, selection, groups, print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastprof import report, top
+from fastprof.core.errors import UsageError
+from tests.differential.test_report_browser import DRAWN, FOLDED, click_box, drive, tab, text_of, value
+from tests.support.paths import CORPUS
+
+CPU = CORPUS / "pprof/good/go-cpulabels.pb.gz"
+SIZES = """['#bar', '#stage', '#flame', '#drawer', '#table', '#details'].map(one => document.querySelector(one))
+    .map(e => e.checkVisibility() ? [e.clientWidth, e.offsetHeight] : null)"""
+# a drag within the overview, from one share of its width to another
+OVER = """(c => [c.left + {} * c.width, c.top + 9, c.left + {} * c.width, c.top + 9])
+    (document.getElementById('minimap').getBoundingClientRect())"""
+ZOOM = value("[fastprof.flame.from, fastprof.flame.to].map(x => Math.round(100 * x))")
+
+
+def _without_none(values: list[Any]) -> list[Any]:
+    return [one for one in values if one is not None]
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    (tmp_path / "a.folded").write_text(FOLDED)
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    return tmp_path / "page.html"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (800, 600), (390, 844)])
+def test_the_graph_fills_the_window(width: int, height: int, page: Path) -> None:
+    """Below a bar of 40 pixels; a phone has one view at a time."""
+    sizes, _, of_table, _, of_details, scrolled = drive(
+        page, value(SIZES), tab("table"), value(SIZES), tab("details"), value(SIZES),
+        value("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"),
+        width=width, height=height,
+    )  # fmt: skip
+    bar, stage, flame, drawer, _, _ = sizes
+    assert scrolled == [width, height]
+    if width < 760:
+        assert drawer is None and flame[1] > 0.7 * height
+        assert of_table[1] is of_table[5] is None and of_table[4][1] > 0.7 * height  # the table alone
+        assert of_details[4] is None and of_details[5][1] > 0.7 * height
+    else:
+        assert bar[1] == 40 and stage[1] + (drawer[1] if width < 1000 else 0) > 0.88 * height
+        assert flame[1] > (600 if width > 1000 else 250)
+        assert of_table[4][0] > 0.6 * width
+
+
+def test_the_drawer_moves_and_its_size_is_kept(page: Path) -> None:
+    drag = """(c => [c.left + 2, c.top + 200, c.left - 198, c.top + 200])
+        (document.getElementById('splitter').getBoundingClientRect())"""
+    place = """(s => { s.value = 'below'; s.dispatchEvent(new Event('change'));
+        return document.querySelector('#stage').clientWidth; })"""
+    before, after, kept, below, keys = _without_none(
+        drive(
+            page,
+            value("document.querySelector('#drawer').clientWidth"),
+            {"drag": drag},
+            value("document.querySelector('#drawer').clientWidth"),
+            value("JSON.parse(localStorage['fastprof page']).size"),
+            value(f"{place}(document.getElementById('place'))"),
+            value("document.getElementById('splitter').focus()"),
+            {"keys": ["ArrowUp"]},
+            value("(kept => { localStorage.clear(); return kept; })(JSON.parse(localStorage['fastprof page']))"),
+        )
+    )
+    assert after == pytest.approx(before + 200, abs=8) and 40 < kept < 60
+    assert below == 1200 and keys == {"place": "below", "size": 42}
+
+
+def test_the_page_opens_on_the_answer(page: Path, tmp_path: Path) -> None:
+    """leaf costs most itself; it is selected, and the boxes on its path are marked."""
+    answer, name, path, stack = drive(
+        page,
+        text_of("#answer"),
+        text_of("#details h2"),
+        value("(({flame: f, view: v}) => [...f.pathOf(f.focused)].map(i => v.name(v.tree.fn[i], i)))(fastprof)"),
+        value("[...document.querySelectorAll('.stack button')].map(e => e.textContent)"),
+    )
+    assert answer == "56.6 % of 106 is leaf, called by work"
+    assert (name, path, stack) == ("leaf", ["leaf", "work", "main", "everything"], ["main", "work", "leaf"])
+    report(CORPUS / "xray/good/fdr5-pool-clang19.xray", tmp_path / "pool.html")
+    (said,) = drive(tmp_path / "pool.html", text_of("#answer"))
+    first = top(CORPUS / "xray/good/fdr5-pool-clang19.xray").rows[0]
+    assert said.startswith(f"{100 * first.self_share:.1f} % of ") and said.endswith(f"; {first.calls} call")
+
+
+def test_a_selected_box_has_its_instances_and_its_stack(page: Path) -> None:
+    box, _, after = drive(
+        page,
+        click_box("work"),
+        text_of(".box"),
+        value("document.querySelector('.stack button').click()"),
+        text_of("#details h2"),
+    )
+    assert box == "95 (89.6 %), self 30; one of 2 boxes of this function"
+    assert after == "main"
+
+
+def test_the_overview_zooms_and_moves(page: Path) -> None:
+    """Edges zoom, the window moves, a click elsewhere centres it."""
+    zoomed, moved, clicked = drive(
+        page,
+        {"drag": OVER.format(0.996, 0.5)},
+        ZOOM,
+        {"drag": OVER.format(0.2, 0.4)},
+        ZOOM,
+        {"drag": OVER.format(0.05, 0.05)},
+        ZOOM,
+    )
+    assert (zoomed, moved, clicked) == ([0, 50], [20, 70], [0, 50])
+
+
+def test_groups_of_rows_add_up_and_unfold(tmp_path: Path) -> None:
+    """Self costs are those of the members; inclusive ones count a group within itself once, as `top --by` does."""
+    report(CPU, tmp_path / "page.html", prune=0)
+    group = "(s => { s.value = 'file'; s.dispatchEvent(new Event('change')); })(document.getElementById('group'))"
+    rows = """(({table, view, state}) => table.order.map(i => [view.name(i),
+        ...['self', 'incl.'].map(name => table.columns.find(one => one.title.startsWith(name)).value(i))]))(fastprof)"""
+    found = _without_none(
+        drive(
+            tmp_path / "page.html",
+            tab("table"),
+            value(group),
+            value(rows),
+            value("(document.querySelector('#table .of-group').click(), fastprof.table.order.length)"),
+            value("[location.hash.includes('group=file'), document.querySelectorAll('#table .member').length]"),
+        )
+    )
+    groups, unfolded, (_, members) = found
+    expected = {row.file: (row.self, row.inclusive) for row in top(CPU, by="file", n=0).rows}
+    assert {name: (own, all_) for name, own, all_ in groups} == {
+        name or "(none)": costs for name, costs in expected.items()
+    }
+    assert unfolded == len(groups) + members and members > 0
+
+
+def test_print_has_all_levels(tmp_path: Path) -> None:
+    (tmp_path / "a.folded").write_text(";".join(f"f{i}" for i in range(100)) + " 5\n")
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    rows = value("new Set(fastprof.flame.drawn.map(d => d.row)).size")
+    printed = value("(dispatchEvent(new Event('beforeprint')), new Set(fastprof.flame.drawn.map(d => d.row)).size)")
+    before, whole = drive(tmp_path / "page.html", rows, printed, height=500)
+    assert before < 40 and whole == 101
+
+
+def test_long_names_keep_both_ends(tmp_path: Path) -> None:
+    (tmp_path / "a.folded").write_text("org.example.some.very.long.package.Class.method 1\nother 20\n")
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    script = """(texts => {
+        const {flame} = fastprof, fill = flame.pen.fillText;
+        flame.pen.fillText = text => texts.push(text);
+        flame.paint();
+        return texts;
+    })([])"""
+    (texts,) = drive(tmp_path / "page.html", value(script), width=3000)
+    (cut,) = (text for text in texts if "…" in text)
+    assert cut.startswith("org.") and cut.endswith("ethod")
+
+
+def test_a_document_of_another_kind_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.folded").write_text(FOLDED)
+    for name in ("x.png", "x.PDF"):
+        with pytest.raises(UsageError, match="a report is HTML or SVG, not P"):
+            report(tmp_path / "a.folded", tmp_path / name)
+        assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("view", ["time", "inverted", "sandwich", "graph", "table"])
+def test_views_in_dark_and_on_a_phone(view: str, tmp_path: Path) -> None:
+    """Each opens from a link, shows boxes and logs no error."""
+    report(CORPUS / "xray/good/fdr5-pool-clang19.xray", tmp_path / "page.html")
+    shown = value("[fastprof.state.order, fastprof.flame.drawn.length > 3, document.documentElement.scrollWidth]")
+    _, _, wide = drive(tmp_path / "page.html", value("document.getElementById('theme').click()"), tab(view), shown)
+    _, narrow = drive(tmp_path / "page.html", tab(view), shown, width=390, height=844)
+    assert wide[0] == narrow[0] == view and narrow[2] == 390
+    assert wide[1] or view in ("graph", "table")
+
+
+def test_the_sandwich_of_a_profile_whose_first_row_is_a_cycle(tmp_path: Path) -> None:
+    (tmp_path / "a.callgrind").write_text(CYCLE)
+    report(tmp_path / "a.callgrind", tmp_path / "page.html")
+    first, _, drawn = drive(
+        tmp_path / "page.html", value("fastprof.view.name(fastprof.table.order[0])"), tab("sandwich"), value(DRAWN)
+    )
+    assert first.startswith("<cycle") and len(drawn) > 1 and drawn[0][1] > 100
+
+
+CYCLE = """events: Ir
+fl=a.c
+fn=main
+1 5
+cfn=a
+calls=1 2
+1 100
+fn=a
+2 40
+cfn=b
+calls=1 3
+2 60
+fn=b
+3 50
+cfn=a
+calls=1 2
+3 10
+"""
