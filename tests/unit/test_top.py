@@ -328,7 +328,7 @@ def test_self_and_inclusive_costs_are_in_one_unit(tmp_path: Path, capsys: pytest
     path.write_text("events: ns\nfn=main\n1 2000\ncfn=f\ncalls=1 1\n1 12000000\nfn=f\n1 12000000\n")
     for n in ("1", "2"):  # by inclusive cost the first is main, whose self cost is small
         shown = printed(capsys, str(path), "--sort", "inclusive", "-n", n)
-        assert "self ms" in shown and "inclusive ms" in shown and "    0.0     0.0    0.0          12.0" in shown
+        assert "self ms" in shown and "inclusive ms" in shown and "2.00 us     0.0    0.0          12.0" in shown
         assert "self ms  inclusive ms" in printed(
             capsys, str(path), "--sort", "inclusive", "-n", n, "--tree", "calling"
         )
