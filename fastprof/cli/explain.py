@@ -10,9 +10,10 @@ from fastprof.cli import arguments
 from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import Progress, exit_code
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Scale, cut, percent, print_table, quantity, shortened_by, utc
+from fastprof.cli.text import cut, percent, print_table, shortened_by, utc
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError, printable
+from fastprof.core.figures import Scale, quantity
 from fastprof.core.words import counted
 from fastprof.verbs.diff.difference import Change, growth
 from fastprof.verbs.explain import Comparison, Explanation, Finding, Function, Recorded, explain, options

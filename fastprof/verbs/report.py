@@ -201,9 +201,9 @@ def _name(output: Any) -> str:
 _DOCUMENTS = (".png", ".pdf", ".jpg", ".jpeg", ".webp")
 
 
-def _refuse_documents(output: Path) -> None:
+def _refuse_documents(output: Output) -> None:
     """Pictures of pixels would be HTML under a wrong name."""
-    name = os.fspath(output).lower() if isinstance(output, (str, os.PathLike)) else ""
+    name = _name(output)
     for suffix in _DOCUMENTS:
         if name.endswith(suffix):
             what = "{output}: a report is HTML or SVG, not {suffix}; write x.html, whose menu exports PNG, or x.svg"

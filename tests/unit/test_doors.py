@@ -51,7 +51,7 @@ FILES = [*{format_of(file): file for file in files("good") if not file.endswith(
 
 @pytest.mark.parametrize("file", FILES)
 def test_recognizing_imports_the_doors_alone(file: str) -> None:
-    """So each further format adds one module, its door; Perfetto's reads tags of messages, perf's has an option of its own."""
+    """So each further format adds one module, its door; Perfetto's reads tags of messages, perf's has an option."""
     before, opened = modules(DETECT, file)
     assert opened == DOORS | {"fastprof.core.varint", "fastprof.core.branches"}
     assert {name.partition(".")[0] for name in before} - sys.stdlib_module_names == {
