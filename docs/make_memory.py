@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from fastprof import formats
+from tests.support.conversions import OF_PROGRAMS
 from tests.support.distinct import FUNCTIONS, INPUTS, SOURCE
 from tests.support.paths import REPO
 from tests.support.peak import peak
@@ -144,7 +145,7 @@ def commands(name: str, path: str, folder: str) -> dict[str, list[str]]:
         if to.writer
         and (to.name != "gperftools" or name in ADDRESSES)
         and (to.view != "timeline" or timeline)
-        and not to.name.endswith("-profile")
+        and to.name not in OF_PROGRAMS
     }
     if timeline:
         for threads in 1, 4:

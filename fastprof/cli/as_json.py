@@ -36,6 +36,7 @@ SCHEMAS = {
     "report": 1,
     "sql": 1,
     "top": 1,
+    "trend": 1,
 }
 
 

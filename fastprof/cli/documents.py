@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from fastprof.core.log import Log
 from fastprof.core.model import ValueType
-from fastprof.verbs import top
+from fastprof.verbs import top, trend
 from fastprof.verbs.annotation import Instruction, Line, Missing
 from fastprof.verbs.batch.status import ShardStatus
 from fastprof.verbs.diff.difference import Failure, Runs
@@ -355,8 +355,9 @@ DOCUMENTS: dict[str, tuple[type, ...]] = {
     "report": (LogDocument,),
     "sql": (SqlDocument, Budgeted),
     "top": (top.Top, WithMatrix, Budgeted),
+    "trend": (trend.Trend,),
 }
 # Keys of tuples that are printed only if they apply.
-OPTIONAL: dict[type, tuple[str, ...]] = {top.Row: ("durations",)}
+OPTIONAL: dict[type, tuple[str, ...]] = {top.Row: ("durations", "pid", "tid", "thread"), trend.Finding: ("left",)}
 # Objects that may have further keys.
 OPEN: tuple[type, ...] = (Facts,)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from fastprof.cli import arguments, print_message
-from fastprof.cli.as_json import json_text
+from fastprof.cli.as_json import document, json_text
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, print_csv, print_rest, print_table, shortened_by
@@ -30,7 +30,6 @@ examples:
   fastprof trend 1.prof 2.prof 3.prof --fail-over 2 --window 1
 """
 FAILED = 4  # exit code of --fail-over
-SCHEMA = "fastprof/trend/1"
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDE = 24  # characters of a sparkline
 
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     found = trend(args.inputs, **arguments.keywords(args, options()))
     with arguments.table_to(None if args.output == "-" else args.output):
         if args.json:
-            print(json_text(as_json(found), indent=1))
+            print(json_text(document("trend", as_json(found)), indent=1))
         elif args.csv:
             _print_csv(found)
         else:
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def as_json(found: Trend) -> dict[str, Any]:
     """The document of --json; docs/trend.md has its keys."""
-    whole = {"schema": SCHEMA, **found._asdict()}
+    whole = found._asdict()
     last = {name: whole.pop(name) for name in ("findings", "log")}
     without = [_without_left(one) for one in found.findings]
     return whole | {"findings": without, "log": last["log"]}

@@ -350,7 +350,7 @@ def test_options_that_would_do_nothing_are_refused(profile: Path) -> None:
         fastprof.annotate(profile, asm=True, source=["."])
     with pytest.raises(UsageError, match="demangle= has no effect with callgrind"):
         fastprof.annotate(profile, asm=True, demangle="none")
-    for wrong in ({"context": -1}, {"threshold": 2}, {"source": "src"}, {"asm": 1}):
+    for wrong in ({"context": -1}, {"threshold": 2}, {"source": 1}, {"asm": 1}):
         with pytest.raises(UsageError):
             fastprof.annotate(profile, **wrong)
 

@@ -36,7 +36,7 @@ def rows(data: bytes, **options: Any) -> dict[str, Counter[Key]]:
     """By value type: the sums of branches and runs, by the addresses of their two frames."""
     found: dict[str, Counter[Key]] = {}
     with fastprof.open(io.BytesIO(data), branches=True, symbolize=False, **options) as profile:
-        model = profile.model
+        model = profile._model
         for batch in profile.batches():
             names = [t.name for t in model.parts[batch.part].value_types]
             for k, name in enumerate(names):

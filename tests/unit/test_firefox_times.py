@@ -24,7 +24,7 @@ def samples(profile: str | Path | bytes, from_: str | None = None) -> Counter[tu
     """The sum of each value by value type, stack and time."""
     found: Counter[tuple[Any, ...]] = Counter()
     with fastprof.open(profile, from_=from_) as opened:
-        model = opened.model
+        model = opened._model
         for batch in opened:
             for k, value_type in enumerate(model.parts[batch.part].value_types):
                 for stack, time, value in zip(batch["stack"], batch["time"], batch.values(k), strict=True):

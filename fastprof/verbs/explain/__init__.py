@@ -364,12 +364,12 @@ def _findings(rows: ranking.Top, contexts: Contexts, *, estimated: bool) -> Iter
 
 def _doubts(recorded: Recorded, described: Log, log: Log) -> Iterator[Finding]:
     facts = described.facts
-    for key, what in (("lost_samples", "samples"), ("lost_records", "records")):
+    for key, what in (("lost_samples", "sample"), ("lost_records", "record")):
         if isinstance(n := facts.get(key), int) and n:
-            yield Finding("lost", f"the profiler lost {n:,} {what}", None)
+            yield Finding("lost", f"the profiler lost {counted(n, what)}", None)
     lost = facts.get("samples_lost")
     if isinstance(lost, dict) and (n := sum(one for one in lost.values() if isinstance(one, int))):
-        yield Finding("lost", f"the profiler lost {n:,} samples", None)
+        yield Finding("lost", f"the profiler lost {counted(n, 'sample')}", None)
     n = recorded.samples
     if n is not None and 0 < n < _FEW:
         spread = 100 * sqrt(0.1 * 0.9 / n)
