@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core._c import ffi, lib
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.owner import owned
 from tests.support.paths import CORPUS
 from tests.support.perfdata import ANY_BRANCH, BRANCH, CALL_STACK, CALLCHAIN, IP, PERIOD, TID, TIME, PerfData
@@ -197,6 +197,78 @@ def test_top_by_branch(tmp_path: Path) -> None:
     assert taken.total == 4800 and taken.rows[0].name == "test.binary+0x78ce -> test.binary+0x78b0"
     with pytest.raises(FastprofError, match="branch: there are no branch stacks"):
         fastprof.top(CORPUS / "callgrind/good/cfi.callgrind", by="branch")
+
+
+# ---- the text of perf script
+
+MAPS = (
+    b"demo 7/7 0.100000: PERF_RECORD_MMAP2 7/7: [0x1000(0x1000) @ 0 08:01 42 0]: r-xp /bin/app\n"
+    b"demo 7/7 0.100000: PERF_RECORD_MMAP2 7/7: [0x8000(0x1000) @ 0 08:01 43 0]: r-xp /bin/lib.so\n"
+    b"demo 7/7 0.100000: PERF_RECORD_MMAP2 7/7: [0x9000(0x1000) @ 0 08:01 43 0]: r--p /bin/lib.so\n"
+)
+
+
+def line(stack: list[tuple[int, int, int]], start: str = "demo 7/7 0.200000:  ") -> bytes:
+    entries = "".join(f" {a:#x}/{b:#x}/{'PM'[flags & 1]}/-/-/0 " for a, b, flags in stack)
+    return f"{start}           1000 {entries}\n".encode()
+
+
+@given(stacks_, st.sampled_from([1, 3000, 32 << 20]), st.booleans())
+def test_text_says_the_same(stacks: list[list[tuple[int, int, int]]], max_memory: int, newline: bool) -> None:
+    stacks = [[(0x1004, 0x1000, 1)], *stacks, [(0x1004, 0x1000, 1)]]
+    text = MAPS + b"".join(map(line, stacks))
+    assert rows(text if newline else text[:-1], max_memory=max_memory) == slowly(stacks)
+
+
+def test_perf_script_prints_the_recording(tmp_path: Path) -> None:
+    """As perf 6.1 does: `-F ip,brstack --show-mmap-events`, for which branches are read without being asked for."""
+    text = lzma.decompress((FOLDER / "lbr.perf.xz").read_bytes())
+    for name, data in (("ip", text), ("time", text.replace(b"\nPERF", b"\n    25532/25532 174024.727284: PERF"))):
+        (tmp_path / name).write_bytes(data)
+        fastprof.convert(tmp_path / name, tmp_path / "out", to="llvm-profile", symbols=[str(PROGRAM)])
+        fastprof.convert(LBR, tmp_path / "expected", to="llvm-profile", symbols=[str(PROGRAM)])
+        assert (tmp_path / "out").read_text() == (tmp_path / "expected").read_text()
+    found = fastprof.top(tmp_path / "ip", by="branch", symbols=[str(PROGRAM)], n=1)
+    assert found.rows[0].name == "longest_match deflate.c:439 -> longest_match deflate.c:479"
+
+
+def test_objects_of_text_without_mappings() -> None:
+    """A program linked to a fixed address has these addresses in its file, too."""
+    text = b"app 7 0.200000: 1 cycles:   1000 main (/bin/app) 0x1010(/bin/a (deleted))/0x1000(/bin/a (deleted))/M/-/-/7/COND/- \n"
+    assert rows(text)["mispredicted"] == {(0x1010, 0x1000): 1}
+    with fastprof.open(io.BytesIO(text), branches=True, symbolize=False) as profile:
+        assert list(profile.batches())
+        model = profile.model
+        assert [model.string(model.row("objects", i)[0]) for i in range(1, model.count("objects"))] == [
+            b"/bin/a (deleted)"
+        ]
+
+
+def test_forks_in_text() -> None:
+    fork = b"demo 7/7 0.200000: PERF_RECORD_FORK(9:9):(7:7)\n"
+    text = MAPS + fork + line([(0x1010, 0x1000, 0), (0x1020, 0x1004, 0)], "demo 9/9 0.300000: ")
+    log = fastprof.info(io.BytesIO(text + b"demo 9/9 0.400000: cycles: 12 x\n"), branches=True)
+    assert log.facts["totals"] == {"taken": 2, "mispredicted": 0, "straight": 1}
+    assert log.not_representable["lines-without-branches"] == 1
+
+
+def test_damaged_text() -> None:
+    text = MAPS + line([(0x1010, 0x1000, 0), (0x1020, 0x1004, 0)])
+    for cut in (b" 0x1020/0x10", b" 0x1020/", b" 0x1020/0x1004/P"):
+        data = text[: text.index(b" 0x1020")] + cut
+        with pytest.raises(FormatError, match="the input ends inside a branch") as caught:
+            rows(data)
+        assert caught.value.offset is not None and caught.value.offset <= len(data)
+        log = fastprof.info(io.BytesIO(data), branches=True, lenient=True)
+        assert log.losses["unreadable-lines"] == 1 and log.facts["totals"]["taken"] == 1
+    with pytest.raises(FastprofError, match="there are no branch stacks"):
+        rows(MAPS)
+
+
+def test_a_stack_of_a_million_branches_takes_little_memory() -> None:
+    entries = b"".join(b" 0x%x/0x%x/P/-/-/0 " % (n + 16, n) for n in range(0x1000, 0x1000 + 200_000))
+    found = rows(MAPS + b"demo 7/7 0.200000:   1000 " + entries + b"\n", max_memory=1 << 20)
+    assert found["taken"].total() == 200_000 and found["straight"].total() > 0
 
 
 # ---- code

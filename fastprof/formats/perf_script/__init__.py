@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from fastprof.core.branches import BRANCHES
 from fastprof.core.engine import MAYBE, NO, SURE, Format
-from fastprof.core.options import Option, Switch
+from fastprof.core.options import MAX_MEMORY, Option, Switch
 
 COMM_FRAMES = Option(
     "comm_frames",
@@ -28,6 +29,21 @@ _FIRST_FRAME = rb"(?:.*\n)?[ \t]*[0-9a-f]{1,16} \S"
 _FRAME = rb"[ \t]*[0-9a-f]{1,16} \S[^\n]*"
 _WITH_FRAMES = rb"(?:\S[^\n;]{0,200}\r?\n)?(?:" + _FRAME + rb"\r?\n){1,4}?" + _FRAME + rb"\([^\n]*\)[ \t]*\r?\n"
 _TAB_FRAMES = rb"(?:[^\n;\t]{0,200}\r?\n)?\t[ ]*[0-9a-f]{1,16} \S"
+# -F ip,brstack: nothing but an address before the branches
+_ONLY_BRANCHES = (
+    rb"(?:PERF_RECORD_MMAP2? -?\d+/\d+: \[.*\r?\n)*"
+    rb"(?:[ \t]*[0-9a-f]{1,16}[ \t]+0x[0-9a-f]+(?:\([^\n]*?\))?/0x[0-9a-f]+|PERF_RECORD_MMAP2? -?\d+/\d+: \[)"
+)
+
+
+def has_only_branches(head: bytes) -> bool:
+    text = re.sub(_BEFORE, b"", head, count=1) if head[:1] in b"#\r\n[WP" else head
+    return bool(re.match(_ONLY_BRANCHES, text))
+
+
+def may_have_branches(head: bytes) -> bool:
+    """Mappings, which only branches need, may come first."""
+    return bool(re.search(rb"PERF_RECORD_MMAP| 0x[0-9a-f]+(?:\([^\n]*?\))?/0x[0-9a-f]+", head))
 
 
 def sniff(head: bytes) -> int:
@@ -38,6 +54,8 @@ def sniff(head: bytes) -> int:
         return NO
     text = re.sub(_BEFORE, b"", head, count=1) if head[:1] in b"#\r\n[WP" else head
     if b":" in text and re.search(_TIME, text) and re.match(_WITH_TIME, text):
+        return SURE
+    if has_only_branches(head):
         return SURE
     if not re.match(_FIRST_FRAME, text):
         return NO
@@ -52,6 +70,6 @@ FORMATS = (
         suffixes=(".perf",),
         sniff=sniff,
         reader="read:PerfScriptReader",
-        reads=(COMM_FRAMES,),
+        reads=(COMM_FRAMES, BRANCHES, MAX_MEMORY),
     ),
 )

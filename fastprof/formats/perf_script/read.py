@@ -6,19 +6,22 @@ import re
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.branches import BRANCHES, most, none, value_types
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import address_of
-from fastprof.core.reported import coded
+from fastprof.core.owner import address_of, owned
+from fastprof.core.reported import coded, counts_of
 from fastprof.core.source import Source
-from fastprof.formats.perf_script import COMM_FRAMES
+from fastprof.formats.perf_script import COMM_FRAMES, has_only_branches, may_have_branches
 from fastprof.formats.perf_script._lexer import Lexer
 from fastprof.formats.perf_script.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from collections.abc import Iterable
+
+    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_perf_script_branches
 
 # Events whose periods are nanoseconds, whatever modifiers follow: `cpu-clock:u`.
 _CLOCKS = re.compile(r"(?:cpu-clock|task-clock|offcpu-time)(?::[a-zA-Z]*)?")
@@ -50,8 +53,23 @@ class PerfScriptReader(NativeReader):
             model.intern("comm"),
         )
         self._n_comments = 0  # that parts have
+        self._is_only_branches = has_only_branches(source.head)
+        self.addresses = options[BRANCHES] or may_have_branches(source.head)
+        self._b: fp_perf_script_branches | None = None  # reads branches, if there are no other rows
+
+    def ranges(self) -> Iterable[tuple[int, int | None]]:
+        # targets that want branches can do nothing with samples without addresses
+        if self.options[BRANCHES] or self.branches or self._is_only_branches:
+            new = lib.fp_perf_script_branches_new(self.model.c)
+            self._b = owned(new, lib.fp_perf_script_branches_free, "the reader of branches")
+            self._b.lenient, self._b.most = self.options[LENIENT], most(self.options)
+            types = value_types()
+            self.part = self.model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
+        return super().ranges()
 
     def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        if self._b is not None:
+            return lib.fp_perf_script_branches_feed(self._b, in_, batch, err)
         return self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
 
     def answer(self, batch: fp_batch) -> int | None:
@@ -107,9 +125,22 @@ class PerfScriptReader(NativeReader):
             self.model.names.put_comms(self.model.parts[self.part], threads)
 
     def finish(self) -> None:
+        if self._b is not None:
+            self._finish_branches(self._b)
+            return
         counts, log = self._lexer.counts, self.log
         self._name_threads()
         found = coded(REPORTED, counts)
         log.count_all(REPORTED, found | {"comments": found["comments"] - self._n_comments})
         if counts["open_end"]:
             log.warn(REPORTED["maybe-cut-off"], file=self.source.name)
+
+    def _finish_branches(self, read: fp_perf_script_branches) -> None:
+        counts = read.counts
+        if not counts.branches and not counts.half_branches:
+            raise none(self.source.name)
+        self.log.count_all(REPORTED, counts_of(counts))
+        self.log.facts["branches"], self.log.facts["mispredicted_branches"] = (
+            int(counts.branches),
+            int(counts.mispredicted),
+        )
