@@ -234,7 +234,7 @@ def test_perf_script_prints_the_recording(tmp_path: Path) -> None:
 
 def test_objects_of_text_without_mappings() -> None:
     """A program linked to a fixed address has these addresses in its file, too."""
-    text = b"app 7 0.200000: 1 cycles:   1000 main (/bin/app) 0x1010(/bin/a (deleted))/0x1000(/bin/a (deleted))/M/-/-/7/COND/- \n"
+    text = b"app 7 0.200000: 1 c:   1000 f (/a) 0x1010(/bin/a (deleted))/0x1000(/bin/a (deleted))/M/-/-/7/COND/- \n"
     assert rows(text)["mispredicted"] == {(0x1010, 0x1000): 1}
     with fastprof.open(io.BytesIO(text), branches=True, symbolize=False) as profile:
         assert list(profile.batches())
