@@ -127,23 +127,25 @@ static void without_step(const double *x, uint32_t n, double *out) {
     for (uint32_t i = 0; i < n; i++) out[i] = x[i] - (i < at ? low : high);
 }
 
-/* How much larger the variance is in means of blocks of points than it would be if points were independent. */
-static double lasting(const double *x, uint32_t n, double variance, double *scratch, double *blocks) {
-    double most = 1;
+/* How much larger the variance of long means is than it would be if points were independent.
+ *
+ * Points that are `lag` apart differ by the variance that they do not have in common, so that the differences of
+ * neighbours show too little if noise lasts for several points.  1 unless that is certain. */
+static double lasting(const double *x, uint32_t n, double variance, double *scratch, double *squares) {
+    static const uint32_t lags[] = {1, 2, 3, 4, 6, 9, 12};
+    enum { N = sizeof lags / sizeof *lags };
+    double of_lag[N], all, sum;
+    if (n < 40) return 1;
     without_step(x, n, scratch);
-    for (uint32_t size = 3; size <= 12 && n / size >= 16; size *= 2) {
-        const uint32_t m = n / size;
-        double last = 0;
-        for (uint32_t i = 0; i < m; i++) {
-            double sum = 0;
-            for (uint32_t k = 0; k < size; k++) sum += scratch[n - (i + 1) * size + k];
-            if (i) blocks[i - 1] = (sum - last) * (sum - last) / (2 * size);
-            last = sum;
-        }
-        const double ratio = fp_trend_trimmed(blocks, m - 1) / (variance + 1e-300);
-        if (ratio > 1 + 3 * sqrt(3.0 / m)) most = fmax(most, ratio);
+    for (uint32_t k = 0; k < N; k++) of_lag[k] = of_differences(scratch, n, lags[k], squares);
+    all = (of_lag[N - 1] + of_lag[N - 2] + of_lag[N - 3]) / 3;
+    if (!(of_lag[0] > 0) || 1 - of_lag[0] / all < 2.5 * sqrt(3.0 / n)) return 1;
+    sum = all;
+    for (uint32_t k = 0; k < N && of_lag[k] < all; k++) {
+        const uint32_t width = k + 1 < N ? lags[k + 1] - lags[k] : 1;
+        sum += 2 * width * (all - of_lag[k]);
     }
-    return most;
+    return fmax(1, sum / (variance + 1e-300));
 }
 
 static double sampled(const struct fp_trend *t, double level) {

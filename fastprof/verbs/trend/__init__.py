@@ -95,8 +95,9 @@ SIGNIFICANCE = Option(
     Share(),
     0.1,
     group="rows",
-    help="false discovery rate (default: 0.1)",
-    details="At most this share of the findings is noise; if nothing changed, the probability of any finding.",
+    help="probability of a false finding (default: 0.1)",
+    details="If nothing changed, the probability of any finding; among many findings, four times the share of those "
+    "that are noise.",
 )
 FAIL_OVER: Option[Any] = Option(
     "fail_over",

@@ -150,7 +150,8 @@ class Series:
         return float(self._c.mean_weight) > 0
 
     def changes(self, alpha: float) -> list[Change]:
-        """The changes of all rows, of which a share of about `alpha` is noise (Benjamini and Hochberg).
+        """The changes of all rows: `alpha` is the probability of any if all of it is noise, and a quarter of it the
+        share of noise among many (Benjamini and Hochberg).
 
         The probability of an error is divided among rows by their cost: a row with 5 % of the cost gets about 5 % of
         it, so that many rows without much cost do not hide the others.
@@ -162,15 +163,15 @@ class Series:
         total = sum(levels) or 1.0
         weights = [_BY_COST * n * level / total + (1 - _BY_COST) for level in levels]
         weighted = sorted(self._series[i].p / weights[i] for i in range(n))
-        most = 0.0
+        most = alpha / n
         for k, p in enumerate(weighted, 1):
             if p > alpha:
                 break
-            if p <= alpha * k / n:
-                most = alpha * k / n
+            if p <= _AMONG_MANY * alpha * k / n:
+                most = max(most, _AMONG_MANY * alpha * k / n)
         found: list[Change] = []
         buffer = ffi.new("struct fp_trend_change[]", _MOST_CHANGES)
-        for i in range(n) if most else ():
+        for i in range(n):
             if self._series[i].p <= most * weights[i]:
                 found += self._changes_of(i, min(_MOST_P, most * weights[i]), buffer)
         return found
@@ -185,4 +186,5 @@ class Series:
 
 
 _BY_COST = 0.9  # the part of the probability that is divided by cost; the rest by number
-_MOST_P = 0.05
+_AMONG_MANY = 0.25
+_MOST_P = 0.01
