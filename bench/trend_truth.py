@@ -3,7 +3,8 @@
     python -m bench.trend_truth                      the tables of RESULTS.md
     python -m bench.trend_truth nights --seeds 40    one of them: nights, year, quiet, otava, speed
 
-Shares of functions are those of real profiles (tests/corpus), continued by Zipf's law; each night each host takes samples of them
+Shares of functions are those of real profiles (tests/corpus), continued by Zipf's law; each night each host takes
+samples of them
 (Poisson).  A truth is a function, a kind and a point; a finding within ten points of it, of its function, finds it.
 """
 
@@ -16,7 +17,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -163,7 +164,7 @@ def findings(made: Made, points: Points | None = None) -> list[Finding]:
 
 
 def matched(made: Made, all_: Sequence[Finding]) -> tuple[dict[Truth, Finding], list[Finding]]:
-    """What was found of the truth, and the rest.  Within a drift, and at the end of what went away, findings are right."""
+    """What was found of the truth, and the rest.  Within a drift and what went away, findings are right."""
     hits: dict[Truth, Finding] = {}
     wrong = []
     for one in all_:

@@ -137,9 +137,14 @@ static double lasting(const double *x, uint32_t n, double variance, double *scra
     double of_lag[N], all, sum;
     if (n < 40) return 1;
     without_step(x, n, scratch);
-    for (uint32_t k = 0; k < N; k++) of_lag[k] = of_differences(scratch, n, lags[k], squares);
+    for (uint32_t k = 0; k < N; k++) {
+        const uint32_t m = n - lags[k];
+        for (uint32_t i = 0; i < m; i++)
+            squares[i] = (scratch[i + lags[k]] - scratch[i]) * (scratch[i + lags[k]] - scratch[i]) / 2;
+        of_lag[k] = fp_trend_median(squares, m) / 0.4549; /* as of chi-squared: excursions count little */
+    }
     all = (of_lag[N - 1] + of_lag[N - 2] + of_lag[N - 3]) / 3;
-    if (!(of_lag[0] > 0) || 1 - of_lag[0] / all < 2.5 * sqrt(3.0 / n)) return 1;
+    if (!(of_lag[0] > 0) || 1 - of_lag[0] / all < 2.5 * sqrt(5.0 / n)) return 1;
     sum = all;
     for (uint32_t k = 0; k < N && of_lag[k] < all; k++) {
         const uint32_t width = k + 1 < N ? lags[k + 1] - lags[k] : 1;

@@ -121,10 +121,20 @@ def _print_text(found: Trend, screen: Screen, *, is_gate: bool, short: bool) -> 
         print()
         _print_findings(found, screen, short=short)
     print_rest(found.n_found - len(found.findings), screen)
+    _print_causes(found)
     for one in found.findings:
         if one.left:
             print(f"\n{_name(one)}: {counted(len(one.left), 'commit')} after {one.last_good}, up to {one.since}:")
             print("\n".join(f"  {commit}" for commit in one.left))
+
+
+def _print_causes(found: Trend) -> None:
+    for one in found.findings:
+        if one.causes:
+            print(f"\n{_name(one)}, {_percent(one.change)} since {one.since}:")
+        for cause in one.causes:
+            share = "at the same point" if cause.share is None else f"{100 * cause.share:.0f} % of it"
+            print(f"  {cause.text}  ({share})")
 
 
 def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:

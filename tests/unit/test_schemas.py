@@ -97,6 +97,7 @@ TABLES = [
     ("diff", GO, GO, "--by", "label:kind,function"),
     ("diff", PLAIN, str(CORPUS / "folded" / "good" / "chain.folded"), "--union", "--by", "arc"),
     ("annotate", ASM, "--asm"),
+    ("trend", PLAIN, PLAIN.replace("plain", "chain")),
     ("formats",),
 ]
 

@@ -229,3 +229,38 @@ def test_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "**Failed:** f4" in capsys.readouterr().out
     assert main([*words, "-o", str(tmp_path / "t.csv")]) == 0
     assert (tmp_path / "t.csv").read_text().startswith("name,file,line")
+
+
+def test_causes(tmp_path: Path) -> None:
+    """Call paths, lines and labels that carry a change."""
+    rng = random.Random(3)
+    for point in range(16):
+        for host in range(3):
+            slow = point >= 9 and host == 2
+            rows = [f"main;a;f{i} {poisson(rng, 2000)}" for i in range(10)]
+            rows += [f"main;b;f {poisson(rng, 6000 if slow else 2000)}", f"main;a;f {poisson(rng, 2000)}"]
+            name = f"{point:02d}.host{host}.{'gcc13' if point >= 9 else 'gcc12'}.folded"
+            (tmp_path / name).write_text("\n".join(rows) + "\n")
+    found = fastprof.trend(str(tmp_path), over="point", label_path="{point}.{host}.{compiler}.folded")
+    (one,) = [one for one in found.findings if one.name == "f"]
+    causes = {cause.kind: cause for cause in one.causes}
+    assert (causes["path"].text, causes["label"].text) == ("main > b > f", "host=host2")
+    assert causes["changed label"].text == "compiler: gcc12 -> gcc13"
+    assert causes["path"].share is not None
+    assert causes["path"].share > 0.9
+    assert (
+        not fastprof.trend(str(tmp_path), over="point", explain=0, label_path="{point}.{host}.{compiler}.folded")
+        .findings[0]
+        .causes
+    )
+
+
+def test_causing_lines(tmp_path: Path) -> None:
+    paths = []
+    for i in range(10):
+        path = tmp_path / f"{i}.callgrind"
+        others = "".join(f"fn=g{k}\n{k + 20} 100\n" for k in range(8))
+        path.write_text(f"events: Ir\nfl=a.c\nfn=f\n7 {50 if i < 6 else 150}\n8 100\n{others}")
+        paths.append(str(path))
+    (one,) = fastprof.trend(paths).findings
+    assert [(cause.kind, cause.text) for cause in one.causes] == [("line", "a.c:7")]

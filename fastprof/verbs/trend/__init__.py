@@ -25,6 +25,7 @@ from fastprof.verbs.diff.gate import FAIL_OVER as OF_DIFF
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed, none_can_be_read
+from fastprof.verbs.trend.causes import Cause, explained
 from fastprof.verbs.trend.findings import Finding as Found
 from fastprof.verbs.trend.findings import found, growth
 from fastprof.verbs.trend.points import Order, Over, season, times_of
@@ -123,7 +124,16 @@ BISECT = Option(
     help="print the commits that are left to test",
     details="For each finding that --order lists: what lies after the last good point, up to the first bad one.",
 )
-_PRINTED = (N, THRESHOLD)
+EXPLAIN = Option(
+    "explain",
+    Whole(0, 1 << 31),
+    5,
+    group="rows",
+    help="explain the first N findings (default: 5)",
+    details="By call paths, lines and labels of inputs that carry the change.  Some profiles before and after it are "
+    "read again.",
+)
+_PRINTED = (N, THRESHOLD, EXPLAIN)
 _OWN = (OVER, ORDER, BY, PER, WITHIN, *_PRINTED, SIGNIFICANCE, FAIL_OVER, WINDOW, BISECT)
 
 END = plan.End(
@@ -177,6 +187,7 @@ class Finding(NamedTuple):
     noise: float  # standard deviation of one point
     values: list[float]  # by point
     others: tuple[Row, ...]
+    causes: tuple[Cause, ...]  # what carries the change
     left: tuple[str, ...] = ()  # with `bisect`: points after the last good one, up to the first bad one
 
     @property
@@ -345,8 +356,10 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
     all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees())
     all_ = [one for one in all_ if one.size >= chosen[THRESHOLD]]
     all_.sort(key=lambda one: (-one.size, one.change.at, one.change.row))
+    why = explained(all_[: chosen[EXPLAIN]], sums, points, chosen, Over(chosen[OVER]).key)
     findings = [
-        _finding(one, sums, points, (more if one.column else values)[one.change.row], order, chosen) for one in all_
+        _finding(one, sums, points, (more if one.column else values)[one.change.row], order, chosen, why.get(i, ()))
+        for i, one in enumerate(all_)
     ]
     failed = _failed(findings, chosen, n)
     value = sums.value.type
@@ -389,7 +402,15 @@ def _tested(sums: Sums, n_points: int, log: Log) -> list[int]:
     return sorted(rows[:most])
 
 
-def _finding(one: Found, sums: Sums, points: Points, values: list[float], order: Order, chosen: Options) -> Finding:
+def _finding(
+    one: Found,
+    sums: Sums,
+    points: Points,
+    values: list[float],
+    order: Order,
+    chosen: Options,
+    why: tuple[Cause, ...],
+) -> Finding:
     change, keys = one.change, sums.rows.keys
     name, file, object_, line, label = names_of(keys[change.row])
     percent = growth(change.before, change.after)
@@ -421,6 +442,7 @@ def _finding(one: Found, sums: Sums, points: Points, values: list[float], order:
         change.noise,
         values,
         tuple(others),
+        why,
         left,
     )
 

@@ -43,6 +43,7 @@ class Profile(NamedTuple):
     samples: float  # number of samples; 0: costs are exact, or it is unknown
     unit: float  # what its costs are divided by: its total, or as --per says
     at: int  # of its rows in the file of sums
+    path: Any = None  # from which it can be read again
 
 
 class Rows:
@@ -173,7 +174,7 @@ class Sums:
             self._ends[1:] = [path]
         model.empty_stacks()
         log.take(own)
-        return Profile(name, labels, min(recorded, default=time_ns), total, samples, unit, at)
+        return Profile(name, labels, min(recorded, default=time_ns), total, samples, unit, at, path)
 
     def _kept(self, costs: FunctionCosts) -> int:
         """Write the costs of rows to the file.  Returns their place."""

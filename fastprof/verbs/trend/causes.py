@@ -1,0 +1,171 @@
+"""What carries a change: callers, lines, and labels of inputs.
+
+f +30 % since 77ab01d:   main > serve > f      80 % of it
+                         a.c:17                95 % of it
+                         host=web7             100 % of it
+                         compiler: gcc 12 -> gcc 13 at the same point
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from fastprof.bridges import INPUT_LABELS
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.errors import FastprofError
+from fastprof.core.options import Options
+from fastprof.inputs import is_file
+from fastprof.verbs.diff import diff
+from fastprof.verbs.diff import options as options_of_diff
+from fastprof.verbs.trend.findings import Finding
+from fastprof.verbs.trend.series import Points
+from fastprof.verbs.trend.sums import Profile, Sums, names_of
+
+_PROFILES = 4  # read on each side of a change
+_POINTS = 5  # changes at different points that are explained
+_DEEPEST = 16  # functions of a path
+_LISTED = 3
+_LEAST = 0.1  # share of the change of what is listed
+_ALMOST_ALL = 0.75  # share of the change on one value of a label that has several
+_MOST_KEYS = 20
+
+
+class Cause(NamedTuple):
+    """What carries a share of the change; of a label that changed at the same point, `share` is None."""
+
+    kind: str  # "path", "line", "label" or "changed label"
+    text: str
+    share: float | None
+
+
+def explained(
+    findings: Sequence[Finding], sums: Sums, points: Points, chosen: Options, over: str | None
+) -> dict[int, tuple[Cause, ...]]:
+    """By number of the finding.  Reads some profiles before and after each of the first changes again."""
+    found: dict[int, tuple[Cause, ...]] = {}
+    read: dict[int, dict[str, Any]] = {}
+    for i, one in enumerate(findings):
+        at = one.change.at
+        if at not in read and len(read) < _POINTS:
+            read[at] = _differences(points, at, chosen)
+        mine: list[Cause] = [*_of_labels(one, sums, points, over)]
+        if at in read:
+            name, file, *_ = names_of(sums.rows.keys[one.change.row])
+            mine = [*_paths(name, read[at].get("arc")), *_lines(name, file, read[at].get("line")), *mine]
+        if mine:
+            found[i] = tuple(mine)
+    return found
+
+
+# ---- callers and lines
+
+
+def _differences(points: Points, at: int, chosen: Options) -> dict[str, Any]:
+    """The differences of profiles around a point by line and by call, as far as profiles have them."""
+    before = [p.path for of in reversed(points.profiles[:at]) for p in of if is_file(p.path)][:_PROFILES]
+    after = [p.path for of in points.profiles[at:] for p in of if is_file(p.path)][:_PROFILES]
+    if not before or not after:
+        return {}
+    known = {option.key for option in options_of_diff() if option not in INPUT_LABELS}
+    known -= {"by", "n", "threshold", "significance", "fail_over"}
+    given = {key: value for key, value in chosen.given.items() if key in known}
+    several = {"significance": 1.0} if min(len(before), len(after)) > 1 else {}
+    found = {}
+    for by in ("arc", "line"):
+        with suppress(FastprofError):  # a view without calls or lines
+            found[by] = diff(before, after, by=by, n=0, normalize="total", **several, **given)  # type: ignore[arg-type]
+    return found
+
+
+def _changed(found: Any) -> list[tuple[Any, float]]:
+    return [(row, float(new - old)) for row in found.rows for old, new in [found.sides(row)] if new != old]
+
+
+def _paths(name: str, found: Any) -> list[Cause]:
+    """The callers whose calls carry the change, each with its callers."""
+    if found is None:
+        return []
+    into: dict[str, list[tuple[str, float]]] = {}
+    for row, change in _changed(found):
+        into.setdefault(row.callee, []).append((row.name, change))
+    mine = into.get(name, [])
+    total = sum(change for _, change in mine)
+    if not total:
+        return []
+    listed = []
+    for caller, change in sorted(mine, key=lambda one: -one[1] / total)[:_LISTED]:
+        if change / total < _LEAST:
+            break
+        path = [name, caller]
+        while len(path) < _DEEPEST:
+            above = [one for one in into.get(path[-1], ()) if one[0] not in path and one[1] * change > 0]
+            if not above:
+                break
+            path.append(max(above, key=lambda one: abs(one[1]))[0])
+        listed.append(Cause("path", " > ".join(reversed(path)), min(1.0, change / total)))
+    return listed
+
+
+def _lines(name: str, file: str, found: Any) -> list[Cause]:
+    if found is None:
+        return []
+    mine = [(row, change) for row, change in _changed(found) if row.name == name and row.line]
+    total = sum(change for _, change in mine)
+    if not total:
+        return []
+    mine.sort(key=lambda one: -one[1] / total)
+    return [
+        Cause("line", f"{row.file or file}:{row.line}", min(1.0, change / total))
+        for row, change in mine[:_LISTED]
+        if change / total >= _LEAST
+    ]
+
+
+# ---- labels of inputs
+
+
+def _of_labels(one: Finding, sums: Sums, points: Points, over: str | None) -> Iterable[Cause]:
+    """A value of a label that has almost all of the change; labels whose values changed at the same point."""
+    change = one.change
+    sides = points.profiles[max(0, change.at - 16) : change.at], points.profiles[change.at : change.end][:16]
+    before, after = ([p for of in side for p in of] for side in sides)
+    if not before or not after:
+        return
+    keys = {key for p in (*before, *after) for key in p.labels} - {over, "input"}
+    costs: dict[int, float] = {}
+    for key in sorted(keys)[:_MOST_KEYS]:
+        values = [{p.labels.get(key, "") for p in side} for side in (before, after)]
+        if not values[0] & values[1]:
+            if len(values[0]) <= _LISTED and len(values[1]) <= _LISTED:
+                texts = [", ".join(sorted(side)) or "(none)" for side in values]
+                yield Cause("changed label", f"{key}: {texts[0]} -> {texts[1]}", None)
+            continue
+        if 1 < len(values[0] & values[1]) <= 64:
+            yield from _of_values(key, one, sums, before, after, costs)
+
+
+def _of_values(
+    key: str, one: Finding, sums: Sums, before: list[Profile], after: list[Profile], costs: dict[int, float]
+) -> Iterable[Cause]:
+    changes: dict[str, float] = {}
+    for sign, side in ((-1, before), (1, after)):
+        by_value: dict[str, list[float]] = {}
+        for p in side:
+            if p.at not in costs:
+                costs[p.at] = _cost(sums, p, one)
+            by_value.setdefault(p.labels.get(key, ""), []).append(costs[p.at])
+        for value, found in by_value.items():
+            changes[value] = changes.get(value, 0.0) + sign * sum(found) / len(found)
+    in_both: Mapping[str, float] = {value: changes[value] for value in changes if changes[value]}
+    total = sum(in_both.values())
+    if total and len(changes) > 1:
+        value, largest = max(in_both.items(), key=lambda item: item[1] / total)
+        if largest / total >= _ALMOST_ALL:
+            yield Cause("label", f"{key}={value}", min(1.0, largest / total))
+
+
+def _cost(sums: Sums, profile: Profile, one: Finding) -> float:
+    rows, *columns, _ = sums.kept(profile)
+    costs = columns[one.column]
+    return sum(costs[i] for i, row in enumerate(rows) if row == one.change.row) / (profile.unit or 1)
