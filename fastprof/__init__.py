@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     from fastprof.verbs.explain import Explanation as Explanation
     from fastprof.verbs.explain import explain as explain
     from fastprof.verbs.info import info as info
+    from fastprof.verbs.makers import Frame as Frame
+    from fastprof.verbs.makers import Recorder as Recorder
+    from fastprof.verbs.makers import from_calls as from_calls
+    from fastprof.verbs.makers import from_spans as from_spans
+    from fastprof.verbs.makers import from_stacks as from_stacks
+    from fastprof.verbs.makers import from_tables as from_tables
     from fastprof.verbs.merge import merge as merge
     from fastprof.verbs.profile import Profile as Profile
     from fastprof.verbs.profile import Table as Table
@@ -73,6 +79,12 @@ _HOMES = {
     "BatchStatus": "verbs.batch.status",
     "FastprofError": "core.errors",
     "FileError": "core.errors",
+    "Frame": "verbs.makers",
+    "Recorder": "verbs.makers",
+    "from_calls": "verbs.makers",
+    "from_spans": "verbs.makers",
+    "from_stacks": "verbs.makers",
+    "from_tables": "verbs.makers",
     "FormatError": "core.errors",
     "NothingLeft": "core.errors",
     "SymbolError": "core.errors",

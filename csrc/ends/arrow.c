@@ -108,6 +108,12 @@ struct fp_ends_open_spans {
     uint32_t n, cap;
 };
 
+/* The texts of a function's object, unless that is a category, and of this category, + 1; 0: none; both 0: not known
+ * yet, or none. */
+struct fp_ends_owner {
+    uint32_t object, category;
+};
+
 void fp_ends_tables_free(struct fp_ends_tables *t) {
     if (!t) return;
     clear_texts(&t->functions);
@@ -119,6 +125,7 @@ void fp_ends_tables_free(struct fp_ends_tables *t) {
     fp_buf_free(&t->scratch);
     for (uint32_t i = 0; i < t->cap_threads; i++) free(t->threads[i].calls);
     free(t->threads);
+    free(t->owners);
     free(t->leaves);
     free(t->chain);
     free(t);
@@ -245,7 +252,7 @@ int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, u
     return FP_DONE;
 }
 
-enum { ID, TS, DUR, SELF, FUNCTION, THREAD, PROCESS, DEPTH, PARENT, N_SPAN_COLUMNS };
+enum { ID, TS, DUR, SELF, FUNCTION, THREAD, PROCESS, DEPTH, PARENT, OBJECT, CATEGORY, N_SPAN_COLUMNS };
 
 /* The innermost open call of a thread, which has just been removed, as row `row`, all of whose columns have a value
  * before. */
@@ -271,6 +278,21 @@ static inline void put_span(const struct fp_model *m, const struct fp_ends_open_
         put_u64(&c[PARENT], row, call[-1].id);
     else
         has_no_value(&c[PARENT], row);
+}
+
+/* Where the function of a call is from.  The columns have a value before. */
+static inline void put_owner(struct fp_ends_tables *t, uint32_t function, struct fp_ends_column *c, uint32_t row) {
+    if (!c[OBJECT].items && !c[CATEGORY].items) return;
+    fp_array_zeroed(&t->owners, &t->cap_owners, (uint64_t)function + 1, sizeof *t->owners);
+    struct fp_ends_owner *owner = &t->owners[function];
+    const uint32_t string = owner->object | owner->category ? 0 : object_of(t->model, function);
+    if (string)
+        *(fp_model_category(t->model, function) ? &owner->category : &owner->object) =
+            text_of(t, &t->objects, string) + 1;
+    put_u32(&c[OBJECT], row, owner->object ? owner->object - 1 : 0);
+    put_u32(&c[CATEGORY], row, owner->category ? owner->category - 1 : 0);
+    if (!owner->object) has_no_value(&c[OBJECT], row);
+    if (!owner->category) has_no_value(&c[CATEGORY], row);
 }
 
 /* The open calls of a thread.  NULL: see `err`. */
@@ -359,7 +381,9 @@ int fp_ends_tables_spans(struct fp_ends_tables *t, const struct fp_batch *in, ui
         open->n--;
         const struct open_span *call = &open->calls[open->n];
         if (open->n) open->calls[open->n - 1].children += time - call->start;
-        if (is_built(t, thread, call->function, call->start)) put_span(t->model, open, thread, time, c, row++);
+        if (!is_built(t, thread, call->function, call->start)) continue;
+        put_owner(t, call->function, c, row);
+        put_span(t->model, open, thread, time, c, row++);
     }
     for (int k = 0; k < N_SPAN_COLUMNS; k++) have_values(&c[k], row, last, 0);
     *from = i;

@@ -3,7 +3,8 @@
  * A batch has ids; a table has the names, threads and places that they refer to.
  *
  *   events   time, op, function, thread, process, cpu                       a timeline as it was recorded
- *   spans    id, time, duration, self, function, thread, process, depth, parent   its calls, in order of their ends
+ *   spans    id, time, duration, self, function, thread, process, depth, parent, object, category
+ *            its calls, in order of their ends
  *   samples  time, stack, function, thread, process, labels, values ...     stacks
  *   frames   stack, depth, function, file, line, address, object            the frames of the stacks of `samples`
  *   graph    kind, function, file, line, object, address, callee, calls, values ...
@@ -88,6 +89,8 @@ struct fp_ends_tables {
     struct fp_ends_open_spans *threads; /* spans: by thread */
     uint32_t cap_threads;
     uint64_t n_calls;
+    struct fp_ends_owner *owners; /* spans: by function */
+    uint32_t cap_owners;
     uint32_t *leaves; /* samples: by stack 1 + the number of its function's text, or 0.  frames: whether it was seen */
     uint32_t cap_leaves;
     uint32_t *chain; /* frames: (frame, line) of the rest of a stack, leaf first */

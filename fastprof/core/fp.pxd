@@ -107,6 +107,7 @@ cdef extern from "core/model.h" nogil:
                                uint32_t system_name, uint32_t line)
     uint32_t fp_model_line(fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer)
     uint32_t fp_model_frame(fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines)
+    uint32_t fp_model_plain_frame(fp_model *m, uint32_t function)
     uint32_t fp_model_name_frame(fp_model *m, uint32_t name)
     uint32_t fp_model_stack(fp_model *m, uint32_t parent, uint32_t frame)
     int fp_model_stacks(fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes)
@@ -123,6 +124,8 @@ cdef extern from "core/batch.h" nogil:
         FP_JUMP
         FP_JCND
         FP_BLOCK
+        FP_OP_ENTER
+        FP_OP_EXIT
 
     struct fp_batch:
         uint32_t cap
@@ -132,6 +135,8 @@ cdef extern from "core/batch.h" nogil:
         int64_t *values
         uint64_t *time
         uint32_t *thread
+        uint16_t *cpu
+        uint8_t *op
         uint32_t *stack
         uint32_t *label
         uint32_t *function
@@ -149,3 +154,12 @@ cdef extern from "core/batch.h" nogil:
         uint64_t *count2
 
     int fp_batch_add_self(const fp_batch *b, int64_t *totals, uint32_t n_values)
+
+
+cdef extern from "core/sort.h" nogil:
+    struct fp_keyed:
+        uint64_t key
+        uint32_t more
+        uint32_t item
+
+    void fp_sort_keyed(fp_keyed *items, uint32_t n)

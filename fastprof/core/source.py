@@ -185,7 +185,7 @@ class Source:
     @staticmethod
     def _default_name(path: Any) -> str:
         if isinstance(path, bytes):
-            return "<bytes>"
+            return str(getattr(path, "name", "<bytes>"))
         if path == "-":
             return "<stdin>"
         return name_of(path) if hasattr(path, "read") else shown(os.fspath(path))

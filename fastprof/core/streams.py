@@ -287,7 +287,7 @@ def temporary_failed(error: OSError) -> FastprofError:
 def name_of(file: IO[bytes] | bytes) -> str:
     """The name of a file object or of bytes in messages."""
     if isinstance(file, bytes):
-        return "<bytes>"
+        return str(getattr(file, "name", "<bytes>"))  # archives of profiles that were made have one
     name = getattr(file, "name", None)  # a number if it was opened by descriptor
     return os.fsdecode(name) if name and isinstance(name, (str, bytes)) else "<file>"
 

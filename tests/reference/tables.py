@@ -76,11 +76,18 @@ class Tables:
         if at["op"] in (0, 3):
             parent = calls[-1]["id"] if calls else None
             call = {"id": self.n_calls, "ts": time, "children": 0, "key": at["function"], "function": function}
-            calls.append(call | thread | {"depth": len(calls), "parent": parent})
+            calls.append(call | thread | {"depth": len(calls), "parent": parent} | self.owner(at["function"]))
             self.n_calls += 1
         elif at["op"] in (1, 2) and at["function"] in [call["key"] for call in calls]:
             while self.end_call(at["thread"], time) != at["function"]:
                 pass
+
+    def owner(self, function: int) -> Row:
+        """A category is an object that is no file."""
+        object_id = self.model.row("functions", function)[0]
+        name, build_id = map(self.model.string, self.model.row("objects", object_id))
+        is_category = not build_id and b"/" not in name
+        return {"object": None if is_category else place(name), "category": text(name) if is_category else None}
 
     def end_call(self, thread: int, time: int) -> int:
         call = self.open[thread].pop()

@@ -33,7 +33,7 @@ def test_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(code, names)
         printed.append(out.getvalue())
-    assert printed == [shown for _, shown in BLOCKS] and len(printed) == 3
+    assert printed == [shown for _, shown in BLOCKS] and len(printed) == 4
     assert printed[0] == printed[1] != ""
 
 

@@ -60,6 +60,7 @@ def _words(words: dict[int, str]) -> list[str]:
 
 
 _FUNCTION, _FILE, _OBJECT = _names("function", "functions"), _names("file", "files"), _names("object", "objects")
+_CATEGORY = _names("category", "objects")  # of a call: its object, if that is no file
 _THREAD = (_Kind("thread", b"I", True), _Kind("process", b"I", True))
 _LINE, _ADDRESS = _Kind("line", b"I", True), _Kind("address", b"L", True)
 # In the order in which csrc/ends/arrow.c numbers them.
@@ -72,6 +73,8 @@ LAYOUTS = {
         *_THREAD,
         _Kind("depth", b"i"),
         _Kind("parent", b"l", True),
+        _OBJECT,
+        _CATEGORY,
     ),
     "samples": (_time("ts", True), _Kind("stack_id", b"I"), _FUNCTION, *_THREAD, _names("labels", "labels")),
     "frames": (_Kind("stack_id", b"I"), _Kind("depth", b"i"), _FUNCTION, _FILE, _LINE, _ADDRESS, _OBJECT),
@@ -183,7 +186,9 @@ class _Table:
             if isinstance(kind.texts, list):
                 self._words[kind.name] = Texts.of(kind.texts)
             elif kind.texts:
-                self._texts[kind.texts] = _Texts(getattr(self.c, kind.texts), of_places=kind in (_FILE, _OBJECT))
+                self._texts[kind.texts] = _Texts(
+                    getattr(self.c, kind.texts), of_places=kind in (_FILE, _OBJECT, _CATEGORY)
+                )
         self._events: list[ValueType] = []
         self._masks = self._filtered()
         self.c.only_counted = is_counted and not self._masks and self.scan.times == EVERYTHING.scan.times

@@ -1,0 +1,499 @@
+"""Profiles of one's own data: rows of Python, columns, Arrow's tables, and what a tracer records.
+
+What is made is written as an archive on the way, in memory up to 64 MiB, then into an unnamed temporary file, so a
+profile that was made is an input like any other, and takes 2 to 3 bytes an event.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from time import perf_counter_ns
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.engine import CAPACITY, DRAIN
+from fastprof.core.errors import UsageError
+from fastprof.core.log import Log
+from fastprof.core.model import MAX_VALUE_TYPES, Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import address_of
+from fastprof.core.spill import Spilled
+from fastprof.formats.archive.write import ArchiveWriter
+from fastprof.formats.arrow import tables
+from fastprof.formats.arrow._columns import Stream
+from fastprof.formats.arrow._tables import Threads
+from fastprof.verbs._makers import CallRows, Calls, RowError, StackRows
+from fastprof.verbs.profile import Profile
+
+if TYPE_CHECKING:
+    from typing import Literal, Protocol
+
+    class ArrowStream(Protocol):
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+    Name = str | bytes
+    FrameLike = Name | tuple[Any, ...]
+    Values = Sequence[tuple[str, str] | str]
+    Table = ArrowStream | Mapping[str, Any] | Iterable[Any]
+
+_IN_MEMORY = 64 << 20  # bytes
+_ROWS = 1 << 16  # of a chunk
+_HERE = object()  # the thread that runs
+
+
+class Frame(NamedTuple):
+    """A frame of a stack: a function, where it is defined, the line, the object (program, library) and the address."""
+
+    name: str | bytes
+    file: str | bytes = ""
+    line: int = 0
+    object: str | bytes = ""
+    address: int = 0
+
+
+class _Bytes(bytes):
+    """An archive in memory.  `name`: for messages."""
+
+    name = ""
+
+
+class _Kept:
+    """The sink of an archive."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._parts, self._n = name, list[bytes](), 0
+        self._file: Spilled | None = None
+
+    def write(self, data: memoryview) -> None:
+        if self._file is None and self._n + len(data) > _IN_MEMORY:
+            self._file = Spilled()
+            for part in self._parts:
+                self._file.append(memoryview(part))
+            self._parts.clear()
+        if self._file is not None:
+            self._file.append(data)
+        else:
+            self._parts.append(bytes(data))
+            self._n += len(data)
+
+    def content(self) -> Any:
+        if self._file is not None:
+            file = self._file.file()
+            file.name = self._name
+            return file
+        made = _Bytes(b"".join(self._parts))
+        made.name = self._name
+        return made
+
+
+class _Made:
+    """A profile being made."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.model = Model()
+        self.input = self.model.input()
+        self.model.inputs.append(f"<{what}>")
+        self.model.formats.append("python")
+        self.model.names.begin(self.input, f"<{what}>")
+        self._kept = _Kept(f"<{what}>")
+        self._writer = ArchiveWriter(self.model, self._kept, Options(), Log())  # type: ignore[arg-type]
+
+    def fail(self, text: str) -> UsageError:
+        return UsageError(f"{self.what}: {text}")
+
+    def put(self, batch: Batch) -> None:
+        if self.model.c.strings.n_cut:
+            raise self.fail("a name is longer than the limit of 1 MiB")
+        self.model.check_memory()
+        self._writer.put(batch)
+        if self._writer.out.n >= DRAIN:
+            self._writer.drain()
+
+    def batch(self, view: str, n_values: int = 0) -> Batch:
+        batch = Batch(view, CAPACITY[view], n_values)
+        batch.c.part = len(self.model.parts) - 1
+        return batch
+
+    def put_rows(self, view: str, part: Part, of: StackRows | CallRows, rows: Iterable[Any]) -> Profile:
+        """The profile of rows of Python."""
+        self.model.add_part(part)
+        batch, items, more = self.batch(view, len(part.value_types)), iter(rows), True
+        while more:
+            try:
+                more = of.fill(address_of(batch.c), items)
+            except RowError as error:
+                raise self.fail(f"row {of.n_rows:,}: {error}") from None
+            self.put(batch)
+            batch.reset()
+        return self.profile()
+
+    def put_columns(
+        self, of: tables.Layout, chunks: Iterable[tables.Chunk], frames: Any = None, clock: int = 0
+    ) -> Profile:
+        """The profile of a table; `frames`: layout and chunks of the other one of stacks."""
+        part = Part(value_types=tables.value_types(of))
+        if of.table == "spans":
+            part.extra["ticks_per_second"] = clock
+        self._writer.view = tables.VIEWS[of.table]  # also without rows
+        rows = tables.Rows(of, self.model, part, self.input, self.fail)
+        if frames is not None:
+            rows.with_frames(frames[1], frames[0])
+        for batch in rows.batches(chunks):
+            self.put(batch)
+        return self.profile()
+
+    def profile(self) -> Profile:
+        self._writer.end()
+        self._writer.drain()
+        return Profile(self._kept.content(), from_=ArchiveWriter.format)
+
+    def name_threads(self, found: Threads) -> None:
+        self.model.names.put(self.model.parts[0], self.input, found.processes, found.threads, found.ids)
+
+
+def _called(thread: str | int | None) -> tuple[str | int, str | None]:
+    """The number or name of a thread, and the name of a number; None: the thread that runs."""
+    if thread is not None:
+        return thread, None
+    return threading.get_native_id(), threading.current_thread().name
+
+
+def _value_types(values: Values, fail: Callable[[str], UsageError]) -> list[ValueType]:
+    found = [ValueType(*((one,) if isinstance(one, str) else one)) for one in values]
+    if not 1 <= len(found) <= MAX_VALUE_TYPES:
+        raise fail(f"values has {len(found)} value types, expected 1 to {MAX_VALUE_TYPES}")
+    if any(not isinstance(text, str) for one in found for text in one):
+        raise fail("values is no list of (name, unit)")
+    if len({one.name for one in found}) < len(found):
+        raise fail("two value types have the same name")
+    return found
+
+
+def from_stacks(
+    rows: Iterable[Sequence[Any]],
+    *,
+    values: Values = (("samples", "count"),),
+    leaf_first: bool = False,
+    labels: Sequence[str] = (),
+) -> Profile:
+    """A profile of samples: rows (stack, value), or (stack, values) with a value for each of `values`.
+
+    A stack is a sequence of frames, the outermost first: names, (name, file, line) or `Frame`.  `values` are names of
+    value types, or (name, unit).  `labels` names further items of each row, texts or integers or None: labels of the
+    sample, or its "thread", "process" (numbers or names) or "time" (nanoseconds).
+    Errors: UsageError, with the number of the row; exceptions of `rows` pass through.
+
+    >>> import fastprof
+    >>> made = fastprof.from_stacks([(["main", "work"], 12), (["main"], 3)], values=[("cpu", "nanoseconds")])
+    >>> [(row["function"], row["cpu"]) for row in made.rows("samples")]
+    [('work', 12), ('main', 3)]
+    """
+    made = _Made("from_stacks")
+    part = Part(value_types=_value_types(values, made.fail))
+    if len({*labels}) < len(labels) or isinstance(labels, str):
+        raise made.fail("labels is no list of different names")
+    threads = Threads(address_of(made.model.c), made.input)
+    kinds = tuple(key if key in ("time", "thread", "process") else made.model.intern(key) for key in labels)
+    of = StackRows(address_of(made.model.c), len(part.value_types), kinds, leaf_first, threads.named)
+    return made.put_rows("stacks", part, of, _then(rows, lambda: made.name_threads(threads)))
+
+
+def _then(rows: Iterable[Any], last: Callable[[], None]) -> Iterator[Any]:
+    yield from rows
+    last()
+
+
+def from_calls(rows: Iterable[Sequence[Any]], *, values: Values = (("samples", "count"),)) -> Profile:
+    """A profile of self costs and calls: rows (function, value) and (caller, callee, calls, value).
+
+    The value of a call is its inclusive cost.  Functions are names, (name, file, line) or `Frame`: a line is that of
+    the cost, or of the call within the caller.  `calls` is their number, or None if they were not counted.  With
+    several `values` each row has a sequence of them.
+    Errors: UsageError, with the number of the row; exceptions of `rows` pass through.
+
+    >>> import fastprof
+    >>> made = fastprof.from_calls([("main", 3), ("work", 12), ("main", "work", 1, 12)], values=["Ir"])
+    >>> [(row["kind"], row["function"], row["callee"], row["calls"], row["Ir"]) for row in made.rows()]
+    [('cost', 'main', None, None, 3), ('cost', 'work', None, None, 12), ('call', 'main', 'work', 1, 12)]
+    """
+    made = _Made("from_calls")
+    part = Part(value_types=_value_types(values, made.fail))
+    return made.put_rows("graph", part, CallRows(address_of(made.model.c), len(part.value_types)), rows)
+
+
+_SPAN_ITEMS = ("name", "start", "end", "thread", "process", "category")
+
+
+def from_spans(spans: Table, *, unit: Literal["ns", "us", "ms", "s"] = "ns") -> Profile:
+    """A profile of calls with a beginning and an end, in any order: a timeline.
+
+    `spans` is a data frame or any other Arrow stream, a dict of columns, or rows: dicts, or (name, start, end, thread,
+    process, category) without some of the last ones.  Columns: name, start, end or dur, and thread, process (numbers or
+    names), category, object, depth.  `unit` is that of times that are plain numbers.
+    Errors: UsageError, with the column and the number of the row; exceptions of the data pass through.
+
+    >>> import fastprof
+    >>> made = fastprof.from_spans([("main", 0, 30, "ui"), ("draw", 10, 20, "ui")], unit="ms")
+    >>> [(row["function"], row["ts"], row["self"], row["depth"]) for row in made.rows("spans")]
+    [('draw', 10000000, 10000000, 1), ('main', 0, 20000000, 0)]
+    """
+    made = _Made("from_spans")
+    if unit not in tables.UNITS:
+        raise made.fail(f"unit is {unit!r:.40}, expected ns, us, ms or s")
+    return _of_spans(made, spans, tables.UNITS[unit])
+
+
+def _of_spans(made: _Made, spans: Table, scale: int) -> Profile:
+    names, chunks, units, clock = _columns(spans, made.fail, _SPAN_ITEMS)
+    of = tables.layout("spans", names, made.fail, units, scale)
+    return made.put_columns(of, chunks, clock=0 if clock == "ticks" else 10**9)
+
+
+def from_tables(
+    *,
+    samples: Table | None = None,
+    frames: Table | None = None,
+    spans: Table | None = None,
+    graph: Table | None = None,
+    units: Mapping[str, str] | None = None,
+) -> Profile:
+    """A profile of tables as `Profile.table` gives them (docs/tables.md): `samples` and `frames`, `spans`, or `graph`.
+
+    A table is a data frame or any other Arrow stream, or a dict of columns.  Of samples without `frames` each stack is
+    its innermost function.  `units` are those of value types, as most data frames do not keep them.
+    Errors: UsageError, with the column and the number of the row.
+
+    >>> import fastprof, polars
+    >>> with fastprof.open("tests/corpus/callgrind/good/cfi.callgrind") as profile:
+    ...     graph = polars.DataFrame(profile.table("graph")).filter(polars.col("kind") == "cost")
+    >>> [row["function"] for row in fastprof.from_tables(graph=graph).rows()]
+    ['f', 'g']
+    """
+    made = _Made("from_tables")
+    given = {"samples": samples, "spans": spans, "graph": graph}
+    there = [name for name, table in given.items() if table is not None]
+    if len(there) != 1 or (frames is not None and samples is None):
+        raise made.fail("expected samples and frames, spans, or graph")
+    if spans is not None:
+        return _of_spans(made, spans, 1)
+    names, chunks, found, _ = _columns(given[there[0]], made.fail)
+    of = tables.layout(there[0], names, made.fail, {**found, **(units or {})})
+    if lack := {*(units or {})} - {name for name, _ in of.values}:
+        raise made.fail(f"units has {min(lack)!r:.80}, which is no value type")
+    if frames is None:
+        return made.put_columns(of, chunks)
+    names, others, _, _ = _columns(frames, made.fail)
+    return made.put_columns(of, chunks, (tables.layout("frames", names, made.fail), others))
+
+
+Columns = tuple[list[str], Iterable[tables.Chunk], dict[str, str], str]
+
+
+def _columns(table: Any, fail: Callable[[str], UsageError], items: Sequence[str] = ()) -> Columns:
+    """The names of a table's columns, its chunks, and what Arrow's metadata have: units of columns, and the clock.
+
+    `items`: names of the items of rows that are tuples."""
+    if hasattr(table, "__arrow_c_stream__"):
+        try:
+            capsule = table.__arrow_c_stream__()
+        except ImportError:  # pandas without pyarrow
+            capsule = None
+        if capsule is not None:
+            with tables.failing(fail, ""):
+                return of_stream(Stream(capsule), fail)
+    if isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__")):
+        names = [*(table if isinstance(table, Mapping) else table.columns)]
+        if any(not isinstance(name, str) for name in names):
+            raise fail("a name of a column is no text")
+        return names, [{name: table[name] for name in names}], {}, ""
+    if isinstance(table, (str, bytes)) or not hasattr(table, "__iter__"):
+        raise fail(f"is {type(table).__name__}, expected a data frame, columns or rows")
+    rows = iter(table)
+    first = next(rows, None)
+    if first is None:
+        return [*items[:3]], [], {}, ""
+    names = [*first] if isinstance(first, Mapping) else [*items[: len(first)]]
+    if not isinstance(first, Mapping) and len(first) > len(items):
+        raise fail(f"row 0: has {len(first)} items, expected {', '.join(items) or 'a dict'}")
+    return names, _of_rows(names, chain([first], rows), fail), {}, ""
+
+
+def of_stream(stream: Stream, fail: Callable[[str], Exception]) -> Columns:
+    """The same of Arrow's C stream.  Columns without a type are left out."""
+    described = [column for column in stream.columns if column[1] != b"n"]
+    units = {name: data[b"unit"].decode("utf-8", "replace") for name, _, data, _ in described if b"unit" in data}
+
+    def chunks() -> Iterator[tables.Chunk]:
+        while True:
+            with tables.failing(fail, ""):
+                arrays = next(stream, None)
+            if arrays is None:
+                return
+            found = zip(stream.columns, arrays, strict=True)
+            yield {column[0]: array for column, array in found if column[1] != b"n"}
+
+    return (
+        [column[0] for column in described],
+        chunks(),
+        units,
+        stream.metadata.get(b"clock", b"").decode("utf-8", "replace"),
+    )
+
+
+def _of_rows(names: list[str], rows: Iterator[Any], fail: Callable[[str], UsageError]) -> Iterator[tables.Chunk]:
+    base = 0
+    while some := [*islice(rows, _ROWS)]:
+        for i, row in enumerate(some):
+            if len(row) != len(names) or (isinstance(row, Mapping) and row.keys() != {*names}):
+                raise fail(f"row {base + i:,}: has not the items {', '.join(names)}")
+        yield {
+            name: [row[name] if isinstance(row, Mapping) else row[k] for row in some] for k, name in enumerate(names)
+        }
+        base += len(some)
+
+
+class Recorder:
+    """Records the calls, or the samples, of a program that runs: for tracers.
+
+    Each thread of the program is one of the profile, or `thread` names another one, such as a task.  Times are those
+    of `clock`, in nanoseconds.  Safe to use from several threads; what is recorded is written on the way, so memory
+    does not grow with it.  A recorder has calls (`enter`, `exit`, `span`) or samples (`sample`), not both.
+    Errors: UsageError; FastprofError if the temporary file cannot be written.
+
+    >>> import fastprof
+    >>> recorder = fastprof.Recorder()
+    >>> with recorder.span("main"):
+    ...     recorder.enter(("work", "work.py", 7))
+    ...     recorder.exit()
+    >>> [(row["function"], row["depth"]) for row in recorder.profile().rows("spans")]
+    [('work', 1), ('main', 0)]
+    """
+
+    def __init__(
+        self,
+        *,
+        values: Values = (("samples", "count"),),
+        leaf_first: bool = False,
+        clock: Callable[[], int] = perf_counter_ns,
+    ) -> None:
+        self._lock, self._clock, self._busy = threading.RLock(), clock, False
+        self._made, self._leaf_first = _Made("Recorder"), leaf_first
+        self._part = Part(value_types=_value_types(values, self._made.fail), extra={"ticks_per_second": 10**9})
+        c = address_of(self._made.model.c)
+        self._threads = Threads(c, self._made.input)
+        self._calls = Calls(c)
+        kinds = "time", "thread"
+        self._samples = StackRows(
+            c, len(self._part.value_types), kinds, leaf_first, lambda _, key: self._thread(key)[0]
+        )
+        self._open: dict[Any, tuple[int, list[int]]] = {}  # by thread: its id, and the functions of open calls
+        self._late: list[tuple[Any, ...]] = []  # recorded while a batch is written, by what that runs
+        self._batch: Batch | None = None
+        self._failed: BaseException | None = None
+
+    def enter(self, frame: FrameLike, *, time: int | None = None, thread: str | int | None = None) -> None:
+        """A call begins, now or at `time`."""
+        with self._lock:
+            id, functions = self._thread(thread)
+            functions.append(self._function(frame))
+            self._put(lib.FP_OP_ENTER, functions[-1], id, self._clock() if time is None else time)
+
+    def exit(self, *, time: int | None = None, thread: str | int | None = None) -> None:
+        """The innermost open call of the thread ends.  Without one, as in a tracer that began within a call, nothing is
+        recorded."""
+        with self._lock:
+            id, functions = self._thread(thread)
+            if functions:
+                self._put(lib.FP_OP_EXIT, functions.pop(), id, self._clock() if time is None else time)
+
+    @contextmanager
+    def span(self, frame: FrameLike, *, thread: str | int | None = None) -> Iterator[None]:
+        """A call that lasts as long as the `with` block."""
+        self.enter(frame, thread=thread)
+        try:
+            yield
+        finally:
+            self.exit(thread=thread)
+
+    def sample(
+        self, stack: Iterable[FrameLike], value: Any = 1, *, time: int | None = None, thread: str | int | None = None
+    ) -> None:
+        """A sample of a stack, as in a row of `from_stacks`."""
+        with self._lock:
+            row = stack, value, self._clock() if time is None else time, _HERE if thread is None else thread
+            if self._busy:
+                self._late.append(row)
+                return
+            batch = self._to("stacks")
+            try:
+                self._samples.sample(address_of(batch.c), row)
+            except RowError as error:
+                raise self._made.fail(str(error)) from None
+            if batch.c.n == batch.c.cap:
+                self._flush()
+
+    def profile(self) -> Profile:
+        """End recording; calls that are open end with their thread's last event.  Returns what was recorded."""
+        with self._lock:
+            self._to(self._batch.view if self._batch else "timeline")
+            self._flush()
+            self._made.name_threads(self._threads)
+            self._failed = self._made.fail("the recording has ended")
+            return self._made.profile()
+
+    def _thread(self, thread: Any) -> tuple[int, list[int]]:
+        thread = None if thread is _HERE else thread
+        key = threading.get_ident() if thread is None else (thread,)
+        found = self._open.get(key)
+        if found is None:
+            found = self._open[key] = self._threads.named(os.getpid(), *_called(thread)), []
+        return found
+
+    def _function(self, frame: FrameLike) -> int:
+        try:
+            return self._calls.function_of(frame)
+        except RowError as error:
+            raise self._made.fail(str(error)) from None
+
+    def _put(self, op: int, function: int, thread: int, time: int) -> None:
+        if self._busy:
+            self._late.append((op, function, thread, time))
+        elif self._calls.put(address_of(self._to("timeline").c), op, function, thread, time):
+            self._flush()
+
+    def _to(self, view: str) -> Batch:
+        if self._failed is not None:
+            raise self._failed
+        if self._batch is None:
+            if view == "timeline":
+                self._part.value_types = []
+            else:
+                del self._part.extra["ticks_per_second"]
+            self._made.model.add_part(self._part)
+            self._batch = self._made.batch(view, len(self._part.value_types))
+        if self._batch.view != view:
+            raise self._made.fail("has calls and samples; use a Recorder for each")
+        return self._batch
+
+    def _flush(self) -> None:
+        batch = self._to(self._batch.view if self._batch else "timeline")
+        self._busy = True
+        try:
+            self._made.put(batch)
+        except BaseException as error:
+            self._failed = error
+            raise
+        finally:
+            self._busy = False
+        batch.reset()
+        late, self._late = self._late, []
+        for row in late:
+            if batch.view == "timeline":
+                self._put(*row)
+            else:
+                self.sample(*row[:2], time=row[2], thread=row[3])
