@@ -38,7 +38,8 @@ int fp_heap_rows(struct fp_heap_sums *h, struct fp_batch *out) {
         if (!any) continue;
         if (out->n == out->cap) return FP_FULL;
         const uint32_t i = out->n++;
-        for (size_t k = 0; k < FP_HEAP_COLUMNS; k++) out->values[k * out->cap + i] = s->values[k];
+        for (size_t k = h->first_column; k < FP_HEAP_COLUMNS; k++)
+            out->values[(k - h->first_column) * out->cap + i] = s->values[k];
         out->stack[i] = s->stack;
         out->thread[i] = s->thread;
         out->time[i] = out->label[i] = 0;

@@ -44,6 +44,7 @@ struct fp_heap_sums {
     struct fp_heap_sum *sums;
     uint32_t n, cap;
     uint32_t next;         /* of the rows */
+    uint32_t first_column; /* of the rows; set by the caller */
     int32_t last_of_equal; /* of equal maxima the last one is the peak; 0: the first one */
     int64_t live, peak;    /* bytes */
     uint64_t peak_time;
@@ -64,7 +65,8 @@ uint32_t fp_heap_stack(struct fp_heap_sums *h, uint32_t stack, uint32_t thread);
 /* The resident memory at `now`.  If there are too many points, every second one is left out. */
 void fp_heap_point(struct fp_heap_sums *h, uint64_t resident);
 
-/* Pulls the rows that are not 0, of FP_HEAP_COLUMNS values.  Call it after the last change.  FP_FULL or FP_DONE. */
+/* Pulls the rows that are not 0, of the values from `first_column` on.  Call it after the last change.  FP_FULL or
+ * FP_DONE. */
 int fp_heap_rows(struct fp_heap_sums *h, struct fp_batch *out);
 
 static inline void fp_heap_settle(const struct fp_heap_sums *h, struct fp_heap_sum *s) {

@@ -138,6 +138,10 @@ def _compressor(target: Any, kind: str) -> Any:
         import lzma
 
         return lzma.open(target, "wb")
+    if kind == ".lz4":
+        import lz4.frame
+
+        return lz4.frame.open(target, "wb")
     import bz2
 
     return bz2.open(target, "wb")

@@ -23,11 +23,12 @@ _COMPRESSIONS: tuple[tuple[str, bytes], ...] = (
     (".zst", b"\x28\xb5\x2f\xfd"),
     (".xz", b"\xfd7zXZ\x00"),
     (".bz2", b"BZh"),
+    (".lz4", b"\x04\x22\x4d\x18"),
 )
 
 
 def compression_of_name(name: str) -> str:
-    """The compression suffix of a file name (".gz", ".zst", ".xz", ".bz2") or ""."""
+    """The compression suffix of a file name (".gz", ".zst", ".xz", ".bz2", ".lz4") or ""."""
     return next((suffix for suffix, _ in _COMPRESSIONS if name.endswith(suffix)), "")
 
 
@@ -58,6 +59,10 @@ def _new_decompressor(kind: str) -> Any:
         import lzma
 
         return lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    if kind == ".lz4":
+        import lz4.frame
+
+        return lz4.frame.LZ4FrameDecompressor()
     import bz2
 
     return bz2.BZ2Decompressor()
@@ -65,7 +70,7 @@ def _new_decompressor(kind: str) -> Any:
 
 def _damage(error: Exception) -> bool:
     """Whether a decompressor raises this for damaged data."""
-    if isinstance(error, (EOFError, OSError, ValueError)):
+    if isinstance(error, (EOFError, OSError, RuntimeError, ValueError)):
         return True
     module = type(error).__module__.partition(".")[0]
     return module in {"_lzma", "lzma", "zstandard", "zstd", "igzip_lib"}
@@ -115,7 +120,7 @@ class _Decompressed:
 
 
 class _Streams(_Decompressed):
-    """Any number of gzip, xz or bzip2 streams, one after the other.
+    """Any number of gzip, xz, bzip2 or LZ4 streams, one after the other.
 
     Zeros between and after them are padding, which tapes and disks add.  Other bytes are damage; Python's own readers
     of xz and bzip2 silently end there.
@@ -160,7 +165,7 @@ class _Streams(_Decompressed):
                 return self._corrupt(error)
             self._data = b""
             if self._one.eof:
-                self._data, self._one = self._one.unused_data, None
+                self._data, self._one = self._one.unused_data or b"", None
             if got:
                 return got
         return b""

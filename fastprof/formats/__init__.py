@@ -41,6 +41,7 @@ ROOMS = (
     "pstats",
     "heapprofile",
     "heaptrack",
+    "memray",
 )
 
 

@@ -34,14 +34,8 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     ),
     (rb"gmon", "a gmon.out of gprof", "record with perf, gperftools or Callgrind instead"),
     (rb"v [0-9a-f]+ [0-9a-f]+\nx ", "a raw recording of heaptrack", "`heaptrack --interpret` makes one to read of it"),
-    (
-        rb"memray\0|(?s:\x04\x22\x4d\x18.{7,30}memray\0)",
-        "a recording of memray",
-        "`memray flamegraph` makes a page of it, `memray tree` shows it",
-    ),
     (rb"allocator,num_allocations,size,|\s*\{\s*\"total_num_allocations\"", "a list or statistics of memray", _MEMRAY),
     (rb'\s*\{\s*"version"\s*:\s*0\s*,\s*"costs"\s*:', "a profile for gprof2dot (memray)", _MEMRAY),
-    (rb"\x04\x22\x4d\x18", "a file compressed with LZ4", "`lz4 -d` decompresses it"),
     (
         rb"(?s:\0.{19}(?:.{20})?)\x05\0[\0-\x1f][\0-\x1f](?s:.)(?:cpython|pypy)",
         "a recording of vmprof",

@@ -20,6 +20,7 @@ from fastprof.core.source import Source
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
+from tests.reference import memray as writer
 from tests.support import perfettotrace as t
 from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk
@@ -300,6 +301,12 @@ def heapprofile(path: Path, times: int) -> None:
     )
 
 
+def memray(path: Path, times: int) -> None:
+    events = [writer.Event(2, (("f", 10),), kind, 64, 8) for kind in (writer.MALLOC, writer.FREE)]
+    head, record = writer.write(13, events[:1])[:-1], writer.write(13, events)
+    path.write_bytes(head + (record[len(head) : -1] + b"\x86\x08") * (times * 200_000) + b"\1")
+
+
 GROW: dict[str, Callable[[Path, int], None]] = {
     "xray": xray,
     "callgrind": callgrind,
@@ -322,6 +329,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "pstats": pstats,
     "heapprofile": heapprofile,
     "archive": archive,
+    "memray": memray,
     "heaptrack": lambda path, times: path.write_bytes(b"v 10400 3\nX ./a\na 8 0\n" + b"+ 0\n- 0\n" * (times * 50_000)),
     "oprofile": oprofile,
 }

@@ -16,6 +16,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
+from tests.reference import memray
 from tests.support.jfrfile import Chunk
 from tests.support.oprofile import sample_file
 from tests.support.perfdata import PerfData
@@ -26,6 +27,7 @@ EMPTY_GRAPH = b"# callgrind format\nevents: Ir\n\ntotals: 0\n"
 EMPTY = {
     "massif": b"desc: (none)\ncmd: a\ntime_unit: i\n",
     "pstats": b"{0",
+    "memray": memray.write(13, []),
     "heaptrack": b"v 10400 3\nX ./a\n",
     "heapprofile": b'{"head":{"callFrame":{"functionName":"(root)"},"selfSize":0,"id":1,"children":[]}}',
     "dhat": b'{"dhatFileVersion":2,"mode":"ad-hoc","pps":[],"ftbl":["[root]"]}',

@@ -25,6 +25,7 @@ CHOSEN = [
         "heap": "go-heap.heap negative.heap symbolized.heap",
         "heapprofile": "order.heapprofile",
         "heaptrack": "version1.heaptrack",
+        "memray": "version11.memray",
         "jfr": "made-datadog.jfr made-two-jvms.jfr",
         "massif": "inlined.massif",
         "oprofile": "deps.tar ppc.oprofile threads.tar",

@@ -320,6 +320,7 @@ def sources() -> dict[str, Source]:
         Source("dhat", "dhat", _corpus("dhat/good/copy.dhat.json")),
         Source("heapprofile", "heapprofile", _corpus("heapprofile/good/node20.heapprofile")),
         Source("heaptrack", "heaptrack", _corpus("heaptrack/good/small.heaptrack")),
+        Source("memray", "memray", _corpus("memray/good/small.memray")),
         Source("pstats", "pstats", _pstats()),
         Source("perfetto", "perfetto", _corpus("perfetto/good/tracks.pftrace")),
         Source("firefox", "firefox", _corpus("firefox/good/version-70.json")),

@@ -27,7 +27,7 @@ FILES = sorted(CORPUS.glob("*/*.xray"))
 CORES = (1, 2, 3, 8)
 
 
-SUFFIXES = (".gz", ".zst", ".xz", ".bz2")
+SUFFIXES = (".gz", ".zst", ".xz", ".bz2", ".lz4")
 
 
 @pytest.fixture(autouse=True)

@@ -92,7 +92,6 @@ def test_so_many_events_that_nothing_else_is_seen(head: bytes, name: str) -> Non
         assert formats.detect(source).name == name
 
 
-LZ4 = b"\x04\x22\x4d\x18"
 ETL = bytes([0, 0, 1, 0, 0xB0, 4, 0, 0, 0xB0, 4, 0, 0]) + bytes(60) + b"\2\0\2\xc0" + bytes(20)
 # The description of the file, and the advice.
 FOREIGN = {
@@ -100,7 +99,6 @@ FOREIGN = {
     b"# To display the perf.data header info, please use\n": "a report of perf",
     b"Nettrace\x14\0\0\0!FastSerialization.1": "an event trace of .NET: `dotnet-trace convert",
     b"v 10400 3\nx ./a\n": "a raw recording of heaptrack: `heaptrack --interpret`",
-    b"memray\0\x0a": "a recording of memray",
     b'{"snapshot":{"meta":{': "a heap snapshot of V8",
     b"v8-version,11,3,244\n": "a log of V8",
     b"/* CTF 1.8 */\n": "a Common Trace Format",
@@ -144,8 +142,6 @@ FOREIGN = {
     b'{"version":1,"recording":{"displayName"': "a recording of Safari",
     b"Weight\tSelf Weight\t\tSymbol Name\n": "a call tree of Instruments",
     b"\xff\xfea\0;\0b\0 \x001\0": "text in UTF-16: `iconv",
-    LZ4 + b"@@\xc0\xf5;\0\0\xfa\4memray\0\r\0\0\0": "a recording of memray: `memray flamegraph`",
-    LZ4 + b"@@\xc0\xf5;\0\0\x80": "a file compressed with LZ4: `lz4 -d`",
     b"allocator,num_allocations,size,tid,thread_name,stack_trace\n": "a list or statistics of memray: `memray flam",
     b'{\n  "total_num_allocations": 107,\n': "a list or statistics of memray: ",
     b'{"version": 0, "costs": [{"description": "Memory", "unit": "bytes"}]': "a profile for gprof2dot (memray)",

@@ -58,6 +58,7 @@ INPUTS = {
     "massif.out": "massif/good/inlined.massif",
     "dhat.out": "dhat/good/heap.dhat.json",
     "heaptrack.": "heaptrack/good/small.heaptrack",
+    "memray-": "memray/good/small.memray",
     ".heapprofile": "heapprofile/good/node20.heapprofile",
     ".pstats": "pstats/good/py3.8.pstats",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",

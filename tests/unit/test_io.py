@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import lz4.frame
 import pytest
 import zstandard
 
@@ -45,12 +46,14 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
     ".zst": zst,
+    ".lz4": lambda data: lz4.frame.compress(data, block_size=4, block_checksum=True),
 }
 UNPACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.decompress,
     ".bz2": bz2.decompress,
     ".xz": lzma.decompress,
     ".zst": lambda data: zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(),
+    ".lz4": lz4.frame.decompress,
 }
 
 
@@ -408,7 +411,7 @@ def test_an_interrupt_while_a_named_file_is_opened_leaves_nothing(
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2"])
+@pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2", ".lz4"])
 @pytest.mark.parametrize("limit", [0, 100])
 def test_a_full_disk_is_named_and_leaves_nothing(kind: str, limit: int, tmp_path: Path) -> None:
     """A limit of file sizes acts like a full disk; some compressors write as soon as they are created."""
@@ -453,7 +456,7 @@ def test_a_new_file_has_no_other_name_before(tmp_path: Path, monkeypatch: pytest
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2"])
+@pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2", ".lz4"])
 def test_output_bytes_are_those_of_the_file(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"out{kind}"
     with Sink(path) as sink:
@@ -464,7 +467,7 @@ def test_output_bytes_are_those_of_the_file(kind: str, tmp_path: Path) -> None:
     assert sink.written == 1_500_000
 
 
-@pytest.mark.parametrize("kind", [".gz", ".zst", ".xz", ".bz2"])
+@pytest.mark.parametrize("kind", [".gz", ".zst", ".xz", ".bz2", ".lz4"])
 def test_a_file_that_takes_a_little_at_a_time_loses_nothing(kind: str) -> None:
     class Narrow(io.BytesIO):
         def write(self, data: Buffer) -> int:

@@ -1,0 +1,136 @@
+/* Allocations and frees: the blocks in use, and the sums of stacks. */
+#include "core/array.h"
+#include "core/guard.h"
+#include "core/memory.h"
+#include "memray/state.h"
+
+/* The kinds of version 12 and later. */
+enum { PYMALLOC_FREE = 1, FREE = 5, MMAP = 14, MUNMAP = 15 };
+enum { MOST_MAPS = 1 << 18 /* Linux's default limit is a quarter of it */ };
+
+/* Where the search for an address begins: blocks of a page are next to each other, as they are used one after the
+ * other. The key is secret, because a file can choose its addresses. */
+static inline uint64_t slot_of(const struct fp_memray_reader *r, uint64_t address) {
+    return (fp_mix(address >> 12 ^ r->secret.key[0], r->secret.key[1]) + (address >> 4 & 255)) & r->mask;
+}
+
+/* The slot of an address, or a free one. */
+static inline struct fp_memray_block *find(const struct fp_memray_reader *r, uint64_t address) {
+    uint64_t i = slot_of(r, address);
+    while (r->blocks[i].size >= 0 && r->blocks[i].address != address) i = (i + 1) & r->mask;
+    return &r->blocks[i];
+}
+
+static void grow(struct fp_memray_reader *r) {
+    struct fp_memray_block *old = r->blocks;
+    const uint64_t n = old ? r->mask + 1 : 0, more = n ? 2 * n : 1024;
+    struct fp_memray_block *blocks = fp_have(fp_zeroed(more * sizeof *blocks));
+    for (uint64_t i = 0; i < more; i++) blocks[i].size = -1;
+    if (!n) fp_secret_take(&r->secret);
+    r->blocks = blocks;
+    r->mask = more - 1;
+    for (uint64_t i = 0; i < n; i++)
+        if (old[i].size >= 0) *find(r, old[i].address) = old[i];
+    fp_release(old, n * sizeof *old);
+}
+
+/* Removes the block at an address.  Whether there was one. */
+static int take(struct fp_memray_reader *r, uint64_t address, struct fp_memray_block *block) {
+    if (!r->n_blocks) return 0;
+    const struct fp_memray_block *found = find(r, address);
+    *block = *found;
+    if (block->size < 0) return 0;
+    uint64_t i = (uint64_t)(found - r->blocks);
+    r->n_blocks--;
+    /* blocks behind it that were placed after their slot was taken move up */
+    for (uint64_t next = (i + 1) & r->mask; r->blocks[next].size >= 0; next = (next + 1) & r->mask) {
+        const uint64_t away = (next - slot_of(r, r->blocks[next].address)) & r->mask;
+        if (away < ((next - i) & r->mask)) continue;
+        r->blocks[i] = r->blocks[next];
+        i = next;
+    }
+    r->blocks[i].size = -1;
+    return 1;
+}
+
+/* Unmaps [start, end): of each mapping the parts that remain count as one allocation each. */
+static int unmap(struct fp_memray_reader *r, uint64_t start, uint64_t end) {
+    for (uint32_t i = r->n_maps; i-- > 0;) {
+        struct fp_memray_map m = r->maps[i];
+        const uint64_t from = m.start > start ? m.start : start, to = m.end < end ? m.end : end;
+        if (from >= to) continue;
+        const int status = fp_heap_change(&r->f.heap, m.sum, -1, -(int64_t)(to - from));
+        if (status) return status;
+        r->maps[i] = r->maps[--r->n_maps];
+        const struct fp_memray_map parts[2] = {{m.start, from, m.sum}, {to, m.end, m.sum}};
+        for (int k = 0; k < 2; k++) {
+            if (parts[k].start >= parts[k].end) continue;
+            fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps);
+            r->maps[r->n_maps++] = parts[k];
+            r->f.heap.sums[m.sum].values[FP_HEAP_LEFT]++;
+        }
+    }
+    return 0;
+}
+
+/* A free of one of the thread's last two allocations: it was temporary. */
+static int check_temporary(struct fp_memray_reader *r, uint64_t address, uint64_t size, int is_map) {
+    for (int i = 0; i < 2; i++) {
+        const struct fp_memray_latest *l = &r->current->latest[i];
+        if (l->address == address && address && (!is_map || l->size == size))
+            return fp_heap_temporary(&r->f.heap, l->sum, (int64_t)l->size);
+    }
+    return 0;
+}
+
+uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thread) {
+    const uint32_t sum = fp_table_intern(&r->sums, (uint32_t[2]){stack, thread});
+    if (sum >= r->f.heap.n) (void)fp_heap_stack(&r->f.heap, stack, thread); /* the next number of both */
+    return sum;
+}
+
+static int allocate(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size) {
+    struct fp_memray_thread *t = r->current;
+    struct fp_memray_top *top = &t->stack[t->n - 1];
+    struct fp_heap_sums *heap = &r->f.heap;
+    if (!top->sum) top->sum = fp_memray_sum(r, top->stack, t->thread) + 1;
+    const uint32_t sum = top->sum - 1;
+    t->latest[1] = t->latest[0];
+    t->latest[0] = (struct fp_memray_latest){address, size, sum};
+    if (allocator == MMAP) {
+        if (size > UINT64_MAX - address) return fp_memray_bad(r, "a mapping ends beyond 2^64", NULL);
+        if (r->n_maps == MOST_MAPS) return fp_memray_bad(r, "the mappings in use", "at most 262,144");
+        fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps);
+        r->maps[r->n_maps++] = (struct fp_memray_map){address, address + size, sum};
+    } else {
+        if (2 * r->n_blocks >= r->mask) grow(r);
+        struct fp_memray_block *block = find(r, address), old = *block;
+        *block = (struct fp_memray_block){address, (int64_t)size, sum};
+        r->n_blocks += old.size < 0;
+        if (old.size >= 0) { /* without a free: memray's total keeps both, its stacks the newer one */
+            const int64_t live = heap->live;
+            const int status = fp_heap_change(heap, old.sum, -1, -old.size);
+            if (status) return status;
+            heap->live = live;
+        }
+    }
+    return fp_heap_change(heap, sum, 1, (int64_t)size);
+}
+
+int fp_memray_event(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size) {
+    struct fp_memray_block block;
+    int status;
+    if (!r->current) return fp_memray_bad(r, "an allocation before the first thread", NULL);
+    if (allocator < PYMALLOC_FREE || allocator > MUNMAP) return fp_memray_bad(r, "the allocator", "1 to 15");
+    if (size > INT64_MAX) return fp_memray_bad(r, "the size of an allocation", "less than 2^63");
+    switch (allocator) {
+        case PYMALLOC_FREE:
+        case FREE:
+            if ((status = check_temporary(r, address, size, 0))) return status;
+            return take(r, address, &block) ? fp_heap_change(&r->f.heap, block.sum, -1, -block.size) : 0;
+        case MUNMAP:
+            if ((status = check_temporary(r, address, size, 1))) return status;
+            return unmap(r, address, size > UINT64_MAX - address ? UINT64_MAX : address + size);
+        default: return allocate(r, allocator, address, size);
+    }
+}

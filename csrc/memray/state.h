@@ -1,0 +1,132 @@
+/* memray/state.h - what read.c, events.c and code.c share: the state of a reader. */
+#ifndef FP_MEMRAY_STATE_H
+#define FP_MEMRAY_STATE_H
+
+#include "core/wire.h"
+#include "memray/read.h"
+
+/* A record being read.  `status`: 0, FP_MORE (it is incomplete) or FP_E_MALFORMED. */
+struct fp_memray_bytes {
+    const uint8_t *p, *end;
+    int status;
+};
+
+struct fp_memray_text {
+    const uint8_t *p;
+    size_t n;
+};
+
+struct fp_memray_code {
+    uint64_t table; /* of lines, in `tables` */
+    uint32_t n_table, function, line;
+};
+
+struct fp_memray_top {
+    uint32_t stack, sum; /* sum + 1, 0: none yet */
+};
+
+struct fp_memray_latest {
+    uint64_t address, size;
+    uint32_t sum;
+};
+
+struct fp_memray_thread {
+    uint64_t id;
+    struct fp_memray_top *stack; /* the first one is without frames */
+    uint32_t n, cap;
+    uint32_t thread, name;
+    struct fp_memray_latest latest[2]; /* allocations, the last one first */
+};
+
+struct fp_memray_block {
+    uint64_t address;
+    int64_t size; /* -1: the slot is free */
+    uint32_t sum;
+};
+
+struct fp_memray_map {
+    uint64_t start, end;
+    uint32_t sum;
+};
+
+struct fp_memray_reader {
+    struct fp_memray f;
+    struct fp_model *model; /* borrowed */
+    int32_t lenient, has_header, is_over;
+    const char *what, *want; /* of an error */
+    /* deltas are against these */
+    uint64_t pointer, native, instruction, line, frame;
+    uint64_t ring[16]; /* the latest 15 addresses, from `latest` on */
+    unsigned latest;
+    struct fp_table thread_ids, code_ids, frame_keys, sums;
+    struct fp_memray_thread *threads; /* by row of thread_ids */
+    struct fp_memray_thread *current; /* NULL: none yet */
+    uint32_t cap_threads;
+    uint32_t *code_of; /* by row of code_ids: an index of `codes`, 0: not defined */
+    struct fp_memray_code *codes;
+    uint32_t *frames; /* by row of frame_keys: a frame of the model */
+    uint32_t cap_code_of, n_codes, cap_codes, cap_frames;
+    uint8_t *tables;
+    size_t n_tables, cap_tables;
+    /* blocks in use, by hash of their address */
+    struct fp_secret secret;
+    struct fp_memray_block *blocks;
+    uint64_t mask, n_blocks;
+    struct fp_memray_map *maps;
+    uint32_t n_maps, cap_maps;
+    /* aggregated: frames, and nodes of their tree, each with its parent and its depth */
+    uint32_t *numbered, *nodes;
+    uint32_t n_numbered, cap_numbered, n_nodes, cap_nodes;
+};
+
+static inline uint64_t fp_memray_number(struct fp_memray_bytes *c) {
+    uint64_t v = 0;
+    const int n = fp_wire_read_varint(c->p, c->end, &v);
+    if (FP_LIKELY(n > 0)) {
+        c->p += n;
+        return v;
+    }
+    if (!c->status) c->status = n == FP_WIRE_BAD ? FP_E_MALFORMED : FP_MORE;
+    c->p = c->end;
+    return 0;
+}
+
+static inline uint64_t fp_memray_delta(struct fp_memray_bytes *c) {
+    const uint64_t v = fp_memray_number(c);
+    return v >> 1 ^ (0 - (v & 1));
+}
+
+/* A number of n <= 8 bytes. */
+static inline uint64_t fp_memray_fixed(struct fp_memray_bytes *c, size_t n) {
+    uint64_t v = 0;
+    if (FP_UNLIKELY((size_t)(c->end - c->p) < n)) {
+        if (!c->status) c->status = FP_MORE;
+        c->p = c->end;
+        return 0;
+    }
+    memcpy(&v, c->p, n);
+    c->p += n;
+    return v;
+}
+
+static inline int fp_memray_bad(struct fp_memray_reader *r, const char *what, const char *want) {
+    r->what = what;
+    r->want = want;
+    return FP_E_MALFORMED;
+}
+
+/* A text that ends in a zero byte. */
+struct fp_memray_text fp_memray_text(struct fp_memray_bytes *c);
+
+/* The allocations and frees of events.c: 0, or an error. */
+int fp_memray_event(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size);
+/* The sum of a stack and a thread of the model. */
+uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thread);
+
+/* code.c: reads a code object, or a frame of version 11 (`numbered`: as of aggregated files). */
+int fp_memray_read_code(struct fp_memray_reader *r, struct fp_memray_bytes *c);
+int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_memray_bytes *c, int is_numbered);
+/* The frame of an instruction of a code object, in the model; 0: that is not defined. */
+uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction);
+
+#endif

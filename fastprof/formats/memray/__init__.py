@@ -1,0 +1,22 @@
+"""Captures of memray, Bloomberg's memory profiler for Python.  See docs/formats/memray.md."""
+
+from __future__ import annotations
+
+from fastprof.core.engine import NO, SURE, Format
+
+
+def sniff(head: bytes) -> int:
+    return SURE if head.startswith(b"memray\0") else NO
+
+
+FORMATS = (
+    Format(
+        name="memray",
+        view="stacks",
+        title="capture of memray 1.11 to 1.20: all allocations or aggregated",
+        suffixes=(".memray", ".memray.bin"),
+        prefixes=("memray-",),
+        sniff=sniff,
+        reader="read:MemrayReader",
+    ),
+)

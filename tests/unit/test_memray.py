@@ -1,0 +1,130 @@
+"""memray: the statements of docs/formats/memray.md."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import lz4.frame
+import pytest
+
+import fastprof
+from fastprof import formats
+from fastprof.core.errors import FormatError
+from fastprof.core.source import Source
+from tests.reference import memray
+from tests.support.paths import CORPUS
+from tests.support.stackdump import dump
+
+GOOD = CORPUS / "memray" / "good"
+THREAD = b"\x0c" + struct.pack("<Q", 1)
+
+
+@pytest.fixture
+def small() -> bytes:
+    return (GOOD / "small.memray").read_bytes()
+
+
+def test_it_is_recognized_also_packed(small: bytes) -> None:
+    for data in (small, lz4.frame.compress(small), lz4.frame.compress(small, block_linked=True, content_checksum=True)):
+        with Source(data) as source:
+            assert formats.detect(source).name == "memray"
+
+
+def test_values_threads_and_memory_over_time(small: bytes) -> None:
+    found = fastprof.info(lz4.frame.compress(small))
+    assert found.facts["totals"] == {
+        "alloc_objects": 138, "alloc_space": 285428, "temporary_objects": 36, "temporary_space": 104478,
+        "leaked_objects": 51, "leaked_space": 48117, "peak_objects": 55, "peak_space": 84901,
+    }  # fmt: skip
+    assert found.facts["peak_bytes"] == 84901 and found.facts["python"] == "3.11"
+    assert found.facts["snapshots"][0]["heap_bytes"] == 0
+    rows = fastprof.top(small, by="thread").rows
+    assert {str(row.name) for row in rows} >= {"process 12123, worker (2)"}
+
+
+def test_stacks_of_the_program(small: bytes, tmp_path: Path) -> None:
+    fastprof.convert(small, tmp_path / "o.folded", value="leaked_space")
+    lines = (tmp_path / "o.folded").read_text().splitlines()
+    assert [line.split(" ")[-1] for line in lines if ";leak;make " in line] == ["3006", "3001"]
+    rows = dump(small, "memray").rows
+    lines_of = {f[3][0][4] for stack, _, _ in rows for f in stack if f[3][0][0] in (b"make", b"leak", b"work")}
+    assert lines_of == {4, 6, 8, 9}
+
+
+def test_an_aggregated_capture_has_the_peak_and_leaks() -> None:
+    found = fastprof.info(GOOD / "aggregated.memray").facts
+    assert [*found["totals"]] == ["leaked_objects", "leaked_space", "peak_objects", "peak_space"]
+    assert found["totals"]["peak_space"] == found["peak_bytes"] > 80_000
+
+
+def test_a_partial_munmap_splits_a_mapping() -> None:
+    def event(kind: int, address: int, size: int) -> memray.Event:
+        return memray.Event(2, (("f", 10),), kind, address, size)
+
+    events = [event(memray.MMAP, 0x1000, 0x3000), event(memray.MUNMAP, 0x2000, 0x1000)]
+    ((_, _, values),) = dump(memray.write(13, events), "memray").rows
+    assert values == (1, 0x3000, 0, 0, 2, 0x2000, 1, 0x3000)
+
+
+def test_line_tables_of_older_pythons() -> None:
+    """3.10: pairs of bytes and lines; before: the line applies from the byte on."""
+    table = bytes([4, 1, 4, 2])
+    for python, offset, line in ((0x030A0000, 2, 13), (0x030A0000, 1, 11), (0x03090000, 3, 10), (0x03090000, 4, 11)):
+        code = b"\x0e\1f\0a.py\0" + memray.delta(10) + memray.number(len(table)) + table
+        call = b"\x41\1" + memray.delta(offset) + b"\xfe\2\1\1"
+        head = bytearray(memray.header(12))
+        head[11:15] = struct.pack("<I", python)
+        second = b"\x0c" + struct.pack("<Q", 2)
+        ((stack, _, _),) = dump(bytes(head) + second + code + call, "memray").rows
+        assert stack[0][3][0][4] == line, (python, offset)
+
+
+def test_damage_is_an_error_that_says_where(small: bytes) -> None:
+    end = len(small.rstrip(b"\0"))
+    cut = small[: end - 1]
+    for data, at in ((cut, len(cut)), (cut + b"\0" * 100, len(cut)), (cut + b"\x0f", len(cut))):
+        with pytest.raises(FormatError) as found:
+            fastprof.info(data)
+        assert found.value.offset == at
+        log = fastprof.info(data, lenient=True)
+        assert log.losses == {"unreadable-rest": 1} and log.facts["totals"]["alloc_objects"] == 138
+
+
+@pytest.mark.parametrize(
+    ("version", "records", "text"),
+    [
+        (13, b"\xfe\2\1", "before the first thread"),
+        (13, THREAD + b"\x10", "more returns than calls"),
+        (13, THREAD + b"\x41\1\0", "not defined"),
+        (13, THREAD + b"\xf8\2\x20\1", "the allocator"),
+        (13, THREAD + b"\xf8\1\x0e\x10", "a mapping ends"),
+        (13, b"\x0e\1f\0a\0\2" + b"\xff" * 5 + b"\1", "the length of a line table"),
+        (13, b"\x07a\0\1" + bytes(8) + b"\1", "a segment"),
+        (13, b"\x0aname\0", "before the first thread"),
+        (11, THREAD + b"\x04\2", "not defined"),
+        (10, b"", "expected 11 to 13"),
+    ],
+)
+def test_each_record_is_checked(version: int, records: bytes, text: str) -> None:
+    head = memray.header(version)
+    with pytest.raises(FormatError, match=text) as found:
+        fastprof.info(head + records + b"\1")
+    assert found.value.offset is not None
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        b"\x03\0\0",
+        b"\x04\1\0\0\0",
+        b"\x04\0\1\0\0",
+        b"\x02" + bytes(24) + b"\1" + bytes(47),
+        b"\x02" + b"\xff" * 72,
+        b"\x09",
+    ],
+)
+def test_records_of_aggregated_captures_are_checked(records: bytes) -> None:
+    with pytest.raises(FormatError) as found:
+        fastprof.info(memray.header(13, 1) + records + b"\x0f")
+    assert found.value.offset == len(memray.header(13, 1))
