@@ -35,6 +35,7 @@ FILES = (
     "heaptrack/good/small.heaptrack",
     "jfr/good/made-two-jvms.jfr",
     "massif/good/depth3.massif",
+    "memray/good/version11.memray",
     "oprofile/good/jit.tar",
     "oprofile/good/oparchive.tar",
     "otlp/good/v1.9-both.otlp",
