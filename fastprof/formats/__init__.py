@@ -42,6 +42,7 @@ ROOMS = (
     "heapprofile",
     "heaptrack",
     "memray",
+    "mojo",
 )
 
 

@@ -66,7 +66,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "a list of Python's import times (-X importtime)",
         "`importtime-convert --output-format flamegraph.pl` converts it to folded stacks",
     ),
-    (rb"MOJ[\x01-\x09]", "a recording of Austin (MOJO)", "`mojo2austin` converts it to folded stacks"),
     (
         rb"hdrb\0?",
         "an eventlog of GHC",

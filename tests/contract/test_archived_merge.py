@@ -36,6 +36,7 @@ FILES = (
     "jfr/good/made-two-jvms.jfr",
     "massif/good/depth3.massif",
     "memray/good/version11.memray",
+    "mojo/good/full.mojo",
     "oprofile/good/jit.tar",
     "oprofile/good/oparchive.tar",
     "otlp/good/v1.9-both.otlp",

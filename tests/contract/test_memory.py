@@ -21,6 +21,7 @@ from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.reference import memray as writer
+from tests.reference import mojo
 from tests.support import perfettotrace as t
 from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk
@@ -330,6 +331,9 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "heapprofile": heapprofile,
     "archive": archive,
     "memray": memray,
+    "mojo": lambda path, times: path.write_bytes(
+        mojo.write(3, "wall", [mojo.Sample(1, 1, (("a.py", "f", 1),), 5, 0)]) + b"\2\1\x001\0\x09\5" * (times * 50_000)
+    ),
     "heaptrack": lambda path, times: path.write_bytes(b"v 10400 3\nX ./a\na 8 0\n" + b"+ 0\n- 0\n" * (times * 50_000)),
     "oprofile": oprofile,
 }

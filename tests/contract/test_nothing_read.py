@@ -27,6 +27,7 @@ EMPTY_GRAPH = b"# callgrind format\nevents: Ir\n\ntotals: 0\n"
 EMPTY = {
     "massif": b"desc: (none)\ncmd: a\ntime_unit: i\n",
     "pstats": b"{0",
+    "mojo": b"MOJ\3\1mode\0wall\0",
     "memray": memray.write(13, []),
     "heaptrack": b"v 10400 3\nX ./a\n",
     "heapprofile": b'{"head":{"callFrame":{"functionName":"(root)"},"selfSize":0,"id":1,"children":[]}}',

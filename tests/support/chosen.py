@@ -26,6 +26,7 @@ CHOSEN = [
         "heapprofile": "order.heapprofile",
         "heaptrack": "version1.heaptrack",
         "memray": "version11.memray",
+        "mojo": "memory.mojo wall.mojo",
         "jfr": "made-datadog.jfr made-two-jvms.jfr",
         "massif": "inlined.massif",
         "oprofile": "deps.tar ppc.oprofile threads.tar",

@@ -321,6 +321,7 @@ def sources() -> dict[str, Source]:
         Source("heapprofile", "heapprofile", _corpus("heapprofile/good/node20.heapprofile")),
         Source("heaptrack", "heaptrack", _corpus("heaptrack/good/small.heaptrack")),
         Source("memray", "memray", _corpus("memray/good/small.memray")),
+        Source("mojo", "mojo", _corpus("mojo/good/full.mojo")),
         Source("pstats", "pstats", _pstats()),
         Source("perfetto", "perfetto", _corpus("perfetto/good/tracks.pftrace")),
         Source("firefox", "firefox", _corpus("firefox/good/version-70.json")),

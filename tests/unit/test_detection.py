@@ -133,7 +133,6 @@ FOREIGN = {
     b'{"start_time": 1.5, "duration": 2, "sample_count": 7': "a session of pyinstrument",
     b"\n  _     ._   __/__   _ _  _  _ _/_   Recorded: 12:00": "text printed by pyinstrument",
     b"import time: self [us] | cumulative | imported package\n": "a list of Python's import times (-X importtime): ",
-    b"MOJ\4\1austin\x004.0": "a recording of Austin (MOJO): `mojo2austin`",
     b"\tFri Oct 4 2018 Time and Allocation Profiling Report  (Final)\n": "a profile of GHC: speedscope",
     b'{\n"program": "x",\n"arguments": [],\n"rts_arguments": ["-pj"]': "a profile of GHC",
     b"Statistical profiling result from v8.log, (7 ticks": "text printed by V8's tick processor",

@@ -59,6 +59,7 @@ INPUTS = {
     "dhat.out": "dhat/good/heap.dhat.json",
     "heaptrack.": "heaptrack/good/small.heaptrack",
     "memray-": "memray/good/small.memray",
+    ".mojo": "mojo/good/full.mojo",
     ".heapprofile": "heapprofile/good/node20.heapprofile",
     ".pstats": "pstats/good/py3.8.pstats",
     ".cpuprofile": "cpuprofile/good/small.cpuprofile",

@@ -1,0 +1,303 @@
+#include "mojo/read.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/digits.h"
+#include "core/guard.h"
+
+enum { NEWEST = 3, UNKNOWN = 1 /* a string's number */ };
+enum mojo_event {
+    DESCRIPTION = 1,
+    SAMPLE,
+    FRAME,
+    INVALID,
+    FRAME_USE,
+    KERNEL,
+    GC,
+    IDLE,
+    TIME,
+    MEMORY,
+    STRING,
+    STRING_USE
+};
+
+struct mojo_bytes {
+    const uint8_t *p, *end;
+    int status;
+};
+
+struct mojo_reader {
+    struct fp_mojo f;
+    struct fp_model *model; /* borrowed */
+    int32_t lenient, has_head, was_asked;
+    const char *what, *want; /* of an error */
+    uint32_t pid;
+    /* by (process, number in the file): strings and frames of the model */
+    struct fp_table string_keys, frame_keys, thread_keys;
+    uint32_t *strings, *frames, *threads, cap_strings, cap_frames, cap_threads;
+    /* the sample that is being read */
+    int32_t has_sample, is_gc, is_idle;
+    uint32_t thread, n, cap;
+    uint32_t *stack;
+    int64_t time, memory;
+};
+
+struct fp_mojo *fp_mojo_new(struct fp_model *model, int lenient) {
+    struct mojo_reader *r = fp_made(sizeof *r);
+    r->model = model;
+    r->lenient = lenient;
+    fp_table_init(&r->string_keys, 3);
+    fp_table_init(&r->frame_keys, 3);
+    fp_table_init(&r->thread_keys, 3);
+    return &r->f;
+}
+
+void fp_mojo_free(struct fp_mojo *f) {
+    struct mojo_reader *r = (struct mojo_reader *)f;
+    if (!r) return;
+    fp_table_clear(&r->string_keys);
+    fp_table_clear(&r->frame_keys);
+    fp_table_clear(&r->thread_keys);
+    free(r->strings);
+    free(r->frames);
+    free(r->threads);
+    free(r->stack);
+    free(r);
+}
+
+static int bad(struct mojo_reader *r, const char *what, const char *want) {
+    r->what = what;
+    r->want = want;
+    return FP_E_MALFORMED;
+}
+
+static int64_t number(struct mojo_bytes *c) {
+    uint64_t v = 0;
+    int is_negative = 0;
+    for (unsigned shift = 0;;) {
+        if (c->p == c->end) {
+            if (!c->status) c->status = FP_MORE;
+            return 0;
+        }
+        const uint8_t byte = *c->p++;
+        const uint64_t bits = byte & (shift ? 127u : 63u);
+        if (!shift) is_negative = byte >> 6 & 1;
+        if (shift > 62 || bits << shift >> shift != bits || bits << shift > INT64_MAX) {
+            if (!c->status) c->status = FP_E_MALFORMED;
+            return 0;
+        }
+        v |= bits << shift;
+        if (!(byte & 128)) return is_negative ? -(int64_t)v : (int64_t)v;
+        shift += shift ? 7 : 6;
+    }
+}
+
+/* A text that ends in a zero byte; *n becomes its length. */
+static const uint8_t *text(struct mojo_bytes *c, size_t *n) {
+    const uint8_t *p = c->p, *end = p < c->end ? memchr(p, 0, (size_t)(c->end - p)) : NULL;
+    if (!end && !c->status) c->status = FP_MORE;
+    *n = end ? (size_t)(end - p) : 0;
+    c->p = end ? end + 1 : c->end;
+    return p;
+}
+
+/* The row of a number of the current process. */
+static uint32_t row_of(struct mojo_reader *r, struct fp_table *keys, int64_t n) {
+    return fp_table_intern(keys, (uint32_t[3]){r->pid, (uint32_t)n, (uint32_t)((uint64_t)n >> 32)});
+}
+
+static uint32_t string_of(struct mojo_reader *r, int64_t n) {
+    if (!n) return 0;
+    const uint32_t row = row_of(r, &r->string_keys, n);
+    if (row < r->cap_strings && r->strings[row]) return r->strings[row];
+    return fp_strings_intern(&r->model->strings, n == UNKNOWN ? "<unknown>" : "?", n == UNKNOWN ? 9 : 1);
+}
+
+static void set(uint32_t **items, uint32_t *cap, uint32_t row, uint32_t value) {
+    fp_array_zeroed(items, cap, (uint64_t)row + 1, sizeof **items);
+    (*items)[row] = value;
+}
+
+static int add(struct mojo_reader *r, uint32_t frame) {
+    fp_array_room(&r->stack, &r->cap, (uint64_t)r->n + 1, sizeof *r->stack);
+    r->stack[r->n++] = frame;
+    return 0;
+}
+
+static int add_named(struct mojo_reader *r, const void *name, size_t n) {
+    return add(r, fp_model_name_frame(r->model, fp_strings_intern(&r->model->strings, name, n)));
+}
+
+static int read_description(struct mojo_reader *r, struct mojo_bytes *c) {
+    size_t n_key, n_value;
+    const uint8_t *key = text(c, &n_key), *value = text(c, &n_value);
+    if (c->status) return c->status;
+    struct fp_strings *s = &r->model->strings;
+    if (r->f.n_descriptions < FP_MOJO_DESCRIPTIONS) {
+        uint32_t *to = &r->f.descriptions[2 * r->f.n_descriptions++];
+        to[0] = fp_strings_intern(s, key, n_key);
+        to[1] = fp_strings_intern(s, value, n_value);
+    }
+    return 0;
+}
+
+static int read_frame(struct mojo_reader *r, struct mojo_bytes *c) {
+    struct fp_model *m = r->model;
+    const int64_t key = number(c), file = number(c), scope = number(c), line = number(c);
+    int64_t column = 0;
+    if (r->f.version > 1) {
+        (void)number(c), column = number(c);
+        (void)number(c);
+    }
+    if (c->status) return c->status;
+    if (line > INT32_MAX || column > INT32_MAX) return bad(r, "the line or column of a frame", "less than 2^31");
+    const uint32_t function = fp_model_function(m, 0, string_of(r, file), string_of(r, scope), 0, 0);
+    const uint32_t at = fp_model_line(m, function, line > 0 ? (uint32_t)line : 0, column > 0 ? (uint32_t)column : 0, 0);
+    set(&r->frames, &r->cap_frames, row_of(r, &r->frame_keys, key), fp_model_frame(m, 0, 0, 0, at));
+    return 0;
+}
+
+static int use_frame(struct mojo_reader *r, int64_t key) {
+    const uint32_t row = row_of(r, &r->frame_keys, key);
+    if (row < r->cap_frames && r->frames[row]) return add(r, r->frames[row]);
+    if (!r->lenient) return bad(r, "the frame is not defined", NULL);
+    r->f.undefined++;
+    return add_named(r, "?", 1);
+}
+
+static int read_sample(struct mojo_reader *r, struct mojo_bytes *c) {
+    const int64_t pid = number(c);
+    size_t n;
+    if (r->f.version > 2) (void)number(c); /* the interpreter */
+    const uint8_t *p = text(c, &n), *end = p + n;
+    uint64_t id = 0;
+    if (c->status) return c->status;
+    if (pid < 0 || pid > UINT32_MAX) return bad(r, "the process", "a number from 0, below 2^32");
+    if (!n || fp_hexadecimal(&p, end, &id) || p != end) return bad(r, "the thread", "1 to 16 hexadecimal digits");
+    r->pid = (uint32_t)pid;
+    const uint32_t row = row_of(r, &r->thread_keys, (int64_t)id);
+    if (row >= r->cap_threads || !r->threads[row]) {
+        const uint32_t tid = id < UINT32_MAX - row ? (uint32_t)id : UINT32_MAX - row;
+        set(&r->threads, &r->cap_threads, row, fp_model_thread(r->model, r->f.input, r->pid, tid));
+        if (r->f.n_threads <= row) r->f.n_threads = row + 1;
+    }
+    r->thread = r->threads[row];
+    r->has_sample = 1;
+    r->is_gc = r->is_idle = 0;
+    r->n = 0;
+    r->time = r->memory = 0;
+    return 0;
+}
+
+uint32_t fp_mojo_thread(const struct fp_mojo *f, uint32_t i, uint64_t *id) {
+    const struct mojo_reader *r = (const struct mojo_reader *)f;
+    *id = fp_words_u64(fp_table_row(&r->thread_keys, i) + 1);
+    return i < r->cap_threads ? r->threads[i] : 0;
+}
+
+static int read_event(struct mojo_reader *r, struct mojo_bytes *c) {
+    const uint8_t kind = *c->p++;
+    size_t n;
+    if (kind == DESCRIPTION) return read_description(r, c);
+    if (kind == SAMPLE) return read_sample(r, c);
+    if (kind < DESCRIPTION || kind > STRING_USE) return bad(r, "the kind of an event", "1 to 12");
+    if (!r->has_sample) return bad(r, "an event before the first sample", NULL);
+    if (kind == FRAME) return read_frame(r, c);
+    if (kind == INVALID) return add_named(r, "INVALID", 7);
+    r->is_gc |= kind == GC;
+    r->is_idle |= kind == IDLE;
+    if (kind == GC || kind == IDLE) return 0;
+    if (kind == KERNEL) {
+        const uint8_t *name = text(c, &n);
+        return c->status ? c->status : add_named(r, name, n);
+    }
+    const int64_t v = number(c);
+    if (kind == STRING) {
+        const uint8_t *p = text(c, &n);
+        if (c->status) return c->status;
+        set(&r->strings, &r->cap_strings, row_of(r, &r->string_keys, v), fp_strings_intern(&r->model->strings, p, n));
+    }
+    if (c->status) return c->status;
+    if (kind == FRAME_USE) return use_frame(r, v);
+    if (kind == TIME && (v < 0 || v > INT64_MAX / 1000)) return bad(r, "a time", "0 to 2^53 microseconds");
+    if (kind == TIME) r->time = v * 1000;
+    if (kind == MEMORY) r->memory = v;
+    return 0;
+}
+
+static void put_sample(struct mojo_reader *r, struct fp_batch *out) {
+    struct fp_model *m = r->model;
+    const uint32_t i = out->n++;
+    const int64_t values[FP_MOJO_VALUES] = {1, r->memory, r->memory > 0 ? r->memory : 0, r->is_idle ? 0 : r->time,
+                                            r->time};
+    for (size_t k = 0; k < FP_MOJO_VALUES; k++)
+        if (r->f.columns[k] >= 0) out->values[(size_t)r->f.columns[k] * out->cap + i] = values[k];
+    uint32_t label = 0, stack = 0;
+    struct fp_strings *s = &m->strings;
+    if (r->is_idle || r->is_gc) {
+        const uint32_t key = fp_strings_intern(s, "state", 5);
+        if (r->is_idle) label = fp_model_label(m, label, key, fp_strings_intern(s, "idle", 4), 0, 0);
+        if (r->is_gc) label = fp_model_label(m, label, key, fp_strings_intern(s, "gc", 2), 0, 0);
+    }
+    for (uint32_t k = 0; k < r->n; k++) stack = fp_model_stack(m, stack, r->stack[k]);
+    out->stack[i] = stack;
+    out->thread[i] = r->thread;
+    out->label[i] = label;
+    out->time[i] = 0;
+    r->has_sample = 0;
+}
+
+static int read_head(struct mojo_reader *r, struct mojo_bytes *c) {
+    if (c->end - c->p < 4) return FP_MORE;
+    if (memcmp(c->p, "MOJ", 3) != 0) return bad(r, "the file's beginning", "MOJ and a version");
+    c->p += 3;
+    const int64_t version = number(c);
+    if (c->status) return c->status;
+    if (version < 1 || version > NEWEST) {
+        (void)bad(r, "the version", "1 to 3 (Austin 3)");
+        return FP_E_VERSION;
+    }
+    r->f.version = (uint32_t)version;
+    r->has_head = 1;
+    return 0;
+}
+
+int fp_mojo_feed(struct fp_mojo *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    struct mojo_reader *r = (struct mojo_reader *)f;
+    while (!f->bad_end && (in->pos < in->n || !r->has_head)) {
+        struct mojo_bytes c = {in->p + in->pos, in->p + in->n, 0};
+        const int begins = r->has_head && *c.p == SAMPLE;
+        if (begins && !r->was_asked) {
+            r->was_asked = 1;
+            return FP_ASK;
+        }
+        if (begins && r->has_sample) {
+            if (out->n == out->cap) return FP_FULL;
+            put_sample(r, out);
+        }
+        int status = r->has_head ? read_event(r, &c) : read_head(r, &c);
+        if (status == FP_MORE && !in->eof) return FP_MORE;
+        if (status) {
+            if (r->lenient && r->has_head) {
+                f->bad_end = 1;
+                break;
+            }
+            if (status == FP_MORE) status = FP_E_TRUNCATED, r->what = "the file ends inside an event", r->want = NULL;
+            if (!r->what) (void)bad(r, "a number is longer than 63 bits", NULL);
+            fp_fail(err, status, in->base + in->pos, r->what);
+            err->want = r->want;
+            return status;
+        }
+        in->pos = (size_t)(c.p - in->p);
+    }
+    if (f->bad_end) in->pos = in->n;
+    if (!in->eof) return FP_MORE;
+    if (!r->was_asked) {
+        r->was_asked = 1;
+        return FP_ASK;
+    }
+    if (r->has_sample && out->n == out->cap) return FP_FULL;
+    if (r->has_sample) put_sample(r, out);
+    return FP_DONE;
+}

@@ -1,0 +1,72 @@
+"""Reads Austin's MOJO (csrc/mojo/read.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
+from fastprof.core.source import Source
+from fastprof.formats.mojo.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+
+# In the order of enum fp_mojo_value; the last one of a mode is its default.
+_TYPES = (
+    ValueType("samples", "count"),
+    ValueType("memory", "bytes"),
+    ValueType("alloc_space", "bytes"),
+    ValueType("cpu", "nanoseconds"),
+    ValueType("wall", "nanoseconds"),
+)
+_COLUMNS = {"cpu": (0, 3), "memory": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
+_FACTS = {"austin": "austin", "mode": "mode", "interval": "interval_us", "duration": "duration_us", "gc": "gc_us"}
+
+
+class MojoReader(NativeReader):
+    """Samples of threads in the order of the file, which has no times of them."""
+
+    format = "mojo"
+    view = "stacks"
+    renews_stacks = True
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        self._r = owned(lib.fp_mojo_new(model.c, options[LENIENT]), lib.fp_mojo_free, "the reader of MOJO")
+
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        return lib.fp_mojo_feed(self._r, in_, batch, err)
+
+    def answer(self, batch: fp_batch) -> None:
+        """The descriptions are read: the mode decides which values samples have."""
+        r, model = self._r, self.model
+        r.input = self._input = model.input()
+        columns = _COLUMNS.get(self._descriptions().get("mode", ""), (0, 4))
+        for k in range(lib.FP_MOJO_VALUES):
+            r.columns[k] = columns.index(k) if k in columns else -1
+        self.part = model.add_part(Part([_TYPES[k] for k in columns]))
+
+    def _descriptions(self) -> dict[str, str]:
+        r, texts = self._r, []
+        for i in range(2 * r.n_descriptions):
+            texts.append(self.model.string(r.descriptions[i]).decode("utf-8", "replace"))
+        return dict(zip(texts[::2], texts[1::2], strict=True))
+
+    def finish(self) -> None:
+        r, log, model, id_ = self._r, self.log, self.model, ffi.new("uint64_t *")
+        ids: dict[int, bytes] = {}
+        for i in range(r.n_threads):
+            number = model.row("threads", lib.fp_mojo_thread(r, i, id_))[2]
+            if number != id_[0]:
+                ids[number] = b"%d" % id_[0]
+        if ids:
+            model.names.put(model.parts[self.part], self._input, {}, {}, ids)
+        log.facts["version"] = int(r.version)
+        found = self._descriptions()
+        log.facts |= {fact: found[key] for key, fact in _FACTS.items() if key in found}
+        log.count_all(REPORTED, counts_of(r))

@@ -1,0 +1,30 @@
+/* mojo under the fuzzer.
+ *
+ * The last byte chooses options, the one before it the size of a window; so a file replays unchanged.
+ */
+#include "mojo/read.h"
+#include "window.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2) return 0;
+    const uint8_t options = data[size - 1];
+    struct fp_model *m = fp_model_new();
+    struct fp_mojo *f = fp_mojo_new(m, options & 1);
+    for (int k = 0; k < FP_MOJO_VALUES; k++) f->columns[k] = k;
+    struct fp_batch *batch = fp_batch_new(FP_STACKS, 1 + (options >> 4), FP_MOJO_VALUES);
+    struct window window = {.data = data, .size = size, .step = data[size - 2] ? data[size - 2] : size};
+    struct fp_err err;
+    int status = FP_MORE;
+    while (status == FP_MORE || status == FP_FULL || status == FP_ASK) {
+        struct fp_in *in = show(&window, status);
+        status = fp_mojo_feed(f, in, batch, &err);
+        hide(&window, status, &err);
+        fp_batch_reset(batch);
+    }
+    fp_batch_free(batch);
+    fp_mojo_free(f);
+    fp_model_free(m);
+    return 0;
+}
