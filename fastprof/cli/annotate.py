@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from copy import copy
+from functools import partial
 
 from fastprof.cli import arguments
-from fastprof.cli.as_json import document, json_text
+from fastprof.cli.budget import Answer, print_answer
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
@@ -43,6 +45,7 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_keep_going(parser)
     arguments.add_log(parser, json="print JSON")
     arguments.add_screen(parser)
+    arguments.add_budget(parser)
     arguments.add_options(parser, options())
     parser.set_defaults(more="files")
 
@@ -50,12 +53,49 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     arguments.refuse_screen(args, "--json")
     found = annotate(args.input, args.files, **arguments.keywords(args, options()))
-    if args.json:
-        print(json_text(document("annotate", _as_dict(found))))
-        return exit_code(found.log)
-    _Page(found, Screen.from_options(args.width, args.color), not hasattr(args, "demangle")).print()
-    print_problems(found.log, shown(args.input), args.quiet, args.verbose)
+    lines = _lines_by_cost(found) if args.budget_tokens else []
+
+    def first(k: int) -> Annotation:
+        return found if k == len(lines) else _with_lines(found, {*lines[:k]})
+
+    def show(k: int) -> None:
+        _Page(first(k), Screen.from_options(args.width, args.color), not hasattr(args, "demangle")).print()
+
+    def problems() -> None:
+        print_problems(found.log, shown(args.input), args.quiet, args.verbose)
+
+    ask = "a FILE after the profile"
+    answer = Answer("annotate", len(lines), "listings[].lines", lambda k: _as_dict(first(k)), show, ask, indent=None)
+    print_answer(args, answer, problems)
     return exit_code(found.log)
+
+
+def _lines_by_cost(found: Annotation) -> list[tuple[int, int, int]]:
+    """Lines with costs or calls, by listing, block and position: the most expensive first."""
+    costs: list[tuple[int, tuple[int, int, int]]] = []
+    for i, listing in enumerate(found.listings):
+        for j, block in enumerate(listing.blocks()):
+            line: Any
+            for k, line in enumerate(block):
+                own = line.values[found.value] if line.values else 0
+                called = max((abs(call.values[found.value]) for call in line.calls), default=0)
+                costs.append((-max(abs(own), called), (i, j, k)))
+    return [place for _, place in sorted(costs)]
+
+
+def _with_lines(found: Annotation, kept: Set[tuple[int, int, int]]) -> Annotation:
+    """The listings with only these lines, without listings that have none."""
+    short = copy(found)
+    short.listings = []
+    for i, listing in enumerate(found.listings):
+        blocks: list[Any] = [
+            [line for k, line in enumerate(block) if (i, j, k) in kept] for j, block in enumerate(listing.blocks())
+        ]
+        blocks = [block for block in blocks if block]
+        if blocks:
+            one = Listing(listing.name, listing.file, listing.path, listing.values, partial(iter, blocks))
+            short.listings.append(one)
+    return short
 
 
 class _Page:

@@ -191,6 +191,13 @@ def add_screen(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--color", choices=words, default="auto", metavar="WHEN", help="auto, always or never")
 
 
+def add_budget(parser: argparse.ArgumentParser) -> None:
+    """--budget-tokens."""
+    from fastprof.cli.budget import add_budget
+
+    add_budget(heading_of(parser, "output"))
+
+
 def add_table(parser: argparse.ArgumentParser) -> None:
     """--csv and --markdown."""
     group = heading_of(parser, "output")

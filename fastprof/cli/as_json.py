@@ -54,7 +54,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
     states, with flags, and other types such as dates text."""
     import json
 
-    return json.dumps(_plain(value), indent=indent).replace("\x7f", "\\u007f")  # the only control character left
+    return json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")  # the only control character left
 
 
 def print_json_list(name: str, key: str, values: Iterable[Any]) -> None:
@@ -68,15 +68,15 @@ def print_json_list(name: str, key: str, values: Iterable[Any]) -> None:
     print("[]" if before == "[" else "\n ]", end="\n}\n")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_text(str(key)): _plain(item) for key, item in value.items()}
+        return {_text(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return _plain(value._asdict()) if hasattr(value, "_asdict") else [_plain(item) for item in value]
+        return plain(value._asdict()) if hasattr(value, "_asdict") else [plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Log):
-        return _plain(value.as_dict(flags=True))
+        return plain(value.as_dict(flags=True))
     return value if value is None or isinstance(value, int) else _text(str(value))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from fastprof.cli import arguments, print_message
-from fastprof.cli.as_json import document, json_text
+from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_log, print_problems, target_name
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
@@ -51,6 +51,7 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_log(parser, json="print JSON; with -o, the summary as JSON on stderr")
     arguments.add_table(parser)
     arguments.add_screen(parser)
+    arguments.add_budget(parser)
     arguments.add_options(parser, options())
 
 
@@ -77,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
     arguments.refuse_several(args)
     if is_table:
         arguments.choose_table(args, args.output)
+    refuse_output(args, args.output)
     for flag in ("csv", "markdown"):
         if written and getattr(args, flag):
             raise UsageError(f"--{flag} applies to printed rows, not to --output")
@@ -90,19 +92,29 @@ def run(args: argparse.Namespace) -> int:
         code = print_log(args, log, "diff-output", target_name(args.output), _summary(found))
     else:
         with arguments.table_to(args.output if is_table else None):
-            if args.json:
-                _print_json(found)
-            else:
-                if args.markdown:
-                    _print_markdown_head(found, hasattr(args, FAIL_OVER.key))
-                _print_csv(found) if args.csv else _print_text(found, *_screen(args))
-        if not args.json:
-            print_problems(log, f"{shown(found.old)} and {shown(found.new)}", args.quiet, args.verbose)
+            _print(found, args)
         code = exit_code(log)
     for limit in dict.fromkeys(failure.limit for failure in found.failed):
         grown = ", ".join(_growth_of(failure) for failure in found.failed if failure.limit == limit)
         print_message(f"more than {limit:g} % above {found.old}: {grown}")
     return FAILED if found.failed else code
+
+
+def _print(found: Difference, args: argparse.Namespace) -> None:
+    def first(k: int) -> Difference:
+        return found._replace(rows=found.rows[:k])
+
+    def show(k: int) -> None:
+        one = first(k)
+        if args.markdown:
+            _print_markdown_head(one, hasattr(args, FAIL_OVER.key))
+        _print_csv(one) if args.csv else _print_text(one, *_screen(args))
+
+    def problems() -> None:
+        print_problems(found.log, f"{shown(found.old)} and {shown(found.new)}", args.quiet, args.verbose)
+
+    answer = Answer("diff", len(found.rows), "rows", lambda k: _as_json(first(k)), show, "--by object or --function")
+    print_answer(args, answer, problems)
 
 
 def _screen(args: argparse.Namespace) -> tuple[Screen, bool]:
@@ -144,7 +156,7 @@ def _columns(by: str) -> tuple[str, ...]:
     return ("label", *_NAMES) if "function" in keys_of(by) else _NAMES
 
 
-def _print_json(found: Difference) -> None:
+def _as_json(found: Difference) -> dict[str, Any]:
     def sides(one: Sequence[Any]) -> dict[str, Any]:
         return dict(zip(("old", "new"), one, strict=True))
 
@@ -166,7 +178,7 @@ def _print_json(found: Difference) -> None:
     whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
     whole |= {"shown": found.shown} | ({"noise": found.n_noise} if found.runs else {})
     whole |= {"failed": found.failed} if found.failed else {}
-    print(json_text(document("diff", whole | {"rows": rows, "log": found.log}), indent=1))
+    return whole | {"rows": rows, "log": found.log}
 
 
 def _print_csv(found: Difference) -> None:

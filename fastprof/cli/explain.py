@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from fastprof.cli import arguments
-from fastprof.cli.as_json import document, json_text
+from fastprof.cli.budget import Answer, print_answer
 from fastprof.cli.messages import Progress, exit_code
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import cut, percent, print_table, shortened_by, utc
@@ -44,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
     group = arguments.heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the progress line")
     group.add_argument("--json", action="store_true", help="print JSON")
+    arguments.add_budget(parser)
     arguments.add_options(parser, options())
 
 
@@ -52,18 +53,29 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{counted(len(args.inputs), 'input')}: explain takes one profile, or an old and a new one")
     given = arguments.given(args, options())
     found = explain(*args.inputs, from_=args.from_, progress=Progress(args.quiet), **given)
-    name = "explain" if isinstance(found, Explanation) else "explain-changes"
-    if args.json:
-        print(json_text(document(name, _as_json(found)), indent=1))
-    elif isinstance(found, Explanation):
-        _print_explanation(found)
-    else:
-        _print_comparison(found)
+    print_answer(args, _answer(found))
     return exit_code(found.log)
 
 
-def _as_json(found: Explanation | Comparison) -> dict[str, Any]:
-    return found._asdict()
+def _answer(found: Explanation | Comparison) -> Answer:
+    is_one = isinstance(found, Explanation)
+    lists = ("functions", "findings", "doubts", "lines") if is_one else ("changes", "inclusive", "doubts")
+
+    def first(k: int) -> Explanation | Comparison:
+        """The page with at most `k` entries of each kind, half of those of the path at its end."""
+        kept: dict[str, Any] = {name: getattr(found, name)[:k] for name in lists}
+        path = found.path
+        kept["path"] = path if len(path) <= k else [*path[: k // 2], *path[len(path) - (k + 1) // 2 :]]
+        return found._replace(**kept)
+
+    def show(k: int) -> None:
+        page = first(k)
+        _print_explanation(page) if isinstance(page, Explanation) else _print_comparison(page)
+
+    n = max(len(getattr(found, name)) for name in (*lists, "path"))
+    name = "explain" if is_one else "explain-changes"
+    more = "fastprof top or annotate" if is_one else "fastprof diff"
+    return Answer(name, n, "entries of each list", lambda k: first(k)._asdict(), show, more)
 
 
 # ---- text

@@ -8,7 +8,7 @@ from functools import partial
 
 from fastprof import plan
 from fastprof.cli import arguments
-from fastprof.cli.as_json import document, json_text
+from fastprof.cli.budget import Answer, print_answer
 from fastprof.cli.messages import Progress, exit_code, print_warnings
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table, utc
@@ -152,6 +152,7 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_input(parser)
     arguments.add_keep_going(parser)
     arguments.add_log(parser, json="print JSON")
+    arguments.add_budget(parser)
     arguments.add_options(parser, plan.reading_options())
 
 
@@ -163,7 +164,7 @@ def run(args: argparse.Namespace) -> int:
     paths = expand(args.inputs, total.warn, skip, lenient=bool(options.get("lenient")))
     several = paths != args.inputs or len(paths) > 1
     codes: list[int] = []
-    logs: list[dict[str, Any]] = []
+    logs: list[Log] = []
     for path in paths:
         try:
             log = info(path, from_=args.from_, progress=Progress(args.quiet), **options)
@@ -172,20 +173,80 @@ def run(args: argparse.Namespace) -> int:
                 raise
             skip(error)
             continue
-        if args.json:
-            logs.append(log.as_dict(flags=True))
+        if args.json or args.budget_tokens:
+            logs.append(log)
         else:
             if codes:
                 print()
             _print(log)
         codes.append(exit_code(log))
-    if args.json:
-        is_list = several or not logs
-        print(json_text(document("info-list", {"profiles": logs}) if is_list else document("info", logs[0])))
+    if args.json or args.budget_tokens:
+        print_answer(args, _of_several(logs) if several or not logs else _of_one(logs[0]))
     print_warnings(total.warned(flags=True))
     if not codes:
         return 1
     return max(exit_code(total), *codes)
+
+
+# Facts that a short answer keeps, the most important first.
+_FIRST = (
+    *(
+        "file",
+        "format",
+        "view",
+        "totals",
+        "units",
+        "default_value_type",
+        "command",
+        "programs",
+        "seconds",
+        "duration_ns",
+    ),
+    *("time_ns", "records", "functions", "threads", "processes", "calls", "contexts", "lost_samples"),
+)
+
+
+def _of_one(log: Log) -> Answer:
+    order = [*(key for key in _FIRST if key in log.facts), *(key for key in log.facts if key not in _FIRST)]
+
+    def first(k: int) -> Log:
+        """The log with its `k` most important facts."""
+        kept, short = {*order[:k]}, Log()
+        short.take(log)
+        short.rows = log.rows
+        short.facts = {key: value for key, value in log.facts.items() if key in kept}
+        return short
+
+    def show(k: int) -> None:
+        short = first(k)
+        _print(short if k == len(order) else _with_short_lists(short))
+
+    return Answer("info", len(order), "facts", lambda k: first(k).as_dict(flags=True), show, "--json", indent=None)
+
+
+def _with_short_lists(log: Log) -> Log:
+    log.facts = {
+        key: dict([*value.items()][:_OF_A_KIND])
+        if isinstance(value, dict)
+        else value[:_OF_A_KIND]
+        if isinstance(value, list)
+        else value
+        for key, value in log.facts.items()
+    }
+    return log
+
+
+def _of_several(logs: list[Log]) -> Answer:
+    def build(k: int) -> dict[str, Any]:
+        return {"profiles": [log.as_dict(flags=True) for log in logs[:k]]}
+
+    def show(k: int) -> None:
+        for i, log in enumerate(logs[:k]):
+            if i:
+                print()
+            _print(log)
+
+    return Answer("info-list", len(logs), "profiles", build, show, "info of one file", indent=None)
 
 
 def _print(log: Log) -> None:

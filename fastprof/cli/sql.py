@@ -7,14 +7,17 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain, count
 
 from fastprof.cli import arguments, ended
 from fastprof.cli.as_json import json_text, schema_of
+from fastprof.cli.budget import BYTES, print_answer
+from fastprof.cli.budget import Answer as Fitted
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import print_csv, print_table
+from fastprof.cli.text import PIPE, Screen, print_csv, print_table
 from fastprof.core import workers
 from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import FastprofError
@@ -50,6 +53,7 @@ def add_arguments(parser: Parser) -> None:
     form = group.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON: columns, rows, log")
     form.add_argument("--csv", action="store_true", help="print CSV with a header line")
+    arguments.add_budget(parser)
     arguments.add_options(parser, options())
 
 
@@ -96,17 +100,55 @@ def _end_with_answer(args: argparse.Namespace, folder: str, parent: int) -> NoRe
 def _ask(args: argparse.Namespace, folder: str) -> int:
     given = arguments.given(args, options())
     with Answer(args.query, args.input, args.from_, given, keep_going=args.keep_going, spill=folder) as answer:
+        if args.budget_tokens:
+            _print_fitted(args, answer)
+            return exit_code(answer.log)
         if args.json:
             _print_json(answer)
         elif args.csv:
             _print_csv(answer)
         elif answer.columns:
-            rows: list[tuple[Any, ...]] = [tuple(answer.columns)]
-            rows += (tuple("NULL" if cell is None else cell for cell in row) for row in answer.rows())
-            print_table(rows, right=[i for i, numeric in enumerate(answer.numeric) if numeric])
+            _print_table(answer, answer.rows())
     log = answer.log  # complete for the rows read
     print_problems(log, ", ".join(map(shown, args.input)), args.quiet)
     return exit_code(log)
+
+
+def _print_table(answer: Answer, found: Iterable[tuple[Any, ...]], screen: Screen = PIPE) -> None:
+    rows: list[tuple[Any, ...]] = [tuple(answer.columns)]
+    rows += (tuple("NULL" if cell is None else cell for cell in row) for row in found)
+    numbers = [i for i, numeric in enumerate(answer.numeric) if numeric]
+    texts = [i for i, numeric in enumerate(answer.numeric) if not numeric]
+    print_table(rows, right=numbers, narrow=texts, screen=screen)
+
+
+def _print_fitted(args: argparse.Namespace, answer: Answer) -> None:
+    """Print as many rows as --budget-tokens allows, and read no more than that needs."""
+    rows: list[tuple[Any, ...]] = []
+    size, found = 0, answer.rows()
+    for row in found:
+        rows.append(row)
+        size += sum(min(len(str(cell)), 40) + 1 for cell in row)
+        if size > 2 * BYTES * args.budget_tokens:
+            break
+    n = None if next(found, None) is not None else len(rows)
+    names, log = _distinct(answer.columns), answer.log
+
+    def build(k: int) -> dict[str, Any]:
+        columns = [{"name": name, "type": kind} for name, kind in zip(names, answer.types, strict=True)]
+        return {"columns": columns, "rows": [dict(zip(names, row, strict=True)) for row in rows[:k]], "log": log}
+
+    def show(k: int) -> None:
+        if args.csv:
+            print_csv(chain([answer.columns], rows[:k]))
+        elif answer.columns:
+            _print_table(answer, rows[:k], Screen(160))
+
+    def problems() -> None:
+        print_problems(log, ", ".join(map(shown, args.input)), args.quiet)
+
+    more = "limit and offset in the query"
+    print_answer(args, Fitted("sql", len(rows), "rows", build, show, more, of=n), problems)
 
 
 def _print_json(answer: Answer) -> None:

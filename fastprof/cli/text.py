@@ -27,7 +27,7 @@ from fastprof.core.errors import printable
 _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total up: bold red, yellow
 # Minimum widths of `narrow` columns on a small terminal: all but the last; the last; the last if nothing else helps.
 _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
-_IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
+IN_A_PIPE = 120  # columns of a ranking that is not printed to a terminal
 # Compiled on first use, to keep the start fast.
 _SPECIAL = r"[\\`*_\[\]<>|&~#]"  # in Markdown
 _BLOCK = 500  # rows of a long table that are printed together
@@ -60,13 +60,13 @@ class Screen(NamedTuple):
 
     @staticmethod
     def from_options(width: int | None, colour: str, *, markdown: bool = False) -> Screen:
-        """The screen for --width (0: no limit; None: the terminal's, else COLUMNS, else _IN_A_PIPE) and --color, or for
+        """The screen for --width (0: no limit; None: the terminal's, else COLUMNS, else IN_A_PIPE) and --color, or for
         --markdown."""
         if markdown:
             return Screen(markdown=True)
         here = Screen.of(sys.stdout)
         if width is None:
-            width = here.width or terminal_width(fd=-1) or _IN_A_PIPE
+            width = here.width or terminal_width(fd=-1) or IN_A_PIPE
         return Screen(width or None, here.colour if colour == "auto" else colour == "always")
 
     def paint(self, text: str, share: float | None) -> str:

@@ -8,7 +8,7 @@ from itertools import chain
 
 from fastprof import formats
 from fastprof.cli import arguments, matrix
-from fastprof.cli.as_json import document, json_text
+from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, shortened_by
@@ -54,6 +54,7 @@ def add_arguments(parser: Parser) -> None:
     )
     arguments.add_table(parser)
     arguments.add_screen(parser)
+    arguments.add_budget(parser)
     arguments.add_options(parser, options())
 
 
@@ -63,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if is_page and not hasattr(args, "matrix"):
         raise UsageError(f"{args.output}: top writes a page only of --matrix; fastprof report writes one of a profile")
     target = None
+    refuse_output(args, args.output)
     if args.output and arguments.table_of(args.output) is None and not is_page:
         target = _table_format(args)
     arguments.choose_table(args, args.output or "")
@@ -75,24 +77,38 @@ def run(args: argparse.Namespace) -> int:
         matrix.write_table(found, found.matrix, args.output, target)
     else:
         _print(found, args, is_page=is_page)
-    log = found.log
-    if not args.json:
-        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
-        print_problems(log, inputs, args.quiet, args.verbose)
-    return exit_code(log)
+    return exit_code(found.log)
 
 
 def _print(found: Top, args: argparse.Namespace, *, is_page: bool) -> None:
-    with arguments.table_to(None if args.output == "-" else args.output):
-        if args.json:
-            print(json_text(document("top", _as_json(found)), indent=1))
-        elif found.matrix:
-            matrix.show(found, found.matrix, args, is_page=is_page)
+    def show(k: int) -> None:
+        one = _first(found, k)
+        if one.matrix:
+            matrix.show(one, one.matrix, args, is_page=is_page)
         elif args.csv:
-            _print_csv(found)
+            _print_csv(one)
         else:
             screen = Screen.from_options(args.width, args.color, markdown=args.markdown)
-            _print_text(found if hasattr(args, "demangle") else _shortened(found), hasattr(args, "tree"), screen)
+            _print_text(one if hasattr(args, "demangle") else _shortened(one), hasattr(args, "tree"), screen)
+
+    def problems() -> None:
+        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
+        print_problems(found.log, inputs, args.quiet, args.verbose)
+
+    rows, name = (found.matrix.rows, "matrix.rows") if found.matrix else (found.rows, "rows")
+    answer = Answer("top", len(rows), name, lambda k: _as_json(_first(found, k)), show, "--focus REGEX")
+    with arguments.table_to(None if args.output == "-" else args.output):
+        print_answer(args, answer, problems)
+
+
+def _first(found: Top, k: int) -> Top:
+    """The result with its first `k` rows."""
+    if found.matrix:
+        return found._replace(matrix=found.matrix._replace(rows=found.matrix.rows[:k]))
+    rows = found.rows[:k]
+    if k >= len(found.rows) or not found.total:
+        return found._replace(rows=rows)
+    return found._replace(rows=rows, rest=1 - next((r.cumulated_share for r in reversed(rows) if not _is_cycle(r)), 0))
 
 
 def _refuse_flags(args: argparse.Namespace) -> None:
