@@ -69,6 +69,7 @@ VALUES = {
 # Better ones for single flags, and for those of formats an input or output that uses them.
 GIVEN = {
     "--base-of": "7",
+    "--budget-tokens": "2000",
     "--counts": "1",
     "--fan-in": "32",
     "--from": "gperftools",

@@ -131,8 +131,8 @@ def _fitted_text(answer: Answer, limit: int, tokens: int, *, is_csv: bool) -> tu
         return whole, ""
 
     def made(k: int) -> tuple[str, str]:
-        asked = -(-_size(whole) // BYTES) if whole else 0
-        more = f"--budget-tokens {_rounded(asked)} or " * (asked > 0)
+        whole_size = -(-_size(whole) // BYTES) if whole else 0
+        more = f"--budget-tokens {_rounded(whole_size)} or " * (whole_size > 0)
         rows = answer.rows.rpartition(".")[2]
         of = "" if answer.total is None else f" of {answer.total:,}"
         note = f"cut to {tokens:,} tokens: {k:,}{of} {rows}; {more}{answer.ask} shows more\n"
@@ -169,10 +169,10 @@ def _fitted_json(answer: Answer, limit: int) -> str:
         whole = json_text(document(answer.name, answer.build(answer.n)))
         if _size(whole) <= limit:
             return whole
-        asked = _rounded(-(-_size(whole) // BYTES))
+        whole_size = _rounded(-(-_size(whole) // BYTES))
     else:
-        asked = 0
-    ask = f"--budget-tokens {asked} or " * (asked > 0) + answer.ask
+        whole_size = 0
+    ask = f"--budget-tokens {whole_size} or " * (whole_size > 0) + answer.ask
 
     def made(k: int, texts: int, entries: int) -> str:
         small = _Small(answer.rows, texts, entries)
