@@ -76,6 +76,7 @@ elif SANITIZE:
     link += ["-fsanitize=address,undefined"]
 if SANITIZE == "fuzzer":
     flags += ["-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=trace-cmp"]  # trace-cmp: see the Makefile
+    flags += ["-fno-sanitize=function"]  # Cython's methods have their own class as first argument, not the base
     link += ["-shared-libasan"]
 
 

@@ -57,6 +57,7 @@ cdef extern from "core/digits.h" nogil:
     bint fp_is_digit(uint8_t c)
     unsigned int fp_nibble(uint8_t c)
     bint fp_hexadecimal(const uint8_t **p, const uint8_t *end, uint64_t *v)
+    bint fp_is_hex(const uint8_t *p, size_t n, uint64_t *to)
     const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to)
     uint8_t *fp_put_decimal(uint8_t *to, uint64_t v)
     uint8_t *fp_put_signed(uint8_t *to, int64_t v)

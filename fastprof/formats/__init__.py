@@ -43,6 +43,7 @@ ROOMS = (
     "heaptrack",
     "memray",
     "mojo",
+    "texts",
 )
 
 
@@ -56,6 +57,7 @@ _ALIASES = {
     "proto": "pprof",
     "chrome": "trace-event",
     "fpa": "archive",
+    **dict.fromkeys(("bpftrace", "bcc", "dtrace"), "tracer-stacks"),
 }
 
 

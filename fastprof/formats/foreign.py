@@ -114,16 +114,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"Ftrace!", *_UFTRACE),
     (rb"\x03[B#]OTF2|\x03[B#]\x01\0{5}", *_OTF2),
     (
-        rb"(?:memory profiling: |line profiling: |GC profiling: ){0,3}sample\.interval=\d",
-        "a profile of R (Rprof)",
-        "`profvis::profvis(prof_input = FILE)` shows it, `summaryRprof(FILE)` prints it",
-    ),
-    (
-        rb"(?:[ \d]{2}\d%  \S[^\n]*\n){1,3}|\[No samples collected\]",
-        "text printed by LuaJIT's profiler",
-        "`luajit -jp=G` writes folded stacks",
-    ),
-    (
         rb"(?s:\0.[\x01-\x40]\0.{68})\x02\0[\x01\x02]\xc0",
         "an event trace of Windows (.etl)",
         "PerfView saves its stacks as speedscope's JSON",
@@ -138,9 +128,9 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"(?:[a-z]:\d+:\{s:\d+:\"main\(\)|\s*\{\s*\"main\(\)(?:==>|\"))", "a profile of XHProf", ""),
     (rb"\x04\x08\{", "a dump of Ruby (StackProf)", "`stackprof --callgrind` converts it to a Callgrind profile"),
     (
-        rb"@\[\n|Attaching \d+ probes?\.\.\.",
-        "the output of bpftrace",
-        "stackcollapse-bpftrace.pl converts it to folded stacks",
+        rb"Attaching \d+ probes?\.\.\.",
+        "output of bpftrace without stacks",
+        "`@[kstack] = count()` prints stacks, which fastprof reads",
     ),
     (
         rb"Analysis of sampling ",

@@ -329,6 +329,11 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "dhat": dhat,
     "pstats": pstats,
     "heapprofile": heapprofile,
+    "tracer-stacks": lambda path, times: path.write_text("@[\n    f+1\n    g+0x2 [m]\n, a]: 12\n" * times * 20_000),
+    "rprof": lambda path, times: path.write_text(
+        "sample.interval=20000\n#File 1: a.R\n" + '1#2 "f" "g" 1#9 "main" \n' * times * 20_000
+    ),
+    "luajit": lambda path, times: path.write_text("    9  f < g\n  <-     5  main\n" * times * 20_000),
     "archive": archive,
     "memray": memray,
     "mojo": lambda path, times: path.write_bytes(

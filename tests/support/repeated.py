@@ -54,6 +54,16 @@ TEMPLATES: dict[str, list[bytes]] = {
         _SAMPLE.replace(b"1 cycles:u: ", b"%s"),
         _SAMPLE + b"%s\n" + _SAMPLE,
     ],
+    "tracer-stacks": [
+        b"@[\n    f%s\n]: 5\n",
+        b"@[%s\n    f\n]: 5\n",
+        b"@[\n    f\n, %s]: 5\n",
+        b"@[\n    f\n]: %s\n",
+        b"Tracing off-CPU time (us) of%s stack... Hit Ctrl-C to end.\n    f\n    -   a%s (1)\n    5\n",
+        b"\n    a`f%s\n    5\n",
+    ],
+    "rprof": [b"sample.interval=5\n#File 1: a%s\n1#2 \"f%s\" \"g\" \n", b"sample.interval=5\n%s\n"],
+    "luajit": [b"   50  f%s\n  <-    20  g%s\n"],
     "massif": [
         b"desc: a\ncmd: b\ntime_unit: i\n" + _SNAPSHOT + b"peak\nn0: 5 0x1: a%s\n",
         b"desc: a\ncmd: b\ntime_unit: i\n" + _SNAPSHOT + b"peak\nn0: 5 0x1: a (%s)\n",

@@ -1,0 +1,71 @@
+"""Profiles that programs print as text: a line for each frame, or each sample.  See docs/formats of each."""
+
+from __future__ import annotations
+
+import re
+
+from fastprof.core.engine import MAYBE, NO, Format
+
+# The first line of BCC's profile, offcputime and stackcount.
+_BCC = re.compile(rb"(?:Sampling at|Tracing) [^\n]{0,200}(?:stack|functions for)[^\n]{0,200}(?:secs|-C to end)\.\s")
+_MAP = re.compile(rb"^@\w*\[(?:[^\n]*,)?[ ]*\n[ \t]+\S", re.MULTILINE)
+# Frames of DTrace, processes of BCC.
+_FRAME = re.compile(rb"[ \t]+(?:[\w.+-]+`[^\s`]+|- +\S.* \(\d+\))[ ]*")
+_RPROF = re.compile(rb"(?:[A-Za-z]+ profiling: )*sample\.interval=\d")
+_LUAJIT = re.compile(rb"(?:  (?:<-|->|--) )?(?: {0,4}\d+  (?![\d ])|[ \d]?\d?\d%  )\S.*")
+
+
+def sniff_tracer(head: bytes) -> int:
+    if b"\0" in head or head.startswith((b"<", b"{")):
+        return NO
+    if (b"@" in head and _MAP.search(head)) or _BCC.match(head):
+        return MAYBE
+    lines = [line for line in head.split(b"\n", 60)[:-1] if line.strip()]
+    if lines and lines[0].startswith(b"CPU ") and b"FUNCTION:NAME" in lines[0]:
+        del lines[0]
+    if not lines or not all(line[0] in b" \t" for line in lines):
+        return NO
+    return MAYBE if any(map(_FRAME.fullmatch, lines)) else NO
+
+
+def sniff_rprof(head: bytes) -> int:
+    return MAYBE if _RPROF.match(head) else NO
+
+
+def sniff_luajit(head: bytes) -> int:
+    """Shares, or counts that descend.  No profile has a line without two blanks."""
+    if head.startswith(b"[No samples collected]"):
+        return MAYBE
+    lines = head.split(b"\n")[:-1]
+    if not lines or not all(map(_LUAJIT.fullmatch, lines)):
+        return NO
+    counts = [int(line.split()[0].rstrip(b"%")) for line in lines if not line.startswith((b"  <", b"  -"))]
+    return MAYBE if counts and counts == sorted(counts, reverse=True) else NO
+
+
+FORMATS = (
+    Format(
+        name="tracer-stacks",
+        view="stacks",
+        title="stacks printed by bpftrace, BCC's profile, offcputime and stackcount, and DTrace",
+        suffixes=(".bpftrace", ".dtrace", ".bcc"),
+        sniff=sniff_tracer,
+        reader="read:TracerReader",
+    ),
+    Format(
+        name="rprof",
+        view="stacks",
+        title="samples of R's Rprof",
+        suffixes=(".Rprof", ".rprof"),
+        sniff=sniff_rprof,
+        reader="read:RprofReader",
+    ),
+    Format(
+        name="luajit",
+        view="stacks",
+        title="text printed by LuaJIT's profiler (-jp)",
+        suffixes=(".luajit",),
+        sniff=sniff_luajit,
+        reader="read:LuaJitReader",
+    ),
+)
