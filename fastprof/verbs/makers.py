@@ -150,7 +150,7 @@ class _Made:
     def profile(self) -> Profile:
         self._writer.end()
         self._writer.drain()
-        return Profile(self._kept.content(), from_="archive")
+        return Profile(self._kept.content(), from_=ArchiveWriter.format)  # type: ignore[arg-type]
 
     def name_threads(self, found: Threads) -> None:
         self.model.names.put(self.model.parts[0], self.input, found.processes, found.threads, found.ids)

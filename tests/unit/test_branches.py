@@ -238,7 +238,7 @@ def test_objects_of_text_without_mappings() -> None:
     assert rows(text)["mispredicted"] == {(0x1010, 0x1000): 1}
     with fastprof.open(io.BytesIO(text), branches=True, symbolize=False) as profile:
         assert list(profile.batches())
-        model = profile.model
+        model = profile._model
         assert [model.string(model.row("objects", i)[0]) for i in range(1, model.count("objects"))] == [
             b"/bin/a (deleted)"
         ]
