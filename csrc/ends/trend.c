@@ -113,18 +113,25 @@ static int without_season(const struct fp_trend *t, double *x, double *scratch) 
     return 1;
 }
 
-/* Takes the largest step out of a series: what is looked for is no noise. */
-static void without_step(const double *x, uint32_t n, double *out) {
-    double all = 0, sum = 0, most = 0, low = 0, high = 0;
+#define CERTAIN 400 /* squared standard errors of a step that is certain even if noise lasts */
+
+/* Takes out steps that are certainly no noise: sets the mean of each stretch between them to 0. */
+static void without_steps(double *x, uint32_t n, double variance, int deepest) {
+    double all = 0, sum = 0, most = 0;
     uint32_t at = 0;
     for (uint32_t i = 0; i < n; i++) all += x[i];
     for (uint32_t k = 1; k < n; k++) {
         sum += x[k - 1];
-        const double left = sum / k, right = (all - sum) / (n - k),
-                     size = (right - left) * (right - left) * k * (n - k);
-        if (size > most) most = size, at = k, low = left, high = right;
+        const double left = sum / k, right = (all - sum) / (n - k);
+        const double size = (right - left) * (right - left) * k / n * (n - k);
+        if (size > most) most = size, at = k;
     }
-    for (uint32_t i = 0; i < n; i++) out[i] = x[i] - (i < at ? low : high);
+    if (most > CERTAIN * variance && deepest) {
+        without_steps(x, at, variance, deepest - 1);
+        without_steps(x + at, n - at, variance, deepest - 1);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) x[i] -= all / n;
 }
 
 /* How much larger the variance of long means is than it would be if points were independent.
@@ -136,7 +143,8 @@ static double lasting(const double *x, uint32_t n, double variance, double *scra
     enum { N = sizeof lags / sizeof *lags };
     double of_lag[N], all, sum;
     if (n < 40) return 1;
-    without_step(x, n, scratch);
+    memcpy(scratch, x, n * sizeof *x);
+    without_steps(scratch, n, variance, 16);
     for (uint32_t k = 0; k < N; k++) {
         const uint32_t m = n - lags[k];
         for (uint32_t i = 0; i < m; i++)
@@ -178,6 +186,26 @@ static double ratio_with(const struct fp_trend *t, const uint32_t *chosen, uint3
     return found;
 }
 
+/* Sets `tails` by how often neighbours differ by more than three standard errors. */
+static void tails_of(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
+    const uint32_t n = t->n_points;
+    double count = 0, far = 0;
+    t->tails = MOST_FREEDOM;
+    for (uint32_t k = 0; k < m; k++) {
+        const struct fp_trend_series *s = &t->series[chosen[k]];
+        const double *x = t->values + (size_t)chosen[k] * n, least = 9 * 2 * s->variance;
+        if (fabs(s->level) < 30 * t->mean_weight || s->variance <= 0) continue; /* counts have tails of their own */
+        for (uint32_t i = 1; i < n; i++) far += (x[i] - x[i - 1]) * (x[i] - x[i - 1]) > least;
+        count += n - 1;
+    }
+    const double expected = 0.0027 * count, ratio = expected > 0 ? far / expected : 0;
+    if (far < 1.3 * expected + 5 * sqrt(expected) + 5) return;
+    t->tails = ratio > 4     ? 3
+               : ratio > 2.5 ? 4
+               : ratio > 1.7 ? 6
+                             : 10; /* Student's distributions that have about as many */
+}
+
 /* Sets `extra` so that the typical series varies as much as it does, and `freedom` by how alike they are. */
 static void typical(struct fp_trend *t, double freedom) {
     uint32_t n = 0, *chosen = fp_scratch(TYPICAL, sizeof *chosen);
@@ -192,6 +220,7 @@ static void typical(struct fp_trend *t, double freedom) {
         if (level >= least && level > 0 && enough) chosen[n++] = f;
     }
     t->extra = LEAST_RELATIVE;
+    t->tails = MOST_FREEDOM;
     t->freedom = n < 4 ? 1 : MOST_FREEDOM;
     if (!n || freedom <= 0) return;
     const double middle = 1 - 2 / (9 * freedom / 3 + 1); /* about the median of chi-squared / freedom */
@@ -202,6 +231,7 @@ static void typical(struct fp_trend *t, double freedom) {
             *(ratio_with(t, chosen, n, extra, middle) > 1 ? &low : &high) = extra;
         }
     t->extra = fmax(LEAST_RELATIVE, low);
+    tails_of(t, chosen, n);
     if (n < 4) return;
     for (uint32_t k = 0; k < n; k++) {
         const struct fp_trend_series *s = &t->series[chosen[k]];

@@ -62,7 +62,8 @@ struct fp_trend {
     const uint8_t *season;          /* by point: its place in the season; borrowed */
     struct fp_trend_series *series; /* borrowed; n_series */
     double extra, freedom;          /* results of fp_trend_noise */
-    double weights, mean_weight;    /* of fp_trend_noise: number of points with samples, mean of `weight` */
+    double tails;                   /* degrees of freedom of Student's distribution that single points follow */
+    double mean_weight;
 };
 
 /* Sets `common` to how much the typical series has grown at each point, so that a series that grew does not seem to

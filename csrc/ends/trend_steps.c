@@ -121,14 +121,16 @@ static struct split best(const struct fp_trend_sums *c, uint32_t low, uint32_t h
 
 /* A z for a split that holds for few samples and few degrees of freedom. */
 static double checked(const struct fp_trend_sums *c, struct split found, uint32_t low, uint32_t high) {
-    double z = fp_trend_normal(found.z, c->series->freedom);
+    const uint32_t side = found.at - low < high - found.at ? found.at - low : high - found.at;
+    const double freedom = fmin(c->series->freedom, c->of->tails * side); /* means of points have smaller tails */
+    double z = fp_trend_normal(found.z, freedom);
     if (c->of->mean_weight > 0) {
         const uint32_t k = found.at;
         const double a = c->counts[k] - c->counts[low], b = c->counts[high] - c->counts[k];
         const double left = c->exposure[k] - c->exposure[low], right = c->exposure[high] - c->exposure[k];
         const double least = fmin(fmax(a, (a + b) * left / (left + right)), fmax(b, (a + b) * right / (left + right)));
         if (least < LEAST_COUNT) return 0;
-        z = fmin(z, fp_trend_normal(deviance(a, b, left, right) / sqrt(c->factor), c->series->freedom));
+        z = fmin(z, fp_trend_normal(deviance(a, b, left, right) / sqrt(c->factor), freedom));
     }
     return z;
 }
@@ -162,7 +164,7 @@ static struct split best_part(const struct fp_trend_sums *c, uint32_t low, uint3
 static double p_of_spikes(const struct fp_trend_sums *c, const double *x) {
     double most = 0;
     for (uint32_t i = 0; i < c->of->n_points; i++) most = fmax(most, fabs(sticks_out(c, x, i)));
-    return fmin(1, fp_trend_tail(fp_trend_normal(most, c->series->freedom)) * c->of->n_points);
+    return fmin(1, fp_trend_tail(fp_trend_normal(most, fmin(c->series->freedom, c->of->tails))) * c->of->n_points);
 }
 
 int fp_trend_test(struct fp_trend *t) {
@@ -335,7 +337,7 @@ static uint32_t described(const struct fp_trend_sums *c, const struct marks *m, 
 static uint32_t with_spikes(const struct fp_trend_sums *c, const double *x, double most, struct fp_trend_change *out,
                             uint32_t n, uint32_t room) {
     for (uint32_t i = 0; i < c->of->n_points && n < room; i++) {
-        const double z = sticks_out(c, x, i), normal = fp_trend_normal(fabs(z), c->series->freedom);
+        const double z = sticks_out(c, x, i), normal = fp_trend_normal(fabs(z), fmin(c->series->freedom, c->of->tails));
         const double p = fmin(1, fp_trend_tail(normal) * c->of->n_points / of_points);
         if (fabs(z) < SPIKE || p > most) continue;
         uint32_t k = n;

@@ -15,8 +15,8 @@ from tests.support.chosen import cases
 from tests.support.conversions import HERE, convert_bytes, format_of
 from tests.support.paths import CORPUS, needs_shared, shared_data
 
-READERS = ["archive", "dhat", "folded", "gperftools", "heap", "jfr", "luajit", "mojo", "otlp", "perf", "perf-script", "pprof"]
-READERS += ["rprof", "tracer-stacks"]
+READERS = ["archive", "dhat", "folded", "gperftools", "heap", "jfr", "luajit", "mojo", "otlp", "perf", "perf-script"]
+READERS += ["pprof", "rprof", "tracer-stacks"]
 TARGETS = ["folded", "pprof", "callgrind"]
 
 
