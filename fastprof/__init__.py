@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from fastprof.verbs.explain import explain as explain
     from fastprof.verbs.info import info as info
     from fastprof.verbs.makers import Frame as Frame
+    from fastprof.verbs.makers import Plugin as Plugin
     from fastprof.verbs.makers import Recorder as Recorder
     from fastprof.verbs.makers import from_calls as from_calls
     from fastprof.verbs.makers import from_spans as from_spans
@@ -81,6 +82,7 @@ _HOMES = {
     "FileError": "core.errors",
     "Frame": "verbs.makers",
     "Recorder": "verbs.makers",
+    "Plugin": "verbs.makers",
     "from_calls": "verbs.makers",
     "from_spans": "verbs.makers",
     "from_stacks": "verbs.makers",

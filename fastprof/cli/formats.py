@@ -41,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    known = [formats.get(args.name)] if args.name else formats.formats()
+    known = [formats.get(args.name)] if args.name else formats.listed()
     if args.json:
         entries = [_entry(f) for f in known]
         name, found = ("format", entries[0]) if args.name else ("formats", {"formats": entries})
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         _print_one(known[0])
     else:
         rows = [("format", "view", "reads", "writes", "file names", "")]
-        rows += [(f.name, _views(f), _yes(f.reader), _yes(f.writer), _names(f), f.title) for f in known]
+        rows += [(f.name, _views(f), _yes(f.is_read), _yes(f.writer), _names(f), f.title) for f in known]
         print_table(rows, optional=(5,), screen=Screen.of(sys.stdout))
     return 0
 
@@ -60,12 +60,12 @@ def _entry(f: Format) -> dict[str, Any]:
         "name": f.name,
         "view": f.view,
         "also": f.also,
-        "reads": bool(f.reader),
+        "reads": f.is_read,
         "writes": bool(f.writer),
         "suffixes": list(f.suffixes),
         "prefixes": list(f.prefixes),
         "title": f.title,
-        "docs": f.docs or f"docs/formats/{f.name}.md",
+        "docs": f.docs or f.plugin or f"docs/formats/{f.name}.md",
         "options": [_option(option, f) for option in _options(f)],
         **_reported(f),
     }
@@ -112,7 +112,7 @@ def _print_one(f: Format) -> None:
     print(f"{f.name}: {f.title}\n")
     for name, value in (
         ("view", _views(f)),
-        ("reads", _yes(f.reader)),
+        ("reads", _yes(f.is_read)),
         ("writes", _yes(f.writer)),
         ("file names", _names(f) or "-"),
         ("docs", entry["docs"]),
@@ -150,7 +150,7 @@ def _views(f: Format) -> str:
     return ", ".join(filter(None, (f.view, f.also or f.reads_also)))
 
 
-def _yes(place: str) -> str:
+def _yes(place: str | bool) -> str:
     return "yes" if place else "-"
 
 

@@ -404,6 +404,8 @@ class Format(NamedTuple):
     long_lines: bool = False
     reader: str = ""
     writer: str = ""
+    converter: str | Callable[..., Any] = ""  # instead of a reader: see inputs/converted.py
+    plugin: str = ""  # of another package: which, for messages
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
     holds: Holds = EVERYTHING
     in_order: bool = False  # a graph without calls: rows are usually sorted by function and line, each position once
@@ -433,6 +435,13 @@ class Format(NamedTuple):
     def writer_class(self) -> type[Writer]:
         found: type[Writer] = self._load(self.writer)
         return found
+
+    def load_converter(self) -> Any:
+        return self._load(self.converter) if isinstance(self.converter, str) else self.converter
+
+    @property
+    def is_read(self) -> bool:
+        return bool(self.reader or self.converter)
 
     def _load(self, place: str) -> Any:
         module, _, name = place.partition(":")

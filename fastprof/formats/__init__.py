@@ -73,6 +73,8 @@ def _by_name() -> dict[str, Format]:
 
 def get(name: str) -> Format:
     """The format with this name.  Errors: UsageError, which lists the names."""
+    if name not in _by_name() and name in _plugins():
+        return _plugins()[name]
     if name not in _by_name():
         from fastprof.core.words import nearest
 
@@ -92,10 +94,24 @@ def formats() -> list[Format]:
     return [*_by_name().values()]
 
 
+def _plugins() -> dict[str, Format]:
+    """The formats of other packages, without those that have the name of an own one."""
+    from fastprof.formats.plugins import plugins
+
+    return {name: f for name, f in plugins().items() if name not in _by_name()}
+
+
+def listed() -> list[Format]:
+    """All formats and those of plug-ins."""
+    return [*formats(), *_plugins().values()]
+
+
 def reported_by(name: str) -> dict[str, Entry]:
     """The entries in logs of reading and writing the format, by code.  Errors: UsageError, as `get`."""
     from importlib.util import find_spec
 
+    if not get(name).room:  # of a plug-in
+        return {}
     table = f"{get(name).room}.reported"
     found: dict[str, Entry] = import_module(table).REPORTED if find_spec(table) else {}
     return found
@@ -128,7 +144,7 @@ def detect(source: Source) -> Format:
             f"{source.name}: a directory that is not a profile of a known format; "
             "`fastprof merge` and `top` read the files in it"
         )
-    names = claimants(source)
+    names = claimants(source) or [name for _, name in _claims(source.head, [*_plugins().values()])]
     if len(names) == 1:
         return get(names[0])
     if names:

@@ -185,7 +185,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "text printed by an annotate tool",
         _PRINTED,
     ),
-    (rb"PAR1", "a Parquet table", "DuckDB and pandas read it; archives and pprof profiles keep stacks"),
+    (rb"ARROW1", "an Arrow file (Feather)", "write its table as an Arrow stream (.arrows) or as Parquet"),
     (rb"%PDF-|\x89PNG|\xff\xd8\xff|GIF8", "a picture or document", ""),
     (rb"\0\x01\0\0\0[\x01-\x40]\0|OTTO|wOF[F2]", "a font", ""),
 )

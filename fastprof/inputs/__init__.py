@@ -117,8 +117,13 @@ def _reader(path: Any, source: Source, from_: str | None, model: Model, options:
     format_ = formats.get(from_) if from_ else formats.detect(source)
     if source.folder is not None and not format_.claims:
         raise FastprofError(f"{source.name}: is a directory, but {format_.name} is a file format")
-    if not format_.reader:
+    if not format_.is_read:
         raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
+    own = format_
+    if own.converter:
+        from fastprof.inputs.converted import converted, rename
+
+        source, format_ = converted(own, source)
     found: Mapping[str, Any] = {}
     if isinstance(options.given.get(TIME_RANGE.name), str) or any(map(is_name, options.given.get(THREADS.name, ()))):
         from fastprof.inputs.times import resolved
@@ -133,6 +138,8 @@ def _reader(path: Any, source: Source, from_: str | None, model: Model, options:
     else:
         reader = format_.reader_class()(source, model, options, log)
     reader.resolved = found
+    if own.converter:
+        rename(reader, own)
     return reader  # type: ignore[no-any-return]
 
 

@@ -1,7 +1,7 @@
 """Profiles of one's own data: rows of Python, columns, Arrow's tables, and what a tracer records.
 
 What is made is written as an archive on the way, in memory up to 64 MiB, then into an unnamed temporary file, so a
-profile that was made is an input like any other, and takes 2 to 3 bytes an event.
+profile that was made is an input like any other, and takes 2 to 3 bytes an event (inputs/made.py).
 """
 
 from __future__ import annotations
@@ -15,17 +15,13 @@ from time import perf_counter_ns
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.engine import CAPACITY, DRAIN
-from fastprof.core.errors import UsageError
-from fastprof.core.log import Log
-from fastprof.core.model import MAX_VALUE_TYPES, Batch, Model, Part, ValueType
-from fastprof.core.options import Options
+from fastprof.core.model import MAX_VALUE_TYPES, Batch, Part, ValueType
 from fastprof.core.owner import address_of
-from fastprof.core.spill import Spilled
-from fastprof.formats.archive.write import ArchiveWriter
 from fastprof.formats.arrow import tables
 from fastprof.formats.arrow._columns import Stream
 from fastprof.formats.arrow._tables import Threads
+from fastprof.formats.plugins import Plugin as Plugin
+from fastprof.inputs.made import ARCHIVE, Made
 from fastprof.verbs._makers import CallRows, Calls, RowError, StackRows
 from fastprof.verbs.profile import Profile
 
@@ -40,7 +36,6 @@ if TYPE_CHECKING:
     Values = Sequence[tuple[str, str] | str]
     Table = ArrowStream | Mapping[str, Any] | Iterable[Any]
 
-_IN_MEMORY = 64 << 20  # bytes
 _ROWS = 1 << 16  # of a chunk
 _HERE = object()  # the thread that runs
 
@@ -55,105 +50,26 @@ class Frame(NamedTuple):
     address: int = 0
 
 
-class _Bytes(bytes):
-    """An archive in memory.  `name`: for messages."""
-
-    name = ""
+def _profile(made: Made) -> Profile:
+    return Profile(made.content(), from_=ARCHIVE)
 
 
-class _Kept:
-    """The sink of an archive."""
-
-    def __init__(self, name: str) -> None:
-        self._name, self._parts, self._n = name, list[bytes](), 0
-        self._file: Spilled | None = None
-
-    def write(self, data: memoryview) -> None:
-        if self._file is None and self._n + len(data) > _IN_MEMORY:
-            self._file = Spilled()
-            for part in self._parts:
-                self._file.append(memoryview(part))
-            self._parts.clear()
-        if self._file is not None:
-            self._file.append(data)
-        else:
-            self._parts.append(bytes(data))
-            self._n += len(data)
-
-    def content(self) -> Any:
-        if self._file is not None:
-            file = self._file.file()
-            file.name = self._name
-            return file
-        made = _Bytes(b"".join(self._parts))
-        made.name = self._name
-        return made
+def _of_rows(view: str, part: Part, made: Made, of: StackRows | CallRows, rows: Iterable[Any]) -> Profile:
+    """The profile of rows of Python."""
+    made.model.add_part(part)
+    batch, items, more = made.batch(view, len(part.value_types)), iter(rows), True
+    while more:
+        try:
+            more = of.fill(address_of(batch.c), items)
+        except RowError as error:
+            raise made.fail(f"row {of.n_rows:,}: {error}") from None
+        made.put(batch)
+        batch.reset()
+    return _profile(made)
 
 
-class _Made:
-    """A profile being made."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.model = Model()
-        self.input = self.model.input()
-        self.model.inputs.append(f"<{what}>")
-        self.model.formats.append("python")
-        self.model.names.begin(self.input, f"<{what}>")
-        self._kept = _Kept(f"<{what}>")
-        self._writer = ArchiveWriter(self.model, self._kept, Options(), Log())  # type: ignore[arg-type]
-
-    def fail(self, text: str) -> UsageError:
-        return UsageError(f"{self.what}: {text}")
-
-    def put(self, batch: Batch) -> None:
-        if self.model.c.strings.n_cut:
-            raise self.fail("a name is longer than the limit of 1 MiB")
-        self.model.check_memory()
-        self._writer.put(batch)
-        if self._writer.out.n >= DRAIN:
-            self._writer.drain()
-
-    def batch(self, view: str, n_values: int = 0) -> Batch:
-        batch = Batch(view, CAPACITY[view], n_values)
-        batch.c.part = len(self.model.parts) - 1
-        return batch
-
-    def put_rows(self, view: str, part: Part, of: StackRows | CallRows, rows: Iterable[Any]) -> Profile:
-        """The profile of rows of Python."""
-        self.model.add_part(part)
-        batch, items, more = self.batch(view, len(part.value_types)), iter(rows), True
-        while more:
-            try:
-                more = of.fill(address_of(batch.c), items)
-            except RowError as error:
-                raise self.fail(f"row {of.n_rows:,}: {error}") from None
-            self.put(batch)
-            batch.reset()
-        return self.profile()
-
-    def put_columns(
-        self, of: tables.Layout, chunks: Iterable[tables.Chunk], frames: Any = None, clock: int = 0
-    ) -> Profile:
-        """The profile of a table; `frames`: layout and chunks of the other one of stacks."""
-        part = Part(value_types=tables.value_types(of))
-        if of.table == "spans":
-            part.extra["ticks_per_second"] = clock
-        self._writer.view = tables.VIEWS[of.table]  # also without rows
-        rows = tables.Rows(of, self.model, part, self.input, self.fail)
-        if frames is not None:
-            rows.with_frames(frames[1], frames[0])
-        for batch in rows.batches(chunks):
-            self.put(batch)
-        return self.profile()
-
-    def profile(self) -> Profile:
-        self._writer.end()
-        self._writer.drain()
-        return Profile(self._kept.content(), from_=ArchiveWriter.format)  # type: ignore[arg-type]
-
-    def name_threads(self, found: Threads) -> None:
-        self.model.names.put(self.model.parts[0], self.input, found.processes, found.threads, found.ids)
+def _name_threads(made: Made, found: Threads) -> None:
+    made.model.names.put(made.model.parts[0], made.input, found.processes, found.threads, found.ids)
 
 
 def _called(thread: str | int | None) -> tuple[str | int, str | None]:
@@ -163,7 +79,7 @@ def _called(thread: str | int | None) -> tuple[str | int, str | None]:
     return threading.get_native_id(), threading.current_thread().name
 
 
-def _value_types(values: Values, fail: Callable[[str], UsageError]) -> list[ValueType]:
+def _value_types(values: Values, fail: tables.Fail) -> list[ValueType]:
     found = [ValueType(*((one,) if isinstance(one, str) else one)) for one in values]
     if not 1 <= len(found) <= MAX_VALUE_TYPES:
         raise fail(f"values has {len(found)} value types, expected 1 to {MAX_VALUE_TYPES}")
@@ -193,14 +109,14 @@ def from_stacks(
     >>> [(row["function"], row["cpu"]) for row in made.rows("samples")]
     [('work', 12), ('main', 3)]
     """
-    made = _Made("from_stacks")
+    made = Made("from_stacks")
     part = Part(value_types=_value_types(values, made.fail))
     if len({*labels}) < len(labels) or isinstance(labels, str):
         raise made.fail("labels is no list of different names")
     threads = Threads(address_of(made.model.c), made.input)
     kinds = tuple(key if key in ("time", "thread", "process") else made.model.intern(key) for key in labels)
     of = StackRows(address_of(made.model.c), len(part.value_types), kinds, leaf_first, threads.named)
-    return made.put_rows("stacks", part, of, _then(rows, lambda: made.name_threads(threads)))
+    return _of_rows("stacks", part, made, of, _then(rows, lambda: _name_threads(made, threads)))
 
 
 def _then(rows: Iterable[Any], last: Callable[[], None]) -> Iterator[Any]:
@@ -221,9 +137,9 @@ def from_calls(rows: Iterable[Sequence[Any]], *, values: Values = (("samples", "
     >>> [(row["kind"], row["function"], row["callee"], row["calls"], row["Ir"]) for row in made.rows()]
     [('cost', 'main', None, None, 3), ('cost', 'work', None, None, 12), ('call', 'main', 'work', 1, 12)]
     """
-    made = _Made("from_calls")
+    made = Made("from_calls")
     part = Part(value_types=_value_types(values, made.fail))
-    return made.put_rows("graph", part, CallRows(address_of(made.model.c), len(part.value_types)), rows)
+    return _of_rows("graph", part, made, CallRows(address_of(made.model.c), len(part.value_types)), rows)
 
 
 _SPAN_ITEMS = ("name", "start", "end", "thread", "process", "category")
@@ -242,16 +158,17 @@ def from_spans(spans: Table, *, unit: Literal["ns", "us", "ms", "s"] = "ns") -> 
     >>> [(row["function"], row["ts"], row["self"], row["depth"]) for row in made.rows("spans")]
     [('draw', 10000000, 10000000, 1), ('main', 0, 20000000, 0)]
     """
-    made = _Made("from_spans")
+    made = Made("from_spans")
     if unit not in tables.UNITS:
         raise made.fail(f"unit is {unit!r:.40}, expected ns, us, ms or s")
     return _of_spans(made, spans, tables.UNITS[unit])
 
 
-def _of_spans(made: _Made, spans: Table, scale: int) -> Profile:
+def _of_spans(made: Made, spans: Table, scale: int) -> Profile:
     names, chunks, units, clock = _columns(spans, made.fail, _SPAN_ITEMS)
     of = tables.layout("spans", names, made.fail, units, scale)
-    return made.put_columns(of, chunks, clock=0 if clock == "ticks" else 10**9)
+    made.put_columns(of, chunks, clock=0 if clock == "ticks" else 10**9)
+    return _profile(made)
 
 
 def from_tables(
@@ -274,7 +191,7 @@ def from_tables(
     >>> [row["function"] for row in fastprof.from_tables(graph=graph).rows()]
     ['f', 'g']
     """
-    made = _Made("from_tables")
+    made = Made("from_tables")
     given = {"samples": samples, "spans": spans, "graph": graph}
     there = [name for name, table in given.items() if table is not None]
     if len(there) != 1 or (frames is not None and samples is None):
@@ -285,16 +202,15 @@ def from_tables(
     of = tables.layout(there[0], names, made.fail, {**found, **(units or {})})
     if lack := {*(units or {})} - {name for name, _ in of.values}:
         raise made.fail(f"units has {min(lack)!r:.80}, which is no value type")
-    if frames is None:
-        return made.put_columns(of, chunks)
-    names, others, _, _ = _columns(frames, made.fail)
-    return made.put_columns(of, chunks, (tables.layout("frames", names, made.fail), others))
+    both = None
+    if frames is not None:
+        names, others, _, _ = _columns(frames, made.fail)
+        both = tables.layout("frames", names, made.fail), others
+    made.put_columns(of, chunks, both)
+    return _profile(made)
 
 
-Columns = tuple[list[str], Iterable[tables.Chunk], dict[str, str], str]
-
-
-def _columns(table: Any, fail: Callable[[str], UsageError], items: Sequence[str] = ()) -> Columns:
+def _columns(table: Any, fail: tables.Fail, items: Sequence[str] = ()) -> tables.Columns:
     """The names of a table's columns, its chunks, and what Arrow's metadata have: units of columns, and the clock.
 
     `items`: names of the items of rows that are tuples."""
@@ -305,7 +221,7 @@ def _columns(table: Any, fail: Callable[[str], UsageError], items: Sequence[str]
             capsule = None
         if capsule is not None:
             with tables.failing(fail, ""):
-                return of_stream(Stream(capsule), fail)
+                return tables.of_stream(Stream(capsule), fail)
     if isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__")):
         names = [*(table if isinstance(table, Mapping) else table.columns)]
         if any(not isinstance(name, str) for name in names):
@@ -320,32 +236,10 @@ def _columns(table: Any, fail: Callable[[str], UsageError], items: Sequence[str]
     names = [*first] if isinstance(first, Mapping) else [*items[: len(first)]]
     if not isinstance(first, Mapping) and len(first) > len(items):
         raise fail(f"row 0: has {len(first)} items, expected {', '.join(items) or 'a dict'}")
-    return names, _of_rows(names, chain([first], rows), fail), {}, ""
+    return names, _by_column(names, chain([first], rows), fail), {}, ""
 
 
-def of_stream(stream: Stream, fail: Callable[[str], Exception]) -> Columns:
-    """The same of Arrow's C stream.  Columns without a type are left out."""
-    described = [column for column in stream.columns if column[1] != b"n"]
-    units = {name: data[b"unit"].decode("utf-8", "replace") for name, _, data, _ in described if b"unit" in data}
-
-    def chunks() -> Iterator[tables.Chunk]:
-        while True:
-            with tables.failing(fail, ""):
-                arrays = next(stream, None)
-            if arrays is None:
-                return
-            found = zip(stream.columns, arrays, strict=True)
-            yield {column[0]: array for column, array in found if column[1] != b"n"}
-
-    return (
-        [column[0] for column in described],
-        chunks(),
-        units,
-        stream.metadata.get(b"clock", b"").decode("utf-8", "replace"),
-    )
-
-
-def _of_rows(names: list[str], rows: Iterator[Any], fail: Callable[[str], UsageError]) -> Iterator[tables.Chunk]:
+def _by_column(names: list[str], rows: Iterator[Any], fail: tables.Fail) -> Iterator[tables.Chunk]:
     base = 0
     while some := [*islice(rows, _ROWS)]:
         for i, row in enumerate(some):
@@ -382,7 +276,7 @@ class Recorder:
         clock: Callable[[], int] = perf_counter_ns,
     ) -> None:
         self._lock, self._clock, self._busy = threading.RLock(), clock, False
-        self._made, self._leaf_first = _Made("Recorder"), leaf_first
+        self._made, self._leaf_first = Made("Recorder"), leaf_first
         self._part = Part(value_types=_value_types(values, self._made.fail), extra={"ticks_per_second": 10**9})
         c = address_of(self._made.model.c)
         self._threads = Threads(c, self._made.input)
@@ -442,9 +336,9 @@ class Recorder:
         with self._lock:
             self._to(self._batch.view if self._batch else "timeline")
             self._flush()
-            self._made.name_threads(self._threads)
+            _name_threads(self._made, self._threads)
             self._failed = self._made.fail("the recording has ended")
-            return self._made.profile()
+            return _profile(self._made)
 
     def _thread(self, thread: Any) -> tuple[int, list[int]]:
         thread = None if thread is _HERE else thread

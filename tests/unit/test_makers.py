@@ -16,7 +16,8 @@ import pyarrow
 import pytest
 
 import fastprof
-from fastprof.verbs import makers
+from fastprof.formats.archive import write as archives
+from fastprof.inputs import made as of_inputs
 
 
 def folded(profile: fastprof.Profile, tmp_path: Path) -> str:
@@ -78,7 +79,7 @@ def test_stacks_that_come_again_are_found_and_their_table_may_fill() -> None:
     names = [f"f{i}" for i in range(50)]
     stacks = [tuple(names[(i * k) % 50] for k in range(1, 1000)) for i in range(1, 50)] * 100  # 4.9 M frames: 16 MiB
     made = fastprof.from_stacks((stack, 1) for stack in stacks)
-    made_frames = {}
+    made_frames: dict[int, list[str]] = {}
     for row in made.rows("frames"):
         made_frames.setdefault(row["stack_id"], []).append(row["function"])
     counts = Counter(tuple(made_frames[row["stack_id"]]) for row in made.rows("samples"))
@@ -355,21 +356,22 @@ def test_a_recorder_of_samples() -> None:
 
 
 def test_a_recorder_writes_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(makers, "_IN_MEMORY", 100)
+    monkeypatch.setattr(of_inputs, "_IN_MEMORY", 100)
+    monkeypatch.setattr(archives, "CHUNK_ROWS", 1 << 16)
     recorder = fastprof.Recorder()
-    for i in range(1_200_000):
+    for i in range(120_000):
         recorder.enter("f", time=3 * i)
         recorder.exit(time=3 * i + 1)
     made = recorder.profile()
     assert not isinstance(made._path, bytes)
     for _ in range(2):
-        assert sum(len(batch) for batch in made) == 2_400_000
-    assert fastprof.top(made._path).rows[0].calls == 1_200_000
+        assert sum(len(batch) for batch in made) == 240_000
+    assert fastprof.top(made._path).rows[0].calls == 120_000
 
 
 def test_what_a_tracer_records_while_a_batch_is_written_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = fastprof.Recorder()
-    write = makers._Made.put
+    write = of_inputs.Made.put
     n = 0
 
     def put(self: Any, batch: Any) -> None:
@@ -379,7 +381,7 @@ def test_what_a_tracer_records_while_a_batch_is_written_is_kept(monkeypatch: pyt
         recorder.exit(time=1 << 40)
         write(self, batch)
 
-    monkeypatch.setattr(makers._Made, "put", put)
+    monkeypatch.setattr(of_inputs.Made, "put", put)
     for i in range(10_000):
         recorder.enter("f", time=i)
         recorder.exit(time=i)
@@ -394,7 +396,7 @@ def test_a_disk_that_is_full_ends_the_recording(monkeypatch: pytest.MonkeyPatch)
     def fails(self: Any, batch: Any) -> None:
         raise fastprof.FastprofError("temporary file: no space")
 
-    monkeypatch.setattr(makers._Made, "put", fails)
+    monkeypatch.setattr(of_inputs.Made, "put", fails)
     with pytest.raises(fastprof.FastprofError, match="no space"):
         for i in range(10_000):
             recorder.enter("f", time=i)

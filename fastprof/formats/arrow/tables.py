@@ -13,11 +13,13 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import CAPACITY
 from fastprof.core.model import KINDS, Batch, Model, Part, ValueType
 from fastprof.core.owner import address_of
-from fastprof.formats.arrow._columns import Array, Cells, convert, read
+from fastprof.formats.arrow._columns import Array, Cells, Stream, convert, read
 from fastprof.formats.arrow._tables import Spans, Stacks, Threads, feed_graph, resolve
 
 Chunk = Mapping[str, Any]
 Fail = Callable[[str], Exception]
+# Names of columns, chunks, and what metadata state: units by column, and the clock ("" if they do not)
+Columns = tuple[list[str], Iterable[Chunk], dict[str, str], str]
 
 _TEXT, _NUMBER, _EITHER = "texts", "numbers", ""
 _THREAD = {"process": _EITHER, "thread": _EITHER}
@@ -122,6 +124,32 @@ def guessed(names: Iterable[str]) -> str | None:
     if {"stack_id"} <= found:
         return "frames" if {"depth"} <= found else "samples"
     return "graph" if {"kind", "function", "calls"} <= found else None
+
+
+def described(
+    columns: Iterable[tuple[Any, ...]], metadata: Mapping[bytes, bytes]
+) -> tuple[list[str], dict[str, str], str]:
+    """Names, units and clock of the columns that have a type."""
+    there = [(name, data) for name, kind, data, *_ in columns if kind != b"n"]
+    found = [(name, data.get(b"unit", b"").decode("utf-8", "replace")) for name, data in there]
+    units = {name: unit for name, unit in found if unit}
+    return [name for name, _ in found], units, metadata.get(b"clock", b"").decode("utf-8", "replace")
+
+
+def of_stream(stream: Stream, fail: Fail) -> Columns:
+    """The columns of Arrow's C stream."""
+
+    def chunks() -> Iterator[Chunk]:
+        while True:
+            with failing(fail, ""):
+                arrays = next(stream, None)
+            if arrays is None:
+                return
+            found = zip(stream.columns, arrays, strict=True)
+            yield {column[0]: array for column, array in found if column[1] != b"n"}
+
+    names, units, clock = described(stream.columns, stream.metadata)
+    return names, chunks(), units, clock
 
 
 class Rows:
