@@ -19,10 +19,9 @@ from fastprof.core.thread_names import is_name
 from fastprof.core.urls import is_url
 from fastprof.core.words import spelled
 from fastprof.formats.archive import MEMBER
-from fastprof.inputs.chosen import Chosen, Given, file_of, reading
 from fastprof.inputs.expand import Failed
 from fastprof.inputs.reported import REPORTED
-from fastprof.inputs.stored import Stored, in_store, is_archive, may_be_store, shown_input
+from fastprof.inputs.stored import Given, Stored, file_of, in_store, is_archive, may_be_store, shown_input
 
 if TYPE_CHECKING:
     from fastprof.core.ahead import Ahead
@@ -131,6 +130,8 @@ def _reader(path: Any, source: Source, from_: str | None, model: Model, options:
         found = resolved(source, format_, options)
         options = options.with_given(**found)
     if isinstance(path, Given):
+        from fastprof.inputs.chosen import Chosen, reading
+
         own = reading(path, format_, options) if path.options else options
         reader: Any = _reader(path.path, source, format_.name, model, own, log)
         if path.options:

@@ -22,6 +22,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import CORES, LENIENT, Options
 from fastprof.formats.archive import MEMBER
+from fastprof.inputs.stored import Given
 
 # Addresses get names only with `symbols`.
 ROWS = plan.End("open", holds=Holds(verbatim=True), single=True, code="verbs.profile:pulled")
@@ -31,31 +32,14 @@ _RENAMES = {MOD_FUNCNAME.name, MOD_FILENAME.name, MOD_OBJECT.name}
 _ADDED = _RENAMES | {SET_LABEL.name}  # a second one follows the first
 
 
-class Given:
-    """A profile as an input: `path` is what it was opened from, which may be another Given."""
-
-    def __init__(self, path: Any, from_: str | None, options: Mapping[str, Any], name: str) -> None:
-        self.path, self.from_, self.options, self.name = path, from_, options, name
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether its path alone stands for it."""
-        return self.from_ is None and not self.options
-
-    def below(self, options: Mapping[str, Any]) -> Given | None:
-        """The same with these options too; None if they apply to the rows that its own options leave."""
-        both = self.options.keys() & options.keys()
-        if both - _ADDED or (_RENAMES & self.options.keys() and _BY_NAME & options.keys()):
-            return None
-        more = {name: (*self.options[name], *options[name]) for name in both}
-        return Given(self.path, self.from_, {**self.options, **options, **more}, self.name)
-
-
-def file_of(path: Any) -> Any:
-    """What an input is read from."""
-    while isinstance(path, Given):
-        path = path.path
-    return path
+def below(given: Given, options: Mapping[str, Any]) -> Given | None:
+    """The same with these options too; None if they apply to the rows that its own options leave."""
+    own = given.options
+    both = own.keys() & options.keys()
+    if both - _ADDED or (_RENAMES & own.keys() and _BY_NAME & options.keys()):
+        return None
+    more = {name: (*own[name], *options[name]) for name in both}
+    return Given(given.path, given.from_, {**own, **options, **more}, given.name)
 
 
 def together(
@@ -70,7 +54,7 @@ def together(
         return [[*side] for side in sides], from_, options
     if from_ and first.from_ and from_ != first.from_:
         raise UsageError(f"{first.name}: was opened as {first.from_}, not as {from_}")
-    if first.below(options.given) is None:
+    if below(first, options.given) is None:
         return [[*side] for side in sides], from_, options
     paths = [[one.path for one in side] for side in sides]
     return together(paths, from_ or first.from_, options.with_given(**first.options))

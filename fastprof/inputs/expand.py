@@ -14,9 +14,8 @@ from fastprof.core.log import Log, Warn
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.core.words import Message, counted, joined
-from fastprof.inputs.chosen import file_of
 from fastprof.inputs.reported import REPORTED
-from fastprof.inputs.stored import Stored, in_store, may_be_store
+from fastprof.inputs.stored import Stored, file_of, in_store, may_be_store
 
 if TYPE_CHECKING:
     from fastprof.core.remote import Object

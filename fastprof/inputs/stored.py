@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.urls import is_url, shown
@@ -60,3 +61,22 @@ def is_archive(path: str) -> bool:
             return file.read(len(MAGIC)) == MAGIC
     except (OSError, ValueError):  # ValueError: a NUL byte
         return False
+
+
+class Given:
+    """A profile as an input: `path` is what it was opened from, which may be another Given."""
+
+    def __init__(self, path: Any, from_: str | None, options: Mapping[str, Any], name: str) -> None:
+        self.path, self.from_, self.options, self.name = path, from_, options, name
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its path alone stands for it."""
+        return self.from_ is None and not self.options
+
+
+def file_of(path: Any) -> Any:
+    """What an input is read from."""
+    while isinstance(path, Given):
+        path = path.path
+    return path

@@ -21,7 +21,8 @@ from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.unknown import known, text_of
 from fastprof.inputs import open_reader, pinned
-from fastprof.inputs.chosen import ROWS, Given
+from fastprof.inputs.chosen import ROWS, below
+from fastprof.inputs.stored import Given
 from fastprof.verbs.run import path_of, result_of
 
 if TYPE_CHECKING:
@@ -336,10 +337,10 @@ class Profile:
     def _with(self, **options: Any) -> Profile:
         self.as_input()
         given = Given(self._path, self._from, self._options.given, self.name)
-        below = given.below(self._checked(options).given)
-        if below is None:  # applies to the rows that these options leave
+        both = below(given, self._checked(options).given)
+        if both is None:  # applies to the rows that these options leave
             return Profile(given, **options)
-        return Profile(below.path, from_=below.from_, **below.options)  # type: ignore[arg-type]
+        return Profile(both.path, from_=both.from_, **both.options)  # type: ignore[arg-type]
 
     def where(
         self,

@@ -12,8 +12,7 @@ from fastprof.core.errors import UsageError
 from fastprof.core.options import FilePath, FolderPath, Options
 from fastprof.core.streams import name_of
 from fastprof.core.urls import is_url, shown
-from fastprof.inputs.chosen import file_of
-from fastprof.inputs.stored import in_store
+from fastprof.inputs.stored import file_of, in_store
 
 
 class Reads:

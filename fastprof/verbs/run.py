@@ -16,8 +16,8 @@ from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.streams import name_of
 from fastprof.core.words import Message, joined
 from fastprof.inputs import Inputs, Progress
-from fastprof.inputs.chosen import together
 from fastprof.inputs.expand import expand, skipped, with_advice
+from fastprof.inputs.stored import Given
 from fastprof.verbs.reads import Reads
 
 Idle = Callable[[Option[Any]], None]
@@ -68,7 +68,7 @@ def run(
     Errors: FastprofError and its kinds.
     """
     own = options
-    sides, from_, options = together([[*paths] for paths in sides], from_, options)
+    lists, from_, options = _together([[*paths] for paths in sides], from_, options)
     log = Log()
     last: list[Message] = []  # the error of an unreadable input
 
@@ -77,7 +77,7 @@ def run(
         last[:] = [error.message()]
 
     skip = failed if keep_going else None
-    found = [paths if end.single else expand(paths, log.warn, skip, lenient=options[LENIENT]) for paths in sides]
+    found = [paths if end.single else expand(paths, log.warn, skip, lenient=options[LENIENT]) for paths in lists]
     if not all(found):
         raise UsageError("no input given")
     given = _without_overwriting(given or {}, found, options)
@@ -104,6 +104,15 @@ def run(
         return attempt(log, optimistic=False)
     except UnrecognizedError as error:
         raise with_advice(error, sum(map(len, found)), keep_going) from None
+
+
+def _together(sides: list[list[Any]], from_: str | None, options: Options) -> Any:
+    """Inputs, format and options after those that all profiles share have become the verb's."""
+    if not any(isinstance(path, Given) for paths in sides for path in paths):
+        return sides, from_, options
+    from fastprof.inputs.chosen import together  # imported for profiles only
+
+    return together(sides, from_, options)
 
 
 def _name(path: Any) -> str:
