@@ -13,7 +13,7 @@ from fastprof.cli.budget import Answer, print_answer
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.reported import REPORTED
-from fastprof.cli.text import Screen, cut, percent, print_table, shortened_by
+from fastprof.cli.text import Screen, cut, percent, print_table, shortened_by, text_of
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.figures import Scale
 from fastprof.core.unknown import readable
@@ -96,6 +96,11 @@ def _with_lines(found: Annotation, kept: Set[tuple[int, int, int]]) -> Annotatio
             one = Listing(listing.name, listing.file, listing.path, listing.values, partial(iter, blocks))
             short.listings.append(one)
     return short
+
+
+def text(found: Annotation) -> str:
+    """The tables as `str` of the result."""
+    return text_of(lambda screen: _Page(found, screen, short=True).print())
 
 
 class _Page:
@@ -183,7 +188,7 @@ class _Page:
                     rows.append([*self._figures(scales, call.values), *blank, _Called.of(call, called, listing)])
                     shares.append(None)
         self._print(rows, shares)
-        print()
+        self._screen.print()
 
     def _print_missing(self) -> None:
         missing = self._found.missing
@@ -194,7 +199,7 @@ class _Page:
             sums = [sum(column) for column in zip(*(m.values for m in rest), strict=True)]
             rows.append([*self._figures(scales, sums), f"... {len(rest):,} more"])
         self._print(rows)
-        print()
+        self._screen.print()
 
     def _print(self, rows: list[list[object]], shares: Sequence[float | None] = ()) -> None:
         """Print a table whose last column is text, cut at the edge of the screen; calls lose their arguments."""

@@ -6,13 +6,14 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 
 from fastprof.cli import arguments, print_message
 from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_log, print_problems, target_name
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
+from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.figures import Scale
@@ -208,6 +209,11 @@ def _spread(runs: Runs | None) -> tuple[float | None, ...]:
 # ---- text
 
 
+def text(found: Difference) -> str:
+    """The table as `str` of the result."""
+    return text_of(partial(_print_text, found, short=True))
+
+
 def _print_text(found: Difference, screen: Screen, short: bool) -> None:
     totals: list[tuple[object, ...]] = [("", "old", "new", "difference", "%")]
     for k, value in enumerate(found.values):
@@ -219,7 +225,7 @@ def _print_text(found: Difference, screen: Screen, short: bool) -> None:
         totals[0] = ("", *_SPREAD_HEAD)
     print_table(totals, right=range(1, len(totals[0])), narrow=(0,), screen=screen)
     if found.rows and found.n_changed:
-        print()
+        screen.print()
         _print_rows(found, screen, short)
     print_rest(found.n_noise, screen, " within the noise")
 

@@ -31,7 +31,7 @@ def show(top: Top, found: Matrix, args: argparse.Namespace, *, is_page: bool) ->
 
         print(page(top, found), end="")
         return
-    _print_text(top, found, Screen.from_options(args.width, args.color, markdown=args.markdown))
+    print_text(top, found, Screen.from_options(args.width, args.color, markdown=args.markdown))
 
 
 def write_table(top: Top, found: Matrix, output: str, target: Format) -> None:
@@ -70,20 +70,20 @@ def _print_csv(found: Matrix) -> None:
     print_csv([head, *([*row[:-1], *row.costs] for row in found.rows)])
 
 
-def _print_text(top: Top, found: Matrix, screen: Screen) -> None:
+def print_text(top: Top, found: Matrix, screen: Screen) -> None:
     inputs = top.inputs[0] if len(top.inputs) == 1 else f"{len(top.inputs)} inputs"
     what = f"{counted(found.n_rows, 'function')} by {counted(len(found.columns), 'value')} of {found.key}"
-    print(with_other_values(f"{inputs}: {what}", top, screen))
+    screen.print(with_other_values(f"{inputs}: {what}", top, screen))
     columns = found.columns[:_MOST_COLUMNS]
     if columns:
-        print()
+        screen.print()
         scale = Scale.of(max(abs(column.total) for column in columns), top.value.unit)
         titles = (found.key, scale.title(top.value.name or "self"), "difference %")
         cells = [(column.name, scale(column.total), percent(column.difference)) for column in columns]
         print_table([titles, *cells], right=(1, 2), narrow=(0,), screen=screen)
         print_rest(len(found.columns) - len(columns), screen)
     if found.rows:
-        print()
+        screen.print()
         has_objects = any(row.object for row in found.rows)
         last = ["object"] * has_objects + ["function"]
         head = ["median %", "difference", "of", *(f"{column.name} %" for column in columns), *last]

@@ -8,7 +8,9 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, count
 
 from fastprof.cli import arguments, ended
@@ -17,14 +19,14 @@ from fastprof.cli.budget import BYTES, print_answer
 from fastprof.cli.budget import Answer as Fitted
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import PIPE, Screen, print_csv, print_table
+from fastprof.cli.text import PIPE, Screen, PIPE, Screen, print_csv, print_table, text_of
 from fastprof.core import workers
 from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import FastprofError
 from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.urls import shown
 from fastprof.verbs.batch.worker import begin
-from fastprof.verbs.sql import Answer, options
+from fastprof.verbs.sql import FIRST, Answer, options
 
 DESCRIPTION = """\
 Query profiles with DuckDB's SQL (see docs/tables.md). A
@@ -108,7 +110,7 @@ def _ask(args: argparse.Namespace, folder: str) -> int:
         elif args.csv:
             _print_csv(answer)
         elif answer.columns:
-            _print_table(answer, answer.rows())
+            _print_rows(answer, answer.rows())
     log = answer.log  # complete for the rows read
     print_problems(log, ", ".join(map(shown, args.input)), args.quiet)
     return exit_code(log)
@@ -149,6 +151,19 @@ def _print_fitted(args: argparse.Namespace, answer: Answer) -> None:
 
     more = "limit and offset in the query"
     print_answer(args, Fitted("sql", len(rows), "rows", build, show, more, of=n), problems)
+
+
+def _print_rows(answer: Answer, found: Iterable[Sequence[Any]], screen: Screen = PIPE) -> None:
+    rows: list[tuple[Any, ...]] = [tuple(answer.columns)]
+    rows += (tuple("NULL" if cell is None else cell for cell in row) for row in found)
+    print_table(rows, right=[i for i, numeric in enumerate(answer.numeric) if numeric], screen=screen)
+
+
+def text(answer: Answer) -> str:
+    """The first rows as `str` of the result."""
+    found = answer.first()
+    more = ["..."] if len(found) > FIRST else []
+    return "\n".join([text_of(partial(_print_rows, answer, found[:FIRST])), *more])
 
 
 def _print_json(answer: Answer) -> None:

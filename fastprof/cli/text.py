@@ -17,10 +17,11 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
 from itertools import count, islice
 
-from fastprof.core._typing import IO, NamedTuple
+from fastprof.core._typing import IO, Any, NamedTuple
 from fastprof.core.elided import elided, shortened
 from fastprof.core.errors import printable
 
@@ -49,6 +50,7 @@ class Screen(NamedTuple):
     width: int | None = None
     colour: bool = False
     markdown: bool = False  # Markdown tables
+    file: Any = None  # instead of standard output
 
     @staticmethod
     def of(stream: IO[str]) -> Screen:
@@ -68,6 +70,9 @@ class Screen(NamedTuple):
         if width is None:
             width = here.width or terminal_width(fd=-1) or IN_A_PIPE
         return Screen(width or None, here.colour if colour == "auto" else colour == "always")
+
+    def print(self, text: str = "", end: str = "\n") -> None:
+        print(text, end=end, file=self.file)
 
     def paint(self, text: str, share: float | None) -> str:
         """Colour `text` by its share of the total, which may be negative."""
@@ -129,11 +134,18 @@ def shortened_by(names: Iterable[str]) -> dict[str, str]:
     return dict(zip(distinct, short_names(distinct), strict=True))
 
 
+def text_of(print_to: Callable[[Screen], None]) -> str:
+    """What is printed to a screen as wide as a pipe's."""
+    file = StringIO()
+    print_to(Screen(_IN_A_PIPE, file=file))
+    return file.getvalue().rstrip("\n")
+
+
 def print_rest(n: int, screen: Screen, note: str = "") -> None:
     """The line below a table that lacks `n` rows."""
     if n:
-        print(end="\n" * screen.markdown)
-        print(f"... {n:,} more{note}")
+        screen.print(end="\n" * screen.markdown)
+        screen.print(f"... {n:,} more{note}")
 
 
 def _fitting(text: Iterable[str], width: int) -> int:
@@ -178,7 +190,7 @@ def print_table(
         texts = ((row[i] if screen.width is None else cut(row[i], width), width, i) for i, width in shown.items())
         share = shares[number] if number < len(shares) else None
         lines.append(screen.paint(_aligned(texts, right), share) + "\n")
-    sys.stdout.write("".join(lines))
+    screen.print("".join(lines), end="")
 
 
 def print_long_table(rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> None:

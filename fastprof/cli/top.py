@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 
 from fastprof import formats
@@ -11,7 +12,7 @@ from fastprof.cli import arguments, matrix
 from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, shortened_by
+from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import UsageError
@@ -197,6 +198,14 @@ def _print_csv(found: Top) -> None:
 # ---- text
 
 
+def text(found: Top) -> str:
+    """The table as `str` of the result."""
+    if found.matrix:
+        return text_of(partial(matrix.print_text, found, found.matrix))
+    tree = any(row.callers or row.callees for row in found.rows)
+    return text_of(partial(_print_text, _shortened(found), tree))
+
+
 def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
     words = [total(found.total), total.unit, "" if name in UNITS or (name == "time" and total.unit) else name, "in"]
@@ -204,9 +213,9 @@ def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
-    print(matrix.with_other_values(f"{inputs}: {' '.join(filter(None, words))}", found, screen))
+    screen.print(matrix.with_other_values(f"{inputs}: {' '.join(filter(None, words))}", found, screen))
     if found.rows:
-        print()
+        screen.print()
         (_print_tree if tree else _print_rows)(found, screen)
     print_rest(found.n_rows - len(found.rows), screen, f" ({percent(found.rest)} %)")
 
@@ -352,7 +361,7 @@ def _print_tree(found: Top, screen: Screen) -> None:
         shares=shares,
         screen=screen,
     )
-    print()
+    screen.print()
 
 
 def _is_cycle(one: Row | Call) -> bool:

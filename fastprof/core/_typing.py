@@ -47,3 +47,32 @@ else:
 
     class NamedTuple(metaclass=_Fields):
         pass
+
+    class _RecordFields(type):
+        """Fields as those of a NamedTuple, of an object that is no tuple: polars would take it for a column."""
+
+        def __new__(kind, name, bases, body):
+            made = super().__new__(kind, name, bases, body)
+            if bases:
+                made._of = _Fields(name, (NamedTuple,), {"__annotations__": body["__annotations__"], **made._own(body)})
+            return made
+
+    class Record(metaclass=_RecordFields):
+        @staticmethod
+        def _own(body):
+            return {field: body[field] for field in body["__annotations__"] if field in body}
+
+        def __init__(self, *values, **named):
+            vars(self).update(self._of(*values, **named)._asdict())
+
+        def __eq__(self, other):
+            return type(self) is type(other) and vars(self) == vars(other)
+
+        def __repr__(self):
+            return repr(self._of(**vars(self)))
+
+        def _asdict(self):
+            return dict(vars(self))
+
+        def _replace(self, **named):
+            return type(self)(**{**vars(self), **named})

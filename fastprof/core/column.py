@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate, chain, repeat
 
@@ -21,7 +21,7 @@ class Texts(NamedTuple):
 
     @staticmethod
     def of(texts: list[str]) -> Texts:
-        encoded = [text.encode() for text in texts]
+        encoded = [text.encode("utf-8", "replace") for text in texts]
         ends = [*accumulate(map(len, encoded), initial=0)]
         offsets, joined = ffi.new("int64_t[]", ends), ffi.new("uint8_t[]", b"".join(encoded) or b"\0")
         return Texts(len(texts), address_of(offsets), address_of(joined), (offsets, joined))
@@ -109,3 +109,35 @@ def encoded_metadata(metadata: dict[bytes, bytes]) -> bytes:
     for text in (text for pair in metadata.items() for text in pair):
         parts += [len(text).to_bytes(4, byteorder), text]
     return b"".join(parts)
+
+
+# Columns of results that are texts, also without values.
+_TEXTS = {"label", "thread", "name", "file", "object", "callee", "path", "text"}
+
+
+def _column_of(name: str, cells: list[Any], unit: str) -> tuple[Column, object]:
+    """Values as a column, and the owner of its memory: texts, floats, or integers of 64 bits."""
+    there = [cell is not None for cell in cells]
+    texts, format_ = None, REAL if any(isinstance(cell, float) for cell in cells) else b"l"
+    if any(isinstance(cell, str) for cell in cells) or (name in _TEXTS and not any(there)):
+        words = {cell: number for number, cell in enumerate(dict.fromkeys(filter(None, cells)), 1)}
+        texts, cells, format_ = Texts.of(["", *words]), [words.get(cell, 0) for cell in cells], b"i"
+    elif format_ == b"l" and any(cell is not None and cell >> 63 for cell in cells if cell is None or cell >= 0):
+        format_ = b"L"  # addresses
+    types = {b"i": "int32_t[]", b"l": "int64_t[]", b"L": "uint64_t[]", REAL: "double[]"}
+    items = ffi.new(types[format_], [cell or 0 for cell in cells] or 1)
+    bits = bytes(sum(there[i + k] << k for k in range(min(8, len(there) - i))) for i in range(0, len(there), 8))
+    valid = ffi.new("uint8_t[]", bits or b"\0") if not all(there) else None
+    metadata = {b"unit": unit.encode()} if unit else None
+    column = Column(name.encode(), format_, address_of(items), True, address_of(valid) if valid else 0, texts, metadata)
+    return column, (items, valid, texts)
+
+
+def stream_of(table: Mapping[str, list[Any]], units: Mapping[str, str]) -> object:
+    """A capsule "arrow_array_stream" of the columns of a result; `units` by name."""
+    from fastprof.core import _arrow
+
+    found = [_column_of(name, cells, units.get(name, "")) for name, cells in table.items()]
+    columns = [column for column, _ in found]
+    n = len(next(iter(table.values()), []))
+    return _arrow.stream(iter([([owner for _, owner in found], n, columns)]), columns)

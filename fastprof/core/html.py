@@ -11,6 +11,7 @@ from fastprof.core.figures import Scale
 
 _LONGEST = 300  # characters of a cell
 _MOST = 1000  # rows
+_COUNTS = ("losses", "repairs", "left_out", "not_representable")
 
 
 class Figure(NamedTuple):
@@ -52,6 +53,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "")
     above = f'<caption style="text-align:left">{escape(printable(caption))}</caption>' if caption else ""
     more = f"<p>... {len(rows) - _MOST:,} more</p>" if len(rows) > _MOST else ""
     return f"<table>{above}<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def notes(log: Any) -> str:
+    """What a log has to say about a result, a paragraph for each note."""
+    found = [*log.warnings, *(line for name in _COUNTS for line in getattr(log, name).lines())]
+    return "".join(f"<p>{escape(printable(text))}</p>" for text in found)
 
 
 def pairs(values: Mapping[str, Any], caption: str = "") -> str:

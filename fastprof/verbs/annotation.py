@@ -81,6 +81,41 @@ class Annotation:
         self.missing: list[Missing] = []
         self.shares: dict[str, list[int]] = {}
 
+    def columns(self) -> dict[str, list[Any]]:
+        """The lines and instructions shown as columns, for data frames; of a line without costs, values are None."""
+        lines = [(one, line) for one in self.listings for block in one.blocks() for line in block]
+        found: dict[str, list[Any]] = {
+            "name": [one.name for one, _ in lines],
+            "path": [one.path for one, _ in lines],
+            "line": [line.number if isinstance(line, Line) else line.line for _, line in lines],
+            "address": [None if isinstance(line, Line) else line.address for _, line in lines],
+            "text": [line.text for _, line in lines],
+        }
+        for k, value in enumerate(self.value_types):
+            found[value.name] = [line.values[k] if line.values else None for _, line in lines]
+        return found
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """`columns()` for readers of Arrow streams, with units."""
+        from fastprof.core.column import stream_of
+
+        return stream_of(self.columns(), {value.name: value.unit for value in self.value_types})
+
+    def __str__(self) -> str:
+        """The tables of `fastprof annotate`."""
+        from fastprof.core.printed import printed
+
+        return printed("cli.annotate:text", self)
+
+    def _repr_html_(self) -> str:
+        from fastprof.core.html import notes, table
+
+        found = {name: cells for name, cells in self.columns().items() if any(cell is not None for cell in cells)}
+        units = {value.name: f"{value.name} {value.unit}".strip() for value in self.value_types}
+        totals = ", ".join(f"{n:,} {units[one.name]}" for n, one in zip(self.totals, self.value_types, strict=True))
+        rows = zip(*found.values(), strict=True)
+        return table([units.get(name, name) for name in found], rows, totals) + notes(self.log)
+
     def add(self, share: str, values: list[int]) -> None:
         add(self.totals, values)
         add(self.shares.setdefault(share, [0] * len(values)), values)

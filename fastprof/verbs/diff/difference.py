@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 
-from fastprof.core._typing import NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.log import Log
+
+if TYPE_CHECKING:
+    from typing import NamedTuple as Record
+else:
+    from fastprof.core._typing import Record
 
 
 class Runs(NamedTuple):
@@ -57,7 +62,7 @@ class Failure(NamedTuple):
     new: int
 
 
-class Difference(NamedTuple):
+class Difference(Record):
     """The result of `diff`.  `rows` are sorted by the difference in values[shown], largest first."""
 
     old: str
@@ -85,13 +90,13 @@ class Difference(NamedTuple):
 
     def _repr_html_(self) -> str:
         """For notebooks: the changed rows, with figures as `diff` prints them, exact ones on hovering."""
-        from fastprof.core.html import figures, table
+        from fastprof.core.html import figures, notes, table
 
         k = self.shown
         costs = "old", "new", "difference", "inclusive old", "inclusive new"
         head = *costs, "p", "label", "function", "callee", "file", "line", "object"
         if not self.values:
-            return table(head[:0], (), f"{self.old} and {self.new}: no values")
+            return table(head[:0], (), f"{self.old} and {self.new}: no values") + notes(self.log)
         cells = [
             (
                 row.old[k],
@@ -116,7 +121,34 @@ class Difference(NamedTuple):
         cells = [(*(column[at] for _, column in scaled), *row[5:]) for at, row in enumerate(cells)]
         of = f"{value.name} {value.unit}".strip()
         caption = f"{self.old} and {self.new}: {value.old:,} and {value.new:,} {of}"
-        return table([titles[i] for i in kept], ([row[i] for i in kept] for row in cells), caption)
+        return table([titles[i] for i in kept], ([row[i] for i in kept] for row in cells), caption) + notes(self.log)
+
+    def columns(self, rows: list[Change] | None = None) -> dict[str, list[Any]]:
+        """The rows as columns, for data frames: each value, old and new, and what identifies a row."""
+        rows = self.rows if rows is None else rows
+        found: dict[str, list[Any]] = {}
+        for k, value in enumerate(self.values):
+            found[f"{value.name} old"] = [row.old[k] for row in rows]
+            found[f"{value.name} new"] = [row.new[k] for row in rows]
+        for i, side in enumerate(("old", "new")):
+            found[f"inclusive {side}"] = [row.inclusive[i] if row.inclusive else None for row in rows]
+        found["p"] = [row.runs.p if row.runs else None for row in rows]
+        names = ("label", "name", "callee", "file", "line", "object")
+        return found | {name: [getattr(row, name) for row in rows] for name in names}
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """`columns()` for readers of Arrow streams, with units."""
+        from fastprof.core.column import stream_of
+
+        units = {f"{value.name} {side}": value.unit for value in self.values for side in ("old", "new")}
+        units |= {f"inclusive {side}": self.values[self.shown].unit for side in ("old", "new") if self.values}
+        return stream_of(self.columns(), units)
+
+    def __str__(self) -> str:
+        """The table of `fastprof diff`."""
+        from fastprof.core.printed import printed
+
+        return printed("cli.diff:text", self)
 
     def grown(self, percent: float) -> list[Value]:
         """The values whose totals grew by more than `percent`; from 0 any growth is more."""

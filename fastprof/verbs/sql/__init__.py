@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache
+from itertools import islice
 
 from fastprof import plan
 from fastprof.bridges import TABLES
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fastprof.verbs.sql.joined_tables import JoinedTable, Together
 
 _ROWS = 4096  # rows fetched at a time
+FIRST = 100  # rows that `str` and a notebook show
 
 
 @cache
@@ -68,6 +70,9 @@ class Answer:
         self._log = Log()
         self._tables: list[Table | JoinedTable] = []
         self._profiles: dict[int, Profile] = {}  # those that can be read, by the number of their input
+        self._query = query
+        self._first: list[tuple[Any, ...]] | None = None
+        self._rest = self._fetched()
         self._several, self._progress = False, progress
         self._together: Together | None = None
         try:
@@ -222,7 +227,41 @@ class Answer:
             what = f"{re.sub(_SUGGESTED, '', what)} (tables: {', '.join(there)})"
         return UsageError(what)
 
+    def first(self) -> list[tuple[Any, ...]]:
+        """The first rows, which `rows` also yields: at most FIRST and one more; none once `rows` was called."""
+        if self._first is None:
+            self._first = [*islice(self._rest, FIRST + 1)]
+        return self._first
+
     def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows that have not been read yet."""
+        first, self._first = self._first or [], []
+        yield from first
+        yield from self._rest
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """All rows for readers of Arrow streams, by another run of the query.  Errors: UsageError if the query is none
+        that returns a table."""
+        try:
+            relation = self._db.cursor().sql(self._query)
+        except self._errors as error:
+            raise self._failed(error) from None
+        if relation is None:
+            raise UsageError("the query returns no table")
+        return relation.__arrow_c_stream__(requested_schema)
+
+    def __str__(self) -> str:
+        """The table of `fastprof sql`, of the first rows."""
+        from fastprof.core.printed import printed
+
+        return printed("cli.sql:text", self)
+
+    def _repr_html_(self) -> str:
+        from fastprof.core.html import notes, table
+
+        return table(self.columns, self.first()) + notes(self.log)
+
+    def _fetched(self) -> Iterator[tuple[Any, ...]]:
         try:
             while found := self._db.fetchmany(_ROWS):
                 yield from found

@@ -26,9 +26,12 @@ from fastprof.verbs.run import listed, run
 from fastprof.verbs.top.matrix import Matrix, matrix_of
 
 if TYPE_CHECKING:
+    from typing import NamedTuple as Record
     from typing import Unpack
 
     from fastprof.verbs.keywords import Inputs, Progress, ReadFormat, TopOptions
+else:
+    from fastprof.core._typing import Record
 
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 SORT = Option(
@@ -158,7 +161,7 @@ class Row(NamedTuple):
     thread: str = ""  # and its name
 
 
-class Top(NamedTuple):
+class Top(Record):
     """The result of `top`.  Of `n_rows` rows, `n_cycles` are cycles of functions; those not in `rows` have the share
     `rest`."""
 
@@ -173,34 +176,29 @@ class Top(NamedTuple):
     log: Log
     inputs: list[str]
 
+    def columns(self) -> dict[str, list[Any]]:
+        """The rows as columns, for data frames: the fields of a Row, and of `durations` with `stats`; of a matrix its
+        rows, with the costs of each value of the label."""
+        from fastprof.verbs.top.shown import columns
+
+        return columns(self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """`columns()` for readers of Arrow streams, with units."""
+        from fastprof.verbs.top.shown import stream
+
+        return stream(self)
+
+    def __str__(self) -> str:
+        """The table of `fastprof top`."""
+        from fastprof.core.printed import printed
+
+        return printed("cli.top:text", self)
+
     def _repr_html_(self) -> str:
-        """For notebooks: the rows with figures as printed, exact ones on hovering; a matrix as a heat map."""
-        from fastprof.core.html import figures, frame, table
+        from fastprof.verbs.top.shown import html
 
-        if self.matrix:
-            from fastprof.verbs.top.heat_map import page
-
-            return frame(page(self, self.matrix))
-        unit = self.value.unit or self.value.name
-        own_unit, own = figures([row.self for row in self.rows], unit, self.total)
-        all_unit, inclusive = figures([row.inclusive for row in self.rows], unit, self.total)
-        columns: dict[str, list[Any]] = {
-            self.second.name if self.second else "": [row.second for row in self.rows],
-            f"self {own_unit}".strip(): own,
-            "self %": [round(100 * row.self_share, 1) for row in self.rows],
-            f"inclusive {all_unit}".strip(): inclusive,
-            "incl. %": [round(100 * (row.inclusive_share or 0), 1) for row in self.rows],
-            "calls": [row.calls for row in self.rows],
-            "function": [row.name for row in self.rows],
-            "file": [os.path.basename(row.file) for row in self.rows],
-            "line": [row.line or None for row in self.rows],
-            "object": [os.path.basename(row.object) for row in self.rows],
-        }
-        known = {name: cells for name, cells in columns.items() if not {*cells} <= {None, ""}}
-        if {*inclusive} <= {None}:
-            known.pop("incl. %", None)
-        of = f"{self.value.name} {self.value.unit}".strip()
-        return table([*known], zip(*known.values(), strict=True), f"{', '.join(self.inputs)}: {self.total:,} {of}")
+        return html(self)
 
     stats: ValueType | None = None  # with --stats: the value type of durations
     matrix: Matrix | None = None  # with --matrix
