@@ -49,7 +49,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Opened(Protocol):
 
 
 Input: TypeAlias = "Path | bytes | bytearray | memoryview | Readable | Profile"
-Inputs: TypeAlias = "Input | Iterable[Input]"
+Inputs: TypeAlias = "Input | Collection[Input]"  # at run time any iterable; an open text file is one of texts
 Output = Path | Writable
 Progress = Callable[[Opened], object]
 '''

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Progress,
         ReadFormat,
         ReportOptions,
+        TableName,
         TopOptions,
         WrittenFormat,
     )
@@ -208,7 +209,7 @@ class Profile:
         rows = self._rows(ROWS)
         return rows if reuse else map(Batch.copy, rows)
 
-    def table(self, name: str) -> Table:
+    def table(self, name: TableName) -> Table:
         """A table of a timeline ("spans", "events"), of stacks ("samples", "frames") or of a graph ("graph").
 
         >>> import fastprof, pyarrow
@@ -227,7 +228,7 @@ class Profile:
             )
         return Table(self, name)
 
-    def rows(self, name: str | None = None) -> Iterator[dict[str, Any]]:
+    def rows(self, name: TableName | None = None) -> Iterator[dict[str, Any]]:
         """The rows of a table (docs/tables.md) as dicts, by default of the first of `tables`.  Needs no other package.
 
         >>> import fastprof
@@ -425,9 +426,9 @@ class Profile:
         return convert(self, output, to=to, progress=self._progress, **options)
 
     @property
-    def tables(self) -> tuple[str, ...]:
+    def tables(self) -> tuple[TableName, ...]:
         """The names of its tables."""
-        return TABLES[self.view]
+        return TABLES[self.view]  # type: ignore[return-value]
 
     def __del__(self) -> None:
         if hasattr(self, "_sources"):

@@ -9,8 +9,6 @@ import inspect
 import io
 import pickle
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -194,22 +192,6 @@ def test_help_of_a_switch_that_is_on_names_the_value_with_this_effect() -> None:
         assert option.flag.startswith(("--no-", "-O")), option
         assert f"{option.name}: bool = True" in shown and f"\n    False: {option.help}\n" in shown, option
         assert f"keyword `{option.name}=False`" in table, option
-
-
-def test_type_checkers_refuse_what_is_no_option(tmp_path: Path) -> None:
-    lines = {
-        'fastprof.convert("a", "b", folded={"root": "x"}, root="x", labels=["cpu"], symbols=["p"])': "",
-        'fastprof.convert("a", "b", lenent=True)': 'Unexpected keyword argument "lenent"',
-        'fastprof.convert("a", "b", folded={"rot": "x"})': 'Extra key "rot"',
-        'fastprof.info("a", part="1")': 'incompatible type "str"',
-    }
-    script = tmp_path / "script.py"
-    script.write_text("import fastprof\n" + "".join(f"{line}\n" for line in lines))
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(script)]
-    told = subprocess.run(command, capture_output=True, text=True, cwd=REPO).stdout
-    for number, (line, says) in enumerate(lines.items(), 2):
-        errors = [error for error in told.splitlines() if f"script.py:{number}: error" in error]
-        assert (not errors) if not says else errors and says in errors[0], f"{line}: {told}"
 
 
 def test_the_representation_of_an_error_is_its_text() -> None:

@@ -188,7 +188,7 @@ class Together:
     def _columns(self, number: int, names: list[str], rows_of: set[str]) -> dict[str, list[Column]]:
         """The columns of a profile's tables.  Reads all rows if profiles with errors are skipped.
         `rows_of`: the tables whose rows the query reads; only their losses are counted."""
-        found = {}
+        found: dict[str, list[Column]] = {}
         profile = self.open(number)
         with profile:
             self.seen.update(profile.tables)
