@@ -108,10 +108,10 @@ def test_an_answer_keeps_the_rows_that_it_has_shown() -> None:
 
 def test_html_has_units_and_notes(tmp_path: Path) -> None:
     shown = html.unescape(fastprof.top(LABELLED, n=2)._repr_html_())
-    assert ">self nanoseconds<" in shown and ">inclusive nanoseconds<" in shown
+    assert ">self ms<" in shown and ">inclusive ms<" in shown
     other = fastprof.open(LABELLED).where(labels={"kind": "text"})
     changed = html.unescape(fastprof.diff(LABELLED, other)._repr_html_())
-    assert ">old nanoseconds<" in changed and "<p>OLD" not in changed
+    assert ">old ms<" in changed and "<p>OLD" not in changed
     found = fastprof.top(TRACE)
     (note, *_) = found.log.repairs.lines()
     assert f"<p>{note}</p>" in html.unescape(found._repr_html_())
