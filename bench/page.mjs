@@ -1,5 +1,5 @@
 // CPU time of the main thread of Chromium while it opens a page of `fastprof report`, and for a zoom, a search and
-// hovering, in milliseconds, with the wall-clock time until the next frame: .viewers/node bench/page.mjs PAGE [RUNS]
+// hovering, for each tab and (timelines) a range of times, in milliseconds, with the wall-clock time until the next frame: .viewers/node bench/page.mjs PAGE [RUNS]
 // PROFILE=1 prints the functions with the largest self times instead.
 import {resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';
@@ -30,6 +30,13 @@ const steps = {
     await page.value('document.getElementById("search").focus()');
     await page.send('Input.insertText', {text: '1'});
   },
+  async clear(page) {
+    for (const type of ['keyDown', 'keyUp']) await page.send('Input.dispatchKeyEvent', {type, key: 'Escape', code: 'Escape'});
+  },
+  ...Object.fromEntries(['inverted', 'sandwich', 'graph', 'table', 'time', 'range', 'heavy'].map(view => [view, page => page.value(`(() => {
+    if ('${view}' === 'range') fastprof.flame.boxes.isTimed && fastprof.flame.on.range([0.4, 0.6]);
+    else document.querySelector('#tabs [data-view=${view}]')?.click();
+  })()`)])),
 };
 
 async function metrics(page) {

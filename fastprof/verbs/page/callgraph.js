@@ -74,7 +74,7 @@ const layersOf = (n, down, groups) => {
 
 class CallGraph {
   // page: {short(fn), columns(): value columns, base(): the total, figures(fn): {self, all}, each by column, groupOf(fn):
-  // object or package, arcs(): [{from, to, costs, calls}], rows: functions, colour(fn, node): [fill, text], arcColour(costs),
+  // object or package, arcs(fns): calls between functions, [{from, to, costs, calls}], rows: functions, colour(fn, node): [fill, text], arcColour(costs),
   // title(node), arcTitle(from, to, arc), arcLabel(arc), shares(node), chosen(): function, choose(fn)}
   constructor(page) {
     this.page = page;
@@ -107,7 +107,7 @@ class CallGraph {
     known.sort((a, b) => size(b.all) - size(a.all) || size(b.self) - size(a.self) || a.fn - b.fn);
     this.nodes = known.slice(0, MOST_NODES);
     const at = new Map(this.nodes.map(({fn}, i) => [fn, i]));
-    this.arcs = page.arcs().filter(({from, to, costs}) => at.has(from) && at.has(to) && size(costs) >= LEAST_SHARE * base)
+    this.arcs = page.arcs(at).filter(({from, to, costs}) => at.has(from) && at.has(to) && size(costs) >= LEAST_SHARE * base)
       .map(arc => ({...arc, from: at.get(arc.from), to: at.get(arc.to), share: size(arc.costs) / base}))
       .sort((a, b) => a.from - b.from || b.share - a.share || a.to - b.to);
     for (const node of this.nodes) {  // the font grows with the cost, above all with a function's own

@@ -23,7 +23,7 @@ class Calls {
   // Calls of functions to themselves, from the contexts of a tree of all threads.
   ofItself(tree, counted) {
     const key = "itself";
-    if (!this.known.has(key)) this.known.set(key, tree.arcs(counted).filter(arc => arc.from === arc.to));
+    if (!this.known.has(key)) this.known.set(key, tree.loops(counted));
     return this.known.get(key);
   }
   // The same from the contexts of a tree.  counted: by side the value column of calls, -1: none.

@@ -46,7 +46,6 @@ class Flame {
   }
   show(boxes, isSameView = false) {
     this.boxes = boxes;
-    this.laid = null;
     this.hovered = this.focused = -1;
     if (!isSameView) {
       this.zooms = [];
@@ -162,9 +161,16 @@ class Flame {
   }
   // The boxes of the visible range; hovering and scrolling do not change them.
   laidOut(scale) {
-    const key = [this.from, this.to, scale].join();
-    if (this.laid?.key !== key) this.laid = {key, boxes: this.boxes.visible(this.from, this.to, 1 / scale)};
-    return this.laid.boxes;
+    const {boxes, from, to} = this, key = [from, to, scale].join();
+    if (from === 0 && to === 1) return this.whole(scale);
+    if (boxes.part?.key !== key) boxes.part = {key, found: boxes.visible(from, to, 1 / scale)};
+    return boxes.part.found;
+  }
+  // All boxes at a width, also for the overview.
+  whole(width) {
+    const {boxes} = this;
+    if (boxes.all?.width !== width) boxes.all = {width, found: boxes.visible(0, 1, 1 / width)};
+    return boxes.all.found;
   }
   frame(x, y, w, colour, line) {
     this.pen.strokeStyle = colour;

@@ -27,7 +27,7 @@ class GroupBoxes {
         above = Math.max(above, depth[i] - 1);
       }
     }
-    this.whole = at.reduce((sum, i) => sum + this.weights[i], 0) || 1;
+    this.whole = this.weightOf(at) || 1;
     this.rows = this.isInverted ? tree.deepest + 1 : above + 1 + below;
     this.top = 0;
     this.titles = [];
@@ -36,25 +36,35 @@ class GroupBoxes {
   }
   // at: contexts; from: contexts that give the cost: for callers, the function they call.  step: rows towards its members.
   group(above, fn, x, row, step, at, from) {
-    const width = from.reduce((sum, i) => sum + this.weights[i], 0) / this.whole;
+    const width = this.weightOf(from) / this.whole;
     const found = {id: this.groups.length, above, fn, x, row, step, width, at, from, members: null};
     this.groups.push(found);
     return found;
   }
   // Neighbours of contexts: [contexts, those that give the cost].
   callers(at, from) {
-    const found = [[], []];
-    at.forEach((i, k) => {
-      if (!this.tree.parent[i]) return;
-      found[0].push(this.tree.parent[i]);
-      found[1].push(from[k]);
-    });
-    return found;
+    const {parent} = this.tree, found = [new Uint32Array(at.length), new Uint32Array(at.length)];
+    let n = 0;
+    for (let i = 0; i < at.length; i++) {
+      if (!parent[at[i]]) continue;
+      found[0][n] = parent[at[i]];
+      found[1][n++] = from[i];
+    }
+    return found.map(list => list.subarray(0, n));
   }
   callees(at) {
-    const {child, children} = this.tree, found = [];
-    for (const i of at) for (let c = child[i]; c < child[i + 1]; c++) if (this.weights[children[c]]) found.push(children[c]);
-    return [found, found];
+    const {child, children} = this.tree, {weights} = this;
+    let most = 0, n = 0;
+    for (const i of at) most += child[i + 1] - child[i];
+    const found = new Uint32Array(most);
+    for (const i of at) for (let c = child[i]; c < child[i + 1]; c++) if (weights[children[c]]) found[n++] = children[c];
+    return [found.subarray(0, n), found.subarray(0, n)];
+  }
+  weightOf(from) {
+    const {weights} = this;
+    let sum = 0;
+    for (let i = 0; i < from.length; i++) sum += weights[from[i]];
+    return sum;
   }
   next({at, from, step}) {
     return step < 0 || this.isInverted ? this.callers(at, from) : this.callees(at);
@@ -69,18 +79,26 @@ class GroupBoxes {
     return group.members;
   }
   divided(group, step, at, from) {
-    const byFunction = new Map();
-    at.forEach((i, k) => {
-      const fn = this.tree.fn[i];
-      if (!byFunction.has(fn)) byFunction.set(fn, [[], [], 0]);
-      const found = byFunction.get(fn);
-      found[0].push(i);
-      found[1].push(from[k]);
-      found[2] += this.weights[from[k]];
-    });
+    const {fn} = this.tree, slotOf = new Map(), slots = new Uint32Array(at.length), sizes = [], isSame = at === from;
+    for (let i = 0, last = -1, slot = 0; i < at.length; i++) {
+      const f = fn[at[i]];
+      if (f !== last) {
+        slot = slotOf.get(f);
+        if (slot === undefined) slotOf.set(f, slot = sizes.push(0) - 1);
+        last = f;
+      }
+      slots[i] = slot;
+      sizes[slot]++;
+    }
+    const mine = sizes.map(size => new Uint32Array(size)), costs = isSame ? mine : sizes.map(size => new Uint32Array(size)), n = new Uint32Array(sizes.length);
+    for (let i = 0; i < at.length; i++) {
+      const slot = slots[i], place = n[slot]++;
+      mine[slot][place] = at[i];
+      if (!isSame) costs[slot][place] = from[i];
+    }
     let x = group.x;
-    return [...byFunction].sort((a, b) => b[1][2] - a[1][2] || a[0] - b[0]).map(([fn, [mine, costs]]) => {
-      const found = this.group(group, fn, x, group.row + step, step, mine, costs);
+    return [...slotOf].map(([f, slot]) => [f, slot, this.weightOf(costs[slot])]).sort((a, b) => b[2] - a[2] || a[0] - b[0]).map(([f, slot]) => {
+      const found = this.group(group, f, x, group.row + step, step, mine[slot], costs[slot]);
       x += found.width;
       return found;
     });
@@ -100,13 +118,21 @@ class GroupBoxes {
     return found;
   }
   addRun(found, small) {
-    const [{x, step, row: first, id}] = small;
-    let at = small.flatMap(one => one.at), from = small.flatMap(one => one.from), range;
+    const [{x, step, row: first, id}] = small, joined = lists => {
+      const all = new Uint32Array(lists.reduce((sum, list) => sum + list.length, 0));
+      let at = 0;
+      for (const list of lists) {
+        all.set(list, at);
+        at += list.length;
+      }
+      return all;
+    };
+    let at = joined(small.map(one => one.at)), from = step < 0 || this.isInverted ? joined(small.map(one => one.from)) : at, range;
     for (let row = first, k = 0; at.length; row += step, k++) {
-      const width = from.reduce((sum, i) => sum + this.weights[i], 0) / this.whole;
+      const width = this.weightOf(from) / this.whole;
       range ??= [x, x + width];
       found.push({x, width, row, id: runId(id * 1024 + k), fn: NONE, many: at, from, range});
-      [at, from] = this.next({at, from, step});
+      [at, from] = step < 0 || this.isInverted ? this.callers(at, from) : this.callees(at);
     }
   }
   cost(box, k) { return (box.from || this.groups[box.id].from).reduce((sum, i) => sum + this.figures[k][i], 0); }
@@ -116,7 +142,7 @@ class GroupBoxes {
   own({id}) {
     const {at, from, step, row} = this.groups[id];
     if (this.isInverted || step < 0) return this.isInverted && row === 1 ? 1 : 0.3;
-    return at.reduce((sum, i) => sum + this.tree.own[i], 0) / (from.reduce((sum, i) => sum + this.weights[i], 0) || 1);
+    return at.reduce((sum, i) => sum + this.tree.own[i], 0) / (this.weightOf(from) || 1);
   }
   range(id) { return [this.groups[id].x, this.groups[id].x + this.groups[id].width]; }
   row(id) { return this.groups[id].row; }

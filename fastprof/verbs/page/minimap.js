@@ -39,14 +39,15 @@ class Minimap {
     const {flame, canvas} = this, {boxes} = flame, width = canvas.clientWidth, height = canvas.clientHeight;
     if (!boxes || !width) return;
     const ratio = window.devicePixelRatio || 1, key = [ratio, flame.view.coloured()].join();
-    if (this.boxes !== boxes || this.width !== width) [this.boxes, this.width, this.key, this.laid] = [boxes, width, "", boxes.visible(0, 1, 1 / width)];
+    // the scroll bar of the graph makes no difference here
+    if (this.boxes !== boxes || this.width !== width) [this.boxes, this.width, this.key] = [boxes, width, ""];
     if (this.key !== key) {
       this.key = key;
       const picture = this.picture = document.createElement("canvas"), pen = picture.getContext("2d");
       [picture.width, picture.height] = [width * ratio, height * ratio];
       pen.scale(ratio, ratio);
       const room = height - 4, high = Math.min(4, room / Math.max(1, boxes.rows));
-      for (const box of this.laid) {
+      for (const box of flame.whole(boxes.all?.width || width)) {
         pen.fillStyle = flame.view.colour(box)[0];
         const y = 2 + box.row * high;
         pen.fillRect(box.x * width, flame.flipped ? height - y - high : y, Math.max(0.5, box.width * width), Math.max(0.5, high - (high > 2 ? 0.5 : 0)));

@@ -127,12 +127,23 @@ const begin = async () => {
       remember(true);
     },
   });
+  const knownBoxes = new Map();  // of views, until the costs change
+  let drawn = "";
+  const boxesOf = order => {
+    if (order === "time") return timeBoxes();
+    const centre = order === "inverted" ? -1 : order === "sandwich" && state.centre >= 0 ? state.centre : NONE;
+    if (!knownBoxes.has(centre)) knownBoxes.set(centre, centre === NONE ? new TreeBoxes(view.tree) : new GroupBoxes(view.tree, centre));
+    return knownBoxes.get(centre);
+  };
   const drawFlame = () => {
     if (!trees.has(state.thread)) trees.set(state.thread, new Tree(data, state.thread));
     view.tree = trees.get(state.thread);
     if (view.tree.costsOf !== labels.id) view.tree.take(head.values.map((_, k) => labels.self(k)));
     view.tree.costsOf = labels.id;
-    view.tree.arrange(shownColumns(), state.isByName, nameOf);
+    const arranged = [state.thread, labels.id, state.isByName, ...shownColumns()].join();
+    if (view.tree.arrangedBy !== arranged) view.tree.arrange(shownColumns(), state.isByName, nameOf);
+    if (arranged !== drawn) knownBoxes.clear();
+    [view.tree.arrangedBy, drawn] = [arranged, arranged];
     if (!kindChosen) {
       kindChosen = first.kind = colours.bestKind(view.tree);
       if (!isKindGiven) colours.kind = kinds.value = first.kind;
@@ -140,9 +151,7 @@ const begin = async () => {
     colours.arrange(view.tree);
     rowGroups.forget();
     if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : answer.largest(1)[0] ?? -1;
-    flame.show(state.order === "time" ? timeBoxes()
-      : state.order === "inverted" || (state.order === "sandwich" && state.centre >= 0)
-      ? new GroupBoxes(view.tree, state.order === "inverted" ? -1 : state.centre) : new TreeBoxes(view.tree));
+    flame.show(boxesOf(state.order));
     sumRange();
     drawGraph();
     tip.hide();
@@ -163,7 +172,7 @@ const begin = async () => {
     base: () => wholeShown(), groupOf: fn => texts[objects[fn]] || packageOf(nameOf(fn)),
     figures: fn => Object.fromEntries([["self", "row self"], ["all", "row inclusive"]]
       .map(([key, name]) => [key, head.values.map((_, k) => shownColumns().includes(k) ? rowFigure(name, k, fn) : 0)])),
-    arcs: () => arcsOfGraph(),
+    arcs: fns => arcsOfGraph(fns),
     shares({self, all}) {
       const share = costs => head.compared ? sidesOf(costs).map(cost => percent(cost, wholeShown())).join(" → ") : percent(costs[state.event.old], wholeShown());
       return head.compared || share(self) === share(all) ? share(all) : `${share(self)} of ${share(all)}`;
@@ -184,9 +193,10 @@ const begin = async () => {
     return Math.max(0, ...totals);
   };
   // Those of both lists, which have the most expensive ones of each function.
-  const arcsOfGraph = () => {
-    const list = listOfCalls(), found = new Map(), add = (from, to, arc) => found.set(`${from} ${to}`, {from, to, costs: arc.costs, calls: arc.calls});
-    for (let fn = 0; fn < nRows; fn++) {
+  const arcsOfGraph = fns => {
+    const list = listOfCalls(), found = new Map();
+    const add = (from, to, arc) => { if (fns.has(from) && fns.has(to)) found.set(`${from} ${to}`, {from, to, costs: arc.costs, calls: arc.calls}); };
+    for (const fn of fns.keys()) {
       for (const arc of list(fn, 0)) add(arc.other, fn, arc);
       for (const arc of list(fn, 1)) add(fn, arc.other, arc);
     }
@@ -355,6 +365,9 @@ const begin = async () => {
     chooser.draw();
     drawTable();
     search();
+    drawRest();
+  };
+  const drawRest = () => {
     answer.draw();
     if (state.chosen < 0 || !names.length) state.chosen = view.chosen = answer.largest(1)[0] ?? -1;
     if (state.chosen >= 0) {
@@ -388,9 +401,13 @@ const begin = async () => {
   const show = order => {
     state.order = order;
     shell.show(order);
+    for (const button of document.querySelectorAll("#exports .picture")) button.disabled = order === "table" || order === "details";
     byId("flip").disabled = order === "time" || order === "graph";
     if (order === "time") turn(false);
-    drawAll();
+    const wasRanged = state.ranged;
+    drawFlame();
+    if (wasRanged || state.ranged) drawTable();
+    drawRest();
   };
   byId("order").addEventListener("change", () => {
     state.isByName = byId("order").value === "name";
@@ -520,12 +537,16 @@ const begin = async () => {
   const address = new Address(stateText, restore);
   const remember = isStep => address.remember(isStep);
 
+  const exports = exporter({
+    ...known, table, perTick: times.perTick, fileOf: fn => texts[filesOf[fn]] || "", lineOf: fn => lines[fn], objectOf: fn => texts[objects[fn]] || "",
+    calls: fn => columnOf("row calls", 0, fn),
+  });
   const {about, drawSummary} = aboutPage({head, state, events, unitOf, shownColumns, timeText: times.text, labels, sources});
   about();
   address.restore();
   root.dataset.ready = "yes";
   // for tests
-  window.fastprof = {data, state, flame, table, view, graph, colours, scaleOf};
+  window.fastprof = {data, state, flame, table, view, graph, colours, scaleOf, exports};
 };
 begin().catch(error => {
   byId("summary").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;

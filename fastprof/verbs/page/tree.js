@@ -161,6 +161,24 @@ class Tree {
     return [...found.values()];
   }
 
+  // The arcs of functions that call themselves.
+  loops(counted) {
+    const found = new Map(), {fn, parent} = this;
+    const isInside = (i, f) => {  // is the call within another one of f to itself?
+      for (let at = parent[i]; at > 0; at = parent[at]) if (fn[at] === f && fn[parent[at]] === f) return true;
+      return false;
+    };
+    for (let i = 1; i < this.n; i++) {
+      const f = fn[i];
+      if (f === NONE || f !== fn[parent[i]]) continue;
+      if (!found.has(f)) found.set(f, {from: f, to: f, costs: this.total.map(() => 0), calls: [0, 0]});
+      const arc = found.get(f);
+      if (!isInside(i, f)) for (let k = 0; k < this.total.length; k++) arc.costs[k] += this.total[k][i];
+      counted.forEach((k, side) => { if (k >= 0) arc.calls[side] += this.self[k][i]; });
+    }
+    return [...found.values()];
+  }
+
   // The inclusive cost of the matching functions; a match below another match counts once.
   matched(matches, k) {
     const inside = new Uint8Array(this.n);
