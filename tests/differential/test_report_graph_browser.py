@@ -153,7 +153,7 @@ def test_profiles_without_calls_have_neither(tmp_path: Path) -> None:
             "[[...document.querySelectorAll('#tabs button')].map(o => o.textContent), fastprof.data.has('row ended')]"
         ),
     )
-    assert views == ["Flame", "Table", "Details"] and figures is False
+    assert views == ["Treemap", "Flame", "Table", "Details"] and figures is False
 
 
 def test_the_chart_of_massif_shows_all_snapshots(tmp_path: Path) -> None:

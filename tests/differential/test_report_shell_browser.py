@@ -210,3 +210,42 @@ cfn=a
 calls=1 2
 3 10
 """
+
+
+def test_the_treemap_of_a_profile_without_calls(tmp_path: Path) -> None:
+    """Areas are costs, by file; a click on a title zooms, one on a function selects it; the search marks."""
+    lines = [f"fn=f{i}\n1 {cost}\n" for i, cost in enumerate((400, 200, 100, 50))]
+    small = "".join(f"fn=s{i}\n1 1\n" for i in range(250))
+    text = f"events: Ir\nfl=a.c\n{''.join(lines[:2])}fl=b.c\n{''.join(lines[2:])}fl=c.c\n{small}"
+    (tmp_path / "a.cachegrind").write_text("desc: x\ncmd: ./x\n" + text + "summary: 1000\n")
+    report(tmp_path / "a.cachegrind", tmp_path / "page.html")
+    areas = value(
+        "(({treemap, view}) => treemap.drawn.filter(d => !d.group).map(d => [d.many ? 'small' : view.name(d.fn),"
+        " d.w * d.h, d.cost]))(fastprof)"
+    )
+    at = """(test => (d => (c => [c.left + d.x + 9, c.top + d.y + 9])(fastprof.treemap.canvas.getBoundingClientRect()))
+        (fastprof.treemap.drawn.find(test)))"""
+    title = f"{at}(d => d.group && d.group.title === 'b.c')"
+    function = f"{at}(d => d.fn < 4e9 && fastprof.view.name(d.fn) === 'f3')"
+    seen, tip, zoomed, name, matching, whole = drive(
+        tmp_path / "page.html",
+        areas,
+        {"move": function},
+        text_of("#hover"),
+        {"click": title},
+        areas,
+        {"click": function},
+        text_of("#details h2"),
+        {"keys": ["Escape", "/"]},
+        {"type": "^f1$"},
+        value("fastprof.treemap.drawn.filter(d => fastprof.view.colour(d)[0] === '#c95fdc').length"),
+        value("fastprof.treemap.drawn.length"),
+    )
+    sizes = {name: (area, cost) for name, area, cost in seen if cost > 40}
+    assert sizes.keys() == {"f0", "f1", "f2", "f3"}
+    density = [area / cost for area, cost in sizes.values()]
+    assert max(density) < 1.25 * min(density)  # titles take some space
+    assert sum(cost for *_, cost in seen) == 1000
+    assert tip == "50 · 5.0 % of the totalf3b.c:1"
+    assert {name for name, *_ in zoomed} == {"f2", "f3"}
+    assert (name, matching) == ("f3", 1) and whole > len(zoomed)

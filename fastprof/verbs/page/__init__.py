@@ -24,8 +24,9 @@ from fastprof.core._typing import Any
 
 _CODE = (
     *("data.js", "text.js", "times.js", "tree.js", "colours.js", "boxes.js", "groups.js", "minimap.js", "flame.js"),
-    *("table.js", "columns.js", "rowgroups.js", "labels.js", "source.js", "calls.js", "callgraph.js", "selection.js"),
-    *("details.js", "series.js", "about.js", "tip.js", "export.js", "address.js", "shell.js", "page.js"),
+    *("table.js", "columns.js", "rowgroups.js", "labels.js", "source.js", "calls.js", "callgraph.js", "treemap.js"),
+    *("selection.js", "details.js", "series.js", "about.js", "tip.js", "export.js", "address.js", "shell.js"),
+    "page.js",
 )
 _TYPES = {"B": "u1", "I": "u4", "d": "f8"}
 NONE = 0xFFFFFFFF  # in a column of indices

@@ -117,7 +117,7 @@ class CallGraph {
       node.width = 14 + 0.6 * node.font * Math.max(...node.lines.map(line => line.length));
       node.high = 2.5 * node.font + 8;
     }
-    for (const {from, to} of this.arcs) if (from === to) this.nodes[from].loop = LOOP;
+    for (const {from, to} of this.arcs) if (from === to) this.nodes[from].loop = LOOP + 44;  // with its label
     const layers = layersOf(this.nodes.length, arcsDown(this.nodes.length, this.arcs), this.nodes.map(({group}) => group));
     const widths = layers.map(layer => layer.reduce((sum, i) => sum + this.nodes[i].width + (this.nodes[i].loop || 0) + GAP_X, 0));
     const heights = layers.map(layer => Math.max(0, ...layer.map(i => this.nodes[i].high)));

@@ -20,7 +20,7 @@ for (const [theme, back, least, most] of [["light", [255, 255, 255], 0.42, 0.92]
   }));
 
 // page: {data, nameOf(fn), theme(): "light" or "dark", matches(): by function or null, isMatch(box), change(box): share,
-// own(box): the share of the box's cost that is its own, fnOf(i): the function of a part of a run}
+// own(box): the share of the box's cost that is its own, fnOf(i): the function of a part of a run, unless those are functions}
 class Colours {
   constructor(page) {
     this.page = page;
@@ -99,7 +99,7 @@ class Colours {
     const step = Math.max(1, Math.floor(box.many.length / SAMPLES)), sum = [0, 0, 0];
     let n = 0;
     for (let at = 0; at < box.many.length; at += step, n++) {
-      const hue = this.hueOf(this.page.fnOf(box.many[at])), rgb = hue < 0 ? GREY_RGB[theme] : SHADES[theme][hue][STEPS >> 1].rgb;
+      const part = box.many[at], hue = this.hueOf(box.areFunctions ? part : this.page.fnOf(part)), rgb = hue < 0 ? GREY_RGB[theme] : SHADES[theme][hue][STEPS >> 1].rgb;
       for (let c = 0; c < 3; c++) sum[c] += rgb[c];
     }
     const rgb = sum.map(c => Math.round(c / n));

@@ -2,7 +2,7 @@
 //
 // page: {head, state, column, has, unit, shownColumns, rowFigure, rowFigures, isInclusiveKnown, ofThread, view, total, nameOf,
 // rowName(cell, row), counted}
-const LEAST_NAME = 130;  // pixels that figures leave to names
+const LEAST_NAME = 132;  // pixels that figures leave to names
 const pen = document.createElement("canvas").getContext("2d");
 const widthOf = texts => {
   pen.font = "600 13px system-ui, sans-serif";

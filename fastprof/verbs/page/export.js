@@ -34,7 +34,7 @@ class SvgPen {
   }
 }
 
-// page: {head, state, flame, graph, view, table, events, unit, nameOf, texts, fileOf(fn), lineOf(fn), objectOf(fn), rowFigure, calls(fn),
+// page: {head, state, flame, graph, treemap, view, table, events, unit, nameOf, texts, fileOf(fn), lineOf(fn), objectOf(fn), rowFigure, calls(fn),
 // isInclusiveKnown, shownColumns, name: of the profile}
 const exporter = page => {
   const {head, state, flame, graph, view, table, nameOf} = page;
@@ -43,16 +43,18 @@ const exporter = page => {
 
   // ---- pictures
 
-  const flameSvg = () => {
-    const {pen} = flame, svg = new SvgPen(pen);
-    flame.pen = svg;
+  // what is drawn on a canvas
+  const drawn = () => state.order === "treemap" ? page.treemap : flame;
+  const canvasSvg = () => {
+    const one = drawn(), {pen} = one, svg = new SvgPen(pen);
+    one.pen = svg;
     try {
-      flame.paint(true);
+      one.paint(true);
     } finally {
-      flame.pen = pen;
+      one.pen = pen;
     }
-    const text = svg.svg(flame.holder.clientWidth, parseFloat(flame.canvas.style.height), back());
-    flame.paint();
+    const text = svg.svg(one.holder.clientWidth, parseFloat(one.canvas.style.height), back());
+    one.paint();
     return text;
   };
   const graphSvg = () => {
@@ -60,7 +62,7 @@ const exporter = page => {
     for (const [name, value] of [["xmlns", SVG], ["width", Math.ceil(width)], ["height", Math.ceil(height)]]) copy.setAttribute(name, value);
     return new XMLSerializer().serializeToString(copy);
   };
-  const svg = () => isGraph() ? graphSvg() : flameSvg();
+  const svg = () => isGraph() ? graphSvg() : canvasSvg();
 
   // The call graph on a canvas: the page may not load its own picture as an image.
   const graphCanvas = () => {
@@ -91,16 +93,16 @@ const exporter = page => {
     }
     return canvas;
   };
-  const flameCanvas = () => {
-    flame.paint(true);
-    const {width, height} = flame.canvas, canvas = element("canvas", {width, height}), pen = canvas.getContext("2d");
+  const opaqueCanvas = () => {
+    drawn().paint(true);
+    const {width, height} = drawn().canvas, canvas = element("canvas", {width, height}), pen = canvas.getContext("2d");
     pen.fillStyle = back();
     pen.fillRect(0, 0, width, height);
-    pen.drawImage(flame.canvas, 0, 0);
-    flame.paint();
+    pen.drawImage(drawn().canvas, 0, 0);
+    drawn().paint();
     return canvas;
   };
-  const png = () => new Promise(done => { (isGraph() ? graphCanvas() : flameCanvas()).toBlob(done); });
+  const png = () => new Promise(done => { (isGraph() ? graphCanvas() : opaqueCanvas()).toBlob(done); });
 
   // ---- the table: its rows in their order, with exact figures
 

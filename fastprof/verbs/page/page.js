@@ -69,7 +69,7 @@ const begin = async () => {
     data, nameOf,
     theme: () => root.dataset.theme,
     matches: () => state.matches,
-    isMatch: box => flame.boxes.matches(box, state.matches),
+    isMatch: box => box.areFunctions ? box.many.some(fn => state.matches[fn]) : flame.boxes.matches(box, state.matches),
     own: box => box.own ?? flame.boxes.own(box),
     fnOf: i => flame.boxes.tree ? flame.boxes.tree.fn[i] : flame.boxes.fn[i],
     change(box) {  // as a share of the zoomed box
@@ -205,15 +205,26 @@ const begin = async () => {
       for (const arc of calls.ofItself(view.tree, countedColumns)) if (found.has(`${arc.from} ${arc.to}`)) add(arc.from, arc.to, arc);
     return [...found.values()];
   };
+  const treemap = new Treemap({
+    tree: () => view.tree, levels: [fn => texts[objects[fn]], fn => texts[filesOf[fn]]], name: labelOf, colour: box => colours.of(box), chosen: () => state.chosen,
+    hover: (box, at, isNew) => tip.show(box, at, isNew), choose: fn => choose(fn, "treemap"),
+  });
   const drawGraph = () => {
-    const isShown = state.order === "graph";
-    byId("callgraph").hidden = !isShown;
-    byId("flame").hidden = byId("minimap").hidden = isShown;
-    byId("series").hidden = !head.series || isShown;
-    if (!isShown) return;
-    graph.arrange();
-    graph.draw();
+    const isGraph = state.order === "graph", isMap = state.order === "treemap";
+    byId("callgraph").hidden = !isGraph;
+    byId("treemap").hidden = !isMap;
+    byId("flame").hidden = byId("minimap").hidden = isGraph || isMap;
+    byId("series").hidden = !head.series || isGraph;
+    if (!isGraph && !isMap) return;
+    (isGraph ? graph : treemap).arrange();
+    (isGraph ? graph : treemap).draw();
     drawLegend();
+  };
+  // The picture that is shown, again: with another selection, search or colours.
+  const redraw = () => {
+    flame.draw();
+    if (state.order === "graph") graph.draw();
+    if (state.order === "treemap") treemap.draw();
   };
   const drawLegend = () => {
     byId("legend").replaceChildren(...colours.legend().map(([colour, text]) => {
@@ -302,8 +313,7 @@ const begin = async () => {
       flame.findWidest(fn);
     }
     if (state.order === "sandwich" && where !== "flame") drawFlame();
-    flame.draw();
-    if (state.order === "graph") graph.draw();
+    redraw();
     remember(true);
     drawDetails();
     if (where === "details") byId("details").querySelector("h2").focus();  // the button that had the focus is gone
@@ -340,10 +350,9 @@ const begin = async () => {
       byId("matches").textContent =
         `${percent(found, k < 0 ? 0 : view.tree.total[k][0])} in ${plural(n, "matching function")}`;
     }
-    flame.draw();
+    redraw();
     table.arrange();
     sayCount();
-    if (state.order === "graph") graph.draw();
   };
   const keep = i => {
     if (state.matches && !state.matches[i]) return false;
@@ -396,13 +405,14 @@ const begin = async () => {
     drawTable();
     remember(true);
   });
-  const views = {heavy: true, table: true, details: true, time: Boolean(head.time), inverted: isInclusiveKnown(), sandwich: isInclusiveKnown(), graph: isInclusiveKnown()};
+  const views = {heavy: true, table: true, details: true, time: Boolean(head.time), inverted: isInclusiveKnown(), sandwich: isInclusiveKnown(), graph: isInclusiveKnown(), treemap: !head.compared && !isInclusiveKnown()};
   const shell = new Shell(view => views[view], {show: view => show(view), placed: () => {}});
+  const firstView = shell.has("treemap") ? "treemap" : "heavy";
   const show = order => {
     state.order = order;
     shell.show(order);
     for (const button of document.querySelectorAll("#exports .picture")) button.disabled = order === "table" || order === "details";
-    byId("flip").disabled = order === "time" || order === "graph";
+    byId("flip").disabled = ["time", "graph", "treemap"].includes(order);
     if (order === "time") turn(false);
     const wasRanged = state.ranged;
     drawFlame();
@@ -443,7 +453,8 @@ const begin = async () => {
     drawTable();
     remember(true);
   });
-  byId("reset").addEventListener("click", () => state.order === "graph" ? graph.fit() : flame.reset());
+  const zoomOut = () => state.order === "graph" ? graph.fit() : state.order === "treemap" ? treemap.reset() : flame.reset();
+  byId("reset").addEventListener("click", () => zoomOut());
   byId("search").addEventListener("input", () => {
     search();
     remember(false);
@@ -466,11 +477,10 @@ const begin = async () => {
         event.target.dispatchEvent(new Event("input"));
       } else if (typing) event.target.blur();
       else if (state.ranged) setRange(null);
-      else if (state.order === "graph") graph.fit();
-      else flame.reset();
+      else zoomOut();
     } else if (!typing && !event.ctrlKey && !event.altKey && !event.metaKey) {
       const action = {
-        "/": () => byId("search").focus(), t: () => byId("search").focus(), g: () => byId(state.order === "graph" ? "callgraph" : "flame").focus(),
+        "/": () => byId("search").focus(), t: () => byId("search").focus(), g: () => byId({graph: "callgraph", treemap: "treemap"}[state.order] || "flame").focus(),
         f: () => { if (!byId("flip").disabled) flip(); },
       }[event.key] || (shell.tabs[event.key - 1] && (() => shell.tabs[event.key - 1].click()));
       if (!action || (event.key === "0" && event.target.closest?.("#flame"))) return;
@@ -491,7 +501,7 @@ const begin = async () => {
   const stateText = () => {
     const isZoomed = flame.from > 0 || flame.to < 1;
     const parts = {
-      view: state.order === "heavy" ? state.isByName ? "name" : "" : state.order, boxes: state.isByName && state.order !== "heavy" ? "name" : "",
+      view: state.order === firstView ? "" : state.order === "heavy" && state.isByName ? "name" : state.order, boxes: state.isByName && (state.order !== "heavy" || firstView === "heavy") ? "name" : "",
       value: state.event === first.event ? "" : state.event.name,
       thread: threadName() ?? "", colours: colours.kind === first.kind ? "" : colours.kind, flip: flame.flipped ? "1" : "",
       zoom: isZoomed ? `${flame.from},${flame.to}` : "", chosen: state.chosen === answer.largest(1)[0] ? "" : functionText(state.chosen),
@@ -509,8 +519,8 @@ const begin = async () => {
     state.thread = head.threads.length < 2 ? -1 : head.threads.indexOf(given.get("thread"));
     const wanted = given.get("view");
     state.isByName = wanted === "name" || given.get("boxes") === "name";
-    state.order = shell.has(wanted) ? wanted : "heavy";
-    if (state.order === "details" && innerWidth > PHONE) state.order = "heavy";
+    state.order = shell.has(wanted) ? wanted : state.isByName ? "heavy" : firstView;
+    if (state.order === "details" && innerWidth > PHONE) state.order = firstView;
     isKindGiven = colours.kinds.includes(given.get("colours"));
     colours.kind = isKindGiven ? given.get("colours") : first.kind;
     state.chosen = view.chosen = functionOf(given.get("chosen"));
@@ -518,7 +528,7 @@ const begin = async () => {
     figures.value = head.durations && given.get("figures") === "calls" ? "calls" : "costs";
     rowGroups.choose(groupKinds.includes(given.get("group")) ? given.get("group") : "");
     turn(given.has("flip") && state.order !== "time");
-    byId("flip").disabled = state.order === "time" || state.order === "graph";
+    byId("flip").disabled = ["time", "graph", "treemap"].includes(state.order);
     shell.show(state.order);
     [select.value, threads.value, byId("order").value, kinds.value, group.value] =
       [events.indexOf(state.event), state.thread, state.isByName ? "name" : "heavy", colours.kind, rowGroups.kind];
@@ -538,7 +548,7 @@ const begin = async () => {
   const remember = isStep => address.remember(isStep);
 
   const exports = exporter({
-    ...known, table, perTick: times.perTick, fileOf: fn => texts[filesOf[fn]] || "", lineOf: fn => lines[fn], objectOf: fn => texts[objects[fn]] || "",
+    ...known, table, treemap, perTick: times.perTick, fileOf: fn => texts[filesOf[fn]] || "", lineOf: fn => lines[fn], objectOf: fn => texts[objects[fn]] || "",
     calls: fn => columnOf("row calls", 0, fn),
   });
   const {about, drawSummary} = aboutPage({head, state, events, unitOf, shownColumns, timeText: times.text, labels, sources});
@@ -546,7 +556,7 @@ const begin = async () => {
   address.restore();
   root.dataset.ready = "yes";
   // for tests
-  window.fastprof = {data, state, flame, table, view, graph, colours, scaleOf, exports};
+  window.fastprof = {data, state, flame, table, view, graph, treemap, colours, scaleOf, exports};
 };
 begin().catch(error => {
   byId("summary").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;

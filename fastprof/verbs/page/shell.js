@@ -1,5 +1,5 @@
 // What surrounds the views: tabs, the menu, and the drawer with table and details, whose place and size are remembered.
-const TABS = [["heavy", "Flame", "Functions below their callers"], ["time", "Time", "Calls in time order"],
+const TABS = [["treemap", "Treemap", "Functions as large as their self costs, by object and file"], ["heavy", "Flame", "Functions below their callers"], ["time", "Time", "Calls in time order"],
   ["inverted", "Inverted", "Functions by self cost, each with its callers"],
   ["sandwich", "Sandwich", "The selected function with its callers and callees"],
   ["graph", "Graph", "The most expensive functions below their callers"], ["table", "Table", "All functions"], ["details", "Details", "The selected function"]];

@@ -52,7 +52,7 @@ class Table {
       cell.append(button);
       return cell;
     }));
-    this.least = this.columns.slice(0, -1).reduce((sum, column) => sum + column.width, 150);
+    this.least = this.columns.slice(0, -1).reduce((sum, column) => sum + column.width, 128);
     this.head.style.minWidth = this.rows.style.minWidth = `${this.least}px`;
     this.holder.setAttribute("aria-rowcount", this.order.length + 1);
     this.paint();

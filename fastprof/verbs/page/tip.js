@@ -39,6 +39,12 @@ const tooltip = page => {
       ...many ? [element("div", {class: "where"}, "together; a click zooms to them")] : [],
       ...fn !== NONE && place(fn) ? [element("div", {class: "where"}, place(fn))] : []];
   };
+  // The same for a rectangle of the treemap.
+  const tipOfArea = ({group, fn, many, cost = group.cost}) => [
+    element("div", {}, element("b", {}, figure(cost, unit())), ` · ${percent(cost, view.tree.weight[0])} of ${page.partTitle() || "the total"}`),
+    element("div", {class: "name"}, group ? group.title : many ? `${exact(many.length)} functions too small to draw` : page.nameOf(fn)),
+    ...group || many || !place(fn) ? [] : [element("div", {class: "where"}, place(fn))],
+  ];
   const put = ({clientX: x, clientY: y}) => {
     const {offsetWidth: width, offsetHeight: height} = holder;
     holder.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - width - 8))}px`;
@@ -48,7 +54,7 @@ const tooltip = page => {
   // Shows a box's text at the pointer; without a box, none.
   const show = (box, at, isNew) => {
     if (!box) return hide();
-    if (isNew) holder.replaceChildren(...tipOf(box));
+    if (isNew) holder.replaceChildren(...state.order === "treemap" ? tipOfArea(box) : tipOf(box));
     holder.hidden = false;
     if (at) put(at);
     return undefined;
