@@ -72,17 +72,16 @@ class Colours {
   arrange(tree) {
     this.hues = new Map();
     this.version++;
-    if (!this.keyOf[this.kind]) return;
+    this.hueTable = Int8Array.from(this.hashes, hash => hash % HUES.length);
+    const of = this.keyOf[this.kind];
+    if (!of) return;
     const groups = this.grouped(this.kind, this.areas(tree));
     this.nGroups = groups.length;
     groups.slice(0, HUES.length).forEach(([key], k) => this.hues.set(key, k));
+    this.hueTable = Int8Array.from(of, key => this.hues.get(key) ?? -1);
   }
   // The hue of a function, -1: grey.
-  hueOf(fn) {
-    if (fn === NONE) return -1;
-    const group = this.keyOf[this.kind];
-    return group ? this.hues.get(group[fn]) ?? -1 : this.hashes[fn] % HUES.length;
-  }
+  hueOf(fn) { return fn === NONE ? -1 : this.hueTable[fn]; }
   // Fill and text.
   of(box) {
     const {page} = this, theme = page.theme(), matches = page.matches(), {fn, many} = box;

@@ -90,6 +90,7 @@ class Flame {
     const back = style.getPropertyValue("--back"), accent = style.getPropertyValue("--accent");
     const scroll = isWhole ? 0 : this.holder.scrollTop, path = this.pathOf(this.focused), span = this.to - this.from, scale = width / span;
     this.drawn = [];
+    let last = "";
     for (const box of this.laidOut(scale)) {
       const {x, width: w, row, id, fn} = box;
       const y = this.y(row, all) - scroll;
@@ -97,7 +98,7 @@ class Flame {
       const left = Math.max(0, (x - this.from) * scale), right = Math.min(width, (x + w - this.from) * scale);
       const wide = right - left, gap = wide > 3 ? 1 : 0;
       const [fill, text] = view.colour(box);
-      pen.fillStyle = fill;
+      if (fill !== last) pen.fillStyle = last = fill;  // a browser reads a colour each time that it is set
       // faint: a caller of what is zoomed into, or not of the chosen object
       pen.globalAlpha = boxes.isTimed && boxes.isFaint(box) ? 0.3 : w > span * 1.0001 && w < 1 ? 0.55 : 1;
       pen.fillRect(left, y, wide - gap, ROW - 1);
@@ -105,6 +106,7 @@ class Flame {
       if (fn === view.chosen && fn !== NONE && wide >= 4) this.frame(left, y, wide - gap, front, 2);
       else if (path.has(id) && wide >= 4) this.frame(left, y, wide - gap, front, 1);
       if (id === this.hovered || id === this.focused) this.frame(left, y, wide - gap, accent, 2);
+      if (wide > 24) last = "";
       if (wide > 24) this.label(box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text);
       this.drawn.push({...box, x: left, y, w: wide});
     }

@@ -42,6 +42,12 @@ class Minimap {
     // the scroll bar of the graph makes no difference here
     if (this.boxes !== boxes || this.width !== width) [this.boxes, this.width, this.key] = [boxes, width, ""];
     if (this.key !== key) {
+      if (!this.key && this.isWaiting !== boxes) {  // the graph comes first
+        this.isWaiting = boxes;
+        setTimeout(() => this.draw(), 30);
+        return;
+      }
+      this.isWaiting = null;
       this.key = key;
       const picture = this.picture = document.createElement("canvas"), pen = picture.getContext("2d");
       [picture.width, picture.height] = [width * ratio, height * ratio];

@@ -130,7 +130,11 @@ const begin = async () => {
   const knownBoxes = new Map();  // of views, until the costs change
   let drawn = "";
   const boxesOf = order => {
-    if (order === "time") return timeBoxes();
+    if (order === "time") {
+      const key = ["time", state.thread, labels.id, ...folded].join("\n");
+      if (!knownBoxes.has(key)) knownBoxes.set(key, timeBoxes());
+      return knownBoxes.get(key);
+    }
     const centre = order === "inverted" ? -1 : order === "sandwich" && state.centre >= 0 ? state.centre : NONE;
     if (!knownBoxes.has(centre)) knownBoxes.set(centre, centre === NONE ? new TreeBoxes(view.tree) : new GroupBoxes(view.tree, centre));
     return knownBoxes.get(centre);
