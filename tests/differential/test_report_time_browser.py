@@ -110,3 +110,37 @@ def test_keys_zoom_and_move_in_order_of_time(tmp_path: Path) -> None:
         seen,
     )
     assert (inside, right, out) == ([0.375, 0.625], [0.4375, 0.6875], [0, 1])
+
+
+def test_all_threads_are_visible_at_first(tmp_path: Path) -> None:
+    """Rows of calls get as low as that takes; hovering and titles follow, and `e` enlarges them."""
+    events = [
+        {"ph": "X", "pid": 1, "tid": tid, "name": f"f{depth}", "ts": depth, "dur": 100 - 2 * depth}
+        for tid in range(10)
+        for depth in range(8)
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(events))
+    report(tmp_path / "t.json", tmp_path / "page.html", from_="trace-event")
+    drawn = value(
+        "[new Set(fastprof.flame.drawn.map(d => d.row)).size, Math.max(...fastprof.flame.drawn.map(d => d.h))]"
+    )
+    point = """(({canvas, drawn}) => (c => d => [c.left + d.x + d.w / 2, c.top + d.y + d.h / 2])
+        (canvas.getBoundingClientRect())(drawn.findLast(d => d.fn === drawn.at(-1).fn)))(fastprof.flame)"""
+    title = """(flame => (c => [c.left + 20, c.top + flame.y(flame.boxes.titles[9][0], 0) + 9])
+        (flame.canvas.getBoundingClientRect()))(fastprof.flame)"""
+    _, fitted, hover, folded, full, address = drive(
+        tmp_path / "page.html",
+        tab("time"),
+        drawn,
+        {"move": point},
+        text_of("#hover"),
+        {"click": title},
+        value("fastprof.flame.boxes.rows"),
+        {"keys": ["g", "e"]},
+        drawn,
+        value("new Promise(done => setTimeout(done, 400)).then(() => location.hash)"),
+        height=760,
+    )
+    assert fitted[0] == 80 and fitted[1] < 10
+    assert "f7" in hover and folded == 10 * 9 - 8
+    assert full[0] < 80 and full[1] == 19 and "rows=full" in address

@@ -37,7 +37,7 @@ const aboutPage = page => {
     if (head.command) add("command", head.command);
     add("made by", head.made_by);
     const keys = [["/ t", "search, which filters the table"], ["1 to 7", "views"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"],
-      ...head.time ? [["w a s d", "zoom and pan in time order"], ["c", "collapse or expand all threads there"]] : []];
+      ...head.time ? [["w a s d", "zoom and pan in time order"], ["c", "collapse or expand all threads there"], ["e", "enlarge rows there, or fit all threads"]] : []];
     byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
       element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));
   };

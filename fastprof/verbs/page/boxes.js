@@ -114,6 +114,9 @@ class TimeBoxes {
       row += isFolded ? 1 : deepest[t] + 2;
     });
     this.rows = row;
+    this.above = new Uint32Array(row + 1);  // by row: titles above it
+    for (const [at] of this.titles) this.above[at + 1] = 1;
+    for (let at = 0; at < row; at++) this.above[at + 1] += this.above[at];
     this.parents = new Int32Array(this.fn.length).fill(-1);
     const open = [];
     for (let i = 0; i < this.fn.length; i++) {

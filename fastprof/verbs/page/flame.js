@@ -7,7 +7,7 @@
 //     leaf          |e|f|                leaf          |many|
 //
 // So the number of boxes follows what is visible, not the size of the profile.
-const ROW = 19;  // pixels
+const ROW = 19, LOWEST = 4;  // pixels; rows of calls get lower, so that all threads are visible
 const TALLEST = 16_000;  // pixels of a canvas
 const AXIS = 22;  // the height of the time axis, and of a thread's title
 
@@ -26,6 +26,8 @@ class Flame {
     this.hovered = this.focused = -1;
     this.drawn = [];
     this.zooms = [];
+    this.low = ROW;
+    this.isEnlarged = false;
     this.range = null;  // from one point in time to another, as shares of everything
     this.pending = this.isDragged = false;
     this.minimap = new Minimap(this);
@@ -69,12 +71,26 @@ class Flame {
       this.paint();
     });
   }
-  y(row, all) { return this.flipped ? all - (row + 1) * ROW : this.boxes.top + row * ROW; }
+  y(row, all) {
+    const {top, above} = this.boxes;
+    if (above) return top + above[row] * ROW + (row - above[row]) * this.low;
+    return this.flipped ? all - (row + 1) * ROW : top + row * ROW;
+  }
+  // The height of all rows.
+  needed() { return this.y(this.boxes.rows, 0) + 2; }
+  // The height of rows of calls.
+  fitRows() {
+    const {rows, above, top} = this.boxes, room = this.holder.clientHeight - top - 2;
+    this.low = ROW;
+    if (!above || this.isEnlarged || this.needed() <= this.holder.clientHeight) return;
+    this.low = Math.min(ROW, Math.max(LOWEST, Math.floor((room - above[rows] * ROW) / Math.max(1, rows - above[rows]))));
+  }
   // isWhole: all rows, for print, up to what browsers can draw.
   paint(isWhole = false) {
     const {boxes, pen, canvas, view} = this, width = this.holder.clientWidth;
     if (!boxes || !width) return;
-    const needed = boxes.top + boxes.rows * ROW + 2, height = isWhole ? Math.min(needed, TALLEST) : this.holder.clientHeight;
+    this.fitRows();
+    const needed = boxes.above ? this.needed() : boxes.top + boxes.rows * ROW + 2, height = isWhole ? Math.min(needed, TALLEST) : this.holder.clientHeight;
     const all = Math.max(height, needed);
     byId("height").style.height = `${isWhole ? height : all}px`;
     const ratio = window.devicePixelRatio || 1;
@@ -93,22 +109,23 @@ class Flame {
     let last = "";
     for (const box of this.laidOut(scale)) {
       const {x, width: w, row, id, fn} = box;
-      const y = this.y(row, all) - scroll;
-      if (y + ROW < 0 || y > height) continue;
+      const y = this.y(row, all) - scroll, high = boxes.above ? this.low : ROW, thick = high > 6 ? high - 1 : high;
+      if (y + high < 0 || y > height) continue;
       const left = Math.max(0, (x - this.from) * scale), right = Math.min(width, (x + w - this.from) * scale);
       const wide = right - left, gap = wide > 3 ? 1 : 0;
       const [fill, text] = view.colour(box);
       if (fill !== last) pen.fillStyle = last = fill;  // a browser reads a colour each time that it is set
       // faint: a caller of what is zoomed into, or not of the chosen object
       pen.globalAlpha = boxes.isTimed && boxes.isFaint(box) ? 0.3 : w > span * 1.0001 && w < 1 ? 0.55 : 1;
-      pen.fillRect(left, y, wide - gap, ROW - 1);
+      pen.fillRect(left, y, wide - gap, thick);
       pen.globalAlpha = 1;
-      if (fn === view.chosen && fn !== NONE && wide >= 4) this.frame(left, y, wide - gap, front, 2);
-      else if (path.has(id) && wide >= 4) this.frame(left, y, wide - gap, front, 1);
-      if (id === this.hovered || id === this.focused) this.frame(left, y, wide - gap, accent, 2);
-      if (wide > 24) last = "";
-      if (wide > 24) this.label(box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text);
-      this.drawn.push({...box, x: left, y, w: wide});
+      if (fn === view.chosen && fn !== NONE && wide >= 4) this.frame(left, y, wide - gap, front, 2, thick);
+      else if (path.has(id) && wide >= 4) this.frame(left, y, wide - gap, front, 1, thick);
+      if (id === this.hovered || id === this.focused) this.frame(left, y, wide - gap, accent, 2, thick);
+      const isNamed = wide > 24 && high > 12;
+      if (isNamed) last = "";
+      if (isNamed) this.label(box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text, high);
+      this.drawn.push({...box, x: left, y, w: wide, h: high});
     }
     if (this.range && boxes.isTimed) this.shade(width, height, back, accent);
     for (const [row, , name] of boxes.titles) {
@@ -158,8 +175,8 @@ class Flame {
   titleAt(event) {
     const y = event.clientY - this.canvas.getBoundingClientRect().top;
     if (y < this.boxes.top) return undefined;
-    const row = Math.floor((y + this.holder.scrollTop - this.boxes.top) / ROW);
-    return this.boxes.titles.find(([at]) => at === row)?.[1];
+    const at = y + this.holder.scrollTop;
+    return this.boxes.titles.find(([row]) => at >= this.y(row, 0) && at < this.y(row, 0) + ROW)?.[1];
   }
   // The boxes of the visible range; hovering and scrolling do not change them.
   laidOut(scale) {
@@ -174,10 +191,10 @@ class Flame {
     if (boxes.all?.width !== width) boxes.all = {width, found: boxes.visible(0, 1, 1 / width)};
     return boxes.all.found;
   }
-  frame(x, y, w, colour, line) {
+  frame(x, y, w, colour, line, high) {
     this.pen.strokeStyle = colour;
     this.pen.lineWidth = line;
-    this.pen.strokeRect(x + line / 2, y + line / 2, Math.max(1, w - line), ROW - 1 - line);
+    this.pen.strokeRect(x + line / 2, y + line / 2, Math.max(1, w - line), Math.max(1, high - line));
   }
   // The box and its callers.
   pathOf(id) {
@@ -186,7 +203,7 @@ class Flame {
     return found;
   }
   // A name that does not fit loses its arguments, then its middle.
-  label(name, x, y, w, colour) {
+  label(name, x, y, w, colour, high = ROW) {
     const {pen} = this, room = w - 8, fits = text => pen.measureText(text).width <= room;
     let text = name.length > 400 ? middleOf(name, 400) : name;
     if (!fits(text)) text = text.replace(/^0x0+(?=[\da-f])/i, "0x");  // an address
@@ -202,7 +219,7 @@ class Flame {
       text = middleOf(text, most);
     }
     pen.fillStyle = colour;
-    pen.fillText(text, x + 4, y + ROW / 2);
+    pen.fillText(text, x + 4, y + high / 2);
   }
   axis(width, soft, back) {
     const {pen, view} = this;
@@ -220,7 +237,7 @@ class Flame {
     const x = event.clientX - box.left, y = event.clientY - box.top;
     for (let i = this.drawn.length - 1; i >= 0; i--) {
       const d = this.drawn[i];
-      if (x >= d.x && x < d.x + d.w && y >= d.y && y < d.y + ROW) return d;
+      if (x >= d.x && x < d.x + d.w && y >= d.y && y < d.y + d.h) return d;
     }
     return null;
   }
@@ -289,12 +306,19 @@ class Flame {
     if (steps[event.key] && at >= 0) this.focus(this.focused < 0 ? start : steps[event.key]());
     else if ((event.key === "Enter" || event.key === " ") && at >= 0) this.click(this.box(at));
     else if (boxes.isTimed && "wasd".includes(event.key)) this.steer(event.key);
+    else if (boxes.isTimed && event.key === "e") this.enlarge(!this.isEnlarged);
     else if (boxes.isTimed && event.key === "c") this.on.fold(boxes.titles.map(([, name]) => name));
     else if (event.key === "Backspace") this.back();
     else if (event.key === "Home" || event.key === "0") this.reset();
     else if (event.key === "+" || event.key === "-") this.steer(event.key);
     else return;
     event.preventDefault();
+  }
+  // Rows of calls as high as others, or as low as all threads need.
+  enlarge(isEnlarged) {
+    this.isEnlarged = isEnlarged;
+    this.on.moved(true);
+    this.draw();
   }
   // Zooms in or out, or moves left or right.
   steer(key) {
@@ -307,7 +331,7 @@ class Flame {
   focus(id) {
     if (id < 0) return;
     this.focused = id;
-    const all = Math.max(this.holder.clientHeight, this.boxes.top + this.boxes.rows * ROW + 2);
+    const all = Math.max(this.holder.clientHeight, this.boxes.above ? this.needed() : this.boxes.top + this.boxes.rows * ROW + 2);
     const y = this.y(this.boxes.row(id), all), {scrollTop, clientHeight} = this.holder;
     if (y < scrollTop + this.boxes.top || y + ROW > scrollTop + clientHeight) this.holder.scrollTop = y - clientHeight / 2;
     this.on.focus(this.box(id));

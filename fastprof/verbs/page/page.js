@@ -509,7 +509,7 @@ const begin = async () => {
       value: state.event === first.event ? "" : state.event.name,
       thread: threadName() ?? "", colours: colours.kind === first.kind ? "" : colours.kind, flip: flame.flipped ? "1" : "",
       zoom: isZoomed ? `${flame.from},${flame.to}` : "", chosen: state.chosen === answer.largest(1)[0] ? "" : functionText(state.chosen),
-      figures: figures.value === "costs" ? "" : figures.value, group: rowGroups.kind,
+      figures: figures.value === "costs" ? "" : figures.value, rows: flame.isEnlarged ? "full" : "", group: rowGroups.kind,
       range: state.ranged ? flame.range.join() : "",
       centre: state.order === "sandwich" ? functionText(state.centre) : "",
       search: byId("search").value,
@@ -538,6 +538,7 @@ const begin = async () => {
       [events.indexOf(state.event), state.thread, state.isByName ? "name" : "heavy", colours.kind, rowGroups.kind];
     byId("search").value = given.get("search") || given.get("filter") || "";  // once the table had a filter of its own
     chooser.restore(given.get("by"), given.getAll("label"));
+    flame.isEnlarged = given.get("rows") === "full";
     folded.clear();
     for (const name of given.getAll("folded")) folded.add(name);
     const shares = name => {
