@@ -7,6 +7,8 @@ cannot find them.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import os
 import secrets
@@ -24,6 +26,7 @@ from fastprof import bridges
 from fastprof.core import newfile
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.html import STYLE
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
@@ -113,6 +116,13 @@ class _HTTPServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+_STYLE = f"{STYLE}li{{margin:6px 0}}"  # of the page with the links
+
+
+def _digest() -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}"
+
+
 class Server:
     """Serves the page of a profile on 127.0.0.1, and the profile to VIEWERS.
 
@@ -176,7 +186,7 @@ class Server:
         text = (
             '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>fastprof view</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f'<h1>{name}</h1><p><a href="page.html">The page of fastprof report</a></p>'
+            f'<style>{_STYLE}</style><h1>{name}</h1><p><a href="page.html">The page of fastprof report</a></p>'
             "<p>In other viewers, whose pages fetch the profile from this machine and send it to no server:</p>"
             f"<ul>{links}</ul>"
         )
@@ -247,7 +257,7 @@ def _handler(
             self.send_header("Referrer-Policy", "no-referrer")
             self.send_header("Cache-Control", "no-store")
             if status == 200 and not name:
-                self.send_header("Content-Security-Policy", "default-src 'none'")
+                self.send_header("Content-Security-Policy", f"default-src 'none'; style-src '{_digest()}'")
             self._allow_origin()
             self.end_headers()
             self.connection.settimeout(_ANSWERED)

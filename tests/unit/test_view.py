@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import http.client
 import json
 import os
@@ -64,6 +66,9 @@ def below(server: Server) -> str:
 
 def test_the_page_and_the_links(server: Server, tmp_path: Path) -> None:
     status, headers, index = get(server, below(server))
+    style = index.split(b"<style>")[1].split(b"</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style).digest()).decode()
+    assert headers["Content-Security-Policy"] == f"default-src 'none'; style-src 'sha256-{digest}'"
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     links = re.findall(r'href="(https://[^"]*)"', index.decode())
     assert [link for _, link in server.links()] == links

@@ -35,8 +35,8 @@ class GroupBoxes {
     this.root = this.group(null, this.isInverted ? NONE : centre, 0, this.isInverted ? 0 : above, 0, at, at);
   }
   // at: contexts; from: contexts that give the cost: for callers, the function they call.  step: rows towards its members.
-  group(above, fn, x, row, step, at, from) {
-    const width = this.weightOf(from) / this.whole;
+  group(above, fn, x, row, step, at, from, weight = this.weightOf(from)) {
+    const width = weight / this.whole;
     const found = {id: this.groups.length, above, fn, x, row, step, width, at, from, members: null};
     this.groups.push(found);
     return found;
@@ -97,8 +97,8 @@ class GroupBoxes {
       if (!isSame) costs[slot][place] = from[i];
     }
     let x = group.x;
-    return [...slotOf].map(([f, slot]) => [f, slot, this.weightOf(costs[slot])]).sort((a, b) => b[2] - a[2] || a[0] - b[0]).map(([f, slot]) => {
-      const found = this.group(group, f, x, group.row + step, step, mine[slot], costs[slot]);
+    return [...slotOf].map(([f, slot]) => [f, slot, this.weightOf(costs[slot])]).sort((a, b) => b[2] - a[2] || a[0] - b[0]).map(([f, slot, weight]) => {
+      const found = this.group(group, f, x, group.row + step, step, mine[slot], costs[slot], weight);
       x += found.width;
       return found;
     });

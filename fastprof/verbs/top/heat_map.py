@@ -6,6 +6,7 @@ from html import escape
 
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import printable
+from fastprof.core.html import STYLE
 from fastprof.core.words import counted
 from fastprof.verbs.top.matrix import Matrix, Row
 
@@ -14,15 +15,13 @@ if TYPE_CHECKING:
 
 _LONGEST = 120  # characters of a name
 _ABOVE, _BELOW = "220 50 30", "40 110 220"  # red, blue
-_STYLE = """\
-:root{color-scheme:light dark}
-body{font:14px system-ui,sans-serif;margin:1.5em}
-table{border-collapse:collapse}
-th,td{padding:2px 6px;white-space:nowrap;text-align:right;font-weight:normal}
-th[scope=row]{text-align:left;position:sticky;left:0;background:Canvas}
-thead th{position:sticky;top:0;background:Canvas;vertical-align:bottom}
-thead th.c{writing-mode:vertical-rl}
-p{max-width:60em}
+_STYLE = f"""{STYLE}\
+table{{border-collapse:collapse;margin:6px 4px;font-variant-numeric:tabular-nums}}
+th,td{{padding:2px 6px;white-space:nowrap;text-align:right;font-weight:normal}}
+th[scope=row]{{text-align:left;position:sticky;left:0;background:var(--back)}}
+thead th{{position:sticky;top:0;background:var(--back);vertical-align:bottom;color:var(--soft);font-weight:600}}
+thead th.c{{writing-mode:vertical-rl}}
+tbody tr:hover th{{background:var(--panel)}}
 """
 
 
