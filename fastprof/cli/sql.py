@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterable
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,7 +18,7 @@ from fastprof.cli.budget import BYTES, print_answer
 from fastprof.cli.budget import Answer as Fitted
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import PIPE, Screen, PIPE, Screen, print_csv, print_table, text_of
+from fastprof.cli.text import PIPE, Screen, print_csv, print_table, text_of
 from fastprof.core import workers
 from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import FastprofError
@@ -110,13 +109,13 @@ def _ask(args: argparse.Namespace, folder: str) -> int:
         elif args.csv:
             _print_csv(answer)
         elif answer.columns:
-            _print_rows(answer, answer.rows())
+            _print_table(answer, answer.rows())
     log = answer.log  # complete for the rows read
     print_problems(log, ", ".join(map(shown, args.input)), args.quiet)
     return exit_code(log)
 
 
-def _print_table(answer: Answer, found: Iterable[tuple[Any, ...]], screen: Screen = PIPE) -> None:
+def _print_table(answer: Answer, found: Iterable[Sequence[Any]], screen: Screen = PIPE) -> None:
     rows: list[tuple[Any, ...]] = [tuple(answer.columns)]
     rows += (tuple("NULL" if cell is None else cell for cell in row) for row in found)
     numbers = [i for i, numeric in enumerate(answer.numeric) if numeric]
@@ -153,17 +152,11 @@ def _print_fitted(args: argparse.Namespace, answer: Answer) -> None:
     print_answer(args, Fitted("sql", len(rows), "rows", build, show, more, of=n), problems)
 
 
-def _print_rows(answer: Answer, found: Iterable[Sequence[Any]], screen: Screen = PIPE) -> None:
-    rows: list[tuple[Any, ...]] = [tuple(answer.columns)]
-    rows += (tuple("NULL" if cell is None else cell for cell in row) for row in found)
-    print_table(rows, right=[i for i, numeric in enumerate(answer.numeric) if numeric], screen=screen)
-
-
 def text(answer: Answer) -> str:
     """The first rows as `str` of the result."""
     found = answer.first()
     more = ["..."] if len(found) > FIRST else []
-    return "\n".join([text_of(partial(_print_rows, answer, found[:FIRST])), *more])
+    return "\n".join([text_of(partial(_print_table, answer, found[:FIRST])), *more])
 
 
 def _print_json(answer: Answer) -> None:

@@ -137,7 +137,7 @@ def shortened_by(names: Iterable[str]) -> dict[str, str]:
 def text_of(print_to: Callable[[Screen], None]) -> str:
     """What is printed to a screen as wide as a pipe's."""
     file = StringIO()
-    print_to(Screen(_IN_A_PIPE, file=file))
+    print_to(Screen(IN_A_PIPE, file=file))
     return file.getvalue().rstrip("\n")
 
 

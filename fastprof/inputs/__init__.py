@@ -132,10 +132,10 @@ def _reader(path: Any, source: Source, from_: str | None, model: Model, options:
     if isinstance(path, Given):
         from fastprof.inputs.chosen import Chosen, reading
 
-        own = reading(path, format_, options) if path.options else options
-        reader: Any = _reader(path.path, source, format_.name, model, own, log)
+        chosen = reading(path, format_, options) if path.options else options
+        reader: Any = _reader(path.path, source, format_.name, model, chosen, log)
         if path.options:
-            reader = Chosen(reader, source, own, model, log)
+            reader = Chosen(reader, source, chosen, model, log)
     else:
         reader = format_.reader_class()(source, model, options, log)
     reader.resolved = found

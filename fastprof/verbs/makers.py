@@ -51,7 +51,7 @@ class Frame(NamedTuple):
 
 
 def _profile(made: Made) -> Profile:
-    return Profile(made.content(), from_=ARCHIVE)
+    return Profile(made.content(), from_=ARCHIVE)  # type: ignore[arg-type]
 
 
 def _of_rows(view: str, part: Part, made: Made, of: StackRows | CallRows, rows: Iterable[Any]) -> Profile:
