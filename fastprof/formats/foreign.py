@@ -140,10 +140,9 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"\*version\n", "a method trace of Android", ""),
     (rb"\xfflprofi\x81|\x81rforpl\xff", "an instrumentation profile of LLVM", "it has no stacks"),
     (
-        rb"[^\s:;][^\n;]{0,2000}:\d+:\d+\n (?: ?\d+(?:\.\d+)?: |!)"
-        rb"|[\x84\xff][\xe4\xe5]\xd0\xb1\xf4\xc9\x94\xa8Sg",
-        "a sample profile of LLVM",
-        "it is for compilers and has no stacks; `llvm-profdata show --sample` prints it",
+        rb"[\x84\xff][\xe4\xe5]\xd0\xb1\xf4\xc9\x94\xa8Sg",
+        "a sample profile of LLVM in binary",
+        "`llvm-profdata merge --sample --text` makes text of it, which fastprof reads",
     ),
     (rb"adcg[\1\2]\0{3}|gcda\0{3}[\1\2]", "a profile of AutoFDO for GCC", "it is for compilers and has no stacks"),
     (

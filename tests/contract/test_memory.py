@@ -339,6 +339,9 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "mojo": lambda path, times: path.write_bytes(
         mojo.write(3, "wall", [mojo.Sample(1, 1, (("a.py", "f", 1),), 5, 0)]) + b"\2\1\x001\0\x09\5" * (times * 50_000)
     ),
+    "llvm-profile": lambda path, times: path.write_text(
+        "main:5:1\n 1: 5 leaf:2\n 2: size:3\n  0: 3\n" * times * 30_000
+    ),
     "heaptrack": lambda path, times: path.write_bytes(b"v 10400 3\nX ./a\na 8 0\n" + b"+ 0\n- 0\n" * (times * 50_000)),
     "oprofile": oprofile,
 }

@@ -29,6 +29,7 @@ EMPTY = {
     "pstats": b"{0",
     "mojo": b"MOJ\3\1mode\0wall\0",
     "memray": memray.write(13, []),
+    "llvm-profile": b"main:0:0\n",
     "heaptrack": b"v 10400 3\nX ./a\n",
     "tracer-stacks": b"Attaching 1 probe...\n",
     "rprof": b"sample.interval=20000\n",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import NAMES
-from fastprof.core.engine import Format, Holds
+from fastprof.core.engine import NO, SURE, Format, Holds
 from fastprof.core.options import Option, Whole, Words
 from fastprof.symbols import FINDING
 
@@ -36,6 +38,15 @@ BOLT_ENCODING: Option[str | None] = Option(
     help="preaggregated (default, of branches) or fdata",
     details="The text that `perf2bolt -pa` reads, or what it writes.  Counts without branches are fdata.",
 )
+
+
+# A function, and its first line or that of the next one
+_TEXT = re.compile(rb"[^\s:!][^\n]{0,4000}:\d+:\d+\n(?: (?:\d+(?:\.\d+)?: |!)|[^\s:!][^\n]*:\d+:\d+\n|\Z)")
+
+
+def sniff(head: bytes) -> int:
+    """Of the first 4 KiB, decompressed: NO, MAYBE or SURE.  Never raises."""
+    return SURE if _TEXT.match(head) else NO
 
 
 def rank(value_type: ValueType) -> int:
@@ -80,6 +91,8 @@ FORMATS = (
         also="stacks",
         title="LLVM sample profile, from which clang and rustc optimize",
         suffixes=(".llvmprof",),
+        sniff=sniff,
+        reader="read:LlvmReader",
         writer="write:LlvmWriter",
         writes=(ENCODING, NEST, *FINDING),
         holds=_HOLDS,

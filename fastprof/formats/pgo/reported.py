@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
+    "fp_pgo_reader",
     not_representable={
         "calls-elsewhere": (
             "call that no call instruction made (a jump into another symbol), not written as a target",

@@ -1,0 +1,152 @@
+"""LLVM sample profiles as input: levels, contexts, targets, damage."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastprof
+from fastprof.core.errors import FormatError
+from fastprof.formats.pgo.levels import Level, Profile
+from fastprof.formats.pgo.text import text
+from tests.support.paths import CORPUS
+
+Stack = tuple[tuple[str, int, int], ...]  # function, line, column
+
+
+def rows(data: bytes, **options: Any) -> dict[str, Counter[Stack]]:
+    """By value type: the sums of stacks, outermost frame first."""
+    found: dict[str, Counter[Stack]] = {}
+    with fastprof.open(io.BytesIO(data), from_="llvm-profile", **options) as profile:
+        model = profile.model
+        for batch in profile.batches():
+            for k, type_ in enumerate(model.parts[batch.part].value_types):
+                for stack, value in zip(batch["stack"], batch.values(k), strict=True):
+                    frames = []
+                    while stack:
+                        stack, frame = model.row("stacks", stack)
+                        function, line, column, _ = model.row("lines", model.row("frames", frame)[4])
+                        frames.append((model.get_function(function).name.decode(), line, column))
+                    found.setdefault(type_.name, Counter())[tuple(reversed(frames))] += value
+    return {name: +sums for name, sums in found.items()}
+
+
+def slowly(profile: Profile) -> dict[str, Counter[Stack]]:
+    found: dict[str, Counter[Stack]] = {name: Counter() for name in ("samples", "calls", "entries")}
+
+    def add(level: Level, callers: Stack, name: str) -> None:
+        for (offset, discriminator), count in level.body.items():
+            at = (*callers, (name, offset, discriminator))
+            found["samples"][at] += count
+            for target, calls in level.targets.get((offset, discriminator), {}).items():
+                found["calls"][*at, (target, 0, 0)] += calls
+        for (offset, discriminator), levels in level.nested.items():
+            for inlinee, inner in levels.items():
+                add(inner, (*callers, (name, offset, discriminator)), inlinee)
+
+    for name, level in profile.functions.items():
+        found["entries"][(name, 0, 0),] += level.head
+        add(level, (), name)
+    return {name: +sums for name, sums in found.items()}
+
+
+places = st.tuples(st.integers(0, 65535), st.integers(0, 40))
+names = st.sampled_from(["main", "_ZN3AddC2Ev", "a:b", "f.llvm.12", "_R1x"])
+counts = st.integers(0, (1 << 63) - 1)
+
+
+@st.composite
+def levels(draw: st.DrawFn, depth: int = 3) -> Level:
+    level = Level()
+    level.total, level.head = draw(counts), draw(counts)
+    level.body = draw(st.dictionaries(places, counts, max_size=4))
+    for at in level.body:
+        if targets := draw(st.dictionaries(names, counts, max_size=3)):
+            level.targets[at] = targets
+    if depth:
+        for at in draw(st.lists(places, max_size=2)):
+            level.nested[at] = {draw(names): draw(levels(depth - 1))}
+    return level
+
+
+@given(st.dictionaries(names, levels(), min_size=1, max_size=3))
+def test_what_is_written_is_read(functions: dict[str, Level]) -> None:
+    profile = Profile()
+    profile.functions = functions
+    expected = slowly(profile)
+    found = rows(b"".join(text(profile)))
+    assert {name: found.get(name, Counter()) for name in expected} == expected
+
+
+def test_contexts_are_stacks() -> None:
+    found = rows((CORPUS / "llvm-profile/good/contexts.llvmprof").read_bytes())
+    walk = (("main", 3, 0), ("walk", 1, 0))
+    assert found["samples"][walk] == 20 and found["entries"] == {
+        (("main", 3, 0), ("walk", 0, 0)): 2,
+        (("main", 0, 0),): 1,
+        (("leaf", 0, 0),): 5,
+    }
+    assert found["calls"] == {
+        (("main", 3, 0), ("walk", 2, 1), ("leaf", 0, 0)): 5,
+        (("main", 3, 0), ("walk", 2, 1), ("other", 0, 0)): 3,
+    }
+    assert found["samples"][("main", 3, 0), ("walk", 3, 0), ("size", 0, 0)] == 12
+
+
+def test_functions_and_what_is_hot() -> None:
+    log = fastprof.info(CORPUS / "llvm-profile/lbr.llvmprof")
+    assert log.facts["profiled_functions"] == 15
+    found = fastprof.top(CORPUS / "llvm-profile/small.llvmprof", n=2, sort="inclusive")
+    assert (found.rows[0].name, found.rows[0].self, found.rows[0].inclusive) == ("main", 900515, 2700985)
+
+
+def test_two_releases_are_compared(tmp_path: Path) -> None:
+    old, new = tmp_path / "a.llvmprof", tmp_path / "b.llvmprof"
+    old.write_text("main:30:1\n 1: 20\n 2: get:10\n  0: 10\n")
+    new.write_text("main:30:1\n 1: 20\n 2: get:40\n  0: 40\n")
+    found = fastprof.diff(old, new)
+    assert [(row.name, row.old[0], row.new[0]) for row in found.rows] == [("get", 10, 40), ("main", 20, 20)]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"   4: 1\n", "a function, a place or a count"),  # no such level
+        (b" 4 1\n", "a function, a place or a count"),
+        (b" 4: 1x\n", "a function, a place or a count"),
+        (b" 4: 1 f:x\n", "a function, a place or a count"),
+        (b" 4: 9223372036854775808\n", "a function, a place or a count"),
+        (b" 4294967296: 1\n", "a function, a place or a count"),
+        (b" 4: f\n", "a function, a place or a count"),
+        (b"f:1\n", "a function, a place or a count"),
+        (b":1:1\n", "a function, a place or a count"),
+        (b"[main @ f]:1:1\n", "a function, a place or a count"),
+        (b" 4: 1", "a newline"),
+    ],
+)
+def test_damage(line: bytes, reason: str) -> None:
+    data = b"main:5:1\n 1: 5\n" + line + (b"g:1:1\n 1: 7\n" if line.endswith(b"\n") else b"")
+    with pytest.raises(FormatError, match=reason) as caught:
+        rows(data)
+    assert caught.value.offset == 15
+    log = fastprof.info(io.BytesIO(data), from_="llvm-profile", lenient=True)
+    assert log.losses["unreadable-lines"] == 1
+    assert log.facts["totals"]["samples"] == 5 + 7 * line.endswith(b"\n")
+
+
+def test_lines_inside_a_damaged_function_are_lost_with_it() -> None:
+    data = b"main:5:1\n 1: 5\nbroken\n 1: 100\ng:1:1\n 1: 7\n"
+    log = fastprof.info(io.BytesIO(data), from_="llvm-profile", lenient=True)
+    assert log.losses["unreadable-lines"] == 2 and log.facts["totals"]["samples"] == 12
+
+
+def test_deep_levels_have_a_limit() -> None:
+    data = b"f:1:1\n" + b"".join(b" " * k + b"1: f:1\n" for k in range(1, 5000))
+    with pytest.raises(FormatError, match="a function, a place or a count"):
+        rows(data)
