@@ -110,7 +110,7 @@ def rows(options: Iterable[Option[Any]]) -> list[str]:
 def keywords() -> str:
     known = formats.formats()
     words = {
-        "ReadFormat": [one.name for one in known if one.reader],
+        "ReadFormat": [one.name for one in known if one.is_read],
         "WrittenFormat": [one.name for one in known if one.writer],
         "View": [*bridges.TABLES],
         "TableName": [name for names in bridges.TABLES.values() for name in names],

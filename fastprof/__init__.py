@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from fastprof.verbs.explain import Explanation as Explanation
     from fastprof.verbs.explain import explain as explain
     from fastprof.verbs.info import info as info
-    from fastprof.verbs.makers import Frame as Frame
     from fastprof.verbs.makers import Plugin as Plugin
     from fastprof.verbs.makers import Recorder as Recorder
     from fastprof.verbs.makers import from_calls as from_calls
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from fastprof.verbs.makers import from_stacks as from_stacks
     from fastprof.verbs.makers import from_tables as from_tables
     from fastprof.verbs.merge import merge as merge
+    from fastprof.verbs.profile import Frame as Frame
     from fastprof.verbs.profile import Profile as Profile
     from fastprof.verbs.profile import Table as Table
     from fastprof.verbs.profile import open as open
@@ -80,7 +80,7 @@ _HOMES = {
     "BatchStatus": "verbs.batch.status",
     "FastprofError": "core.errors",
     "FileError": "core.errors",
-    "Frame": "verbs.makers",
+    "Frame": "verbs.profile",
     "Recorder": "verbs.makers",
     "Plugin": "verbs.makers",
     "from_calls": "verbs.makers",

@@ -14,7 +14,7 @@ from fastprof.core.spill import Spilled
 from fastprof.formats.archive.write import ArchiveWriter
 from fastprof.formats.arrow import tables
 
-ARCHIVE = ArchiveWriter.format
+ARCHIVE: Any = ArchiveWriter.format
 _IN_MEMORY = 64 << 20  # bytes
 
 

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from time import perf_counter_ns
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.model import MAX_VALUE_TYPES, Batch, Part, ValueType
 from fastprof.core.owner import address_of
 from fastprof.formats.arrow import tables
@@ -38,16 +38,6 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 16  # of a chunk
 _HERE = object()  # the thread that runs
-
-
-class Frame(NamedTuple):
-    """A frame of a stack: a function, where it is defined, the line, the object (program, library) and the address."""
-
-    name: str | bytes
-    file: str | bytes = ""
-    line: int = 0
-    object: str | bytes = ""
-    address: int = 0
 
 
 def _profile(made: Made) -> Profile:

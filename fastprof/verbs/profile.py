@@ -132,10 +132,10 @@ class Frame(NamedTuple):
     """A frame of a stack; what is unknown is "" or 0.  Inlined functions have frames of their own."""
 
     name: str
-    file: str
-    line: int
-    object: str
-    address: int
+    file: str = ""
+    line: int = 0
+    object: str = ""
+    address: int = 0
 
 
 class Profile:

@@ -72,7 +72,7 @@ def test_labels_threads_and_times() -> None:
         (3, 4, None, None, None),
         (5, 6, '{"endpoint": 12}', 2, None),
     ]
-    assert any("worker" in row.name for row in fastprof.top(made._path, by="thread").rows)
+    assert any("worker" in row.name for row in fastprof.top(made, by="thread").rows)
 
 
 def test_stacks_that_come_again_are_found_and_their_table_may_fill() -> None:
@@ -88,7 +88,7 @@ def test_stacks_that_come_again_are_found_and_their_table_may_fill() -> None:
 
 def test_equal_names_are_one_function_whatever_object_holds_them() -> None:
     rows = [(["".join(("ma", "in")), "x" * (i % 3)], 1) for i in range(9)]
-    assert fastprof.info(fastprof.from_stacks(rows)._path).facts["functions"] == 4  # "" is a name, too
+    assert fastprof.info(fastprof.from_stacks(rows)).facts["functions"] == 4  # "" is a name, too
 
 
 def test_no_rows() -> None:
@@ -255,12 +255,12 @@ def test_threads_by_number_and_by_name(tmp_path: Path) -> None:
     rows = [("f", 0, 10, "ui", "app"), ("f", 0, 10, "io", "app"), ("f", 0, 10, None, "app")]
     made = fastprof.from_spans(rows)
     assert len({row["thread"] for row in made.rows("spans")}) == 3
-    fastprof.convert(made._path, tmp_path / "out.pftrace")
+    fastprof.convert(made, tmp_path / "out.pftrace")
     again = fastprof.top(tmp_path / "out.pftrace", by="thread")
     named = " ".join(row.name for row in again.rows)
     assert all(f"app (1): {name} (" in named for name in ("ui", "io"))
     big = fastprof.from_spans({"name": ["f"], "start": [0], "end": [1], "thread": [1 << 40]})
-    assert "1099511627776" in fastprof.top(big._path, by="thread").rows[0].name
+    assert "1099511627776" in fastprof.top(big, by="thread").rows[0].name
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_a_recorder_of_threads() -> None:
     made = recorder.profile()
     assert Counter((name, depth) for name, _, _, depth in spans(made)) == {("outer", 0): 12000, ("inner", 1): 12000}
     assert not made.log.repairs
-    named = " ".join(row.name for row in fastprof.top(made._path, by="thread").rows)
+    named = " ".join(row.name for row in fastprof.top(made, by="thread").rows)
     assert all(f"worker {i} (" in named for i in range(4))
     with pytest.raises(fastprof.UsageError, match="the recording has ended"):
         recorder.enter("f")
@@ -363,10 +363,10 @@ def test_a_recorder_writes_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
         recorder.enter("f", time=3 * i)
         recorder.exit(time=3 * i + 1)
     made = recorder.profile()
-    assert not isinstance(made._path, bytes)
+    assert not isinstance(made, bytes)
     for _ in range(2):
         assert sum(len(batch) for batch in made) == 240_000
-    assert fastprof.top(made._path).rows[0].calls == 120_000
+    assert fastprof.top(made).rows[0].calls == 120_000
 
 
 def test_what_a_tracer_records_while_a_batch_is_written_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,7 +292,7 @@ def test_units_and_tables_that_do_not_fit() -> None:
     with fastprof.open(GO) as profile:
         frame, frames = polars.DataFrame(profile.table("samples")), polars.DataFrame(profile.table("frames"))
     made = fastprof.from_tables(samples=frame, frames=frames, units={"cpu": "nanoseconds"})
-    assert fastprof.info(made._path).facts["default_value_type"] == "cpu/nanoseconds" or made
+    assert fastprof.info(made).facts["default_value_type"] == "cpu/nanoseconds" or made
     for keywords, what in [
         ({}, "expected samples and frames, spans, or graph"),
         ({"samples": frame, "graph": frame}, "expected samples and frames"),

@@ -89,9 +89,7 @@ class Answer:
             self._stack.close()
             raise
 
-    def _open(
-        self, given: list[Any], query: str, from_: Any, options: Mapping[str, Any], keep_going: bool
-    ) -> None:
+    def _open(self, given: list[Any], query: str, from_: Any, options: Mapping[str, Any], keep_going: bool) -> None:
         """Open each profile separately, or prepare them to be queried together."""
 
         unread: list[FastprofError] = []
