@@ -26,6 +26,7 @@ VERBS = {
     "annotate": "show source lines or instructions with their costs",
     "batch": "convert many files, one output each",
     "archive": "keep many profiles in one file: add, list, extract, rm",
+    "mcp": "serve the verbs to agents (Model Context Protocol)",
     "formats": "list the formats",
     "completion": "print a completion script for bash, zsh or fish",
 }

@@ -32,6 +32,7 @@ SCHEMAS = {
     "formats": 1,
     "info": 1,
     "info-list": 1,
+    "mcp-list": 1,
     "merge": 1,
     "report": 1,
     "sql": 1,

@@ -80,7 +80,7 @@ def print_answer(args: argparse.Namespace, answer: Answer, problems: Callable[[]
         return
     limit = BYTES * args.budget_tokens
     if args.json:
-        print(_fitted_json(answer, limit - 1))
+        print(fitted_json(answer, limit - 1))
         return
     if getattr(args, "width", 0) is None and limit // 6 < IN_A_PIPE:
         args.width = max(60, limit // 6)
@@ -162,8 +162,8 @@ def _rounded(n: int) -> int:
 # ---- JSON
 
 
-def _fitted_json(answer: Answer, limit: int) -> str:
-    """Errors: UsageError if not even an answer without rows fits."""
+def fitted_json(answer: Answer, limit: int) -> str:
+    """The document of an answer, within `limit` bytes.  Errors: UsageError if not even an answer without rows fits."""
     most = min(answer.n, limit // 2)
     if most == answer.n and answer.total == answer.n:
         whole = json_text(document(answer.name, answer.build(answer.n)))

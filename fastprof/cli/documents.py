@@ -274,6 +274,24 @@ class MembersDocument(TypedDict):
     profiles: list[dict[str, Any]]  # name, view, rows, chunks, stored_bytes; if known format, file ...
 
 
+class FolderEntry(TypedDict):
+    """A file or folder."""
+
+    name: str
+    path: str
+    kind: str  # file or folder
+    bytes: int
+
+
+class FolderDocument(TypedDict):
+    """What the tool `list` of `fastprof mcp` finds in a folder."""
+
+    folders: list[str]  # that the server reads
+    path: str
+    entries: list[FolderEntry]
+    left_out: int  # entries whose links lead out of the folders
+
+
 class _Damage(TypedDict):
     error: str
 
@@ -351,6 +369,7 @@ DOCUMENTS: dict[str, tuple[type, ...]] = {
     "formats": (FormatsDocument,),
     "info": (InfoDocument, Budgeted),
     "info-list": (InfosDocument, Budgeted),
+    "mcp-list": (FolderDocument, Budgeted),
     "merge": (LogDocument,),
     "report": (LogDocument,),
     "sql": (SqlDocument, Budgeted),

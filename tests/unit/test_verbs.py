@@ -22,6 +22,7 @@ PYTHON = {
     "batch": "batch_convert",
     "completion": "cli.completion.script",
     "formats": "formats.formats",
+    "mcp": "cli.mcp.serve",
     "view": "verbs.view.view",
 }
 # Verbs whose tests are in a file of another name.

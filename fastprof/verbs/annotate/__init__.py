@@ -28,7 +28,7 @@ from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
 from fastprof.verbs.annotate.by_place import Places
 from fastprof.verbs.annotate.disassembly import disassemble, find_tool
-from fastprof.verbs.annotate.sources import Sources, ends_alike, lines_of
+from fastprof.verbs.annotate.sources import Sources, ends_alike, finding, lines_of
 from fastprof.verbs.annotation import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import path_of, run
@@ -161,7 +161,7 @@ def annotated(
     if chosen[ASM]:
         shown: _Shown = _Functions(model, chosen, log, wanted)
     else:
-        shown = _Files(model, chosen, log, wanted, sources or Sources(chosen[SOURCE], wanted))
+        shown = _Files(model, chosen, log, wanted, sources or finding(chosen[SOURCE], wanted))
     (pipeline,) = pipelines
     for batch in shown.places.settled(pipeline.rows(model, log)):
         shown.put(batch)

@@ -71,6 +71,19 @@ class Confined(Sources):
                     yield real
 
 
+_confined = False
+
+
+def confine_all() -> None:
+    """From now on, this process finds sources only below the given folders."""
+    global _confined
+    _confined = True
+
+
+def finding(folders: Sequence[str], named: Sequence[str]) -> Sources:
+    return Confined(folders) if _confined else Sources(folders, named)
+
+
 def ends_alike(one: str, other: str) -> bool:
     """Whether one path is the end of the other, in whole folders: zip/inflate.c and /build/src/zip/inflate.c."""
     short, long = sorted((_folders(one), _folders(other)), key=len)
