@@ -26,7 +26,7 @@ _MOST = 1 << 24
 # an attempt is good enough.
 _ATTEMPTS = ((1000, 100, 30), (200, 20, 20), (120, 6, 10), (80, 3, 5), (60, 1, 2), (40, 0, 0))
 # Lists whose entries belong to those of others, so that they are kept whole.
-_WHOLE = {"values", "totals", "value_types", "costs", "columns", "other_values"}
+_WHOLE = {"values", "totals", "value_types", "costs", "columns", "other_values", "points", "old", "new"}
 _FACTS = ("facts",)  # objects that may lose keys
 
 
@@ -228,6 +228,8 @@ class _Small:
     def _some(self, values: list[Any], path: str) -> list[Any]:
         n = self._entries
         key = path.rpartition(".")[2].removesuffix("[]")
+        if path.endswith("[].inclusive"):  # old and new
+            return values
         if path == self._rows or len(values) <= n or key in _WHOLE or (path == "facts" and self._rows == "facts"):
             return values
         self._lists[path] = max(self._lists.get(path, (0, 0)), (n, len(values)), key=lambda one: one[1])

@@ -374,7 +374,7 @@ DOCUMENTS: dict[str, tuple[type, ...]] = {
     "report": (LogDocument,),
     "sql": (SqlDocument, Budgeted),
     "top": (top.Top, WithMatrix, Budgeted),
-    "trend": (trend.Trend,),
+    "trend": (trend.Trend, Budgeted),
 }
 # Keys of tuples that are printed only if they apply.
 OPTIONAL: dict[type, tuple[str, ...]] = {top.Row: ("durations", "pid", "tid", "thread"), trend.Finding: ("left",)}

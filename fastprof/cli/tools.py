@@ -52,6 +52,8 @@ _FILTERS: dict[str, tuple[str, dict[str, Any]]] = {
     "label": ("--label", {"type": "string", "description": "keep samples with this label: KEY=VALUE"}),
     "time_range": ("--time-range", {"type": "string", "description": "keep these times, as 10%:20% or 2ms:5ms"}),
 }
+_OVER: dict[str, Any] = {"type": "string", "description": "order (default), date, or the key of a label"}
+_LABELS: dict[str, Any] = {"type": "string", "description": "labels from paths, as {host}/{commit}.prof"}
 _NONE: Mapping[str, dict[str, Any]] = {}
 _BY: dict[str, Any] = {
     "type": "string",
@@ -148,7 +150,7 @@ if "trend" in VERBS:
     TOOLS["trend"] = Tool(
         "Which functions of the profiles in a folder or store changed, and since when.",
         ("path",),
-        {"over": ("--over", _TEXT)},
+        {"over": ("--over", _OVER), "label_path": ("--label-path", _LABELS), "n": ("-n", _N)},
         ("trend",),
         filters=False,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from fastprof.cli import arguments, print_message
-from fastprof.cli.as_json import document, json_text
+from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, print_csv, print_rest, print_table, shortened_by
@@ -44,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
     )
     arguments.add_table(parser)
     arguments.add_screen(parser)
+    arguments.add_budget(parser)
     arguments.add_options(parser, options())
 
 
@@ -52,26 +53,37 @@ def run(args: argparse.Namespace) -> int:
     if args.output and arguments.table_of(args.output) is None:
         raise UsageError(f"{args.output}: trend writes tables (.md, .csv, .json, .txt)")
     arguments.choose_table(args, args.output or "")
+    refuse_output(args, args.output)
     arguments.refuse_screen(args, "--json", "--csv", "--markdown")
     Reads(args.inputs, checked(arguments.given(args, options()), options())).refuse(args.output)
     found = trend(args.inputs, **arguments.keywords(args, options()))
     with arguments.table_to(None if args.output == "-" else args.output):
-        if args.json:
-            print(json_text(document("trend", as_json(found)), indent=1))
-        elif args.csv:
-            _print_csv(found)
-        else:
-            screen = Screen.from_options(args.width, args.color, markdown=args.markdown)
-            _print_text(found, screen, is_gate=hasattr(args, "fail_over"), short=not hasattr(args, "demangle"))
-    if not args.json:
-        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
-        print_problems(found.log, inputs, args.quiet, args.verbose)
+        _print(found, args)
     for limit in dict.fromkeys(failure.limit for failure in found.failed):
         mine = [one for one in found.failed if one.limit == limit]
         grown = ", ".join(f"{one.name} {_percent(one.change)} since {one.since}" for one in mine[:5])
         more = f" and {len(mine) - 5:,} more" if len(mine) > 5 else ""
         print_message(f"more than {limit:g} % slower: {grown}{more}")
     return FAILED if found.failed else exit_code(found.log)
+
+
+def _print(found: Trend, args: argparse.Namespace) -> None:
+    def first(k: int) -> Trend:
+        return found._replace(findings=found.findings[:k])
+
+    def show(k: int) -> None:
+        if args.csv:
+            _print_csv(first(k))
+            return
+        screen = Screen.from_options(args.width, args.color, markdown=args.markdown)
+        _print_text(first(k), screen, is_gate=hasattr(args, "fail_over"), short=not hasattr(args, "demangle"))
+
+    def problems() -> None:
+        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
+        print_problems(found.log, inputs, args.quiet, args.verbose)
+
+    n = len(found.findings)
+    print_answer(args, Answer("trend", n, "findings", lambda k: as_json(first(k)), show, "--function REGEX"), problems)
 
 
 # ---- JSON and CSV

@@ -108,6 +108,23 @@ def test_what_is_kept_and_said() -> None:
     assert abs(found["rest"] - (1 - found["rows"][-1]["cumulated_share"])) < 1e-9
 
 
+def test_trend(tmp_path: Path) -> None:
+    for day in range(20):
+        rows = (f"main;f{i} {1000 + i + (300 + 9 * i) * (day > 9 + i % 5) + (day * 7 + i) % 5}\n" for i in range(40))
+        (tmp_path / f"{day:02}.folded").write_text("".join(rows))
+    words = ["trend", str(tmp_path), "-n", "0"]
+    whole = json.loads(answered([*words, "--json"])[1])
+    for tokens in (800, 1500, 3000):
+        for form in ([], ["--json"], ["--markdown"], ["--csv"]):
+            code, out, err = answered([*words, *form, "--budget-tokens", str(tokens)])
+            assert code == 0 and size(out) + size(err) <= 4 * tokens, (tokens, form, err)
+            if form == ["--json"]:
+                found = checked(out, "trend")
+                shown = len(found["findings"])
+                assert [one["name"] for one in found["findings"]] == [one["name"] for one in whole["findings"][:shown]]
+                assert found["cut"][0]["of"] == len(whole["findings"]) > shown > 0 or tokens < 1500
+
+
 def test_annotate_keeps_the_most_expensive_lines() -> None:
     words = ["annotate", PAIR[1], "-I", str(CORPUS / "pair"), "--json"]
     whole, short = (json.loads(answered([*words, *more])[1]) for more in ([], ["--budget-tokens", "600"]))
