@@ -103,6 +103,27 @@ def test_a_selected_box_has_its_instances_and_its_stack(page: Path) -> None:
     assert after == "main"
 
 
+def test_a_selected_box_of_a_comparison_has_both_costs(tmp_path: Path) -> None:
+    (tmp_path / "old.folded").write_text("main;a 50\nmain;b 50\n")
+    (tmp_path / "new.folded").write_text("main;a 90\nmain;b 10\n")
+    report([tmp_path / "old.folded", tmp_path / "new.folded"], tmp_path / "page.html")
+    assert drive(tmp_path / "page.html", text_of(".box")) == ["50 → 90, self 50 → 90; the only box of this function"]
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+@pytest.mark.parametrize("source", ["pprof/good/go-heap.pb.gz", "xray/good/fdr5-pool-clang19.xray"])
+def test_no_figure_is_cut(source: str, width: int, tmp_path: Path) -> None:
+    """Each fits its cell, whole; and the table needs no more than its width."""
+    report(CORPUS / source, tmp_path / "page.html")
+    wide = """(range => [...document.querySelectorAll('#table .rows .cell:not(.name)')].map(cell => {
+        range.selectNodeContents(cell);
+        return range.getBoundingClientRect().width - cell.clientWidth;
+    }))(document.createRange())"""
+    overflow = value("(table => table.scrollWidth - table.clientWidth)(document.getElementById('table'))")
+    _, beyond, sideways = drive(tmp_path / "page.html", tab("table"), value(wide), overflow, width=width, height=844)
+    assert len(beyond) > 20 and max(beyond) <= 0 and sideways == 0
+
+
 def test_the_overview_zooms_and_moves(page: Path) -> None:
     """Edges zoom, the window moves, a click elsewhere centres it."""
     zoomed, moved, clicked = drive(

@@ -323,7 +323,7 @@ const begin = async () => {
     if (where === "details") byId("details").querySelector("h2").focus();  // the button that had the focus is gone
     if (where === "table" && state.order === "table" && innerWidth <= PHONE) show("details");
   };
-  const selectedBox = selectionPanel({flame, state, view, unit, labelOf, nameOf, timeText: times.text});
+  const selectedBox = selectionPanel({flame, state, view, unit, labelOf, nameOf, timeText: times.text, compared: head.compared});
   const selection = fn => isInclusiveKnown() ? selectedBox(fn) : [];  // without calls a box is a function
   const drawDetails = detailsPanel({
     data, state, sources, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown, selection,

@@ -1,6 +1,6 @@
 // The selected box: its costs among all boxes of its function, and its stack, each frame a link, which can be copied.
 //
-// page: {flame, state, view, unit, labelOf, nameOf, timeText}
+// page: {flame, state, view, unit, labelOf, nameOf, timeText, compared: are there two profiles}
 const selectionPanel = page => {
   const {flame, state, view, unit} = page;
   const stackOf = id => {
@@ -28,8 +28,9 @@ const selectionPanel = page => {
     const stack = stackOf(id), parts = [];
     if (boxes.isTimed) parts.push(`${page.timeText(boxes.duration[id])}, self ${page.timeText(boxes.duration[id] * boxes.own({id}))}`);
     else {
-      const {self, total} = view.tree, n = boxes.instances(fn).length;
-      parts.push(`${figure(total[k][id], unit())} (${percent(total[k][id], total[k][0])}), self ${figure(self[k][id], unit())}` +
+      const {self, total} = view.tree, n = boxes.instances(fn).length, {old} = state.event, isPair = page.compared && old >= 0 && old !== k;
+      const sides = costs => isPair ? pair([costs[old][id], costs[k][id]], unit()).join(" → ") : figure(costs[k][id], unit());
+      parts.push(`${sides(total)}${isPair ? "" : ` (${percent(total[k][id], total[k][0])})`}, self ${sides(self)}` +
         (n > 1 ? `; one of ${exact(n)} boxes of this function` : "; the only box of this function"));
     }
     const text = stack.map((at, depth) => "  ".repeat(depth) + page.nameOf(boxes.fnOf(at))).join("\n");
