@@ -82,6 +82,7 @@ cdef extern from "core/model.h" nogil:
     struct fp_model:
         fp_strings strings
         fp_table objects
+        fp_table mappings
         fp_table functions
         fp_table stacks
         uint32_t n_waiting

@@ -72,11 +72,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`hs-speedscope` converts it to speedscope's JSON, which fastprof reads",
     ),
     (rb'JOB "[^\n]*\nDATE "', "a heap profile of GHC", "`hp2pretty` draws it"),
-    (
-        rb"\t?[^\n]{0,100}Time and Allocation Profiling Report",
-        "a profile of GHC",
-        "speedscope opens the JSON that `+RTS -pj` writes, and exports its own JSON, which fastprof reads",
-    ),
     (rb'\{\s*"program"\s*:(?s:.{0,2000}?)"rts_arguments"', "a profile of GHC", _DEVTOOLS),
     (
         rb"Statistical profiling result from ",
@@ -86,7 +81,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb'\{"code":\[', "a preprocessed log of V8", _DEVTOOLS),
     (rb'\{"version":1\.\d+,"', "a profile of StackProf", _DEVTOOLS),
     (rb'\{"version":1,"recording"', "a recording of Safari", _DEVTOOLS),
-    (rb"(?:Weight|Running Time|Bytes Used)\t(?:Self|Count)", "a call tree of Instruments", _DEVTOOLS),
     (rb"QPERFSTREAM\0", "a stream of hotspot's perfparser", "pass the perf.data file instead"),
     (rb"DTiJ|JiTD", "a dump of jitted code", "it belongs to a perf.data file"),
     (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "`iconv -f utf-16 -t utf-8` converts it"),
@@ -172,7 +166,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"Rar!|7z\xbc\xaf", "an archive", "unpack it"),
     (rb"\s*<(?:!DOCTYPE|html|\?xml|svg)", "HTML or XML", "a report of a profile is not the profile"),
     (
-        rb"File: .*\n(?:.*\n)?Type: |Showing nodes accounting for |PeriodType: |digraph ",
+        rb"File: .*\n(?:.*\n)?Type: |Showing nodes accounting for |digraph ",
         "text printed by pprof",
         _PRINTED,
     ),

@@ -60,7 +60,7 @@ EXCUSES = [
     Excuse("archive/good/graph.fpa", TABLES, "files objects", "the same"),
     Excuse("*", "gperftools", "default?type", "the type that is kept"),
     Excuse("*", "speedscope", "default?type", "the last one is the default anyway"),
-    Excuse("pprof/*", "gperftools", "totals", "cpu is samples times the period, which the made file contradicts"),
+    Excuse("pprof*", "gperftools", "totals", "cpu is samples times the period, which the made file contradicts"),
     Excuse("firefox/good/written.json", "gperftools", "totals", "the same"),
     Excuse("heap/good/threadz.heap", TABLES, "totals value?types self?costs", "thread_2, as a column is called thread"),
     Excuse("heap/good/no-rows.heap", "gperftools", "header:?drop_frames", "the reader gives each file the profiler's"),

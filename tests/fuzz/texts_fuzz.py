@@ -14,7 +14,7 @@ from fastprof.core.options import Options
 from fastprof.core.streams import compression_of_bytes
 from tests.support.stackdump import dump
 
-FORMATS = ("tracer-stacks", "rprof", "luajit")
+FORMATS = ("tracer-stacks", "rprof", "luajit", "ghc-prof", "instruments", "pprof-raw")
 WORDS = (
     rb"@[\x0a ]:\x205\x0a ,\x20 \x20\x20\x20\x20f+0x1\x20[m]\x0a (7) [7] -- unix`f \x0a\x20\x205\x0a"
     rb' sample.interval=7\x0a #File\x201:\x20a\x0a 1#2 "f"\x20 :1:2:3:4:'

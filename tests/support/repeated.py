@@ -62,6 +62,16 @@ TEMPLATES: dict[str, list[bytes]] = {
         b"Tracing off-CPU time (us) of all threads by stack... Hit Ctrl-C to end.\n    f\n    -   a%s (1)\n    5\n",
         b"\n    a`f%s\n    5\n",
     ],
+    "ghc-prof": [
+        b"\tTime and Allocation Profiling Report\n\ttotal time = (9 ticks @ 1 us)\n\ttotal alloc = 5 bytes\n"
+        + b"COST CENTRE".ljust(60) + b" MODULE SRC entries\na%s M <x> 1 2 0.0 0.0 0.0 0.0\n"
+    ],
+    "instruments": [b"Weight\tSelf\tSymbol Name\n9 ms\t9 ms\tf%s\n", b"Weight\tSelf\tSymbol Name\n9 %s\t9 ms\tf\n"],
+    "pprof-raw": [
+        b"Period: 1\nSamples:\ncpu/ns\n 5: 1\n  a%s:[b]\nLocations\n 1: 0x1 f a.go:5 s=1\n",
+        b"Period: 1\nSamples:\ncpu/ns\n 5: 1\nLocations\n 1: 0x1 f%s a.go:5 s=1\n",
+        b"Period: 1\nSamples:\ncpu/ns\n 5: 1\nLocations\n 1: 0x1 f a.go:5 s=1\nMappings\n1: 0x1/0x2/0x0 a%s\n",
+    ],
     "rprof": [b"sample.interval=5\n#File 1: a\n1#2 \"f%s\" \"g\" \n", b"sample.interval=5\n%s\n"],
     "luajit": [b"   50  f\n  <-    20  g%s\n"],
     "massif": [

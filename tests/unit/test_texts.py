@@ -1,7 +1,9 @@
-"""Profiles in lines of text: docs/formats/tracer-stacks.md, rprof.md and luajit.md."""
+"""Profiles in lines of text: docs/formats/tracer-stacks.md, rprof.md, luajit.md, ghc-prof.md, instruments.md and
+pprof-raw.md."""
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from tests.support.paths import CORPUS
 from tests.support.stackdump import Dump, Frame, dump
 
 TRACERS, RPROF, LUAJIT = (CORPUS / name / "good" for name in ("tracer-stacks", "rprof", "luajit"))
-ALL = sorted(path for folder in (TRACERS, RPROF, LUAJIT) for path in folder.iterdir())
+GHC, INSTRUMENTS, RAW = (CORPUS / name / "good" for name in ("ghc-prof", "instruments", "pprof-raw"))
+ALL = sorted(path for folder in (TRACERS, RPROF, LUAJIT, GHC, INSTRUMENTS, RAW) for path in folder.iterdir())
 
 
 def name_of(frame: Frame) -> str:
@@ -181,3 +184,143 @@ def test_what_parts_leave_is_the_functions_own() -> None:
 def test_damaged_lines_of_luajit(data: bytes) -> None:
     with pytest.raises(FormatError, match=r"two blanks and a name|a newline"):
         read(data, "luajit")
+
+
+# ---- GHC ----
+
+
+@pytest.mark.parametrize("path", sorted(GHC.iterdir()), ids=lambda path: path.name)
+def test_cost_centres(path: Path) -> None:
+    tree = path.read_text().split("%time %alloc   %time %alloc")[1].splitlines()[2:]
+    has_ticks = path.name != "p.ghc.prof"
+    expected: Counter[tuple[str, ...]] = Counter()
+    stack: list[str] = []
+    for line in tree:
+        name, *_ = line.split()
+        *_, entries, time, alloc, _, _, ticks, size = line.split() if has_ticks else [*line.split(), "0", "0"]
+        stack[len(line) - len(line.lstrip()) :] = [name]
+        expected[";".join(stack), "entries"] += int(entries)
+        expected[";".join(stack), "time"] += int(ticks) * 1_000_000 if has_ticks else round(24_000 * float(time) * 10)
+        expected[";".join(stack), "alloc"] += int(size) if has_ticks else round(63_025_704 * float(alloc) / 100)
+    found = read(path, "ghc-prof")[1]
+    rows: Counter[tuple[str, ...]] = Counter()
+    for frames, _, values in found.rows:
+        for type_, value in zip(found.part.value_types, values, strict=True):
+            rows[";".join(map(name_of, reversed(frames))), type_.name] += value
+    assert rows == Counter({key: n for key, n in expected.items() if n})
+    assert bool(found.log.warnings) is not has_ticks
+
+
+def test_a_cost_centre_has_a_place_and_a_module() -> None:
+    rows = read(GHC / "labels.ghc.prof", "ghc-prof")[1].rows
+    places = {(line[0].decode(), line[2], line[4]) for frames, _, _ in rows for ((line,),) in ((f[3],) for f in frames)}
+    assert places >= {("größe", b"lab.hs", 6), ("sum'of", b"lab.hs", 4), ("main", b"lab.hs", 8), ("CAF", b"", 0)}
+    objects = {row.object for row in fastprof.top(GHC / "labels.ghc.prof", n=0).rows}
+    assert {"Main", "MAIN", "GHC.Conc.Signal"} <= objects
+
+
+def test_ghc_needs_totals() -> None:
+    with pytest.raises(FormatError, match="no `total time` and `total alloc`"):
+        read(b"\tTime and Allocation Profiling Report\n", "ghc-prof")
+
+
+# ---- Instruments ----
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "value_type", "stacks"),
+    [
+        (
+            "time",
+            "time",
+            {
+                "start;main;delta()": 846 * MS,
+                "start;main;delta();alpha()": 1600 * MS,
+                "start;dyld4::start(void*)": 4 * MS,
+            },
+        ),
+        ("running", "time", {"prog (4211);Main Thread  0x2d7ff": 1_500_000,
+                             "prog (4211);Main Thread  0x2d7ff;work(int, char)": 107_500_000}),
+        ("cycles", "cycles", {"example_app (40414);start": 404_750_000, "example_app (40414);start;main": 532}),
+        ("bytes", "inuse_space", {"start;main": 147_901_655, "start;main;delta()": 227_635_357,
+                                  "start;main;alpha()": 75_277_260, "other": 512}),
+    ],
+)  # fmt: skip
+def test_call_trees(name: str, value_type: str, stacks: dict[str, int]) -> None:
+    found, log = read(INSTRUMENTS / f"{name}.instruments.txt", "instruments")
+    assert (found, log.part.value_types[0].name) == (stacks, value_type)
+
+
+@pytest.mark.parametrize("line", [b"5 ms\t5 eons\tf\n", b"5 ms\t1 ms\t   f\n", b"5 ms\n", b"1 ms\t1.1.1 ms\tf\n"])
+def test_damaged_call_trees(line: bytes) -> None:
+    data = b"Weight\tSelf Weight\tSymbol Name\n9 ms\t9 ms\tmain\n" + line
+    with pytest.raises(FormatError) as found:
+        read(data, "instruments")
+    assert found.value.line == 3
+    assert read(data, "instruments", lenient=True)[0] == {"main": 9 * MS}
+
+
+# ---- pprof -raw ----
+
+
+@pytest.mark.parametrize(("text", "profile"), [("go-block", "go-block.pb.gz"), ("go-labels", "go-cpulabels.pb")])
+def test_the_text_of_a_profile_is_the_profile(text: str, profile: str) -> None:
+    data = (CORPUS / "pprof" / "good" / profile).read_bytes()
+    expected = dump(gzip.decompress(data) if profile.endswith(".gz") else data, "pprof")
+    found = dump((RAW / f"{text}.pprof.txt").read_bytes(), "pprof-raw")
+    assert [(s, sorted(labels), v) for s, labels, v in found.rows] == [
+        (s, sorted(labels), v) for s, labels, v in expected.rows
+    ]
+    assert {*found.mappings} <= {*expected.mappings}  # pprof leaves out what no sample uses
+    shown = {key: value for key, value in expected.part.extra.items() if key != "duration_ns"}
+    assert (found.part.extra, found.part.value_types) == (shown, expected.part.value_types)
+
+
+def test_all_of_a_raw_text() -> None:
+    found = dump((RAW / "everything.pprof.txt").read_bytes(), "pprof-raw")
+    (stack, labels, values), *_ = found.rows
+    assert stack[0] == (
+        (b"/bin/p", b"id1", 0x1000, 0x2000, 16, 9), 0x1234, 0,
+        ((b"g", b"g", b"", 0, 3, 0), (b"f", b"_Zf", b"f.c", 7, 9, 0)),
+    )  # fmt: skip
+    assert stack[1][2] == 2 and stack[2][:2] == (None, (1 << 64) - 1)
+    assert {*labels} == {(b"key", b"value", 0, b""), (b"size", b"", -77, b"bytes")} and values == (1, -5)
+    assert found.part.comments == [b"note", b"note two"]
+    assert found.part.extra["default_sample_type"] == "samples"
+
+
+def test_columns_of_newer_releases() -> None:
+    (stack, _, _), *_ = dump((RAW / "columns.pprof.txt").read_bytes(), "pprof-raw").rows
+    assert [line[4:] for line in stack[0][3]] == [(90, 7), (119, 7)]
+
+
+def test_names_and_paths_have_blanks() -> None:
+    head = b"Period: 1\nSamples:\ncpu/nanoseconds \n 5: 1 \n                k:[a b] n:[12]\nLocations\n"
+    for line, names in {
+        b"     1: 0x1 operator new(int) /a b/c d.cc:5 s=3": (b"operator new(int)", b"/a b/c d.cc", 3, 5),
+        b"     1: 0x1 f(int, char) x.cc:7:2 s=0": (b"f(int, char)", b"x.cc", 0, 7),
+        b"     1: 0x1 g :0 s=0(_Zg(x))": (b"g", b"", 0, 0),
+    }.items():
+        ((frame,), labels, _), = dump(head + line + b"\n", "pprof-raw").rows  # fmt: skip
+        ((name, _, file, first, at, _),) = frame[3]
+        assert (name, file, first, at) == names
+        assert {*labels} == {(b"k", b"a b", 0, b""), (b"n", b"", 12, b"")}
+
+
+def test_damaged_raw_texts() -> None:
+    text = (RAW / "go-block.pprof.txt").read_bytes()
+    for old, new, line, want in (
+        (b"2 3 4 \n", b"2 3 99 \n", 7, "the number of a location"),
+        (b"586   20651852: ", b"586: ", 7, "a number for each value type"),
+        (b"M=1", b"M=2", 11, "the number of a mapping"),
+        (b"0x4ba0d0", b"0x4ba0d000000000000", 11, "16 hexadecimal digits"),
+        (b":90 s=0", b" s=0", 11, "ahead of s="),
+        (b"0x400000/", b"400000/", 21, "0x400000/0x401000/0x0 file"),
+    ):
+        with pytest.raises(FormatError, match=want) as found:
+            dump(text.replace(old, new, 1), "pprof-raw")
+        assert found.value.line == line
+    log = dump(text.replace(b"2 3 4 \n", b"2 3 99 \n"), "pprof-raw", options=Options(lenient=True)).log
+    assert log.losses == {"unreadable-lines": 1}

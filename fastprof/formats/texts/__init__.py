@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fastprof.core.engine import MAYBE, NO, Format
+from fastprof.core.engine import MAYBE, NO, SURE, Format
 
 # The first line of BCC's profile, offcputime and stackcount.
 _BCC = re.compile(rb"(?:Sampling at|Tracing) [^\n]{0,200}(?:stack|functions for)[^\n]{0,200}(?:secs|-C to end)\.\s")
@@ -30,6 +30,20 @@ def sniff_tracer(head: bytes) -> int:
 
 def sniff_rprof(head: bytes) -> int:
     return MAYBE if _RPROF.match(head) else NO
+
+
+def sniff_ghc(head: bytes) -> int:
+    return SURE if re.match(rb"\t?[^\n]{0,100}Time and Allocation Profiling Report", head) else NO
+
+
+def sniff_instruments(head: bytes) -> int:
+    return SURE if re.match(rb"(?:Weight|Running Time|Bytes Used)\t(?:Self|Count)[^\n]*\tSymbol Name", head) else NO
+
+
+def sniff_pprof_raw(head: bytes) -> int:
+    if not head.startswith((b"PeriodType: ", b"Period: ", b"Comment: ")):
+        return NO
+    return SURE if re.search(rb"^(?:Samples:\n\S+/|Period: \d)", head, re.MULTILINE) else NO
 
 
 def sniff_luajit(head: bytes) -> int:
@@ -67,5 +81,29 @@ FORMATS = (
         suffixes=(".luajit",),
         sniff=sniff_luajit,
         reader="read:LuaJitReader",
+    ),
+    Format(
+        name="ghc-prof",
+        view="stacks",
+        title="time and allocation profile of GHC, as text (-p, -P)",
+        suffixes=(".ghc.prof",),
+        sniff=sniff_ghc,
+        reader="read:GhcReader",
+    ),
+    Format(
+        name="instruments",
+        view="stacks",
+        title="call tree copied from Apple's Instruments (Deep Copy)",
+        suffixes=(".instruments.txt",),
+        sniff=sniff_instruments,
+        reader="read:InstrumentsReader",
+    ),
+    Format(
+        name="pprof-raw",
+        view="stacks",
+        title="text of `pprof -raw`",
+        suffixes=(".pprof.txt",),
+        sniff=sniff_pprof_raw,
+        reader="read:PprofRawReader",
     ),
 )

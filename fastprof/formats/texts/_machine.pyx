@@ -68,6 +68,7 @@ cdef class Lines:
             self.line += 1
             status = self.read_line(p, stop - (stop != p and (stop - 1)[0] == c'\r'), b, err)
             if status:
+                self.line -= status == FP_FULL  # it is read again
                 return status
             self.seen.carriage_returns += stop != p and (stop - 1)[0] == c'\r'
             in_.pos = stop + self.whole - in_.p
@@ -80,7 +81,7 @@ cdef class Lines:
         return status
 
     cdef int read_line(self, const uint8_t *p, const uint8_t *stop, fp_batch *b, fp_err *err) noexcept nogil:
-        """0 or an error."""
+        """0, an error, or FP_FULL, to be called with the same line again."""
         return FP_E_MALFORMED
 
     cdef int at_end(self, fp_batch *b, fp_err *err) noexcept nogil:

@@ -16,4 +16,7 @@ REPORTED = reported(
         "memory-figures": ("sample with the sizes of R's heap", "samples with the sizes of R's heap"),
         "other-lines": ("line that is not part of a stack", "lines that are not part of a stack"),
     },
+    warnings={
+        "rounded-shares": "{file}: shares are rounded to 0.1 %, and so are times and bytes; `+RTS -P` writes them exactly",
+    },
 )
