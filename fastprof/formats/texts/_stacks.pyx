@@ -110,7 +110,7 @@ cdef class Tracers(Lines):
         if open_ == NULL:
             self.seen.maps_without_stacks += 1
             return 0
-        while q != open_ and not (q[0] == c']' and stop - q > 2 and q[1] == c':'):
+        while q != open_ and not (stop - q > 2 and q[0] == c']' and q[1] == c':'):
             q -= 1
         name = fp_strings_intern(&self.maps, p + 1, open_ - p - 1) if open_ - p > 1 else 0
         if name == FP_NO_ID:
@@ -137,7 +137,7 @@ cdef class Tracers(Lines):
         cdef int status
         if p[0] != c',' and p[0] != c']':
             return self.push(self.frame_of(p, stop), err)
-        while q != p and not (q[0] == c']' and stop - q > 1 and q[1] == c':'):
+        while q != p and not (stop - q > 1 and q[0] == c']' and q[1] == c':'):
             q -= 1
         if p[0] == c',' and q != p:
             first = skip_blanks(p + 1, q)
@@ -160,7 +160,7 @@ cdef class Tracers(Lines):
             return found
         place.object = place.file = place.line = 0
         if is_process(&p, stop):
-            while stop[0] != c' ':
+            while (stop - 1)[0] != c' ':
                 stop -= 1
             found = self.frame(p, strip_blanks(p, stop), place)
         else:
@@ -179,7 +179,7 @@ cdef class Tracers(Lines):
                 q -= 1
             if q != stop and q - p > 2 and (q - 1)[0] == c'x' and (q - 2)[0] == c'0':
                 q -= 2
-            if q - p > 1 and (q - 1)[0] == c'+' and fp_is_digit(q[0]):
+            if q != stop and q - p > 1 and (q - 1)[0] == c'+' and fp_is_digit(q[0]):
                 stop = q - 1
             q = <const uint8_t *>memchr(p, c'`', stop - p)
             if q != NULL and q != p and q + 1 != stop:
