@@ -17,6 +17,7 @@ REPORTED = reported(
         "other-lines": ("line that is not part of a stack", "lines that are not part of a stack"),
     },
     warnings={
-        "rounded-shares": "{file}: shares are rounded to 0.1 %, and so are times and bytes; `+RTS -P` writes them exactly",
+        "rounded-shares": "{file}: shares are rounded to 0.1 %, and so are times and bytes; "
+        "`+RTS -P` writes them exactly",
     },
 )
