@@ -41,7 +41,7 @@ _HERE = object()  # the thread that runs
 
 
 def _profile(made: Made) -> Profile:
-    return Profile(made.content(), from_=ARCHIVE)  # type: ignore[arg-type]
+    return Profile(made.content(), from_=ARCHIVE)
 
 
 def _of_rows(view: str, part: Part, made: Made, of: StackRows | CallRows, rows: Iterable[Any]) -> Profile:
