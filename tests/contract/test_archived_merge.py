@@ -36,6 +36,7 @@ FILES = (
     "jfr/good/made-two-jvms.jfr",
     "ghc-prof/good/labels.ghc.prof",
     "instruments/good/time.instruments.txt",
+    "llvm-profile/good/flat.llvmprof",
     "luajit/good/sr.luajit",
     "massif/good/depth3.massif",
     "memray/good/version11.memray",

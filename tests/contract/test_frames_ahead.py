@@ -16,7 +16,8 @@ from tests.support.conversions import HERE, convert_bytes, format_of
 from tests.support.paths import CORPUS, needs_shared, shared_data
 
 READERS = ["archive", "dhat", "folded", "gperftools", "heap", "jfr", "luajit", "mojo", "otlp", "perf", "perf-script"]
-READERS += ["pprof", "rprof", "tracer-stacks"]
+READERS += ["pprof", "rprof", "tracer-stacks", "ghc-prof", "instruments", "pprof-raw"]
+READERS += ["llvm-profile"]
 TARGETS = ["folded", "pprof", "callgrind"]
 
 

@@ -28,6 +28,7 @@ CHOSEN = [
         "memray": "version11.memray",
         "mojo": "memory.mojo wall.mojo",
         "jfr": "made-datadog.jfr made-two-jvms.jfr",
+        "llvm-profile": "contexts.llvmprof inlined.llvmprof",
         "massif": "inlined.massif",
         "oprofile": "deps.tar ppc.oprofile threads.tar",
         "otlp": "lines.otlp.jsonl v1.10-both.otlp",

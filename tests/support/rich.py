@@ -328,7 +328,7 @@ def sources() -> dict[str, Source]:
         Source("rprof", "rprof", _corpus("rprof/good/memory.Rprof")),
         Source("ghc-prof", "ghc-prof", _corpus("ghc-prof/good/labels.ghc.prof")),
         Source("instruments", "instruments", _corpus("instruments/good/time.instruments.txt")),
-        Source("pprof-raw", "pprof-raw", _corpus("pprof-raw/good/everything.pprof.txt")),
+        Source("pprof-raw", "pprof-raw", _corpus("pprof-raw/good/go-labels.pprof.txt")),
         Source("luajit", "luajit", _corpus("luajit/good/s.luajit")),
         Source("perfetto", "perfetto", _corpus("perfetto/good/tracks.pftrace")),
         Source("firefox", "firefox", _corpus("firefox/good/version-70.json")),

@@ -42,6 +42,7 @@ PYTHON = {
     "docs/architecture.md": (1, []),
     "docs/batch.md": (1, ["Counter({'ok': 1})"]),
     "docs/get-started.md": (4, [" main\n", "{'unwound-frames': 3} ", " find\n"]),
+    "docs/python.md": (6, ["main", "done\n", "(*tree).put"]),
     "docs/own-data.md": (
         5,
         ["('work', 3)]\n", "('work', 0)]\n", "\nmain 0 2500000 0", "tuesday', 7)]\n", "200 OK\n400"],

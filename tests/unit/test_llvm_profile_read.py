@@ -24,7 +24,7 @@ def rows(data: bytes, **options: Any) -> dict[str, Counter[Stack]]:
     """By value type: the sums of stacks, outermost frame first."""
     found: dict[str, Counter[Stack]] = {}
     with fastprof.open(io.BytesIO(data), from_="llvm-profile", **options) as profile:
-        model = profile.model
+        model = profile._model
         for batch in profile.batches():
             for k, type_ in enumerate(model.parts[batch.part].value_types):
                 for stack, value in zip(batch["stack"], batch.values(k), strict=True):

@@ -218,7 +218,8 @@ def test_json_that_every_reader_takes() -> None:
 
 def test_all_json_is_made_by_one_function() -> None:
     for path in (REPO / "fastprof/cli").glob("*.py"):
-        assert "json.dump" not in path.read_text() or path.name == "as_json.py", path
+        own = path.name in ("as_json.py", "tools.py")  # the latter writes a call's words to its process
+        assert "json.dump" not in path.read_text() or own, path
 
 
 def test_names_in_json_are_text() -> None:

@@ -54,7 +54,8 @@ class TextReader(NativeReader):
 
     def _new_part(self) -> Part:
         types = self.value_types()
-        return Part(types, extra={"default_sample_type": types[self.default].name})
+        last = self.default % len(types) == len(types) - 1  # which is the default
+        return Part(types, extra={} if last else {"default_sample_type": types[self.default].name})
 
     def value_types(self) -> list[ValueType]:
         return [ValueType("samples", "count")]
