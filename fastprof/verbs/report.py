@@ -27,6 +27,8 @@ from fastprof.verbs import annotate, scaling
 from fastprof.verbs.annotate.sources import Confined
 from fastprof.verbs.comparing import PAIR, read_all
 from fastprof.verbs.page import call_graph, html
+from fastprof.verbs.page.asm import MOST as MOST_FUNCTIONS
+from fastprof.verbs.page.asm import Instructions
 from fastprof.verbs.page.content import Content
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.page.figures import Places, Table
@@ -50,13 +52,22 @@ SOURCE: Option[tuple[str, ...]] = Option(
     details="/build/src/a.c is looked up as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c.  No other file is opened, "
     "whatever the profile names and wherever links lead.  Reads the profile twice.",
 )
+ASM = Option(
+    "asm",
+    Switch(),
+    False,
+    group="output",
+    help="include the instructions of the most expensive functions",
+    details="Those of `annotate --asm`: needs instruction addresses in the profile, and the program.  Reads the "
+    "profile once more.",
+)
 SUM = Option("sum", Switch(), False, group="input", help="add up all inputs, as top does, instead of comparing two")
 
 _NAMED = 3  # inputs in a title
 END = plan.End(
     "report",
     holds=Holds(unmerged=True, allocator=False),
-    options=(bridges.PRUNE, SOURCE, PAIR, SUM, bridges.MAX_MEMORY),
+    options=(bridges.PRUNE, SOURCE, ASM, PAIR, SUM, bridges.MAX_MEMORY),
     does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={
         bridges.PER_THREAD: True,
@@ -165,27 +176,44 @@ def _report(
     if len(paths) > len(sides):
         given_as = [f"{given_as[0]} and {len(paths) - 1} more"]
     for_end: dict[str, Any] = {"output": output, "command": command, "largest": largest, "given_as": given_as}
+    twice = [option.name for option in (SOURCE, ASM) if chosen[option]]
+    _refuse_two_readings(paths, output, twice)
     if chosen[SOURCE]:
-        for_end["source"] = _lines(sides, output, chosen, how)
+        for_end["source"] = _lines(sides, chosen, how)
+    if chosen[ASM]:
+        for_end["asm"] = _instructions(sides, chosen, how)
     page = Page()
     page.take_all(run(END, sides, chosen, given=for_end, **how))
     page.output = output
     return page
 
 
-def _lines(sides: list[list[Any]], output: Output, chosen: Options, how: dict[str, Any]) -> Source:
+def _refuse_two_readings(paths: list[Any], output: Output, options: list[str]) -> None:
+    """`options`: those that read the profile once more."""
+    for name in options:
+        if "-" in paths:
+            raise usage_error(f"{{--{name}}} reads the profile twice, and standard input (-) can be read only once")
+        if any(hasattr(path, "read") for path in paths):
+            raise usage_error(f"{{--{name}}} reads the profile twice, and a file object can be read only once")
+        if _is_picture(output):
+            raise usage_error(f"{{--{name}}} has no effect: a picture has no source lines or instructions")
+
+
+def _instructions(sides: list[list[Any]], chosen: Options, how: dict[str, Any]) -> Instructions:
+    """The instructions of the profiles, as `annotate --asm` finds them."""
+    found, chosen = Instructions(), chosen.with_given(**{annotate.N.name: MOST_FUNCTIONS})
+    for side, inputs in enumerate(sides):
+        given: dict[str, Any] = {"wanted": [], "value": chosen[bridges.VALUE]}
+        found.add(side, run(annotate.INSTRUCTIONS, [inputs], chosen, given=given, idle=lambda option: None, **how))
+    return found
+
+
+def _lines(sides: list[list[Any]], chosen: Options, how: dict[str, Any]) -> Source:
     """The source lines of the profiles, as `annotate` finds them."""
-    paths = [path for side in sides for path in side]
-    if "-" in paths:
-        raise usage_error("{--source} reads the profile twice, and standard input (-) can be read only once")
-    if any(hasattr(path, "read") for path in paths):
-        raise usage_error("{--source} reads the profile twice, and a file object can be read only once")
-    if _is_picture(output):
-        raise usage_error("{--source} has no effect: a picture has no source lines")
     for folder in chosen[SOURCE]:
         if not os.path.isdir(folder):
             raise usage_error("{--source:=}{folder} is not a directory", folder=folder)
-    found, chosen = Source(), chosen.with_given(**{annotate.N.name: 0})
+    found, chosen = Source(), chosen.with_given(**{annotate.N.name: 0, ASM.name: False})
     for side, inputs in enumerate(sides):
         given = {"wanted": [], "sources": Confined(chosen[SOURCE]), "value": chosen[bridges.VALUE]}
         lines = run(annotate.END, [inputs], chosen, given=given, idle=lambda option: None, **how)
@@ -225,8 +253,9 @@ def written(
     largest: int,
     given_as: Sequence[str],
     source: Source | None = None,
+    asm: Instructions | None = None,
 ) -> Log:
-    page = _Page(pipelines, model, chosen, log, source, largest, given_as)
+    page = _Page(pipelines, model, chosen, log, source, asm, largest, given_as)
     with Sink(output) as sink:
         name = os.path.basename(_name(output))
         is_graph = name == "graph.svg" or name.endswith(".graph.svg")
@@ -253,11 +282,13 @@ class _Page:
         chosen: Options,
         log: Log,
         source: Source | None,
+        asm: Instructions | None,
         largest: int,
         given_as: Sequence[str],
     ) -> None:
         """`largest`: bytes of a page that is fitted.  `given_as`: the argument of each side."""
         self._model, self._chosen, self._log, self._source, self._largest = model, chosen, log, source, largest
+        self._asm = asm
         self._compared = pipelines[-1].side > 0
         self._inputs = [
             {"side": pipeline.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
@@ -343,6 +374,8 @@ class _Page:
                 contexts = rows.with_contexts()
                 if self._source:
                     self._source.add_to(contexts.columns, contexts.head, self._shown, kept)
+                if self._asm:
+                    self._asm.add_to(contexts.head, self._shown, kept)
             content = contexts.with_calls(n_calls)
             last = content, html(content.columns.packed(self._head(command) | content.head))
             return last

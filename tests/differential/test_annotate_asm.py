@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 import fastprof
+from fastprof import report
 from fastprof.cli import main
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs.annotate import disassembly
 from fastprof.verbs.annotation import Annotation, Instruction, Listing
 from tests.differential.peers import need
+from tests.differential.test_report_browser import drive, value
 from tests.support.graphs import read_parts
+from tests.support.pages import Page
 from tests.support.paths import needs_shared, shared_data
 
 TOOLS = ("llvm-objdump", "objdump")
@@ -218,3 +221,30 @@ def test_the_page_of_instructions(tool: str, profile: Path, capsys: pytest.Captu
     assert re.search(r"^ *Ir +% +address +line$", out, re.MULTILINE)
     assert re.search(r"^ *100 +[0-9.]+ +[0-9a-f]+ +a\.c:3 +call", out, re.MULTILINE)
     assert re.search(r"^ *[\d,]+ +[0-9.]+ +=> leaf \(100x\)$", out, re.MULTILINE)
+
+
+def test_the_page_has_the_instructions(profile: Path, tmp_path: Path) -> None:
+    """`report --asm`: those of annotate, with their costs, and a panel for the selected function."""
+    need("llvm-objdump", "llvm-objdump-19", "objdump")
+    report(profile, tmp_path / "page.html", asm=True)
+    found = fastprof.annotate(profile, asm=True, n=40)
+    shown = {name: lines for _, name, _, _, lines in Page(tmp_path / "page.html").head["asm"]["found"]}
+    assert {"leaf", "twice"} <= shown.keys() == {listing.name for listing in found.listings}
+    for listing in found.listings:
+        costs = {f"{one.address:x}": one.values[0] for one in instructions(listing) if one.values}
+        assert {line[0]: line[2][0] for line in shown[listing.name] if line and line[2][0]} == costs
+    choose = "fastprof.table.order.find(i => fastprof.view.name(i) === 'leaf')"
+    rows = "[...document.querySelectorAll('.asm tbody tr')].map(row => row.children[1].textContent)"
+    _, cells = drive(tmp_path / "page.html", value(f"fastprof.table.choose({choose})"), value(rows))
+    assert cells == [f"{line[2][0]:,}" if line[2][0] else "" for line in shown["leaf"] if line]
+
+
+def test_what_has_no_instructions(profile: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no effect: a picture has no source lines or instructions"):
+        report(profile, tmp_path / "flame.svg", asm=True)
+    with pytest.raises(UsageError, match="reads the profile twice"):
+        report("-", tmp_path / "page.html", asm=True)
+    (tmp_path / "a.callgrind").write_text("events: Ir\nfn=f\n1 5\n")
+    with pytest.raises(FastprofError, match="no instruction addresses"):
+        report(tmp_path / "a.callgrind", tmp_path / "page.html", asm=True)
+    assert not (tmp_path / "page.html").exists()

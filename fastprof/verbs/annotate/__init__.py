@@ -100,7 +100,7 @@ END = plan.End(
     code="verbs.annotate:annotated",
 )
 # Instructions are those of compiled functions, which contain inlined code.
-_INSTRUCTIONS = END._replace(options=(*OPTIONS, *FINDING), fixes={**END.fixes, bridges.INLINES: False})
+INSTRUCTIONS = END._replace(options=(*OPTIONS, *FINDING), fixes={**END.fixes, bridges.INLINES: False})
 
 
 @cache
@@ -140,7 +140,7 @@ def annotate(
     if chosen[ASM] and SOURCE in chosen:
         raise usage_error("{--source} has no effect: {--asm} shows no source files")
 
-    end = _INSTRUCTIONS if chosen[ASM] else END
+    end = INSTRUCTIONS if chosen[ASM] else END
     sides, names = [[path_of(path)]], {"wanted": wanted}
     annotation: Annotation = run(end, sides, chosen, from_, progress, names, keep_going=keep_going)
     return annotation

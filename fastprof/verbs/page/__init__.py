@@ -24,7 +24,17 @@ from fastprof.core._typing import Any
 
 _CODE = (
     *("data.js", "text.js", "times.js", "tree.js", "colours.js", "boxes.js", "groups.js", "minimap.js", "flame.js"),
-    *("table.js", "columns.js", "rowgroups.js", "labels.js", "source.js", "calls.js", "callgraph.js", "treemap.js"),
+    *(
+        "table.js",
+        "columns.js",
+        "rowgroups.js",
+        "labels.js",
+        "source.js",
+        "asm.js",
+        "calls.js",
+        "callgraph.js",
+        "treemap.js",
+    ),
     *("selection.js", "details.js", "series.js", "about.js", "tip.js", "export.js", "address.js", "shell.js"),
     "page.js",
 )

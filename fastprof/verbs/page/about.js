@@ -1,8 +1,8 @@
 // What the page is of: its title, the summary in its head, and "About this page".
 //
-// page: {head, state, events, unitOf(event), shownColumns(), timeText(ticks), labels, sources}
+// page: {head, state, events, unitOf(event), shownColumns(), timeText(ticks), labels, sources, assembly}
 const aboutPage = page => {
-  const {head, state, events, unitOf, shownColumns, timeText, labels, sources} = page;
+  const {head, state, events, unitOf, shownColumns, timeText, labels, sources, assembly} = page;
   // The totals of both sides; of an event that one side lacks, that of the other.
   const totals = event => {
     const sides = [event.old, event.new].filter(k => k >= 0);
@@ -33,6 +33,7 @@ const aboutPage = page => {
       add("time order", `${plural(head.time.left_out, "call")} shorter than ${timeText(head.time.shortest)} ${head.time.left_out === 1 ? "is shown as part of its caller" : "are shown as part of their callers"}`);
     add("labels", ...labels.facts());
     add("source", ...sources.facts());
+    add("instructions", ...assembly.facts());
     for (const [what, texts] of Object.entries(head.logged)) add(what.replace("_", " "), ...texts);
     if (head.command) add("command", head.command);
     add("made by", head.made_by);

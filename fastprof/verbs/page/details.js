@@ -1,6 +1,6 @@
 // The panel of the selected function: its figures, its source lines, its callers and callees.
 //
-// page: {data, state, sources, and of page.js: nameOf, labelOf, place, unit, base, shareText, shownColumns, rowFigure, wholes,
+// page: {data, state, sources, assembly, and of page.js: nameOf, labelOf, place, unit, base, shareText, shownColumns, rowFigure, wholes,
 // ofThread, partTitle, isInclusiveKnown, calls(): list(fn, callee), choose, sandwich, selection(fn): of the selected box}
 const detailsPanel = page => {
   const {data: {head, column, has}, state, sources, nameOf, labelOf, place, unit, base, shownColumns} = page;
@@ -83,6 +83,9 @@ const detailsPanel = page => {
     parts.push(...page.selection(fn), ...fn < nRows ? durations(fn) : []);
     parts.push(...sources.panel(file, lines[fn], nextLine(fn), {
       columns: shownColumns(), compared, unit: unit(), isPart: page.ofThread(), draw,
+    }));
+    parts.push(...page.assembly.panel(nameOf(fn), texts[files[fn]], {
+      columns: shownColumns(), sides: shownColumns().map(k => head.values[k].side), compared, unit: unit(), isPart: page.ofThread(),
     }));
     if (shownColumns().some(k => has(`row inclusive ${k}`)))
       parts.push(element("h3", {}, "Callers"), callsTable(fn, 0), element("h3", {}, "Callees"), callsTable(fn, 1));

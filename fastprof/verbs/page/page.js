@@ -302,7 +302,7 @@ const begin = async () => {
 
   // ---- the selected function
 
-  const sources = new Sources(data);
+  const sources = new Sources(data), assembly = new Assembly(data);
   const calls = new Calls(data);
   // by side: the value column of calls
   const countedColumns = [0, 1].map(side => counted ? [counted.old, counted.new][side] : -1);
@@ -326,7 +326,7 @@ const begin = async () => {
   const selectedBox = selectionPanel({flame, state, view, unit, labelOf, nameOf, timeText: times.text, compared: head.compared});
   const selection = fn => isInclusiveKnown() ? selectedBox(fn) : [];  // without calls a box is a function
   const drawDetails = detailsPanel({
-    data, state, sources, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown, selection,
+    data, state, sources, assembly, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown, selection,
     wholes: isPart => isPart ? view.tree.total.map(total => total[0]) : head.totals,
     calls: () => listOfCalls(), choose: (fn, where) => choose(fn, where),
     sandwich(fn) {
@@ -556,7 +556,7 @@ const begin = async () => {
     ...known, table, treemap, perTick: times.perTick, fileOf: fn => texts[filesOf[fn]] || "", lineOf: fn => lines[fn], objectOf: fn => texts[objects[fn]] || "",
     calls: fn => columnOf("row calls", 0, fn),
   });
-  const {about, drawSummary} = aboutPage({head, state, events, unitOf, shownColumns, timeText: times.text, labels, sources});
+  const {about, drawSummary} = aboutPage({head, state, events, unitOf, shownColumns, timeText: times.text, labels, sources, assembly});
   about();
   address.restore();
   root.dataset.ready = "yes";

@@ -42,7 +42,7 @@ class Source:
 
     def add(self, side: int, found: Annotation) -> None:
         """Add the annotation of a side's profile."""
-        keys = [(side, *_named(value_type)) for value_type in found.value_types]
+        keys = [(side, *key_of(value_type)) for value_type in found.value_types]
         for listing in found.listings:
             name = readable(listing.name)
             for block in listing.blocks():
@@ -92,10 +92,11 @@ class Source:
         columns.add("line known", "B", [text is not None for of in files.values() for _, text in of])
         for k, c in enumerate(kept):
             column = shown.columns[c]
-            key = (column.side, *_named(shown.events[column.event]))
+            key = (column.side, *key_of(shown.events[column.event]))
             for what, costs in (("self", self._self), ("calls", self._calls)):
                 columns.add(f"line {what} {k}", "d", [costs.get((key, name, number), 0) for _, name, number in lines])
 
 
-def _named(value_type: ValueType) -> tuple[str, str]:
+def key_of(value_type: ValueType) -> tuple[str, str]:
+    """The name and the unit by which value types of the page and of `annotate` are the same."""
     return value_type.name, value_type.unit
