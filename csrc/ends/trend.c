@@ -137,8 +137,9 @@ static void without_steps(double *x, uint32_t n, double variance, int deepest) {
 /* How much larger the variance of long means is than it would be if points were independent.
  *
  * Points that are `lag` apart differ by the variance that they do not have in common, so that the differences of
- * neighbours show too little if noise lasts for several points.  1 unless that is certain. */
-static double lasting(const double *x, uint32_t n, double variance, double *scratch, double *squares) {
+ * neighbours show too little if noise lasts for several points.  1 unless neighbours have
+ * a share `least` of their variance in common. */
+static double lasting(const double *x, uint32_t n, double variance, double least, double *scratch, double *squares) {
     static const uint32_t lags[] = {1, 2, 3, 4, 6, 9, 12};
     enum { N = sizeof lags / sizeof *lags };
     double of_lag[N], all, sum;
@@ -152,7 +153,7 @@ static double lasting(const double *x, uint32_t n, double variance, double *scra
         of_lag[k] = fp_trend_median(squares, m) / 0.4549; /* as of chi-squared: excursions count little */
     }
     all = (of_lag[N - 1] + of_lag[N - 2] + of_lag[N - 3]) / 3;
-    if (!(of_lag[0] > 0) || 1 - of_lag[0] / all < 2.5 * sqrt(5.0 / n)) return 1;
+    if (!(of_lag[0] > 0) || 1 - of_lag[0] / all < least) return 1;
     sum = all;
     for (uint32_t k = 0; k < N && of_lag[k] < all; k++) {
         const uint32_t width = k + 1 < N ? lags[k + 1] - lags[k] : 1;
@@ -186,15 +187,23 @@ static double ratio_with(const struct fp_trend *t, const uint32_t *chosen, uint3
     return found;
 }
 
+/* Of the chosen series those whose noise is mostly not that of sampling: there it can be studied. */
+static uint32_t noisy(const struct fp_trend *t, const uint32_t *chosen, uint32_t m, uint32_t *found) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < m; k++) {
+        const struct fp_trend_series *s = &t->series[chosen[k]];
+        if (s->variance > 0 && sampled(t, s->level) < 0.5 * s->variance) found[n++] = chosen[k];
+    }
+    return n;
+}
+
 /* Sets `tails` by how often neighbours differ by more than three standard errors. */
 static void tails_of(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
     const uint32_t n = t->n_points;
     double count = 0, far = 0;
-    t->tails = MOST_FREEDOM;
     for (uint32_t k = 0; k < m; k++) {
         const struct fp_trend_series *s = &t->series[chosen[k]];
         const double *x = t->values + (size_t)chosen[k] * n, least = 9 * 2 * s->variance;
-        if (fabs(s->level) < 30 * t->mean_weight || s->variance <= 0) continue; /* counts have tails of their own */
         for (uint32_t i = 1; i < n; i++) far += (x[i] - x[i - 1]) * (x[i] - x[i - 1]) > least;
         count += n - 1;
     }
@@ -204,6 +213,21 @@ static void tails_of(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
                : ratio > 2.5 ? 4
                : ratio > 1.7 ? 6
                              : 10; /* Student's distributions that have about as many */
+}
+
+/* Raises `extra` if the noise of the typical series lasts for several points. */
+static void extend(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
+    const uint32_t n = t->n_points;
+    double *scratch = fp_scratch((size_t)n + 1, sizeof *scratch), *squares = fp_scratch((size_t)n + 1, sizeof *squares);
+    double *ratios = fp_scratch((size_t)m + 1, sizeof *ratios);
+    if (m < 5) return;
+    for (uint32_t k = 0; k < m; k++) {
+        const struct fp_trend_series *s = &t->series[chosen[k]];
+        const double own = 1 - sampled(t, s->level) / s->variance;
+        ratios[k] = (lasting(t->values + (size_t)chosen[k] * n, n, s->variance, -HUGE_VAL, scratch, squares) - 1) / own;
+    }
+    const double more = fp_trend_median(ratios, m);
+    if (more > 0.3) t->extra *= 1 + more;
 }
 
 /* Sets `extra` so that the typical series varies as much as it does, and `freedom` by how alike they are. */
@@ -231,7 +255,9 @@ static void typical(struct fp_trend *t, double freedom) {
             *(ratio_with(t, chosen, n, extra, middle) > 1 ? &low : &high) = extra;
         }
     t->extra = fmax(LEAST_RELATIVE, low);
-    tails_of(t, chosen, n);
+    uint32_t *studied = fp_scratch(TYPICAL, sizeof *studied);
+    const uint32_t n_studied = noisy(t, chosen, n, studied);
+    tails_of(t, studied, n_studied);
     if (n < 4) return;
     for (uint32_t k = 0; k < n; k++) {
         const struct fp_trend_series *s = &t->series[chosen[k]];
@@ -240,6 +266,7 @@ static void typical(struct fp_trend *t, double freedom) {
     qsort(ratios, n, sizeof *ratios, fp_trend_compare);
     const double spread = (ratios[n - 1 - n / 6] - ratios[n / 6]) / 2; /* two thirds: a standard deviation each way */
     const double half = freedom / 2, excess = spread * spread - (1 / half + 1 / (2 * half * half));
+    if (t->extra > LEAST_RELATIVE) extend(t, studied, n_studied);
     if (excess > 0) t->freedom = fmin(MOST_FREEDOM, fmax(1, (1 + sqrt(1 + 2 * excess)) / excess));
 }
 
@@ -274,7 +301,8 @@ int fp_trend_noise(struct fp_trend *t) {
     for (uint32_t f = 0; f < t->n_series; f++) {
         struct fp_trend_series *s = &t->series[f];
         const double expected = sampled(t, s->level) + t->extra * s->level * s->level + 1e-300;
-        const double own = s->variance * lasting(t->values + (size_t)f * n, n, s->variance, scratch, blocks);
+        const double own =
+            s->variance * lasting(t->values + (size_t)f * n, n, s->variance, 2.5 * sqrt(5.0 / n), scratch, blocks);
         scale(t, s, own / expected, freedom, t->spread && t->spread_freedom > 0 ? t->spread[f] / expected : 0);
     }
     return FP_DONE;

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import chain
 
+from fastprof.bridges import INPUT_LABELS
 from fastprof.cli import arguments, print_message
 from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, print_csv, print_rest, print_table, shortened_by
 from fastprof.core._typing import Any
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
@@ -30,6 +32,8 @@ examples:
   fastprof trend 1.prof 2.prof 3.prof --fail-over 2 --window 1
 """
 FAILED = 4  # exit code of --fail-over
+_ROWS = 200  # of the heat map of a page
+_COMPARED = 3  # pairs of profiles in a page
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDE = 24  # characters of a sparkline
 
@@ -40,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_keep_going(parser)
     arguments.add_log(parser, json="print JSON")
     arguments.heading_of(parser, "output").add_argument(
-        "-o", "--output", metavar="OUTPUT", help="write the table to a file: text, or .md, .csv, .json"
+        "-o", "--output", metavar="OUTPUT", help="write a page (.html) or the table: text, or .md, .csv, .json"
     )
     arguments.add_table(parser)
     arguments.add_screen(parser)
@@ -50,15 +54,24 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     arguments.refuse_several(args)
-    if args.output and arguments.table_of(args.output) is None:
-        raise UsageError(f"{args.output}: trend writes tables (.md, .csv, .json, .txt)")
+    is_page = (args.output or "").endswith(".html")
+    if args.output and arguments.table_of(args.output) is None and not is_page:
+        raise UsageError(f"{args.output}: trend writes pages (.html) and tables (.md, .csv, .json, .txt)")
+    if is_page:
+        if args.json or args.csv or args.markdown:
+            raise UsageError(f"{args.output}: a page is neither JSON nor a table")
+        vars(args).setdefault("rows", _ROWS)
     arguments.choose_table(args, args.output or "")
     refuse_output(args, args.output)
     arguments.refuse_screen(args, "--json", "--csv", "--markdown")
     Reads(args.inputs, checked(arguments.given(args, options()), options())).refuse(args.output)
     found = trend(args.inputs, **arguments.keywords(args, options()))
     with arguments.table_to(None if args.output == "-" else args.output):
-        _print(found, args)
+        _print(found, is_page:
+            from fastprof.verbs.trend.page import page
+
+            print(page(found, _figure(found), _compared(found, args)), end="")
+        elif args)
     for limit in dict.fromkeys(failure.limit for failure in found.failed):
         mine = [one for one in found.failed if one.limit == limit]
         grown = ", ".join(f"{one.name} {_percent(one.change)} since {one.since}" for one in mine[:5])
@@ -86,15 +99,36 @@ def _print(found: Trend, args: argparse.Namespace) -> None:
     print_answer(args, Answer("trend", n, "findings", lambda k: as_json(first(k)), show, "--function REGEX"), problems)
 
 
+def _compared(found: Trend, args: argparse.Namespace) -> dict[int, str]:
+    """By number of a finding: a frame that compares a profile before it with one after it."""
+    from fastprof.core.html import frame
+    from fastprof.verbs.report import options as options_of_report
+    from fastprof.verbs.report import report
+
+    known = {option.key for option in options_of_report()} - {option.key for option in INPUT_LABELS}
+    given = {key: value for key, value in arguments.given(args, options()).items() if key in known}
+    frames: dict[int, str] = {}
+    by_point: dict[int, str] = {}
+    for i, one in enumerate(found.findings):
+        at = one.since_index
+        if at and at not in by_point and len(by_point) < _COMPARED:
+            with suppress(FastprofError):  # the input cannot be read twice, or the page has no room for it
+                both = [found.points[at - 1].input, found.points[at].input]
+                by_point[at] = frame(report(both, from_=args.from_, **given).html)
+        if by_point.get(at):
+            frames[i] = by_point.pop(at)  # once, with the largest finding
+            by_point[at] = ""
+    return frames
+
+
 # ---- JSON and CSV
 
 
 def as_json(found: Trend) -> dict[str, Any]:
     """The document of --json; docs/trend.md has its keys."""
     whole = found._asdict()
-    last = {name: whole.pop(name) for name in ("findings", "log")}
-    without = [_without_left(one) for one in found.findings]
-    return whole | {"findings": without, "log": last["log"]}
+    last = {name: whole.pop(name) for name in ("rows", "log")}
+    return whole | {"findings": [*map(_without_left, found.findings)]} | last
 
 
 def _without_left(one: Finding) -> dict[str, Any]:
@@ -155,7 +189,7 @@ def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:
     if short:
         shortened = shortened_by(names)
         names = [shortened[name] for name in names]
-    figures = [_figure(found, rows)(value) for one in rows for value in (one.before, one.after)]
+    figures = [_figure(found)(value) for one in rows for value in (one.before, one.after)]
     columns = [
         (found.by if found.by in ("line", "file", "object", "category") else "function", names),
         ("change", [_percent(one.change) for one in rows]),
@@ -199,7 +233,7 @@ def _with(one: Finding) -> str:
     return f"{'to' if one.kind == 'cost shift' else 'callers'} {', '.join(names)}{more}"
 
 
-def _figure(found: Trend, rows: Sequence[Finding]) -> Any:
+def _figure(found: Trend) -> Callable[[float], str]:
     if found.per is not None:
         return lambda value: f"{value:,.4g}"
 

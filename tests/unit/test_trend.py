@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -185,7 +187,7 @@ def test_per(tmp_path: Path) -> None:
         (["--bisect"], "--bisect needs the commits in between: --order"),
         (["--per", "-1"], "not a number above 0"),
         (["--within", "rack"], "no input has this label"),
-        (["-o", "x.folded"], "trend writes tables"),
+        (["-o", "x.folded"], "trend writes pages (.html) and tables"),
     ],
 )
 def test_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], error: str) -> None:
@@ -264,3 +266,111 @@ def test_causing_lines(tmp_path: Path) -> None:
         paths.append(str(path))
     (one,) = fastprof.trend(paths).findings
     assert [(cause.kind, cause.text) for cause in one.causes] == [("line", "a.c:7")]
+
+
+# ---- the cache
+
+
+def printed(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    given = ["--over", "point", "--label-path", "{point}.{host}.folded", "--json", "--rows", "50"]
+    assert main(["trend", str(folder), *given, *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It changes no answer: first, again, with a new point, with a changed profile, and with other options."""
+    folder, cache = written(tmp_path / "runs", 14, {"f4": (9, 1.5)}, hosts=2), ("--cache", str(tmp_path / "sums"))
+    plain = printed(folder, capsys)
+    assert "f4" in plain
+    for _ in range(2):
+        assert printed(folder, capsys, *cache) == plain
+    size = (tmp_path / "sums").stat().st_size
+    (folder / "014.host0.folded").write_text("main;new 5000\nmain;f0 80000\n")
+    rows = (folder / "003.host1.folded").read_text().replace("f7 ", "renamed_f7 ")
+    (folder / "003.host1.folded").write_text(rows)
+    assert printed(folder, capsys, *cache) == printed(folder, capsys)
+    by_object = "--by", "object"
+    assert printed(folder, capsys, *cache, *by_object) == printed(folder, capsys, *by_object)
+    only = "--function", "^f[0-9]$"
+    assert printed(folder, capsys, *cache, *only) == printed(folder, capsys, *only)
+    assert (tmp_path / "sums").stat().st_size > size
+
+
+def test_cache_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second run opens no profile, except to explain."""
+    folder = written(tmp_path / "runs", 6, {})
+    first = over_points(folder, cache=str(tmp_path / "sums"))
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a profile was read")
+
+    monkeypatch.setattr("fastprof.verbs.trend.sums.Inputs", never)
+    again = over_points(folder, cache=str(tmp_path / "sums"))
+    assert again.points == first.points
+    assert again.n_rows == first.n_rows
+
+
+def test_value_of_the_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each profile has a default value type; that of the first decides for all, also if others are known."""
+    for name, events in (("1", "Ir Dr"), ("2", "Dr Ir"), ("3", "Ir Dr")):
+        (tmp_path / f"{name}.callgrind").write_text(f"events: {events}\nfl=a.c\nfn=f\n1 10 30\nfn=g\n1 5 5\n")
+    cache = ["--cache", str(tmp_path / ".sums"), "--json", "--rows", "9"]
+    for names in ("12", "21", "3", "213", "132"):
+        paths = [str(tmp_path / f"{name}.callgrind") for name in names]
+        capsys.readouterr()
+        assert main(["trend", *paths, "--json", "--rows", "9"]) == 0
+        plain = capsys.readouterr().out
+        assert main(["trend", *paths, *cache]) == 0
+        assert capsys.readouterr().out == plain
+
+
+def test_damaged_caches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Damage anywhere, truncation, and hostile content: the answer is that without a cache."""
+    folder, path = written(tmp_path / "runs", 6, {"f4": (3, 1.5)}), tmp_path / "sums"
+    plain = printed(folder, capsys)
+    printed(folder, capsys, "--cache", str(path))
+    whole = path.read_bytes()
+    rng = random.Random(5)
+    for i in range(16):
+        damaged = bytearray(whole)
+        for _ in range(1 + 40 * (i % 3)):
+            damaged[rng.randrange(100, len(damaged))] = rng.randrange(256)
+        path.write_bytes(bytes(damaged[: rng.randrange(100, len(damaged))] if i % 4 == 3 else damaged))
+        assert printed(folder, capsys, "--cache", str(path)) == plain
+    path.write_bytes(whole)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE profiles SET ids = zeroblob(4000), own = zeroblob(7)")
+        database.execute("UPDATE profiles SET facts = '{}' WHERE rowid % 2")
+    assert printed(folder, capsys, "--cache", str(path)) == plain
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE names SET name = 5")
+    assert printed(folder, capsys, "--cache", str(path)) == plain
+
+
+def test_another_file_is_no_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written(tmp_path / "runs", 2, {})
+    (tmp_path / "notes").write_text("precious")
+    assert main(["trend", str(folder), "--cache", str(tmp_path / "notes")]) == 1
+    assert "is not a cache" in capsys.readouterr().err
+    assert (tmp_path / "notes").read_text() == "precious"
+
+
+# ---- the page
+
+
+def test_page(tmp_path: Path) -> None:
+    """One file without links, with a chart for each finding; names are text, whatever they are."""
+    folder = written(tmp_path / "runs", 16, {"f4": (9, 1.5)})
+    for path in folder.iterdir():
+        path.write_text(path.read_text().replace("f4 ", "<script>alert(1)</script> "))
+    out = tmp_path / "t.html"
+    words = ["--over", "point", "--label-path", "{point}.{host}.folded", "-o", str(out)]
+    assert main(["trend", str(folder), *words]) == 0
+    text = out.read_text()
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;: +5" in text
+    assert text.count('class="at"') == 1
+    assert "Functions over time" in text
+    assert "compared</summary><iframe sandbox" in text
+    assert not re.search(r"(?:src|href)=\"http", text)

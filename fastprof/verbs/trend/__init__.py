@@ -17,7 +17,7 @@ from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
-from fastprof.core.options import LENIENT, Option, Options, Share, Switch, Text, Whole, checked
+from fastprof.core.options import LENIENT, FilePath, Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.core.words import spelled
 from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped, with_advice
@@ -28,9 +28,10 @@ from fastprof.verbs.run import listed, none_can_be_read
 from fastprof.verbs.trend.causes import Cause, explained
 from fastprof.verbs.trend.findings import Finding as Found
 from fastprof.verbs.trend.findings import found, growth
+from fastprof.verbs.trend.keys import names_of
 from fastprof.verbs.trend.points import Order, Over, season, times_of
 from fastprof.verbs.trend.series import Change, Points, Series
-from fastprof.verbs.trend.sums import Profile, Sums, names_of
+from fastprof.verbs.trend.sums import Profile, Sums
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -133,8 +134,24 @@ EXPLAIN = Option(
     details="By call paths, lines and labels of inputs that carry the change.  Some profiles before and after it are "
     "read again.",
 )
-_PRINTED = (N, THRESHOLD, EXPLAIN)
-_OWN = (OVER, ORDER, BY, PER, WITHIN, *_PRINTED, SIGNIFICANCE, FAIL_OVER, WINDOW, BISECT)
+ROWS = Option(
+    "rows",
+    Whole(0, 1 << 31),
+    0,
+    group="rows",
+    help="also list the values of the N rows that cost most",
+    details="In --json, by point; in a page (.html), where the default is 200, as a heat map.",
+)
+CACHE: Option[Any] = Option(
+    "cache",
+    FilePath("FILE"),
+    None,
+    group="input",
+    help="keep sums of profiles in FILE; later runs read only new ones",
+    details="The answer is the same.  A changed profile is read again, and so are all with other reading options.",
+)
+_PRINTED = (N, THRESHOLD, EXPLAIN, ROWS)
+_OWN = (OVER, ORDER, BY, PER, WITHIN, *_PRINTED, SIGNIFICANCE, FAIL_OVER, WINDOW, BISECT, CACHE)
 
 END = plan.End(
     "trend",
@@ -202,6 +219,18 @@ class Point(NamedTuple):
     profiles: int
     total: int
     samples: int | None  # None: unknown
+    input: str  # the name of its first profile
+
+
+class Line(NamedTuple):
+    """The self cost of a row at each point, as in findings."""
+
+    name: str
+    file: str
+    line: int
+    object: str
+    label: str
+    values: list[float]
 
 
 class Failure(NamedTuple):
@@ -230,6 +259,7 @@ class Trend(NamedTuple):
     sampled: bool  # whether the noise of sampling is known
     failed: tuple[Failure, ...]
     inputs: int
+    rows: list[Line]  # with `rows`: the first, the highest cost first
     log: Log
 
 
@@ -263,7 +293,14 @@ def trend(
     log = Log()
     paths = _expanded(inputs, chosen, log, keep_going=keep_going)
     end = _GROUPED if keys_of(chosen[BY]) else END
-    sums = Sums(end, chosen[BY], chosen, from_, progress, per=chosen[PER])
+    cache = None
+    if chosen[CACHE] is not None:
+        from fastprof.verbs.trend.kept import Cache
+
+        own = {option.name for option in _OWN} - {BY.name, PER.name}
+        read = Options(**{key: value for key, value in chosen.given.items() if key not in own})
+        cache = Cache(chosen[CACHE], read, {"from": from_})
+    sums = Sums(end, chosen[BY], chosen, from_, progress, per=chosen[PER], cache=cache)
     try:
         profiles = _read(paths, sums, over, chosen, log, keep_going=keep_going)
         points = _points(profiles, over, order, chosen, log)
@@ -312,8 +349,8 @@ def _read(
             found_.append((name, profile))
     if last and not sums.n_read:
         raise none_can_be_read(last.message())
-    for option, times_ in sums.unused.items():
-        if times_ == sums.n_read and option not in bridges.INPUT_LABELS:
+    for option in options():
+        if sums.n_read and sums.unused.get(option.key) == sums.n_read and option not in bridges.INPUT_LABELS:
             raise usage_error("{option} has no effect on any input", option=spelled(option.flag))
     what = "date" if over.needs_time() else f"label {over.key}"
     if without and not found_:
@@ -347,6 +384,8 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
     own = Series(sums, points, rows, 0, per=per)
     changes = own.changes(alpha) if n > 1 else []
     noise, is_sampled, values = own.noise, own.is_sampled, {change.row: own.values(change.row) for change in changes}
+    largest = sorted(rows, key=lambda row: (-sums.totals[row], sums.rows.keys[row]))[: chosen[ROWS]]
+    lines = [Line(*names_of(sums.rows.keys[row]), own.values(row)) for row in largest]
     inclusive: list[Change] = []
     if chosen[BY] == "function" and sums.inclusive_known and per != "calls" and n > 1:
         own.forget()  # one matrix at a time
@@ -355,7 +394,7 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
         more = {change.row: total.values(change.row) for change in inclusive}
     all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees())
     all_ = [one for one in all_ if one.size >= chosen[THRESHOLD]]
-    all_.sort(key=lambda one: (-one.size, one.change.at, one.change.row))
+    all_.sort(key=lambda one: (-one.size, one.change.at, sums.rows.keys[one.change.row]))
     why = explained(all_[: chosen[EXPLAIN]], sums, points, chosen, Over(chosen[OVER]).key)
     findings = [
         _finding(one, sums, points, (more if one.column else values)[one.change.row], order, chosen, why.get(i, ()))
@@ -369,6 +408,7 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
             len(mine),
             sum(profile.total for profile in mine),
             round(sum(profile.samples for profile in mine)) if all(profile.samples for profile in mine) else None,
+            mine[0].name,
         )
         for name, mine in zip(points.names, points.profiles, strict=True)
     ]
@@ -387,6 +427,7 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
         is_sampled,
         failed,
         sums.n_read,
+        lines,
         log,
     )
 
@@ -396,7 +437,7 @@ def _tested(sums: Sums, n_points: int, log: Log) -> list[int]:
     n, most = len(sums.rows.keys), max(1, _MOST_CELLS // max(1, n_points))
     if n <= most:
         return [*range(n)]
-    rows = sorted(range(n), key=lambda row: (-sums.totals[row], row))
+    rows = sorted(range(n), key=lambda row: (-sums.totals[row], sums.rows.keys[row]))
     left, all_ = sum(sums.totals[row] for row in rows[most:]), sum(sums.totals) or 1
     log.warn(REPORTED["untested-rows"], n=n - most, share=f"{100 * left / all_:.2g} %")
     return sorted(rows[:most])
@@ -412,12 +453,12 @@ def _finding(
     why: tuple[Cause, ...],
 ) -> Finding:
     change, keys = one.change, sums.rows.keys
-    name, file, object_, line, label = names_of(keys[change.row])
+    name, file, line, object_, label = names_of(keys[change.row])
     percent = growth(change.before, change.after)
     others = []
     for row, other in one.others:
         its = names_of(keys[row])
-        others.append(Row(its[0] or its[4] or its[1] or its[2], its[1], its[2], other.before, other.after))
+        others.append(Row(its[0] or its[4] or its[1] or its[3], its[1], its[3], other.before, other.after))
     lasts = change.kind == "step"
     last_good = points.names[change.at - 1] if change.at else ""
     since = points.names[change.at]

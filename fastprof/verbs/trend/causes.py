@@ -19,8 +19,9 @@ from fastprof.inputs import is_file
 from fastprof.verbs.diff import diff
 from fastprof.verbs.diff import options as options_of_diff
 from fastprof.verbs.trend.findings import Finding
+from fastprof.verbs.trend.keys import names_of
 from fastprof.verbs.trend.series import Points
-from fastprof.verbs.trend.sums import Profile, Sums, names_of
+from fastprof.verbs.trend.sums import Profile, Sums
 
 _PROFILES = 4  # read on each side of a change
 _POINTS = 5  # changes at different points that are explained

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from math import inf, sqrt
 
 from fastprof.core._typing import NamedTuple
+from fastprof.verbs.trend.keys import Key
 from fastprof.verbs.trend.series import Change
-from fastprof.verbs.trend.sums import Key
 
 _NEAR = 2  # points by which changes of one cause may be found apart
 _EXPLAINED = 0.5  # share of an inclusive change that a change below it must have
@@ -192,7 +192,7 @@ def _is_of_shift(finding: Finding, change: Change, is_below: Callable[[int, int]
 
 def _deepest(left: list[Change], is_below: Callable[[int, int], bool]) -> list[Finding]:
     findings: list[Finding] = []
-    for change in sorted(left, key=lambda one: (one.before + one.after, one.row)):
+    for change in sorted(left, key=lambda one: (one.before + one.after, one.at)):
         for i, one in enumerate(findings):
             a, b = one.change.after - one.change.before, change.after - change.before
             near = abs(one.change.at - change.at) <= _NEAR

@@ -18,19 +18,20 @@ from operator import add
 from fastprof import bridges, plan
 from fastprof.bridges.rows.pair import stem
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.errors import printable, usage_error
-from fastprof.core.labels import GROUP_END
 from fastprof.core.log import Log
-from fastprof.core.model import Model, Part
+from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.unknown import UNKNOWN_BYTES, known, text_of
+from fastprof.core.unknown import UNKNOWN_BYTES
 from fastprof.core.value import Column
 from fastprof.inputs import Inputs, Progress, is_file
 from fastprof.verbs.function_costs import FunctionCosts
 from fastprof.verbs.groups import keys_of
+from fastprof.verbs.trend.keys import Entry, Key
 
-Key = tuple[bytes, bytes, bytes, int, str]  # name, file, object, line, labels
+if TYPE_CHECKING:
+    from fastprof.verbs.trend.kept import Cache
 
 
 class Profile(NamedTuple):
@@ -62,9 +63,9 @@ class Rows:
         for row in found:
             if row is not None:
                 self._last[row] = profile
-        for i, row in enumerate(found):
-            if row is None:
-                found[i] = self._added(keys[i], profile)
+        # in an order that does not depend on that of the profile, in which two may be alike
+        for i in sorted((i for i, row in enumerate(found) if row is None), key=keys.__getitem__):
+            found[i] = self._added(keys[i], profile)
         return [row for row in found if row is not None]
 
     def _added(self, key: Key, profile: int) -> int:
@@ -99,6 +100,17 @@ class Rows:
         return None if tied else best
 
 
+def _merged(ids: array[int], columns: list[array[int]]) -> list[array[int]]:
+    """Ids and their costs, with the sums of those that come several times: functions of several first lines are one."""
+    if len({*ids}) == len(ids):
+        return [ids, *columns]
+    sums: dict[int, list[int]] = {}
+    for i, *its in zip(ids, *columns, strict=True):
+        so_far = sums.get(i)
+        sums[i] = its if so_far is None else [*map(add, so_far, its)]
+    return [array("I", sums), *(array("q", (its[k] for its in sums.values())) for k in range(len(columns)))]
+
+
 def _unversioned(key: Key) -> tuple[object, ...]:
     name, _, object_, line, label = key
     if name[:1] in (b"[", b"0") and b"0x" in name:  # an address: comparable only within a build
@@ -129,10 +141,17 @@ class Sums:
     """Reads profiles, one after the other.  `options`: those of the verb; `by`: what rows are."""
 
     def __init__(
-        self, end: plan.End, by: str, options: Options, from_: str | None, progress: Progress | None, per: str | None
+        self,
+        end: plan.End,
+        by: str,
+        options: Options,
+        from_: str | None,
+        progress: Progress | None,
+        per: str | None,
+        cache: Cache | None,
     ) -> None:
         self._end, self._by, self._options, self._from, self._progress = end, by, options, from_, progress
-        self._model = Model()
+        self._model, self._cache = Model(), cache
         self._per = Per(per) if per is not None else None
         self.value = Column(options[bridges.VALUE], "--value")
         self.rows = Rows(pair=by in ("function", "line", "object") or "function" in keys_of(by))
@@ -140,61 +159,104 @@ class Sums:
         self.inclusive_known = True
         self._file = tempfile.TemporaryFile(prefix="fastprof-")
         self._numbers = array("i")  # by id of the model: its row; -1: unknown
-        self.unused: dict[Any, int] = {}  # options without effect: on how many profiles
+        self.unused: dict[str, int] = {}  # keys of options without effect: on how many profiles
         self.n_read = 0
         self._ends: list[Any] = []  # the first and the last input that can be read again
 
     def close(self) -> None:
         self._file.close()
+        if self._cache:
+            self._cache.close()
 
     def read(self, path: Any, time_ns: int | None, labels_of: Callable[[str], dict[str, str]], log: Log) -> Profile:
         """Add one profile.  Errors: FastprofError and its kinds; then nothing of it is kept."""
-        model, own = self._model, Log()
-        n_parts = len(model.parts)
-        idle: list[Any] = []
-        second = self._per.value if self._per else None
-        with Inputs([path], self._from, model, self._options, own, self._progress) as inputs:
-            opened = inputs.all
-            made = plan.checked(self._end, [opened], self._options, idle=idle.append)
-            costs = FunctionCosts(model, self._by, self.value, second, arcs=False, cycles=True)
-            added(made.pipelines, model, self._options, own, costs=costs)
-            one = opened[0]
-            labels, name, view = {**one.labels, **labels_of(one.name)}, one.name, one.view
-        total = costs.sum("self")
-        parts = model.parts[n_parts:]
-        samples = _samples(parts, self.value, view, total)
-        recorded = [part.extra["time_ns"] for part in parts if part.extra.get("time_ns")]
-        unit = self._per.unit(name, labels, costs) if self._per else total
-        at = self._kept(costs)
-        self.inclusive_known &= costs.inclusive_known
-        for option in idle:
+        own = Log()
+        key = self._cache.key(path) if self._cache else None
+        entry = self._from_cache(key)
+        if entry is None:
+            is_first = self.value.type is None
+            found, costs = self._summed(path, own)
+            facts = found | {"first": is_first, "value": [*self.value.type] if self.value.type else None}
+            ids, *columns = _costs_of(costs)
+            rows = self._rows_of(costs, ids)
+            if self._cache and key is not None:
+                self._keep(self._cache, key, facts | {"log": own.data()}, [self._key(costs, i) for i in ids], columns)
+        else:
+            facts, columns = entry.facts, [entry.own, entry.inclusive, entry.calls]
+            own.take_data(facts["log"])
+            rows = self._rows_of_names(entry.names)
+        name, total = facts["name"], facts["total"]
+        labels = {**facts["labels"], **labels_of(name)}
+        unit = self._per.unit(name, labels, facts["unit"], calls_known=facts["calls"]) if self._per else float(total)
+        at = self._written(rows, columns, total)
+        self.inclusive_known &= facts["inclusive"]
+        for option in facts["idle"]:
             self.unused[option] = self.unused.get(option, 0) + 1
         self.n_read += 1
         if is_file(path):
             self._ends[1:] = [path]
-        model.empty_stacks()
         log.take(own)
-        return Profile(name, labels, min(recorded, default=time_ns), total, samples, unit, at, path)
+        time = time_ns if facts["time"] is None else facts["time"]
+        return Profile(name, labels, time, total, facts["samples"], unit, at, path)
 
-    def _kept(self, costs: FunctionCosts) -> int:
+    def _summed(self, path: Any, log: Log) -> tuple[dict[str, Any], FunctionCosts]:
+        """Read a profile: facts for the cache, and the costs of its rows."""
+        model, idle = self._model, list[Any]()
+        n_parts = len(model.parts)
+        second = self._per.value if self._per else None
+        with Inputs([path], self._from, model, self._options, log, self._progress) as inputs:
+            made = plan.checked(self._end, [inputs.all], self._options, idle=idle.append)
+            costs = FunctionCosts(model, self._by, self.value, second, arcs=False, cycles=True)
+            added(made.pipelines, model, self._options, log, costs=costs)
+            one = made.inputs[0]
+            labels, name, view = {**one.labels}, one.name, one.view
+        parts, total = model.parts[n_parts:], costs.sum("self")
+        recorded = [part.extra["time_ns"] for part in parts if part.extra.get("time_ns")]
+        model.empty_stacks()
+        return {
+            "name": name,
+            "labels": labels,
+            "time": min(recorded, default=None),
+            "total": total,
+            "samples": _samples(parts, self.value, view, total),
+            "unit": float(costs.sum("second")) if second else 0.0,
+            "calls": costs.calls_known,
+            "inclusive": costs.inclusive_known,
+            "idle": [option.key for option in idle],
+        }, costs
+
+    def _from_cache(self, key: str | None) -> Entry | None:
+        """What is kept of a profile, if it has the value type that reading it would give."""
+        entry = self._cache.get(key) if self._cache and key is not None else None
+        if entry is None or not entry.facts["value"]:
+            return None
+        type_ = ValueType(*entry.facts["value"])
+        if self.value.type is None:
+            if not entry.facts["first"] and self.value.name is None:
+                return None
+            self.value.type = self.value.default = type_
+        return entry if type_ == self.value.type else None
+
+    @staticmethod
+    def _keep(cache: Cache, key: str, facts: dict[str, Any], keys: list[Key], columns: list[array[int]]) -> None:
+        numbers = array("I", map(cache.number, keys))
+        names, *columns = _merged(numbers, columns)
+        cache.put(key, Entry(facts, names, *columns))
+
+    def _rows_of_names(self, names: array[int]) -> array[int]:
+        assert self._cache
+        return array("I", self.rows.numbers([self._cache.name(number) for number in names], self.n_read))
+
+    def _written(self, rows: array[int], columns: list[array[int]], total: int) -> int:
         """Write the costs of rows to the file.  Returns their place."""
-        ids, own, inclusive, calls = _costs_of(costs)
-        rows = self._rows_of(costs, ids)
-        if len({*rows}) < len(rows):  # functions of several first lines are one
-            sums: dict[int, list[int]] = {}
-            for row, *its in zip(rows, own, inclusive, calls, strict=True):
-                so_far = sums.get(row)
-                sums[row] = its if so_far is None else [*map(add, so_far, its)]
-            rows = array("I", sums)
-            own, inclusive, calls = (array("q", (its[k] for its in sums.values())) for k in range(3))
+        rows, *columns = _merged(rows, columns)
         most = len(self.rows.keys)
         if most > len(self.totals):
             self.totals.extend([0.0] * (most - len(self.totals)))
-        total = costs.sum("self")
-        for row, cost in zip(rows, own, strict=True):
+        for row, cost in zip(rows, columns[0], strict=True):
             self.totals[row] += abs(cost) / total if total else 0
         at = self._file.seek(0, 2)
-        for part in (array("I", [len(rows)]), rows, own, inclusive, calls):
+        for part in (array("I", [len(rows)]), rows, *columns):
             self._file.write(part.tobytes())
         return at
 
@@ -292,14 +354,14 @@ class Per:
         if self.number is not None and not 0 < self.number < inf:
             raise usage_error("{--per:=}{per} is not a number above 0", per=word)
 
-    def unit(self, name: str, labels: dict[str, str], costs: FunctionCosts) -> float:
+    def unit(self, name: str, labels: dict[str, str], second: float, *, calls_known: bool) -> float:
         """Errors: UsageError for an input without it."""
         if self.number is not None:
             return self.number
         if self.value is not None:
-            return float(costs.sum("second"))
+            return second
         if self.key is None:
-            if not costs.calls_known:
+            if not calls_known:
                 raise usage_error("{file}: {--per:=}calls: the profile does not count calls", file=printable(name))
             return 1.0
         text = labels.get(self.key)
@@ -331,10 +393,3 @@ def _samples(parts: list[Part], value: Column, view: str, total: int) -> float:
         if period and of and of[-1] == type_.unit and type_.unit:
             return max(0.0, total / float(period))
     return 0
-
-
-def names_of(key: Key) -> tuple[str, str, str, int, str]:
-    """Name, file, object, line and labels, as text."""
-    name, file, object_, line, label = key
-    text = text_of(name).replace(GROUP_END.decode(), " ") if name else ""
-    return text, known(file), known(object_), line, label

@@ -1,0 +1,190 @@
+"""The sums of profiles on disk (--cache), so that the next run reads only profiles that are new.
+
+A database of SQLite with a row for each profile, by its identity (path, inode, size and time; of a profile in a store
+its place) and all options that its sums depend on.  A file that is damaged or of another version is made anew: an
+answer never depends on the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from array import array
+from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import blake2b
+
+from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError
+from fastprof.core.options import Options
+from fastprof.core.version import __version__
+from fastprof.inputs.stored import Stored, in_store
+from fastprof.verbs.trend.keys import Entry, Key
+
+_APPLICATION = 0x46507452  # "FPtR"
+_LAYOUT = 1
+_TABLES = """
+CREATE TABLE names (id INTEGER PRIMARY KEY, name BLOB, file BLOB, object BLOB, line INTEGER, label TEXT, digest BLOB);
+CREATE TABLE profiles (key TEXT PRIMARY KEY, facts TEXT, ids BLOB, own BLOB, inclusive BLOB, calls BLOB, digest BLOB);
+"""
+_COLUMNS = ("I", "q", "q", "q")
+
+
+class Cache:
+    """Sums by profile.  `options`: those that sums depend on.
+
+    Errors: FastprofError for a file that cannot be written, or that is something else.
+    """
+
+    def __init__(self, path: str, options: Options, facts: Mapping[str, Any]) -> None:
+        self._path = path
+        self._options = json.dumps([__version__, _LAYOUT, sorted(options.given.items(), key=str), facts], default=str)
+        if os.path.lexists(path) and not _is_ours(path):
+            raise FastprofError(f"{path}: is not a cache of fastprof trend; it is left as it is")
+        self._is_new = False
+        self._names: list[Key] = []
+        self._numbers: dict[Key, int] = {}
+        try:
+            self._open()
+        except (sqlite3.Error, ValueError, TypeError, OverflowError):
+            self._renew()
+
+    def _open(self) -> None:
+        self._db = sqlite3.connect(self._path, isolation_level=None)
+        self._db.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+        self._db.execute("PRAGMA trusted_schema=OFF")
+        if not self._db.execute("PRAGMA application_id").fetchone()[0]:
+            self._db.executescript(f"PRAGMA application_id={_APPLICATION}; PRAGMA user_version={_LAYOUT};{_TABLES}")
+        if self._db.execute("PRAGMA user_version").fetchone()[0] != _LAYOUT:
+            raise ValueError("another layout")
+        for number, (*row, digest) in enumerate(self._db.execute("SELECT * FROM names ORDER BY id")):
+            if row[0] != number or digest != _digest(*row):
+                raise ValueError("damaged names")
+            self._names.append((row[1], row[2], row[3], row[4], row[5]))
+        self._numbers = {key: number for number, key in enumerate(self._names)}
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def _renew(self) -> None:
+        """Begin again with an empty file.  Errors: FastprofError."""
+        with suppress(AttributeError, sqlite3.Error):
+            self._db.close()
+        self._names, self._numbers = [], {}
+        try:
+            for suffix in ("", "-journal"):
+                with suppress(FileNotFoundError):
+                    os.remove(self._path + suffix)
+            self._open()
+        except (OSError, sqlite3.Error) as error:
+            raise FastprofError(f"{self._path}: the cache cannot be written: {error}") from None
+
+    def key(self, path: Any) -> str | None:
+        """The identity of an input and the options; None: it is not kept."""
+        found: list[Any]
+        try:
+            if isinstance(path, Stored) and path.name is not None:
+                (member,) = path.state.members([path.name])
+                if member is None:
+                    return None
+                inode = os.stat(path.state.path).st_ino
+                place = [*member.sections[:1]]
+                found = [os.path.abspath(path.state.path), inode, path.name, place, member.about.get("mtime")]
+            elif isinstance(path, str) and not isinstance(path, Stored) and in_store(path) is None and path != "-":
+                stat = os.stat(path)
+                found = [os.path.abspath(path), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns]
+                if os.path.isdir(path):
+                    return None
+            else:
+                return None
+        except (OSError, ValueError, FastprofError):
+            return None
+        return json.dumps([found, self._options])
+
+    def get(self, key: str) -> Entry | None:
+        """What is kept of a profile; None: nothing, or it is damaged."""
+        try:
+            row = self._db.execute(
+                "SELECT facts, ids, own, inclusive, calls, digest FROM profiles WHERE key = ?", (key,)
+            ).fetchone()
+            if row is None or row[-1] != _digest(key, *row[:-1]):
+                return None
+            facts, columns = json.loads(row[0]), []
+            for kind, data in zip(_COLUMNS, row[1:-1], strict=True):
+                column = array(kind)
+                column.frombytes(data)
+                columns.append(column)
+            if not _is_valid(facts, columns, len(self._names)):
+                return None
+            return Entry(facts, *columns)
+        except (sqlite3.Error, ValueError, TypeError, KeyError):
+            return None
+
+    def name(self, number: int) -> Key:
+        return self._names[number]
+
+    def number(self, key: Key) -> int:
+        """The number of a name, which is added if it is new."""
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._names)
+            self._names.append(key)
+            self._write("INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?)", (found, *key, _digest(found, *key)))
+        return found
+
+    def put(self, key: str, entry: Entry) -> None:
+        row = [key, json.dumps(entry.facts), *(column.tobytes() for column in entry[1:])]
+        self._write("INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _digest(*row)))
+
+    def _write(self, sql: str, values: tuple[Any, ...]) -> None:
+        """Does nothing after damage was met: the file is begun again, and filled by the next run."""
+        if self._is_new:
+            return
+        try:
+            self._db.execute(sql, values)
+        except (sqlite3.OperationalError, UnicodeEncodeError) as error:
+            raise FastprofError(f"{self._path}: the cache cannot be written: {error}") from None
+        except sqlite3.DatabaseError:
+            self._renew()
+            self._is_new = True
+
+    def close(self) -> None:
+        try:
+            self._db.execute("COMMIT")
+        except sqlite3.Error:  # damage that no other statement met
+            with suppress(FastprofError):
+                self._renew()
+        self._db.close()
+
+
+def _is_ours(path: str) -> bool:
+    """Whether this is an empty file or a database of this application, damaged or not."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(100)
+    except OSError as error:
+        raise FastprofError(f"{path}: {error.strerror}") from None
+    return not head or (head.startswith(b"SQLite format 3\0") and head[68:72] == _APPLICATION.to_bytes(4, "big"))
+
+
+def _digest(*values: Any) -> bytes:
+    """Of one row, against damage that leaves it readable."""
+    found = blake2b(digest_size=12)
+    for value in values:
+        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
+        found.update(b"%d:" % len(data) + data)
+    return found.digest()
+
+
+_FACTS = {"name": str, "labels": dict, "total": int, "samples": float, "unit": float, "inclusive": bool, "log": dict}
+
+
+def _is_valid(facts: Any, columns: list[array[int]], n_names: int) -> bool:
+    n = len(columns[0])
+    return (
+        isinstance(facts, dict)
+        and all(isinstance(facts.get(name), kind) for name, kind in _FACTS.items())
+        and all(isinstance(one, str) for pair in facts["labels"].items() for one in pair)
+        and all(len(column) == n for column in columns)
+        and (not n or max(columns[0]) < n_names)
+        and len({*columns[0]}) == n
+    )

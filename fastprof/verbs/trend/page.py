@@ -1,0 +1,162 @@
+"""The findings of a trend as a page without scripts of its own: a chart each, the profiles before and after compared,
+and a heat map of functions over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from itertools import pairwise
+from math import log2
+
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.errors import printable
+from fastprof.core.words import counted
+
+if TYPE_CHECKING:
+    from fastprof.verbs.trend import Finding, Trend
+
+_LONGEST = 160  # characters of a name
+_WIDTH, _HEIGHT, _LEFT = 640, 130, 70  # of a chart
+_MOST_DOTS = 400
+_CELLS = 120  # columns of the heat map
+_STYLE = """\
+:root{color-scheme:light dark}
+body{font:14px system-ui,sans-serif;margin:1.5em;max-width:72em}
+section{border-top:1px solid #8886;padding:.6em 0}
+h2{font-size:1.05em;margin:.3em 0}
+svg{display:block;max-width:100%}
+svg text{font:11px system-ui,sans-serif;fill:currentColor}
+.band{fill:#8883}.level{stroke:#d33;stroke-width:1.5;fill:none}.at{stroke:#d33;stroke-dasharray:3 3}
+.dot{fill:#27c}
+table{border-collapse:collapse}td,th{text-align:left;font-weight:normal;padding:1px 8px 1px 0;white-space:nowrap}
+p,li{max-width:60em}
+summary{cursor:pointer}
+iframe{width:100%;height:40em;border:1px solid #8886}
+"""
+
+
+def page(found: Trend, shown: Callable[[float], str], compared: Mapping[int, str]) -> str:
+    """The whole page.  `shown`: a cost as text; `compared`: by number of a finding, a frame with both profiles."""
+    points = found.points
+    over = "" if found.over == "order" else f" over {found.over}"
+    title = f"{counted(found.inputs, 'profile')} at {counted(len(points), 'point')}{over}"
+    if points:
+        title += f", {points[0].name} to {points[-1].name}"
+    more = found.n_found - len(found.findings)
+    charts = [_section(found, one, shown, compared.get(i, "")) for i, one in enumerate(found.findings)]
+    last = f"<p>... {more:,} more findings</p>" if more else ""
+    none = "" if found.findings else "<p>No function changed by more than the noise.</p>"
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>\n'
+        f"<style>\n{_STYLE}</style></head>\n<body>\n<h1>{_text(title)}</h1>\n{none}"
+        f"{''.join(charts)}{last}{_heat_map(found, shown)}\n</body></html>\n"
+    )
+
+
+def _section(found: Trend, one: Finding, shown: Callable[[float], str], compared: str) -> str:
+    change = "new" if one.change is None else f"{one.change:+.3g} %"
+    name = one.name or one.file or one.object or one.label or "[unknown]"
+    where = " ".join(filter(None, (one.label, one.file, one.object)))
+    facts = f"{shown(one.before)} &rarr; {shown(one.after)}, {one.kind}, {one.cost} cost, p = {one.p:.2g}"
+    notes = [f"<li>{_text(cause.text)}{_share(cause.share)}</li>" for cause in one.causes]
+    if one.others:
+        what = "cost went to" if one.kind == "cost shift" else "callers"
+        notes.append(f"<li>{what}: {_text(', '.join(other.name for other in one.others[:20]))}</li>")
+    if one.left:
+        notes.append(f"<li>left to test: {_text(' '.join(one.left[:50]))}</li>")
+    both = f"<details><summary>{_text(one.last_good)} and {_text(one.since)} compared</summary>{compared}</details>"
+    return (
+        f'<section><h2 title="{_text(where)}">{_text(name)}: {change} since {_text(one.since)}</h2>\n'
+        f"<p>{facts}</p>\n{_chart(found, one, shown)}\n<ul>{''.join(notes)}</ul>{both if compared else ''}</section>\n"
+    )
+
+
+def _share(share: float | None) -> str:
+    return " (at the same point)" if share is None else f" ({100 * share:.0f} % of it)"
+
+
+def _chart(found: Trend, one: Finding, shown: Callable[[float], str]) -> str:
+    """The values, the levels before and after with a band of two standard deviations, and the first changed point."""
+    values, n = one.values, len(one.values)
+    low = min(0.9 * min(values), min(one.before, one.after) - 3 * one.noise, *values)
+    high = max(*values, max(one.before, one.after) + 3 * one.noise)
+    span = (high - low) or 1.0
+
+    def x(i: float) -> float:
+        return round(_LEFT + (_WIDTH - _LEFT - 8) * (i + 0.5) / n, 1)
+
+    def y(value: float) -> float:
+        return round(8 + (_HEIGHT - 28) * (high - value) / span, 1)
+
+    at = one.since_index
+    end = next((i + 1 for i, point in enumerate(found.points) if one.until and point.name == one.until), n)
+    parts = [_band(x(-0.5), x(at - 0.5), one.before, one.noise, y)] if at else []
+    if one.kind == "drift":
+        parts.append(f'<path class="level" d="M{x(at)} {y(one.before)}L{x(end - 1)} {y(one.after)}H{x(n - 0.5)}"/>')
+    else:
+        parts.append(_band(x(at - 0.5), x(end - 0.5), one.after, one.noise, y))
+    parts.append(f'<line class="at" x1="{x(at - 0.5)}" x2="{x(at - 0.5)}" y1="4" y2="{_HEIGHT - 20}"/>')
+    step = max(1, -(-n // _MOST_DOTS))
+    for i in range(0, n, step):
+        some = values[i : i + step]
+        mean = sum(some) / len(some)
+        title = f"{_text(found.points[i].name)}: {shown(mean)}"
+        parts.append(f'<circle class="dot" cx="{x(i)}" cy="{y(mean)}" r="2"><title>{title}</title></circle>')
+    first, last = _text(found.points[0].name), _text(found.points[-1].name)
+    parts += [
+        f'<text x="{_LEFT}" y="{_HEIGHT - 4}">{first}</text>',
+        f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 4}" text-anchor="end">{last}</text>',
+        f'<text x="{_LEFT - 6}" y="{y(one.before) + 4}" text-anchor="end">{shown(one.before)}</text>',
+    ]
+    if abs(y(one.after) - y(one.before)) > 12:
+        parts.append(f'<text x="{_LEFT - 6}" y="{y(one.after) + 4}" text-anchor="end">{shown(one.after)}</text>')
+    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img">{"".join(parts)}</svg>'
+
+
+def _band(left: float, right: float, level: float, noise: float, y: Callable[[float], float]) -> str:
+    top, bottom = y(level + 2 * noise), y(level - 2 * noise)
+    return (
+        f'<rect class="band" x="{left}" y="{top}" width="{max(0, right - left):.1f}" height="{bottom - top:.1f}"/>'
+        f'<path class="level" d="M{left} {y(level)}H{right}"/>'
+    )
+
+
+# ---- functions over time
+
+
+def _heat_map(found: Trend, shown: Callable[[float], str]) -> str:
+    """The rows with the highest costs; red is above a row's median, blue below."""
+    if not found.rows or len(found.points) < 2:
+        return ""
+    n = len(found.points)
+    columns = min(n, _CELLS)
+    bounds = [i * n // columns for i in range(columns + 1)]
+    lines = []
+    for row in found.rows:
+        means = [_mean(row.values[a:b]) for a, b in pairwise(bounds)]
+        middle = sorted(means)[columns // 2]
+        cells = []
+        for i, mean in enumerate(means):
+            ratio = log2(max(mean, 1e-9) / max(middle, 1e-9)) if mean != middle else 0.0
+            depth = min(90, round(300 * abs(ratio)))
+            colour = "220 50 30" if ratio > 0 else "40 110 220"
+            if depth > 2:
+                title = f"{_text(found.points[bounds[i]].name)}: {shown(mean)}"
+                place = f'x="{6 * i}" width="6" height="14" fill="rgb({colour}/{depth}%)"'
+                cells.append(f"<rect {place}><title>{title}</title></rect>")
+        picture = f'<svg width="{6 * columns}" height="14" style="background:#8881">{"".join(cells)}</svg>'
+        name = row.name or row.file or row.object or row.label
+        lines.append(f"<tr><th>{_text(name)}</th><td>{shown(middle)}</td><td>{picture}</td></tr>")
+    return (
+        "<h2>Functions over time</h2><p>Red is above the median of a row, blue below it; full colour is a difference "
+        f"of a fifth.</p><table>{''.join(lines)}</table>"
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _text(text: str) -> str:
+    text = printable(text)
+    return escape(text if len(text) <= _LONGEST else text[:_LONGEST] + "...")
