@@ -85,7 +85,7 @@ int fp_trend_changes(struct fp_trend *t, uint32_t series, double most, struct fp
 
 /* The replicas of points: profiles of the same point. */
 struct fp_trend_replicas {
-    uint32_t n_hosts;      /* that are compared with themselves; 0: replicas are not told apart */
+    uint32_t n_hosts;      /* that are compared with themselves; 0: replicas are alike */
     const uint32_t *n_of;  /* by point: its profiles */
     const uint32_t *n_by;  /* by point, then by host: profiles; borrowed, as all of these */
     const double *by_host; /* by series, then by host: sums of values */

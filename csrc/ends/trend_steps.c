@@ -31,9 +31,9 @@ static void begin(struct fp_trend_sums *c, const struct fp_trend *t) {
     c->scratch = fp_scratch(n, sizeof *c->scratch);
 }
 
-/* The level beside point i: of the medians of up to three points before and after, that which is nearer to it; NaN if
+/* The level near point i: of the medians of up to three points before and after, that which is nearer to it; NaN if
  * it is between them. */
-static double beside(const double *x, uint32_t n, uint32_t i) {
+static double level_near(const double *x, uint32_t n, uint32_t i) {
     double before[3], after[3];
     uint32_t m = 0, k = 0;
     for (uint32_t j = i < 3 ? 0 : i - 3; j < i; j++) before[m++] = x[j];
@@ -66,7 +66,7 @@ static double counted(const struct fp_trend_sums *c, const double *x, uint32_t i
 static double sticks_out(const struct fp_trend_sums *c, const double *x, uint32_t i) {
     const uint32_t n = c->of->n_points;
     if (i < 2 || i + 2 >= n) return 0;
-    const double level = beside(x, n, i), variance = fp_trend_variance(c->of, c->series, i, level);
+    const double level = level_near(x, n, i), variance = fp_trend_variance(c->of, c->series, i, level);
     if (isnan(level)) return 0;
     const double z = (x[i] - level) / sqrt(variance * 1.5); /* the median of three: half the variance of one */
     if (fabs(z) < SPIKE || !(c->of->weight[i] > 0)) return z;
@@ -85,7 +85,7 @@ static void load(struct fp_trend_sums *c, uint32_t f) {
     if (t->mean_weight > 0) c->factor = fmax(1, typical / (fabs(c->series->level) * t->weight[0] + 1e-300));
     for (uint32_t i = 0; i < n; i++) {
         const double z = sticks_out(c, x, i);
-        if (fabs(z) >= SPIKE) c->x[i] = beside(x, n, i);
+        if (fabs(z) >= SPIKE) c->x[i] = level_near(x, n, i);
     }
     c->precise[0] = c->weighted[0] = c->counts[0] = c->exposure[0] = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -343,7 +343,7 @@ static uint32_t with_spikes(const struct fp_trend_sums *c, const double *x, doub
         uint32_t k = n;
         for (; k && out[k - 1].at > i; k--) out[k] = out[k - 1];
         out[k] =
-            (struct fp_trend_change){.before = beside(x, c->of->n_points, i), .after = x[i], .at = i, .end = i + 1};
+            (struct fp_trend_change){.before = level_near(x, c->of->n_points, i), .after = x[i], .at = i, .end = i + 1};
         put(c, &out[k], FP_TREND_SPIKE, normal, p);
         n++;
     }

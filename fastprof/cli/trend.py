@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 
-from fastprof.bridges import INPUT_LABELS
 from fastprof.cli import arguments, print_message
 from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
@@ -19,12 +18,12 @@ from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
 from fastprof.verbs.reads import Reads
-from fastprof.verbs.trend import Finding, Trend, options, trend
+from fastprof.verbs.trend import LABELS_OF_INPUTS, Finding, Trend, options, trend
 
 DESCRIPTION = """\
 Find which functions changed, by how much and since when, in
-profiles of many commits, days or machines.  Noise is told
-from changes by statistics over all functions."""
+profiles of many commits, days or machines.  Statistics over
+all functions distinguish changes from noise."""
 EXAMPLES = """\
 examples:
   fastprof trend nightly.fpa --over date
@@ -105,7 +104,7 @@ def _compared(found: Trend, args: argparse.Namespace) -> dict[int, str]:
     from fastprof.verbs.report import options as options_of_report
     from fastprof.verbs.report import report
 
-    known = {option.key for option in options_of_report()} - {option.key for option in INPUT_LABELS}
+    known = {option.key for option in options_of_report()} - LABELS_OF_INPUTS
     given = {key: value for key, value in arguments.given(args, options()).items() if key in known}
     frames: dict[int, str] = {}
     by_point: dict[int, str] = {}

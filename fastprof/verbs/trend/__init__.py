@@ -166,6 +166,7 @@ _GROUPED = END._replace(
     does=tuple(one for one in END.does if one.target != "graph" or one.source == "graph"),
     fixes={**END.fixes, bridges.FRAMES: "function", bridges.STACKS: "self"},
 )
+LABELS_OF_INPUTS = {option.key for option in bridges.INPUT_LABELS}  # of no use to other verbs that read them again
 _HOST = "host"
 _MOST_CELLS = 12_000_000  # values of rows at points that are tested, 8 bytes each
 
@@ -279,8 +280,8 @@ def trend(
 ) -> Trend:
     """Which functions changed, and since when: profiles `over` a label, dates or the order of the inputs.
 
-    docs/trend.md explains `over`, `order`, `by`, `per` and how changes are told from noise.  A store stands for all its
-    profiles.  With `keep_going`, unreadable inputs are skipped and counted as losses.
+    docs/trend.md explains `over`, `order`, `by`, `per` and how changes are distinguished from noise.  A store
+    stands for all its profiles.  With `keep_going`, unreadable inputs are skipped and counted as losses.
     Errors: FastprofError and its kinds.
     """
     chosen = checked(given, options())
@@ -402,23 +403,13 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
     ]
     failed = _failed(findings, chosen, n)
     value = sums.value.type
-    described = [
-        Point(
-            name,
-            len(mine),
-            sum(profile.total for profile in mine),
-            round(sum(profile.samples for profile in mine)) if all(profile.samples for profile in mine) else None,
-            mine[0].name,
-        )
-        for name, mine in zip(points.names, points.profiles, strict=True)
-    ]
     return Trend(
         chosen[OVER],
         chosen[BY],
         value.name if value else "",
         value.unit if value else "",
         per,
-        described,
+        _described(points),
         len(sums.rows.keys),
         len(rows),
         findings[: chosen[N] or None],
@@ -430,6 +421,19 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
         lines,
         log,
     )
+
+
+def _described(points: Points) -> list[Point]:
+    return [
+        Point(
+            name,
+            len(mine),
+            sum(profile.total for profile in mine),
+            round(sum(profile.samples for profile in mine)) if all(profile.samples for profile in mine) else None,
+            mine[0].name,
+        )
+        for name, mine in zip(points.names, points.profiles, strict=True)
+    ]
 
 
 def _tested(sums: Sums, n_points: int, log: Log) -> list[int]:

@@ -380,7 +380,7 @@ _COUNTED = ("samples", "sample", "count")
 
 
 def _samples(parts: list[Part], value: Column, view: str, total: int) -> float:
-    """The number of samples behind a total; 0: it is exact, or nobody knows."""
+    """The number of samples of a total; 0: it is exact, or unknown."""
     type_ = value.type
     if view != "stacks" or type_ is None:
         return 0
