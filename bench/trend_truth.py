@@ -1,7 +1,7 @@
 """Truth for `fastprof trend`: series with injected changes, and how many of them are found.
 
     python -m bench.trend_truth                      the tables of RESULTS.md
-    python -m bench.trend_truth nights --seeds 40    one of them: nights, year, quiet, otava, speed
+    python -m bench.trend_truth nights --seeds 40    one of them: nights, year, quiet, speed
 
 Shares of functions are those of real profiles (tests/corpus), continued by Zipf's law; each night each host takes
 samples of them
@@ -294,14 +294,7 @@ def speed(seeds: int) -> Iterator[str]:
         yield f"| {functions:,} x {points:,} | {time.process_time() - start:.1f} s |"
 
 
-def otava(seeds: int) -> Iterator[str]:
-    """One step in series of totals, as benchmarks have them: this, and Apache Otava (pip install apache-otava)."""
-    from bench.trend_otava import table
-
-    yield from table(seeds)
-
-
-TABLES = {"nights": nights, "year": year, "quiet": quiet, "otava": otava, "speed": speed}
+TABLES = {"nights": nights, "year": year, "quiet": quiet, "speed": speed}
 
 
 def main() -> None:
