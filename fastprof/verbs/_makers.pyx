@@ -312,8 +312,10 @@ cdef class StackRows(Names):
         return True
 
     def sample(self, size_t batch, object row):
-        """Appends one row."""
-        self.put(<fp_batch *>batch, row)
+        """Appends one row.  Returns whether the batch is full."""
+        cdef fp_batch *b = <fp_batch *>batch
+        self.put(b, row)
+        return b.n == b.cap
 
 
 cdef void *larger(void *memory, size_t n) except NULL:

@@ -278,6 +278,7 @@ class Recorder:
         self._open: dict[Any, tuple[int, list[int]]] = {}  # by thread: its id, and the functions of open calls
         self._late: list[tuple[Any, ...]] = []  # recorded while a batch is written, by what that runs
         self._batch: Batch | None = None
+        self._view, self._address = "", 0  # of the batch, while there is one and nothing has failed
         self._failed: BaseException | None = None
 
     def enter(self, frame: FrameLike, *, time: int | None = None, thread: str | int | None = None) -> None:
@@ -313,12 +314,13 @@ class Recorder:
             if self._busy:
                 self._late.append(row)
                 return
-            batch = self._to("stacks")
+            if self._view != "stacks":
+                self._to("stacks")
             try:
-                self._samples.sample(address_of(batch.c), row)
+                is_full = self._samples.sample(self._address, row)
             except RowError as error:
                 raise self._made.fail(str(error)) from None
-            if batch.c.n == batch.c.cap:
+            if is_full:
                 self._flush()
 
     def profile(self) -> Profile:
@@ -327,7 +329,7 @@ class Recorder:
             self._to(self._batch.view if self._batch else "timeline")
             self._flush()
             _name_threads(self._made, self._threads)
-            self._failed = self._made.fail("the recording has ended")
+            self._failed, self._view = self._made.fail("the recording has ended"), ""
             return _profile(self._made)
 
     def _thread(self, thread: Any) -> tuple[int, list[int]]:
@@ -347,7 +349,10 @@ class Recorder:
     def _put(self, op: int, function: int, thread: int, time: int) -> None:
         if self._busy:
             self._late.append((op, function, thread, time))
-        elif self._calls.put(address_of(self._to("timeline").c), op, function, thread, time):
+            return
+        if self._view != "timeline":
+            self._to("timeline")
+        if self._calls.put(self._address, op, function, thread, time):
             self._flush()
 
     def _to(self, view: str) -> Batch:
@@ -362,6 +367,7 @@ class Recorder:
             self._batch = self._made.batch(view, len(self._part.value_types))
         if self._batch.view != view:
             raise self._made.fail("has calls and samples; use a Recorder for each")
+        self._view, self._address = view, address_of(self._batch.c)
         return self._batch
 
     def _flush(self) -> None:
@@ -370,7 +376,7 @@ class Recorder:
         try:
             self._made.put(batch)
         except BaseException as error:
-            self._failed = error
+            self._failed, self._view = error, ""
             raise
         finally:
             self._busy = False
