@@ -140,7 +140,7 @@ def _reader(path: Any, source: Source, from_: str | None, model: Model, options:
         reader = format_.reader_class()(source, model, options, log)
     reader.resolved = found
     if own.converter:
-        rename(reader, own)
+        rename(reader, model, own)
     return reader  # type: ignore[no-any-return]
 
 

@@ -7,11 +7,13 @@ from typing import cast
 
 from fastprof import formats
 from fastprof.core._typing import IO, Any
-from fastprof.core.engine import Format, Reader
+from fastprof.core.engine import Format, Input
 from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.model import Model
 from fastprof.core.source import WINDOW, Source
 from fastprof.formats.arrow import tables
 from fastprof.inputs.made import ARCHIVE, Made, MadeBytes
+from fastprof.inputs.stored import Given
 
 
 def converted(format_: Format, source: Source) -> tuple[Source, Format]:
@@ -25,10 +27,10 @@ def converted(format_: Format, source: Source) -> tuple[Source, Format]:
     return inner, formats.get(ARCHIVE)
 
 
-def rename(reader: Reader, format_: Format) -> None:
+def rename(reader: Input, model: Model, format_: Format) -> None:
     """Let the reader of the archive be one of the input's format."""
     reader.format = format_.name
-    reader.model.formats[-1] = format_.name
+    model.formats[-1] = format_.name
 
 
 def _of_table(format_: Format, source: Source) -> Any:
@@ -76,8 +78,10 @@ def _of_plugin(format_: Format, source: Source) -> Any:
     except Exception as error:
         detail = f"{format_.plugin}: {type(error).__name__}: {error}"
         raise FormatError(source.name, format_.name, detail) from error
-    content = getattr(made, "_path", None)
+    content = given = made.as_input() if hasattr(made, "as_input") else None
+    if isinstance(given, Given) and not given.options:
+        content = given.path
     if not isinstance(content, MadeBytes) and not hasattr(content, "read"):
-        what = type(made).__name__
-        raise UsageError(f"{source.name}: {format_.plugin}: read returned {what}, expected a profile that was made")
+        what = f"{source.name}: {format_.plugin}: read returned {made!r:.80}"
+        raise UsageError(f"{what}, expected a profile that was made, without further steps")
     return content

@@ -62,13 +62,6 @@ def _name_threads(made: Made, found: Threads) -> None:
     made.model.names.put(made.model.parts[0], made.input, found.processes, found.threads, found.ids)
 
 
-def _called(thread: str | int | None) -> tuple[str | int, str | None]:
-    """The number or name of a thread, and the name of a number; None: the thread that runs."""
-    if thread is not None:
-        return thread, None
-    return threading.get_native_id(), threading.current_thread().name
-
-
 def _value_types(values: Values, fail: tables.Fail) -> list[ValueType]:
     found = [ValueType(*((one,) if isinstance(one, str) else one)) for one in values]
     if not 1 <= len(found) <= MAX_VALUE_TYPES:
@@ -275,7 +268,9 @@ class Recorder:
         self._samples = StackRows(
             c, len(self._part.value_types), kinds, leaf_first, lambda _, key: self._thread(key)[0]
         )
-        self._open: dict[Any, tuple[int, list[int]]] = {}  # by thread: its id, and the functions of open calls
+        # The id of a thread and the functions of its open calls: of the thread that runs (a later one may get the
+        # number of one that has ended), and by name or number.
+        self._here, self._others = threading.local(), dict[str | int, tuple[int, list[int]]]()
         self._late: list[tuple[Any, ...]] = []  # recorded while a batch is written, by what that runs
         self._batch: Batch | None = None
         self._view, self._address = "", 0  # of the batch, while there is one and nothing has failed
@@ -333,11 +328,16 @@ class Recorder:
             return _profile(self._made)
 
     def _thread(self, thread: Any) -> tuple[int, list[int]]:
-        thread = None if thread is _HERE else thread
-        key = threading.get_ident() if thread is None else (thread,)
-        found = self._open.get(key)
+        found: tuple[int, list[int]] | None
+        if thread is None or thread is _HERE:
+            found = getattr(self._here, "found", None)
+            if found is None:
+                name = threading.current_thread().name
+                found = self._here.found = self._threads.named(os.getpid(), threading.get_native_id(), name), []
+            return found
+        found = self._others.get(thread)
         if found is None:
-            found = self._open[key] = self._threads.named(os.getpid(), *_called(thread)), []
+            found = self._others[thread] = self._threads.named(os.getpid(), thread), []
         return found
 
     def _function(self, frame: FrameLike) -> int:

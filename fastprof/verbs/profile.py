@@ -315,7 +315,7 @@ class Profile:
         >>> [value.name for value in fastprof.open("tests/corpus/pprof/good/go-cpulabels.pb.gz").value_types]
         ['samples', 'cpu']
         """
-        if not self._model.parts and self.view != "timeline":
+        if not any(part.value_types for part in self._model.parts) and self.view != "timeline":
             if not self._again:
                 raise UsageError(f"{self.name}: a pipe has value types once a batch was read")
             rows = self._rows(ROWS)

@@ -41,6 +41,7 @@ def test_stacks_of_names_places_and_frames(tmp_path: Path) -> None:
     ]
     made = fastprof.from_stacks(rows, values=["cpu"])
     assert (made.view, made.name) == ("stacks", "<from_stacks>")
+    assert [value.name for value in made.value_types] == ["cpu"]
     assert [row["cpu"] for row in made.rows("samples")] == [12, 1, 2, 5]
     places = [(row["function"], row["file"], row["line"], row["object"], row["address"]) for row in made.rows("frames")]
     assert places[2:] == [
@@ -184,6 +185,18 @@ def test_what_a_row_runs_may_change_the_row() -> None:
 def test_arguments_of_from_stacks(keywords: Any, what: str) -> None:
     with pytest.raises(fastprof.UsageError, match=what):
         fastprof.from_stacks([], **keywords)
+
+
+def test_what_is_made_is_an_input_of_every_function(tmp_path: Path) -> None:
+    made = fastprof.from_stacks([(["main", "f"], 1), (["main", "g"], 2)], values=["x"])
+    again = fastprof.from_stacks((made.stack(row["stack_id"]), row["x"]) for row in [*made.rows("samples")])
+    made.where(function="g").convert(tmp_path / "out.pb.gz")
+    assert [row.name for row in fastprof.top(tmp_path / "out.pb.gz").rows] == ["g", "main"]
+    other = fastprof.from_stacks([(["f"], 4)], values=["x"])
+    assert {row.name: row.new for row in fastprof.diff(made, other).rows} == {"f": (4,), "g": (0,), "main": (0,)}
+    fastprof.merge([made, again.rename("f", "h")], tmp_path / "both.folded", union=True)
+    fastprof.archive_add(tmp_path / "all.fpa", made, name="one")
+    assert fastprof.archive_list(tmp_path / "all.fpa")[0]["name"] == "one"
 
 
 # ---- calls

@@ -82,7 +82,11 @@ def known(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
         ("7", r"plug-in x \(7\): is int, expected fastprof.Plugin"),
         ("Plugin('w', (), lambda head: 1 / 0, None)", "sniff: ZeroDivisionError"),
         ("Plugin('w', (), wild, lambda file: 1 / 0)", "<bytes>: w: plug-in x .*: ZeroDivisionError: division by zero"),
-        ("Plugin('w', (), wild, lambda file: 7)", "read returned int, expected a profile that was made"),
+        ("Plugin('w', (), wild, lambda file: 7)", "read returned 7, expected a profile that was made"),
+        (
+            "Plugin('w', (), wild, lambda file: fastprof.from_stacks([(['f'], 1)]).where(function='f'))",
+            "expected a profile that was made, without further steps",
+        ),
         ("Plugin('w', (), wild, lambda file: fastprof.from_stacks([7]))", "from_stacks: row 0: is int"),
     ],
 )
