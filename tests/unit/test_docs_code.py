@@ -6,10 +6,15 @@ tests/differential/test_documents.py, those after `<!-- ci: NAME -->` in .ci/new
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars
 import pytest
@@ -42,10 +47,9 @@ PYTHON = {
     "docs/architecture.md": (1, []),
     "docs/batch.md": (1, ["Counter({'ok': 1})"]),
     "docs/get-started.md": (4, [" main\n", "{'unwound-frames': 3} ", " find\n"]),
-    "docs/python.md": (6, ["main", "done\n", "(*tree).put"]),
-    "docs/own-data.md": (
-        5,
-        ["('work', 3)]\n", "('work', 0)]\n", "\nmain 0 2500000 0", "tuesday', 7)]\n", "200 OK\n400"],
+    "docs/python.md": (
+        13,
+        ["main", "done\n", "(*tree).put", "29285  Pool::worker() ", "  parse\n", "'threads-be64': ", " calls\n"],
     ),
     "docs/store.md": (1, ["added 23\n", "\nremoved ['small.prof'"]),
 }
@@ -85,6 +89,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(CORPUS / source, tmp_path / name)
     shutil.copytree(CORPUS / "gperftools" / "good", tmp_path / "runs")
+    for n, name in enumerate(("old/1.folded", "old/2.folded", "new/1.folded", "new/2.folded")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"main;parse {100 + 50 * (n > 1) + n}\nmain;print {70 + n}\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -101,3 +108,40 @@ def test_the_python_of(page: str, folder: Path, capsys: pytest.CaptureFixture[st
     n, printed = PYTHON[page]
     said = capsys.readouterr().out
     assert len(code) == n and [text for text in printed if text not in said] == [], said
+
+
+def defined(name: str, folder: Path) -> Any:
+    """A function of the block of docs/python.md that defines it."""
+    names: dict[str, Any] = {"fastprof": fastprof}
+    exec(next(code for code in python_of("docs/python.md") if f"def {name}(" in code), names)
+    return names[name]
+
+
+def test_the_web_service(folder: Path) -> None:
+    service = defined("convert_upload", folder)
+    data, told = (folder / "cpu.pb.gz").read_bytes(), list[str]()
+
+    def answer(body: bytes, query: str) -> tuple[str, bytes]:
+        environ = {"QUERY_STRING": query, "CONTENT_LENGTH": str(len(body)), "wsgi.input": io.BytesIO(body)}
+        (content,) = service(environ, lambda status, headers: told.append(status))
+        return told[-1][:3], content
+
+    status, folded = answer(data, "to=folded")
+    fastprof.convert("cpu.pb.gz", "cpu.folded")
+    assert (status, folded) == ("200", Path("cpu.folded").read_bytes())
+    assert answer(data, "to=nothing")[0] == answer(data, "to=perfetto")[0] == "400"
+    status, text = answer(data[:3000], "to=folded")
+    assert status == "422" and b"ends at byte 3000" in text
+    assert answer(b"hello", "")[0] == "422"
+
+
+def test_the_fixture(folder: Path) -> None:
+    code = next(code for code in python_of("docs/python.md") if "def no_slower(" in code)
+    Path("test_it.py").write_text("import fastprof\n" + code)
+    graph = (CORPUS / "callgrind/good/cfi.callgrind").read_text()
+    Path("baseline.callgrind").write_text(graph)
+    for cost, told in (("5", "1 passed"), ("7", "difference")):
+        Path("parser.callgrind").write_text(graph.replace("\n1 5", f"\n1 {cost}"))
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", "test_it.py"]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(REPO)})
+        assert told in done.stdout and done.returncode == (cost == "7"), done.stdout

@@ -10,7 +10,7 @@ import pytest
 
 import fastprof
 from fastprof.core import html as shown
-from tests.support.paths import CORPUS
+from tests.support.paths import CORPUS, REPO
 
 HOSTILE = "<script>alert(1)</script>&\"'\x1b[31m</td>"
 CGI = CORPUS / "callgrind/good/cfi.callgrind"
@@ -91,3 +91,26 @@ def test_a_page_is_shown_in_a_frame(hostile: Path, tmp_path: Path) -> None:
 def test_a_table_is_a_data_frame_of_pandas() -> None:
     with fastprof.open(CGI) as profile:
         assert list(profile.table("graph")) == list(profile.rows("graph")) != []
+
+
+def test_the_notebook_of_the_documentation() -> None:
+    """It runs, and its pictures are those of docs/python.md: `python -m docs.make_notebook`."""
+    for package in ("matplotlib", "ipykernel", "nbclient"):
+        pytest.importorskip(package, reason=f"pip install {package}")
+    from docs.make_notebook import executed, pictures
+
+    notebook = executed()
+    shown = [
+        output["data"].get("text/html", "")
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if "data" in output
+    ]
+    assert ["<iframe" in text or "<table" in text for text in shown] == [True, True, True, False, False, True]
+    made = pictures(notebook)
+    page, folder = (REPO / "docs/python.md").read_text(), REPO / "docs/pictures"
+    assert [*made] == ["notebook-1.png", "notebook-2.svg"] and all(f"](pictures/{name})" in page for name in made)
+    assert (folder / "notebook-2.svg").read_bytes() == made["notebook-2.svg"]
+    # fonts differ between machines
+    plot = (folder / "notebook-1.png").read_bytes()
+    assert plot[:8] == made["notebook-1.png"][:8] and len(plot) > 10_000
