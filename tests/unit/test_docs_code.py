@@ -140,8 +140,9 @@ def test_the_fixture(folder: Path) -> None:
     Path("test_it.py").write_text("import fastprof\n" + code)
     graph = (CORPUS / "callgrind/good/cfi.callgrind").read_text()
     Path("baseline.callgrind").write_text(graph)
+    environ = {**os.environ, "PYTHONPATH": str(REPO), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for cost, told in (("5", "1 passed"), ("7", "difference")):
         Path("parser.callgrind").write_text(graph.replace("\n1 5", f"\n1 {cost}"))
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", "test_it.py"]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(REPO)})
+        done = subprocess.run(command, capture_output=True, text=True, env=environ)
         assert told in done.stdout and done.returncode == (cost == "7"), done.stdout
