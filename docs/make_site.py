@@ -113,7 +113,7 @@ def described(name: str) -> str:
     kept = [p for p in given.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [""] if len(kept) < len(given.parameters) else []
     arguments = ",\n    ".join([str(p).replace("'", "") for p in kept] + ["**options" for _ in more])
-    text, _, options = (inspect.getdoc(found) or "").partition("\nOptions (")
+    text, _, options = (inspect.getdoc(found) or "").partition("\nArguments by name (")
     text = EXAMPLE.sub(lambda match: f"```python\n{match[0]}```\n", text + "\n")
     rows = re.findall(r"^(\w+): (.*)\n    (.*)$", options, re.MULTILINE)
     table = "".join(f"| `{key}` | `{kind.replace('|', chr(92) + '|')}` | {what} |\n" for key, kind, what in rows)

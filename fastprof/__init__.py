@@ -169,7 +169,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_HEADING = "\n    Options (docs/options.md has their details):\n\n"
+_HEADING = "\n    Arguments by name (docs/options.md has their details):\n\n"
 
 
 def _listed(name: str) -> str:

@@ -33,7 +33,8 @@ def convert(
 ) -> Log:
     """Convert `inputs`, merged into one profile, to `output` ("-": standard output).
 
-    The target format is `to`, or given by the suffix of the output.  `options` are those of docs/options.md.
+    The target format is `to`, or given by the suffix of the output.
+    `progress` is called with each input that is opened (docs/python.md).
     Errors: FastprofError and its kinds; then nothing is left at `output`.
 
     Inputs may be bytes, the contents of a file.  Inputs and output may be binary file objects, which stay open.  One

@@ -26,7 +26,7 @@ def merge(
 
     They must have the same value types, unless `union` or `intersect` handles the others.  Their order does not matter.
     With `keep_going` unreadable inputs are skipped as a whole and counted as losses; each input is then read twice.
-    `options` are those of docs/options.md.
+    `progress` is called with each input that is opened (docs/python.md).
     Errors: FastprofError and its kinds; then nothing is left at `output`.
     Inputs and output may be file objects, as in `convert`.
 

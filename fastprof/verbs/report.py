@@ -138,7 +138,7 @@ def report(
     graph, as a picture; graph.svg or NAME.graph.svg, the call graph.  A notebook shows the page that is returned.
 
     The page shows `command` as the command that made it.  docs/report.md explains `prune`; `value` selects one value
-    type; docs/options.md lists the options for reading.  `sum` shows the sum of any number of inputs.
+    type.  `sum` shows the sum of any number of inputs.
     With `keep_going`, unreadable inputs are skipped and counted as losses.
     Errors: FastprofError and its subclasses; nothing is left at `output` then.
 

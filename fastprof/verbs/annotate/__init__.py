@@ -122,7 +122,7 @@ def annotate(
 
     Without `files` it shows each file that is found and has a function of at least `threshold` of the total.
     Name a file as in the profile, or by the end of its path: zip/inflate.c.
-    `given`: the options `context`, `threshold`, `source` and `asm`, and those for reading in docs/options.md.
+    `progress` is called with each input that is opened (docs/python.md).
     With `keep_going` inputs that cannot be read are skipped and counted as losses.
     Errors: FastprofError and its kinds, also if the profile has none of `files`.
 

@@ -132,8 +132,8 @@ def diff(
     and the result has the totals.  In stacks the samples of `old` have negated values and the label pprof::base, like
     those of `pprof -diff_base`.  Of several profiles a side, costs are means, and rows that differ by chance are left
     out (`significance`).  With `keep_going`, unreadable inputs are skipped and counted as losses.
-    The other options are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at
-    `output`.
+    `progress` is called with each input that is opened (docs/python.md).
+    Errors: FastprofError and its kinds; then nothing is left at `output`.
 
     >>> import fastprof
     >>> old = "tests/corpus/callgrind/good/cfi.callgrind"

@@ -311,7 +311,8 @@ def sql(
 
     The tables of several files, of folders and of stores have the rows of all of them, with a column `profile`; the
     files' own tables are p1.NAME, p2.NAME ...  With `keep_going`, unreadable inputs are skipped and counted as losses.
-    The query sees only these tables: no files, no network.
+    The query sees only these tables: no files, no network.  The answer is an Arrow stream, too.
+    `progress` is called with each input that is opened (docs/python.md).
     Errors: UsageError for a wrong query, or without DuckDB; those of `open`.
 
     >>> import fastprof

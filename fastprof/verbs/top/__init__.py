@@ -222,7 +222,7 @@ def top(
 
     docs/top.md explains `n`, `sort`, `by`, `tree`, `threshold`, `cumulative`, `focus`, `ignore` and `cycles`.  With
     `matrix` the result has no rows, but a Matrix: functions by the values of a label.
-    `value` chooses the value type; docs/options.md lists the options for reading.
+    `value` chooses the value type.  `progress` is called with each input that is opened (docs/python.md).
     With `keep_going`, unreadable inputs are skipped and counted as losses.
     Errors: FastprofError and its kinds.
 
