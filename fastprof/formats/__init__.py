@@ -44,6 +44,7 @@ ROOMS = (
     "memray",
     "mojo",
     "texts",
+    "gmon",
 )
 
 

@@ -32,7 +32,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "an event trace of .NET",
         "`dotnet-trace convert --format speedscope` converts it to speedscope's JSON",
     ),
-    (rb"gmon", "a gmon.out of gprof", "record with perf, gperftools or Callgrind instead"),
     (rb"v [0-9a-f]+ [0-9a-f]+\nx ", "a raw recording of heaptrack", "`heaptrack --interpret` makes one to read of it"),
     (rb"allocator,num_allocations,size,|\s*\{\s*\"total_num_allocations\"", "a list or statistics of memray", _MEMRAY),
     (rb'\s*\{\s*"version"\s*:\s*0\s*,\s*"costs"\s*:', "a profile for gprof2dot (memray)", _MEMRAY),

@@ -28,6 +28,7 @@ FILES = (
     "firefox/good/weights-ms.json",
     "folded/good/plain.folded",
     "folded/good/two_values.folded",
+    "gmon/good/cycle.gmon",
     "gperftools/good/norecords.prof",
     "gperftools/good/plain.prof",
     "heap/good/tcmalloc-v2.heap",

@@ -348,6 +348,9 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "luajit": lambda path, times: path.write_text("    9  f < g\n  <-     5  main\n" * times * 20_000),
     "archive": archive,
     "memray": memray,
+    "gmon": lambda path, times: path.write_bytes(
+        (CORPUS / "gmon/good/cycle.gmon").read_bytes() + (b"\1" + bytes(20)) * (times * 16_000)
+    ),
     "mojo": lambda path, times: path.write_bytes(
         mojo.write(3, "wall", [mojo.Sample(1, 1, (("a.py", "f", 1),), 5, 0)]) + b"\2\1\x001\0\x09\5" * (times * 50_000)
     ),

@@ -28,6 +28,7 @@ EMPTY = {
     "massif": b"desc: (none)\ncmd: a\ntime_unit: i\n",
     "pstats": b"{0",
     "mojo": b"MOJ\3\1mode\0wall\0",
+    "gmon": b"gmon\1\0\0\0" + bytes(12),
     "memray": memray.write(13, []),
     "llvm-profile": b"main:0:0\n",
     "heaptrack": b"v 10400 3\nX ./a\n",

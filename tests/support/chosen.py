@@ -21,6 +21,7 @@ CHOSEN = [
         "dhat": "heap.dhat.json",
         "firefox": "gecko-24.json written.json",
         "folded": "odd_names.folded recursion.folded two_values.folded",
+        "gmon": "cycle.gmon",
         "gperftools": "small.prof symbolized.prof",
         "heap": "go-heap.heap negative.heap symbolized.heap",
         "heapprofile": "order.heapprofile",

@@ -323,6 +323,7 @@ def sources() -> dict[str, Source]:
         Source("memray", "memray", _corpus("memray/good/small.memray")),
         Source("mojo", "mojo", _corpus("mojo/good/full.mojo")),
         Source("llvm-profile", "llvm-profile", _corpus("llvm-profile/good/contexts.llvmprof")),
+        Source("gmon", "gmon", _corpus("gmon/good/cycle.gmon")),
         Source("pstats", "pstats", _pstats()),
         Source("tracer-stacks", "tracer-stacks", _corpus("tracer-stacks/good/maps.bpftrace")),
         Source("rprof", "rprof", _corpus("rprof/good/memory.Rprof")),

@@ -114,7 +114,6 @@ FOREIGN = {
     b"goroutine 1 [running]:\n": "a dump of Go's stacks",
     b"go 1.21 trace\0\0\0": "a Go execution trace: `go tool trace",
     b"JAVA PROFILE 1.0.2\0": "a Java heap dump (HPROF)",
-    b"gmon\1\0\0\0": "a gmon.out of gprof",
     DESCRIPTORS: "a set of protocol buffer descriptors",
     MODEL: "a model of TensorFlow",
     field(1, NODE) * 9: "a model of TensorFlow",

@@ -59,6 +59,7 @@ INPUTS = {
     "dhat.out": "dhat/good/heap.dhat.json",
     "heaptrack.": "heaptrack/good/small.heaptrack",
     "memray-": "memray/good/small.memray",
+    "gmon.out": "gmon/good/small.gmon",
     ".mojo": "mojo/good/full.mojo",
     ".bpftrace": "tracer-stacks/good/maps.bpftrace",
     ".Rprof": "rprof/good/lines.Rprof",

@@ -156,22 +156,22 @@ def test_a_format_in_json(tmp_path: Path) -> None:
 def test_a_binary_format(tmp_path: Path) -> None:
     folder = tmp_path / "fastprof"
     assert len(laid_out(folder, "9")) == 9
-    corpus = folder / "tests" / "corpus" / "gmon"
+    corpus = folder / "tests" / "corpus" / "hitlog"
     file = bytes.fromhex("78563412 01000000 0500000000000000 66 02000000 0700000000000000 6767")
-    (corpus / "good" / "small.gmon").write_bytes(file)
-    (corpus / "bad" / "damaged.gmon").write_bytes(file[:-1])
-    (corpus / "bad" / "other.gmon").write_bytes(b"\x01" + file)
-    (corpus / "bad" / "name.gmon").write_bytes(file[:4] + b"\xff" * 20)
-    tests = folder / "tests" / "unit" / "test_gmon.py"
+    (corpus / "good" / "small.hitlog").write_bytes(file)
+    (corpus / "bad" / "damaged.hitlog").write_bytes(file[:-1])
+    (corpus / "bad" / "other.hitlog").write_bytes(b"\x01" + file)
+    (corpus / "bad" / "name.hitlog").write_bytes(file[:4] + b"\xff" * 20)
+    tests = folder / "tests" / "unit" / "test_hitlog.py"
     tests.write_text(tests.read_text().replace('FOLDED = ""', 'FOLDED = "f 5\\ngg 7\\n"'))
-    door = folder / "fastprof" / "formats" / "gmon" / "__init__.py"
+    door = folder / "fastprof" / "formats" / "hitlog" / "__init__.py"
     magic = 'return SURE if head[:4] == b"\\x78\\x56\\x34\\x12" else NO'
     door.write_text(door.read_text().replace("return NO", magic).replace("import NO", "import NO, SURE"))
-    assert "4 passed" in outcome_of(folder, "tests/unit/test_gmon.py")
+    assert "4 passed" in outcome_of(folder, "tests/unit/test_hitlog.py")
     python(folder, "-m", "tests.contract.dump")
     assert (corpus / "bad" / "expected.tsv").read_text().count("\n") == 3
-    assert " failed" not in outcome_of(folder, "tests/contract/test_contract.py", "-k", "gmon")
-    keeps_the_rules(folder, "gmon")
+    assert " failed" not in outcome_of(folder, "tests/contract/test_contract.py", "-k", "hitlog")
+    keeps_the_rules(folder, "hitlog")
 
 
 @pytest.mark.parametrize("name", ["", "Big", "a b", "x-y", "_x", "9x"])

@@ -14,7 +14,7 @@ from tests.support.paths import REPO
 # test_long_lines.py has these
 OTHERS = {"callgrind", "cachegrind", "folded", "gperftools"}
 # Their texts are names, which `names` has.
-BINARY = {"archive", "jfr", "memray", "mojo", "oprofile", "perf", "perfetto", "pprof", "pstats", "xray"}
+BINARY = {"archive", "gmon", "jfr", "memray", "mojo", "oprofile", "perf", "perfetto", "pprof", "pstats", "xray"}
 TEXTS = {*repeated.TEMPLATES, *repeated.JSON}
 
 

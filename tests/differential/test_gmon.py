@@ -1,0 +1,52 @@
+"""gmon.out against gprof."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from tests.differential.peers import need
+
+PROGRAM = r"""
+#include <stdlib.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void burn(int n) { for (int i = 0; i < n; i++) sink += i * i; }
+__attribute__((noinline)) void pong(int n);
+__attribute__((noinline)) void ping(int n) { burn(2000); if (n) pong(n - 1); }
+__attribute__((noinline)) void pong(int n) { burn(1000); if (n) ping(n - 1); }
+__attribute__((noinline)) void a(int n) { for (int i = 0; i < n; i++) ping(6); }
+__attribute__((noinline)) void b(int n) { for (int i = 0; i < n; i++) { pong(3); burn(3000); } }
+int main(int argc, char **argv) { int n = atoi(argv[1]); a(n); b(3 * n); return 0; }
+"""
+ROW = re.compile(r"^ *[\d.]+ +[\d.]+ +([\d.]+) +(?:(\d+) +[\d.]+ +[\d.]+ +)?(\w+)$", re.MULTILINE)
+INCLUSIVE = re.compile(r"^\[\d+\] +[\d.]+ +([\d.]+) +([\d.]+) .*? (\w+) (?:<cycle 1> )?\[\d+\]$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module", params=["-no-pie", "-pie"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gmon")
+    (folder / "w.c").write_text(PROGRAM)
+    flags = [request.param] + ["-fPIE"] * (request.param == "-pie")
+    subprocess.run([need("gcc", "cc"), "-g", "-O1", "-pg", *flags, "-o", "w", "w.c"], cwd=folder, check=True)
+    subprocess.run(["./w", "3000"], cwd=folder, check=True)
+    return folder
+
+
+def test_times_and_calls_are_those_of_gprof(folder: Path) -> None:
+    """gprof prints hundredths of a second, too high if the width of a bin is no whole number of bytes."""
+    printed = subprocess.run([need("gprof"), "-b", "w"], cwd=folder, capture_output=True, text=True, check=True).stdout
+    flat, graph = printed.split("Call graph")
+    found = {row.name: row for row in fastprof.top(folder / "gmon.out", symbols=[folder / "w"], n=0).rows}
+    found = {name.removesuffix(" <cycle 1>"): row for name, row in found.items()}
+    theirs = ROW.findall(flat)
+    assert {name for _, _, name in theirs} == {"burn", "ping", "pong", "a", "b"}
+    for seconds, calls, name in theirs:
+        assert found[name].calls == int(calls)
+        assert abs(found[name].self / 1e9 - float(seconds)) <= 0.011 + 0.01 * float(seconds)
+    for own, children, name in INCLUSIVE.findall(graph):
+        time = float(own) + float(children)
+        assert abs(found[name].inclusive / 1e9 - time) <= 0.021 + 0.01 * time, name
