@@ -6,7 +6,7 @@
 
 /* The kinds of version 12 and later. */
 enum { PYMALLOC_FREE = 1, FREE = 5, MMAP = 14, MUNMAP = 15 };
-enum { MOST_MAPS = 1 << 18 /* Linux's default limit is a quarter of it */ };
+enum { MOST_OVERLAPS = 1 << 20, MOST_MAPS = 1 << 18 /* Linux's default limit is a quarter of it */ };
 
 /* Where the search for an address begins: blocks of a page are next to each other, as they are used one after the
  * other. The key is secret, because a file can choose its addresses. */
@@ -53,30 +53,105 @@ static int take(struct fp_memray_reader *r, uint64_t address, struct fp_memray_b
     return 1;
 }
 
+/* ---- mappings in use ---- */
+
+static void renew(struct fp_memray_map *maps, uint32_t at) {
+    struct fp_memray_map *m = &maps[at];
+    m->most = m->end;
+    if (m->left && maps[m->left].most > m->most) m->most = maps[m->left].most;
+    if (m->right && maps[m->right].most > m->most) m->most = maps[m->right].most;
+}
+
+/* Divides a tree into mappings that start before `start` and others. */
+static void divide(struct fp_memray_map *maps, uint32_t at, uint64_t start, uint32_t *before, uint32_t *others) {
+    if (!at) {
+        *before = *others = 0;
+    } else if (maps[at].start < start) {
+        divide(maps, maps[at].right, start, &maps[at].right, others);
+        renew(maps, *before = at);
+    } else {
+        divide(maps, maps[at].left, start, before, &maps[at].left);
+        renew(maps, *others = at);
+    }
+}
+
+/* Joins two trees; those of `a` start before those of `b`. */
+static uint32_t joined(struct fp_memray_map *maps, uint32_t a, uint32_t b) {
+    if (!a || !b) return a ? a : b;
+    const int a_is_higher = maps[a].rank > maps[b].rank;
+    const uint32_t root = a_is_higher ? a : b;
+    if (a_is_higher)
+        maps[a].right = joined(maps, maps[a].right, b);
+    else
+        maps[b].left = joined(maps, a, maps[b].left);
+    renew(maps, root);
+    return root;
+}
+
+/* Adds a mapping.  0, or FP_E_MALFORMED if there are too many. */
+static int add_map(struct fp_memray_reader *r, uint64_t start, uint64_t end, uint32_t sum) {
+    if (start >= end) return 0;
+    if (r->n_in_use == MOST_MAPS) return fp_memray_bad(r, "the mappings in use", "at most 262,144");
+    uint32_t at = r->free_map, before, others;
+    if (!at) {
+        fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 2, sizeof *r->maps);
+        at = ++r->n_maps;
+    } else {
+        r->free_map = r->maps[at].left;
+    }
+    if (!r->secret.key[0]) fp_secret_take(&r->secret);
+    const uint32_t rank = (uint32_t)fp_mix(++r->n_ranks ^ r->secret.key[0], r->secret.key[1]);
+    r->n_in_use++;
+    r->maps[at] = (struct fp_memray_map){.start = start, .end = end, .most = end, .sum = sum, .rank = rank};
+    divide(r->maps, r->root_map, start, &before, &others);
+    r->root_map = joined(r->maps, joined(r->maps, before, at), others);
+    return 0;
+}
+
+/* Moves the mappings of the tree at *at that overlap [start, end) to the list *found.  Only branches that have one are
+ * entered. */
+static void take_maps(struct fp_memray_reader *r, uint32_t *at, uint64_t start, uint64_t end, uint32_t *found) {
+    struct fp_memray_map *m = &r->maps[*at];
+    if (!*at || m->most <= start) return;
+    take_maps(r, &m->left, start, end, found);
+    if (m->start < end) take_maps(r, &m->right, start, end, found);
+    if (m->start >= end || m->end <= start) {
+        renew(r->maps, *at);
+        return;
+    }
+    const uint32_t mine = *at;
+    *at = joined(r->maps, m->left, m->right);
+    m->left = *found;
+    *found = mine;
+}
+
 /* Unmaps [start, end): of each mapping the parts that remain count as one allocation each. */
 static int unmap(struct fp_memray_reader *r, uint64_t start, uint64_t end) {
-    for (uint32_t i = r->n_maps; i-- > 0;) {
-        struct fp_memray_map m = r->maps[i];
+    uint32_t found = 0;
+    int status = 0;
+    r->n_map_events++;
+    if (r->root_map) take_maps(r, &r->root_map, start, end, &found);
+    while (found && !status) {
+        const struct fp_memray_map m = r->maps[found];
+        r->maps[found].left = r->free_map;
+        r->free_map = found;
+        found = m.left;
+        r->n_in_use--;
         const uint64_t from = m.start > start ? m.start : start, to = m.end < end ? m.end : end;
-        if (from >= to) continue;
-        const int status = fp_heap_change(&r->f.heap, m.sum, -1, -(int64_t)(to - from));
-        if (status) return status;
-        r->maps[i] = r->maps[--r->n_maps];
-        const struct fp_memray_map parts[2] = {{m.start, from, m.sum}, {to, m.end, m.sum}};
-        for (int k = 0; k < 2; k++) {
-            if (parts[k].start >= parts[k].end) continue;
-            fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps);
-            r->maps[r->n_maps++] = parts[k];
-            r->f.heap.sums[m.sum].values[FP_HEAP_LEFT]++;
-        }
+        status = fp_heap_change(&r->f.heap, m.sum, -1, -(int64_t)(to - from));
+        if (!status) r->f.heap.sums[m.sum].values[FP_HEAP_LEFT] += (m.start < from) + (to < m.end);
+        if (!status) status = add_map(r, m.start, from, m.sum);
+        if (!status) status = add_map(r, to, m.end, m.sum);
+        if (!status && ++r->n_overlaps > MOST_OVERLAPS + 4 * r->n_map_events)
+            status = fp_memray_bad(r, "mappings overlap", "each address to be mapped once");
     }
-    return 0;
+    return status;
 }
 
 /* A free of one of the thread's last two allocations: it was temporary. */
 static int check_temporary(struct fp_memray_reader *r, uint64_t address, uint64_t size, int is_map) {
     for (int i = 0; i < 2; i++) {
-        const struct fp_memray_latest *l = &r->current->latest[i];
+        const struct fp_memray_latest *l = &fp_memray_current(r)->latest[i];
         if (l->address == address && address && (!is_map || l->size == size))
             return fp_heap_temporary(&r->f.heap, l->sum, (int64_t)l->size);
     }
@@ -90,7 +165,7 @@ uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thre
 }
 
 static int allocate(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size) {
-    struct fp_memray_thread *t = r->current;
+    struct fp_memray_thread *t = fp_memray_current(r);
     struct fp_memray_top *top = &t->stack[t->n - 1];
     struct fp_heap_sums *heap = &r->f.heap;
     if (!top->sum) top->sum = fp_memray_sum(r, top->stack, t->thread) + 1;
@@ -99,9 +174,9 @@ static int allocate(struct fp_memray_reader *r, unsigned allocator, uint64_t add
     t->latest[0] = (struct fp_memray_latest){address, size, sum};
     if (allocator == MMAP) {
         if (size > UINT64_MAX - address) return fp_memray_bad(r, "a mapping ends beyond 2^64", NULL);
-        if (r->n_maps == MOST_MAPS) return fp_memray_bad(r, "the mappings in use", "at most 262,144");
-        fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps);
-        r->maps[r->n_maps++] = (struct fp_memray_map){address, address + size, sum};
+        r->n_map_events++;
+        const int status = add_map(r, address, address + size, sum);
+        if (status) return status;
     } else {
         if (2 * r->n_blocks >= r->mask) grow(r);
         struct fp_memray_block *block = find(r, address), old = *block;

@@ -99,7 +99,7 @@ uint32_t fp_memray_thread(const struct fp_memray *f, uint32_t i, uint32_t *name)
 }
 
 static int push(struct fp_memray_reader *r, uint64_t code, uint64_t instruction) {
-    struct fp_memray_thread *t = r->current;
+    struct fp_memray_thread *t = fp_memray_current(r);
     const uint32_t frame = t ? fp_memray_frame(r, code, instruction) : 0;
     if (!frame) return fp_memray_bad(r, t ? "the code object is not defined" : "a call before the first thread", NULL);
     fp_array_room(&t->stack, &t->cap, (uint64_t)t->n + 1, sizeof *t->stack);
@@ -110,8 +110,9 @@ static int push(struct fp_memray_reader *r, uint64_t code, uint64_t instruction)
 }
 
 static int pop(struct fp_memray_reader *r, uint32_t n) {
-    if (!r->current || r->current->n <= n) return fp_memray_bad(r, "more returns than calls", NULL);
-    r->current->n -= n;
+    struct fp_memray_thread *t = fp_memray_current(r);
+    if (!t || t->n <= n) return fp_memray_bad(r, "more returns than calls", NULL);
+    t->n -= n;
     return 0;
 }
 
@@ -145,12 +146,12 @@ static int read_shared(struct fp_memray_reader *r, struct fp_memray_bytes *c, un
             const struct fp_memray_text name = fp_memray_text(c);
             if (c->status) return c->status;
             if (!r->current) return fp_memray_bad(r, "a name before the first thread", NULL);
-            r->current->name = fp_strings_intern(&r->model->strings, name.p, name.n);
+            fp_memray_current(r)->name = fp_strings_intern(&r->model->strings, name.p, name.n);
             return 0;
         }
         case 12: {
             const uint64_t id = fp_memray_fixed(c, 8);
-            if (!c->status) r->current = thread_of(r, id);
+            if (!c->status) r->current = (uint32_t)(thread_of(r, id) - r->threads) + 1;
             return c->status;
         }
         case 14: return fp_memray_read_code(r, c);
@@ -232,15 +233,26 @@ static int read_record(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
 
 /* ---- aggregated ---- */
 
-/* The stack of a node, without the hidden frames of the main thread. */
+/* Words of a node: its frame, parent, depth, and its stack in the model, also without the hidden frames of the main
+ * thread; 0: not made yet. */
+enum { FRAME, PARENT, DEPTH, STACK, MAIN_STACK, NODE };
+
+/* The stack of a node.  Stacks of the nodes on its way to the root are made once. */
 static uint32_t stack_of(struct fp_memray_reader *r, uint32_t node, int is_main) {
-    const uint32_t *n = r->nodes;
-    uint32_t depth = node ? n[3 * (size_t)node + 2] : 0, stack = 0, kept = 0;
-    const uint32_t hidden = !is_main ? 0 : r->f.hidden < depth ? (uint32_t)r->f.hidden : depth;
-    uint32_t *frames = fp_scratch((size_t)depth + 1, sizeof *frames);
-    for (; depth > hidden; depth--, node = n[3 * (size_t)node + 1]) frames[kept++] = n[3 * (size_t)node];
-    while (kept) stack = fp_model_stack(r->model, stack, frames[--kept]);
-    fp_scratch_free(frames);
+    const size_t which = is_main ? MAIN_STACK : STACK;
+    const uint64_t hidden = is_main ? r->f.hidden : 0;
+    uint32_t n = 0, at = node, stack;
+    for (; at && r->nodes[NODE * (size_t)at + DEPTH] > hidden && !r->nodes[NODE * (size_t)at + which]; n++)
+        at = r->nodes[NODE * (size_t)at + PARENT];
+    stack = at ? r->nodes[NODE * (size_t)at + which] : 0;
+    uint32_t *way = fp_scratch((size_t)n + 1, sizeof *way);
+    at = node;
+    for (uint32_t i = n; i-- > 0; at = r->nodes[NODE * (size_t)at + PARENT]) way[i] = at;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *words = &r->nodes[NODE * (size_t)way[i]];
+        words[which] = stack = fp_model_stack(r->model, stack, words[FRAME]);
+    }
+    fp_scratch_free(way);
     return stack;
 }
 
@@ -252,10 +264,12 @@ static int read_node(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
     const uint32_t of = is_old ? fp_memray_frame(r, frame, 0) : frame < r->n_numbered ? r->numbered[frame] : 0;
     if (!of) return fp_memray_bad(r, "the frame of a node is not defined", NULL);
     if (parent > r->n_nodes) return fp_memray_bad(r, "the parent of a node is not defined", NULL);
-    const uint32_t n = ++r->n_nodes, depth = parent ? r->nodes[3 * parent + 2] : 0;
-    fp_array_zeroed(&r->nodes, &r->cap_nodes, 3 * ((uint64_t)n + 1), sizeof *r->nodes);
-    r->nodes[3 * (size_t)n] = of, r->nodes[3 * (size_t)n + 1] = (uint32_t)parent,
-                 r->nodes[3 * (size_t)n + 2] = depth + 1;
+    const uint32_t n = ++r->n_nodes;
+    fp_array_zeroed(&r->nodes, &r->cap_nodes, NODE * ((uint64_t)n + 1), sizeof *r->nodes);
+    uint32_t *words = &r->nodes[NODE * (size_t)n];
+    words[FRAME] = of;
+    words[PARENT] = (uint32_t)parent;
+    words[DEPTH] = 1 + r->nodes[NODE * parent + DEPTH];
     return 0;
 }
 

@@ -44,9 +44,10 @@ struct fp_memray_block {
     uint32_t sum;
 };
 
+/* A node of a tree of mappings by their starts (a treap); `most` is the largest end below it. */
 struct fp_memray_map {
-    uint64_t start, end;
-    uint32_t sum;
+    uint64_t start, end, most;
+    uint32_t sum, rank, left, right; /* left, right: 0 is none */
 };
 
 struct fp_memray_reader {
@@ -60,7 +61,7 @@ struct fp_memray_reader {
     unsigned latest;
     struct fp_table thread_ids, code_ids, frame_keys, sums;
     struct fp_memray_thread *threads; /* by row of thread_ids */
-    struct fp_memray_thread *current; /* NULL: none yet */
+    uint32_t current;                 /* row of the current thread + 1; 0: none yet */
     uint32_t cap_threads;
     uint32_t *code_of; /* by row of code_ids: an index of `codes`, 0: not defined */
     struct fp_memray_code *codes;
@@ -72,12 +73,18 @@ struct fp_memray_reader {
     struct fp_secret secret;
     struct fp_memray_block *blocks;
     uint64_t mask, n_blocks;
-    struct fp_memray_map *maps;
-    uint32_t n_maps, cap_maps;
+    struct fp_memray_map *maps; /* the first one is not used */
+    uint32_t n_maps, cap_maps, root_map, free_map, n_in_use;
+    uint64_t n_map_events, n_overlaps, n_ranks;
     /* aggregated: frames, and nodes of their tree, each with its parent and its depth */
     uint32_t *numbered, *nodes;
     uint32_t n_numbered, cap_numbered, n_nodes, cap_nodes;
 };
+
+/* The current thread, or NULL; until the next thread is added. */
+static inline struct fp_memray_thread *fp_memray_current(const struct fp_memray_reader *r) {
+    return r->current ? &r->threads[r->current - 1] : NULL;
+}
 
 static inline uint64_t fp_memray_number(struct fp_memray_bytes *c) {
     uint64_t v = 0;

@@ -128,3 +128,47 @@ def test_records_of_aggregated_captures_are_checked(records: bytes) -> None:
     with pytest.raises(FormatError) as found:
         fastprof.info(memray.header(13, 1) + records + b"\x0f")
     assert found.value.offset == len(memray.header(13, 1))
+
+
+def mapping(kind: int, address: int, size: int) -> memray.Event:
+    return memray.Event(2, (("f", 10),), kind, address, size)
+
+
+def test_many_mappings() -> None:
+    """Each munmap looks at those that it overlaps: with all of them, this would take 10^9 steps."""
+    n = 40_000
+    events = [mapping(memray.MMAP, 8192 * (k + 1), 4096) for k in range(n)]
+    events += [mapping(memray.MUNMAP, 8192 * (k * 7919 % n + 1), 4096) for k in range(n)]
+    totals = fastprof.info(memray.write(13, events)).facts["totals"]
+    assert (totals["alloc_objects"], totals["leaked_objects"], totals["leaked_space"]) == (n, 0, 0)
+    assert totals["peak_space"] == 4096 * n
+
+
+def test_mappings_that_overlap_again_and_again() -> None:
+    events = [mapping(memray.MMAP, 8 * (k + 1), 1 << 30) for k in range(20_000)]
+    events += [mapping(memray.MUNMAP, (1 << 30) - 64 * k, 64) for k in range(1_000)]
+    with pytest.raises(FormatError, match="mappings overlap"):
+        fastprof.info(memray.write(13, events))
+
+
+def aggregated_sum(thread: int, node: int, peak: int) -> bytes:
+    return b"\2" + struct.pack("<QB7xQQQQQQQ", thread, 6, 0, node, 0, 1, 0, peak, 0)
+
+
+def test_deep_trees_of_aggregated_captures() -> None:
+    """Each node becomes a stack once: walking to the root for each sum would take 10^9 steps."""
+    n = 100_000
+    code = b"\x0e\1f\0a.py\0" + memray.delta(10) + memray.number(2) + b"\xe8\0"
+    nodes = b"".join(b"\3\0" + memray.number(k) for k in range(n))
+    sums = b"".join(aggregated_sum(1 + k % 2, k + 1, 5) for k in range(n))
+    data = memray.header(13, 1) + code + b"\4\0\1\0\1" + nodes + sums + b"\x0f"
+    assert fastprof.info(data).facts["totals"]["peak_space"] == 5 * n
+
+
+def test_threads_that_sums_name_first() -> None:
+    """The current thread stays so when others are added."""
+    switch = [b"\x0c" + struct.pack("<Q", k) + b"\x0a" + b"t%d\0" % k for k in (1, 2)]
+    sums = b"".join(aggregated_sum(k, 0, 1) for k in range(3, 200))
+    data = memray.header(13, 1) + b"".join(switch) + sums + b"\x0alast\0" + aggregated_sum(2, 0, 1) + b"\x0f"
+    names = {str(row.name) for row in fastprof.top(data, by="thread", n=0).rows}
+    assert {"process 7, last (2)"} <= names
