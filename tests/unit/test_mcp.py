@@ -170,7 +170,7 @@ def test_limits_of_time_and_memory(folder: Path) -> None:
         assert found["code"] == "limit" and "more than 2 s" in found["message"]
         found = await call("sql", path="go-cpulabels.pb", query="select max(hash(a)) from range(10000000000000) t(a)")
         assert found["code"] in ("limit", "usage")
-        assert (await call("info", path="go-cpulabels.pb"))["facts"]["format"] == "pprof"
+        assert (await call("list"))["entries"]
 
     session(folder, script, "--seconds", "2", "--memory", "1G")
 
