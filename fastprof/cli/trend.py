@@ -66,11 +66,13 @@ def run(args: argparse.Namespace) -> int:
     Reads(args.inputs, checked(arguments.given(args, options()), options())).refuse(args.output)
     found = trend(args.inputs, **arguments.keywords(args, options()))
     with arguments.table_to(None if args.output == "-" else args.output):
-        _print(found, is_page:
+        if is_page:
             from fastprof.verbs.trend.page import page
 
             print(page(found, _figure(found), _compared(found, args)), end="")
-        elif args)
+            _print_problems(found, args)
+        else:
+            _print(found, args)
     for limit in dict.fromkeys(failure.limit for failure in found.failed):
         mine = [one for one in found.failed if one.limit == limit]
         grown = ", ".join(f"{one.name} {_percent(one.change)} since {one.since}" for one in mine[:5])
@@ -90,12 +92,13 @@ def _print(found: Trend, args: argparse.Namespace) -> None:
         screen = Screen.from_options(args.width, args.color, markdown=args.markdown)
         _print_text(first(k), screen, is_gate=hasattr(args, "fail_over"), short=not hasattr(args, "demangle"))
 
-    def problems() -> None:
-        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
-        print_problems(found.log, inputs, args.quiet, args.verbose)
+    answer = Answer("trend", len(found.findings), "findings", lambda k: as_json(first(k)), show, "--function REGEX")
+    print_answer(args, answer, lambda: _print_problems(found, args))
 
-    n = len(found.findings)
-    print_answer(args, Answer("trend", n, "findings", lambda k: as_json(first(k)), show, "--function REGEX"), problems)
+
+def _print_problems(found: Trend, args: argparse.Namespace) -> None:
+    inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
+    print_problems(found.log, inputs, args.quiet, args.verbose)
 
 
 def _compared(found: Trend, args: argparse.Namespace) -> dict[int, str]:

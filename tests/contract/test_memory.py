@@ -336,13 +336,16 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "ghc-prof": lambda path, times: path.write_text(
         "\tTime and Allocation Profiling Report\n\ttotal time = (9 ticks @ 1 us)\n\ttotal alloc = 5 bytes\n"
         f"{'COST CENTRE':40} MODULE SRC no. entries ticks     bytes\n"
-        + "a M <x> 1 2 0.0 0.0 0.0 0.0 3 4\n b M a.hs:4:1 1 2 0.0 0.0 0.0 0.0 3 4\n" * times * 20_000
+        + "a M <x> 1 2 0.0 0.0 0.0 0.0 3 4\n b M a.hs:4:1 1 2 0.0 0.0 0.0 0.0 3 4\n"
+        * times
+        * 20_000
     ),
     "instruments": lambda path, times: path.write_text(
         "Bytes Used\tCount\tSymbol Name\n" + "9.5 KB\t2\tf\n7 KB\t1\t g\n" * times * 20_000
     ),
     "pprof-raw": lambda path, times: path.write_text(
-        "PeriodType: cpu ns\nSamples:\ncpu/ns \n" + " 5: 1 2\n   a:[b]\n" * times * 20_000
+        "PeriodType: cpu ns\nSamples:\ncpu/ns \n"
+        + " 5: 1 2\n   a:[b]\n" * times * 20_000
         + "Locations\n 1: 0x1 f a.go:5 s=1\n 2: 0x2 g a.go:7 s=1\n"
     ),
     "luajit": lambda path, times: path.write_text("    9  f < g\n  <-     5  main\n" * times * 20_000),

@@ -64,7 +64,8 @@ TEMPLATES: dict[str, list[bytes]] = {
     ],
     "ghc-prof": [
         b"\tTime and Allocation Profiling Report\n\ttotal time = (9 ticks @ 1 us)\n\ttotal alloc = 5 bytes\n"
-        + b"COST CENTRE".ljust(60) + b" MODULE SRC entries\na%s M <x> 1 2 0.0 0.0 0.0 0.0\n"
+        + b"COST CENTRE".ljust(60)
+        + b" MODULE SRC entries\na%s M <x> 1 2 0.0 0.0 0.0 0.0\n"
     ],
     "instruments": [b"Weight\tSelf\tSymbol Name\n9 ms\t9 ms\tf%s\n", b"Weight\tSelf\tSymbol Name\n9 %s\t9 ms\tf\n"],
     "pprof-raw": [
@@ -73,7 +74,7 @@ TEMPLATES: dict[str, list[bytes]] = {
         b"Period: 1\nSamples:\ncpu/ns\n 5: 1\nLocations\n 1: 0x1 f a.go:5 s=1\nMappings\n1: 0x1/0x2/0x0 a%s\n",
     ],
     "llvm-profile": [b"f%s:9:1\n 1: 9\n", b"f:9:1\n 1: 9 g%s:4\n", b"f:9:1\n 1: g%s:5\n  1: 5\n", b"f:9:1\n %s\n"],
-    "rprof": [b"sample.interval=5\n#File 1: a\n1#2 \"f%s\" \"g\" \n", b"sample.interval=5\n%s\n"],
+    "rprof": [b'sample.interval=5\n#File 1: a\n1#2 "f%s" "g" \n', b"sample.interval=5\n%s\n"],
     "luajit": [b"   50  f\n  <-    20  g%s\n"],
     "massif": [
         b"desc: a\ncmd: b\ntime_unit: i\n" + _SNAPSHOT + b"peak\nn0: 5 0x1: a%s\n",
