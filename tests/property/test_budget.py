@@ -114,7 +114,7 @@ def test_trend(tmp_path: Path) -> None:
         (tmp_path / f"{day:02}.folded").write_text("".join(rows))
     words = ["trend", str(tmp_path), "-n", "0"]
     whole, n_cut = json.loads(answered([*words, "--json"])[1]), 0
-    for tokens in (800, 1500, 3000):
+    for tokens in (1000, 1500, 3000):
         for form in ([], ["--json"], ["--markdown"], ["--csv"]):
             code, out, err = answered([*words, *form, "--budget-tokens", str(tokens)])
             assert code == 0 and size(out) + size(err) <= 4 * tokens, (tokens, form, err)
