@@ -45,6 +45,7 @@ ROOMS = (
     "mojo",
     "texts",
     "gmon",
+    "small_json",
 )
 
 

@@ -41,11 +41,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`vmprof-flamegraph` converts it to folded stacks, `vmprofshow` prints it",
     ),
     (
-        rb'\s*\{\s*"alloc_samples"\s*:',
-        "a profile of Scalene",
-        "`scalene view` shows it; fastprof reads profiles of cProfile, py-spy and Austin",
-    ),
-    (
         rb"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4} {4}[^\n]*\s{1,9})? *\d+ function calls ",
         "text printed by pstats",
         "pass the file that `python -m cProfile -o FILE` or `dump_stats` writes",
@@ -71,7 +66,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`hs-speedscope` converts it to speedscope's JSON, which fastprof reads",
     ),
     (rb'JOB "[^\n]*\nDATE "', "a heap profile of GHC", "`hp2pretty` draws it"),
-    (rb'\{\s*"program"\s*:(?s:.{0,2000}?)"rts_arguments"', "a profile of GHC", _DEVTOOLS),
     (
         rb"Statistical profiling result from ",
         "text printed by V8's tick processor",

@@ -340,6 +340,17 @@ GROW: dict[str, Callable[[Path, int], None]] = {
         * times
         * 20_000
     ),
+    "scalene": lambda path, times: path.write_text(
+        '{"alloc_samples": 1, "elapsed_time_sec": 2.5, "files": {"a.py": {"functions": [{"line": "f", "lineno": 1}], '
+        '"lines": [' + ", ".join(['{"lineno": 2, "n_sys_percent": 0.5, "start_function_line": 1}'] * times * 20_000)
+        + "]}}}"
+    ),
+    "ghc-json": lambda path, times: path.write_text(
+        '{"program": "a", "rts_arguments": [], "tick_interval": 1, "cost_centres": [{"id": 1, "label": "f"}], '
+        '"profile": {"id": 1, "entries": 1, "alloc": 0, "ticks": 0, "children": ['
+        + ", ".join(['{"id": 1, "entries": 1, "alloc": 2, "ticks": 3, "children": []}'] * times * 20_000)
+        + "]}}"
+    ),
     "instruments": lambda path, times: path.write_text(
         "Bytes Used\tCount\tSymbol Name\n" + "9.5 KB\t2\tf\n7 KB\t1\t g\n" * times * 20_000
     ),

@@ -39,6 +39,8 @@ CHOSEN = [
         "pprof": "everything.pb go-block.pb.gz",
         "pstats": "profile.pstats",
         "ghc-prof": "labels.ghc.prof p.ghc.prof",
+        "ghc-json": "lab.ghc.json",
+        "scalene": "memory.scalene.json",
         "instruments": "bytes.instruments.txt time.instruments.txt",
         "luajit": "fv.luajit s.luajit",
         "pprof-raw": "everything.pprof.txt go-block.pprof.txt",

@@ -132,7 +132,6 @@ FOREIGN = {
     b'{"start_time": 1.5, "duration": 2, "sample_count": 7': "a session of pyinstrument",
     b"\n  _     ._   __/__   _ _  _  _ _/_   Recorded: 12:00": "text printed by pyinstrument",
     b"import time: self [us] | cumulative | imported package\n": "a list of Python's import times (-X importtime): ",
-    b'{\n"program": "x",\n"arguments": [],\n"rts_arguments": ["-pj"]': "a profile of GHC",
     b"Statistical profiling result from v8.log, (7 ticks": "text printed by V8's tick processor",
     b'{"code":[{"name":"f"': "a preprocessed log of V8",
     b'{"version":1.2,"mode":"wall"': "a profile of StackProf",
@@ -144,7 +143,6 @@ FOREIGN = {
     b"".join(n.to_bytes(8, "little") for n in (0, 3, 0, 990, 0))
     + b"\5\0\7\4\7cpython\6"
     + b"\1" * 30: "a recording of vmprof: `vmprof-f",
-    b'{\n    "alloc_samples": 0,\n    "args": [': "a profile of Scalene: `scalene view`",
     b"         197 function calls (192 primitive calls) in 0.002 seconds\n\n": "text printed by pstats: pass the file",
     b"Sat Nov 28 19:55:26 2026    /tmp/x.pst\n\n         4 function calls in 0.000 seconds\n": "text printed by pstats",
     b"hdrb\0\0\0\0": "an eventlog of GHC: `hs-speedscope`",
