@@ -260,8 +260,9 @@ static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) 
     (void)in, (void)err;
     if (code >= NAME) {
         if (j->token != FP_JSON_STRING) return 0;
-        *(code == NAME ? &r->name : code == MODULE ? &r->module : &r->place) =
-            fp_json_intern(&r->walk, &r->model->strings);
+        *(code == NAME     ? &r->name
+          : code == MODULE ? &r->module
+                           : &r->place) = fp_json_intern(&r->walk, &r->model->strings);
         return 0;
     }
     const int scale = code == ELAPSED || (code >= PYTHON && code <= MEGABYTES) ? 9 : 0;
@@ -276,8 +277,8 @@ static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) 
     return 0;
 }
 
-static const struct fp_json_shape scalene = {
-    FP_JSON_ROWS(rows_of_scalene), .begin = begin, .end = end, .value = value, .key = key};
+static const struct fp_json_shape scalene = {FP_JSON_ROWS(rows_of_scalene), .begin = begin, .end = end, .value = value,
+                                             .key = key};
 static const struct fp_json_shape ghc = {FP_JSON_ROWS(rows_of_ghc), .begin = begin, .end = end, .value = value};
 
 struct fp_small_json *fp_small_json_new(struct fp_model *model, int format, int lenient) {

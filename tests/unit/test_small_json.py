@@ -67,7 +67,7 @@ def test_the_tree_is_that_of_the_text() -> None:
     assert text and {key: n for key, n in found.items() if key not in own and n} == {k: n for k, n in text.items() if n}
 
 
-HEAD = b'{"program": "a", "rts_arguments": [], "tick_interval": 10, "cost_centres": [{"id": 1, "label": "f"}], "profile": '
+HEAD = b'{"program": "a", "tick_interval": 10, "cost_centres": [{"id": 1, "label": "f"}], "profile": '
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,13 @@ class SmallJsonReader(NativeReader):
     """A format of the C core; the first value type is the default."""
 
     shape: ClassVar[int]
-    value_types: ClassVar[dict[str, str]]
+    value_types: ClassVar[tuple[tuple[str, str], ...]]  # names and units
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self._s = owned(lib.fp_small_json_new(model.c, self.shape, options[LENIENT]), lib.fp_small_json_free, "a reader")
-        types = [ValueType(name, unit) for name, unit in self.value_types.items()]
+        new = lib.fp_small_json_new(model.c, self.shape, options[LENIENT])
+        self._s = owned(new, lib.fp_small_json_free, "the reader")
+        types = [ValueType(name, unit) for name, unit in self.value_types]
         self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
 
     def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
@@ -37,15 +38,12 @@ class SmallJsonReader(NativeReader):
 
 
 class ScaleneReader(SmallJsonReader):
-    """Costs of lines: CPU time, which is the sum of that in Python, in native code and in the system, and allocations."""
+    """Costs of lines: CPU time (of Python, native code and the system, and their sum) and allocations."""
 
     format = "scalene"
     view = "graph"
     shape = lib.FP_SMALL_SCALENE
-    value_types: ClassVar = {
-        **dict.fromkeys(("cpu", "python", "native", "system"), "nanoseconds"),
-        "alloc": "bytes",
-    }
+    value_types = (*((name, "nanoseconds") for name in ("cpu", "python", "native", "system")), ("alloc", "bytes"))
 
 
 class GhcJsonReader(SmallJsonReader):
@@ -54,4 +52,4 @@ class GhcJsonReader(SmallJsonReader):
     format = "ghc-json"
     view = "stacks"
     shape = lib.FP_SMALL_GHC
-    value_types: ClassVar = {"time": "nanoseconds", "alloc": "bytes", "entries": "count"}
+    value_types = (("time", "nanoseconds"), ("alloc", "bytes"), ("entries", "count"))
