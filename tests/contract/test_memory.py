@@ -342,7 +342,8 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     ),
     "scalene": lambda path, times: path.write_text(
         '{"alloc_samples": 1, "elapsed_time_sec": 2.5, "files": {"a.py": {"functions": [{"line": "f", "lineno": 1}], '
-        '"lines": [' + ", ".join(['{"lineno": 2, "n_sys_percent": 0.5, "start_function_line": 1}'] * times * 20_000)
+        '"lines": ['
+        + ", ".join(['{"lineno": 2, "n_sys_percent": 0.5, "start_function_line": 1}'] * times * 20_000)
         + "]}}}"
     ),
     "ghc-json": lambda path, times: path.write_text(
