@@ -10,7 +10,7 @@
  * instruction.  Value columns: FP_BRANCHES_TAKEN, _MISPREDICTED and _STRAIGHT.
  *
  * Units: numbers of executions.  Memory: `most` distinct branches and runs; when there are more, the caller passes on
- * the rows so far.  Rows may then repeat, and are added up by whoever adds up stacks.
+ * the rows so far.  Rows may then repeat, and are added up where stacks are.
  */
 #ifndef FP_BRANCHES_H
 #define FP_BRANCHES_H
@@ -32,7 +32,7 @@ enum { FP_BRANCHES_ROW = 160 }; /* bytes of memory, at most, of a distinct branc
 
 enum { FP_BRANCHES_RECENT_BITS = 13 };
 
-/* What tells branches apart.  A key has no padding: it is compared as words. */
+/* What distinguishes branches.  A key has no padding: it is compared as words. */
 struct fp_branch_key {
     uint64_t from, to, space, kernel; /* space, kernel: whatever decides what is at the addresses */
     uint32_t thread, label, is_run, unused;

@@ -42,7 +42,7 @@ static int take(struct fp_memray_reader *r, uint64_t address, struct fp_memray_b
     if (block->size < 0) return 0;
     uint64_t i = (uint64_t)(found - r->blocks);
     r->n_blocks--;
-    /* blocks behind it that were placed after their slot was taken move up */
+    /* later blocks that were placed after their slot was taken move up */
     for (uint64_t next = (i + 1) & r->mask; r->blocks[next].size >= 0; next = (next + 1) & r->mask) {
         const uint64_t away = (next - slot_of(r, r->blocks[next].address)) & r->mask;
         if (away < ((next - i) & r->mask)) continue;

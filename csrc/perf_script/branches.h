@@ -4,7 +4,7 @@
  *   demo 65/65 1593.4:   401bf0  0x401d36/0x401d42/P/-/-/0  0x405b76/0x401d15/M/-/-/0
  *
  * A branch is its source and its target, each perhaps with an object in parentheses, and M if it was mispredicted; the
- * newest comes first.  Lines of mappings (--show-mmap-events) say what is at an address; without them the object in
+ * newest comes first.  Lines of mappings (--show-mmap-events) state what is at an address; without them the object in
  * parentheses does.  Other lines are skipped.
  *
  * Units: run-time addresses.  Memory: distinct branches (core/branches.h), mappings.

@@ -13,8 +13,9 @@ from fastprof.verbs.convert import convert
 DESCRIPTION = """\
 Convert a profile to another format; several inputs are
 merged.  Compressed inputs are decompressed, and an OUTPUT
-ending in .gz, .zst, .xz, .bz2 or .lz4 is compressed.  A damaged
-input is an error and leaves no output, unless --lenient.
+ending in .gz, .zst, .xz, .bz2 or .lz4 is compressed.
+A damaged input is an error and leaves no output, unless
+--lenient.
 A profile is a timeline (calls in time order), stacks
 (samples) or a graph (costs and calls by source position)."""
 EXAMPLES = """\

@@ -27,8 +27,8 @@ all functions distinguish changes from noise."""
 EXAMPLES = """\
 examples:
   fastprof trend nightly.fpa --over date
-  fastprof trend runs/ --label-path '{commit}/*' --over commit --order git
-  fastprof trend 1.prof 2.prof 3.prof --fail-over 2 --window 1
+  fastprof trend runs.fpa --over commit --order git
+  fastprof trend 1.prof 2.prof 3.prof --fail-over 2
 """
 FAILED = 4  # exit code of --fail-over
 _ROWS = 200  # of the heat map of a page

@@ -46,7 +46,7 @@ def most(options: Options) -> int:
 
 
 def apart(options: Options) -> int:
-    """Which branches must not be added up (enum fp_perf_apart): those of samples that filters tell apart."""
+    """Which branches must not be added up (enum fp_perf_apart): those of samples that filters distinguish."""
     from fastprof.core._c import lib
 
     if TIME_RANGE in options:

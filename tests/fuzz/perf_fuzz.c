@@ -116,6 +116,19 @@ static int by_branches(const struct fp_perf_reader *r) {
     return r->wants_branches == FP_PERF_ONLY_BRANCHES || (r->wants_branches && r->has_branches);
 }
 
+static void set_options(struct fp_perf_reader *r, uint8_t options, int swap) {
+    r->lenient = options & 1;
+    r->keep_marks = options >> 1 & 1;
+    r->cpu_labels = options >> 2 & 1;
+    r->rounds.most = options & 8 ? 64 : 1 << 20;
+    r->last = 1;
+    r->machine = 62;
+    r->swap = swap;
+    r->off_cpu = options >> 4 & 1;
+    r->off_column = FP_PERF_NO_COLUMN;
+    fp_perf_set_branches(r, options >> 5 & 1 ? 1 + (options >> 6 & 1) : 0, options >> 6, 64);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < PIPE_HEADER + 2) return 0;
     const uint8_t options = data[size - 1];
@@ -125,16 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fp_buf file = {0};
     struct fp_err err;
     uint32_t n_events = 0;
-    r->lenient = options & 1;
-    r->keep_marks = options >> 1 & 1;
-    r->cpu_labels = options >> 2 & 1;
-    r->rounds.most = options & 8 ? 64 : 1 << 20;
-    r->last = 1;
-    r->machine = 62;
-    r->swap = data[0] == '2';
-    r->off_cpu = options >> 4 & 1;
-    r->off_column = FP_PERF_NO_COLUMN;
-    fp_perf_set_branches(r, options >> 5 & 1 ? 1 + (options >> 6 & 1) : 0, options >> 6, 64);
+    set_options(r, options, data[0] == '2');
     size_t at = PIPE_HEADER;
     if (size >= FILE_HEADER && fp_u64s(data + 8, r->swap) != PIPE_HEADER) {
         const uint64_t attrs = fp_u64s(data + 24, r->swap), records = fp_u64s(data + 40, r->swap);
