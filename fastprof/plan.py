@@ -569,15 +569,15 @@ def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]
         if passed_over is not None and option.group != "filters":
             passed_over(option)
             continue
-        # the error names the first input that does not apply this option
         first = next(
             input_
-            for input_ in plan.inputs
+            for input_ in plan.inputs  # the first one that does not apply this option
             if option not in (*formats.get(input_.format).selects, *bridges.SELECT[input_.view].options)
         )
         writes = any(f.name == plan.end.name for f in formats.formats())
         direction = f"from {first.format} to {plan.end.name}" if writes else f"with {first.format}"
-        nothing = f"has no effect {direction}: it applies to {owners(option)}{_first(option, first)}"
+        to = bridges.only_to(option, first.view) or owners(option) + _first(option, first)
+        nothing = f"has no effect {direction}: it applies to {to}"
         raise usage_error(f"{{file}}: {{{option.flag}}} {{nothing}}", file=first.name, nothing=nothing)
 
 

@@ -15,6 +15,9 @@ struct heaptrack_pointer {
 struct heaptrack_trace {
     uint32_t stack, sum; /* sum + 1, 0: none yet */
 };
+struct heaptrack_function {
+    uint32_t name, file, line; /* name, file: numbers of strings */
+};
 struct heaptrack_allocation {
     int64_t size;
     uint32_t sum;
@@ -30,6 +33,8 @@ struct heaptrack_reader {
     struct heaptrack_pointer *pointers;
     struct heaptrack_trace *traces;
     struct heaptrack_allocation *allocations;
+    struct heaptrack_function *functions; /* of an instruction pointer, while it is read */
+    uint32_t cap_functions;
     uint32_t n_strings, cap_strings, n_pointers, cap_pointers, n_traces, cap_traces, n_allocations, cap_allocations;
 };
 
@@ -57,6 +62,7 @@ void fp_heaptrack_free(struct fp_heaptrack *f) {
     free(r->pointers);
     free(r->traces);
     free(r->allocations);
+    free(r->functions);
     free(r);
 }
 
@@ -118,28 +124,25 @@ static uint32_t kind_of(const struct heaptrack_reader *r, uint32_t name) {
 /* The chain of the functions in the rest of the line, innermost first; 0: none has a name. */
 static const char *read_functions(struct heaptrack_reader *r, struct heaptrack_line *l, uint32_t object,
                                   uint32_t *chain, uint32_t *first) {
-    struct heaptrack_line ends[64]; /* functions are inlined into each other, so the line is read from its end */
-    uint32_t n = 0, function, file;
-    uint64_t number_of_line;
+    uint32_t n = 0;
     *chain = *first = 0;
     while (!at_end(l)) {
-        ends[n % 64] = *l;
-        if (!index_of(l, r->n_strings, &function)) return "the number of a function's name";
-        if (!n++) *first = r->strings[function];
-        if (n == 1 && at_end(l)) break; /* without a place */
-        if (!index_of(l, r->n_strings, &file)) return "the number of a file's name";
-        if (!number(l, &number_of_line) || number_of_line > INT32_MAX) return "a line number";
+        struct heaptrack_function f = {0};
+        uint64_t line = 0;
+        if (!index_of(l, r->n_strings, &f.name)) return "the number of a function's name";
+        const int is_alone = !n && at_end(l); /* without a place */
+        if (!is_alone && !index_of(l, r->n_strings, &f.file)) return "the number of a file's name";
+        if (!is_alone && (!number(l, &line) || line > INT32_MAX)) return "a line number";
+        f.line = (uint32_t)line;
+        fp_array_room(&r->functions, &r->cap_functions, (uint64_t)n + 1, sizeof f);
+        r->functions[n++] = f;
     }
-    if (n > 64) n = 64;
-    while (n) {
-        struct heaptrack_line *at = &ends[--n];
-        file = 0, number_of_line = 0;
-        (void)index_of(at, r->n_strings, &function);
-        if (index_of(at, r->n_strings, &file)) (void)number(at, &number_of_line);
-        if (!function) continue;
-        const uint32_t line = (uint32_t)number_of_line;
-        const uint32_t id = fp_model_function(r->model, object, r->strings[file], r->strings[function], 0, 0);
-        *chain = fp_model_line(r->model, id, line, 0, *chain);
+    if (n) *first = r->strings[r->functions[0].name];
+    while (n) { /* functions are inlined into those behind them */
+        const struct heaptrack_function f = r->functions[--n];
+        if (!f.name) continue;
+        const uint32_t id = fp_model_function(r->model, object, r->strings[f.file], r->strings[f.name], 0, 0);
+        *chain = fp_model_line(r->model, id, f.line, 0, *chain);
     }
     return NULL;
 }
@@ -186,6 +189,11 @@ static const char *read_allocation(struct heaptrack_reader *r, struct heaptrack_
     return NULL;
 }
 
+/* Whether allocation i can be freed: its stack has some in use. */
+static inline int is_in_use(const struct heaptrack_reader *r, uint64_t i) {
+    return r->f.heap.sums[r->allocations[i].sum].values[FP_HEAP_LEFT] > 0;
+}
+
 /* Allocation i is made or freed.  0 or FP_E_OVERFLOW. */
 static inline int change(struct heaptrack_reader *r, uint64_t i, int is_free) {
     const struct heaptrack_allocation a = r->allocations[i];
@@ -223,7 +231,7 @@ static int read_changes(struct heaptrack_reader *r, const uint8_t **at, const ui
         h = (h << 4 | h >> 8) & 0x00ff00ff00ff00ff;
         h = (h << 8 | h >> 16) & 0x0000ffff0000ffff;
         h = (h << 16 | h >> 32) & 0x00000000ffffffff;
-        if (h >= r->n_allocations) break;
+        if (h >= r->n_allocations || (is_free && !is_in_use(r, h))) break;
         status = change(r, h, (int)is_free);
         if (!status) p += n + 3;
     }
@@ -264,6 +272,7 @@ static const char *read_line(struct heaptrack_reader *r, uint8_t kind, struct he
         case '-': {
             uint32_t i;
             if (!index_of(l, r->n_allocations, &i)) return "the number of an allocation above";
+            if (kind == '-' && !is_in_use(r, i)) return "the number of an allocation in use";
             *status = change(r, i, kind == '-');
             return NULL;
         }

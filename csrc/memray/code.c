@@ -29,7 +29,7 @@ static void define(struct fp_memray_reader *r, uint64_t id, struct fp_memray_tex
     const uint32_t id_of_function = fp_model_function(m, 0, file_name, name, 0, first);
     if (n_table) memcpy(r->tables + r->n_tables, table, n_table);
     r->code_of[row] = ++r->n_codes; /* the later one of two counts */
-    r->codes[r->n_codes] = (struct fp_memray_code){r->n_tables, n_table, id_of_function, number};
+    r->codes[r->n_codes] = (struct fp_memray_code){r->n_tables, n_table, id_of_function, number, 0, 0};
     r->n_tables += n_table;
 }
 
@@ -68,48 +68,79 @@ static uint64_t table_number(const uint8_t **p, const uint8_t *end) {
     return v;
 }
 
-/* The line of code unit `want`: 3.11 and later.  0: none. */
-static int64_t line_of_table(const uint8_t *p, const uint8_t *end, int64_t line, uint64_t want) {
+/* Adds a span to those from `first` on.  Lines beyond 2^31 - 1 are none. */
+static void add_span(struct fp_memray_reader *r, uint32_t first, uint64_t start, uint64_t line) {
+    const struct fp_memray_span span = {(uint32_t)start, line <= INT32_MAX ? (uint32_t)line : 0};
+    if (r->n_spans > first && r->spans[r->n_spans - 1].line == span.line) return;
+    if (r->n_spans > first && r->spans[r->n_spans - 1].start == span.start) r->n_spans--;
+    fp_array_room(&r->spans, &r->cap_spans, (uint64_t)r->n_spans + 1, sizeof span);
+    r->spans[r->n_spans++] = span;
+}
+
+/* The lines of code units: 3.11 and later.  Lines wrap at 2^64, and code units end at 2^32. */
+static void decode_table(struct fp_memray_reader *r, const uint8_t *p, const uint8_t *end, uint64_t line) {
+    const uint32_t first = r->n_spans;
     uint64_t unit = 0;
     while (p < end && *p) {
         const unsigned kind = *p >> 3 & 15;
         const uint64_t next = unit + (*p++ & 7) + 1;
+        if (next > UINT32_MAX) break;
         if (kind == 13 || kind == 14) {
             const uint64_t v = table_number(&p, end);
-            line += v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
+            line += v & 1 ? 0 - (v >> 1) : v >> 1;
             for (int i = 0; kind == 14 && i < 3; i++) (void)table_number(&p, end);
         } else if (kind < 13) {
-            line += kind >= 10 ? (int)kind - 10 : 0;
+            line += kind >= 10 ? kind - 10 : 0;
             const size_t columns = kind >= 10 ? 2 : 1;
             p += (size_t)(end - p) < columns ? (size_t)(end - p) : columns;
         }
-        if (want < next) return line;
+        add_span(r, first, unit, line);
         unit = next;
     }
-    return 0;
+    add_span(r, first, unit, 0);
 }
 
-/* The line of byte `want`: pairs of a number of bytes and of lines. */
-static int64_t line_of_pairs(const uint8_t *p, const uint8_t *end, int64_t line, uint64_t want, int is_310) {
+/* The lines of bytes: pairs of a number of bytes and of lines. */
+static void decode_pairs(struct fp_memray_reader *r, const uint8_t *p, const uint8_t *end, uint64_t line, int is_310) {
+    const uint32_t first = r->n_spans;
     uint64_t at = 0;
-    for (; end - p >= 2; p += 2) {
+    add_span(r, first, at, line);
+    for (; end - p >= 2 && at + p[0] <= UINT32_MAX; p += 2) {
         const int lines = (int8_t)p[1];
-        at += p[0];
-        if (!is_310 && at > want) break;
-        if (!is_310 || lines != -128) line += lines;
-        if (is_310 && at > want) break;
+        if (!is_310) at += p[0];
+        if (!is_310 || lines != -128) line += (uint64_t)(int64_t)lines;
+        add_span(r, first, at, line);
+        if (is_310) at += p[0];
     }
-    return line;
 }
 
-static uint32_t line_of(const struct fp_memray_reader *r, const struct fp_memray_code *code, uint64_t instruction) {
+/* Decodes the line table of a code object, for all its instructions. */
+static void decode(struct fp_memray_reader *r, struct fp_memray_code *code) {
+    const uint8_t *p = r->tables + code->table, *end = p + code->n_table;
+    code->spans = r->n_spans;
+    if (r->f.python >= 0x030b0000)
+        decode_table(r, p, end, code->line);
+    else
+        decode_pairs(r, p, end, code->line, r->f.python >= 0x030a0000);
+    code->n_spans = r->n_spans - code->spans;
+}
+
+static uint32_t line_of(struct fp_memray_reader *r, struct fp_memray_code *code, uint64_t instruction) {
     if (r->f.version <= 11) return code->line;
     if (!code->n_table || instruction > INT64_MAX) return 0;
-    const uint8_t *p = r->tables + code->table, *end = p + code->n_table;
-    const int64_t line = r->f.python >= 0x030b0000   ? line_of_table(p, end, code->line, instruction / 2)
-                         : r->f.python >= 0x030a0000 ? line_of_pairs(p, end, code->line, instruction * 2, 1)
-                                                     : line_of_pairs(p, end, code->line, instruction, 0);
-    return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+    if (!code->n_spans) decode(r, code);
+    const uint64_t want = r->f.python >= 0x030b0000   ? instruction / 2
+                          : r->f.python >= 0x030a0000 ? instruction * 2
+                                                      : instruction;
+    uint32_t low = code->spans, high = low + code->n_spans; /* the first span starts at 0 */
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (r->spans[middle].start <= want)
+            low = middle;
+        else
+            high = middle;
+    }
+    return r->spans[low].line;
 }
 
 uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction) {
@@ -120,7 +151,7 @@ uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t ins
     const uint32_t found = fp_table_intern(&r->frame_keys, key);
     fp_array_zeroed(&r->frames, &r->cap_frames, (uint64_t)found + 1, sizeof *r->frames);
     if (!r->frames[found]) {
-        const struct fp_memray_code *of = &r->codes[at];
+        struct fp_memray_code *of = &r->codes[at];
         const uint32_t line = fp_model_line(r->model, of->function, line_of(r, of, instruction), 0, 0);
         r->frames[found] = fp_model_frame(r->model, 0, 0, 0, line);
     }

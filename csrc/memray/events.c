@@ -129,6 +129,7 @@ static void take_maps(struct fp_memray_reader *r, uint32_t *at, uint64_t start, 
 static int unmap(struct fp_memray_reader *r, uint64_t start, uint64_t end) {
     uint32_t found = 0;
     int status = 0;
+    if (start >= end) return 0;
     r->n_map_events++;
     if (r->root_map) take_maps(r, &r->root_map, start, end, &found);
     while (found && !status) {

@@ -37,6 +37,7 @@ void fp_memray_free(struct fp_memray *f) {
     free(r->codes);
     free(r->frames);
     free(r->tables);
+    free(r->spans);
     if (r->blocks) fp_release(r->blocks, (r->mask + 1) * sizeof *r->blocks);
     free(r->maps);
     free(r->numbered);

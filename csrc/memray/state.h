@@ -19,6 +19,12 @@ struct fp_memray_text {
 struct fp_memray_code {
     uint64_t table; /* of lines, in `tables` */
     uint32_t n_table, function, line;
+    uint32_t spans, n_spans; /* the table once it is decoded, in `spans` */
+};
+
+/* From `start` (a code unit or byte) up to the start of the next span, code is of `line`; 0: of none. */
+struct fp_memray_span {
+    uint32_t start, line;
 };
 
 struct fp_memray_top {
@@ -69,6 +75,8 @@ struct fp_memray_reader {
     uint32_t cap_code_of, n_codes, cap_codes, cap_frames;
     uint8_t *tables;
     size_t n_tables, cap_tables;
+    struct fp_memray_span *spans;
+    uint32_t n_spans, cap_spans;
     /* blocks in use, by hash of their address */
     struct fp_secret secret;
     struct fp_memray_block *blocks;

@@ -128,16 +128,18 @@ struct end {
     size_t n;
 };
 
-/* `0x401d36(/opt/demo)`, up to a slash.  0 if it is something else. */
-static int take_end(struct text *t, struct end *to) {
+/* `0x401d36(/opt/demo)`, up to a slash.  0 if it is something else.  *close is the first ")/" from a place at or before
+ * t->p on, t->stop if there is none, or NULL: each part of a line is searched once. */
+static int take_end(struct text *t, const uint8_t **close, struct end *to) {
     *to = (struct end){0};
     if (t->stop - t->p < 3 || t->p[0] != '0' || t->p[1] != 'x' || !take_hex(t, &to->address)) return 0;
     if (take(t, '(')) {
         to->name = t->p;
-        const uint8_t *p = find(*t, ")/", 2);
-        if (!p) return 0;
-        to->n = (size_t)(p - t->p);
-        t->p = p + 1;
+        if (!*close || *close < t->p) *close = find(*t, ")/", 2);
+        if (!*close) *close = t->stop;
+        if (*close == t->stop) return 0;
+        to->n = (size_t)(*close - t->p);
+        t->p = *close + 1;
     }
     return take(t, '/');
 }
@@ -167,6 +169,17 @@ static uint32_t frame_of(struct fp_perf_script_branches *r, uint32_t pid, const 
     return fp_model_frame(r->model, mapping, end->address, 0, 0);
 }
 
+/* What decides what is at an address of a line: the maps of then, or the object printed. */
+static uint64_t place_of(struct fp_perf_script_branches *r, const struct end *end) {
+    struct fp_space_hit hit;
+    const uint32_t whose = end->address >> 63 ? FP_SPACE_KERNEL : r->line_pid;
+    if (end->n && !fp_space_find(r->space, whose, end->address, &hit)) {
+        const uint32_t mapping = mapping_of_object(r, end);
+        if (mapping) return UINT64_C(1) << 63 | mapping;
+    }
+    return fp_space_generation(r->space, whose);
+}
+
 static uint32_t object_of(const struct fp_perf_script_branches *r, uint32_t frame) {
     const uint32_t mapping = fp_table_row(&r->model->frames, frame)[FP_FRAME_MAPPING];
     return fp_table_row(&r->model->mappings, mapping)[FP_MAPPING_OBJECT];
@@ -175,10 +188,8 @@ static uint32_t object_of(const struct fp_perf_script_branches *r, uint32_t fram
 /* Adds a branch, and the run from its target to the source of the next one. */
 static void add(struct fp_perf_script_branches *r, const struct end *from, const struct end *to, int missed) {
     const uint32_t pid = r->line_pid;
-    struct fp_branch_key key = {.from = from->address,
-                                .to = to->address,
-                                .space = fp_space_generation(r->space, pid),
-                                .kernel = fp_space_generation(r->space, FP_SPACE_KERNEL)};
+    const uint64_t source_place = place_of(r, from), target_place = place_of(r, to);
+    struct fp_branch_key key = {from->address, to->address, source_place, target_place, .is_run = 0};
     struct fp_branch *branch = fp_branches_find(&r->sums, &key);
     if (branch->from == FP_NO_ID) {
         branch->from = frame_of(r, pid, from);
@@ -190,7 +201,7 @@ static void add(struct fp_perf_script_branches *r, const struct end *from, const
     r->counts.mispredicted += (uint64_t)missed;
     const uint32_t source = branch->from, target = branch->to;
     if (r->next_address >= to->address && object_of(r, target) == object_of(r, r->next_frame)) {
-        key = (struct fp_branch_key){to->address, r->next_address, key.space, key.kernel, .is_run = 1};
+        key = (struct fp_branch_key){to->address, r->next_address, target_place, r->next_place, .is_run = 1};
         branch = fp_branches_find(&r->sums, &key);
         branch->from = target;
         branch->to = r->next_frame;
@@ -200,17 +211,20 @@ static void add(struct fp_perf_script_branches *r, const struct end *from, const
     }
     r->next_address = from->address;
     r->next_frame = source;
+    r->next_place = source_place;
 }
 
 /* The branches from t->p on.  0; FP_FULL: there is no room for those from t->p on; or FP_E_TRUNCATED. */
 static int add_all(struct fp_perf_script_branches *r, struct text *t, int whole) {
+    const uint8_t *close = NULL;
     for (;;) {
         struct end from, to;
         while (t->p != t->stop && (*t->p == ' ' || *t->p == '\t')) t->p++;
         if (t->p == t->stop || *t->p != '0') return 0;
         if (!fp_branches_have_room(&r->sums, 2)) return FP_FULL;
         struct text rest = *t;
-        if (!take_end(&rest, &from) || !take_end(&rest, &to) || rest.p == rest.stop) return whole ? 0 : FP_E_TRUNCATED;
+        if (!take_end(&rest, &close, &from) || !take_end(&rest, &close, &to) || rest.p == rest.stop)
+            return whole ? 0 : FP_E_TRUNCATED;
         const int missed = *rest.p == 'M';
         const uint8_t *end = memchr(rest.p, ' ', (size_t)(rest.stop - rest.p));
         if (!end && !whole) return FP_E_TRUNCATED;
@@ -226,11 +240,11 @@ static int add_all(struct fp_perf_script_branches *r, struct text *t, int whole)
 
 /* Where the branches of a line begin: at ` 0x`, hexadecimal digits, and a slash or an object; NULL if it has none. */
 static const uint8_t *branches_of(struct text t) {
-    const uint8_t *p;
+    const uint8_t *p, *first_close = NULL, *second_close = NULL;
     while ((p = find(t, " 0x", 3))) {
         struct text at = {p + 1, t.stop};
         struct end from, to;
-        if (take_end(&at, &from) && take_end(&at, &to)) return p + 1;
+        if (take_end(&at, &first_close, &from) && take_end(&at, &second_close, &to)) return p + 1;
         t.p = p + 1;
     }
     return NULL;

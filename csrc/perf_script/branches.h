@@ -54,6 +54,7 @@ struct fp_perf_script_branches {
     int32_t is_inside;
     uint32_t line_pid, next_frame;
     uint64_t next_address; /* the source of the next branch in time, and its frame; 0: unknown */
+    uint64_t next_place;   /* what decides what is there */
 };
 
 /* NULL when memory ran out.  Borrows the model; the caller owns the reader. */

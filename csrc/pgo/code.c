@@ -58,7 +58,9 @@ static void decode(struct fp_pgo_executed *e, const struct runs *r, uint64_t fir
         uint64_t after = address + length_at(r, address, &leaves);
         if (run < next && r->start[run] < after) after = r->start[run];
         n_ends += leaves != 0;
-        e->starts[n] = address = after;
+        e->starts[n] = after;
+        if (after <= address) break; /* the code ends at 2^64 */
+        address = after;
     }
     e->n_starts = n;
 }

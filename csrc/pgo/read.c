@@ -13,6 +13,7 @@ enum { MOST_LEVELS = 4096, BAD = -1000 };
 struct fp_pgo_level {
     uint32_t function;
     uint32_t caller; /* the frame of the caller at the call; 0: none */
+    uint32_t stack;  /* of callers down to that one, which the model keeps until fp_pgo_feed returns; 0: none */
 };
 
 struct fp_pgo_text {
@@ -82,20 +83,27 @@ static uint32_t frame_at(struct fp_pgo_reader *r, uint32_t function, uint64_t of
 /* Opens a level below `depth` others. */
 static void open_level(struct fp_pgo_reader *r, uint32_t depth, uint32_t caller, uint32_t function) {
     fp_array_room(&r->levels, &r->cap_levels, (uint64_t)depth + 1, sizeof *r->levels);
-    r->levels[depth] = (struct fp_pgo_level){function, caller};
+    r->levels[depth] = (struct fp_pgo_level){function, caller, 0};
     r->n_levels = depth + 1;
 }
 
-/* Adds a row of the frames of callers of `depth` levels, then of up to two frames.  0 or FP_FULL; rows that were passed
- * on are skipped. */
+/* The stack of the callers of `depth` levels; 0: none. */
+static uint32_t callers_of(struct fp_pgo_reader *r, uint32_t depth) {
+    uint32_t k = depth;
+    while (k && !r->levels[k - 1].stack) k--;
+    uint32_t node = k ? r->levels[k - 1].stack : 0;
+    for (; k < depth; k++) {
+        if (r->levels[k].caller) node = fp_model_stack(r->model, node, r->levels[k].caller);
+        r->levels[k].stack = node;
+    }
+    return node;
+}
+
+/* Adds a row of the frames of callers of `depth` levels, then of up to two frames.  0 or FP_FULL. */
 static int put(struct fp_pgo_reader *r, uint32_t depth, uint32_t first, uint32_t second, uint32_t column,
                uint64_t value, struct fp_batch *out) {
-    if (r->row++ < r->done) return 0;
     if (out->n == out->cap) return FP_FULL;
-    uint32_t node = 0;
-    for (uint32_t k = 0; k < depth; k++)
-        if (r->levels[k].caller) node = fp_model_stack(r->model, node, r->levels[k].caller);
-    node = fp_model_stack(r->model, node, first);
+    uint32_t node = fp_model_stack(r->model, callers_of(r, depth), first);
     if (second) node = fp_model_stack(r->model, node, second);
     const uint32_t i = out->n++;
     out->stack[i] = node;
@@ -103,7 +111,6 @@ static int put(struct fp_pgo_reader *r, uint32_t depth, uint32_t first, uint32_t
     out->time[i] = 0;
     for (uint32_t k = 0; k < FP_PGO_COLUMNS; k++) out->values[(size_t)k * out->cap + i] = 0;
     out->values[(size_t)column * out->cap + i] = (int64_t)value;
-    r->done++;
     return 0;
 }
 
@@ -136,24 +143,39 @@ static int open_context(struct fp_pgo_reader *r, struct fp_pgo_text t) {
 static int function_line(struct fp_pgo_reader *r, struct fp_pgo_text t, struct fp_batch *out) {
     uint64_t total, head;
     if (!cut_number(&t, &head) || !cut_number(&t, &total) || t.p == t.stop) return BAD;
-    if (!r->done) {
-        r->n_levels = r->base = 0;
-        if (*t.p == '[' && t.stop[-1] == ']') {
-            const int status = open_context(r, (struct fp_pgo_text){t.p + 1, t.stop - 1});
-            if (status) return status;
-        } else {
-            open_level(r, 0, 0, function_of(r, t));
-        }
-        r->base = r->n_levels;
+    r->n_levels = r->base = 0;
+    if (*t.p == '[' && t.stop[-1] == ']') {
+        const int status = open_context(r, (struct fp_pgo_text){t.p + 1, t.stop - 1});
+        if (status) return status;
+    } else {
+        open_level(r, 0, 0, function_of(r, t));
     }
+    r->base = r->n_levels;
     const uint32_t depth = r->base, frame = frame_at(r, r->levels[depth - 1].function, 0, 0);
     return head ? put(r, depth, frame, 0, FP_PGO_ENTRIES, head, out) : 0;
 }
 
-/* ` 200 hash:180 walk:20` */
+/* ` hash:180 walk:20`, each a row.  FP_FULL leaves the place to go on from in r->left. */
+static int targets(struct fp_pgo_reader *r, struct fp_pgo_text t, uint32_t depth, uint32_t frame,
+                   struct fp_batch *out) {
+    for (;;) {
+        r->left = (size_t)(t.stop - t.p);
+        if (!take(&t, ' ')) return 0;
+        struct fp_pgo_text one = {t.p, memchr(t.p, ' ', (size_t)(t.stop - t.p))};
+        if (!one.stop) one.stop = t.stop;
+        t.p = one.stop;
+        uint64_t calls;
+        if (one.p == one.stop || !cut_number(&one, &calls)) continue;
+        if (out->n == out->cap) return FP_FULL;
+        put(r, depth, frame, frame_at(r, function_of(r, one), 0, 0), FP_PGO_CALLS, calls, out);
+    }
+}
+
+/* `200 hash:180 walk:20` */
 static int count_line(struct fp_pgo_reader *r, struct fp_pgo_text t, uint32_t depth, uint32_t frame,
                       struct fp_batch *out) {
     uint64_t count;
+    if (r->left) return targets(r, (struct fp_pgo_text){t.stop - r->left, t.stop}, depth, frame, out);
     if (!take_number(&t, INT64_MAX, &count) || (t.p != t.stop && *t.p != ' ')) return BAD;
     struct fp_pgo_text rest = t;
     while (take(&rest, ' ')) { /* the whole line is checked before its first row */
@@ -163,17 +185,8 @@ static int count_line(struct fp_pgo_reader *r, struct fp_pgo_text t, uint32_t de
         uint64_t calls;
         if (one.p != one.stop && (!cut_number(&one, &calls) || one.p == one.stop)) return BAD;
     }
-    int status = put(r, depth, frame, 0, FP_PGO_SAMPLES, count, out);
-    while (!status && take(&t, ' ')) {
-        struct fp_pgo_text one = {t.p, memchr(t.p, ' ', (size_t)(t.stop - t.p))};
-        if (!one.stop) one.stop = t.stop;
-        t.p = one.stop;
-        uint64_t calls;
-        if (one.p == one.stop || !cut_number(&one, &calls)) continue;
-        const uint32_t target = frame_at(r, function_of(r, one), 0, 0);
-        status = put(r, depth, frame, target, FP_PGO_CALLS, calls, out);
-    }
-    return status;
+    const int status = put(r, depth, frame, 0, FP_PGO_SAMPLES, count, out);
+    return status ? status : targets(r, t, depth, frame, out);
 }
 
 /* A line with blanks before it: as many as levels are open. */
@@ -196,7 +209,6 @@ static int place_line(struct fp_pgo_reader *r, struct fp_pgo_text t, uint32_t de
 
 static int line(struct fp_pgo_reader *r, struct fp_pgo_text t, struct fp_batch *out) {
     uint32_t blanks = 0;
-    r->row = 0;
     if (t.p == t.stop) {
         r->blank++;
         return 0;
@@ -209,6 +221,7 @@ static int line(struct fp_pgo_reader *r, struct fp_pgo_text t, struct fp_batch *
 }
 
 int fp_pgo_feed(struct fp_pgo_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    for (uint32_t k = 0; k < r->n_levels; k++) r->levels[k].stack = 0;
     while (in->pos < in->n) {
         const uint8_t *p = in->p + in->pos, *end = memchr(p, '\n', in->n - in->pos);
         if (!end && !in->eof) return FP_MORE;
@@ -223,7 +236,6 @@ int fp_pgo_feed(struct fp_pgo_reader *r, struct fp_in *in, struct fp_batch *out,
         if (status && is_function) r->base = 0;
         r->functions += !status && is_function;
         r->unread += status != 0;
-        r->done = 0;
         r->n_lines++;
         in->pos += (size_t)(t.stop - t.p) + (end != NULL);
     }

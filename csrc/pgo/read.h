@@ -37,7 +37,7 @@ struct fp_pgo_reader {
     uint32_t n_levels, cap_levels;
     uint32_t base; /* levels of the function itself, with those of its context; 0: none is open */
     uint64_t n_lines;
-    uint32_t done, row; /* rows of the line: passed on, and so far */
+    size_t left; /* bytes of a line whose first rows were passed on; 0: none */
 };
 
 struct fp_pgo_reader *fp_pgo_reader_new(struct fp_model *model, int lenient);

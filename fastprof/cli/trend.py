@@ -11,9 +11,9 @@ from fastprof.cli import arguments, print_message
 from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Screen, print_csv, print_rest, print_table, shortened_by
+from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, printable
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
@@ -28,7 +28,7 @@ EXAMPLES = """\
 examples:
   fastprof trend nightly.fpa --over date
   fastprof trend runs.fpa --over commit --order git
-  fastprof trend 1.prof 2.prof 3.prof --fail-over 2
+  fastprof trend runs/ --fail-over 2 --window 3
 """
 FAILED = 4  # exit code of --fail-over
 _ROWS = 200  # of the heat map of a page
@@ -156,12 +156,13 @@ def _print_csv(found: Trend) -> None:
 def _print_text(found: Trend, screen: Screen, *, is_gate: bool, short: bool) -> None:
     n = len(found.points)
     profiles = sum(point.profiles for point in found.points)
-    over = "" if found.over == "order" else f" over {found.over}"
-    span = f", {found.points[0].name} to {found.points[-1].name}" if n > 1 else ""
+    over = "" if found.over == "order" else f" over {_text(found.over, screen)}"
+    first, last = (_text(found.points[i].name, screen) if n else "" for i in (0, -1))
+    span = f", {first} to {last}" if n > 1 else ""
     if screen.markdown:
         print("### fastprof trend\n")
         if is_gate:
-            worst = ", ".join(f"{one.name} {_percent(one.change)}" for one in found.failed)
+            worst = ", ".join(f"{_text(one.name, screen)} {_percent(one.change)}" for one in found.failed)
             print(f"**Failed:** {worst}\n" if worst else "**Passed**\n")
     what = f"{counted(profiles, 'profile')} at {counted(n, 'point')}{over}{span}"
     print(f"{what}: {counted(found.n_found, 'finding')} in {counted(found.n_rows, found.by.partition(':')[0])}")
@@ -169,20 +170,31 @@ def _print_text(found: Trend, screen: Screen, *, is_gate: bool, short: bool) -> 
         print()
         _print_findings(found, screen, short=short)
     print_rest(found.n_found - len(found.findings), screen)
-    _print_causes(found)
+    _print_causes(found, screen)
     for one in found.findings:
         if one.left:
-            print(f"\n{_name(one)}: {counted(len(one.left), 'commit')} after {one.last_good}, up to {one.since}:")
-            print("\n".join(f"  {commit}" for commit in one.left))
+            name, good, since = (_text(text, screen) for text in (_name(one), one.last_good, one.since))
+            print(f"\n{name}: {counted(len(one.left), 'commit')} after {good}, up to {since}:")
+            _print_list([_text(commit, screen) for commit in one.left], screen)
 
 
-def _print_causes(found: Trend) -> None:
+def _print_causes(found: Trend, screen: Screen) -> None:
     for one in found.findings:
         if one.causes:
-            print(f"\n{_name(one)}, {_percent(one.change)} since {one.since}:")
-        for cause in one.causes:
-            share = "at the same point" if cause.share is None else f"{100 * cause.share:.0f} % of it"
-            print(f"  {cause.text}  ({share})")
+            print(f"\n{_text(_name(one), screen)}, {_percent(one.change)} since {_text(one.since, screen)}:")
+        shares = ["at the same point" if c.share is None else f"{100 * c.share:.0f} % of it" for c in one.causes]
+        texts = [_text(cause.text, screen) for cause in one.causes]
+        _print_list([f"{text}  ({share})" for text, share in zip(texts, shares, strict=True)], screen)
+
+
+def _print_list(lines: Sequence[str], screen: Screen) -> None:
+    for i, line in enumerate(lines):
+        print(("\n" if screen.markdown and not i else "") + ("* " if screen.markdown else "  ") + line)
+
+
+def _text(text: str, screen: Screen) -> str:
+    """A name of a profile, so that it controls neither the terminal nor Markdown."""
+    return markdown_text(printable(text)) if screen.markdown else printable(text)
 
 
 def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:

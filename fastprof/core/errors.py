@@ -57,6 +57,10 @@ class NothingLeft(UsageError):
     """Filters leave no row of any input."""
 
 
+class UnknownId(UsageError, IndexError):
+    """An id of which no row has been read yet.  Also an IndexError."""
+
+
 class UnrecognizedError(FastprofError):
     """No format claims the input."""
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from operator import index
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UsageError, errors_of, printable_lines, raise_as
+from fastprof.core.errors import FastprofError, FileError, UsageError, errors_of, printable_lines, raise_as
 from fastprof.core.newfile import NewFile
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
 from fastprof.core.urls import is_url
@@ -220,7 +220,7 @@ class Sink:
             present, is_link = _mode(path)
             if present and not stat.S_ISREG(present):
                 if stat.S_ISDIR(present):
-                    raise FastprofError(f"{path}: is a directory")
+                    raise FileError(errno.EISDIR, "is a directory", path)
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
             # Keeps a symbolic link; ".." after one is not the folder above it.  os.path.realpath queries each folder.
             target = os.path.realpath(path) if ".." in path or is_link else os.path.abspath(path)

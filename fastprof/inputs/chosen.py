@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fastprof import plan
-from fastprof.bridges import FUNCTION, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT, OBJECT, SET_LABEL
+from fastprof.bridges import FUNCTION, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT, OBJECT, OPERATORS, SET_LABEL
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format, Holds, Input
 from fastprof.core.errors import UsageError
@@ -43,9 +43,12 @@ def below(given: Given, options: Mapping[str, Any]) -> Given | None:
 
 
 def together(
-    sides: Sequence[Sequence[Any]], from_: str | None, options: Options
+    sides: Sequence[Sequence[Any]], from_: str | None, options: Options, end: plan.End
 ) -> tuple[list[list[Any]], str | None, Options]:
-    """The inputs, format and options of a verb, after those that all inputs share have become the verb's."""
+    """The inputs, format and options of a verb, after those that all inputs share have become the verb's.
+
+    Options that its end does not have, such as `function` of `info`, stay those of the inputs.
+    """
     given = [path for side in sides for path in side]
     first = given[0] if given else None
     if not isinstance(first, Given) or not all(
@@ -54,10 +57,11 @@ def together(
         return [[*side] for side in sides], from_, options
     if from_ and first.from_ and from_ != first.from_:
         raise UsageError(f"{first.name}: was opened as {first.from_}, not as {from_}")
-    if below(first, options.given) is None:
+    own = {option.name for operator in OPERATORS for option in operator.options} & first.options.keys()
+    if below(first, options.given) is None or own - {option.name for option in plan.options_of(end)}:
         return [[*side] for side in sides], from_, options
     paths = [[one.path for one in side] for side in sides]
-    return together(paths, from_ or first.from_, options.with_given(**first.options))
+    return together(paths, from_ or first.from_, options.with_given(**first.options), end)
 
 
 class Chosen(Input):

@@ -12,6 +12,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from collections.abc import Set
+
 from fastprof.core.fp cimport *
 
 
@@ -216,6 +218,8 @@ cdef class StackRows(Names):
             kept = given
         elif isinstance(given, (str, bytes)):
             raise RowError(f"a stack is {given!r:.80}, expected a sequence of frames")
+        elif isinstance(given, Set):
+            raise RowError(f"a stack is {type(given).__name__}, which has no order, expected a sequence of frames")
         else:
             kept = tuple(given)
         frames, n = <PyObject *>kept, PyTuple_Size(kept)

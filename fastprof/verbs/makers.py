@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from itertools import chain, islice
 from time import perf_counter_ns
@@ -44,10 +44,14 @@ def _profile(made: Made) -> Profile:
     return Profile(made.content(), from_=ARCHIVE)
 
 
-def _of_rows(view: str, part: Part, made: Made, of: StackRows | CallRows, rows: Iterable[Any]) -> Profile:
-    """The profile of rows of Python."""
+def _of_rows(
+    view: str, part: Part, made: Made, of: StackRows | CallRows, rows: Any, last: Callable[[], None]
+) -> Profile:
+    """The profile of rows of Python; `last` is called after these."""
+    if not hasattr(rows, "__iter__") and not hasattr(rows, "__getitem__"):
+        raise made.fail(f"rows is {rows!r:.80}, expected an iterable of rows")
     made.model.add_part(part)
-    batch, items, more = made.batch(view, len(part.value_types)), iter(rows), True
+    batch, items, more = made.batch(view, len(part.value_types)), _then(rows, last), True
     while more:
         try:
             more = of.fill(address_of(batch.c), items)
@@ -62,12 +66,23 @@ def _name_threads(made: Made, found: Threads) -> None:
     made.model.names.put(made.model.parts[0], made.input, found.processes, found.threads, found.ids)
 
 
+def _listed(given: Any, wrong: Exception) -> list[Any]:
+    """The items of a list or of what is like one.  Errors: `wrong` for a text, a set, a dict or no iterable."""
+    if isinstance(given, (str, bytes, Mapping, Set)) or not hasattr(given, "__iter__"):
+        raise wrong
+    return [*given]
+
+
 def _value_types(values: Values, fail: tables.Fail) -> list[ValueType]:
-    found = [ValueType(*((one,) if isinstance(one, str) else one)) for one in values]
+    wrong = fail(f"values is {values!r:.80}, which is no list of names or (name, unit)")
+    given = [[one] if isinstance(one, str) else _listed(one, wrong) for one in _listed(values, wrong)]
+    if not all(1 <= len(one) <= len(ValueType._fields) for one in given):
+        raise wrong
+    found = [ValueType(*one) for one in given]
     if not 1 <= len(found) <= MAX_VALUE_TYPES:
         raise fail(f"values has {len(found)} value types, expected 1 to {MAX_VALUE_TYPES}")
     if any(not isinstance(text, str) for one in found for text in one):
-        raise fail("values is no list of (name, unit)")
+        raise wrong
     if len({one.name for one in found}) < len(found):
         raise fail("two value types have the same name")
     return found
@@ -94,12 +109,14 @@ def from_stacks(
     """
     made = Made("from_stacks")
     part = Part(value_types=_value_types(values, made.fail))
-    if len({*labels}) < len(labels) or isinstance(labels, str):
-        raise made.fail("labels is no list of different names")
+    wrong = made.fail("labels is no list of different names")
+    keys = _listed(labels, wrong)
+    if not all(isinstance(key, str) for key in keys) or len({*keys}) < len(keys):
+        raise wrong
     threads = Threads(address_of(made.model.c), made.input)
-    kinds = tuple(key if key in ("time", "thread", "process") else made.model.intern(key) for key in labels)
+    kinds = tuple(key if key in ("time", "thread", "process") else made.model.intern(key) for key in keys)
     of = StackRows(address_of(made.model.c), len(part.value_types), kinds, leaf_first, threads.named)
-    return _of_rows("stacks", part, made, of, _then(rows, lambda: _name_threads(made, threads)))
+    return _of_rows("stacks", part, made, of, rows, lambda: _name_threads(made, threads))
 
 
 def _then(rows: Iterable[Any], last: Callable[[], None]) -> Iterator[Any]:
@@ -122,7 +139,8 @@ def from_calls(rows: Iterable[Sequence[Any]], *, values: Values = (("samples", "
     """
     made = Made("from_calls")
     part = Part(value_types=_value_types(values, made.fail))
-    return _of_rows("graph", part, made, CallRows(address_of(made.model.c), len(part.value_types)), rows)
+    of = CallRows(address_of(made.model.c), len(part.value_types))
+    return _of_rows("graph", part, made, of, rows, lambda: None)
 
 
 _SPAN_ITEMS = ("name", "start", "end", "thread", "process", "category")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import index
 from threading import RLock
 
 from fastprof import plan
@@ -13,7 +14,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.column import Column, Decoder
 from fastprof.core.engine import EVERYTHING, Holds, Scan
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UnknownId, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, Options, checked
@@ -276,6 +277,7 @@ class Profile:
 
     def function_name(self, function_id: int) -> str:
         """The name of a function id (columns "function", "callee"); bytes that are not UTF-8 become surrogates."""
+        function_id = self._id("functions", function_id)
         return self._model.get_function(function_id).name.decode("utf-8", "surrogateescape")
 
     def stack(self, stack_id: int) -> tuple[Frame, ...]:
@@ -286,9 +288,9 @@ class Profile:
         >>> [frame.name for frame in profile.stack(next(profile.rows())["stack_id"])][-2:]
         ['main.job', 'strings.ToUpper']
 
-        Errors: IndexError for an id of which no row has been read yet.
+        Errors: UsageError, also an IndexError, for an id of which no row has been read yet.
         """
-        model, frames = self._model, list[Frame]()
+        model, frames, stack_id = self._model, list[Frame](), self._id("stacks", stack_id)
         while stack_id:
             stack_id, number = model.row("stacks", stack_id)
             mapping, low, high, _, lines = model.row("frames", number)
@@ -301,6 +303,15 @@ class Profile:
                 f = model.get_function(function)
                 frames.append(Frame(text_of(f.name), known(f.file), line, object_ or known(f.object), address))
         return (*reversed(frames),)
+
+    def _id(self, table: str, given: Any) -> int:
+        try:
+            number, n = index(given), self._model.count(table)
+        except TypeError:
+            raise UsageError(f"{self.name}: an id is {given!r:.80}, expected an integer") from None
+        if not 0 <= number < n:
+            raise UnknownId(f"{self.name}: the id {number} is not one of the {n:,} {table} of rows read so far")
+        return number
 
     def _address_name(self, frame: int) -> str:
         scratch = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a name")
@@ -380,6 +391,10 @@ class Profile:
         >>> [row.name for row in profile.top(focus="job").rows]
         ['app.job']
         """
+        if not isinstance(pattern, (str, re.Pattern)) or not isinstance(getattr(pattern, "pattern", ""), str):
+            raise UsageError(f"pattern: {pattern!r:.80} is not a string or a pattern of strings")
+        if not isinstance(new, str):
+            raise UsageError(f"new: {new!r:.80} is not a string")
         flags = "g" + "i" * bool(isinstance(pattern, re.Pattern) and pattern.flags & re.IGNORECASE)
         old = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
         old, new = (
@@ -399,6 +414,8 @@ class Profile:
         >>> [row.name for row in fastprof.top(profile, by="label:host").rows]
         ['a']
         """
+        if labels is not None and not isinstance(labels, Mapping):
+            raise UsageError(f"labels: {labels!r:.80} is not a dict")
         return self._with(set_label={**(labels or {}), **more})
 
     def top(self, **options: Unpack[TopOptions]) -> Top:

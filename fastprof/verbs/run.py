@@ -25,23 +25,32 @@ Idle = Callable[[Option[Any]], None]
 
 def listed(inputs: Any) -> list[Any]:
     """One input or several as a list, as `path_of` has them."""
-    if isinstance(inputs, str):
-        return [inputs]
-    one = isinstance(inputs, (bytes, bytearray, memoryview, os.PathLike))
-    one = one or hasattr(inputs, "read") or hasattr(inputs, "as_input")
-    return [path_of(given) for given in ([inputs] if one else inputs)]
+    one = isinstance(inputs, (str, bytes, bytearray, memoryview, os.PathLike))
+    one = one or isinstance(inputs, Given) or hasattr(inputs, "read") or hasattr(inputs, "as_input")
+    return [path_of(given) for given in ([inputs] if one or not isinstance(inputs, Iterable) else inputs)]
 
 
 def path_of(given: Any) -> Any:
-    """A path as text, what holds bytes as bytes, a Profile as an input; file objects unchanged."""
+    """A path as text, what holds bytes as bytes, a Profile as an input; file objects and such inputs unchanged.
+
+    Errors: UsageError for anything else, and for a path with a NUL byte.
+    """
     if isinstance(given, str):
+        if "\0" in given:
+            raise UsageError(f"a path is {given!r:.80}, which has a NUL byte")
+        return given
+    if isinstance(given, Given):
         return given
     if hasattr(given, "as_input"):
         return given.as_input()
     if isinstance(given, (bytearray, memoryview)):
         return bytes(given)
     is_path = isinstance(given, os.PathLike)  # some paths also have a `read`
-    return given if not is_path and (hasattr(given, "read") or hasattr(given, "write")) else os.fspath(given)
+    if not is_path and (hasattr(given, "read") or hasattr(given, "write")):
+        return given
+    if not is_path and not isinstance(given, bytes):
+        raise UsageError(f"a path is {given!r:.80}, expected a text, bytes, a file object or a Profile")
+    return given if isinstance(given, bytes) else path_of(os.fspath(given))
 
 
 def run(
@@ -68,7 +77,7 @@ def run(
     Errors: FastprofError and its kinds.
     """
     own = options
-    lists, from_, options = _together([[*paths] for paths in sides], from_, options)
+    lists, from_, options = _together([[*paths] for paths in sides], from_, options, end)
     log = Log()
     last: list[Message] = []  # the error of an unreadable input
 
@@ -106,13 +115,13 @@ def run(
         raise with_advice(error, sum(map(len, found)), keep_going) from None
 
 
-def _together(sides: list[list[Any]], from_: str | None, options: Options) -> Any:
+def _together(sides: list[list[Any]], from_: str | None, options: Options, end: plan.End) -> Any:
     """Inputs, format and options after those that all profiles share have become the verb's."""
     if not any(isinstance(path, Given) for paths in sides for path in paths):
         return sides, from_, options
     from fastprof.inputs.chosen import together  # imported for profiles only
 
-    return together(sides, from_, options)
+    return together(sides, from_, options, end)
 
 
 def _name(path: Any) -> str:

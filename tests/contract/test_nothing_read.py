@@ -17,6 +17,7 @@ from fastprof.core.options import Options
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from tests.reference import memray
+from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk
 from tests.support.oprofile import sample_file
 from tests.support.perfdata import PerfData
@@ -80,7 +81,7 @@ def test_an_input_that_is_empty_is_read(name: str, tmp_path: Path) -> None:
     assert facts["format"] == name and facts["records"] == 0
 
 
-WRITTEN = [(f.name, name) for f in formats.formats() if f.reader and f.writer for name in EMPTY]
+WRITTEN = [(to, name) for to in OF_ANY if formats.get(to).reader for name in EMPTY]
 
 
 @pytest.mark.parametrize(("to", "name"), WRITTEN)

@@ -99,7 +99,7 @@ struct shape {
     uint8_t widths[12], nullable[12];
 };
 static const struct shape EVENTS = {6, 0, {8, 1, 4, 4, 4, 2}, {0, 0, 1, 1, 1, 0}};
-static const struct shape SPANS = {9, 0, {8, 8, 8, 8, 4, 4, 4, 4, 8}, {0, 0, 0, 0, 1, 1, 1, 0, 1}};
+static const struct shape SPANS = {11, 0, {8, 8, 8, 8, 4, 4, 4, 4, 8, 4, 4}, {0, 0, 0, 0, 1, 1, 1, 0, 1, 1, 1}};
 static const struct shape SAMPLES = {7, 6, {8, 4, 4, 4, 4, 4, 8}, {1, 0, 1, 1, 1, 1, 1}};
 static const struct shape FRAMES = {7, 0, {4, 4, 4, 4, 4, 8, 4}, {0, 0, 1, 1, 1, 1, 1}};
 static const struct shape GRAPH = {9, 8, {1, 4, 4, 4, 4, 8, 4, 8, 8}, {0, 1, 1, 1, 1, 1, 1, 1, 1}};

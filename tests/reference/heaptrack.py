@@ -37,6 +37,8 @@ def read(text: str) -> dict[tuple[Place, ...], tuple[int, ...]]:
         elif kind in ("+", "-") and line:
             size, trace = allocations[numbers[0]]
             mine, sign = sums.setdefault(trace, [0] * COLUMNS), 1 if kind == "+" else -1
+            if kind == "-" and not mine[4]:
+                continue  # none is in use
             live += sign * size
             mine[4] += sign
             mine[5] += sign * size

@@ -43,6 +43,7 @@ class Sums:
 
     def __init__(self) -> None:
         self.values: Counter[str] = Counter()
+        self.units: dict[str, str] = {}
         self.calls = 0
         self.kinds: Counter[int] = Counter()
 
@@ -61,7 +62,9 @@ class Sums:
                 continue
             kinds = batch["kind"] if batch.view == "graph" else [0] * len(batch)
             for k in range(batch.c.n_values):
-                name = model.parts[batch.part].value_types[k].name
+                value_type = model.parts[batch.part].value_types[k]
+                name = value_type.name
+                self.units[name] = value_type.unit
                 self.values[name] += sum(v for v, kind in zip(batch.values(k), kinds, strict=True) if not kind)
             if batch.view == "graph":
                 self.calls += sum(n for n, kind in zip(batch["count"], kinds, strict=True) if kind == 1)

@@ -360,8 +360,11 @@ def streams(path: Path, out: Path, command: list[str]) -> Callable[..., None]:
         if not errors:
             assert not code
             return
-        assert code == 1 and errors[0].startswith("fastprof: <std"), errors
-        raise FastprofError(errors[0])
+        error = errors[0]
+        if error.startswith("{"):  # --json
+            error = f"fastprof: {json.loads(error)['message']}"
+        assert code == 1 and error.startswith("fastprof: <std"), errors
+        raise FastprofError(error)
 
     return action
 

@@ -8,12 +8,24 @@ import re
 import zlib
 from array import array
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 NONE = 0xFFFFFFFF
 _TYPES = {"u1": "B", "u4": "I", "f8": "d"}
+
+
+def summed(
+    rows: Iterable[tuple[tuple[str, str, str], float, float | None]],
+) -> dict[tuple[str, str, str], tuple[float, float | None]]:
+    """Self and inclusive costs by name, file and object, which functions at several lines share."""
+    found: dict[tuple[str, str, str], tuple[float, float | None]] = {}
+    for place, own, all_ in rows:
+        before, above = found.get(place, (0.0, 0.0))
+        found[place] = before + own, None if all_ is None or above is None else above + all_
+    return found
 
 
 class Page:
@@ -42,10 +54,11 @@ class Page:
         return self.name(function), file, object_
 
     def rows(self, column: int = 0) -> dict[tuple[str, str, str], tuple[float, float | None]]:
-        """Self and inclusive cost of the table's functions; None: the input has no such cost."""
+        """Self and inclusive cost of the table's functions, the sums of those at one place; None: the input has no such
+        cost."""
         own = self.columns[f"row self {column}"]
         all_ = self.columns.get(f"row inclusive {column}", [None] * len(own))
-        return {self.place(i): (own[i], all_[i]) for i in range(self.head["rows"])}
+        return summed((self.place(i), own[i], all_[i]) for i in range(self.head["rows"]))
 
     def stacks(self, column: int = 0) -> Counter[tuple[str, ...]]:
         """The self cost of each context, which begins with the name of its thread."""

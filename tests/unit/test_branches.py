@@ -244,6 +244,29 @@ def test_objects_of_text_without_mappings() -> None:
         ]
 
 
+def test_programs_with_equal_addresses_without_mappings() -> None:
+    line = b"x 1/1 0.200000:   0x1020(NAME)/0x1000(NAME)/P/-/-/0  0x1030(NAME)/0x1010(NAME)/P/-/-/0\n"
+    text = line.replace(b"NAME", b"/bin/a") + 2 * line.replace(b"NAME", b"/bin/b")
+    found = Counter[tuple[bytes, int]]()
+    with fastprof.open(io.BytesIO(text), branches=True, symbolize=False) as profile:
+        model = profile._model
+        for batch in profile.batches():
+            for k in range(3):
+                for stack, value in zip(batch["stack"], batch.values(k), strict=True):
+                    mapping = model.row("frames", model.row("stacks", stack)[1])[0]
+                    found[model.string(model.row("objects", model.row("mappings", mapping)[0])[0]), k] += value
+    assert +found == {(b"/bin/a", 0): 2, (b"/bin/b", 0): 4, (b"/bin/a", 2): 1, (b"/bin/b", 2): 2}
+
+
+def test_where_branches_begin_in_a_line() -> None:
+    """Searching the rest of the line for each `0x1(` would take 10^10 steps."""
+    branch = b" 0x1010(/bin/a)/0x1000(/bin/a)/P/-/-/0\n"
+    for before in (b" 0x1(x 0x2(y)/z", b" 0x5()/x"):
+        assert rows(b"x 1/1 0.200000: " + before + branch + branch)["taken"] == {(0x1010, 0x1000): 2}, before
+    log = fastprof.info(io.BytesIO(b"x 1/1 0.200000: " + branch + b" 0x1(" * 300_000 + b"\n"), branches=True)
+    assert log.facts["totals"]["taken"] == 1
+
+
 def test_forks_in_text() -> None:
     fork = b"demo 7/7 0.200000: PERF_RECORD_FORK(9:9):(7:7)\n"
     text = MAPS + fork + line([(0x1010, 0x1000, 0), (0x1020, 0x1004, 0)], "demo 9/9 0.300000: ")
@@ -330,14 +353,16 @@ def test_jumps_and_returns_end_runs(code: str) -> None:
     assert lengths(bytes.fromhex(code)) == [(len(bytes.fromhex(code)), 1)]
 
 
-def executed(code: bytes, runs: list[tuple[int, int, int]], machine: int = lib.FP_PGO_X86_64) -> tuple[Any, int, int]:
+def executed(
+    code: bytes, runs: list[tuple[int, int, int]], machine: int = lib.FP_PGO_X86_64, start: int = 0x1000
+) -> tuple[Any, int, int]:
     e = owned(lib.fp_pgo_executed_new(), lib.fp_pgo_executed_free, "code")
     columns = [
         ffi.new(kind, [run[k] for run in runs]) for k, kind in enumerate(("uint64_t[]", "uint64_t[]", "int64_t[]"))
     ]
     err = ffi.new("struct fp_err *")
     status = lib.fp_pgo_execute(
-        e, machine, ffi.from_buffer("uint8_t[]", code), len(code), 0x1000, *columns, len(runs), err
+        e, machine, ffi.from_buffer("uint8_t[]", code), len(code), start, *columns, len(runs), err
     )
     assert status in (0, lib.FP_E_OVERFLOW)
     return status or {e.address[i]: e.count[i] for i in range(e.n)}, e.wrong, e.beyond
@@ -361,6 +386,14 @@ def test_runs_that_cannot_be() -> None:
     assert executed(bytes(3 << 20), [(0x1000, 0x1000 + (2 << 20), 1)]) == ({}, 0, 1)
     most = (1 << 63) - 1
     assert executed(CODE, [(0x1000, 0x1001, most), (0x1000, 0x1004, most)])[0] == lib.FP_E_OVERFLOW
+
+
+def test_code_that_ends_at_the_last_address() -> None:
+    last = (1 << 64) - 1
+    found = executed(b"\x90" * 4, [(last - 3, last, 5)], start=last - 3)
+    assert found == (dict.fromkeys(range(last - 3, last + 1), 5), 0, 0)
+    e = owned(lib.fp_pgo_executed_new(), lib.fp_pgo_executed_free, "code")
+    assert lib.fp_pgo_instructions(e, lib.FP_PGO_X86, b"\x90" * 4, 4, last - 3) == 0 and e.n == 4
 
 
 @given(

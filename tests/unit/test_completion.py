@@ -15,7 +15,7 @@ from tests.differential.peers import need
 TYPED = [
     ("co", "convert completion"),
     ("top --by fu", "function"),
-    ("top --by ", "function line file object category thread label input label:"),
+    ("top --by ", "function line file object category thread thread,function label input branch label:"),
     ("convert --labels own,th", "own,thread"),
     ("archive ", "add list extract rm compact verify"),
     ("archive add --skip-e", "--skip-existing"),
@@ -24,7 +24,7 @@ TYPED = [
     ("convert -O time_", "time_ns="),
     ("convert --symbols ", ""),  # the shell completes files
     ("help an", "annotate"),
-    ("formats pp", "pprof"),
+    ("formats pp", "pprof pprof-raw"),
     ("formats --js", "--json"),
     ("completion f", "fish"),
 ]

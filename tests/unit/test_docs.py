@@ -80,8 +80,8 @@ PAGES = [REPO / "README.md", REPO / "CONTRIBUTING.md", *sorted((REPO / "docs").r
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")  # the path and the heading, only of links within this project
 # Errors due to data that these files lack
 LACKS = (
-    "no row matches|no value type|no profile|no (?:instruction )?addresses|unknown value type|no sample file matches|"
-    "no input has a|needs the commits in between|not a git repository|no input has this label|"
+    "no row matches|no value type|no profile|no (?:instruction )?addresses|unknown (?:key or )?value type|"
+    "no sample file matches|no input has a|needs the commits in between|not a git repository|no input has this label|"
     "no costs in a file named|no branch(?:es| stacks)|neither profile has|"
     "no row can be written as (?:llvm-profile|gcov-profile|bolt)"
 )

@@ -79,7 +79,7 @@ def test_versions() -> None:
 @pytest.mark.parametrize(
     "line",
     ["s", "s 5 main", "s x main", "i", "i x", "i 1 9", "i 1 0 9", "i 1 0 1 1 80000000", "t", "t 9 0", "t 0 1", "t 0 9",
-     "a", "a 8000000000000000 0", "a 1 9", "+", "+ 1", "+ 0x", "+ 11111111111111111", "- 1", "c", "R", "I", "z"],
+     "a", "a 8000000000000000 0", "a 1 9", "+", "+ 1", "+ 0x", "+ 11111111111111111", "- 1", "- 0", "c", "R", "I", "z"],
 )  # fmt: skip
 def test_each_line_is_checked(line: str) -> None:
     before = b"v 10400 3\nX ./a\ns 4 main\na 1 0\n"
@@ -94,3 +94,23 @@ def test_an_unreadable_definition_keeps_its_number(tmp_path: Path) -> None:
     text = b"v 10400 3\nX ./a\ns 9 f\ns 1 g\ni 1 0 2\nt 1 0\na zz\na 7 1\n+ 1\n"
     fastprof.convert(text, tmp_path / "o.folded", lenient=True)
     assert (tmp_path / "o.folded").read_text() == "g 7\n"
+
+
+def test_many_inlined_functions(tmp_path: Path) -> None:
+    """The first one is innermost."""
+    names = [f"f{k:02}" for k in range(99)]
+    strings = "".join(f"s 3 {name}\n" for name in names)
+    places = "".join(f" {k + 1:x} 1 7" for k in range(99))
+    text = f"v 10400 3\nX ./a\n{strings}i 1000 0{places}\nt 1 0\na 7 1\n+ 0\n"
+    fastprof.convert(text.encode(), tmp_path / "o.folded")
+    assert (tmp_path / "o.folded").read_text() == ";".join(names[::-1]) + " 7\n"
+
+
+def test_a_second_free_does_not_lower_the_sums() -> None:
+    data = b"v 10400 3\nX ./a\na 7 0\n" + b"+ 0\n- 0\n- 0\n+ 0\n" * 9
+    with pytest.raises(FormatError, match="an allocation in use") as found:
+        fastprof.info(data)
+    assert found.value.line == 6
+    log = fastprof.info(data, lenient=True)
+    assert log.losses == {"unreadable-lines": 1}
+    assert log.facts["totals"]["peak_space"] == 14 and log.facts["totals"]["leaked_objects"] == 1

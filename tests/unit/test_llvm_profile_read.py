@@ -146,6 +146,20 @@ def test_lines_inside_a_damaged_function_are_lost_with_it() -> None:
     assert log.losses["unreadable-lines"] == 2 and log.facts["totals"]["samples"] == 12
 
 
+def test_a_line_goes_on_in_the_next_batch() -> None:
+    """Each batch once read the line from its start."""
+    data = b"main:1:1\n 1: 7" + b" a:1" * 4_000_000 + b" \n 2: 5 b:2  c:3\n"
+    facts = fastprof.info(io.BytesIO(data), from_="llvm-profile").facts
+    assert facts["totals"] == {"samples": 12, "calls": 4_000_005, "entries": 1}
+
+
+def test_rows_of_deep_contexts() -> None:
+    """Each row once cost as much as its depth."""
+    data = b"[" + b":1 @ ".join([b"f"] * 4096) + b"]:1:1\n" + b" 1: 1\n" * 400_000
+    facts = fastprof.info(io.BytesIO(data), from_="llvm-profile").facts
+    assert facts["totals"]["samples"] == 400_000
+
+
 def test_deep_levels_have_a_limit() -> None:
     data = b"f:1:1\n" + b"".join(b" " * k + b"1: f:1\n" for k in range(1, 5000))
     with pytest.raises(FormatError, match="a function, a place or a count"):

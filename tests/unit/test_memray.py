@@ -67,6 +67,12 @@ def test_a_partial_munmap_splits_a_mapping() -> None:
     assert values == (1, 0x3000, 0, 0, 2, 0x2000, 1, 0x3000)
 
 
+def test_an_empty_munmap_changes_nothing() -> None:
+    events = [mapping(memray.MMAP, 0x1000, 0x3000), mapping(memray.MUNMAP, 0x2000, 0)]
+    ((_, _, values),) = dump(memray.write(13, events), "memray").rows
+    assert values == (1, 0x3000, 0, 0, 1, 0x3000, 1, 0x3000)
+
+
 def test_line_tables_of_older_pythons() -> None:
     """3.10: pairs of bytes and lines; before: the line applies from the byte on."""
     table = bytes([4, 1, 4, 2])
@@ -78,6 +84,16 @@ def test_line_tables_of_older_pythons() -> None:
         second = b"\x0c" + struct.pack("<Q", 2)
         ((stack, _, _),) = dump(bytes(head) + second + code + call, "memray").rows
         assert stack[0][3][0][4] == line, (python, offset)
+
+
+def test_a_large_line_table_is_decoded_once() -> None:
+    """Looking through it for each instruction would take 10^9 steps."""
+    n = 60_000
+    table = b"\xe8\2" * n + b"\xef" + b"\x40" * 9 + b"\x1f"  # each code unit a line more, at last far more
+    code = b"\x0e\1f\0a.py\0" + memray.delta(10) + memray.number(len(table)) + table
+    calls = b"".join(b"\x41\1" + memray.delta(2 * k) + b"\xfe\2\1" * (k > n - 4) + b"\x10" for k in range(n + 1))
+    rows = dump(memray.header(13) + b"\x0c" + struct.pack("<Q", 2) + code + calls + b"\1", "memray").rows
+    assert sorted(stack[0][3][0][4] for stack, _, _ in rows) == [0, n + 8, n + 9, n + 10]
 
 
 def test_damage_is_an_error_that_says_where(small: bytes) -> None:

@@ -17,7 +17,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.verbs.page import html
 from tests.contract.dump import files
 from tests.support.chosen import cases
-from tests.support.pages import Page
+from tests.support.pages import Page, summed
 from tests.support.paths import CORPUS
 from tests.support.xraylog import FdrLog
 from tests.unit.test_diff import FIRST_HEAP, LATER_HEAP
@@ -97,10 +97,10 @@ def test_figures_are_those_of_top(file: str, tmp_path: Path) -> None:
             continue
         expected = top(CORPUS / file, n=0, **here, **({} if timed else {"value": name}))
         # a page has doubles: not every integer above 2^53 is exact
-        rows = {
-            (r.name, r.file, r.object): (float(r.self), None if r.inclusive is None else float(r.inclusive))
+        rows = summed(
+            ((r.name, r.file, r.object), float(r.self), None if r.inclusive is None else float(r.inclusive))
             for r in expected.rows
-        }
+        )
         shown = found.rows(k)
         if timed:  # times are rounded to nanoseconds, per context or per function
             assert shown.keys() == rows.keys()

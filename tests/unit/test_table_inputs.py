@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import random
 import re
+import struct
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 import fastprof
 from fastprof.core.model import Model
 from fastprof.core.owner import address_of
+from fastprof.formats.arrow import read as streams
 from fastprof.formats.arrow._columns import Array as Own
 from fastprof.formats.arrow._columns import read
 from tests.support.paths import CORPUS
@@ -234,6 +236,7 @@ def test_types_of_columns() -> None:
         ({"function": pyarrow.array([1, 2]).dictionary_encode()}, "a dictionary of numbers"),
         ({"x": [1, 2]}, "the column 'x' is unknown"),
         ({"name": ["f", "g"]}, "are the same"),
+        ({"depth": [0, 1 << 32]}, "row 1: depth is 4294967296, expected 0 to 2.31 - 1"),
     ],
 )
 def test_columns_that_are_wrong(changed: Any, what: str) -> None:
@@ -264,7 +267,8 @@ def test_streams_that_are_none() -> None:
 
 def test_arrays_that_lie() -> None:
     """Buffers whose sizes are known, as those of files."""
-    model = address_of(Model().c)
+    of = Model()
+    model = address_of(of.c)
     data = ctypes.create_string_buffer(64)
     place = ctypes.addressof(data)
     for format_, n, buffers, words, what in [
@@ -274,6 +278,7 @@ def test_arrays_that_lie() -> None:
         (b"l", 65, [(place, 8), (place, 1024)], None, "buffer 0 has 8 bytes"),
         (b"u", 16, [(0, 0), (place, 64), (place, 1)], None, "buffer 1 has 64 bytes, its rows take 68"),
         (b"vu", 5, [(0, 0), (place, 64)], None, "buffer 1 has 64 bytes"),
+        (b"vu", 1, [], None, "has 0 buffers, expected those of views"),
         (b"i", 1 << 40, [(0, 0), (place, 64)], None, "rows"),
         (b"+s", 1, [(0, 0)], None, "Arrow's type"),
         (b"i", 2, [(0, 0), (place, 8)], Own.of(b"u", 0, [(0, 0), (0, 0), (0, 0)], None, None), "its index is 0"),
@@ -318,3 +323,108 @@ def test_units_and_tables_that_do_not_fit() -> None:
     ]:
         with pytest.raises(fastprof.UsageError, match=what):
             fastprof.from_tables(**keywords)  # type: ignore[arg-type]
+
+
+def test_a_column_of_values_that_are_all_missing_shifts_no_other() -> None:
+    given = {"a": pyarrow.array([None, None], pyarrow.string()), "b": [7, 8]}
+    made = fastprof.from_tables(samples=pyarrow.table({"stack_id": [0, 0], "function": ["f", "g"], **given}))
+    assert sorted((row["function"], row["a"], row["b"]) for row in made.rows("samples")) == [("f", 0, 7), ("g", 0, 8)]
+    made = fastprof.from_tables(graph=pyarrow.table({"kind": ["cost"] * 2, "function": ["f", "g"], **given}))
+    assert sorted((row["function"], row["a"], row["b"]) for row in made.rows("graph")) == [("f", 0, 7), ("g", 0, 8)]
+
+
+def test_texts_that_overlap_are_no_way_to_fill_the_memory() -> None:
+    model, chance = Model(), random.Random(1)
+    data = chance.randbytes(1 << 16)
+    views = b"".join(struct.pack("<i4sii", 60_000, data[i : i + 4], 0, i) for i in range(100))
+    offsets = struct.pack("<4i", 0, 99, 0, 99)
+    held = [ctypes.create_string_buffer(text, len(text)) for text in (views, data, offsets, b"\5")]
+    v, d, o, bits = [(ctypes.addressof(one), len(one)) for one in held]
+    with pytest.raises(ValueError, match=r"row 4: .* views that overlap"):
+        read(Own.of(b"vu", 100, [(0, 0), v, d], None, held), address_of(model.c), 1)
+    with pytest.raises(ValueError, match="row 1: its text is at bytes 99 to 0"):
+        read(Own.of(b"u", 3, [bits, o, d], None, held), address_of(model.c), 1)
+
+
+def test_a_dictionary_is_read_once_for_a_model() -> None:
+    models = Model(), Model()
+    data, index = ctypes.create_string_buffer(b"ab"), ctypes.create_string_buffer(b"\0\0\0\0")
+    offsets = (ctypes.c_int32 * 2)(0, 2)
+    words = Own.of(b"u", 1, [(0, 0), (ctypes.addressof(offsets), 8), (ctypes.addressof(data), 2)], None, data)
+    column = Own.of(b"i", 1, [(0, 0), (ctypes.addressof(index), 4)], words, index)
+    found = []
+    for model, text in zip((*models[:1] * 2, models[1]), (b"ab", b"cd", b"cd"), strict=True):
+        data.value = text  # to see what is read
+        id_ = read(column, address_of(model.c), 1)[0]
+        found.append(model.string(id_ or 0))
+    assert found == [b"ab", b"ab", b"cd"]
+    given = pyarrow.array(["f", "g"]).dictionary_encode()
+    others = [given, pyarrow.array(["g", "h"]).dictionary_encode(), given.slice(1)]
+    table = pyarrow.concat_tables(pyarrow.table({"stack_id": [0] * len(one), "function": one}) for one in others)
+    made = fastprof.from_tables(samples=table)
+    assert [row["function"] for row in made.rows("samples")] == ["f", "g", "g", "h", "g"]
+
+
+def test_batches_that_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.arrows"
+    frame = polars.DataFrame({"ts": [0] * 100_000, "dur": 5, "function": "a name of more than 12 bytes"})
+    frame.write_ipc_stream(path, compression="zstd")
+    assert fastprof.open(path).view == "timeline"
+    monkeypatch.setattr(streams, "_UNPACKED_LEAST", 1000)
+    with pytest.raises(fastprof.FormatError, match="the stream unpacks to far more than its size"):
+        fastprof.open(path)
+    frame[:2].write_ipc_stream(path, compression="uncompressed", compat_level=polars.CompatLevel.newest())
+    data = path.read_bytes()
+    assert fastprof.open(data).view == "timeline"
+    for old, new, what in [
+        (struct.pack("<Iq", 1, 1), struct.pack("<Iq", 1, -1), "malformed"),
+        (struct.pack("<qq", 0, 16), struct.pack("<qq", 0, 4000), "buffers of a batch overlap"),
+    ]:
+        assert data.count(old) == 1
+        with pytest.raises(fastprof.FormatError, match=what):
+            fastprof.open(data.replace(old, new))
+
+
+class ArrowArray(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+        *((name, ctypes.c_void_p) for name in ("buffers", "children", "dictionary", "release", "private_data")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "of_column", "what"),
+    [
+        ({"offset": (1 << 63) - 1}, False, "gave 2 rows from 9223372036854775807 on"),
+        ({"length": 1 << 62}, False, "gave 4611686018427387904 rows"),
+        ({"offset": 1}, False, "has 2 values for 3 rows"),
+        ({"children": None}, False, "gave 3 columns, its schema has 3"),
+        ({"offset": (1 << 63) - 1}, True, "its Arrow array is not valid"),
+        ({"buffers": None}, True, "its Arrow array is not valid"),
+    ],
+)
+def test_streams_that_lie(changed: dict[str, Any], of_column: bool, what: str) -> None:
+    capsule = pyarrow.RecordBatchReader.from_stream(columns()).__arrow_c_stream__()
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    callbacks = (ctypes.c_void_p * 5).from_address(pointer_of(capsule, b"arrow_array_stream"))
+    next_type = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ArrowArray))
+    release_type = ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowArray))
+    original = next_type(callbacks[1] or 0)
+
+    @release_type
+    def release(array: Any) -> None:
+        array.contents.release = None
+
+    @next_type
+    def changes(stream: Any, to: Any) -> int:
+        status = original(stream, to)
+        to.contents.release = ctypes.cast(release, ctypes.c_void_p).value
+        child = ctypes.c_void_p.from_address(to.contents.children).value
+        for name, value in changed.items():
+            setattr(ArrowArray.from_address(child or 0) if of_column else to.contents, name, value)
+        return status
+
+    callbacks[1] = ctypes.cast(changes, ctypes.c_void_p).value
+    with pytest.raises(fastprof.UsageError, match=what):
+        fastprof.from_tables(spans=Stream(capsule))

@@ -4,6 +4,7 @@ pprof-raw.md."""
 from __future__ import annotations
 
 import gzip
+import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,7 @@ def test_off_cpu_time_is_in_microseconds() -> None:
         (b"@[\n    f\n", 3, "its value"),
         (b"    f\n    -    a (1)\n", 3, "its value"),
         (b"    target:     a\n    f\n", 1, "stacks of wakers with -f"),
+        (b"@a[\n f+1\n]: 3\n\n    x+1\n    5\n", 6, "a stack of a map"),
     ],
 )
 def test_damage_has_a_place(data: bytes, line: int, want: str) -> None:
@@ -108,6 +110,8 @@ def test_lenient_keeps_other_stacks() -> None:
     data = b"@[\n    f\n]: x\n@[\n    g\n]: 7\n@[\n    h\n"
     found, log = read(data, "tracer-stacks", lenient=True)
     assert (found, log.log.losses) == ({"g": 7}, {"unreadable-lines": 1, "stacks-without-value": 1})
+    found, log = read(b"@a[\n g\n]: 3\n\n    x+1\n    5\n@a[\n h\n]: 4\n", "tracer-stacks", lenient=True)
+    assert (found, log.log.losses) == ({"g": 3, "h": 4}, {"unreadable-lines": 1})
 
 
 # ---- Rprof ----
@@ -186,6 +190,21 @@ def test_damaged_lines_of_luajit(data: bytes) -> None:
         read(data, "luajit")
 
 
+def test_lines_of_luajit_have_a_limit() -> None:
+    """Each part of a line once cost as much as the whole line."""
+    chain = b" < ".join([b"f"] * 4096)
+    data = b"400000  " + chain + b"\n" + b"  -- 1  g\n" * 400_000
+    assert fastprof.info(io.BytesIO(data), from_="luajit").facts["totals"] == {"samples": 400_000}
+    for line, want in ((b"9  f < " + chain, "4096 functions"), (b"9  " + chain + b"\n  <- 1  g", "64 functions")):
+        with pytest.raises(FormatError, match=want):
+            fastprof.info(io.BytesIO(line + b"\n"), from_="luajit")
+
+
+def test_parts_that_exceed_their_line_leave_nothing() -> None:
+    parts = b"  -- 900000000000000000  g\n" * 11
+    assert read(b"1  f\n" + parts, "luajit")[0] == {"f;g": 11 * 900_000_000_000_000_000}
+
+
 # ---- GHC ----
 
 
@@ -262,6 +281,11 @@ def test_damaged_call_trees(line: bytes) -> None:
     assert read(data, "instruments", lenient=True)[0] == {"main": 9 * MS}
 
 
+def test_callees_that_exceed_their_caller_leave_nothing() -> None:
+    data = b"Weight\tSymbol Name\n1 ns\tmain\n" + b"9000000000000000000 ns\t f\n" * 2
+    assert read(data, "instruments")[0] == {"main;f": 2 * 9 * 10**18}
+
+
 # ---- pprof -raw ----
 
 
@@ -313,6 +337,7 @@ def test_damaged_raw_texts() -> None:
     text = (RAW / "go-block.pprof.txt").read_bytes()
     for old, new, line, want in (
         (b"2 3 4 \n", b"2 3 99 \n", 7, "the number of a location"),
+        (b"2 3 4 \n", b"2 3 M=1 \n", 7, "the number of a location"),
         (b"586   20651852: ", b"586: ", 7, "a number for each value type"),
         (b"M=1", b"M=2", 11, "the number of a mapping"),
         (b"0x4ba0d0", b"0x4ba0d000000000000", 11, "16 hexadecimal digits"),

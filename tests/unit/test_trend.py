@@ -187,6 +187,9 @@ def test_per(tmp_path: Path) -> None:
         (["--bisect"], "--bisect needs the commits in between: --order"),
         (["--per", "-1"], "not a number above 0"),
         (["--within", "rack"], "no input has this label"),
+        (["--per", "nosuch"], "--per: unknown key or value type 'nosuch', expected calls, label:KEY, a number, Ir"),
+        (["--fail-over", "nosuch=5"], "no profile has a function named nosuch"),
+        (["--window", "3"], "--window needs --fail-over"),
         (["-o", "x.folded"], "trend writes pages (.html) and tables"),
     ],
 )
@@ -200,9 +203,65 @@ def test_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     """One point, and profiles without costs."""
     one = graph(tmp_path / "1.callgrind", {"f": 5})
     assert main(["trend", one]) == 0
-    assert "1 point: changes need at least two" in capsys.readouterr().err
+    assert "1 point: changes need at least 4" in capsys.readouterr().err
     zeros = [graph(tmp_path / f"z{i}.callgrind", {"f": 0}) for i in range(5)]
     assert not fastprof.trend(zeros).findings
+
+
+def test_profiles_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty profile, or one of three samples, neither hides a step nor opens the gate."""
+    folder = written(tmp_path / "runs", 20, {"f4": (17, 1.2)})
+    for text, warning in (
+        ("main;f4 0\n", "inputs whose costs are 0, left out: 1, first "),
+        ("main;f1 3\n", "a fiftieth of the median, left out: 1, first "),
+    ):
+        (folder / "005.host0.folded").write_text(text)
+        found = over_points(folder, fail_over=2)
+        assert [(one.name, one.kind, one.since) for one in found.findings] == [("f4", "step", "017")]
+        assert [one.name for one in found.failed] == ["f4"]
+        assert len(found.points) == 19
+        assert warning in str(found.log.warnings)
+    # a limit of a caller, whose cost grew with it; findings that the threshold hides count, too
+    assert [one.name for one in over_points(folder, fail_over="main=0.1,caller1=0.1").failed] == ["main", "caller1"]
+    hidden = over_points(folder, fail_over=2, threshold=0.5)
+    assert not hidden.findings
+    assert [one.name for one in hidden.failed] == ["f4"]
+    capsys.readouterr()
+    assert main(["trend", *(str(folder / f"00{i}.host0.folded") for i in range(3))]) == 0
+    assert "3 points: changes need at least 4" in capsys.readouterr().err
+
+
+def test_series_that_mean_something_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commits that nobody put in order, and labels that no sample has."""
+    for i, commit in enumerate(("9f31c2a", "77ab01d", "a00b1c2", "0123abc")):
+        graph(tmp_path / f"{commit}.callgrind", {"f": i + 1})
+    words = ["trend", str(tmp_path), "--label-path", "{commit}.callgrind", "--over", "commit"]
+    assert main(words) == 0
+    assert "look like commits, in the order of inputs; --order=git sorts them" in capsys.readouterr().err
+    assert main([*words, "--by", "label:shard"]) == 0
+    assert "no sample has the label shard" in capsys.readouterr().err
+    assert main([*words, "--by", "label:commit"]) == 0
+    assert "no sample has" not in capsys.readouterr().err
+
+
+def test_names_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names control neither the terminal nor Markdown, also below the table."""
+    folder = written(tmp_path / "runs", 16, {"f4": (9, 1.5)})
+    for path in folder.iterdir():
+        path.write_text(path.read_text().replace("f4 ", "\x1b[31m<b>[a](b) "))
+    words = ["trend", str(folder), "--over", "point", "--label-path", "{point}.{host}.folded"]
+    (tmp_path / "list").write_text("\n".join(f"{i:03d}" for i in reversed(range(16))))
+    words += ["--order", str(tmp_path / "list"), "--bisect"]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert "% of it" in text
+    assert "1 commit after 008, up to 009" in text
+    assert main([*words, "--markdown"]) == 0
+    text = capsys.readouterr().out
+    assert "% of it" in text
+    assert "\x1b" not in text
+    assert not re.search(r"(?<!\\)[<\[]", text)
 
 
 def test_keep_going(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -348,6 +407,32 @@ def test_damaged_caches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert printed(folder, capsys, "--cache", str(path)) == plain
 
 
+def test_cache_in_a_folder_of_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written(tmp_path / "runs", 6, {"f4": (3, 1.5)})
+    plain = printed(folder, capsys)
+    for _ in range(2):
+        assert printed(folder, capsys, "--cache", str(folder / "sums")) == plain
+
+
+def test_cache_of_another_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is neither damaged nor replaced."""
+    monkeypatch.setattr("fastprof.verbs.trend.kept._WAIT", 0)
+    folder, cache = written(tmp_path / "runs", 6, {}), tmp_path / "sums"
+    over_points(folder, cache=str(cache))
+    inode = cache.stat().st_ino
+    other = sqlite3.connect(cache, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    found = over_points(folder, cache=str(cache))
+    assert "another run has the cache" in str(found.log.warnings)
+    assert found.points == over_points(folder).points
+    other.execute("DELETE FROM profiles")
+    other.execute("COMMIT")
+    other.close()
+    assert cache.stat().st_ino == inode
+
+
 def test_another_file_is_no_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = written(tmp_path / "runs", 2, {})
     (tmp_path / "notes").write_text("precious")
@@ -374,3 +459,5 @@ def test_page(tmp_path: Path) -> None:
     assert "Functions over time" in text
     assert "compared</summary><iframe sandbox" in text
     assert not re.search(r"(?:src|href)=\"http", text)
+    assert "p &lt; 0.001" in text
+    assert "overflow-wrap:anywhere" in text

@@ -218,7 +218,7 @@ FLAG = r"(?<![^\s(])(-O [a-z-]+\.[a-z_]+|--?[A-Za-z][a-z-]*)(?![\w-]|[./]\w)"
 
 
 def test_every_option_in_a_message_is_a_field_and_known() -> None:
-    for module in ("annotate", "diff", "report", "sql", "top", "batch.archive", "batch.merge"):
+    for module in ("annotate", "diff", "explain", "report", "sql", "top", "trend", "batch.archive", "batch.merge"):
         importlib.import_module(f"fastprof.verbs.{module}")
     plan.known_options()
     said = [re.sub("`.*?`", "", text) for text in texts()]
@@ -227,6 +227,7 @@ def test_every_option_in_a_message_is_a_field_and_known() -> None:
     bare = {match[1] for text in said if " " in text for match in re.finditer(FLAG, text)}
     # flags that only the command line has, and options of other programs
     others = {"-o", "--serve", "--port", "-O", "-fxray-instrument", "-X", "-e", "--dump-instr", "--no-"}
+    others |= {"-pg", "-b", "-p", "-P", "-pj", "-jp"}
     assert bare <= others
 
 

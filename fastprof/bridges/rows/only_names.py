@@ -33,11 +33,14 @@ def only_names(
     """The batches, with their stacks replaced in place.  Memory is linear in distinct frames and stacks."""
     restack = new_restack(model, "the names of stacks", lib.FP_FRAMES_ONLY_NAMES, ahead=holds.replaces_frames)
     restack.files = holds.files
-    err = ffi.new("struct fp_err *")
+    err, any_rows = ffi.new("struct fp_err *"), False
     for batch in batches:
+        any_rows = True
         check_sums(lib.fp_restack_names(restack, err), err, model, "stacks of names")
         check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "stacks of names")
         yield batch
+    if any_rows:  # frames made after the last batch count too, as they do if it has room for all rows
+        check_sums(lib.fp_restack_names(restack, err), err, model, "stacks of names")
     log.count(REPORTED["places"], restack.placed)
     functions = restack.alike[0 : restack.n_alike]
     places = {i: place_of(model.get_function(i)) for i in functions}

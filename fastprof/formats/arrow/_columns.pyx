@@ -14,7 +14,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport isfinite, llround
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from fastprof.core.arrow_c cimport ArrowArray, ArrowArrayStream, ArrowSchema
 from fastprof.core.fp cimport FP_NO_ID, fp_model, fp_strings_intern
@@ -36,6 +36,9 @@ cdef enum:
     MOST_COLUMNS = 4096
     MOST_ROWS = 0x7fffffff  # of one batch
     DEEPEST = 2  # a column and its dictionary
+    VIEWS_OF_BYTE = 4  # new texts that may have a byte
+
+cdef int64_t MOST_LENT = <int64_t>1 << 48  # of lengths and offsets: no sum of them wraps
 
 
 cdef class Array:
@@ -47,6 +50,8 @@ cdef class Array:
     cdef int64_t *sizes
     cdef Array dictionary
     cdef object owner
+    cdef Cells words  # of a dictionary, once they are read, with ids of the model `words_of`
+    cdef size_t words_of
 
     def __cinit__(self, bytes format, int64_t n, int64_t n_buffers):
         self.format, self.n, self.n_buffers = format, n, n_buffers
@@ -270,32 +275,38 @@ cdef int read_numbers(Array a, Cells c, Number *kind, int64_t scale) except -1:
 cdef int read_texts(Array a, Cells c, fp_model *m, int width) except -1:
     """Texts with offsets of `width` bytes."""
     cdef int64_t i, end = a.offset + a.n, first = 0, last = 0
+    cdef bint valid
     cdef const uint8_t *bits = a.buffer(0, (end + 7) >> 3)
     cdef const uint8_t *offsets = a.buffer(1, (end + 1) * width if a.n else 0)
     cdef const uint8_t *data = a.buffers[2] if a.n_buffers > 2 else NULL
     c.hold(a.n, True)
     for i in range(a.n):
-        if not is_valid(bits, a.offset + i):
-            c.texts[i] = FP_NO_ID
-            continue
+        valid = is_valid(bits, a.offset + i)
         first = last = 0
         memcpy(&first, offsets + (a.offset + i) * width, width)
         memcpy(&last, offsets + (a.offset + i + 1) * width, width)
-        if not 0 <= first <= last or (a.sizes[2] >= 0 and last > a.sizes[2]) or (data == NULL and last > first):
+        if not 0 <= first <= last or (valid and ((a.sizes[2] >= 0 and last > a.sizes[2]) or (data == NULL and last > first))):
             raise ValueError(f"row {i}: its text is at bytes {first} to {last}")
-        c.texts[i] = text_id(m, data + first if last > first else offsets, last - first, i)
+        c.texts[i] = text_id(m, data + first if last > first else offsets, last - first, i) if valid else FP_NO_ID
     return 0
 
 
 cdef int read_views(Array a, Cells c, fp_model *m) except -1:
-    """Texts as views: up to 12 bytes in place, others in one of the following buffers, whose sizes the last one has."""
-    cdef int64_t i, end = a.offset + a.n, size, n_data = a.n_buffers - 2 - (a.sizes[1] < 0)
+    """Texts as views: up to 12 bytes in place, others in one of the following buffers, whose sizes the last one has.
+
+    Views may overlap.  What they make of their buffers is limited: new texts (memory), and all texts (time)."""
+    if a.n_buffers < 2:
+        raise ValueError(f"has {a.n_buffers} buffers, expected those of views")
+    cdef int64_t i, end = a.offset + a.n, size, room, time, n_data = a.n_buffers - 2 - (a.sizes[1] < 0)
+    cdef uint32_t before
     cdef const uint8_t *bits = a.buffer(0, (end + 7) >> 3)
     cdef const uint8_t *view = a.buffer(1, end * 16)
     cdef int32_t length = 0, buffer = 0, start = 0
     if n_data < 0 or (a.sizes[1] < 0 and n_data and a.buffers[a.n_buffers - 1] == NULL):
         raise ValueError(f"has {a.n_buffers} buffers, expected those of views")
     c.hold(a.n, True)
+    room = VIEWS_OF_BYTE * min(sum([view_bytes(a, i) for i in range(n_data)]), 1 << 48)
+    time = room + (a.n << 16) + (1 << 30)
     for i in range(a.n):
         if not is_valid(bits, a.offset + i):
             c.texts[i] = FP_NO_ID
@@ -308,13 +319,27 @@ cdef int read_views(Array a, Cells c, fp_model *m) except -1:
         memcpy(&start, view + 16 * (a.offset + i) + 12, 4)
         if length < 0 or not 0 <= buffer < n_data or start < 0:
             raise ValueError(f"row {i}: its text has {length} bytes at {start} of buffer {buffer} of {n_data}")
-        size = a.sizes[2 + buffer]
-        if size < 0:
-            memcpy(&size, a.buffers[a.n_buffers - 1] + 8 * buffer, 8)
+        size = view_bytes(a, buffer)
         if start + <int64_t>length > size or a.buffers[2 + buffer] == NULL:
             raise ValueError(f"row {i}: its text ends at {start + <int64_t>length} of {size} bytes")
+        before = m.strings.n
         c.texts[i] = text_id(m, a.buffers[2 + buffer] + start, length, i)
+        time -= length
+        if m.strings.n != before:
+            room -= length
+        if room < 0 or time < 0:
+            raise ValueError(f"row {i}: the texts up to it are views that overlap, of far more bytes than their buffers")
     return 0
+
+
+cdef int64_t view_bytes(Array a, int64_t i) except -1:
+    """The size of buffer i of the texts of views."""
+    cdef int64_t size = a.sizes[2 + i]
+    if size < 0:
+        memcpy(&size, a.buffers[a.n_buffers - 1] + 8 * i, 8)
+    if size < 0:
+        raise ValueError(f"buffer {2 + i} has {size} bytes")
+    return size
 
 
 cdef int read_coded(Array a, Cells c, fp_model *m) except -1:
@@ -324,7 +349,9 @@ cdef int read_coded(Array a, Cells c, fp_model *m) except -1:
     cdef int64_t i, at, end = a.offset + a.n
     if not number_of(a.format, &kind) or kind.is_real or kind.width > 8:
         raise ValueError("has a dictionary, but no indices")
-    words = read(a.dictionary, <size_t>m, 1)
+    if a.dictionary.words is None or a.dictionary.words_of != <size_t>m:
+        a.dictionary.words, a.dictionary.words_of = read(a.dictionary, <size_t>m, 1), <size_t>m
+    words = a.dictionary.words
     if words.texts == NULL:
         raise ValueError("has a dictionary of numbers, expected one of texts")
     cdef const uint8_t *bits = a.buffer(0, (end + 7) >> 3)
@@ -454,7 +481,7 @@ cdef tuple described(ArrowSchema *s, int depth):
     cdef dict pairs = {}
     cdef const char *p = s.metadata
     cdef int32_t n = 0, length = 0
-    if s.format == NULL or depth > DEEPEST:
+    if s == NULL or s.format == NULL or depth > DEEPEST:
         raise ValueError("has no type")
     if p != NULL:
         memcpy(&n, p, 4)
@@ -478,8 +505,9 @@ cdef class Stream:
     cdef ArrowArrayStream stream
     cdef readonly list columns
     cdef readonly dict metadata
+    cdef dict dictionaries  # by column the last one, which most streams lend again
 
-    def __init__(self, object capsule):
+    def __cinit__(self, object capsule):
         cdef ArrowArrayStream *given
         cdef ArrowSchema schema
         try:
@@ -488,14 +516,15 @@ cdef class Stream:
             raise ValueError(f"__arrow_c_stream__ gave {type(capsule).__name__}, expected an arrow_array_stream") from None
         if given.release == NULL:
             raise ValueError("the Arrow stream was read before")
-        self.stream = given[0]
+        self.stream, self.dictionaries = given[0], {}
         given.release = NULL
         memset(&schema, 0, sizeof(schema))
         self.check(self.stream.get_schema(&self.stream, &schema))
         try:
             if schema.format == NULL or schema.format != b"+s" or not 0 <= schema.n_children <= MOST_COLUMNS:
                 raise ValueError("the Arrow stream has no columns")
-            self.columns = [described(schema.children[i], 0) for i in range(schema.n_children)]
+            n = schema.n_children if schema.children != NULL else 0
+            self.columns = [described(schema.children[i], 0) for i in range(n)]
             self.metadata = described(&schema, 0)[2]
         finally:
             release_children(&schema)
@@ -526,20 +555,36 @@ cdef class Stream:
             self.stream.release(&self.stream)
             self.stream.release = NULL
             raise StopIteration
-        if a.n_children != len(self.columns) or a.length < 0 or a.offset < 0:
+        if a.n_children != len(self.columns) or (a.n_children and a.children == NULL):
             raise ValueError(f"the Arrow stream gave {a.n_children} columns, its schema has {len(self.columns)}")
-        if a.null_count > 0 and a.n_buffers and a.buffers[0] != NULL:
+        if not 0 <= a.length < MOST_LENT or not 0 <= a.offset < MOST_LENT:
+            raise ValueError(f"the Arrow stream gave {a.length} rows from {a.offset} on")
+        if a.null_count > 0 and a.n_buffers > 0 and a.buffers != NULL and a.buffers[0] != NULL:
             raise ValueError(f"the Arrow stream has {a.null_count} rows that are null")
-        return [lent_column(a.children[i], self.columns[i], a.offset, a.length, lent) for i in range(a.n_children)]
+        cdef Array made
+        found = [lent_column(a.children[i], self.columns[i], a.offset, a.length, lent) for i in range(a.n_children)]
+        for i, made in enumerate(found):
+            if made.dictionary is not None:
+                made.dictionary = self.dictionaries[i] = same_or_new(self.dictionaries.get(i), made.dictionary)
+        return found
+
+
+cdef Array same_or_new(Array last, Array new):
+    """The last one if it has the same memory, which is not used for others while `last` keeps it."""
+    if last is None or last.n != new.n or last.offset != new.offset or last.n_buffers != new.n_buffers:
+        return new
+    return new if memcmp(last.buffers, new.buffers, new.n_buffers * sizeof(void *)) else last
 
 
 cdef Array lent_column(ArrowArray *c, tuple column, int64_t offset, int64_t n, _Lent lent):
     """`offset`, `n`: of the rows; -1: all, of a dictionary."""
     cdef Array made
     cdef int64_t i
-    if c == NULL or c.release == NULL or c.offset < 0 or c.length < 0 or c.n_buffers < 0 or c.n_buffers > 1 << 20:
+    if c == NULL or c.release == NULL or not 0 <= c.n_buffers <= 1 << 20 or (c.n_buffers and c.buffers == NULL) or (
+        not 0 <= c.offset < MOST_LENT or not 0 <= c.length < MOST_LENT
+    ):
         raise ValueError(f"column {column[0]!r:.80}: its Arrow array is not valid")
-    if n >= 0 and c.length < offset + n:
+    if n > c.length - offset:
         raise ValueError(f"column {column[0]!r:.80}: has {c.length} values for {offset + n} rows")
     if (c.dictionary == NULL) != (column[3] is None):
         raise ValueError(f"column {column[0]!r:.80}: only its schema or only its array has a dictionary")

@@ -48,7 +48,7 @@ class Stacks:
         process: Some,
         thread: Some,
         labels: Some,
-        values: list[Cells],
+        values: list[Some],
         label_of: Callable[[int], int],
     ) -> int: ...
 
@@ -65,7 +65,7 @@ def feed_graph(
     address: Some,
     callee: Some,
     calls: Some,
-    values: list[Cells],
+    values: list[Some],
     kinds: dict[int, int],
 ) -> int: ...
 def resolve(model: int, batch: int, functions: dict[int, dict[int, int]]) -> None: ...

@@ -228,6 +228,8 @@ cdef class Spans:
             else:
                 s.function = (s - 1).function
             s.thread = self.threads.of(process, thread, i)
+            if not -1 <= number_or(depth, i, -1) <= 0x7fffffff:
+                raise ValueError(f"row {i}: depth is {number_or(depth, i, -1)}, expected 0 to 2^31 - 1")
             s.depth = <int32_t>number_or(depth, i, -1)
             # calls that begin at the same time: as they began, from the outermost one, or from the longest one
             s.tie = number_or(id, i, s.depth) if id is not None or depth is not None else -s.end

@@ -39,6 +39,7 @@ _INTEGERS = {(8, 1): b"c", (8, 0): b"C", (16, 1): b"s", (16, 0): b"S", (32, 1): 
 _UNITS = b"smun"
 _NULL, _INT, _REAL, _DECIMAL, _TIMESTAMP, _DURATION = 1, 2, 3, 7, 10, 18
 _ZSTD = 1
+_UNPACKED_LEAST, _UNPACKED_OF_BYTE = 1 << 28, 64  # bytes that a stream may unpack, and more by byte of it that was read
 
 
 class _Flat:
@@ -160,6 +161,7 @@ class _Messages:
         self.at = self._next = 0
         self.fields: list[_Field] = []
         self._dictionaries: dict[int, Array] = {}
+        self._unpacked: dict[int, int] = {}  # bytes of the dictionaries that were compressed
 
     def fail(self, text: str) -> Exception:
         return self._fail(text, self.at)
@@ -229,23 +231,29 @@ class _Messages:
         words = next((field.words for field in self.fields if field.dictionary == id), None)
         if words is None:
             raise ValueError(f"dictionary {id} belongs to no column")
-        (found,) = self._arrays(data, body, [_Field("", words, {}, None)])
+        (found,) = self._arrays(data, body, [_Field("", words, {}, None)], id)
         if found is not None:
             self._dictionaries[id] = found
 
-    def _arrays(self, batch: _Flat, body: bytes, fields: list[_Field]) -> list[Array | None]:
-        """The columns of a batch."""
+    def _arrays(self, batch: _Flat, body: bytes, fields: list[_Field], id: int | None = None) -> list[Array | None]:
+        """The columns of a batch, or the texts of dictionary `id`."""
         n, nodes, buffers, variadic = batch.number(0, "<q"), batch.pairs(1), batch.pairs(2), batch.numbers(4)
         compression = batch.table(3)
         owner = ffi.from_buffer(body)
         found: list[Array | None] = []
         at = 0
+        kept_before = sum(n for key, n in self._unpacked.items() if key != id)
+        room = most = _UNPACKED_LEAST + _UNPACKED_OF_BYTE * self._next - kept_before
         if len(nodes) != len(fields):
             raise ValueError(f"a batch has {len(nodes)} columns, the schema {len(fields)}")
+        if sum(max(m, 0) for _, m in buffers) > len(body):
+            raise ValueError("the buffers of a batch overlap")
         for field, (rows, missing) in zip(fields, nodes, strict=True):
             count = 0 if field.format == b"n" else 3 if field.format in (b"z", b"u", b"Z", b"U") else 2
             if field.format[:1] == b"v":
-                count += variadic.pop(0)
+                if (more := variadic.pop(0)) < 0:
+                    raise IndexError
+                count += more
             own = buffers[at : at + count]
             at += count
             if len(own) != count or rows != n or any(not 0 <= a <= a + m <= len(body) for a, m in own):
@@ -259,16 +267,21 @@ class _Messages:
             places: list[tuple[int, int]] = [(address_of(owner) + a, m) for a, m in own]
             kept: Any = owner
             if compression is not None:
-                kept = [_decompressed(body[a : a + m], compression.number(0, "<b")) for a, m in own]
+                kept = []
+                for a, m in own:
+                    kept.append(_decompressed(body[a : a + m], compression.number(0, "<b"), room))
+                    room -= len(kept[-1])
                 places = [(address_of(ffi.from_buffer(data)), len(data)) for data in kept]
             if not missing:
                 places[0] = 0, 0
             found.append(Array.of(field.format, n, places, words, (body, kept)))
+        if id is not None:
+            self._unpacked[id] = most - room
         return found
 
 
-def _decompressed(data: bytes, codec: int) -> bytes:
-    """A buffer of a compressed batch: its length, or -1 if it is not compressed, then its bytes."""
+def _decompressed(data: bytes, codec: int, most: int) -> bytes:
+    """A buffer of a compressed batch: its length, or -1 if it is not compressed, then its bytes, `most` at most."""
     n = int.from_bytes(data[:8], "little", signed=True)
     if not data or n == -1:
         return data[8:]
@@ -278,6 +291,8 @@ def _decompressed(data: bytes, codec: int) -> bytes:
 
     if zstandard.frame_content_size(data[8:]) not in (n, -1) or not 0 <= n < 1 << 31:
         raise ValueError(f"a compressed buffer states {n} bytes")
+    if n > most:
+        raise ValueError(f"a compressed buffer has {n} bytes, with which the stream unpacks to far more than its size")
     try:
         return zstandard.ZstdDecompressor().decompress(data[8:], max_output_size=n)
     except zstandard.ZstdError as error:

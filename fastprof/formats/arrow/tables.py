@@ -55,8 +55,10 @@ class Layout(NamedTuple):
     values: list[tuple[str, str]]  # others: the column of a value type, and its unit
     scale: int = 1  # nanoseconds of a unit of time
 
-    def cells(self, chunk: Chunk, model: Model, fail: Fail, base: int) -> tuple[dict[str, Cells], list[Cells], int]:
-        """The cells of columns and of values, and the number of rows; `base`: rows before them."""
+    def cells(
+        self, chunk: Chunk, model: Model, fail: Fail, base: int
+    ) -> tuple[dict[str, Cells], list[Cells | None], int]:
+        """The cells of columns and of values (None: all are missing), and the number of rows; `base`: rows before."""
         found: dict[str, Cells] = {}
         kinds = COLUMNS[self.table]
         for name, column in [*self.names.items(), *((column, column) for column, _ in self.values)]:
@@ -71,11 +73,12 @@ class Layout(NamedTuple):
                     del found[name]  # has no value at all, and so no type
         lengths = {name: len(cells) for name, cells in found.items()}
         if len({*lengths.values()}) > 1:
-            raise fail(f"the columns have different lengths: {', '.join(f'{k} {v}' for k, v in lengths.items())}")
+            each = ", ".join(f"{self.names.get(name, name)} {length}" for name, length in lengths.items())
+            raise fail(f"the columns have different lengths: {each}")
         n = max(lengths.values(), default=0)
         if lack := [name for name in _NEEDED[self.table] if name not in found] if n else []:
             raise fail(f"column {self.names[lack[0]]!r:.80} has no values")
-        return found, [found[name] for name, _ in self.values if name in found], n
+        return found, [found.get(name) for name, _ in self.values], n
 
 
 @contextmanager
@@ -167,9 +170,9 @@ class Rows:
         """Each batch is valid until the next one is requested."""
         return {"spans": self._spans, "samples": self._samples, "graph": self._graph}[self.of.table](chunks)
 
-    def _read(self, chunks: Iterable[Chunk], of: Layout) -> Iterator[tuple[dict[str, Cells], list[Cells], int]]:
+    def _read(self, chunks: Iterable[Chunk], of: Layout) -> Iterator[tuple[dict[str, Cells], list[Cells | None], int]]:
         self._base = 0
-        for chunk in chunks:
+        for chunk in filter(None, chunks):  # one without columns has no rows
             cells, values, n = of.cells(chunk, self.model, self.fail, self._base)
             if n:
                 yield cells, values, n

@@ -57,6 +57,7 @@ class GmonReader(Reader):
         comment = b"inclusive times are estimated from numbers of calls, as by gprof"
         self.part = model.add_part(Part([ValueType("time", "nanoseconds")], comments=[comment]))
         self._is_cut = False  # the rest is damaged
+        self._lenient: bool = options[LENIENT]
         self._address = ""  # byte order and size of addresses, once the head is read
         self._rows: Iterator[tuple[int, ...]] | None = None
         self._waiting: tuple[int, ...] | None = None
@@ -96,7 +97,7 @@ class GmonReader(Reader):
         except (FormatError, struct.error) as error:
             if isinstance(error, struct.error) and not in_.eof:
                 return False
-            if not self.options[LENIENT] or not self._address:
+            if not self._lenient or not self._address:
                 what, code = "the file ends inside a record", int(lib.FP_E_TRUNCATED)
                 if isinstance(error, FormatError):
                     what, code = str(error.detail), error.code

@@ -6,7 +6,7 @@ import re
 
 from fastprof.core.branches import BRANCHES
 from fastprof.core.engine import MAYBE, NO, SURE, Format
-from fastprof.core.options import MAX_MEMORY, Option, Switch
+from fastprof.core.options import Option, Switch
 
 COMM_FRAMES = Option(
     "comm_frames",
@@ -70,6 +70,6 @@ FORMATS = (
         suffixes=(".perf",),
         sniff=sniff,
         reader="read:PerfScriptReader",
-        reads=(COMM_FRAMES, BRANCHES, MAX_MEMORY),
+        reads=(COMM_FRAMES, BRANCHES),
     ),
 )

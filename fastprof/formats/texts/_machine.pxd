@@ -32,6 +32,8 @@ cdef class Lines:
     cdef bint whole  # it ends in a newline
     cdef uint32_t *frames  # of the open stack
     cdef uint32_t n_frames, cap_frames
+    cdef uint32_t kept  # a stack to go on from, which the model keeps until `feed` returns; 0 = none
+    cdef uint32_t under  # the stack that frames of a row are called by; 0 = none
     cdef fp_strings texts  # of frames that were read before
     cdef uint32_t *known  # by text: the frame, 0 = none yet
     cdef uint32_t cap_known
@@ -43,6 +45,7 @@ cdef class Lines:
                  const char *want) noexcept nogil
     cdef int push(self, uint32_t frame, fp_err *err) noexcept nogil
     cdef int row(self, uint32_t start, bint leaf_first, int64_t value, fp_batch *b, fp_err *err) noexcept nogil
+    cdef uint32_t stack(self, uint32_t node, uint32_t start, uint32_t n, bint leaf_first) noexcept nogil
     cdef uint32_t text(self, const uint8_t *p, const uint8_t *stop) noexcept nogil
     cdef uint32_t seen_as(self, const uint8_t *p, const uint8_t *stop, uint32_t *id) noexcept nogil
     cdef uint32_t frame(self, const uint8_t *p, const uint8_t *stop, Place place) noexcept nogil
@@ -51,3 +54,11 @@ cdef class Lines:
 
 cdef inline int no_memory(fp_err *err) noexcept nogil:
     return fp_fail(err, FP_E_NOMEM, 0, "memory")
+
+
+cdef inline bint all_digits(const uint8_t *p, const uint8_t *stop) noexcept nogil:
+    if p == stop:
+        return False
+    while p != stop and fp_is_digit(p[0]):
+        p += 1
+    return p == stop

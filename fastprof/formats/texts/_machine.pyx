@@ -43,6 +43,7 @@ cdef class Lines:
         Returns an fp_status.
         """
         cdef int status
+        self.kept = 0
         with nogil:
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
         return status
@@ -110,12 +111,11 @@ cdef class Lines:
         return 0
 
     cdef int row(self, uint32_t start, bint leaf_first, int64_t value, fp_batch *b, fp_err *err) noexcept nogil:
-        """Add a row of the frames from `start` on, with this as its first value and 0 as others.  0 or an error."""
-        cdef uint32_t i, n = self.n_frames, node = 0
-        for i in range(start, n):
-            node = fp_model_stack(self.model, node, self.frames[start + n - 1 - i if leaf_first else i])
-            if node == FP_NO_ID:
-                return no_memory(err)
+        """Add a row of the frames from `start` on, called by `under`; this is its first value, 0 are
+        others.  0 or an error."""
+        cdef uint32_t i, node = self.stack(self.under, start, self.n_frames, leaf_first)
+        if node == FP_NO_ID:
+            return no_memory(err)
         b.stack[b.n] = node
         b.time[b.n] = 0
         b.thread[b.n] = b.label[b.n] = 0
@@ -124,6 +124,14 @@ cdef class Lines:
         b.values[b.n] = value
         b.n += 1
         return 0
+
+    cdef uint32_t stack(self, uint32_t node, uint32_t start, uint32_t n, bint leaf_first) noexcept nogil:
+        """The stack of frames from `start` up to n, called by `node`; FP_NO_ID when memory ran out."""
+        cdef uint32_t i
+        for i in range(start, n):
+            if node != FP_NO_ID:
+                node = fp_model_stack(self.model, node, self.frames[start + n - 1 - i if leaf_first else i])
+        return node
 
     cdef uint32_t text(self, const uint8_t *p, const uint8_t *stop) noexcept nogil:
         """The string; FP_NO_ID when memory ran out."""

@@ -106,7 +106,8 @@ cdef class PprofRaw(Lines):
             return self.bad(err, "the line", first, stop, "1: 0x400000/0x401000/0x0 file")
         memcpy(key, b"M=", 2)
         memcpy(key + 2, p, q - p)
-        self.seen_as(key, key + 2 + (q - p), &id)
+        if self.seen_as(key, key + 2 + (q - p), &id) == FP_NO_ID:
+            return no_memory(err)
         p = q + 2
         for k in range(3):
             q = p
@@ -121,7 +122,7 @@ cdef class PprofRaw(Lines):
         name = self.text(p, build_id - (build_id != p))
         build = self.text(build_id, bits - 1) if bits - build_id > 1 else 0
         object = FP_NO_ID if name == FP_NO_ID or build == FP_NO_ID else fp_model_object(self.model, name, build)
-        if id == FP_NO_ID or object == FP_NO_ID:
+        if object == FP_NO_ID:
             return no_memory(err)
         self.known[id] = fp_model_mapping(self.model, object, places[0], places[1], places[2], flags)
         return no_memory(err) if self.known[id] == FP_NO_ID else 0
@@ -253,7 +254,7 @@ cdef class PprofRaw(Lines):
             q = p
             while q != stop and not is_blank(q[0]):
                 q += 1
-            frame = self.find(p, q)
+            frame = self.find(p, q) if all_digits(p, q) else 0  # "M=1" is a mapping
             if frame == 0:
                 return self.bad(err, "the location", p, q, "the number of a location below")
             status = self.push(frame, err)

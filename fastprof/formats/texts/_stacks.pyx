@@ -89,6 +89,8 @@ cdef class Tracers(Lines):
         cdef int status
         if not self.whole or not all_digits(p + negative, stop) or fp_decimal(p + negative, &value) != stop:
             status = self.bad(err, "the value", p, stop, "1 to 18 digits and a newline")
+        elif self.column == NO_COLUMN:
+            status = self.bad(err, "the stack's value", p, stop, "a stack of a map, like others of this file")
         else:
             status = self.push(self.key, err) if self.key != 0 else 0
             if status == 0:
@@ -210,14 +212,6 @@ cdef inline bint is_heading(const uint8_t *p, const uint8_t *stop) noexcept nogi
     """Whether the tools print a line with every profile."""
     return (begins(p, stop, "Attaching ") or begins(p, stop, "Sampling at ") or begins(p, stop, "Tracing ")
             or begins(p, stop, "Detaching") or begins(p, stop, "^C") or begins(p, stop, "CPU "))
-
-
-cdef inline bint all_digits(const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    if p == stop:
-        return False
-    while p != stop and fp_is_digit(p[0]):
-        p += 1
-    return p == stop
 
 
 cdef inline bint is_event(const uint8_t *p, const uint8_t *stop) noexcept nogil:
@@ -383,6 +377,11 @@ cdef inline bint fp_is_alpha(uint8_t c) noexcept nogil:
     return c'a' <= (c | 0x20) <= c'z'
 
 
+cdef enum:
+    MOST_CHAIN = 4096  # functions of a line
+    MOST_CALLED = 64  # of a line that is split by callers, where LuaJIT prints one
+
+
 cdef class LuaJIT(Lines):
     """Lines of `luajit -jp`: samples, or shares in hundredths of a percent, of which the lines below a line are parts."""
 
@@ -418,7 +417,7 @@ cdef class LuaJIT(Lines):
     cdef int top(self, uint64_t value, const uint8_t *p, const uint8_t *stop, fp_batch *b, fp_err *err) noexcept nogil:
         cdef int status = self.rest(b, err)
         if status == 0:
-            self.n_frames, self.begun, self.value = 0, True, value
+            self.n_frames, self.begun, self.value, self.kept = 0, True, value, 0
             self.left = <int64_t>value * (100 if self.shares else 1)
             status = self.chain(p, stop, err)
         return status
@@ -435,12 +434,20 @@ cdef class LuaJIT(Lines):
         cdef int64_t of_it = <int64_t>(value * self.value if self.shares else value)
         cdef bint is_caller = kind == c'<' and not is_state(p, stop)
         cdef int status = self.chain(p, stop, err)
+        if is_caller and n > MOST_CALLED:
+            status = self.bad(err, "the line", self.first, stop, "callers of at most 64 functions")
+            self.n_frames = n
+            return status
         for i in range(n if is_caller else 0):
             if status == 0:
                 status = self.push(self.frames[i], err)
+        if not is_caller and self.kept == 0:
+            self.kept = self.stack(0, 0, n, False)
         if status == 0:
-            status = self.row(n if is_caller else 0, False, of_it, b, err)
-        self.left -= of_it
+            self.under = 0 if is_caller else self.kept
+            status = self.row(n, False, of_it, b, err)
+            self.under = 0
+        self.left -= min(self.left, of_it)
         self.n_frames = n
         return status
 
@@ -454,6 +461,9 @@ cdef class LuaJIT(Lines):
             q = p
             while q != stop and not (q[0] == c' ' and stop - q > 3 and (q[1] == c'<' or q[1] == c'>') and q[2] == c' '):
                 q += 1
+            if self.n_frames - first == MOST_CHAIN:
+                return fp_fail_text(err, FP_E_MALFORMED, self.at, self.line, "the line", self.first, stop - self.first,
+                                    "at most 4096 functions")
             status = self.push(self.frame(p, q, Place(0, 0, 0)), err)
             if status or q == stop:
                 break

@@ -219,7 +219,7 @@ cdef class Instruments(Lines):
                 return no_memory(err)
             self.left[depth] = cost
             if depth != 0:
-                self.left[depth - 1] -= cost
+                self.left[depth - 1] -= min(self.left[depth - 1], cost)
         self.begun, self.n_frames = True, <uint32_t>depth
         status = self.push(self.frame(text, strip_blanks(text, stop), Place(0, 0, 0)), err)
         if status or self.own == 0 or cost == 0:

@@ -60,7 +60,7 @@ FAIL_OVER: Option[Any] = Option(
 )
 
 
-def _noun(by: str) -> str:
+def noun(by: str) -> str:
     """What a row is."""
     keys = keys_of(by)
     return "function" if "function" in keys else f"value of label {', '.join(keys)}" if keys else by
@@ -98,7 +98,7 @@ def failed(found: Difference, limits: Limits, watched: Iterable[Change] | None, 
         mine = [row for row in rows if row.name == printed or (is_place and printed in short_of(row.name))]
         if not mine:
             what = "{--fail-over}: neither profile has a value type or a {by} named {name}"
-            raise usage_error(what, by=_noun(found.by), name=name)
+            raise usage_error(what, by=noun(found.by), name=name)
         for row in mine:
             old, new = found.sides(row)
             if exceeds(old, new, limit) and not noise(row.runs):

@@ -348,7 +348,8 @@ def _findings(rows: ranking.Top, contexts: Contexts, *, estimated: bool) -> Iter
     if not total:
         return
     if rows.rows and abs(share := rows.rows[0].self_share) >= 0.2 and not rows.rows[0].name.startswith("<cycle"):
-        found.append(Finding("one-function", f"{rows.rows[0].name} itself has {_percent(share)} of the cost", share))
+        name = _function(rows.rows[0]).name
+        found.append(Finding("one-function", f"{name} itself has {_percent(share)} of the cost", share))
     for row in rows.rows:
         if row.name.startswith("<cycle") and (row.inclusive_share or 0) >= 0.2:
             share = row.inclusive_share or 0
@@ -405,7 +406,7 @@ def _doubts_of_names(places: Places, own: Sequence[int], largest: Sequence[int],
     if abs(share := unnamed / total) >= 0.01:
         (object_, _), *_ = objects.most_common(1)
         where = f", most of it in {object_}" if object_ else ""
-        text = f"{_percent(share)} of the cost is in functions without a name{where} (--symbols names them)"
+        text = f"{_percent(share)} of the cost is in functions without a name{where} (`--symbols` names them)"
         yield Finding("no-names", text, share)
 
 
@@ -429,7 +430,7 @@ def _compared(old: Any, new: Any, how: dict[str, Any], progress: Progress | None
     for side, one, name in ((before, described[0], "old"), (after, described[1], "new")):
         doubts |= {found._replace(text=f"{name}: {found.text}"): None for found in _doubts(side, one, Log())}
     if before.seconds and after.seconds and not 0.5 < after.seconds / before.seconds < 2:
-        what = f"the runs took {before.seconds:.3g} and {after.seconds:.3g} s: --normalize of diff compares shares"
+        what = f"the runs took {before.seconds:.3g} and {after.seconds:.3g} s: `diff --normalize` compares shares"
         doubts[Finding("different-durations", what, None)] = None
     doubts |= {Finding(one["code"], one["text"], None): None for one in changed.log.warned(flags=True)[:_WARNINGS]}
     return Comparison(

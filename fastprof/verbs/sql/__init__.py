@@ -126,6 +126,8 @@ class Answer:
             raise none_can_be_read(unread[-1].message())
 
     def _ask(self, query: str) -> None:
+        if not isinstance(query, str):
+            raise UsageError(f"the query is {query!r:.80}, expected a text")
         if not query.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in query):
             raise UsageError("the query is not in UTF-8")
         self._offer(query)

@@ -16,12 +16,14 @@ from fastprof import bridges, plan
 from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError, usage_error
+from fastprof.core.labels import NONE
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, FilePath, Option, Options, Share, Switch, Text, Whole, checked
-from fastprof.core.words import spelled
+from fastprof.core.words import counted, spelled
 from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped, with_advice
 from fastprof.verbs.diff.gate import FAIL_OVER as OF_DIFF
+from fastprof.verbs.diff.gate import noun
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed, none_can_be_read
@@ -29,7 +31,7 @@ from fastprof.verbs.trend.causes import Cause, explained
 from fastprof.verbs.trend.findings import Finding as Found
 from fastprof.verbs.trend.findings import found, growth
 from fastprof.verbs.trend.keys import names_of
-from fastprof.verbs.trend.points import Order, Over, season, times_of
+from fastprof.verbs.trend.points import Order, Over, season, times_of, usable
 from fastprof.verbs.trend.series import Change, Points, Series
 from fastprof.verbs.trend.sums import Profile, Sums
 
@@ -168,6 +170,7 @@ _GROUPED = END._replace(
 )
 LABELS_OF_INPUTS = {option.key for option in bridges.INPUT_LABELS}  # of no use to other verbs that read them again
 _HOST = "host"
+_LEAST_POINTS = 4  # fewer do not distinguish a change from noise
 _MOST_CELLS = 12_000_000  # values of rows at points that are tested, 8 bytes each
 
 
@@ -292,6 +295,8 @@ def trend(
     if keys_of(chosen[BY]) and chosen[PER] == "calls":
         raise usage_error("{--per:=}calls counts calls of functions, not of {--by:=}{by}", by=chosen[BY])
     log = Log()
+    if WINDOW.key in chosen.given and chosen[FAIL_OVER] is None:
+        raise usage_error("{--window} needs {--fail-over}")
     paths = _expanded(inputs, chosen, log, keep_going=keep_going)
     end = _GROUPED if keys_of(chosen[BY]) else END
     cache = None
@@ -301,10 +306,13 @@ def trend(
         own = {option.name for option in _OWN} - {BY.name, PER.name}
         read = Options(**{key: value for key, value in chosen.given.items() if key not in own})
         cache = Cache(chosen[CACHE], read, {"from": from_})
+        if cache.is_busy:
+            log.warn(REPORTED["busy-cache"], path=chosen[CACHE])
+            cache = None
     sums = Sums(end, chosen[BY], chosen, from_, progress, per=chosen[PER], cache=cache)
     try:
         profiles = _read(paths, sums, over, chosen, log, keep_going=keep_going)
-        points = _points(profiles, over, order, chosen, log)
+        points = _points(usable(profiles, log), over, order, chosen, log)
         return _found(sums, points, order, chosen, log)
     finally:
         sums.close()
@@ -314,7 +322,16 @@ def _expanded(inputs: Any, chosen: Options, log: Log, *, keep_going: bool) -> li
     def failed(error: FastprofError) -> None:
         skipped(error, log)
 
-    paths = expand(listed(inputs), log.warn, failed if keep_going else None, lenient=chosen[LENIENT], stores=True)
+    given = listed(inputs)
+    paths = expand(given, log.warn, failed if keep_going else None, lenient=chosen[LENIENT], stores=True)
+    if chosen[CACHE] is not None:  # it may be in a folder of inputs
+        own = {chosen[CACHE], f"{chosen[CACHE]}-journal"}
+        names, places = {os.path.basename(path) for path in own}, {os.path.realpath(path) for path in own}
+
+        def is_cache(path: Any) -> bool:
+            return isinstance(path, str) and os.path.basename(path) in names and os.path.realpath(path) in places
+
+        paths = [path for path in paths if not is_cache(path) or path in given]
     if not paths:
         raise UsageError("no input given")
     return paths
@@ -353,6 +370,7 @@ def _read(
     for option in options():
         if sums.n_read and sums.unused.get(option.key) == sums.n_read and option not in bridges.INPUT_LABELS:
             raise usage_error("{option} has no effect on any input", option=spelled(option.flag))
+    sums.check_per()
     what = "date" if over.needs_time() else f"label {over.key}"
     if without and not found_:
         raise usage_error("{--over:=}{over}: no input has a {what}", over=chosen[OVER], what=what)
@@ -379,29 +397,33 @@ def _points(profiles: Sequence[tuple[str, Profile]], over: Over, order: Order, c
 def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) -> Trend:
     n, per = len(points.names), chosen[PER]
     rows = _tested(sums, n, log)
-    if n < 2:
-        log.warn(REPORTED["one-point"], n=n)
-    alpha = chosen[SIGNIFICANCE]
+    if n < _LEAST_POINTS:
+        log.warn(REPORTED["few-points"], points=counted(n, "point"), least=_LEAST_POINTS)
+    _check_names(sums, chosen)
+    _warn_of_labels(sums, chosen[BY], log)
+    both = chosen[BY] == "function" and sums.inclusive_known and per != "calls" and n > 1
+    alpha = chosen[SIGNIFICANCE] / (1 + both)  # of each test
     own = Series(sums, points, rows, 0, per=per)
     changes = own.changes(alpha) if n > 1 else []
     noise, is_sampled, values = own.noise, own.is_sampled, {change.row: own.values(change.row) for change in changes}
     largest = sorted(rows, key=lambda row: (-sums.totals[row], sums.rows.keys[row]))[: chosen[ROWS]]
     lines = [Line(*names_of(sums.rows.keys[row]), own.values(row)) for row in largest]
     inclusive: list[Change] = []
-    if chosen[BY] == "function" and sums.inclusive_known and per != "calls" and n > 1:
+    if both:
         own.forget()  # one matrix at a time
         total = Series(sums, points, rows, 1, per=per, like=own)
         inclusive = total.changes(alpha)
         more = {change.row: total.values(change.row) for change in inclusive}
     all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees())
-    all_ = [one for one in all_ if one.size >= chosen[THRESHOLD]]
     all_.sort(key=lambda one: (-one.size, one.change.at, sums.rows.keys[one.change.row]))
-    why = explained(all_[: chosen[EXPLAIN]], sums, points, chosen, Over(chosen[OVER]).key)
+    n_shown = sum(one.size >= chosen[THRESHOLD] for one in all_)  # the gate looks at all
+    why = explained(all_[: min(n_shown, chosen[EXPLAIN])], sums, points, chosen, Over(chosen[OVER]).key)
     findings = [
         _finding(one, sums, points, (more if one.column else values)[one.change.row], order, chosen, why.get(i, ()))
         for i, one in enumerate(all_)
     ]
     failed = _failed(findings, chosen, n)
+    del findings[n_shown:]
     value = sums.value.type
     return Trend(
         chosen[OVER],
@@ -492,14 +514,42 @@ def _finding(
     )
 
 
+def _warn_of_labels(sums: Sums, by: str, log: Log) -> None:
+    """Of --by: labels that no sample has."""
+    keys, labels = keys_of(by), {key[4] for key in sums.rows.keys}
+    for key in keys if labels else ():
+        none = NONE if len(keys) == 1 else f"{key}={NONE}"
+        if key not in ("function", "thread") and all(none in label for label in labels):
+            log.warn(REPORTED["no-such-label"], option=spelled("--by", "name"), key=key, which=f"all are {NONE}")
+
+
+def _check_names(sums: Sums, chosen: Options) -> None:
+    """Errors: UsageError for a limit of something that no profile has."""
+    for name in {name for name, _ in chosen[FAIL_OVER] or () if name}:
+        if not any(name in _named(names_of(key)) for key in sums.rows.keys):
+            raise usage_error("{--fail-over}: no profile has a {by} named {name}", by=noun(chosen[BY]), name=name)
+
+
+def _named(names: tuple[str, str, int, str, str]) -> tuple[str, ...]:
+    name, file, _, object_, label = names
+    return name, file, object_, label
+
+
 def _failed(findings: Sequence[Finding], chosen: Options, n_points: int) -> tuple[Failure, ...]:
     first = n_points - chosen[WINDOW]
+    recent = [one for one in findings if one.kind in ("step", "drift") and one.is_worse and one.since_index >= first]
     failures = []
     for name, limit in chosen[FAIL_OVER] or ():
-        for one in findings:
-            if one.kind not in ("step", "drift") or not one.is_worse or one.since_index < first:
-                continue
-            grown = one.change is None or one.change > limit
-            if grown and name in ("", one.name, one.file, one.object, one.label):
-                failures.append(Failure(one.name or one.file or one.object or one.label, limit, one.change, one.since))
+        for one in recent:
+            its = one.name, one.file, one.object, one.label
+            if name in ("", *its):
+                changes = [(next(filter(None, its), ""), one.change)]
+            else:  # callers, whose inclusive cost grew with it
+                callers = [other for other in one.others if name in (other.name, other.file, other.object)]
+                changes = [(name, growth(other.before, other.after)) for other in callers]
+            failures += [
+                Failure(who, limit, change if change is not None and isfinite(change) else None, one.since)
+                for who, change in changes
+                if change is None or change > limit
+            ]
     return tuple(failures)

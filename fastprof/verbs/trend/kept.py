@@ -24,10 +24,14 @@ from fastprof.verbs.trend.keys import Entry, Key
 
 _APPLICATION = 0x46507452  # "FPtR"
 _LAYOUT = 1
-_TABLES = """
-CREATE TABLE names (id INTEGER PRIMARY KEY, name BLOB, file BLOB, object BLOB, line INTEGER, label TEXT, digest BLOB);
-CREATE TABLE profiles (key TEXT PRIMARY KEY, facts TEXT, ids BLOB, own BLOB, inclusive BLOB, calls BLOB, digest BLOB);
-"""
+_WAIT = 2  # seconds, for another run
+_TABLES = (
+    "CREATE TABLE names (id INTEGER PRIMARY KEY, name BLOB, file BLOB, object BLOB, line INTEGER, label TEXT, "
+    "digest BLOB)",
+    "CREATE TABLE profiles (key TEXT PRIMARY KEY, facts TEXT, ids BLOB, own BLOB, inclusive BLOB, calls BLOB, "
+    "digest BLOB)",
+)
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _COLUMNS = ("I", "q", "q", "q")
 
 
@@ -42,20 +46,26 @@ class Cache:
         self._options = json.dumps([__version__, _LAYOUT, sorted(options.given.items(), key=str), facts], default=str)
         if os.path.lexists(path) and not _is_ours(path):
             raise FastprofError(f"{path}: is not a cache of fastprof trend; it is left as it is")
-        self._is_new = False
+        self._is_new = self.is_busy = False  # busy: another run has it
         self._names: list[Key] = []
         self._numbers: dict[Key, int] = {}
         try:
             self._open()
-        except (sqlite3.Error, ValueError, TypeError, OverflowError):
-            self._renew()
+        except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
+            self.is_busy = _is_lock(error)
+            if self.is_busy:
+                self._db.close()
+            else:
+                self._renew()
 
     def _open(self) -> None:
-        self._db = sqlite3.connect(self._path, isolation_level=None)
+        self._db = sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)
         self._db.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         self._db.execute("PRAGMA trusted_schema=OFF")
+        self._db.execute("BEGIN IMMEDIATE")
         if not self._db.execute("PRAGMA application_id").fetchone()[0]:
-            self._db.executescript(f"PRAGMA application_id={_APPLICATION}; PRAGMA user_version={_LAYOUT};{_TABLES}")
+            for statement in (f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={_LAYOUT}", *_TABLES):
+                self._db.execute(statement)
         if self._db.execute("PRAGMA user_version").fetchone()[0] != _LAYOUT:
             raise ValueError("another layout")
         for number, (*row, digest) in enumerate(self._db.execute("SELECT * FROM names ORDER BY id")):
@@ -63,7 +73,6 @@ class Cache:
                 raise ValueError("damaged names")
             self._names.append((row[1], row[2], row[3], row[4], row[5]))
         self._numbers = {key: number for number, key in enumerate(self._names)}
-        self._db.execute("BEGIN IMMEDIATE")
 
     def _renew(self) -> None:
         """Begin again with an empty file.  Errors: FastprofError."""
@@ -150,10 +159,15 @@ class Cache:
     def close(self) -> None:
         try:
             self._db.execute("COMMIT")
-        except sqlite3.Error:  # damage that no other statement met
-            with suppress(FastprofError):
-                self._renew()
+        except sqlite3.Error as error:
+            if not _is_lock(error):  # damage that no other statement met
+                with suppress(FastprofError):
+                    self._renew()
         self._db.close()
+
+
+def _is_lock(error: Exception) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _LOCKED
 
 
 def _is_ours(path: str) -> bool:

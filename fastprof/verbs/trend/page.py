@@ -23,12 +23,14 @@ _STYLE = """\
 :root{color-scheme:light dark}
 body{font:14px system-ui,sans-serif;margin:1.5em;max-width:72em}
 section{border-top:1px solid #8886;padding:.6em 0}
+h1,h2,p,li,summary,th{overflow-wrap:anywhere}
 h2{font-size:1.05em;margin:.3em 0}
 svg{display:block;max-width:100%}
 svg text{font:11px system-ui,sans-serif;fill:currentColor}
 .band{fill:#8883}.level{stroke:#d33;stroke-width:1.5;fill:none}.at{stroke:#d33;stroke-dasharray:3 3}
 .dot{fill:#27c}
 table{border-collapse:collapse}td,th{text-align:left;font-weight:normal;padding:1px 8px 1px 0;white-space:nowrap}
+table th{white-space:normal;min-width:12em;max-width:30em}
 p,li{max-width:60em}
 summary{cursor:pointer}
 iframe{width:100%;height:40em;border:1px solid #8886}
@@ -57,7 +59,8 @@ def _section(found: Trend, one: Finding, shown: Callable[[float], str], compared
     change = "new" if one.change is None else f"{one.change:+.3g} %"
     name = one.name or one.file or one.object or one.label or "[unknown]"
     where = " ".join(filter(None, (one.label, one.file, one.object)))
-    facts = f"{shown(one.before)} &rarr; {shown(one.after)}, {one.kind}, {one.cost} cost, p = {one.p:.2g}"
+    p = "p &lt; 0.001" if one.p < 0.001 else f"p = {one.p:.2g}"
+    facts = f"{shown(one.before)} &rarr; {shown(one.after)}, {one.kind}, {one.cost} cost, {p}"
     notes = [f"<li>{_text(cause.text)}{_share(cause.share)}</li>" for cause in one.causes]
     if one.others:
         what = "cost went to" if one.kind == "cost shift" else "callers"

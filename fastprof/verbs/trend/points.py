@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError, errors_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.urls import is_url, shown
@@ -23,7 +23,11 @@ from fastprof.inputs.expand import _natural as natural
 from fastprof.inputs.stored import Stored
 from fastprof.verbs.reported import REPORTED
 
+if TYPE_CHECKING:
+    from fastprof.verbs.trend.sums import Profile
+
 _NUMBERED = re.compile(r"[0-9]+(?:[-.:T][0-9]+)*Z?")
+_HASH = re.compile(r"[0-9a-f]{7,64}")  # of a commit
 _DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ].*)?")
 _LEAST_SEASON = 28  # points
 _MOST_ORDER = 1 << 26  # bytes of a file of --order
@@ -80,6 +84,26 @@ def times_of(paths: Sequence[Any]) -> dict[int, int]:
     return found
 
 
+_FEW = 50  # how many times fewer samples than usual a profile may have
+
+
+def usable(profiles: Sequence[tuple[str, Profile]], log: Log) -> list[tuple[str, Profile]]:
+    """(point, profile) of those that say something of shares: neither empty nor with far fewer samples than the median.
+
+    If all are empty, all of them.
+    """
+    full = [one for one in profiles if one[1].total and one[1].unit]
+    if len(full) < len(profiles):
+        first = next(one.name for _, one in profiles if not (one.total and one.unit))
+        log.warn(REPORTED["empty-inputs"], n=len(profiles) - len(full), first=first)
+    samples = sorted(one.samples for _, one in full if one.samples)
+    least = samples[len(samples) // 2] / _FEW if samples else 0
+    few = [one.name for _, one in full if 0 < one.samples < least]
+    if few:
+        log.warn(REPORTED["sparse-inputs"], n=len(few), first=few[0])
+    return [one for one in full if not 0 < one[1].samples < least] or [*profiles]
+
+
 class Order:
     """The order of points by name."""
 
@@ -97,7 +121,7 @@ class Order:
     def place(self, name: str) -> int | None:
         """The place in the given list; also of a commit whose hash is abbreviated on either side."""
         found = self._places.get(name)
-        if found is None and re.fullmatch(r"[0-9a-f]{7,64}", name):
+        if found is None and _HASH.fullmatch(name):
             same = [i for i, one in enumerate(self.listed or ()) if one.startswith(name) or name.startswith(one)]
             return same[0] if len(same) == 1 else None
         return found
@@ -115,6 +139,8 @@ class Order:
             return sorted((name for name in names if name not in missing), key=lambda name: places[name] or 0)
         if self._over.word != "order" and all(map(_NUMBERED.fullmatch, names)):
             return sorted(names, key=natural)
+        if self._over.key is not None and len(names) > 1 and all(map(_HASH.fullmatch, names)):
+            log.warn(REPORTED["unsorted-commits"])
         return names
 
     def left(self, before: str, after: str) -> list[str]:
@@ -132,10 +158,10 @@ def _listed(order: str) -> list[str]:
         try:
             done = subprocess.run(command, capture_output=True, check=True, stdin=subprocess.DEVNULL)
         except OSError as error:
-            raise FastprofError(f"git: {error.strerror}") from None
+            raise UsageError(f"`--order git`: git cannot be run: {error.strerror}") from None
         except subprocess.CalledProcessError as error:
             why = error.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-            raise FastprofError(f"git log: {why or f'exit code {error.returncode}'}") from None
+            raise UsageError(f"`--order git`: git log: {why or f'exit code {error.returncode}'}") from None
         lines = done.stdout.decode("utf-8", "replace").split()
     else:
         with errors_of(order), open(order, "rb") as file:

@@ -179,7 +179,8 @@ class Sums:
             facts = found | {"first": is_first, "value": [*self.value.type] if self.value.type else None}
             ids, *columns = _costs_of(costs)
             rows = self._rows_of(costs, ids)
-            if self._cache and key is not None:
+            is_known = not (self._per and self._per.is_missing)  # else it is read again, for the error
+            if self._cache and key is not None and is_known:
                 self._keep(self._cache, key, facts | {"log": own.data()}, [self._key(costs, i) for i in ids], columns)
         else:
             facts, columns = entry.facts, [entry.own, entry.inclusive, entry.calls]
@@ -198,6 +199,11 @@ class Sums:
         log.take(own)
         time = time_ns if facts["time"] is None else facts["time"]
         return Profile(name, labels, time, total, facts["samples"], unit, at, path)
+
+    def check_per(self) -> None:
+        """Errors: UsageError if no profile has the value type of --per."""
+        if self._per and self._per.is_missing and self._per.value and self._per.value.others:
+            self._per.value.known(self._model)
 
     def _summed(self, path: Any, log: Log) -> tuple[dict[str, Any], FunctionCosts]:
         """Read a profile: facts for the cache, and the costs of its rows."""
@@ -353,6 +359,11 @@ class Per:
             self.value = Column(word, "--per", also=("calls", "label:KEY", "a number"))
         if self.number is not None and not 0 < self.number < inf:
             raise usage_error("{--per:=}{per} is not a number above 0", per=word)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether no profile read so far has the value type."""
+        return self.value is not None and self.value.type is None
 
     def unit(self, name: str, labels: dict[str, str], second: float, *, calls_known: bool) -> float:
         """Errors: UsageError for an input without it."""
