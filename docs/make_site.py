@@ -109,6 +109,8 @@ def live(folder: Path) -> None:
 def described(name: str) -> str:
     """A function or class of the Python interface: its signature, explanation, examples and options."""
     found = getattr(fastprof, name)
+    if isinstance(found, type) and issubclass(found, Exception):
+        return f"## {name}\n\n```python\nfastprof.{name}\n```\n\n{inspect.getdoc(found) or ''}\n"
     given = inspect.signature(found)
     kept = [p for p in given.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [""] if len(kept) < len(given.parameters) else []

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from collections.abc import Set
+from collections.abc import Set as _Set
 
 from fastprof.core.fp cimport *
 
@@ -218,7 +218,7 @@ cdef class StackRows(Names):
             kept = given
         elif isinstance(given, (str, bytes)):
             raise RowError(f"a stack is {given!r:.80}, expected a sequence of frames")
-        elif isinstance(given, Set):
+        elif isinstance(given, _Set):
             raise RowError(f"a stack is {type(given).__name__}, which has no order, expected a sequence of frames")
         else:
             kept = tuple(given)

@@ -175,7 +175,7 @@ def test_a_code_is_of_one_kind() -> None:
 
 def test_words() -> None:
     assert known_options()  # declares them, like each verb
-    for verb in ("annotate", "diff", "report", "sql", "top", "batch.archive", "batch.merge"):
+    for verb in ("annotate", "diff", "explain", "report", "sql", "top", "trend", "batch.archive", "batch.merge"):
         import_module(f"fastprof.verbs.{verb}")
     for entry in ENTRIES:
         check(entry)
