@@ -72,7 +72,7 @@ static uint32_t operand(const struct insn *i) {
     return i->short_operand && !i->wide ? 2 : 4;
 }
 
-/* What follows an opcode with this letter.  0 if it is no instruction, or cut off. */
+/* Skips what follows an opcode with this letter.  0 if the bytes are not an instruction or end too early. */
 static int skip_rest(struct insn *i, char letter) {
     if (strchr("mBZ", letter) && !skip_modrm(i)) return 0;
     switch (letter) {

@@ -59,7 +59,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def print_json_list(name: str, key: str, values: Iterable[Any]) -> None:
-    """Print the document `name`, whose only key has a list, each value when it is known."""
+    """Print the document `name`, whose only key is a list, writing each value as soon as it is known."""
     sys.stdout.write(f'{{\n "schema": "{schema_of(name)}",\n "{key}": ')
     before = "["
     for value in values:

@@ -1,7 +1,7 @@
 """The tools of `fastprof mcp`: each call is a command line, in a process of its own (confined.py).
 
 Paths are resolved here, and checked again there when they are opened.  Values become `--option=VALUE` or follow `--`,
-so that none is taken for an option.
+so that a value that begins with - is not read as an option.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Word(str):
-    """A key that is no label, even if a label has its name."""
+    """A built-in key, which takes precedence over a label of the same name."""
 
 
 _FUNCTION, THREAD = "function", _Word("thread")

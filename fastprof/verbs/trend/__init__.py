@@ -84,7 +84,7 @@ WITHIN: Option[str | None] = Option(
     group="rows",
     help="compare hosts (label KEY) with themselves (default: host)",
     details="Replicas with the same value of label KEY are compared with each other: a host that is always slower "
-    "than others then is no noise, and no change where it is missing.",
+    "than others does not count as noise then, and a point without it does not count as a change.",
 )
 THRESHOLD = Option(
     "threshold",
