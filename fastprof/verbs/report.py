@@ -150,7 +150,7 @@ def report(
     return _report(inputs, BytesIO() if output is None else output, how, command, given, _LARGEST)
 
 
-def detailed(inputs: Path, output: Path, *, from_: str | None = None, **given: Any) -> Page:
+def detailed(inputs: Inputs, output: Path, *, from_: str | None = None, **given: Any) -> Page:
     """`report` for a page that stays on this machine, and so may be larger."""
     how = {"from_": from_, "keep_going": False, "progress": None}
     return _report(inputs, output, how, "", given, _DETAILED * _LARGEST)
@@ -255,7 +255,7 @@ def written(
     source: Source | None = None,
     asm: Instructions | None = None,
 ) -> Log:
-    page = _Page(pipelines, model, chosen, log, source, asm, largest, given_as)
+    page = PageData(pipelines, model, chosen, log, given_as, source, asm, largest)
     with Sink(output) as sink:
         name = os.path.basename(_name(output))
         is_graph = name == "graph.svg" or name.endswith(".graph.svg")
@@ -272,8 +272,8 @@ class _Size(NamedTuple):
     nbytes: int
 
 
-class _Page:
-    """The data of a page, and its text."""
+class PageData:
+    """The data of a page, added up when it is made, and its text."""
 
     def __init__(
         self,
@@ -281,28 +281,28 @@ class _Page:
         model: Model,
         chosen: Options,
         log: Log,
-        source: Source | None,
-        asm: Instructions | None,
-        largest: int,
         given_as: Sequence[str],
+        source: Source | None = None,
+        asm: Instructions | None = None,
+        largest: int = _LARGEST,
     ) -> None:
-        """`largest`: bytes of a page that is fitted.  `given_as`: the argument of each side."""
+        """`given_as`: the argument of each side.  `largest`: bytes of a page that is fitted."""
         self._model, self._chosen, self._log, self._source, self._largest = model, chosen, log, source, largest
         self._asm = asm
-        self._compared = pipelines[-1].side > 0
+        self.compared = pipelines[-1].side > 0
         self._inputs = [
             {"side": pipeline.side, "name": printable(input_.name), "format": input_.format, "view": input_.view}
             for pipeline in pipelines
             for input_ in pipeline.inputs
         ]
         self._parts: tuple[dict[int, None], ...] = {}, {}  # by side
-        self._title = " → ".join(self._title_of(side, name) for side, name in enumerate(given_as))
+        self.title = " → ".join(self._title_of(side, name) for side, name in enumerate(given_as))
         prune: float | None = chosen[bridges.PRUNE]
-        self._shown = shown = Shown(
+        self.shown = shown = Shown(
             model,
             chosen,
             log,
-            compared=self._compared,
+            compared=self.compared,
             prune=bridges.PRUNED if prune is None else prune,
             alone=len(pipelines) == 1,
             keeps_stacks=not all(pipeline.renews_stacks for pipeline in pipelines),
@@ -310,7 +310,7 @@ class _Page:
         for side, view, rows in self._rows(pipelines):
             shown.add(side, view, rows)
         shown.end()
-        if self._compared:
+        if self.compared:
             self._note(given_as)
 
     def _title_of(self, side: int, given_as: str) -> str:
@@ -324,16 +324,16 @@ class _Page:
         """The rows by side and view."""
         model, log = self._model, self._log
         sides = [(one.side, one.view, self._noted(one.side, one.rows(model, log))) for one in pipelines]
-        if self._compared:
+        if self.compared:
             heaps = Heaps(model, self._chosen, log)
             sides = [
                 (side, view, heaps.paired(rows, next(pipeline.inputs).name))
                 for pipeline, (side, view, rows) in zip(pipelines, sides, strict=True)
             ]
-        if not self._compared or self._chosen[PAIR] == "exact":
+        if not self.compared or self._chosen[PAIR] == "exact":
             return sides
         folded = [
-            (side, "stacks" if view == "timeline" else view, self._shown.folded(view, rows))
+            (side, "stacks" if view == "timeline" else view, self.shown.folded(view, rows))
             for side, view, rows in sides
         ]
         renews_stacks = all(pipeline.renews_stacks for pipeline in pipelines)
@@ -355,27 +355,27 @@ class _Page:
 
     def text(self, command: str) -> bytes:
         """The whole page, as detailed as its size limit allows, unless `prune` was given."""
-        chosen, kept = self._chosen[bridges.PRUNE], self._kept()
-        places = Places(self._model, self._shown)
-        table = Table(self._model, self._shown, kept, _ALL if chosen == 0 else _FUNCTIONS, places)
+        chosen, kept = self._chosen[bridges.PRUNE], self.kept()
+        places = Places(self._model, self.shown)
+        table = Table(self._model, self.shown, kept, _ALL if chosen == 0 else _FUNCTIONS, places)
 
         made_of, rows, contexts = (-1, -1, -1), None, None
         last: tuple[Content, bytes] | None = None
 
         def made(n_rows: int, n_contexts: int, n_calls: int) -> tuple[Content, bytes]:
             nonlocal made_of, rows, contexts, last
-            self._shown.cut(chosen or 0, n_contexts, fits=chosen is None)
-            before, made_of = made_of, (n_rows, self._shown.contexts.n, n_calls)
+            self.shown.cut(chosen or 0, n_contexts, fits=chosen is None)
+            before, made_of = made_of, (n_rows, self.shown.contexts.n, n_calls)
             if last and made_of == before:
                 return last
             if not rows or n_rows != before[0]:
-                rows, contexts = Content(self._model, self._shown, kept, table.first(n_rows), places), None
+                rows, contexts = Content(self._model, self.shown, kept, table.first(n_rows), places), None
             if not contexts or made_of[1] != before[1]:
                 contexts = rows.with_contexts()
                 if self._source:
-                    self._source.add_to(contexts.columns, contexts.head, self._shown, kept)
+                    self._source.add_to(contexts.columns, contexts.head, self.shown, kept)
                 if self._asm:
-                    self._asm.add_to(contexts.head, self._shown, kept)
+                    self._asm.add_to(contexts.head, self.shown, kept)
             content = contexts.with_calls(n_calls)
             last = content, html(content.columns.packed(self._head(command) | content.head))
             return last
@@ -395,24 +395,24 @@ class _Page:
 
     def _drawn(self) -> tuple[list[int], str, str]:
         """Columns, title and unit of a picture, which shows the value type of --value or the default."""
-        kept, shown = self._kept(), self._shown
+        kept, shown = self.kept(), self.shown
         first = [k for k in kept if shown.columns[k].event == (shown.default or 0)] or kept[:1]
         event = shown.events[shown.columns[first[0]].event] if first else None
-        title = f"{self._title}: {event.name}" if event else self._title
+        title = f"{self.title}: {event.name}" if event else self.title
         return first, title, (event.unit or event.name) if event else ""
 
     def graph(self) -> bytes:
         """The call graph.  Errors: UsageError for a profile without calls."""
         columns, title, unit = self._drawn()
-        costs = [self._shown.costs[column] for column in columns]
+        costs = [self.shown.costs[column] for column in columns]
         if not all(one.inclusive_known for one in costs):
             what = "{inputs}the profile has only self costs; a call graph needs calls"
             raise usage_error(what, inputs=inputs_of(self._model))
-        places = Places(self._model, self._shown)
-        table = Table(self._model, self._shown, columns, call_graph.MOST, places)
+        places = Places(self._model, self.shown)
+        table = Table(self._model, self.shown, columns, call_graph.MOST, places)
         totals, n = [one.sum("self") for one in costs] or [0], max((one.count for one in costs), default=0)
         itself: dict[Place, list[int]] = {}
-        for function, own in self._shown.calls_to_itself(columns).items():
+        for function, own in self.shown.calls_to_itself(columns).items():
             before = itself.get(places[function], [0] * len(own))
             itself[places[function]] = [a + b for a, b in zip(before, own, strict=True)]
         drawn = call_graph.CallGraph(table.first(len(table)), columns, totals, unit, n, itself)
@@ -421,7 +421,7 @@ class _Page:
 
     def picture(self) -> bytes:
         """The flame graph."""
-        chosen, shown = self._chosen[bridges.PRUNE], self._shown
+        chosen, shown = self._chosen[bridges.PRUNE], self.shown
         first, title, unit = self._drawn()
         shown.cut(chosen or 0, _ALL)
         content = Content(self._model, shown, first, [], Places(self._model, shown)).with_contexts().with_calls(0)
@@ -431,7 +431,7 @@ class _Page:
 
     def _fitted(self, most: int, made: Callable[[int, int, int], tuple[Content, bytes]]) -> tuple[Content, bytes]:
         """Nearly the largest page within the limit, of at most `most` rows.  Calls get the space left by contexts."""
-        n_rows = min(most, 1 + _CELLS // max(1, len(self._shown.columns)))
+        n_rows = min(most, 1 + _CELLS // max(1, len(self.shown.columns)))
         largest = self._largest
         n_contexts, n_calls = (first * largest // _LARGEST for first in (_CONTEXTS, _CALLS))
         best, fitted_rows = None, 0
@@ -468,7 +468,7 @@ class _Page:
                 each = (too_large.nbytes - fitted.nbytes) / max(1, too_large.contexts - fitted.contexts)
             n_contexts = min(_ALL, fitted.contexts + 1 + int((_AIM * largest - fitted.nbytes) / each))
         content, page = best or (content, page)
-        while fitted and n_calls < self._shown.n_calls and len(page) < _NEARLY * largest:
+        while fitted and n_calls < self.shown.n_calls and len(page) < _NEARLY * largest:
             each = max(1, content.columns.nbytes("call ")) / n_calls
             n_calls = int(n_calls + _NEARLY * (largest - len(page)) / each)
             more = made(fitted_rows, fitted.contexts, n_calls)
@@ -483,22 +483,22 @@ class _Page:
         pruned = head["all_contexts"] + head["cuts"] - n
         self._log.count(REPORTED["pruned-contexts"], pruned, share=percent(max(shares, default=0)))
 
-    def _kept(self) -> list[int]:
+    def kept(self) -> list[int]:
         """The columns of the value type of --value, or all."""
-        shown, value = self._shown, self._chosen[bridges.VALUE]
+        shown, value = self.shown, self._chosen[bridges.VALUE]
         shown.value.known(self._model)
         return [k for k, c in enumerate(shown.columns) if value in (None, shown.events[c.event].name)]
 
     def _head(self, command: str) -> dict[str, Any]:
-        shown, log = self._shown, self._log
+        shown, log = self.shown, self._log
         commands = {part.command: None for part in self._model.parts if part.command}
-        series = {} if self._compared else _series(log.facts)
+        series = {} if self.compared else _series(log.facts)
         return series | {
             "made_by": f"fastprof {__version__}",
             "command": printable(command),
-            "title": self._title,
+            "title": self.title,
             "inputs": self._inputs,
-            "compared": self._compared,
+            "compared": self.compared,
             "programs": [printable(text_of(one)) for one in commands],
             "events": [{"name": e.name, "unit": e.unit, "long": e.long_name} for e in shown.events],
             "shown": shown.default or 0,

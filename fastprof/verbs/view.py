@@ -55,14 +55,14 @@ VIEWERS = (
 )
 
 
-def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, Log]:
-    """Write the page of `report` to a temporary file, which stays.  Returns its path and the log.  Errors: those of
-    `report`."""
+def view(inputs: Any, *, from_: str | None = None, **options: Any) -> tuple[str, Log]:
+    """Write the page of `report`, of one input or two, to a temporary file, which stays.  Returns its path and the log.
+    Errors: those of `report`."""
     handle, name = tempfile.mkstemp(prefix="fastprof-", suffix=".html")
     made = os.fstat(handle)
     os.close(handle)
     try:
-        return name, detailed(path, name, from_=from_, **options)
+        return name, detailed(inputs, name, from_=from_, **options)
     except BaseException:
         newfile.remove(name, made)
         raise

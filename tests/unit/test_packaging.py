@@ -78,7 +78,7 @@ def imported(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("folder", "extras", "ours"),
-    [("fastprof", ("remote", "sql", "mcp"), set()), ("tests", ("test",), {"tests", "bench", "docs"})],
+    [("fastprof", ("remote", "sql", "mcp", "tui"), set()), ("tests", ("test",), {"tests", "bench", "docs"})],
 )
 def test_what_is_imported_is_installed_with_it(folder: str, extras: tuple[str, ...], ours: set[str]) -> None:
     """A package left over from an earlier installation is missing in a fresh one."""

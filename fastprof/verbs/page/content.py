@@ -139,8 +139,8 @@ class Content:
     def _contexts(self) -> None:
         c = self._shown.contexts
         n = c.n
-        ups = _array("I", c.up, n)
-        functions, threads = _array("I", c.function, n), _array("I", c.thread, n)
+        ups = array_of("I", c.up, n)
+        functions, threads = array_of("I", c.function, n), array_of("I", c.thread, n)
         numbers = {f: self._function(self._places[f]) if f else NONE for f in dict.fromkeys(functions)}
         roots = {i: threads[i] for i in range(n) if not ups[i]}
         positions = {thread: i for i, thread in enumerate(dict.fromkeys(roots.values()))}
@@ -153,7 +153,7 @@ class Content:
         cut = []
         pruned = [i for i, function in enumerate(functions) if not function and ups[i]]
         for k, column in enumerate(self._kept):
-            values = _array("q", c.self + column * n, n) if column < c.n_values else array("q", bytes(8 * n))
+            values = array_of("q", c.self + column * n, n) if column < c.n_values else array("q", bytes(8 * n))
             self.columns.add(f"context self {k}", "d", values)
             cut.append(sum(values[i] for i in pruned))
         self._shown.labels.add_to(self.columns, self.head, self._text, self._kept)
@@ -196,5 +196,6 @@ class Content:
         }
 
 
-def _array(type_: str, pointer: Pointer[int], n: int) -> array[int]:
+def array_of(type_: str, pointer: Pointer[int], n: int) -> array[int]:
+    """A copy of `n` items in C."""
     return array(type_, bytes(ffi.buffer(pointer, n * array(type_).itemsize))) if n else array(type_)

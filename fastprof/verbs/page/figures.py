@@ -7,7 +7,7 @@ depends on its size, not on the profile's.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from operator import add
 
@@ -130,6 +130,15 @@ class Table:
             is_cycle = any(place == Place(f"<cycle {cost.cycle}>") for cost in costs.values())
             self._made.append(Figures(place, costs, self._arcs(found), is_cycle, self._durations(found)))
         return self._made[:n]
+
+    def costs(self) -> Iterator[tuple[Place, dict[int, Cost]]]:
+        """All rows, the highest ranked first, with their costs by value column."""
+        for place in self._ranked:
+            yield place, {c: self._cost(c, of) for c, of in self._found[place].items()}
+
+    def arcs(self, place: Place) -> Arcs:
+        """The callers and callees of a row; of no other place any."""
+        return self._arcs(self._found[place]) if place in self._found else Arcs([], 0, [[]] * len(self._kept), [[], []])
 
     def _rank(self) -> list[Place]:
         """Rows by their best rank in the self or inclusive costs of any column.
