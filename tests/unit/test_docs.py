@@ -148,7 +148,7 @@ def test_commands_are_understood(
     for i, command in enumerate(COMMANDS[page]):
         # folders such as /mnt/image are made below here
         words = [word.removeprefix("/") for word in shlex.split(command)]
-        if re.search("://|--shard|--serve|--help|^ ?mcp ", command):  # test_remote, test_view, test_mcp ...
+        if re.search("://|--shard|--serve|--tui|--help|^ ?mcp ", command):  # test_remote, test_view, test_browse ...
             continue
         folder = tmp_path / str(i)
         folder.mkdir()

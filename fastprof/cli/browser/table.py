@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from fastprof.cli.browser.figures import Figures
 from fastprof.cli.browser.lines import DIM, Lines, Part, padded, shown
 from fastprof.core.function_names import Place
+from fastprof.core.words import counted
 from fastprof.verbs.browse import PRUNED, Call, Row, change_of
 
 ORDERS = ("self", "inclusive", "calls", "name")
@@ -83,6 +84,6 @@ class CallList(Lines):
     def _parts(self, at: int, width: int) -> Sequence[Part]:
         call = self.calls[at]
         name = call.place.name if call.place else PRUNED
-        counts = f"  {call.calls:,} calls" if call.calls else ""
+        counts = f"  {counted(call.calls, 'call')}" if call.calls else ""
         room = width - self.figures.width
         return [*self.figures.parts(call.costs), (shown(name, room - len(counts)), ""), (counts, DIM)]
