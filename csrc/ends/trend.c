@@ -33,26 +33,65 @@ int fp_trend_compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double fp_trend_median(double *values, uint32_t n) {
-    if (!n) return 0;
-    if (n > 32) {
-        qsort(values, n, sizeof *values, fp_trend_compare);
-    } else {
-        for (uint32_t i = 1; i < n; i++) {
-            const double x = values[i];
-            uint32_t j = i;
-            for (; j && values[j - 1] > x; j--) values[j] = values[j - 1];
-            values[j] = x;
+static void swap(double *a, double *b) {
+    const double x = *a;
+    *a = *b;
+    *b = x;
+}
+
+/* Reorders values so that the k smallest come first, and value k, counted from 0, is in its place (C. A. R. Hoare's
+ * quickselect; what it does not finish in a few rounds is sorted). */
+static void place(double *values, uint32_t n, uint32_t k) {
+    for (int rounds = 64; n > 32; rounds--) {
+        if (!rounds) {
+            qsort(values, n, sizeof *values, fp_trend_compare);
+            return;
+        }
+        double *low = values, *middle = values + n / 2, *high = values + n - 1;
+        if (*low > *middle) swap(low, middle);
+        if (*middle > *high) swap(middle, high);
+        if (*low > *middle) swap(low, middle);
+        const double pivot = *middle;
+        uint32_t i = 0, j = n - 1;
+        while (i <= j) {
+            while (values[i] < pivot) i++;
+            while (values[j] > pivot) j--;
+            if (i > j) break;
+            swap(&values[i++], &values[j--]);
+        }
+        if (k <= j) {
+            n = j + 1;
+        } else if (k >= i) {
+            values += i, n -= i, k -= i;
+        } else {
+            return;
         }
     }
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+    for (uint32_t i = 1; i < n; i++) {
+        const double x = values[i];
+        uint32_t j = i;
+        for (; j && values[j - 1] > x; j--) values[j] = values[j - 1];
+        values[j] = x;
+    }
+}
+
+double fp_trend_median(double *values, uint32_t n) {
+    const uint32_t half = n / 2;
+    if (!n) return 0;
+    place(values, n, half);
+    double below = values[half];
+    if (n % 2 == 0) {
+        below = values[0];
+        for (uint32_t i = 1; i < half; i++) below = fmax(below, values[i]);
+    }
+    return (below + values[half]) / 2;
 }
 
 double fp_trend_trimmed(double *squares, uint32_t n) {
     const uint32_t drop = n < 3 ? 0 : n < 20 ? 1 : n / 10, keep = n - drop;
     double sum = 0, low = 0, high = 10;
     if (!keep) return 0;
-    if (drop) qsort(squares, n, sizeof *squares, fp_trend_compare);
+    if (drop) place(squares, n, keep);
     for (uint32_t i = 0; i < keep; i++) sum += squares[i];
     if (!drop) return sum / keep;
     const double kept = (double)keep / n;
@@ -113,39 +152,99 @@ static int without_season(const struct fp_trend *t, double *x, double *scratch) 
     return 1;
 }
 
-#define CERTAIN 400 /* squared standard errors of a step that is certain even if noise lasts */
+#define CERTAIN 4     /* squared standard errors of a step that may not be noise, by logarithm of the points */
+#define STEPS_EACH 50 /* points for each of them: noise that lasts needs more steps to look like itself */
+#define MOST_STEPS 32
+#define SURE 6 /* by which noise that lasts has to explain a series better than other models */
 
-/* Takes out steps that are certainly no noise: sets the mean of each stretch between them to 0. */
-static void without_steps(double *x, uint32_t n, double variance, int deepest) {
-    double all = 0, sum = 0, most = 0;
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < n; i++) all += x[i];
-    for (uint32_t k = 1; k < n; k++) {
+struct stretch {
+    uint32_t low, high, at;
+    double size; /* squared, of the best step in it, which is at `at` */
+};
+
+static struct stretch stretch(const double *x, uint32_t low, uint32_t high) {
+    struct stretch s = {low, high, low, 0};
+    double all = 0, sum = 0;
+    for (uint32_t i = low; i < high; i++) all += x[i];
+    for (uint32_t k = low + 1; k < high; k++) {
+        const double left = k - low, right = high - k;
         sum += x[k - 1];
-        const double left = sum / k, right = (all - sum) / (n - k);
-        const double size = (right - left) * (right - left) * k / n * (n - k);
-        if (size > most) most = size, at = k;
+        const double difference = (all - sum) / right - sum / left;
+        const double size = difference * difference * left / (left + right) * right;
+        if (size > s.size) s.size = size, s.at = k;
     }
-    if (most > CERTAIN * variance && deepest) {
-        without_steps(x, at, variance, deepest - 1);
-        without_steps(x + at, n - at, variance, deepest - 1);
-        return;
+    return s;
+}
+
+/* Bayes' information criterion of noise that lasts, of which a part `share` is in the next value, too. */
+static double of_lasting(const double *x, uint32_t n, double *share) {
+    double sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0;
+    const double m = n - 1;
+    for (uint32_t i = 1; i < n; i++) {
+        const double a = x[i - 1] - x[0], b = x[i] - x[0];
+        sx += a, sy += b, sxx += a * a, sxy += a * b, syy += b * b;
     }
-    for (uint32_t i = 0; i < n; i++) x[i] -= all / n;
+    const double spread = sxx - sx * sx / m, common = sxy - sx * sy / m;
+    *share = spread > 0 ? common / spread : 0;
+    return n * log(fmax(0, syy - sy * sy / m - *share * common) / m + 1e-300) + 2 * log(n);
+}
+
+/* Sets the mean of each stretch to 0.  Returns the sum of squares. */
+static double centred(double *x, const struct stretch *all, uint32_t m) {
+    double squares = 0;
+    for (uint32_t i = 0; i < m; i++) {
+        double sum = 0;
+        for (uint32_t k = all[i].low; k < all[i].high; k++) sum += x[k];
+        for (uint32_t k = all[i].low; k < all[i].high; k++) {
+            x[k] -= sum / (all[i].high - all[i].low);
+            squares += x[k] * x[k];
+        }
+    }
+    return squares;
+}
+
+/* Takes the largest steps out, if there are few and they explain more than noise that lasts.  Returns the share of the
+ * noise that lasts to the next point, 0 if it is not more than chance. */
+static double without_steps(double *x, uint32_t n, double variance, double *scratch) {
+    struct stretch all[MOST_STEPS + 1], whole = {0, n, 0, 0};
+    const uint32_t most = n / STEPS_EACH + 2 < MOST_STEPS ? n / STEPS_EACH + 2 : MOST_STEPS;
+    uint32_t m = 1, largest = 0;
+    double share = 0;
+    all[0] = stretch(x, 0, n);
+    while (m <= most && all[largest].size > CERTAIN * log(n) * variance) {
+        const struct stretch one = all[largest];
+        all[largest] = stretch(x, one.low, one.at);
+        all[m++] = stretch(x, one.at, one.high);
+        for (uint32_t i = 0; i < m; i++)
+            if (all[i].size > all[largest].size) largest = i;
+    }
+    memcpy(scratch, x, n * sizeof *x);
+    const double squares = centred(scratch, all, m);
+    const double steps = n * log(squares / n + 1e-300) + (3 * (m - 1) + 1) * log(n);
+    const double lasting = of_lasting(x, n, &share);
+    if (steps <= lasting) {
+        memcpy(x, scratch, n * sizeof *x);
+    } else {
+        centred(x, &whole, 1);
+    }
+    return steps > lasting + SURE && share > 0 ? fmin(share, 0.99) : 0;
 }
 
 /* How much larger the variance of long means is than it would be if points were independent.
  *
  * Points that are `lag` apart differ by the variance that they do not have in common, so that the differences of
- * neighbours show too little if noise lasts for several points.  1 unless neighbours have
- * a share `least` of their variance in common. */
-static double lasting(const double *x, uint32_t n, double variance, double least, double *scratch, double *squares) {
+ * neighbours show too little if noise lasts for several points.  1 if `must_show`, unless it explains the series better
+ * than steps or independent points do. */
+static double lasting(const double *x, uint32_t n, double variance, int must_show, double *scratch, double *squares) {
     static const uint32_t lags[] = {1, 2, 3, 4, 6, 9, 12};
     enum { N = sizeof lags / sizeof *lags };
     double of_lag[N], all, sum;
-    if (n < 40) return 1;
+    if (n < 20) return 1;
     memcpy(scratch, x, n * sizeof *x);
-    without_steps(scratch, n, variance, 16);
+    const double share = without_steps(scratch, n, variance, squares);
+    if (must_show && share == 0) return 1;
+    const double simple = (1 + share) / (1 - share) / (1 - share);
+    if (n < 40) return simple;
     for (uint32_t k = 0; k < N; k++) {
         const uint32_t m = n - lags[k];
         for (uint32_t i = 0; i < m; i++)
@@ -153,13 +252,13 @@ static double lasting(const double *x, uint32_t n, double variance, double least
         of_lag[k] = fp_trend_median(squares, m) / 0.4549; /* as of chi-squared: excursions count little */
     }
     all = (of_lag[N - 1] + of_lag[N - 2] + of_lag[N - 3]) / 3;
-    if (!(of_lag[0] > 0) || 1 - of_lag[0] / all < least) return 1;
+    if (!(of_lag[0] > 0)) return 1;
     sum = all;
     for (uint32_t k = 0; k < N && of_lag[k] < all; k++) {
         const uint32_t width = k + 1 < N ? lags[k + 1] - lags[k] : 1;
         sum += 2 * width * (all - of_lag[k]);
     }
-    return fmax(1, sum / (variance + 1e-300));
+    return fmax(must_show ? simple : 1, sum / (variance + 1e-300));
 }
 
 static double sampled(const struct fp_trend *t, double level) {
@@ -224,7 +323,7 @@ static void extend(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
     for (uint32_t k = 0; k < m; k++) {
         const struct fp_trend_series *s = &t->series[chosen[k]];
         const double own = 1 - sampled(t, s->level) / s->variance;
-        ratios[k] = (lasting(t->values + (size_t)chosen[k] * n, n, s->variance, -HUGE_VAL, scratch, squares) - 1) / own;
+        ratios[k] = (lasting(t->values + (size_t)chosen[k] * n, n, s->variance, 0, scratch, squares) - 1) / own;
     }
     const double more = fp_trend_median(ratios, m);
     if (more > 0.3) t->extra *= 1 + more;
@@ -301,8 +400,7 @@ int fp_trend_noise(struct fp_trend *t) {
     for (uint32_t f = 0; f < t->n_series; f++) {
         struct fp_trend_series *s = &t->series[f];
         const double expected = sampled(t, s->level) + t->extra * s->level * s->level + 1e-300;
-        const double own =
-            s->variance * lasting(t->values + (size_t)f * n, n, s->variance, 2.5 * sqrt(5.0 / n), scratch, blocks);
+        const double own = s->variance * lasting(t->values + (size_t)f * n, n, s->variance, 1, scratch, blocks);
         scale(t, s, own / expected, freedom, t->spread && t->spread_freedom > 0 ? t->spread[f] / expected : 0);
     }
     return FP_DONE;

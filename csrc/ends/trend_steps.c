@@ -11,6 +11,8 @@
 #define SPIKE 5       /* standard errors from which a point does not count for steps */
 #define AROUND 10     /* points on each side of one, among which it is a spike */
 #define MOST_CHANGES 64
+#define MOST_P 0.001 /* of changes beyond the first */
+#define LOCAL 3.5    /* standard errors from which the noise of each side is measured */
 
 /* Shares of the probability of an error: splits of the whole, of intervals, points. */
 static const double of_whole = 0.7, of_parts = 0.2, of_points = 0.1;
@@ -29,6 +31,19 @@ static void begin(struct fp_trend_sums *c, const struct fp_trend *t) {
     c->counts = fp_scratch(n, sizeof *c->counts);
     c->exposure = fp_scratch(n, sizeof *c->exposure);
     c->scratch = fp_scratch(n, sizeof *c->scratch);
+}
+
+#define LEAST_LOCAL 8 /* differences from which the noise of a few points is measured */
+
+/* How many times the variance of the points low .. high, but `without`, is as large as expected, if it is more than
+ * chance; else 1. */
+static double noisier(const struct fp_trend_sums *c, uint32_t low, uint32_t high, uint32_t without, double expected) {
+    uint32_t n = 0;
+    for (uint32_t i = low; i + 1 < high; i++)
+        if (i != without && i + 1 != without) c->scratch[n++] = (c->x[i + 1] - c->x[i]) * (c->x[i + 1] - c->x[i]) / 2;
+    if (n < LEAST_LOCAL) return 1;
+    const double ratio = fp_trend_trimmed(c->scratch, n) / expected;
+    return ratio > 1 + 3 * sqrt(2 / (0.5 * n)) ? ratio : 1;
 }
 
 /* The level near point i: of the medians of up to three points before and after, that which is nearer to it; NaN if
@@ -68,8 +83,10 @@ static double sticks_out(const struct fp_trend_sums *c, const double *x, uint32_
     if (i < 2 || i + 2 >= n) return 0;
     const double level = level_near(x, n, i), variance = fp_trend_variance(c->of, c->series, i, level);
     if (isnan(level)) return 0;
-    const double z = (x[i] - level) / sqrt(variance * 1.5); /* the median of three: half the variance of one */
-    if (fabs(z) < SPIKE || !(c->of->weight[i] > 0)) return z;
+    double z = (x[i] - level) / sqrt(variance * 1.5); /* the median of three: half the variance of one */
+    if (fabs(z) < SPIKE) return z;
+    z /= sqrt(noisier(c, i < AROUND ? 0 : i - AROUND, i + AROUND < n ? i + AROUND + 1 : n, i, variance));
+    if (!(c->of->weight[i] > 0)) return z;
     if (fmax(x[i], level) < LEAST_COUNT * c->of->weight[i]) return 0;
     return copysign(fmin(fabs(z), counted(c, x, i)), z);
 }
@@ -103,6 +120,10 @@ static double scale_of(const struct fp_trend_sums *c, double level) {
     return fp_trend_variance(c->of, c->series, 0, level);
 }
 
+static double mean(const struct fp_trend_sums *c, uint32_t low, uint32_t high) {
+    return (c->weighted[high] - c->weighted[low]) / (c->precise[high] - c->precise[low]);
+}
+
 /* The best split of the points from `low` up to `high`. */
 static struct split best(const struct fp_trend_sums *c, uint32_t low, uint32_t high) {
     const double *u = c->precise, *s = c->weighted, all = u[high] - u[low], sum = s[high] - s[low];
@@ -119,6 +140,19 @@ static struct split best(const struct fp_trend_sums *c, uint32_t low, uint32_t h
     return found;
 }
 
+/* The z of a split if the noise of one side, or near a short one, is larger than that of the series (B. L. Welch's
+ * test). */
+static double local(const struct fp_trend_sums *c, struct split found, uint32_t low, uint32_t high, double z) {
+    const double *u = c->precise, variance = scale_of(c, mean(c, low, high));
+    const double left = 1 / (u[found.at] - u[low]), right = 1 / (u[high] - u[found.at]);
+    const uint32_t n = c->of->n_points, least = 2 * LEAST_LOCAL, at = found.at;
+    const uint32_t before = at - low < least ? (at < least ? 0 : at - least) : low;
+    const uint32_t after = high - at < least ? (n - at < least ? n : at + least) : high;
+    const double a = noisier(c, before, at < least && least < n ? least : at, n, variance);
+    const double b = noisier(c, n - at < least && least < n ? n - least : at, after, n, variance);
+    return a == 1 && b == 1 ? z : z * sqrt((left + right) / (a * left + b * right));
+}
+
 /* A z for a split that holds for few samples and few degrees of freedom. */
 static double checked(const struct fp_trend_sums *c, struct split found, uint32_t low, uint32_t high) {
     const uint32_t side = found.at - low < high - found.at ? found.at - low : high - found.at;
@@ -132,7 +166,7 @@ static double checked(const struct fp_trend_sums *c, struct split found, uint32_
         if (least < LEAST_COUNT) return 0;
         z = fmin(z, fp_trend_normal(deviance(a, b, left, right) / sqrt(c->factor), freedom));
     }
-    return z;
+    return z < LOCAL ? z : local(c, found, low, high, z);
 }
 
 /* The probability that noise of `n` points has a split with such a z. */
@@ -192,10 +226,6 @@ struct marks {
     uint32_t n; /* at[0] is 0, at[n] is the number of points */
 };
 
-static double mean(const struct fp_trend_sums *c, uint32_t low, uint32_t high) {
-    return (c->weighted[high] - c->weighted[low]) / (c->precise[high] - c->precise[low]);
-}
-
 static void divide(const struct fp_trend_sums *c, struct marks *m, uint32_t low, uint32_t high, double most) {
     uint32_t from = low, to = high, n = high - low;
     if (n < 2 || m->n > MOST_CHANGES) return;
@@ -210,8 +240,8 @@ static void divide(const struct fp_trend_sums *c, struct marks *m, uint32_t low,
     memmove(&m->at[i + 1], &m->at[i], (m->n - i + 1) * sizeof *m->at);
     m->at[i] = found.at;
     m->n++;
-    divide(c, m, low, found.at, most);
-    divide(c, m, found.at, high, most);
+    divide(c, m, low, found.at, fmin(most, MOST_P));
+    divide(c, m, found.at, high, fmin(most, MOST_P));
 }
 
 /* Moves each mark to the best place between its neighbours, and drops those that are not certain there. */

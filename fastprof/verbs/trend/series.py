@@ -187,4 +187,4 @@ class Series:
 
 _BY_COST = 0.9  # the part of the probability that is divided by cost; the rest by number
 _AMONG_MANY = 0.25
-_MOST_P = 0.01
+_MOST_P = 0.02  # of the first change of a series

@@ -1,0 +1,152 @@
+"""`fastprof trend` and Apache Otava on series of one number: recall, false findings, CPU time.
+
+    python -m bench.trend_otava                      the tables of RESULTS.md
+    python -m bench.trend_otava gauss --seeds 100    one of them: gauss, patterns
+
+Peers: pip `apache-otava` (its defaults: window 50, p 0.001) and, for the patterns and their truth, `otava-test-data`.
+The series are totals of exact costs: `trend --per 1` of one function.  A truth is found if a change begins or ends
+within five points of it (ten, of Gaussian series), or if a drift goes over it; other changes are false.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+from otava.analysis import compute_change_points
+from otava_test_data.generators import combiner
+
+from fastprof.verbs.trend.series import Points, Series
+from fastprof.verbs.trend.sums import Profile
+
+ALPHA = 0.1 / 2  # --significance, half of it for self costs
+UNIT = 10_000  # costs are whole numbers
+
+
+class Score(NamedTuple):
+    truths: int = 0
+    found: int = 0
+    false: int = 0
+    seconds: float = 0.0
+
+    def plus(self, other: Score) -> Score:
+        return Score(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+Span = tuple[int, int]
+
+
+def of_trend(values: Sequence[float]) -> list[Span]:
+    """Where the changes that fastprof finds begin and end."""
+    n = len(values)
+    costs = [round(value * UNIT) for value in values]
+    made = SimpleNamespace(
+        rows=SimpleNamespace(keys=[(b"f", b"", b"", 0, "")]),
+        kept=lambda profile: (array("I", [0]), array("q", [profile.total]), array("q"), array("q")),
+    )
+    profiles = [[Profile(str(i), {}, None, cost, 0.0, 1.0, i)] for i, cost in enumerate(costs)]
+    points = Points([str(i) for i in range(n)], profiles, [[0]] * n, 1, [])
+    changes = Series(made, points, [0], 0, per="1").changes(ALPHA)  # type: ignore[arg-type]
+    found = {(one.at, one.end if one.kind == "drift" else one.at) for one in changes}
+    ends = {(one.end, one.end) for one in changes if one.kind in ("spike", "went away") and one.end < n}
+    return sorted(found | ends)
+
+
+def of_otava(values: Sequence[float]) -> list[Span]:
+    return [(one.index, one.index) for one in compute_change_points(values)[0]]
+
+
+PROGRAMS = {"fastprof": of_trend, "Otava": of_otava}
+
+
+Find = Callable[[Sequence[float]], list[Span]]
+
+
+def scored(find: Find, values: Sequence[float], truths: Iterable[int], near: int) -> Score:
+    truths = [*truths]
+    start = time.process_time()
+    found = find([float(value) for value in values])
+    seconds = time.process_time() - start
+    hits = sum(any(low - near <= at <= high + near for low, high in found) for at in truths)
+    false = sum(not any(low - near <= at <= high + near for at in truths) for low, high in found)
+    return Score(len(truths), hits, false, seconds)
+
+
+Cases = Iterable[tuple[Sequence[float], Iterable[int]]]
+
+
+def rows(name: str, cases: Cases, near: int) -> str:
+    cases = [*cases]
+    cells = []
+    for find in PROGRAMS.values():
+        sum_ = Score()
+        for values, truths in cases:
+            sum_ = sum_.plus(scored(find, values, truths, near))
+        cells += [f"{sum_.found} of {sum_.truths}", str(sum_.false), f"{1000 * sum_.seconds / len(cases):.2f}"]
+    return f"| {name} | {len(cases)} | {cells[0]} | {cells[3]} | {cells[1]} | {cells[4]} | {cells[2]} | {cells[5]} |"
+
+
+HEAD = (
+    "| series | number | found | Otava | false | Otava | ms each | Otava |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+)
+
+
+def gauss(seeds: int) -> Iterator[str]:
+    """Gaussian noise of 3 %, with and without one step in the middle half."""
+    yield from HEAD
+    for size in (0.05, 0.02, 0.0):
+        for n in (60, 365, 1000):
+            cases = []
+            for seed in range(seeds):
+                rng = np.random.default_rng(seed)
+                at = int(rng.integers(n // 4, n - n // 4))
+                values = 100 * (1 + 0.03 * rng.standard_normal(n))
+                values[at:] *= 1 + size
+                cases.append((values, [at] if size else []))
+            yield rows(f"{100 * size:g} %, {n:,} points" if size else f"no step, {n:,} points", cases, 10)
+
+
+def patterns(seeds: int) -> Iterator[str]:
+    """The patterns of otava-test-data with noise of 0 to 10, 50 and 500 points, and their sums in pairs."""
+    yield from HEAD
+    blocks = combiner.CombinationGenerator().generate_basic_blocks()
+    for name, make in blocks:
+        for length in (50, 500):
+            cases = []
+            for seed in range(seeds):
+                for sigma in (0.0, 2.0, 5.0, 10.0):
+                    made = make(length=length, seed=seed)
+                    made = combiner.add_noise(made, sigma=sigma, seed=1000 + seed) if sigma else made
+                    cases.append((made.data, made.get_change_point_indices()))
+            yield rows(f"{name}, {length} points", cases, 5)
+    for length in (50, 500):
+        cases = []
+        for seed in range(seeds):
+            made = combiner.CombinationGenerator([length], seed=seed + 1).generate_pairwise_combinations()
+            cases += [(one.data, one.get_change_point_indices()) for one in made]
+        yield rows(f"pairs, {length} points", cases, 5)
+
+
+TABLES = {"gauss": gauss, "patterns": patterns}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("tables", nargs="*", choices=[[], *TABLES])
+    parser.add_argument("--seeds", type=int, default=10)
+    args = parser.parse_args()
+    for name in args.tables or TABLES:
+        print(f"\n{TABLES[name].__doc__}\n", flush=True)
+        for line in TABLES[name](args.seeds):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
