@@ -1,12 +1,10 @@
-#include "small_json/read.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
 #include "core/digits.h"
 #include "core/guard.h"
-#include "core/json_shape.h"
+#include "small_json/private.h"
 
 enum { TOP = 1, FILES_, FILE_, FUNCTIONS, FUNCTION, LINES, LINE_, CENTRES, CENTRE, NODE, CHILDREN };
 /* Numbers, by their place in `numbers`, then texts. */
@@ -66,62 +64,38 @@ static const struct fp_json_row rows_of_ghc[] = {
     FP_JSON_EACH(CHILDREN, .object = NODE),
 };
 
-struct small_reader {
-    struct fp_small_json s;
-    struct fp_model *model; /* borrowed */
-    struct fp_batch *out;   /* during a call */
-    int32_t lenient, has_rows;
-    int64_t interval_us;
-    struct fp_json_walk walk;
-    int64_t numbers[N_NUMBERS]; /* of the record; -1: not read */
-    uint32_t name, module, place;
-    uint32_t file;      /* Scalene: its path */
-    uint32_t *names;    /* Scalene: by line where a function of the file begins; GHC: by cost centre, its frame */
-    uint32_t cap_names; /* what is beyond has none */
-    uint32_t *stacks;   /* GHC: of open nodes; the first is the parent of the root */
-    uint32_t n, cap;
-    uint32_t is_taken; /* GHC: the innermost node has its row */
-};
-
-static int bad(const struct small_reader *r, const struct fp_in *in, const char *what, const char *want,
-               struct fp_err *err) {
-    (void)r;
-    fp_fail(err, FP_E_MALFORMED, in->base + in->pos, what);
+int fp_small_json_broken(struct fp_small_json_reader *r, const struct fp_in *in, const char *want, struct fp_err *err) {
+    if (r->lenient) {
+        r->s.broken++;
+        return 0;
+    }
+    fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "a record is incomplete");
     err->want = want;
     return FP_E_MALFORMED;
 }
 
-static int broken(struct small_reader *r, const struct fp_in *in, const char *want, struct fp_err *err) {
-    if (!r->lenient) return bad(r, in, "a record is incomplete", want, err);
-    r->s.broken++;
-    return 0;
-}
-
-static void add_row(struct fp_batch *out, uint32_t stack) {
+void fp_small_json_row(struct fp_batch *out, uint32_t stack, uint64_t time) {
     const uint32_t i = out->n++;
     out->stack[i] = stack;
-    out->time[i] = 0;
+    out->time[i] = time;
     out->thread[i] = out->label[i] = 0;
 }
 
-static void add_cost(const struct fp_model *m, struct fp_batch *out, uint32_t function, uint32_t line) {
+void fp_small_json_cost(const struct fp_model *m, struct fp_batch *out, uint32_t function, uint32_t line,
+                        uint32_t callee) {
     const uint32_t i = out->n++;
-    out->kind[i] = FP_COST;
+    out->kind[i] = callee ? FP_CALL : FP_COST;
     out->function[i] = function;
     out->file[i] = fp_table_row(&m->functions, function)[FP_FUNCTION_FILE];
     out->line[i] = line;
     out->address[i] = out->bb[i] = 0;
-    out->callee[i] = 0;
+    out->callee[i] = callee;
     out->target_file[i] = out->target_line[i] = 0;
     out->target_address[i] = out->target_bb[i] = 0;
     out->count[i] = out->count2[i] = 0;
 }
 
-static void put(struct fp_batch *out, uint32_t column, int64_t value) {
-    out->values[(size_t)column * out->cap + out->n - 1] = value;
-}
-
-static void forget(struct small_reader *r) {
+static void forget(struct fp_small_json_reader *r) {
     for (uint32_t i = 0; i < N_NUMBERS; i++) r->numbers[i] = -1;
     r->name = r->module = r->place = 0;
 }
@@ -129,32 +103,32 @@ static void forget(struct small_reader *r) {
 /* ---- Scalene ---- */
 
 /* A share of the run, in 10^-9 percent, as nanoseconds; a year at most. */
-static int64_t time_of(const struct small_reader *r, int64_t share) {
+static int64_t time_of(const struct fp_small_json_reader *r, int64_t share) {
     const double ns = share <= 0 ? 0 : (double)share / 1e11 * (double)r->s.elapsed_ns + 0.5;
     return ns < 3.2e16 ? (int64_t)ns : -1;
 }
 
-static int end_of_line(struct small_reader *r, struct fp_in *in, struct fp_err *err) {
+static int end_of_line(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
     const int64_t *n = r->numbers;
-    if (n[LINENO] < 0 || n[LINENO] > INT32_MAX) return broken(r, in, "a line with a \"lineno\"", err);
+    if (n[LINENO] < 0 || n[LINENO] > INT32_MAX) return fp_small_json_broken(r, in, "a line with a \"lineno\"", err);
     int64_t values[FP_SMALL_VALUES] = {0, time_of(r, n[PYTHON]), time_of(r, n[NATIVE]), time_of(r, n[SYSTEM])};
     for (uint32_t k = 1; k < 4; k++)
-        if (values[k] < 0) return broken(r, in, "times of at most a year", err);
+        if (values[k] < 0) return fp_small_json_broken(r, in, "times of at most a year", err);
     values[0] = values[1] + values[2] + values[3];
     values[4] = n[MEGABYTES] <= 0 ? 0 : (int64_t)((double)n[MEGABYTES] / 1e9 * 1048576 + 0.5);
     if (!r->s.elapsed_ns && (n[PYTHON] > 0 || n[NATIVE] > 0 || n[SYSTEM] > 0))
-        return broken(r, in, "\"elapsed_time_sec\" ahead of \"files\"", err);
+        return fp_small_json_broken(r, in, "\"elapsed_time_sec\" ahead of \"files\"", err);
     if (!values[0] && !values[4]) return 0;
     if (r->out->n == r->out->cap) return FP_FULL;
     uint32_t name = n[START] > 0 && n[START] < r->cap_names ? r->names[n[START]] : 0;
     if (!name) name = fp_strings_intern(&r->model->strings, "<module>", 8);
     const uint32_t function = fp_model_function(r->model, 0, r->file, name, 0, 0);
-    add_cost(r->model, r->out, function, (uint32_t)n[LINENO]);
-    for (uint32_t k = 0; k < FP_SMALL_VALUES; k++) put(r->out, k, values[k]);
+    fp_small_json_cost(r->model, r->out, function, (uint32_t)n[LINENO], 0);
+    for (uint32_t k = 0; k < FP_SMALL_VALUES; k++) fp_small_json_put(r->out, k, values[k]);
     return 0;
 }
 
-static void end_of_function(struct small_reader *r) {
+static void end_of_function(struct fp_small_json_reader *r) {
     const int64_t line = r->numbers[LINENO];
     if (line <= 0 || line >= MOST_LINES) return;
     fp_array_zeroed(&r->names, &r->cap_names, (uint64_t)line + 1, sizeof *r->names);
@@ -180,11 +154,11 @@ static uint32_t file_of(struct fp_model *m, uint32_t place, uint32_t *line) {
     return 0;
 }
 
-static int end_of_centre(struct small_reader *r, struct fp_in *in, struct fp_err *err) {
+static int end_of_centre(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
     struct fp_model *m = r->model;
     const int64_t id = r->numbers[ID];
     if (id < 0 || id >= MOST_CENTRES || !r->name)
-        return broken(r, in, "an \"id\" from 0, below 2^24, and a \"label\"", err);
+        return fp_small_json_broken(r, in, "an \"id\" from 0, below 2^24, and a \"label\"", err);
     uint32_t line = 0;
     const uint32_t file = file_of(m, r->place, &line);
     const uint32_t object = r->module ? fp_model_object(m, r->module, 0) : 0;
@@ -196,7 +170,7 @@ static int end_of_centre(struct small_reader *r, struct fp_in *in, struct fp_err
 }
 
 /* The row of a node, whose numbers precede its children. */
-static int take_node(struct small_reader *r, struct fp_in *in, struct fp_err *err) {
+static int take_node(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
     const int64_t *n = r->numbers;
     if (r->is_taken) return 0;
     if (r->out->n == r->out->cap) return FP_FULL;
@@ -206,21 +180,22 @@ static int take_node(struct small_reader *r, struct fp_in *in, struct fp_err *er
     if (!frame || n[ENTRIES] < 0 || n[ALLOC] < 0 || n[TICKS] < 0 ||
         __builtin_mul_overflow(n[TICKS], r->interval_us * 1000, &ns)) {
         r->stacks[r->n - 1] = r->stacks[r->n - 2];
-        return broken(r, in, "the \"id\" of a cost centre above, \"entries\", \"alloc\" and \"ticks\"", err);
+        return fp_small_json_broken(r, in, "the \"id\" of a cost centre above, \"entries\", \"alloc\" and \"ticks\"",
+                                    err);
     }
     r->stacks[r->n - 1] = fp_model_stack(r->model, r->stacks[r->n - 2], frame);
     if (!n[ENTRIES] && !n[ALLOC] && !n[TICKS]) return 0;
-    add_row(r->out, r->stacks[r->n - 1]);
-    put(r->out, 0, ns);
-    put(r->out, 1, n[ALLOC]);
-    put(r->out, 2, n[ENTRIES]);
+    fp_small_json_row(r->out, r->stacks[r->n - 1], 0);
+    fp_small_json_put(r->out, 0, ns);
+    fp_small_json_put(r->out, 1, n[ALLOC]);
+    fp_small_json_put(r->out, 2, n[ENTRIES]);
     return 0;
 }
 
 /* ---- the walk ---- */
 
 static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
-    struct small_reader *r = to;
+    struct fp_small_json_reader *r = to;
     if (kind == CHILDREN) return take_node(r, in, err);
     if (kind == FILE_ && r->cap_names) memset(r->names, 0, r->cap_names * sizeof *r->names);
     if (kind == NODE) {
@@ -234,7 +209,7 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
 }
 
 static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
-    struct small_reader *r = to;
+    struct fp_small_json_reader *r = to;
     int status = 0;
     if (kind == LINE_) status = end_of_line(r, in, err);
     if (kind == FUNCTION) end_of_function(r);
@@ -248,14 +223,14 @@ static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
 }
 
 static int key(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
-    struct small_reader *r = to;
+    struct fp_small_json_reader *r = to;
     (void)in, (void)err;
     if (kind == FILES_) r->file = fp_json_intern(&r->walk, &r->model->strings);
     return 0;
 }
 
 static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
-    struct small_reader *r = to;
+    struct fp_small_json_reader *r = to;
     const struct fp_json *j = &r->walk.json;
     (void)in, (void)err;
     if (code >= NAME) {
@@ -281,33 +256,59 @@ static const struct fp_json_shape scalene = {FP_JSON_ROWS(rows_of_scalene), .beg
                                              .key = key};
 static const struct fp_json_shape ghc = {FP_JSON_ROWS(rows_of_ghc), .begin = begin, .end = end, .value = value};
 
+static const struct fp_json_shape *const shapes[] = {&scalene, &ghc, &fp_pyinstrument_shape, &fp_stackprof_shape};
+
 struct fp_small_json *fp_small_json_new(struct fp_model *model, int format, int lenient) {
-    struct small_reader *r = fp_made(sizeof *r);
+    struct fp_small_json_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
-    fp_json_begin(&r->walk, format == FP_SMALL_SCALENE ? &scalene : &ghc);
+    r->shape = shapes[format];
+    fp_strings_init(&r->texts);
+    fp_table_init(&r->keys, 2);
+    fp_strings_init(&r->marshal.strings);
     fp_array_zeroed(&r->stacks, &r->cap, 1, sizeof *r->stacks);
-    r->n = 1;
+    fp_small_json_again(&r->s);
     return &r->s;
 }
 
+void fp_small_json_again(struct fp_small_json *s) {
+    struct fp_small_json_reader *r = (struct fp_small_json_reader *)s;
+    fp_json_begin(&r->walk, r->shape);
+    fp_marshal_begin(&r->marshal);
+    r->n = 1;
+}
+
 void fp_small_json_free(struct fp_small_json *s) {
-    struct small_reader *r = (struct small_reader *)s;
+    struct fp_small_json_reader *r = (struct fp_small_json_reader *)s;
     if (!r) return;
     fp_json_free(&r->walk);
+    fp_marshal_free(&r->marshal);
+    fp_strings_clear(&r->texts);
+    fp_table_clear(&r->keys);
     free(r->names);
     free(r->stacks);
+    free(r->nodes);
+    free(r->items);
+    free(r->times);
     free(r);
 }
 
+void fp_small_json_thread(const struct fp_small_json *s, uint32_t i, uint32_t *name, uint32_t *id) {
+    const uint32_t *row = fp_table_row(&((const struct fp_small_json_reader *)s)->keys, i);
+    *name = row[0];
+    *id = row[1];
+}
+
 int fp_small_json_feed(struct fp_small_json *s, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    struct small_reader *r = (struct small_reader *)s;
+    struct fp_small_json_reader *r = (struct fp_small_json_reader *)s;
     r->out = out;
-    int status = fp_json_walk(&r->walk, r, in, err);
+    int status = s->is_marshal && !r->walk.over ? fp_marshal_walk(&r->marshal, &r->walk, r, in, err)
+                                                : fp_json_walk(&r->walk, r, in, err);
     if (status < 0 && r->lenient) {
         s->bad_end = r->walk.over = 1;
         status = fp_json_walk(&r->walk, r, in, err);
     }
-    if (status == FP_DONE && !r->has_rows && !r->lenient) return bad(r, in, "there is no profile in it", NULL, err);
+    if (status == FP_DONE && !r->has_rows && !r->lenient)
+        return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "there is no profile in it");
     return status;
 }

@@ -46,14 +46,14 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "pass the file that `python -m cProfile -o FILE` or `dump_stats` writes",
     ),
     (
-        rb'\s*\{\s*"session"\s*:\s*\{|\s*\{\s*"start_time"\s*:[^{}]{0,200}"sample_count"',
-        "a session of pyinstrument",
-        "`pyinstrument -r speedscope` writes speedscope's JSON",
+        rb'\s*\{\s*"session"\s*:\s*\{',
+        "the data of a page of pyinstrument",
+        "`pyinstrument -r pyisession` writes a session, which fastprof reads",
     ),
     (
         rb"\s*_ +\._ +__/__",
         "text printed by pyinstrument",
-        "`pyinstrument -r speedscope` writes speedscope's JSON",
+        "`pyinstrument -r pyisession` writes a session, which fastprof reads",
     ),
     (
         rb"import time: +(?:self|\d)",
@@ -72,7 +72,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`node --cpu-prof` writes a .cpuprofile, which fastprof reads",
     ),
     (rb'\{"code":\[', "a preprocessed log of V8", _DEVTOOLS),
-    (rb'\{"version":1\.\d+,"', "a profile of StackProf", _DEVTOOLS),
     (rb'\{"version":1,"recording"', "a recording of Safari", _DEVTOOLS),
     (rb"QPERFSTREAM\0", "a stream of hotspot's perfparser", "pass the perf.data file instead"),
     (rb"DTiJ|JiTD", "a dump of jitted code", "it belongs to a perf.data file"),
@@ -113,7 +112,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "record with `xdebug.mode=profile` instead",
     ),
     (rb"(?:[a-z]:\d+:\{s:\d+:\"main\(\)|\s*\{\s*\"main\(\)(?:==>|\"))", "a profile of XHProf", ""),
-    (rb"\x04\x08\{", "a dump of Ruby (StackProf)", "`stackprof --callgrind` converts it to a Callgrind profile"),
+    (rb"\x04\x08", "a dump of Ruby", "StackProf's begin with their version, which fastprof reads"),
     (
         rb"Attaching \d+ probes?\.\.\.",
         "output of bpftrace without stacks",

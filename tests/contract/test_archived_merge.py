@@ -56,6 +56,8 @@ FILES = (
     "pprof-raw/good/go-block.pprof.txt",
     "pstats/good/py3.13.pstats",
     "rprof/good/plain.Rprof",
+    "pyinstrument/good/async.pyisession",
+    "stackprof/good/wall.stackprof",
     "scalene/good/memory.scalene.json",
     "speedscope/good/01_evented.json",
     "speedscope/good/02_sampled.json",

@@ -340,6 +340,16 @@ GROW: dict[str, Callable[[Path, int], None]] = {
         * times
         * 20_000
     ),
+    "pyinstrument": lambda path, times: path.write_text(
+        '{"start_time": 1, "sample_count": 1, "frame_records": ['
+        + ",".join([r'[["f\u0000a.py\u00001\u0001l2"], 0.001]'] * times * 20_000)
+        + "]}"
+    ),
+    "stackprof": lambda path, times: path.write_text(
+        '{"version":1.2,"mode":"cpu","interval":1000,"frames":{"7":{"name":"f","samples":1}},"raw":['
+        + ",".join(["1,7,1"] * times * 100_000)
+        + "]}"
+    ),
     "scalene": lambda path, times: path.write_text(
         '{"alloc_samples": 1, "elapsed_time_sec": 2.5, "files": {"a.py": {"functions": [{"line": "f", "lineno": 1}], '
         '"lines": ['

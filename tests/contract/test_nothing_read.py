@@ -36,6 +36,8 @@ EMPTY = {
     "tracer-stacks": b"Attaching 1 probe...\n",
     "rprof": b"sample.interval=20000\n",
     "ghc-prof": b"\tTime and Allocation Profiling Report\n\ttotal time = (9 ticks @ 1 us)\n\ttotal alloc = 5 bytes\n",
+    "pyinstrument": b'{"start_time": 1, "duration": 2, "sample_count": 0, "root_frame": null}',
+    "stackprof": b'{"version":1.2,"mode":"cpu","interval":1000,"samples":0,"frames":{},"raw":[]}',
     "scalene": b'{"alloc_samples": 0, "elapsed_time_sec": 1, "files": {}}',
     "ghc-json": b'{"program": "a", "rts_arguments": [], "cost_centres": [{"id": 1, "label": "MAIN"}], "profile": '
     b'{"id": 1, "entries": 0, "alloc": 0, "ticks": 0, "children": []}}',

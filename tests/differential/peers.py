@@ -50,6 +50,8 @@ PACKAGES = {
     "perf2bolt-19": "bolt-19",
     "ps": "procps",
     "sbatch": "slurm-client",
+    "ruby": "ruby-stackprof",
+    "stackprof": "ruby-stackprof",
     "setsid": "util-linux",
     "strip": "binutils",
     "tar": "tar",

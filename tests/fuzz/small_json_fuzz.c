@@ -8,15 +8,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     const uint8_t options = data[size - 1];
-    const int format = options & 2 ? FP_SMALL_GHC : FP_SMALL_SCALENE;
+    const int format = options >> 1 & 3;
     struct fp_model *m = fp_model_new();
     struct fp_small_json *s = fp_small_json_new(m, format, options & 1);
-    struct fp_batch *batch = fp_batch_new(format == FP_SMALL_GHC ? FP_STACKS : FP_GRAPH, 1 + (options >> 4),
-                                          format == FP_SMALL_GHC ? 3 : FP_SMALL_VALUES);
+    s->is_marshal = size > 3 && data[0] == 4;
+    s->is_graph = format == FP_SMALL_STACKPROF && options & 8;
+    const int is_graph = s->is_graph || format == FP_SMALL_SCALENE;
+    struct fp_batch *batch = fp_batch_new(is_graph ? FP_GRAPH : FP_STACKS, 1 + (options >> 4), FP_SMALL_VALUES);
     struct window window = {.data = data, .size = size, .step = data[size - 2] ? data[size - 2] : size};
     struct fp_err err;
     int status = FP_MORE;
-    while (status == FP_MORE || status == FP_FULL) {
+    while (status == FP_MORE || status == FP_FULL || status == FP_ASK) {
         struct fp_in *in = show(&window, status);
         status = fp_small_json_feed(s, in, batch, &err);
         hide(&window, status, &err);

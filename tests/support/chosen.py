@@ -40,6 +40,8 @@ CHOSEN = [
         "pstats": "profile.pstats",
         "ghc-prof": "labels.ghc.prof p.ghc.prof",
         "ghc-json": "lab.ghc.json",
+        "pyinstrument": "threads.pyisession",
+        "stackprof": "flat.stackprof object.stackprof",
         "scalene": "memory.scalene.json",
         "instruments": "bytes.instruments.txt time.instruments.txt",
         "luajit": "fv.luajit s.luajit",

@@ -64,6 +64,8 @@ INPUTS = {
     ".bpftrace": "tracer-stacks/good/maps.bpftrace",
     ".Rprof": "rprof/good/lines.Rprof",
     ".ghc.prof": "ghc-prof/good/labels.ghc.prof",
+    ".pyisession": "pyinstrument/good/async.pyisession",
+    ".stackprof": "stackprof/good/wall.stackprof",
     ".scalene.json": "scalene/good/memory.scalene.json",
     ".ghc.json": "ghc-json/good/lab.ghc.json",
     ".instruments.txt": "instruments/good/time.instruments.txt",

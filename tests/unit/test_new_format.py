@@ -141,7 +141,7 @@ def test_a_format_in_an_hour(tmp_path: Path) -> None:
 def test_a_format_in_json(tmp_path: Path) -> None:
     folder = tmp_path / "fastprof"
     assert len(laid_out(folder, "8")) == 9
-    assert "put a small real profile at" in outcome_of(folder, "tests/unit/test_pyinstrument.py")
+    assert "put a small real profile at" in outcome_of(folder, "tests/unit/test_graalvm.py")
     for language in ("c", "python"):
         for block in blocks("8", language):
             apply(folder, block)
@@ -149,7 +149,7 @@ def test_a_format_in_json(tmp_path: Path) -> None:
     assert len(table.splitlines()) <= 60
     assert run(folder, *BUILD).returncode == 0
     shell(folder, "8")
-    keeps_the_rules(folder, "pyinstrument")
+    keeps_the_rules(folder, "graalvm")
 
 
 @pytest.mark.exhaustive

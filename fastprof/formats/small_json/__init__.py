@@ -16,6 +16,17 @@ def sniff_ghc(head: bytes) -> int:
     return SURE if is_json else NO
 
 
+def sniff_pyinstrument(head: bytes) -> int:
+    is_json = re.match(rb'\s*\{\s*"start_time"\s*:[^{}]{0,200}"sample_count"', head)
+    return SURE if is_json else NO
+
+
+def sniff_stackprof(head: bytes) -> int:
+    if head.startswith(b"\4\b{"):  # Ruby's Marshal
+        return SURE if b":\x0cversion" in head[:24] and b":\tmode" in head[:64] else NO
+    return SURE if re.match(rb'\s*\{\s*"version"\s*:\s*[\d.]+\s*,\s*"mode"\s*:', head) else NO
+
+
 FORMATS = (
     Format(
         name="scalene",
@@ -32,5 +43,22 @@ FORMATS = (
         suffixes=(".ghc.json",),
         sniff=sniff_ghc,
         reader="read:GhcJsonReader",
+    ),
+    Format(
+        name="pyinstrument",
+        view="stacks",
+        title="session of pyinstrument, or its JSON",
+        suffixes=(".pyisession",),
+        sniff=sniff_pyinstrument,
+        reader="read:PyinstrumentReader",
+    ),
+    Format(
+        name="stackprof",
+        view="stacks",
+        reads_also="graph",
+        title="profile of StackProf, as a dump of Ruby or JSON; without raw samples it is a graph",
+        suffixes=(".stackprof", ".stackprof.json"),
+        sniff=sniff_stackprof,
+        reader="read:stackprof",
     ),
 )
