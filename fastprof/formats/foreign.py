@@ -164,7 +164,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     ),
     (rb"Total: \d[\d.]* \w+\n", "text printed by pprof", _PRINTED),
     (rb"-{70,}\nCommand: ", "text printed by ms_print", _PRINTED),
-    (rb"Flat profile:\n|\s*Call graph \(explanation", "text printed by gprof", _PRINTED),
+    (rb"\s*granularity: each sample hit ", "text of gprof in its traditional layout", "print it without `-T`"),
     (
         rb"-{70,}\n(?:Profile data file '|(?:I1 cache:|-- )|Events recorded:)",
         "text printed by an annotate tool",

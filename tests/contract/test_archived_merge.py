@@ -29,6 +29,7 @@ FILES = (
     "folded/good/plain.folded",
     "folded/good/two_values.folded",
     "gmon/good/cycle.gmon",
+    "gprof/good/lines.gprof.txt",
     "gperftools/good/norecords.prof",
     "gperftools/good/plain.prof",
     "heap/good/tcmalloc-v2.heap",

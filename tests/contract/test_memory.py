@@ -376,6 +376,10 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "gmon": lambda path, times: path.write_bytes(
         (CORPUS / "gmon/good/cycle.gmon").read_bytes() + (b"\1" + bytes(20)) * (times * 16_000)
     ),
+    "gprof": lambda path, times: path.write_text(
+        "Flat profile:\n\nEach sample counts as 0.01 seconds.\n time   seconds   seconds    calls\n"
+        + "  9.00       1.00     1.00     9000     0.00     0.00  f\n" * (times * 8_000)
+    ),
     "mojo": lambda path, times: path.write_bytes(
         mojo.write(3, "wall", [mojo.Sample(1, 1, (("a.py", "f", 1),), 5, 0)]) + b"\2\1\x001\0\x09\5" * (times * 50_000)
     ),

@@ -29,6 +29,7 @@ EMPTY = {
     "massif": b"desc: (none)\ncmd: a\ntime_unit: i\n",
     "pstats": b"{0",
     "mojo": b"MOJ\3\1mode\0wall\0",
+    "gprof": b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n time   seconds   seconds    calls\n",
     "gmon": b"gmon\1\0\0\0" + bytes(12),
     "memray": memray.write(13, []),
     "llvm-profile": b"main:0:0\n",

@@ -1,4 +1,4 @@
-"""gmon.out against gprof."""
+"""gmon.out and the text of gprof against gprof."""
 
 from __future__ import annotations
 
@@ -50,3 +50,18 @@ def test_times_and_calls_are_those_of_gprof(folder: Path) -> None:
     for own, children, name in INCLUSIVE.findall(graph):
         time = float(own) + float(children)
         assert abs(found[name].inclusive / 1e9 - time) <= 0.021 + 0.01 * time, name
+
+
+def test_the_text_has_the_costs_of_the_file(folder: Path) -> None:
+    """In hundredths of a second, which gprof rounds."""
+    (folder / "w.gprof.txt").write_bytes(
+        subprocess.run([need("gprof"), "w"], cwd=folder, capture_output=True, check=True).stdout
+    )
+    ours = {row.name: row for row in fastprof.top(folder / "gmon.out", symbols=[folder / "w"], n=0).rows}
+    text = {row.name: row for row in fastprof.top(folder / "w.gprof.txt", n=0).rows}
+    assert {*text} >= {"main", "a", "b", "burn"}
+    for name, row in text.items():
+        if row.calls:
+            assert row.calls == ours[name].calls, name
+            assert abs(row.self - ours[name].self) / 1e9 <= 0.011 + 0.01 * row.self / 1e9, name
+            assert abs(row.inclusive - ours[name].inclusive) / 1e9 <= 0.04 + 0.01 * row.inclusive / 1e9, name

@@ -1,4 +1,6 @@
-"""Fuzz the reader of gmon.out, which is Python (libfuzzer.py): two window and batch sizes give the same rows."""
+"""Fuzz the readers of gmon.out and of gprof's text, which are Python (libfuzzer.py).
+
+Two window and batch sizes give the same rows."""
 
 from __future__ import annotations
 
@@ -14,14 +16,18 @@ from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_bytes
 from tests.support.stackdump import Dribble
 
-WORDS = rb"gmon\x01\x00\x00\x00 gmon\x00\x00\x00\x01 seconds \x00 \x01 \x02".split()
+WORDS = b"Flat profile:\n/ time   seconds   seconds /index % time    self  children    called /1+1/<cycle 1>".split(
+    b"/"
+)
+WORDS += rb"gmon\x01\x00\x00\x00 gmon\x00\x00\x00\x01 seconds \x00 \x01 \x02".split()
 
 
 def outcome(data: bytes, options: Options, chunk: int | None, capacity: int) -> object:
     model, log, rows = Model(), Log(), []
     try:
         with Source(Dribble(data, chunk), name="test") as source:
-            reader = formats.get("gmon").reader_class()(source, model, options, log)
+            name = "gmon" if data[:1] == b"g" else "gprof"
+            reader = formats.get(name).reader_class()(source, model, options, log)
             for batch in read(reader, capacity):
                 columns = [list(batch[name]) for name in ("kind", "function", "callee", "line", "count")]
                 rows += [*zip(*columns, batch.values(0), strict=True)]
@@ -40,7 +46,7 @@ def check(data: bytes) -> None:
 def seeds() -> dict[str, bytes]:
     """The corpus as inputs."""
     found = {}
-    for path in sorted(libfuzzer.CORPUS.glob("gmon/*/*.gmon")):
+    for path in sorted(libfuzzer.CORPUS.glob("g[mp]*/*/*.g*")):
         for how in (0, 1):
             found[f"{path.parts[-2]}-{path.name}-{how}"] = bytes([how, 7]) + path.read_bytes()
     return found

@@ -22,6 +22,7 @@ CHOSEN = [
         "firefox": "gecko-24.json written.json",
         "folded": "odd_names.folded recursion.folded two_values.folded",
         "gmon": "cycle.gmon",
+        "gprof": "cycle.gprof.txt flat.gprof.txt",
         "gperftools": "small.prof symbolized.prof",
         "heap": "go-heap.heap negative.heap symbolized.heap",
         "heapprofile": "order.heapprofile",

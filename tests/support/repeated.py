@@ -67,6 +67,13 @@ TEMPLATES: dict[str, list[bytes]] = {
         + b"COST CENTRE".ljust(60)
         + b" MODULE SRC entries\na%s M <x> 1 2 0.0 0.0 0.0 0.0\n"
     ],
+    "gprof": [
+        b"Flat profile:\n\nEach sample counts as 1.00 seconds.\n time   seconds   seconds  calls\n 9.0 1.00 1.00 f%s\n",
+        b"Call graph\n\n\ngranularity: each sample hit covers 2 byte(s)\n\nindex % time    self  children    called \n"
+        b"[1] 9.0 1.00 1.00 f [1]\n     1.00   0.00    5/5   g%s [2]\n----------\n\n",
+        b"Call graph\n\n\ngranularity: each sample hit covers 2 byte(s)\n\nindex % time    self  children    called \n"
+        b"[1] 9.0 1.00 1.00 f (%s:5 @ 400) [1]\n----------\n\n",
+    ],
     "instruments": [b"Weight\tSelf\tSymbol Name\n9 ms\t9 ms\tf%s\n", b"Weight\tSelf\tSymbol Name\n9 %s\t9 ms\tf\n"],
     "pprof-raw": [
         b"Period: 1\nSamples:\ncpu/ns\n 5: 1\n  a%s:[b]\nLocations\n 1: 0x1 f a.go:5 s=1\n",

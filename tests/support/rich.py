@@ -327,6 +327,7 @@ def sources() -> dict[str, Source]:
         Source("stackprof", "stackprof", _corpus("stackprof/good/wall.stackprof")),
         Source("stackprof, flat", "stackprof", _corpus("stackprof/good/flat.stackprof")),
         Source("gmon", "gmon", _corpus("gmon/good/cycle.gmon")),
+        Source("gprof", "gprof", _corpus("gprof/good/lines.gprof.txt")),
         Source("pstats", "pstats", _pstats()),
         Source("tracer-stacks", "tracer-stacks", _corpus("tracer-stacks/good/maps.bpftrace")),
         Source("rprof", "rprof", _corpus("rprof/good/memory.Rprof")),

@@ -60,6 +60,7 @@ INPUTS = {
     "heaptrack.": "heaptrack/good/small.heaptrack",
     "memray-": "memray/good/small.memray",
     "gmon.out": "gmon/good/small.gmon",
+    ".gprof.txt": "gprof/good/small.gprof.txt",
     ".mojo": "mojo/good/full.mojo",
     ".bpftrace": "tracer-stacks/good/maps.bpftrace",
     ".Rprof": "rprof/good/lines.Rprof",

@@ -1,4 +1,4 @@
-"""gprof's gmon.out, which programs compiled with -pg write.  See docs/formats/gmon.md."""
+"""gprof's gmon.out, which programs compiled with -pg write, and what gprof prints.  See docs/formats of each."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ def sniff(head: bytes) -> int:
     return SURE if match(rb"gmon(?:\x01\0\0\0|\0\0\0\x01)\0{12}(?:[\0-\x02]|$)", head) else NO
 
 
+def sniff_text(head: bytes) -> int:
+    titles = rb"\s*(?:Flat profile:\s+(?:Each sample counts as |% +cumulative)|Call graph\b[^\n]*\s+granularity: each )"
+    return SURE if match(titles, head) else NO
+
+
 FORMATS = (
     Format(
         name="gmon",
@@ -22,5 +27,13 @@ FORMATS = (
         sniff=sniff,
         reader="read:GmonReader",
         reads=(SYMBOLS, DEMANGLE),
+    ),
+    Format(
+        name="gprof",
+        view="graph",
+        title="text of gprof: flat profile and call graph",
+        suffixes=(".gprof.txt",),
+        sniff=sniff_text,
+        reader="text:GprofTextReader",
     ),
 )

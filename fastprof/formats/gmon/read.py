@@ -19,7 +19,6 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, SymbolError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
@@ -27,10 +26,11 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.source import Source
 from fastprof.formats.gmon.propagate import inclusive
 from fastprof.formats.gmon.reported import REPORTED
+from fastprof.formats.gmon.rows import GraphReader
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_in
     from fastprof.symbols.objects import ElfObject
 
 _NS = 1_000_000_000
@@ -39,11 +39,10 @@ _HEAD, _PEEK = 20, 24  # bytes before the first record, and up to the word in it
 _SECONDS = b"seconds"
 
 
-class GmonReader(Reader):
+class GmonReader(GraphReader):
     """Functions with their own time, and calls with the time that callers share by their numbers of calls."""
 
     format = "gmon"
-    view = "graph"
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -59,30 +58,10 @@ class GmonReader(Reader):
         self._is_cut = False  # the rest is damaged
         self._lenient: bool = options[LENIENT]
         self._address = ""  # byte order and size of addresses, once the head is read
-        self._rows: Iterator[tuple[int, ...]] | None = None
-        self._waiting: tuple[int, ...] | None = None
         self._bins: dict[tuple[int, int], int] = defaultdict(int)  # nanoseconds by the range of addresses
         self._arcs: dict[tuple[int, int], int] = defaultdict(int)  # calls
         self._starts: list[int] = []  # without a program: of functions that are called
         self._n_samples = self._n_arcs = self._n_blocks = 0
-
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        if self._rows is None:
-            if not self._parse(in_):
-                return int(lib.FP_MORE)
-            self._rows = self._made()
-        batch.part = self.part
-        if lib.fp_batch_set_values(batch, 1):
-            raise MemoryError("no memory for a batch's values")
-        while row := self._waiting or next(self._rows, None):
-            self._waiting = row
-            if batch.n == batch.cap:
-                return int(lib.FP_FULL)
-            i, batch.n = batch.n, batch.n + 1
-            batch.kind[i], batch.function[i], batch.callee[i], batch.file[i], batch.line[i], batch.count[i] = row[:-1]
-            batch.values[i] = row[-1]
-            self._waiting = None
-        return int(lib.FP_DONE)
 
     # ---- records
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    shared=("unreadable-rest",),
-    not_representable={"basic-blocks": ("count of a basic block", "counts of basic blocks")},
+    shared=("unreadable-lines", "unreadable-rest"),
+    not_representable={
+        "basic-blocks": ("count of a basic block", "counts of basic blocks"),
+        "calls-without-callers": (
+            "function whose number of calls has no callers",
+            "functions whose numbers of calls have no callers",
+        ),
+    },
     warnings={"no-program": "{file}: functions are addresses without the program: pass it with {--symbols}"},
 )
