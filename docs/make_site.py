@@ -45,7 +45,7 @@ html_extra_path = ["live"]
 # The chapters of the site, and their pages in order.
 CHAPTERS = {
     "Start": "install get-started recipes comparison",
-    "Tasks": "explain top annotate report terminal viewers pgo tables own-data merge-diff trend ci agents store batch "
+    "Tasks": "explain top annotate report terminal viewers pgo tables own-data merge-diff trend ci agents json store batch "
     "filters symbols remote",
     "From another tool": "for-* from-converters",
     "Reference": "options python python-api formats/*",

@@ -340,7 +340,7 @@ class StatusDocument(TypedDict):
 class ErrorDocument(TypedDict):
     """Why a command failed, as one line on standard error.  Its exit code is 1, or 2 for wrong usage."""
 
-    code: str  # see docs/agents.md
+    code: str  # see docs/json.md
     message: str
     file: str | None  # null: of no single file
     format: str | None

@@ -13,7 +13,7 @@ from fastprof.core import errors
 from fastprof.core.errors import FastprofError, FormatError, printable
 from fastprof.core.urls import shown
 
-# By class, the most special first.  Scripts rely on them: docs/agents.md lists what they mean.
+# By class, the most special first.  Scripts rely on them: docs/json.md lists what they mean.
 CODES: tuple[tuple[type[Exception], str], ...] = (
     (FormatError, "damaged"),
     (errors.UnrecognizedError, "unrecognized"),

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 
 import anyio
@@ -259,6 +259,22 @@ def listed(path: str, limits: Limits) -> dict[str, Any]:
     return {"folders": limits.folders, "path": path, "entries": entries, "left_out": left_out}
 
 
+class _Lines:
+    """The lines of a text file, with halves of surrogate pairs replaced: the package's parser refuses a line that has
+    one, and does not answer it."""
+
+    def __init__(self, file: anyio.AsyncFile[str]) -> None:
+        self._file = file
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._file:
+            if "\\ud" in line.lower():
+                with suppress(ValueError, RecursionError):
+                    whole = json.dumps(json.loads(line), ensure_ascii=False)
+                    line = whole.encode("utf-8", "replace").decode() + "\n"
+            yield line
+
+
 class Server:
     """Answers calls, a few at once."""
 
@@ -278,7 +294,8 @@ class Server:
         anyio.run(self._serve)
 
     async def _serve(self) -> None:
-        async with stdio_server() as (read, write):
+        lines: Any = _Lines(anyio.wrap_file(open(0, encoding="utf-8", errors="replace", closefd=False)))
+        async with stdio_server(stdin=lines) as (read, write):
             await self._server.run(read, write, self._server.create_initialization_options())
 
     async def _list_tools(self, context: Any, params: Any) -> Any:

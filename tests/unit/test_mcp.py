@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -181,3 +182,29 @@ def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     for words in (["--seconds", "0"], ["--memory", "x"]):
         with pytest.raises(SystemExit):
             main(["mcp", str(tmp_path), *words])
+
+
+def test_half_of_a_pair_is_answered(folder: Path) -> None:
+    """A client may escape half of a surrogate pair, which is no character: the package's parser takes no such line."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "top", "arguments": {"path": "\ud800.folded", "focus": "\U0001f600"}},
+        },
+    ]
+    words = [sys.executable, "-m", "fastprof", "mcp", str(folder)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None and server.stdout is not None
+        for line in lines:
+            server.stdin.write(json.dumps(line) + "\n")
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
+        server.stdin.close()
+    assert [answer["id"] for answer in answers] == [1, 2]
+    (content,) = answers[1]["result"]["content"]
+    assert answers[1]["result"]["isError"] and "?.folded: no such file" in json.loads(content["text"])["message"]
