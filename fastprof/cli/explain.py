@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from fastprof.cli import arguments
 from fastprof.cli.budget import Answer, print_answer
 from fastprof.cli.messages import Progress, exit_code
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import cut, percent, print_table, shortened_by, utc
+from fastprof.cli.text import Screen, cut, percent, print_table, shortened_by, text_of, utc
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.figures import Scale, quantity
@@ -68,39 +69,42 @@ def _answer(found: Explanation | Comparison) -> Answer:
         kept["path"] = path if len(path) <= k else [*path[: k // 2], *path[len(path) - (k + 1) // 2 :]]
         return found._replace(**kept)
 
-    def show(k: int) -> None:
-        page = first(k)
-        _print_explanation(page) if isinstance(page, Explanation) else _print_comparison(page)
-
     n = max(len(getattr(found, name)) for name in (*lists, "path"))
     name = "explain" if is_one else "explain-changes"
     more = "fastprof top or annotate" if is_one else "fastprof diff"
-    return Answer(name, n, "entries of each list", lambda k: first(k)._asdict(), show, more)
+    return Answer(name, n, "entries of each list", lambda k: first(k)._asdict(), lambda k: print(text(first(k))), more)
 
 
 # ---- text
 
 
-def _print_explanation(found: Explanation) -> None:
+def text(found: Explanation | Comparison) -> str:
+    """The page as `str` of the result."""
+    if isinstance(found, Explanation):
+        return text_of(partial(_print_explanation, found=found))
+    return text_of(partial(_print_comparison, found=found))
+
+
+def _print_explanation(screen: Screen, found: Explanation) -> None:
     recorded, value = found.recorded, found.value
     if found.total and value.name not in recorded.totals:  # those of a timeline are not recorded
         totals, units = {value.name: found.total} | recorded.totals, {value.name: value.unit} | recorded.units
         recorded = recorded._replace(totals=totals, units=units)
     for line in _head(recorded, value.name):
-        print(line)
+        screen.print(line)
     if not found.total:
-        _print_findings("what is doubtful", found.doubts)
+        _print_findings(screen, "what is doubtful", found.doubts)
         return
     about = ", estimated from calls between functions" * found.estimated
     short = shortened_by([step.name for step in found.path] + [one.name for one in (*found.functions, *found.lines)])
-    _print_path(found.path, short, f"the hottest path{about}")
+    _print_path(screen, found.path, short, f"the hottest path{about}")
     scale = Scale.of(max((abs(one.self) for one in found.functions), default=0), found.value.unit)
     shown = f"functions by self cost, the first of {found.n_functions:,}"
-    _print_functions([one for one in found.functions if one.self], short, shown, scale)
+    _print_functions(screen, [one for one in found.functions if one.self], short, shown, scale)
     if found.lines:
-        _print_functions(found.lines, short, "lines by self cost", scale)
-    _print_findings("what stands out", found.findings)
-    _print_findings("what is doubtful", found.doubts)
+        _print_functions(screen, found.lines, short, "lines by self cost", scale)
+    _print_findings(screen, "what stands out", found.findings)
+    _print_findings(screen, "what is doubtful", found.doubts)
 
 
 def _head(recorded: Recorded, value: str) -> Iterator[str]:
@@ -139,7 +143,7 @@ def _place(file: str, line: int, object_: str) -> str:
     return os.path.basename(object_).strip("[]")
 
 
-def _print_path(path: Sequence[Step], short: dict[str, str], title: str) -> None:
+def _print_path(screen: Screen, path: Sequence[Step], short: dict[str, str], title: str) -> None:
     if not path:
         return
     left_out = max(len(path) - _MOST_STEPS, 0)
@@ -153,8 +157,8 @@ def _print_path(path: Sequence[Step], short: dict[str, str], title: str) -> None
             what = f"... {counted(step.skipped, 'call')} of the same cost ..."
             rows.append(["", "", what])
         rows.append([percent(step.inclusive_share), percent(step.self_share), _named(step, short)])
-    print()
-    print_table(rows, right=(0, 1))
+    screen.print()
+    print_table(rows, right=(0, 1), screen=screen)
 
 
 def _named(one: Step | Function, short: dict[str, str]) -> str:
@@ -162,48 +166,56 @@ def _named(one: Step | Function, short: dict[str, str]) -> str:
     return cut(short[one.name], _NAME) + f"  [{cut(place, _NAME // 2)}]" * bool(place)
 
 
-def _print_functions(found: Iterable[Function], short: dict[str, str], title: str, scale: Scale) -> None:
+def _print_functions(
+    screen: Screen, found: Iterable[Function], short: dict[str, str], title: str, scale: Scale
+) -> None:
     rows: list[list[object]] = [[scale.title("self"), "self %", "incl. %", title]]
     for one in found:
         inclusive = "" if one.inclusive_share is None else percent(one.inclusive_share)
         rows.append([scale(one.self), percent(one.self_share), inclusive, _named(one, short)])
     if len(rows) > 1:
-        print()
-        print_table(rows, right=(0, 1, 2))
+        screen.print()
+        print_table(rows, right=(0, 1, 2), screen=screen)
 
 
-def _print_findings(title: str, found: Sequence[Finding]) -> None:
+def _print_findings(screen: Screen, title: str, found: Sequence[Finding]) -> None:
     if not found:
         return
-    print(f"\n{title}")
+    screen.print(f"\n{title}")
     for one in found[:_MOST_FINDINGS]:
-        print(f"  {_fitted(one.text)}")
+        screen.print(f"  {_fitted(one.text)}")
     if len(found) > _MOST_FINDINGS:
-        print(f"  ... {len(found) - _MOST_FINDINGS} more; --json has all")
+        screen.print(f"  ... {len(found) - _MOST_FINDINGS} more; --json has all")
 
 
-def _print_comparison(found: Comparison) -> None:
+def _print_comparison(screen: Screen, found: Comparison) -> None:
     for side, recorded in (("old", found.old), ("new", found.new)):
         first, *rest = _head(recorded, "")
-        print(f"{side}: {first}")
+        screen.print(f"{side}: {first}")
         for line in rest[-2:]:
-            print(line)
-    print()
+            screen.print(line)
+    screen.print()
     for value in found.values[:4]:
         change = f"{growth(value.old, value.new):+.1f} %" if value.old else "new" if value.new else "0 %"
-        print(f"{value.name}: {quantity(value.old, value.unit)} -> {quantity(value.new, value.unit)} ({change})")
+        screen.print(f"{value.name}: {quantity(value.old, value.unit)} -> {quantity(value.new, value.unit)} ({change})")
     names = [row.name for row in (*found.changes, *found.inclusive)] + [step.name for step in found.path]
     short = shortened_by(names)
     if found.values:
         n = f"{len(found.changes)} of {found.n_changed:,}"
-        _print_changes(found, found.changes, short, f"functions whose self cost changed, {n}")
-        _print_changes(found, found.inclusive, short, "functions whose inclusive cost changed", inclusive=True)
-    _print_path(found.path, short, "the hottest path of the new profile")
-    _print_findings("what is doubtful", found.doubts)
+        _print_changes(screen, found, found.changes, short, f"functions whose self cost changed, {n}")
+        _print_changes(screen, found, found.inclusive, short, "functions whose inclusive cost changed", inclusive=True)
+    _print_path(screen, found.path, short, "the hottest path of the new profile")
+    _print_findings(screen, "what is doubtful", found.doubts)
 
 
 def _print_changes(
-    found: Comparison, rows: Sequence[Change], short: dict[str, str], title: str, *, inclusive: bool = False
+    screen: Screen,
+    found: Comparison,
+    rows: Sequence[Change],
+    short: dict[str, str],
+    title: str,
+    *,
+    inclusive: bool = False,
 ) -> None:
     value = found.values[found.shown]
     sides = [(row.inclusive or (0, 0)) if inclusive else (row.old[found.shown], row.new[found.shown]) for row in rows]
@@ -217,5 +229,5 @@ def _print_changes(
         name = cut(short[row.name] or "???", _NAME) + f"  [{cut(place, _NAME // 2)}]" * bool(place)
         share = f"{100 * (new - old) / total:+.1f}" if total else "-"
         lines.append([scale(old), scale(new), share, name])
-    print()
-    print_table(lines, right=(0, 1, 2))
+    screen.print()
+    print_table(lines, right=(0, 1, 2), screen=screen)

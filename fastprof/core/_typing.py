@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn as NoReturn
     from typing import Self as Self
     from typing import TypeVar
+    from typing import overload as overload
 
     from fastprof.core._c import Pointer, fp_err, fp_fold_tree, fp_merge, fp_walk
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     Check = Callable[[int, fp_err], int]  # returns the status; raises an error for a negative one
 else:
     IO = Any = ClassVar = NoReturn = Self = T = Merger = Pull = Check = Numbers = object
+
+    def overload(function):
+        return function
 
     class Generic:
         def __class_getitem__(cls, parameters):

@@ -18,7 +18,7 @@ import time
 import weakref
 from contextlib import ExitStack, suppress
 
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, raise_as
 from fastprof.core.newfile import is_same, temporary_name
 from fastprof.core.streams import temporary_failed
 
@@ -74,7 +74,7 @@ class WorkFolder:
                     return
                 time.sleep(_BETWEEN)
         except OSError as error:
-            raise FastprofError(f"{path}: {error.strerror or error}") from None
+            raise_as(path, error)
         raise self._foreign()
 
     def _make(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, errors_of
+from fastprof.core.errors import errors_of, raise_as
 from fastprof.core.streams import name_of, standard_stream, temporary_failed, temporary_file
 
 
@@ -24,7 +24,7 @@ def copy_of(source: Any, name: str = "") -> Any:
             while part := part[copy.write(part) :]:  # a full disk accepts a part first
                 pass
         except OSError as error:
-            raise FastprofError(f"{name}: {temporary_failed(error)}") from None
+            raise_as(name, error, str(temporary_failed(error)))
     return copy
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from fastprof import plan
 from fastprof.core import newfile
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, UsageError, errors_of, usage_error
+from fastprof.core.errors import FastprofError, UsageError, errors_of, raise_as, usage_error
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, checked
 from fastprof.core.sink import Sink
@@ -346,7 +346,7 @@ class Adding:
         except BaseException as error:
             self._cut(old.end)
             if isinstance(error, OSError):
-                raise FastprofError(f"{self._path}: {error.strerror or error}") from None
+                raise_as(self._path, error)
             raise
         self._end = new.end = self._file.tell()
         self.archive, self.changed = new, True
@@ -405,7 +405,7 @@ def locked(path: str, *, create: bool) -> Iterator[tuple[Any, bool]]:
         except FileExistsError:
             continue  # another process has created it
         except OSError as error:
-            raise FastprofError(f"{path}: {error.strerror or error}") from None
+            raise_as(path, error)
         with file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UsageError(f"{path}: a store must be a plain file")

@@ -25,7 +25,6 @@ BEYOND = {"everything.callgrind", "two_fractions.folded"}
 
 def one(path: Any, **given: Any) -> Explanation:
     found = fastprof.explain(path, **given)
-    assert isinstance(found, Explanation)
     return found
 
 
@@ -133,6 +132,12 @@ def test_two_profiles(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["schema"] == "fastprof/explain-changes/1"
     with pytest.raises(UsageError, match="no value type is common"):
         fastprof.explain(old, CORPUS / "folded" / "good" / "plain.folded")
+
+
+def test_print_shows_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = (CORPUS / "pair" / f"{side}.callgrind" for side in ("old", "new"))
+    assert str(fastprof.explain(old)).splitlines() == page(capsys, str(old))
+    assert str(fastprof.explain(old, new)).splitlines() == page(capsys, str(old), str(new))
 
 
 def test_inputs_that_can_be_read_only_once(

@@ -141,6 +141,17 @@ def test_an_output_that_cannot_be_made(tmp_path: Path) -> None:
         fastprof.convert(XDEBUG, tmp_path / "none" / "out.folded")
 
 
+def test_files_beside_the_profile(tmp_path: Path) -> None:
+    """Tables of labels, stores, and folders of a batch."""
+    with pytest.raises(FileError) as caught:
+        fastprof.convert(SMALL, io.BytesIO(), to="pprof", labels_from=str(tmp_path))
+    assert (caught.value.errno, caught.value.filename) == (errno.EISDIR, str(tmp_path))
+    store = str(tmp_path / "none" / "all.fpa")
+    with pytest.raises(FileError) as caught:
+        fastprof.archive_add(store, XDEBUG)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, store)
+
+
 def test_bytes_are_an_input(tmp_path: Path) -> None:
     fastprof.convert(XDEBUG, tmp_path / "a.folded")
     out = io.BytesIO()

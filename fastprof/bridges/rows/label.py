@@ -19,7 +19,7 @@ from fastprof.bridges import LABEL_INPUT, LABEL_PATH, LABELS_FROM, SET_LABEL
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.changed import Changed
-from fastprof.core.errors import FastprofError, check_sums, printable
+from fastprof.core.errors import FastprofError, check_sums, printable, raise_as
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
@@ -91,7 +91,7 @@ def _read(path: str) -> dict[str, dict[str, str]]:
                     cells = zip(head, row, strict=True)
                     found[row[at]] = {key: cell for key, cell in cells if cell and key and key != INPUT}
     except (OSError, csv.Error) as error:
-        raise FastprofError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        raise_as(path, error)
     return found
 
 

@@ -11,7 +11,7 @@ from heapq import merge
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Numbers
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import raise_as
 from fastprof.core.folder import File
 from fastprof.core.log import Log
 from fastprof.core.model import Model
@@ -302,8 +302,7 @@ class Images:
                     out.write(source.read_at(file.start, file.size))
                 os.utime(path, (file.mtime, file.mtime))
             except OSError as error:
-                why = error.strerror or error
-                raise FastprofError(f"{source.name}:{name}: cannot make a temporary copy: {why}") from None
+                raise_as(f"{source.name}:{name}", error, f"cannot make a temporary copy: {error.strerror or error}")
             self._extracted_from[path] = f"{source.name}:{name}"
         return path
 
@@ -314,9 +313,9 @@ def _as_module(name: str) -> str:
 
 
 def _is_elf(path: str) -> bool:
-    """Errors: FastprofError for a file that cannot be read."""
+    """Errors: FileError for a file that cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(4) == b"\x7fELF"
     except OSError as error:
-        raise FastprofError(f"{path}: {error.strerror or error}") from None
+        raise_as(path, error)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from subprocess import DEVNULL, PIPE, Popen
 
 from fastprof.core.child import running
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, raise_as
 from fastprof.core.streams import temporary_file
 from fastprof.symbols.demangle import demangle
 
@@ -53,7 +53,7 @@ def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) 
             errors.seek(0)
             output = errors.read(2000).decode("utf-8", "replace").strip().splitlines()
     except OSError as error:
-        raise FastprofError(f"{path}: {os.path.basename(tool)}: {error.strerror}") from None
+        raise_as(path, error, f"{os.path.basename(tool)}: {error.strerror}")
     if run.returncode or not n:
         none = f"no instructions from {start:#x} to {stop:#x}"
         why = f"was killed by signal {-run.returncode}" if run.returncode < 0 else none

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, raise_as
 from fastprof.core.log import Log
 from fastprof.core.made_folders import WorkFolder
 from fastprof.core.options import CORES, Option, Options, checked
@@ -185,7 +185,7 @@ class _Filling:
         except BaseException as error:  # __exit__ is not called yet
             self._folder.close()
             if isinstance(error, OSError):
-                raise FastprofError(f"{self._pieces}: {error.strerror}") from None
+                raise_as(self._pieces, error)
             raise
         return self
 

@@ -68,11 +68,8 @@ class Manifest:
                 self._changed.notify()
 
     def _check(self) -> None:
-        if isinstance(self._error, FastprofError):
-            raise self._error
         if self._error is not None:
-            why = self._error.strerror if isinstance(self._error, OSError) else None
-            raise FastprofError(f"{self.path}: {why or self._error}")
+            raise_as(self.path, self._error)
 
     def _run(self) -> None:
         try:
@@ -121,13 +118,9 @@ class _File:
         try:
             _lock(self._fd)
             _cut_torn_line(self._fd, path)
-        except FastprofError:
+        except (OSError, FastprofError) as error:
             self.close()
-            raise
-        except OSError as error:
-            self.close()
-            why = "another batch is running here" if isinstance(error, BlockingIOError) else error.strerror
-            raise FastprofError(f"{path}: {why}") from None
+            raise_as(path, error, "another batch is running here" if isinstance(error, BlockingIOError) else "")
 
     def write(self, data: bytes) -> None:
         """Errors: OSError."""
@@ -287,7 +280,7 @@ def lines_at(places: Iterable[tuple[str, int]]) -> Iterator[dict[str, Any]]:
                     file.seek(offset)
                     yield json.loads(file.readline())
         except (OSError, ValueError) as error:
-            raise FastprofError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+            raise_as(path, error)
 
 
 def _is_line(found: Any) -> bool:

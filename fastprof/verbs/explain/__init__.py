@@ -7,7 +7,6 @@ recorded from `info`.  The input is read once for each of these, and for its lin
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
@@ -15,15 +14,15 @@ from functools import cache
 from math import sqrt
 
 from fastprof import bridges, plan
-from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, overload
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, checked
 from fastprof.core.parts import default_value
+from fastprof.core.printed import printed
 from fastprof.core.words import counted
-from fastprof.inputs import Progress
 from fastprof.verbs import info as describing
 from fastprof.verbs import top as ranking
 from fastprof.verbs.diff import diff
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Unpack
 
-    from fastprof.verbs.keywords import ExplainOptions
+    from fastprof.verbs.keywords import ExplainOptions, Input, Progress, ReadFormat
 
 _ROWS = 10  # functions
 _LINES = 3
@@ -122,6 +121,10 @@ class Explanation(NamedTuple):
     doubts: list[Finding]
     log: Log
 
+    def __str__(self) -> str:
+        """The page of `fastprof explain`."""
+        return printed("cli.explain:text", self)
+
 
 class Comparison(NamedTuple):
     """The page about two profiles.  Costs of rows are one for each of `values`, of which `shown` is sorted by."""
@@ -137,6 +140,10 @@ class Comparison(NamedTuple):
     doubts: list[Finding]
     log: Log
 
+    def __str__(self) -> str:
+        """The page of `fastprof explain`."""
+        return printed("cli.explain:text", self)
+
 
 @cache
 def options() -> list[Option[Any]]:
@@ -144,11 +151,29 @@ def options() -> list[Option[Any]]:
     return plan.options_of(END)
 
 
+@overload
 def explain(
-    path: str | os.PathLike[str] | bytes | IO[bytes],
-    new: str | os.PathLike[str] | bytes | IO[bytes] | None = None,
+    path: Input,
+    new: None = None,
     *,
-    from_: str | None = None,
+    from_: ReadFormat | None = None,
+    progress: Progress | None = None,
+    **given: Unpack[ExplainOptions],
+) -> Explanation: ...
+@overload
+def explain(
+    path: Input,
+    new: Input,
+    *,
+    from_: ReadFormat | None = None,
+    progress: Progress | None = None,
+    **given: Unpack[ExplainOptions],
+) -> Comparison: ...
+def explain(
+    path: Input,
+    new: Input | None = None,
+    *,
+    from_: ReadFormat | None = None,
     progress: Progress | None = None,
     **given: Unpack[ExplainOptions],
 ) -> Explanation | Comparison:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from hashlib import blake2b
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, raise_as
 from fastprof.core.options import Options
 from fastprof.core.version import __version__
 from fastprof.inputs.stored import Stored, in_store
@@ -176,7 +176,7 @@ def _is_ours(path: str) -> bool:
         with open(path, "rb") as file:
             head = file.read(100)
     except OSError as error:
-        raise FastprofError(f"{path}: {error.strerror}") from None
+        raise_as(path, error)
     return not head or (head.startswith(b"SQLite format 3\0") and head[68:72] == _APPLICATION.to_bytes(4, "big"))
 
 
