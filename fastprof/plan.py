@@ -378,7 +378,9 @@ def _pipeline(
         together[key].inputs.append(input_)
     several = (merge or len(inputs) > 1) and view != "timeline"
     facts = Facts(view, view, holds, options, several and not holds.unmerged, several)
-    facts = facts._replace(profiles=_profiles(branches, holds, merge), in_order=_in_order(plan))
+    # the stack machine yields each stack once, in the form that the target holds
+    added_up = len(branches) == 1 and branches[0].inputs[0].view == "timeline"
+    facts = facts._replace(profiles=_profiles(branches, holds, merge), added_up=added_up, in_order=_in_order(plan))
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
     if bridges.THREAD_ROOTS in joined:
         holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
@@ -413,8 +415,6 @@ def _shared_facts(inputs: list[Input], view: str, holds: Holds, options: Options
 
 def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> int:
     """The `profiles` of Facts."""
-    if len(branches) == 1 and branches[0].inputs[0].view == "timeline":
-        return 0  # the stack machine yields each stack once, in the form that the target holds
     if holds.unmerged:
         return 1
     # bridges have already merged several inputs into one profile
@@ -526,7 +526,7 @@ def _after(end: End, views: Iterable[str]) -> Iterator[Operator]:
 def _placed(end: End, operators: Iterable[Operator], pairs: Iterable[tuple[str, Any]]) -> Iterator[Operator]:
     """The operators that some plan for this end has for rows of one view on their way to another."""
     unmerged, done = end.holds.unmerged, {one.place for one in end.does}
-    several, profiles, flags = (False, True), range(2 if unmerged else 3), [*product((False, True), repeat=4)]
+    several, profiles, flags = (False, True), range(1, 2 if unmerged else 3), [*product((False, True), repeat=4)]
     cases = [
         Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest)
         for (source, target), one, n, rest in product(pairs, several, profiles, flags)

@@ -314,12 +314,13 @@ class Facts(NamedTuple):
     options: Options
     merged: bool = False  # several profiles become one
     several: bool = False  # rows of several profiles, merged or not, that have value types
-    profiles: int = 1  # profiles not merged yet; 0 for stacks: nothing to add up
+    profiles: int = 1  # not merged yet
     in_order: bool = False  # rows of each input are sorted by function and line
     addresses: bool = False  # stacks: frames of some input can be symbolized
     formulas: bool = False  # the input may have inherited events
     allocator: bool = False  # stacks: some input may be a heap with frames of its allocator
     distinct: bool = False  # stacks: the rows of one input, with different stacks and labels
+    added_up: bool = False  # stacks: each comes once, in the form that the target holds
 
 
 class Operator(NamedTuple):
@@ -477,7 +478,7 @@ ONLY_NAMES = _in(
     "stacks",
     "rows.only_names:only_names",
     "stacks to a format of names",
-    when=lambda f: f.profiles > 0 and not f.holds.places,
+    when=lambda f: not f.added_up and not f.holds.places,
 )
 _SEPARATED = (PER_THREAD, LABELS, MAX_MEMORY)
 
@@ -487,20 +488,25 @@ def _is_summed(f: Facts) -> bool:
     return f.distinct and f.holds.labels and f.holds.places and not any(one in f.options for one in _SEPARATED)
 
 
+def _is_one(f: Facts) -> bool:
+    """Whether the rows are those of one profile, and have to be added up."""
+    return f.profiles == 1 and not f.added_up
+
+
 SUM_STACKS = _in("stacks", "sums.sum:to_sum", "stacks of several inputs", _SEPARATED, when=lambda f: f.profiles > 1)
 EQUAL_STACKS = _in(
     "stacks",
     "sums.sum:repeated",
     "stacks to a format without times",
     _SEPARATED,
-    when=lambda f: f.profiles == 1 and not f.holds.times and not _is_summed(f),
+    when=lambda f: _is_one(f) and not f.holds.times and not _is_summed(f),
 )
 IN_TIME = _in(
     "stacks",
     "sums.in_time:in_time",
     "stacks to a format that draws samples in order of time",
     _SEPARATED,
-    when=lambda f: f.profiles == 1 and f.holds.in_time,
+    when=lambda f: _is_one(f) and f.holds.in_time,
 )
 SUM_LINES = _in(
     "graph",

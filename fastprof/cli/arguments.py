@@ -89,7 +89,7 @@ def _add(group: Any, option: Option[Any]) -> None:
     if isinstance(option.kind, Switch):
         given |= {"action": "store_const", "const": not option.default}
     elif isinstance(option.kind, Words) and not isinstance(option.kind, WordList):
-        given |= {"choices": option.kind.words, "metavar": option.kind.metavar}
+        given |= {"choices": (*option.kind.words, *option.kind.renamed), "metavar": option.kind.metavar}
     else:
         given |= {"type": _parser(option), "metavar": option.kind.metavar}
     if option.several:

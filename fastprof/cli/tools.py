@@ -110,14 +110,14 @@ TOOLS: dict[str, Tool] = {
         "Who calls the functions that match, and at what cost.",
         ("path",),
         _CALLS,
-        ("top", "--tree=caller", "--sort=inclusive"),
+        ("top", "--tree=callers", "--sort=inclusive"),
         {"focus": _REGEX},
     ),
     "callees": Tool(
         "What the functions that match call, and at what cost.",
         ("path",),
         _CALLS,
-        ("top", "--tree=calling", "--sort=inclusive"),
+        ("top", "--tree=callees", "--sort=inclusive"),
         {"focus": _REGEX},
     ),
     "diff": Tool(

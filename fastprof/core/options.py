@@ -106,12 +106,14 @@ class Words(Kind):
 
     completes = "word"
 
-    def __init__(self, *words: str, metavar: str = "") -> None:
-        self.words = words
+    def __init__(self, *words: str, metavar: str = "", renamed: Mapping[str, str] = {}) -> None:
+        """`renamed`: words of earlier releases, which are accepted, and what they are called now."""
+        self.words, self.renamed = words, renamed
         self.typed = f"Literal[{', '.join(map(quoted, words))}]"
         self.metavar, self.values = metavar or "{" + ",".join(words) + "}", "|".join(words)
 
     def check(self, value: Any) -> Any:
+        value = self.renamed.get(value, value)
         if value not in self.words:
             raise ValueError(f"{value!r:.80} is not one of {', '.join(self.words)}{did_you_mean(value, self.words)}")
         return value

@@ -147,7 +147,7 @@ def called(path: Path, **options: Any) -> Counter[tuple[str, str]]:
     """The inclusive costs of all calls, by the callee's name and object, as `top` has them."""
     callees = Counter[tuple[str, str]]()
     try:
-        rows = fastprof.top(path, n=0, tree="caller", cycles=False, **options).rows
+        rows = fastprof.top(path, n=0, tree="callers", cycles=False, **options).rows
     except UsageError as error:
         assert "the profile has only self costs, no calls" in str(error)
         return callees

@@ -38,7 +38,7 @@ class Times(NamedTuple):
 
 def ours(path: Path) -> dict[str, Times]:
     # otherwise a cycle is shown as one
-    rows = fastprof.top(path, n=0, cycles=False, tree="calling").rows
+    rows = fastprof.top(path, n=0, cycles=False, tree="callees").rows
     return {
         row.name: Times(row.calls or 0, row.self, row.inclusive, sum(arc.calls or 0 for arc in row.callees))
         for row in rows

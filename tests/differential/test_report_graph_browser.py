@@ -41,7 +41,7 @@ def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
         text_of("#answer"),
         value("document.querySelector('#flame').hidden"),
     )
-    found = top(CPU, value="cpu", n=0, tree="calling")
+    found = top(CPU, value="cpu", n=0, tree="callees")
     rows = {row.name: row for row in found.rows}
     assert len(nodes) == 60 and len(arcs) > 50 and overlapping == 0 and drawn == [60, len(arcs)]
     assert {name: (own[0], all_[0]) for name, own, all_ in nodes} == {
@@ -84,7 +84,7 @@ def test_the_call_graph_of_a_difference_and_of_a_label(tmp_path: Path) -> None:
     _, _, _, nodes, arcs = drive(
         tmp_path / "page.html", GRAPH, choose("#key", "kind"), choose("#label", "sort"), value(NODES), value(ARCS)
     )
-    of_sort = top(CPU, value="cpu", n=0, tree="calling", label=["kind=sort"])
+    of_sort = top(CPU, value="cpu", n=0, tree="callees", label=["kind=sort"])
     expected = {row.name: row.inclusive for row in of_sort.rows}
     assert {name: all_[0] for name, _, all_ in nodes}.items() <= expected.items()
     calls = {(row.name, call.name): call.cost for row in of_sort.rows for call in row.callees}

@@ -38,7 +38,7 @@ def test_figures_are_those_of_top(tmp_path: Path) -> None:
     picture = tmp_path / "pool.graph.svg"
     fastprof.report(POOL, picture, symbols=[PROGRAM], time_unit="ticks")  # in nanoseconds each thread would be rounded
     boxes, arcs = titles(picture)
-    found = fastprof.top(POOL, symbols=[PROGRAM], n=0, tree="calling", time_unit="ticks")
+    found = fastprof.top(POOL, symbols=[PROGRAM], n=0, tree="callees", time_unit="ticks")
     large = [row for row in found.rows if (row.inclusive or 0) >= 0.005 * found.total]
     assert {*boxes} == {
         f"{row.name}: self {row.self:,}, inclusive {row.inclusive:,} ticks; {counted(row.calls or 0, 'call')}"

@@ -438,7 +438,7 @@ def test_trees_of_groups(dumps: Path, capsys: pytest.CaptureFixture[str]) -> Non
     }
     assert next(iter(calls("input").values())) == (34, 34, {}, {"main": 33, "web2": 1})
     for by, head in (("label:host", "host"), ("label:host,function", "host function")):
-        assert main(["top", "dumps", "--label-path", PATTERN, "--by", by, "--tree", "calling"]) == 0
+        assert main(["top", "dumps", "--label-path", PATTERN, "--by", by, "--tree", "callees"]) == 0
         assert f"object {head}" in " ".join(capsys.readouterr().out.splitlines()[2].split())
     with pytest.raises(UsageError, match="tree= shows functions, not by=label"):
         fastprof.top("dumps", by="label", tree="both")

@@ -34,11 +34,11 @@ _RUNS = "folded/good/plain.folded folded/good/recursion.folded -- folded/good/du
 _TOP = [
     *(f"{_GRAPH} --by {by}" for by in ("function", "line", "file", "object", "thread")),
     f"{_GRAPH} --tree both",
-    f"{_GRAPH} --tree caller --sort inclusive -n 2",
+    f"{_GRAPH} --tree callers --sort inclusive -n 2",
     f"{_GRAPH} --sort calls --no-cycles",
     f"{_OBJECTS} --by object",
     f"{_OBJECTS} --sort inclusive",
-    f"{_STACKS} --tree calling",
+    f"{_STACKS} --tree callees",
     f"{_STACKS} --by line --demangle full",
     f"{_LABELS} --by label",
     f"{_LABELS} --by label:kind,tenant,function -n 3",

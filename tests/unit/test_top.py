@@ -210,7 +210,8 @@ def test_callers_and_callees_of_stacks(folded: Path) -> None:
     work = next(row for row in top(folded, tree="both").rows if row.name == "work")
     assert [(c.name, c.cost, c.calls) for c in work.callers] == [("main", 90, None)]
     assert [(c.name, c.cost, c.calls) for c in work.callees] == [("leaf", 60, None)]
-    assert not next(row for row in top(folded, tree="calling").rows if row.name == "work").callers
+    assert not next(row for row in top(folded, tree="callees").rows if row.name == "work").callers
+    assert top(folded, tree="calling").rows == top(folded, tree="callees").rows  # the word of earlier releases
 
 
 def test_several_inputs_are_added_up(graph: Path, tmp_path: Path) -> None:
@@ -314,7 +315,7 @@ def test_a_tree(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_tree_without_calls_that_somebody_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.folded").write_text("main;f 5\n")
-    assert printed(capsys, str(tmp_path / "x.folded"), "--tree", "calling", "-n", "1").splitlines()[2:] == [
+    assert printed(capsys, str(tmp_path / "x.folded"), "--tree", "callees", "-n", "1").splitlines()[2:] == [
         "self  inclusive  incl. %  object  function",
         "",
         "   5          5    100.0          * f",
@@ -330,12 +331,12 @@ def test_self_and_inclusive_costs_are_in_one_unit(tmp_path: Path, capsys: pytest
         shown = printed(capsys, str(path), "--sort", "inclusive", "-n", n)
         assert "self ms" in shown and "inclusive ms" in shown and "2.00 us     0.0    0.0          12.0" in shown
         assert "self ms  inclusive ms" in printed(
-            capsys, str(path), "--sort", "inclusive", "-n", n, "--tree", "calling"
+            capsys, str(path), "--sort", "inclusive", "-n", n, "--tree", "callees"
         )
 
 
 def test_json_and_csv_have_exact_figures(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = json.loads(printed(capsys, str(graph), "--json", "--tree", "caller", "-n", "1"))
+    said = json.loads(printed(capsys, str(graph), "--json", "--tree", "callers", "-n", "1"))
     assert said["value"]["name"] == "Ir" and said["total"] == 950 and said["n_rows"] == 4
     (row,) = said["rows"]
     assert (row["name"], row["self"], row["callers"][0]["name"], row["callers"][0]["calls"]) == ("work", 600, "main", 2)
@@ -499,11 +500,11 @@ def test_a_filter_has_to_leave_something_of_all_views_together(tmp_path: Path) -
 def test_a_tree_adds_up_small_callees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.folded"
     path.write_text("main;a 1000\n" + "".join(f"main;small{i} 2\n" for i in range(4)))
-    printed_rows = printed(capsys, str(path), "--tree", "calling", "-n", "0").splitlines()
+    printed_rows = printed(capsys, str(path), "--tree", "callees", "-n", "0").splitlines()
     assert [row.split(None, 2)[-1] for row in printed_rows if ">" in row] == ["> a", "> ... 4 more below 0.5 % of it"]
     (line,) = (row for row in printed_rows if "more below" in row)
     assert line.split()[:2] == ["8", "0.8"]
-    said = json.loads(printed(capsys, str(path), "--tree", "calling", "--json"))
+    said = json.loads(printed(capsys, str(path), "--tree", "callees", "--json"))
     assert [len(row["callees"]) for row in said["rows"] if row["name"] == "main"] == [5]
 
 

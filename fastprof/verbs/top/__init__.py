@@ -74,10 +74,10 @@ BY = Option(
 )
 TREE: Option[str | None] = Option(
     "tree",
-    Words("caller", "calling", "both", metavar="WHAT"),
+    Words("callers", "callees", "both", metavar="WHAT", renamed={"caller": "callers", "calling": "callees"}),
     None,
     group="rows",
-    help="list callers (caller), callees (calling) or both",
+    help="list callers, callees or both",
     details="For each function, with the costs and calls of each arc.  With --by label:KEY, the callees of a "
     "group are its outermost functions; with the key `function`, arcs stay within the group.",
 )
@@ -540,8 +540,8 @@ class Finder:
             calls=calls if has_calls else None,
             second=second if self._second else None,
             cycle=item.cycle,
-            callers=self._calls(item, True) if tree in ("caller", "both") else (),
-            callees=self._calls(item, False) if tree in ("calling", "both") else (),
+            callers=self._calls(item, True) if tree in ("callers", "both") else (),
+            callees=self._calls(item, False) if tree in ("callees", "both") else (),
             durations=costs.durations(item.id) if self._chosen[STATS] and not item.is_cycle else None,
         )
 
