@@ -45,8 +45,8 @@ html_extra_path = ["live"]
 # The chapters of the site, and their pages in order.
 CHAPTERS = {
     "Start": "install get-started recipes comparison",
-    "Tasks": "explain top annotate report terminal viewers pgo tables own-data merge-diff trend ci agents json store batch "
-    "filters symbols remote",
+    "Tasks": "explain top annotate report terminal viewers pgo tables own-data merge-diff trend ci agents json store "
+    "batch filters symbols remote",
     "From another tool": "for-* from-converters",
     "Reference": "options python python-api formats/*",
     "Concepts": "bridges memory results changes",

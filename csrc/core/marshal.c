@@ -236,7 +236,7 @@ static void next(struct fp_marshal *m, struct marshal_bytes *b) {
             put(m, first == '"' ? ":" : "\":", first == '"' ? 1 : 2);
             level->is_key = 0;
         } else {
-            stop(b, FP_E_MALFORMED, "a key that is no number, text or symbol");
+            stop(b, FP_E_MALFORMED, "a key that is not a number, text or symbol");
         }
         return;
     } else {

@@ -19,7 +19,7 @@ FRAME = st.fixed_dictionaries(
 )
 FRAMES = st.dictionaries(st.integers(0, (1 << 62) - 1), FRAME, min_size=1, max_size=4)
 OTHER = st.recursive(
-    st.none() | st.booleans() | st.integers(-(1 << 70), 1 << 70) | st.floats(allow_nan=False) | TEXT,
+    st.none() | st.booleans() | st.integers(-(1 << 70), 1 << 70) | st.floats(-1e300, 1e300) | TEXT,
     lambda v: st.lists(v, max_size=3) | st.dictionaries(TEXT, v, max_size=3),
     max_leaves=6,
 )

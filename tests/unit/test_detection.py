@@ -108,7 +108,6 @@ FOREIGN = {
     b"Attaching 1 probe...\n\n@[main]: 5\n": "output of bpftrace without stacks",
     b"\x81rforpl\xff\x08": "an instrumentation profile of LLVM",
     b"adcg*22B": "gcov coverage data",
-    b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n": "text printed by gprof",
     b"-" * 80 + b"\nProfile data file 'cg.out'\n": "text printed by an annotate tool: pass the profile",
     b"-" * 80 + b"\nI1 cache:         32768 B\n": "text printed by an annotate tool",
     b"goroutine 1 [running]:\n": "a dump of Go's stacks",

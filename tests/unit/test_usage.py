@@ -143,7 +143,6 @@ def test_a_usage_error_says_what_is_wrong_first(words: str, says: str) -> None:
         ("sql", "FILE and QUERY are missing; use - to read standard input\nusage: fastprof sql "),
         ("diff", "OLD and NEW are missing; use - to read standard input\nusage: fastprof diff "),
         ("archive list", "STORE is missing\nusage: fastprof archive list "),
-        ("view a b", "unexpected: b\nusage: fastprof view [OPTION ...] INPUT\n"),
         ("archive ls a", "ACTION: 'ls' is not one of add, list, extract"),
         ("archive list a --srt size", "unknown option --srt; did you mean --sort?\nusage: fastprof archive list "),
         (

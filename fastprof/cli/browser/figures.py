@@ -1,4 +1,4 @@
-"""The columns of figures that stand before names: shares and costs, of two profiles their difference."""
+"""The columns of figures before the names: shares and costs, of two profiles their difference."""
 
 from __future__ import annotations
 
