@@ -41,8 +41,11 @@ void fp_xray_fdr_free(struct fp_xray_fdr *f) {
 
 /* Thread and CPU stay the same for many rows: they are filled in when one of them changes. */
 static void end_run(struct fp_xray_fdr *f, struct fp_batch *out) {
-    for (uint32_t i = f->run; i < out->n; i++) out->thread[i] = f->thread;
-    for (uint32_t i = f->run; i < out->n; i++) out->cpu[i] = f->cpu;
+    const uint32_t n = out->n - f->run, thread = f->thread;
+    uint32_t *const threads = out->thread + f->run;
+    uint16_t *const cpus = out->cpu + f->run, cpu = f->cpu;
+    for (uint32_t i = 0; i < n; i++) threads[i] = thread;
+    for (uint32_t i = 0; i < n; i++) cpus[i] = cpu;
     f->run = out->n;
 }
 

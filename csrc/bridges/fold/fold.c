@@ -179,10 +179,10 @@ FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
         }
         if (FP_UNLIKELY(p->durations != NULL)) keep_duration(p->durations, top->function, ticks);
     }
-    p->failed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;
+    if (FP_UNLIKELY(__builtin_add_overflow(a->self, ticks - top->child, &a->self))) p->failed |= SELF;
     top[-1].child += ticks;
     if (FP_LIKELY(--a->active == 0)) {
-        p->failed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks) * TICKS;
+        if (FP_UNLIKELY(__builtin_add_overflow(a->ticks, ticks, &a->ticks))) p->failed |= TICKS;
         a->subcalls += p->calls - top->calls_before;
     }
 }
@@ -254,8 +254,9 @@ static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
     uint32_t to = from + 1;
     if (to < n && threads[to] != thread) return to;
     for (; n - to >= BLOCK; to += BLOCK) {
+        const uint32_t *const block = threads + to; /* indexed from 0, or an index could wrap and loads stay single */
         uint32_t differ = 0;
-        for (uint32_t i = 0; i < BLOCK; i++) differ |= threads[to + i] ^ thread;
+        for (uint32_t i = 0; i < BLOCK; i++) differ |= block[i] ^ thread;
         if (differ) break;
     }
     while (to < n && threads[to] == thread) to++;
@@ -397,24 +398,18 @@ FP_INLINE void leave(struct fp_fold *f, struct player *p, uint32_t function, uin
     }
 }
 
-/* Plays rows i to `to`, all of one thread and one group.  0 or an error. */
-static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_batch *in, uint32_t i, uint32_t to,
-                uint32_t group, struct fp_err *err) {
-    struct player p = player_of(f, t, group);
-    uint64_t last = t->last;
-    const uint32_t *predicted = NULL;
-    if (f->n_arcs > MANY_ARCS && !p.tree) {
-        fp_array_room(&f->predicted, &f->cap_predicted, (uint64_t)in->cap * 2, sizeof *f->predicted);
-        predict(f, t, in, i, to, group);
-        predicted = f->predicted;
-    }
+/* Plays rows i to `to`.  `predicted`: the slots of predict(), or NULL.  Inlined once for each kind of fold, so that the
+ * usual one, `p` having constants, does without the tests of the others. */
+FP_INLINE void play_rows(struct fp_fold *f, struct fp_fold_thread *t, struct player *p, const struct fp_batch *in,
+                         size_t i, const size_t to, const uint32_t *predicted) {
     const uint64_t *const time = in->time;
     const uint32_t *const functions = in->function;
     const uint8_t *const ops = in->op;
+    uint64_t last = t->last;
     for (; i < to; i++) {
         if (predicted && i + FAR < to) {
-            __builtin_prefetch(&p.index[predicted[i + FAR] & p.mask]);
-            prefetch_arc(&p, p.index[predicted[i + NEAR] & p.mask]);
+            __builtin_prefetch(&p->index[predicted[i + FAR] & p->mask]);
+            prefetch_arc(p, p->index[predicted[i + NEAR] & p->mask]);
         }
         const uint8_t op = ops[i];
         uint64_t now = time[i];
@@ -430,13 +425,30 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
         }
         last = now;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            enter(f, t, &p, functions[i], now);
+            enter(f, t, p, functions[i], now);
         } else {
-            leave(f, &p, functions[i], now);
+            leave(f, p, functions[i], now);
         }
     }
-    t->n = (uint32_t)(p.top - t->frames) + 1;
     t->last = last;
+}
+
+/* Plays rows i to `to`, all of one thread and one group.  0 or an error. */
+static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_batch *in, uint32_t i, uint32_t to,
+                uint32_t group, struct fp_err *err) {
+    struct player p = player_of(f, t, group);
+    if (f->n_arcs > MANY_ARCS && !p.tree) {
+        fp_array_room(&f->predicted, &f->cap_predicted, (uint64_t)in->cap * 2, sizeof *f->predicted);
+        predict(f, t, in, i, to, group);
+        play_rows(f, t, &p, in, i, to, f->predicted);
+    } else if (p.tree || p.inclusive) {
+        play_rows(f, t, &p, in, i, to, NULL);
+    } else {
+        p.tree = 0;
+        p.inclusive = NULL;
+        play_rows(f, t, &p, in, i, to, NULL);
+    }
+    t->n = (uint32_t)(p.top - t->frames) + 1;
     t->calls = p.calls;
     return too_long(f, p.failed) ? fp_fold_fail_too_long(f, err) : 0;
 }
