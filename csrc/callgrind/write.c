@@ -193,7 +193,7 @@ FP_WIDE_TARGET FP_INLINE uint8_t *counts_wide(struct fp_callgrind_body *w, const
     if (n - 2 > 14) return counts_plain(w, b, row, n, p); /* not 2 to 16 */
     if ((row & ~(uint32_t)15) != w->ahead) load_rows(w, b, row & ~(uint32_t)15);
     const __m512i v = _mm512_loadu_si512(w->rows[row & 15]);
-    n = 32 - (unsigned)__builtin_clz((unsigned)_mm512_test_epi32_mask(v, v) | 1);
+    if (!w->all_counts) n = 32 - (unsigned)__builtin_clz((unsigned)_mm512_test_epi32_mask(v, v) | 1);
     if (!_mm512_cmpgt_epu32_mask(v, _mm512_set1_epi32(9999))) {
         p = put_fours(four_digits(v), n, p - 1);
     } else if (!_mm512_cmpgt_epu32_mask(v, _mm512_set1_epi32(9999999))) {
@@ -254,7 +254,7 @@ const uint8_t *fp_callgrind_line_name(struct fp_callgrind_line_names *t, const s
     return fp_string(&t->unique.texts, text, n);
 }
 
-void fp_callgrind_line_names_clear(struct fp_callgrind_line_names *t) {
+static void clear_line_names(struct fp_callgrind_line_names *t) {
     fp_unique_clear(&t->unique);
     fp_buf_free(&t->scratch);
 }
@@ -521,7 +521,21 @@ FP_INLINE int put_shape(struct fp_callgrind_body *w, const struct fp_batch *b, c
     return put_rows(w, b, (struct shape){w->instr, w->bb, w->lines, w->n_values}, counts);
 }
 
+/* Cost lines of one function from row i on, without relative positions. */
+FP_INLINE uint8_t *put_lines(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t i, uint8_t *p,
+                             uint32_t *next, counts_fn *counts) {
+    if (!i) w->ahead = NO_ROW;
+    w->model_function = b->function[i];
+    w->file = b->file[i];
+    return put_costs(w, b, (struct shape){0, 0, 1, w->n_values}, i, b->n - i < RUN ? b->n : i + RUN, p, next, counts);
+}
+
 #if FP_WIDE
+FP_WIDE_TARGET static uint8_t *put_lines_wide(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t i,
+                                              uint8_t *p, uint32_t *next) {
+    return put_lines(w, b, i, p, next, counts_wide);
+}
+
 FP_WIDE_TARGET static int put_wide(struct fp_callgrind_body *w, const struct fp_batch *b) {
     return put_shape(w, b, counts_wide);
 }
@@ -530,9 +544,17 @@ FP_WIDE_TARGET static int put_wide(struct fp_callgrind_body *w, const struct fp_
 int fp_callgrind_body_put(struct fp_callgrind_body *w, const struct fp_batch *b) {
     w->ahead = NO_ROW;
 #if FP_WIDE
-    if (w->wide == FP_AVX512 && !w->all_counts) return put_wide(w, b);
+    if (w->wide == FP_AVX512) return put_wide(w, b);
 #endif
     return put_shape(w, b, counts_plain);
+}
+
+uint8_t *fp_callgrind_body_lines(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t i, uint8_t *p,
+                                 uint32_t *next) {
+#if FP_WIDE
+    if (w->wide == FP_AVX512) return put_lines_wide(w, b, i, p, next);
+#endif
+    return put_lines(w, b, i, p, next, counts_plain);
 }
 
 void fp_callgrind_body_start_part(struct fp_callgrind_body *w, uint32_t n_values, uint32_t instr, uint32_t bb,
@@ -563,7 +585,7 @@ int fp_callgrind_body_end_part(struct fp_callgrind_body *w) {
 void fp_callgrind_body_free(struct fp_callgrind_body *w) {
     for (unsigned kind = 0; kind < FP_NAMED_KINDS; kind++) {
         free(w->named[kind]);
-        fp_callgrind_line_names_clear(&w->line_names[kind]);
+        clear_line_names(&w->line_names[kind]);
     }
     free(w->object_of);
     free(w->name_of);

@@ -39,8 +39,6 @@ struct fp_callgrind_line_names {
 const uint8_t *fp_callgrind_line_name(struct fp_callgrind_line_names *t, const struct fp_strings *strings,
                                       uint32_t name, size_t *n);
 
-void fp_callgrind_line_names_clear(struct fp_callgrind_line_names *t);
-
 /* A body being written.  The caller sets it to 0 and then sets the first five fields.  Borrows the model and the
  * buffer.
  *
@@ -95,6 +93,11 @@ void fp_callgrind_body_start_part(struct fp_callgrind_body *w, uint32_t n_values
 
 /* Appends the rows of a batch of this part, which has at least n_values values.  0 or FP_E_NOMEM. */
 int fp_callgrind_body_put(struct fp_callgrind_body *w, const struct fp_batch *b);
+
+/* Writes rows of self cost as Cachegrind has them, from row i on: only lines and counts, of a function in one file, some
+ * of its rows.  Needs w->room bytes at p; returns the new end.  *next is the first row not written. */
+uint8_t *fp_callgrind_body_lines(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t i, uint8_t *p,
+                                 uint32_t *next);
 
 /* Ends the last block.  0 or FP_E_NOMEM. */
 int fp_callgrind_body_end_part(struct fp_callgrind_body *w);

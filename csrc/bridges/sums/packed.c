@@ -222,7 +222,7 @@ int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order 
     m->n_columns = n_columns;
     m->n_heap = m->n_started = 0;
     m->to_refill = UINT32_MAX;
-    m->have = m->used = 0;
+    m->have = m->used = m->alone = 0;
     m->row.values = m->values;
     for (uint32_t i = 0; i < n; i++) {
         m->cursors[i] = (struct fp_packed_row_cursor){.rows = 0};
@@ -283,6 +283,21 @@ static void push(struct fp_packed_merge *m, uint32_t cursor) {
     m->heap[at] = cursor;
 }
 
+/* Whether no other cursor has the function of the heap's first one. */
+static inline int is_alone(const struct fp_packed_merge *m) {
+    const uint32_t function = m->cursors[m->heap[0]].row.function;
+    for (uint32_t i = 1; i < 3 && i < m->n_heap; i++) /* one of these two would have it, too */
+        if (m->cursors[m->heap[i]].row.function == function) return 0;
+    return 1;
+}
+
+/* Moves a cursor's row to m->row, exchanging the memory of their values. */
+static inline void take_row(struct fp_packed_merge *m, struct fp_packed_row *row) {
+    int64_t *const spare = m->row.values;
+    m->row = *row;
+    row->values = spare;
+}
+
 int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err) {
     if (m->n == 1 && !m->n_started && m->cursors[0].eof) { /* a single input, whose places are distinct */
         if (!advance(m, &m->cursors[0])) return FP_DONE;
@@ -298,6 +313,18 @@ int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err) {
         if (found) push(m, m->n_started);
     }
     if (m->have == 2) m->have = 0;
+    if (m->alone) {
+        struct fp_packed_row_cursor *c = &m->cursors[m->heap[0]];
+        if (c->rows) {
+            if (advance(m, c) < 0) {
+                m->to_refill = m->heap[0];
+                return FP_MORE;
+            }
+            take_row(m, &c->row);
+            return FP_FULL;
+        }
+        m->alone = 0;
+    }
     for (;;) {
         if (m->used) {
             const int found = advance(m, &m->cursors[m->heap[0]]);
@@ -312,10 +339,10 @@ int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err) {
         if (!m->n_heap) break;
         struct fp_packed_row *top = &m->cursors[m->heap[0]].row;
         if (!m->have) {
-            int64_t *spare = m->row.values;
-            m->row = *top;
-            top->values = spare;
-            m->have = 1;
+            m->alone = is_alone(m);
+            take_row(m, top);
+            m->used = m->have = 1;
+            if (m->alone) break;
         } else if (top->function != m->row.function || fp_packed_row_compare(m->order, top, &m->row)) {
             break;
         } else if (fp_packed_row_add(&m->row, top, m->n_columns, err)) {

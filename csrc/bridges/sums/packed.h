@@ -99,6 +99,7 @@ struct fp_packed_merge {
     uint32_t to_refill;       /* after FP_MORE: the cursor to refill */
     int32_t have;             /* `row` is 0: empty, 1: a sum that may grow, 2: already returned */
     int32_t used;             /* the next row of the heap's first cursor is in `row` */
+    int32_t alone;            /* no other cursor has rows of that cursor's block, so they need no comparison */
     struct fp_packed_row row; /* after FP_FULL: the sum of all rows of its place */
     int64_t *values;          /* for row and cursors */
     size_t cap_values;

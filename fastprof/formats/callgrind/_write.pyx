@@ -81,15 +81,17 @@ cdef class CostLines:
 
     cdef fp_model *model
     cdef fp_buf *out
+    cdef fp_callgrind_body body
     cdef uint32_t function, file, n_values
     cdef int64_t *sums
     cdef readonly bint overflowed  # a sum passed 2^63 - 1
-    cdef fp_callgrind_line_names files, functions
 
     def __cinit__(self, size_t model, size_t out, uint32_t n_values):
         self.model = <fp_model *>model
-        self.out = <fp_buf *>out
+        self.out = self.body.out = <fp_buf *>out
         self.n_values = n_values
+        self.body.wide = fp_callgrind_costs_wide()
+        fp_callgrind_body_start_part(&self.body, n_values, False, False, True, True)
         self.function = self.file = FP_NO_ID
         self.sums = <int64_t *>calloc(n_values + 1, sizeof(int64_t))
         if self.sums == NULL:
@@ -97,13 +99,21 @@ cdef class CostLines:
 
     def __dealloc__(self):
         free(self.sums)
-        fp_callgrind_line_names_clear(&self.files)
-        fp_callgrind_line_names_clear(&self.functions)
+        fp_callgrind_body_free(&self.body)
 
     @property
     def escaped(self):
         """Names that held a newline, CR or NUL."""
-        return self.files.escaped + self.functions.escaped
+        return self.body.line_names[FP_NAMED_FILE].escaped + self.body.line_names[FP_NAMED_FUNCTION].escaped
+
+    @property
+    def wide(self):
+        """Writes counts by: 0, baseline; 1, AVX2; 2, AVX-512.  Limited to what the machine has."""
+        return self.body.wide
+
+    @wide.setter
+    def wide(self, uint32_t wide):
+        self.body.wide = min(wide, fp_callgrind_costs_wide())
 
     @property
     def totals(self):
@@ -122,9 +132,9 @@ cdef class CostLines:
         if status:
             raise MemoryError("no memory for output")
 
-    cdef int name(self, const char *key, fp_callgrind_line_names *names, uint32_t string) noexcept nogil:
+    cdef int name(self, const char *key, int kind, uint32_t string) noexcept nogil:
         cdef size_t n
-        cdef const uint8_t *text = fp_callgrind_line_name(names, &self.model.strings, string, &n)
+        cdef const uint8_t *text = fp_callgrind_line_name(&self.body.line_names[kind], &self.model.strings, string, &n)
         cdef uint8_t *p
         if text == NULL or fp_buf_reserve(self.out, n + 8):
             return FP_E_NOMEM
@@ -153,26 +163,20 @@ cdef class CostLines:
                                               fp_table_row(functions, b.function[i])[FP_FUNCTION_NAME])
 
     cdef int rows(self, const fp_batch *b) noexcept nogil:
-        cdef uint32_t i, k
+        cdef uint32_t i = 0
         cdef const uint32_t *f
-        cdef uint8_t *p
         self.fetch_names(b)
-        for i in range(b.n):
+        while i < b.n:
             if b.function[i] != self.function:
                 self.function = b.function[i]
                 f = fp_table_row(&self.model.functions, self.function)
                 if f[FP_FUNCTION_FILE] != self.file:
                     self.file = f[FP_FUNCTION_FILE]
-                    if self.name(b"fl=", &self.files, self.file):
+                    if self.name(b"fl=", FP_NAMED_FILE, self.file):
                         return FP_E_NOMEM
-                if self.name(b"fn=", &self.functions, f[FP_FUNCTION_NAME]):
+                if self.name(b"fn=", FP_NAMED_FUNCTION, f[FP_FUNCTION_NAME]):
                     return FP_E_NOMEM
-            if fp_buf_reserve(self.out, fp_callgrind_cost_room(b.n_values)):
+            if fp_buf_reserve(self.out, self.body.room):
                 return FP_E_NOMEM
-            p = fp_put_decimal(self.out.p + self.out.n, b.line[i])
-            for k in range(b.n_values):
-                p[0] = c' '
-                p = fp_put_signed(p + 1, b.values[<size_t>k * b.cap + i])
-            p[0] = c'\n'
-            self.out.n = p + 1 - self.out.p
+            self.out.n = fp_callgrind_body_lines(&self.body, b, i, self.out.p + self.out.n, &i) - self.out.p
         return 0

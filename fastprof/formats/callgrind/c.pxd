@@ -72,7 +72,6 @@ cdef extern from "callgrind/write.h" nogil:
         uint64_t escaped
 
     const uint8_t *fp_callgrind_line_name(fp_callgrind_line_names *t, const fp_strings *strings, uint32_t name, size_t *n)
-    void fp_callgrind_line_names_clear(fp_callgrind_line_names *t)
 
     struct fp_callgrind_body:
         fp_model *model
@@ -80,11 +79,12 @@ cdef extern from "callgrind/write.h" nogil:
         uint32_t compress_names, compress_positions
         uint32_t wide
         uint32_t n_values
+        size_t room
         fp_callgrind_line_names line_names[FP_NAMED_KINDS]
 
-    size_t fp_callgrind_cost_room(uint32_t n_values)
     void fp_callgrind_body_start_part(fp_callgrind_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,
                                       uint32_t all_counts)
     int fp_callgrind_body_put(fp_callgrind_body *w, const fp_batch *b)
+    uint8_t *fp_callgrind_body_lines(fp_callgrind_body *w, const fp_batch *b, uint32_t i, uint8_t *p, uint32_t *next)
     int fp_callgrind_body_end_part(fp_callgrind_body *w)
     void fp_callgrind_body_free(fp_callgrind_body *w)
