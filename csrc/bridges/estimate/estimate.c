@@ -40,8 +40,11 @@ static int put_row(struct fp_estimate *e, const struct fp_batch *in, uint32_t i,
     struct fp_estimate_sums *s = place->callee ? e->arcs : e->own;
     const uint32_t at = fp_estimate_sums_place(s, place);
     int64_t *sums = fp_estimate_sums_values(s, at);
-    for (uint32_t k = 0; k < in->n_values; k++)
-        if (__builtin_add_overflow(sums[columns[k]], in->values[(size_t)k * in->cap + i], &sums[columns[k]]))
+    const int64_t *value = in->values + i;
+    const size_t cap = in->cap;
+    const uint32_t n_values = in->n_values;
+    for (uint32_t k = 0; k < n_values; k++, value += cap)
+        if (FP_UNLIKELY(__builtin_add_overflow(sums[columns[k]], *value, &sums[columns[k]])))
             return fp_fail_beyond(err, s->what, columns[k], "2^63 - 1");
     if (!place->callee) return 0;
     if (__builtin_add_overflow(e->calls, in->count[i], &e->calls) || e->calls > INT64_MAX)

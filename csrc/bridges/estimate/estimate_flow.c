@@ -229,4 +229,5 @@ void fp_estimate_flow_make(struct fp_estimate *e) {
     list_own(f, e->own);
     order_functions(f);
     weigh(f, e);
+    fp_estimate_sums_keep_places(e->arcs); /* rows show their frames */
 }

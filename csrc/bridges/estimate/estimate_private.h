@@ -86,6 +86,9 @@ static inline int fp_estimate_same(const struct fp_estimate_place *a, const stru
 void fp_estimate_sums_begin(struct fp_estimate_sums *s);
 void fp_estimate_sums_pause(struct fp_estimate_sums *s);
 
+/* After the last use of the sums: frees them, so that only their places are left. */
+void fp_estimate_sums_keep_places(struct fp_estimate_sums *s);
+
 /* Adds a place that is not in `slot`. */
 uint32_t fp_estimate_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place *p, uint32_t *slot);
 
@@ -150,7 +153,7 @@ struct fp_estimate_flow {
     uint32_t *first; /* by function: the last context found; FP_NO_ID: none */
 };
 
-/* Makes e->flow.  The sums are squeezed. */
+/* Makes e->flow.  The sums are squeezed; those of arcs are freed, without their places. */
 void fp_estimate_flow_make(struct fp_estimate *e);
 void fp_estimate_flow_free(struct fp_estimate_flow *f);
 

@@ -28,6 +28,8 @@ struct fp_estimate_rows {
     int64_t *sums;         /* of the unnamed functions */
     struct ranked *ranked; /* scratch */
     uint32_t cap_ranked;
+    /* the last frame's function of the graph and file, and the function of the stacks that they are */
+    uint32_t from_function, from_file, to_function;
 };
 
 void fp_estimate_rows_free(struct fp_estimate_rows *r) {
@@ -201,13 +203,13 @@ void fp_estimate_rows_make(struct fp_estimate *e) {
 
 /* ---- frames ------------------------------------------------------------- */
 
-/* Makes the frame of a place. */
-static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate_place *p) {
+/* The function of stacks for a function of the graph with lines of a file. */
+static uint32_t function_of(const struct fp_estimate *e, uint32_t from, uint32_t file) {
     struct fp_model *m = e->model;
     const uint32_t unknown = e->rows->unknown;
-    uint32_t f[FP_FUNCTION_WIDTH], file = p->file;
-    memcpy(f, fp_table_row(&m->functions, p->function), sizeof f);
-    if (!p->function) {
+    uint32_t f[FP_FUNCTION_WIDTH];
+    memcpy(f, fp_table_row(&m->functions, from), sizeof f);
+    if (!from) {
         f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9);
     } else if (e->by == FP_BY_FUNCTION) {
         file = f[FP_FUNCTION_FILE];
@@ -220,9 +222,18 @@ static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate
         f[FP_FUNCTION_FILE] = file;
         f[FP_FUNCTION_LINE] = 0;
     }
-    uint32_t function = fp_model_function_row(m, f);
-    uint32_t line = fp_model_line(m, function, p->line, 0, 0);
-    return fp_model_frame(m, 0, p->address, 0, line);
+    return fp_model_function_row(m, f);
+}
+
+/* Makes the frame of a place. */
+static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate_place *p) {
+    struct fp_estimate_rows *r = e->rows;
+    if (!r->to_function || p->function != r->from_function || p->file != r->from_file) {
+        r->to_function = function_of(e, p->function, p->file);
+        r->from_function = p->function;
+        r->from_file = p->file;
+    }
+    return fp_model_frame(e->model, 0, p->address, 0, fp_model_line(e->model, r->to_function, p->line, 0, 0));
 }
 
 static uint32_t frame_of(const struct fp_estimate *e, uint32_t *frames, const struct fp_estimate_sums *s,

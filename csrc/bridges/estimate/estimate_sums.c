@@ -46,6 +46,12 @@ void fp_estimate_sums_pause(struct fp_estimate_sums *s) {
     s->cap_seen = 0;
 }
 
+void fp_estimate_sums_keep_places(struct fp_estimate_sums *s) {
+    fp_release(s->values, s->value_bytes);
+    s->values = NULL;
+    s->value_bytes = 0;
+}
+
 static size_t bytes_of(uint32_t width, uint32_t cap) {
     size_t nbytes;
     return __builtin_mul_overflow((size_t)cap * sizeof(int64_t), width ? width : 1, &nbytes) ? SIZE_MAX : nbytes;
@@ -123,8 +129,8 @@ uint32_t fp_estimate_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint3
     uint32_t rest = FP_NO_ID, n_rest = 0, to = first;
     for (uint32_t i = first; i < end; i++) {
         const int64_t *values = fp_estimate_sums_values(s, i);
-        const int is_rest =
-            s->places[i].callee == FP_ESTIMATE_REST || !(fp_estimate_sums_share(values, s->scale, s->width) >= cut);
+        const int is_rest = s->places[i].callee == FP_ESTIMATE_REST || isinf(cut) ||
+                            !(fp_estimate_sums_share(values, s->scale, s->width) >= cut);
         if (is_rest && rest != FP_NO_ID && add(fp_estimate_sums_values(s, rest), values, s->width) < 0) {
             n_rest++;
             continue;

@@ -16,16 +16,18 @@ static size_t sum_bytes(const struct fp_sum *s) {
     return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
 }
 
-/* Makes room for the sums of a key, initially 0. */
+/* Makes the sums of a key and of those before it, initially 0. */
 static void sums_room(struct fp_sum *s, uint32_t key) {
-    if (FP_LIKELY(key < s->cap)) return;
-    const size_t width = sum_bytes(s), had = s->cap * width;
-    const uint64_t cap = key < UINT32_MAX / 2 ? (uint64_t)key * 2 + 32 : UINT32_MAX;
-    if (cap > SIZE_MAX / width) fp_escape();
-    uint8_t *sums = fp_have(fp_grow(s->sums, had, cap * width));
-    memset(sums + had, 0, cap * width - had);
-    s->sums = (int64_t *)sums;
-    s->cap = (uint32_t)cap;
+    if (FP_LIKELY(key < s->n_sums)) return;
+    const size_t width = sum_bytes(s);
+    if (key >= s->cap) {
+        const uint64_t cap = key < UINT32_MAX / 2 ? (uint64_t)key * 2 + 32 : UINT32_MAX;
+        if (cap > SIZE_MAX / width) fp_escape();
+        s->sums = fp_have(fp_grow(s->sums, s->cap * width, cap * width));
+        s->cap = (uint32_t)cap;
+    }
+    memset((uint8_t *)s->sums + s->n_sums * width, 0, (key + 1 - s->n_sums) * width);
+    s->n_sums = key + 1;
 }
 
 struct fp_sum *fp_sum_new(struct fp_model *model) {
@@ -69,7 +71,7 @@ int fp_sum_set_values(struct fp_sum *s, uint32_t n_values) {
     if (s->cap && n_values > SIZE_MAX / sizeof *s->sums / s->cap) fp_escape();
     int64_t *sums = s->cap ? fp_zeroed(s->cap * n_values * sizeof *sums) : NULL;
     if (s->cap && !sums) fp_escape();
-    for (uint32_t i = 0; i < s->keys.n && i < s->cap && s->n_values; i++)
+    for (uint32_t i = 0; i < s->n_sums && s->n_values; i++)
         memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * s->n_values, had);
     fp_release(s->sums, s->cap * had);
     s->sums = sums;
@@ -319,8 +321,7 @@ int fp_sum_rows(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out)
 }
 
 void fp_sum_empty(struct fp_sum *s) {
-    const uint32_t n = s->keys.n < s->cap ? s->keys.n : s->cap;
-    if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
+    s->n_sums = 0;
     fp_table_empty(&s->keys);
     s->n_order = s->next = s->n_path = 0;
 }

@@ -50,7 +50,7 @@ struct fp_sum {
     /* private from here on */
     struct fp_rank_order names; /* in fp_sum_rank */
     int64_t *sums;              /* of key i: sums[i * n_values ..]; core/memory.h */
-    uint32_t cap;               /* keys that `sums` has room for */
+    uint32_t n_sums, cap;       /* keys that have sums, and that `sums` has room for */
     /* of frames, labels, threads: by first occurrence, and by content or NULL */
     uint32_t *numbers[3], n_numbers[3], cap_numbers[3];
     uint32_t *ranks[3], n_ranks[3];
