@@ -179,7 +179,8 @@ FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
         }
         if (FP_UNLIKELY(p->durations != NULL)) keep_duration(p->durations, top->function, ticks);
     }
-    if (FP_UNLIKELY(__builtin_add_overflow(a->self, ticks - top->child, &a->self))) p->failed |= SELF;
+    const int self_overflows = __builtin_add_overflow(a->self, ticks - top->child, &a->self);
+    if (p->tree) p->failed |= self_overflows * SELF; /* else too_long() does not ask */
     top[-1].child += ticks;
     if (FP_LIKELY(--a->active == 0)) {
         if (FP_UNLIKELY(__builtin_add_overflow(a->ticks, ticks, &a->ticks))) p->failed |= TICKS;
@@ -359,8 +360,9 @@ int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {
     }
 }
 
-/* Enters a function. */
-FP_INLINE void enter(struct fp_fold *f, struct fp_fold_thread *t, struct player *p, uint32_t function, uint64_t now) {
+/* Enters a function.  `many`: its last arc is seldom the next one. */
+FP_INLINE void enter(struct fp_fold *f, struct fp_fold_thread *t, struct player *p, uint32_t function, uint64_t now,
+                     int many) {
     const uint32_t caller = FP_LIKELY(!p->tree) ? p->top->function : p->top->function ? p->top->arc + 1 : 0;
     const uint64_t from = (uint64_t)p->group << 32 | caller;
     if (FP_UNLIKELY(p->top == p->limit)) {
@@ -371,10 +373,12 @@ FP_INLINE void enter(struct fp_fold *f, struct fp_fold_thread *t, struct player 
     }
     struct fp_fold_function *const known = &p->by_function[function];
     uint32_t arc = known->last_arc;
-    if (known->last_from != from) {
+    if (many || known->last_from != from) {
         arc = arc_of(f, p, caller, known->as);
-        known->last_arc = arc;
-        known->last_from = from;
+        if (!many) {
+            known->last_arc = arc;
+            known->last_from = from;
+        }
         known->entered = 1;
     }
     p->arcs[arc].active++;
@@ -425,7 +429,7 @@ FP_INLINE void play_rows(struct fp_fold *f, struct fp_fold_thread *t, struct pla
         }
         last = now;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            enter(f, t, p, functions[i], now);
+            enter(f, t, p, functions[i], now, predicted != NULL);
         } else {
             leave(f, p, functions[i], now);
         }
