@@ -94,8 +94,8 @@ void fp_callgrind_body_start_part(struct fp_callgrind_body *w, uint32_t n_values
 /* Appends the rows of a batch of this part, which has at least n_values values.  0 or FP_E_NOMEM. */
 int fp_callgrind_body_put(struct fp_callgrind_body *w, const struct fp_batch *b);
 
-/* Writes rows of self cost as Cachegrind has them, from row i on: only lines and counts, of a function in one file, some
- * of its rows.  Needs w->room bytes at p; returns the new end.  *next is the first row not written. */
+/* Writes rows of self cost as Cachegrind has them, from row i on: only lines and counts, of a function in one file,
+ * some of its rows.  Needs w->room bytes at p; returns the new end.  *next is the first row not written. */
 uint8_t *fp_callgrind_body_lines(struct fp_callgrind_body *w, const struct fp_batch *b, uint32_t i, uint8_t *p,
                                  uint32_t *next);
 
