@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 
+from fastprof.bridges.transforms import COLLAPSE_RECURSION, HIDE, TRANSFORMS
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.allocators import KEEP_ALLOCATOR
 from fastprof.core.options import MAX_MEMORY as MAX_MEMORY
@@ -367,10 +368,9 @@ _NAMING = (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE)
 def _names_addresses(f: Facts) -> bool:
     """An archive keeps the addresses of stacks, which can be symbolized later; a graph has none."""
     if not f.addresses or not f.holds.names:
-        return f.addresses and any(one in f.options for one in _BY_NAME)
-    return (
-        not f.holds.verbatim or f.target == "graph" or any(one in f.options for one in (SYMBOLS, FUNCTION, *_RENAMING))
-    )
+        return f.addresses and any(one in f.options for one in (*_BY_NAME, *TRANSFORMS))
+    by_name = (SYMBOLS, FUNCTION, *_RENAMING, HIDE, COLLAPSE_RECURSION)
+    return not f.holds.verbatim or f.target == "graph" or any(one in f.options for one in by_name)
 
 
 # Filters on a row's columns, by view.  The plan puts them directly after each reader that does not apply them itself.
@@ -414,6 +414,7 @@ WITHOUT_ALLOCATOR = _in(
 )
 FUNCTIONS = _in("any", "rows.filter:functions", "any format", _BY_NAME, switches=_BY_NAME)
 RENAME = _in("any", "rows.rename:rename", "any format", _RENAMING, switches=_RENAMING)
+TRANSFORM = _in("any", "rows.transform:transform", "any format", TRANSFORMS, switches=TRANSFORMS)
 TAG = _in("stacks", "rows.tag:tag", "stacks", (TAGROOT, TAGLEAF), switches=(TAGROOT, TAGLEAF))
 COMPUTE = _in(
     "graph",
@@ -423,8 +424,9 @@ COMPUTE = _in(
     when=lambda f: f.formulas,
     switches=(COMPUTE_EVENTS,),
 )
-RENEWABLE = {NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TAG}  # look again at stacks that were removed
-BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TAG, COMPUTE)
+# They look again at stacks that were removed.
+RENEWABLE = {NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TAG}
+BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TAG, COMPUTE)
 
 # Operators that keep distinct stacks distinct: frames keep their addresses.
 KEEP_DISTINCT = {NAME_ADDRESSES.place, FUNCTIONS.place}

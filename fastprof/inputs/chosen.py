@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fastprof import plan
 from fastprof.bridges import FUNCTION, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT, OBJECT, OPERATORS, SET_LABEL
+from fastprof.bridges.transforms import COLLAPSE_OBJECT, COLLAPSE_RECURSION, HIDE, HIDE_OBJECT
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format, Holds, Input
 from fastprof.core.errors import UsageError
@@ -27,16 +28,23 @@ from fastprof.inputs.stored import Given
 # Addresses get names only with `symbols`.
 ROWS = plan.End("open", holds=Holds(verbatim=True), single=True, code="verbs.profile:pulled")
 
-_BY_NAME = {FUNCTION.name, OBJECT.name}
-_RENAMES = {MOD_FUNCNAME.name, MOD_FILENAME.name, MOD_OBJECT.name}
-_ADDED = _RENAMES | {SET_LABEL.name}  # a second one follows the first
+# In the order in which a plan applies them.
+_IN_ORDER = (
+    {FUNCTION.name, OBJECT.name},
+    {MOD_FUNCNAME.name, MOD_FILENAME.name, MOD_OBJECT.name},
+    {HIDE.name, HIDE_OBJECT.name},
+    {COLLAPSE_OBJECT.name},
+    {COLLAPSE_RECURSION.name},
+)
+_ADDED = _IN_ORDER[1] | _IN_ORDER[2] | {SET_LABEL.name}  # a second one follows the first
 
 
 def below(given: Given, options: Mapping[str, Any]) -> Given | None:
     """The same with these options too; None if they apply to the rows that its own options leave."""
     own = given.options
     both = own.keys() & options.keys()
-    if both - _ADDED or (_RENAMES & own.keys() and _BY_NAME & options.keys()):
+    first, then = ([k for k, names in enumerate(_IN_ORDER) if names & some.keys()] for some in (own, options))
+    if both - _ADDED or (first and then and max(first) > min(then)):
         return None
     more = {name: (*own[name], *options[name]) for name in both}
     return Given(given.path, given.from_, {**own, **options, **more}, given.name)

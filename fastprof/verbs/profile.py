@@ -145,7 +145,7 @@ class Profile:
     `view` is "timeline", "stacks" or "graph".  `function_name` and `stack` resolve the ids in the batches, which are
     the same each time.  `log` is complete when all batches were read.
     An input that cannot be read again, such as a pipe, yields its batches once; the next iteration is a UsageError.
-    `where`, `rename` and `labelled` return another Profile, of which nothing is read until it is used.
+    `where`, `rename`, `hide`, `collapse` and `labelled` return another Profile; nothing is read until it is used.
 
     >>> import fastprof
     >>> with fastprof.open("tests/corpus/callgrind/good/cfi.callgrind") as profile:
@@ -405,6 +405,33 @@ class Profile:
         if of not in option:
             raise UsageError(f"of: {of!r:.80} is not one of {', '.join(option)}")
         return self._with(**{option[of]: [f"s/{old}/{new}/{flags}"]})
+
+    def hide(
+        self,
+        function: str | re.Pattern[str] | None = None,
+        *,
+        object: str | re.Pattern[str] | None = None,
+    ) -> Profile:
+        """Without the functions whose name or object matches; their cost is their callers'.
+
+        >>> import fastprof
+        >>> profile = fastprof.open("tests/corpus/callgrind/good/cfi.callgrind").hide("^g$")
+        >>> [(row.name, row.self) for row in profile.top().rows]
+        [('f', 14)]
+        """
+        given = {"hide": function, "hide_object": object}
+        return self._with(**{key: [value] for key, value in given.items() if value is not None})
+
+    def collapse(self, object: str | re.Pattern[str] | None = None, *, recursion: bool = False) -> Profile:
+        """With adjacent frames of an object that matches as one frame; with `recursion`, also those of a function.
+
+        >>> import fastprof
+        >>> profile = fastprof.open("tests/corpus/folded/good/recursion.folded").collapse(recursion=True)
+        >>> [frame.name for frame in profile.stack(next(profile.rows())["stack_id"])]
+        ['r']
+        """
+        given = {} if object is None else {"collapse_object": [object]}
+        return self._with(**given, **({"collapse_recursion": True} if recursion else {}))
 
     def labelled(self, labels: Mapping[str, Any] | None = None, /, **more: Any) -> Profile:
         """With these labels in all its samples.

@@ -85,9 +85,9 @@ def _has_part(part: Part, threads: frozenset[Any], labels: _Labels) -> bool:
 
 
 class Mask:
-    """For each id of a table of the model, whether its rows stay; `decide` is called for each new id."""
+    """For each id of a table of the model, whether its rows stay, or bits; `decide` is called for each new id."""
 
-    def __init__(self, model: Model, table: str, decide: Callable[[int], bool]) -> None:
+    def __init__(self, model: Model, table: str, decide: Callable[[int], int]) -> None:
         self._model, self._table, self._decide = model, table, decide
         self._mask = bytearray(1)  # id 0 is none
 

@@ -28,6 +28,11 @@ REPORTED = reported(
             "sample whose leaf frames are the allocator's ({--keep-allocator} shows them)",
             "samples whose leaf frames are the allocator's ({--keep-allocator} shows them)",
         ),
+        "hidden-jumps": ("jump of a hidden or collapsed function", "jumps of hidden or collapsed functions"),
+        "hidden-samples": (
+            "stack of nothing but hidden functions ([hidden] has its cost)",
+            "stacks of nothing but hidden functions ([hidden] has their cost)",
+        ),
     },
     not_representable={
         "header-fields": ("header field ({fields})", "header fields ({fields})"),
@@ -67,6 +72,12 @@ REPORTED = reported(
         ),
     },
     warnings={
+        "divided-costs": (
+            "{inputs}{n} hidden functions have several callers: their costs are divided in proportion to the calls, an"
+            " estimate, because a graph does not record which caller's call led to which cost"
+        ),
+        "no-hidden-function": "{inputs}{option}{pattern!r:.80} matches no function",
+        "no-such-object": "{inputs}{option}{pattern!r:.80} matches no object",
         "no-path-labels": "{file}: {--label-path:=}{pattern} does not match, so it gets no labels from it",
         "no-threads": "{--per-thread:name}: the input records no threads ({--tagroot} separates samples by labels)",
         "no-such-value": "{--rename-value:name}: no input has the value type {name!r:.80}",

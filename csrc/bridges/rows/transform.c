@@ -1,0 +1,295 @@
+#include "bridges/rows/transform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridges/rows/open_calls.h"
+#include "core/array.h"
+#include "core/guard.h"
+
+struct fp_transform *fp_transform_new(struct fp_model *model) {
+    struct fp_transform *t = fp_made(sizeof *t);
+    t->model = model;
+    fp_table_init(&t->names, 1);
+    t->open = fp_have(calloc(1, sizeof *t->open));
+    fp_open_init(t->open);
+    t->hidden = fp_model_function(model, 0, 0, fp_strings_intern(&model->strings, "[hidden]", 8), 0, 0);
+    return t;
+}
+
+/* ---- functions ---- */
+
+static int bits(const struct fp_mask *mask, uint32_t id) {
+    return id < mask->n ? mask->keep[id] : 0;
+}
+
+int fp_transform_hides(const struct fp_transform *t, uint32_t function, uint32_t object) {
+    const uint32_t own = fp_table_row(&t->model->functions, function)[FP_FUNCTION_OBJECT];
+    return (bits(&t->functions, function) | bits(&t->objects, own ? own : object)) & FP_TRANSFORM_HIDES;
+}
+
+/* The last component of a path. */
+static const uint8_t *base_name(const uint8_t *path, size_t *n) {
+    size_t from = *n;
+    while (from && path[from - 1] != '/' && path[from - 1] != '\\') from--;
+    if (from == *n) return path; /* it ends in a slash */
+    *n -= from;
+    return path + from;
+}
+
+/* The function that stands for an object; objects with one name share it. */
+static uint32_t function_of_object(struct fp_transform *t, uint32_t object) {
+    fp_array_zeroed(&t->object_to, &t->cap_object_to, (uint64_t)object + 1, sizeof *t->object_to);
+    if (t->object_to[object]) return t->object_to[object] - 1;
+    const uint32_t name = fp_table_row(&t->model->objects, object)[FP_OBJECT_NAME];
+    const uint32_t n = t->names.n, at = fp_table_intern(&t->names, &name);
+    if (t->names.n > n) {
+        size_t length;
+        const uint8_t *text = fp_string(&t->model->strings, name, &length);
+        text = base_name(text, &length);
+        const uint32_t base = fp_strings_intern(&t->model->strings, text, length);
+        fp_array_room(&t->collapsed, &t->cap_collapsed, (uint64_t)at + 1, sizeof *t->collapsed);
+        t->collapsed[at] = fp_model_function(t->model, object, 0, base, 0, 0);
+    }
+    t->object_to[object] = t->collapsed[at] + 1;
+    return t->collapsed[at];
+}
+
+static int collapses(const struct fp_transform *t, uint32_t object) {
+    return object && bits(&t->objects, object) & FP_TRANSFORM_COLLAPSES;
+}
+
+uint32_t fp_transform_function(struct fp_transform *t, uint32_t function) {
+    const uint32_t object = fp_table_row(&t->model->functions, function)[FP_FUNCTION_OBJECT];
+    return collapses(t, object) ? function_of_object(t, object) : function;
+}
+
+static int is_collapsed(const struct fp_transform *t, uint32_t function) {
+    const uint32_t object = fp_table_row(&t->model->functions, function)[FP_FUNCTION_OBJECT];
+    return object < t->cap_object_to && t->object_to[object] == function + 1;
+}
+
+int fp_transform_is_own(const struct fp_transform *t, uint32_t function) {
+    return function == t->hidden || is_collapsed(t, function);
+}
+
+static int same_function(const struct fp_model *m, uint32_t a, uint32_t b) {
+    if (a == b) return 1;
+    const struct fp_same_function x = fp_same_function(m, a), y = fp_same_function(m, b);
+    return x.object == y.object && x.file == y.file && x.name == y.name && x.line == y.line;
+}
+
+int fp_transform_merges(const struct fp_transform *t, uint32_t outer, uint32_t inner) {
+    if (outer == inner && (t->recursion || is_collapsed(t, inner))) return 1;
+    return t->recursion && same_function(t->model, outer, inner);
+}
+
+/* ---- frames ---- */
+
+static uint32_t object_of_frame(const struct fp_model *m, const uint32_t *row) {
+    return fp_table_row(&m->mappings, row[FP_FRAME_MAPPING])[FP_MAPPING_OBJECT];
+}
+
+static uint32_t address_frame(struct fp_transform *t, uint32_t frame, uint32_t object) {
+    if ((bits(&t->frames, frame) | bits(&t->objects, object)) & FP_TRANSFORM_HIDES) return 0;
+    if (!collapses(t, object)) return frame;
+    return fp_model_frame(t->model, 0, 0, 0, fp_model_line(t->model, function_of_object(t, object), 0, 0, 0));
+}
+
+/* What a frame becomes; 0: nothing.  Its ids are those of the model. */
+static uint32_t changed_frame(struct fp_transform *t, uint32_t frame) {
+    struct fp_model *m = t->model;
+    const uint32_t *row = fp_table_row(&m->frames, frame), mapping = row[FP_FRAME_MAPPING], flags = row[FP_FRAME_FLAGS];
+    const uint64_t address = fp_words_u64(row + FP_FRAME_ADDRESS);
+    const uint32_t object = object_of_frame(m, row);
+    uint32_t n = 0, line = row[FP_FRAME_LINES];
+    if (!line) return address_frame(t, frame, object);
+    for (; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
+        fp_array_room(&t->chain, &t->cap_chain, (uint64_t)n + 1, sizeof *t->chain);
+        t->chain[n++] = line;
+    }
+    uint32_t lines = 0, last = 0; /* so far, outermost first; the function of `lines` */
+    int is_object = 0;            /* a single function that stands for an object */
+    while (n--) {
+        const uint32_t *of = fp_table_row(&m->lines, t->chain[n]);
+        const uint32_t function = of[FP_LINE_FUNCTION], at = of[FP_LINE_LINE], column = of[FP_LINE_COLUMN];
+        if (fp_transform_hides(t, function, object)) continue;
+        const uint32_t own = fp_table_row(&m->functions, function)[FP_FUNCTION_OBJECT];
+        const int is_one = collapses(t, own ? own : object);
+        const uint32_t to = is_one ? function_of_object(t, own ? own : object) : function;
+        if (lines && fp_transform_merges(t, last, to)) lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER];
+        is_object = is_one && !lines;
+        lines = fp_model_line(m, to, is_one ? 0 : at, is_one ? 0 : column, lines);
+        last = to;
+    }
+    if (!lines || is_object) return lines ? fp_model_frame(m, 0, 0, 0, lines) : 0;
+    return fp_model_frame(m, mapping, address, flags, lines);
+}
+
+static int check_frame(const struct fp_model *m, uint32_t frame, struct fp_err *err) {
+    if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
+    const uint32_t *row = fp_table_row(&m->frames, frame), mapping = row[FP_FRAME_MAPPING];
+    if (mapping >= m->mappings.n) return fp_unknown_id(err, "the mapping of a frame", mapping, m->mappings.n);
+    const uint32_t object = object_of_frame(m, row);
+    if (object >= m->objects.n) return fp_unknown_id(err, "the object of a mapping", object, m->objects.n);
+    for (uint32_t line = row[FP_FRAME_LINES], outer; line; line = outer) {
+        if (line >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", line, m->lines.n);
+        const uint32_t function = fp_table_row(&m->lines, line)[FP_LINE_FUNCTION];
+        if (function >= m->functions.n) return fp_unknown_id(err, "the function of a line", function, m->functions.n);
+        outer = fp_table_row(&m->lines, line)[FP_LINE_OUTER];
+        if (outer >= line) return fp_unknown_id(err, "the outer line of a line", outer, line);
+    }
+    return FP_DONE;
+}
+
+static int frame_of(struct fp_transform *t, uint32_t frame, uint32_t *to, struct fp_err *err) {
+    if (frame >= t->cap_frame_to || !t->frame_to[frame]) {
+        const int status = check_frame(t->model, frame, err);
+        if (status) return status;
+        const uint32_t found = changed_frame(t, frame);
+        fp_array_zeroed(&t->frame_to, &t->cap_frame_to, (uint64_t)frame + 1, sizeof *t->frame_to);
+        t->frame_to[frame] = found + 1;
+    }
+    *to = t->frame_to[frame] - 1;
+    return FP_DONE;
+}
+
+/* ---- stacks ---- */
+
+/* The innermost or outermost function of a frame; FP_NO_ID: it has none. */
+static uint32_t function_at(const struct fp_model *m, uint32_t frame, int is_outermost) {
+    uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
+    if (!line) return FP_NO_ID;
+    for (uint32_t outer; is_outermost && (outer = fp_table_row(&m->lines, line)[FP_LINE_OUTER]);) line = outer;
+    return fp_table_row(&m->lines, line)[FP_LINE_FUNCTION];
+}
+
+/* Whether the innermost function of `outer` and the outermost of `inner`, adjacent frames, become one. */
+static int frames_merge(const struct fp_transform *t, uint32_t outer, uint32_t inner) {
+    const struct fp_model *m = t->model;
+    const uint32_t a = function_at(m, outer, 0), b = function_at(m, inner, 1);
+    if (a != FP_NO_ID && b != FP_NO_ID) return fp_transform_merges(t, a, b);
+    if (a != b || !t->recursion) return 0;
+    const uint32_t *x = fp_table_row(&m->frames, outer), *y = fp_table_row(&m->frames, inner);
+    return x[FP_FRAME_MAPPING] == y[FP_FRAME_MAPPING] &&
+           !memcmp(x + FP_FRAME_ADDRESS, y + FP_FRAME_ADDRESS, 2 * sizeof *x);
+}
+
+/* A stack without its innermost function. */
+static uint32_t without_last(struct fp_model *m, uint32_t stack) {
+    const uint32_t *node = fp_table_row(&m->stacks, stack), parent = node[FP_STACK_PARENT];
+    const uint32_t *row = fp_table_row(&m->frames, node[FP_STACK_FRAME]), line = row[FP_FRAME_LINES];
+    const uint32_t outer = line ? fp_table_row(&m->lines, line)[FP_LINE_OUTER] : 0;
+    if (!outer) return parent;
+    const uint32_t frame =
+        fp_model_frame(m, row[FP_FRAME_MAPPING], fp_words_u64(row + FP_FRAME_ADDRESS), row[FP_FRAME_FLAGS], outer);
+    return fp_model_stack(m, parent, frame);
+}
+
+static uint32_t extended(struct fp_transform *t, uint32_t stack, uint32_t frame) {
+    struct fp_model *m = t->model;
+    if (!frame) return stack;
+    if (stack && frames_merge(t, fp_table_row(&m->stacks, stack)[FP_STACK_FRAME], frame))
+        stack = without_last(m, stack);
+    return fp_model_stack(m, stack, frame);
+}
+
+/* Finds what a stack becomes, after its callers. */
+static int stack_of(struct fp_transform *t, uint32_t stack, uint32_t *to, struct fp_err *err) {
+    struct fp_model *m = t->model;
+    uint32_t n = 0;
+    for (uint32_t at = stack; at && (at >= t->cap_stack_to || !t->stack_to[at]);) {
+        if (at >= m->stacks.n) return fp_unknown_id(err, "a stack", at, m->stacks.n);
+        const uint32_t parent = fp_table_row(&m->stacks, at)[FP_STACK_PARENT];
+        if (parent >= at) return fp_unknown_id(err, "the parent of a stack", parent, at);
+        fp_array_room(&t->path, &t->cap_path, (uint64_t)n + 1, sizeof *t->path);
+        t->path[n++] = at;
+        at = parent;
+    }
+    if (n) fp_array_zeroed(&t->stack_to, &t->cap_stack_to, (uint64_t)stack + 1, sizeof *t->stack_to);
+    while (n--) {
+        const uint32_t at = t->path[n], *row = fp_table_row(&m->stacks, at), parent = row[FP_STACK_PARENT];
+        uint32_t frame;
+        const int status = frame_of(t, row[FP_STACK_FRAME], &frame, err);
+        if (status) return status;
+        t->stack_to[at] = extended(t, parent ? t->stack_to[parent] - 1 : 0, frame) + 1;
+    }
+    *to = stack ? t->stack_to[stack] - 1 : 0;
+    return FP_DONE;
+}
+
+int fp_transform_stacks(struct fp_transform *t, struct fp_batch *b, struct fp_err *err) {
+    struct fp_model *m = t->model;
+    if (t->n_emptied != m->n_emptied) {
+        t->n_emptied = m->n_emptied;
+        if (t->cap_stack_to) memset(t->stack_to, 0, t->cap_stack_to * sizeof *t->stack_to);
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint32_t to;
+        const int status = stack_of(t, b->stack[i], &to, err);
+        if (status) return status;
+        if (!to && b->stack[i]) {
+            t->n_hidden += fp_batch_samples(b, i);
+            to = fp_model_stack(m, 0, fp_model_frame(m, 0, 0, 0, fp_model_line(m, t->hidden, 0, 0, 0)));
+        }
+        b->stack[i] = to;
+    }
+    return FP_DONE;
+}
+
+/* ---- a graph ---- */
+
+/* Replaces a function whose object is collapsed, with its place.  Returns whether it is. */
+static int collapse(struct fp_transform *t, uint32_t *function, uint32_t *file, uint32_t *line, uint64_t *address,
+                    uint64_t *bb) {
+    const uint32_t object = fp_table_row(&t->model->functions, *function)[FP_FUNCTION_OBJECT];
+    if (!collapses(t, object)) return 0;
+    *function = function_of_object(t, object);
+    *file = *line = 0;
+    if (address) *address = 0;
+    if (bb) *bb = 0;
+    return 1;
+}
+
+static uint64_t *at_row(uint64_t *column, uint32_t i) {
+    return column ? column + i : NULL;
+}
+
+int fp_transform_graph(struct fp_transform *t, struct fp_batch *b, struct fp_err *err) {
+    const struct fp_table *functions = &t->model->functions;
+    fp_array_room(&t->marks, &t->cap_marks, b->n, 1);
+    for (uint32_t i = 0; i < b->n; i++) {
+        const int has_target = b->kind[i] == FP_CALL || b->kind[i] == FP_JUMP || b->kind[i] == FP_JCND;
+        const int is_jump = has_target && b->kind[i] != FP_CALL;
+        if (b->function[i] >= functions->n)
+            return fp_unknown_id(err, "the function of a row", b->function[i], functions->n);
+        if (has_target && b->callee[i] >= functions->n)
+            return fp_unknown_id(err, "the function of a target", b->callee[i], functions->n);
+        const int hides = fp_transform_hides(t, b->function[i], 0),
+                  hides_target = has_target && fp_transform_hides(t, b->callee[i], 0);
+        const int is_one =
+            !hides && collapse(t, &b->function[i], &b->file[i], &b->line[i], at_row(b->address, i), at_row(b->bb, i));
+        int is_one_target = 0;
+        if (has_target && !hides_target) {
+            uint32_t file = 0, line = 0; /* a call has none */
+            is_one_target =
+                collapse(t, &b->callee[i], is_jump ? &b->target_file[i] : &file, is_jump ? &b->target_line[i] : &line,
+                         is_jump ? at_row(b->target_address, i) : NULL, is_jump ? at_row(b->target_bb, i) : NULL);
+        }
+        t->marks[i] = FP_TRANSFORM_KEEPS;
+        if (is_jump && (hides || hides_target || is_one || is_one_target)) {
+            t->marks[i] = FP_TRANSFORM_DROPS;
+            t->n_jumps++;
+        } else if (hides || hides_target) {
+            t->marks[i] = b->kind[i] == FP_BLOCK ? FP_TRANSFORM_DROPS : FP_TRANSFORM_HELD;
+        } else if (b->kind[i] == FP_CALL && fp_transform_merges(t, b->function[i], b->callee[i])) {
+            t->marks[i] = FP_TRANSFORM_DROPS;
+        }
+    }
+    return FP_DONE;
+}
+
+void fp_transform_keep(struct fp_transform *t, struct fp_batch *b) {
+    for (uint32_t i = 0; i < b->n; i++) t->marks[i] = t->marks[i] == FP_TRANSFORM_KEEPS;
+    b->n = fp_batch_keep(b, 0, 0, t->marks, b->n);
+}
