@@ -70,10 +70,12 @@ VALUES = {
 GIVEN = {
     "--base-of": "7",
     "--budget-tokens": "2000",
+    "--collapse-object": "libpython",
     "--counts": "1",
     "--fan-in": "32",
     "--from": "gperftools",
     "--max-depth": "200",
+    "--hide-object": "libc",
     "--mod-filename": "'s/^.build//'",
     "--mod-object": "'s/-[0-9.]+$//'",
     "--normalize": "total",

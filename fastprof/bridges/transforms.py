@@ -14,6 +14,7 @@ HIDE: Option[tuple[str, ...]] = Option(
     details="Without a caller the cost goes to [hidden].  A graph does not record which caller's call led to which "
     "cost: that of a function with several callers is divided in proportion to their arcs, with a warning.  "
     "Repeatable.",
+    rare=True,
 )
 HIDE_OBJECT: Option[tuple[str, ...]] = Option(
     "hide_object",
