@@ -119,6 +119,46 @@ double fp_trend_weighted_median(struct fp_trend_weighted *items, uint32_t n, dou
     return 1;
 }
 
+void fp_trend_one_init(struct fp_trend_one *one, const struct fp_trend *t) {
+    const size_t n = (size_t)t->n_points + 1;
+    *one = (struct fp_trend_one){0};
+    one->values = fp_scratch(n, sizeof *one->values);
+    one->weight = fp_scratch(n, sizeof *one->weight);
+    one->season = fp_scratch(n, sizeof *one->season);
+    one->point = fp_scratch(n, sizeof *one->point);
+}
+
+void fp_trend_one_load(struct fp_trend_one *one, const struct fp_trend *t, uint32_t series) {
+    double *x = t->values + (size_t)series * t->n_points;
+    uint32_t n = 0;
+    one->t = *t;
+    one->t.n_series = 1;
+    one->t.series = t->series + series;
+    one->t.values = x;
+    while (n < t->n_points && !isnan(x[n])) n++;
+    one->is_whole = n == t->n_points;
+    if (one->is_whole) return;
+    n = 0;
+    for (uint32_t i = 0; i < t->n_points; i++) {
+        if (isnan(x[i])) continue;
+        one->values[n] = x[i];
+        one->weight[n] = t->weight[i];
+        if (t->period) one->season[n] = t->season[i];
+        one->point[n++] = i;
+    }
+    one->t.n_points = n;
+    one->t.values = one->values;
+    one->t.weight = one->weight;
+    one->t.season = one->season;
+}
+
+uint32_t fp_trend_known(const double *x, uint32_t n, double *to) {
+    uint32_t m = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!isnan(x[i])) to[m++] = x[i];
+    return m;
+}
+
 /* The variance of a point, from differences of points that are `lag` apart. */
 static double of_differences(const double *x, uint32_t n, uint32_t lag, double *scratch) {
     const uint32_t m = n > lag ? n - lag : 0;
@@ -298,13 +338,13 @@ static uint32_t noisy(const struct fp_trend *t, const uint32_t *chosen, uint32_t
 
 /* Sets `tails` by how often neighbours differ by more than three standard errors. */
 static void tails_of(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
-    const uint32_t n = t->n_points;
-    double count = 0, far = 0;
+    double count = 0, far = 0, *known = fp_scratch((size_t)t->n_points + 1, sizeof *known);
     for (uint32_t k = 0; k < m; k++) {
         const struct fp_trend_series *s = &t->series[chosen[k]];
-        const double *x = t->values + (size_t)chosen[k] * n, least = 9 * 2 * s->variance;
+        const double least = 9 * 2 * s->variance, *x = known;
+        const uint32_t n = fp_trend_known(t->values + (size_t)chosen[k] * t->n_points, t->n_points, known);
         for (uint32_t i = 1; i < n; i++) far += (x[i] - x[i - 1]) * (x[i] - x[i - 1]) > least;
-        count += n - 1;
+        count += n ? n - 1 : 0;
     }
     const double expected = 0.0027 * count, ratio = expected > 0 ? far / expected : 0;
     if (far < 1.3 * expected + 5 * sqrt(expected) + 5) return;
@@ -316,14 +356,17 @@ static void tails_of(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
 
 /* Raises `extra` if the noise of the typical series lasts for several points. */
 static void extend(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
-    const uint32_t n = t->n_points;
-    double *scratch = fp_scratch((size_t)n + 1, sizeof *scratch), *squares = fp_scratch((size_t)n + 1, sizeof *squares);
+    const size_t n = (size_t)t->n_points + 1;
+    double *scratch = fp_scratch(n, sizeof *scratch), *squares = fp_scratch(n, sizeof *squares);
     double *ratios = fp_scratch((size_t)m + 1, sizeof *ratios);
+    struct fp_trend_one one;
     if (m < 5) return;
+    fp_trend_one_init(&one, t);
     for (uint32_t k = 0; k < m; k++) {
         const struct fp_trend_series *s = &t->series[chosen[k]];
         const double own = 1 - sampled(t, s->level) / s->variance;
-        ratios[k] = (lasting(t->values + (size_t)chosen[k] * n, n, s->variance, 0, scratch, squares) - 1) / own;
+        fp_trend_one_load(&one, t, chosen[k]);
+        ratios[k] = (lasting(one.t.values, one.t.n_points, s->variance, 0, scratch, squares) - 1) / own;
     }
     const double more = fp_trend_median(ratios, m);
     if (more > 0.3) t->extra *= 1 + more;
@@ -382,26 +425,36 @@ static void scale(const struct fp_trend *t, struct fp_trend_series *s, double ow
     s->freedom += t->spread_freedom;
 }
 
+static double freedom_of(uint32_t n) {
+    return n > 1 ? 0.5 * (n - 1) : 0;
+}
+
 int fp_trend_noise(struct fp_trend *t) {
-    const uint32_t n = t->n_points;
-    double *scratch = fp_scratch((size_t)n + 1, sizeof *scratch), *blocks = fp_scratch((size_t)n + 1, sizeof *blocks);
-    const double freedom = n > 1 ? 0.5 * (n - 1) : 0;
+    const size_t room = (size_t)t->n_points + 1;
+    double *scratch = fp_scratch(room, sizeof *scratch), *blocks = fp_scratch(room, sizeof *blocks);
+    struct fp_trend_one one;
+    fp_trend_one_init(&one, t);
     t->mean_weight = 0;
-    for (uint32_t i = 0; i < n; i++) t->mean_weight += t->weight[i] / n;
+    for (uint32_t i = 0; i < t->n_points; i++) t->mean_weight += t->weight[i] / t->n_points;
     for (uint32_t f = 0; f < t->n_series; f++) {
         struct fp_trend_series *s = &t->series[f];
-        double *x = t->values + (size_t)f * n;
+        fp_trend_one_load(&one, t, f);
+        const uint32_t n = one.t.n_points;
+        double *x = one.t.values;
         *s = (struct fp_trend_series){.p = 1};
-        if (t->period && n >= 4 * t->period) s->seasonal = without_season(t, x, scratch);
+        if (t->period && n >= 4 * t->period) s->seasonal = without_season(&one.t, x, scratch);
+        for (uint32_t i = 0; i < n && !one.is_whole; i++) t->values[(size_t)f * t->n_points + one.point[i]] = x[i];
         for (uint32_t i = 0; i < n; i++) s->level += x[i] / n;
         s->variance = of_differences(x, n, 1, scratch);
     }
-    typical(t, freedom);
+    typical(t, freedom_of(t->n_points));
     for (uint32_t f = 0; f < t->n_series; f++) {
         struct fp_trend_series *s = &t->series[f];
         const double expected = sampled(t, s->level) + t->extra * s->level * s->level + 1e-300;
-        const double own = s->variance * lasting(t->values + (size_t)f * n, n, s->variance, 1, scratch, blocks);
-        scale(t, s, own / expected, freedom, t->spread && t->spread_freedom > 0 ? t->spread[f] / expected : 0);
+        fp_trend_one_load(&one, t, f);
+        const uint32_t n = one.t.n_points;
+        const double own = s->variance * lasting(one.t.values, n, s->variance, 1, scratch, blocks) / expected;
+        scale(t, s, own, freedom_of(n), t->spread && t->spread_freedom > 0 ? t->spread[f] / expected : 0);
     }
     return FP_DONE;
 }

@@ -14,6 +14,8 @@
  * Differences of neighbours, trimmed, are not inflated by the changes that are looked for.  Noise that lasts for
  * several points is seen in means of blocks of them, and raises the scale.
  *
+ * A value may be missing (NaN): a series is then one of its other points.
+ *
  * A series is searched for the split with the largest difference of means, in all of it and in shorter and shorter
  * intervals (seeded binary segmentation); and for points that differ from both sides.  Each result has a probability
  * that noise alone shows as much anywhere in the series; the caller decides over all series which of them are findings.
@@ -83,11 +85,13 @@ int fp_trend_test(struct fp_trend *t);
 /* Changes of one series, in order, each with p of at most `most`: those found, at most `room`; or FP_E_NOMEM. */
 int fp_trend_changes(struct fp_trend *t, uint32_t series, double most, struct fp_trend_change *found, uint32_t room);
 
-/* The replicas of points: profiles of the same point. */
+/* The replicas of points: profiles of the same point.  Each has a weight, and values are sums of weighted ones. */
 struct fp_trend_replicas {
     uint32_t n_hosts;      /* that are compared with themselves; 0: replicas are alike */
-    const uint32_t *n_of;  /* by point: its profiles */
-    const uint32_t *n_by;  /* by point, then by host: profiles; borrowed, as all of these */
+    uint32_t n_profiles;   /* of all points */
+    int32_t is_own;        /* each row belongs to the hosts that have it: others say nothing of it */
+    const double *n_of;    /* by point: the weights of its profiles */
+    const double *n_by;    /* by point, then by host: the same; borrowed, as all of these */
     const double *by_host; /* by series, then by host: sums of values */
     const double *squares; /* by series: sums of squared values */
     double *spread;        /* result, by series: the variance of a point's mean by the spread of its replicas */
@@ -95,14 +99,23 @@ struct fp_trend_replicas {
 };
 
 /* Turns sums of values by point into means.  Hosts whose level differs from others' count as if they were at each
- * point (least squares with a level for each point and host).  FP_DONE. */
+ * point (least squares with a level for each point and host).  A value is missing where no host of the row is. FP_DONE.
+ */
 int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r);
 
-/* Adds `n` costs, times `scale`, to the values of their rows at a point; rows[i] is FP_TREND_NO_ROW for a cost that is
- * left out.  Also to column `host` of `by_host`, which has `n_hosts` columns, and their squares to `squares`; rows of
- * one call are distinct.  `units`, which may be NULL, divide the costs where they are above 0.  FP_DONE. */
-int fp_trend_add(struct fp_trend *t, uint32_t point, const uint32_t *rows, const int64_t *costs, const int64_t *units,
-                 uint32_t n, double scale, double *by_host, uint32_t n_hosts, uint32_t host, double *squares);
+/* The costs of one profile. */
+struct fp_trend_costs {
+    const uint32_t *rows; /* distinct */
+    const int64_t *costs;
+    const int64_t *units; /* divide the costs where they are above 0; NULL: 1; borrowed, as all of these */
+    uint32_t n, point, host;
+    double scale, weight;
+};
+
+/* Adds costs, times their scale and weight, to the values of their rows at a point, to the sums of their host, and
+ * their squares.  places[row] is the series of a row; FP_TREND_NO_ROW: it is left out.  FP_DONE. */
+int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint32_t *places, double *by_host,
+                 uint32_t n_hosts, double *squares);
 
 /* The items of `c` with a cost: their ids, self and inclusive costs and calls; the arrays have room for c->cap. Returns
  * their number. */

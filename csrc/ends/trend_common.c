@@ -7,6 +7,8 @@
 #include "ends/trend.h"
 #include "ends/trend_private.h"
 
+#define TYPICAL 1024 /* series that stand for all: those with the highest levels */
+
 /* The factors without their noise: means between the splits of their own series. */
 static void without_noise(const struct fp_trend *t, double *common) {
     const uint32_t n = t->n_points;
@@ -41,7 +43,7 @@ static double mean_of_alike(const struct fp_trend *t, const uint32_t *chosen, co
     for (uint32_t k = 0; k < m; k++) {
         const double level = levels[chosen[k]], x = t->values[(size_t)chosen[k] * t->n_points + point];
         const double error = sqrt(t->weight[point] * around / level + 1e-5 * around * around);
-        if (fabs(x / level - around) > 3 * error) continue;
+        if (isnan(x) || fabs(x / level - around) > 3 * error) continue;
         sum += x;
         all += level;
     }
@@ -49,7 +51,7 @@ static double mean_of_alike(const struct fp_trend *t, const uint32_t *chosen, co
 }
 
 int fp_trend_common(struct fp_trend *t, double *common) {
-    const uint32_t n = t->n_points, most = 4096;
+    const uint32_t n = t->n_points, most = TYPICAL;
     double *levels = fp_scratch((size_t)t->n_series + 1, sizeof *levels), *keys, total = 0;
     double *scratch = fp_scratch((size_t)n + 1, sizeof *scratch);
     struct fp_trend_weighted *items = fp_scratch(most, sizeof *items);
@@ -57,7 +59,7 @@ int fp_trend_common(struct fp_trend *t, double *common) {
     for (uint32_t i = 0; i < n; i++) common[i] = 1;
     for (uint32_t f = 0; f < t->n_series; f++) {
         const double *x = t->values + (size_t)f * n;
-        for (uint32_t i = 0; i < n; i++) levels[f] += x[i] / n;
+        for (uint32_t i = 0; i < n; i++) levels[f] += isnan(x[i]) ? 0 : x[i] / n;
     }
     keys = fp_scratch((size_t)t->n_series + 1, sizeof *keys);
     memcpy(keys, levels, t->n_series * sizeof *keys);
@@ -65,8 +67,7 @@ int fp_trend_common(struct fp_trend *t, double *common) {
     const double least = t->n_series > most ? keys[t->n_series - most] : 0;
     for (uint32_t f = 0; f < t->n_series && m < most; f++) {
         if (levels[f] <= 0 || levels[f] < least) continue;
-        memcpy(scratch, t->values + (size_t)f * n, n * sizeof *scratch);
-        levels[f] = fp_trend_median(scratch, n);
+        levels[f] = fp_trend_median(scratch, fp_trend_known(t->values + (size_t)f * n, n, scratch));
         if (levels[f] <= 0) continue;
         total += levels[f];
         chosen[m++] = f;
@@ -74,13 +75,15 @@ int fp_trend_common(struct fp_trend *t, double *common) {
     if (m < 3 || n < 2) return FP_DONE;
     for (uint32_t i = 0; i < n; i++) {
         double sum = 0;
+        uint32_t known = 0;
         for (uint32_t k = 0; k < m; k++) {
-            const double level = levels[chosen[k]];
-            items[k].value = t->values[(size_t)chosen[k] * n + i] / level;
-            items[k].weight = fmin(level, total / 20);
-            sum += items[k].weight;
+            const double level = levels[chosen[k]], x = t->values[(size_t)chosen[k] * n + i];
+            if (isnan(x)) continue;
+            items[known].value = x / level;
+            items[known].weight = fmin(level, total / 20);
+            sum += items[known++].weight;
         }
-        common[i] = fp_trend_weighted_median(items, m, sum);
+        common[i] = fp_trend_weighted_median(items, known, sum);
         for (int round = 0; round < 2 && t->weight[i] > 0; round++)
             common[i] = mean_of_alike(t, chosen, levels, m, i, common[i]);
     }

@@ -4,6 +4,24 @@
 
 #include "ends/trend.h"
 
+/* One series without the points at which it is missing. */
+struct fp_trend_one {
+    struct fp_trend t; /* of one series */
+    double *values, *weight;
+    uint8_t *season;
+    uint32_t *point; /* by point of `t`: the point of all */
+    int is_whole;    /* none is missing: `t` borrows the values, and points are the same */
+};
+
+/* Room for one. */
+void fp_trend_one_init(struct fp_trend_one *one, const struct fp_trend *t);
+
+/* Sets it to a series. */
+void fp_trend_one_load(struct fp_trend_one *one, const struct fp_trend *t, uint32_t series);
+
+/* Copies the values that are not missing; returns their number. */
+uint32_t fp_trend_known(const double *x, uint32_t n, double *to);
+
 /* Prefix sums of a series, and what its tests need. */
 struct fp_trend_sums {
     const struct fp_trend *of;
@@ -15,6 +33,7 @@ struct fp_trend_sums {
     double *exposure; /* of 1 / weight */
     double *scratch;
     double factor; /* of scale for counts */
+    double most;   /* how far a point is from both sides, in standard errors: the largest */
 };
 
 /* The variance of a point at a level. */

@@ -24,7 +24,6 @@ struct split {
 
 static void begin(struct fp_trend_sums *c, const struct fp_trend *t) {
     const size_t n = t->n_points + 1;
-    c->of = t;
     c->x = fp_scratch(n, sizeof *c->x);
     c->precise = fp_scratch(n, sizeof *c->precise);
     c->weighted = fp_scratch(n, sizeof *c->weighted);
@@ -46,14 +45,16 @@ static double noisier(const struct fp_trend_sums *c, uint32_t low, uint32_t high
     return ratio > 1 + 3 * sqrt(2 / (0.5 * n)) ? ratio : 1;
 }
 
-/* The level near point i: of the medians of up to three points before and after, that which is nearer to it; NaN if
- * it is between them. */
+static double middle(double a, double b, double c) {
+    const double low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
+}
+
+/* The level near point i, which has two points or more on each side: of the medians of up to three points before and
+ * after, that which is nearer to it; NaN if it is between them. */
 static double level_near(const double *x, uint32_t n, uint32_t i) {
-    double before[3], after[3];
-    uint32_t m = 0, k = 0;
-    for (uint32_t j = i < 3 ? 0 : i - 3; j < i; j++) before[m++] = x[j];
-    for (uint32_t j = i + 1; j < n && j <= i + 3; j++) after[k++] = x[j];
-    const double a = fp_trend_median(before, m), b = fp_trend_median(after, k);
+    const double a = i >= 3 ? middle(x[i - 3], x[i - 2], x[i - 1]) : (x[0] + x[1]) / 2;
+    const double b = i + 3 < n ? middle(x[i + 1], x[i + 2], x[i + 3]) : (x[n - 2] + x[n - 1]) / 2;
     if ((x[i] > a) != (x[i] > b)) return (double)NAN;
     return fabs(x[i] - a) < fabs(x[i] - b) ? a : b;
 }
@@ -91,18 +92,20 @@ static double sticks_out(const struct fp_trend_sums *c, const double *x, uint32_
     return copysign(fmin(fabs(z), counted(c, x, i)), z);
 }
 
-static void load(struct fp_trend_sums *c, uint32_t f) {
-    const struct fp_trend *t = c->of;
+static void load(struct fp_trend_sums *c, const struct fp_trend *t) {
     const uint32_t n = t->n_points;
-    const double *x = t->values + (size_t)f * n;
-    c->series = &t->series[f];
+    const double *x = t->values;
+    c->of = t;
+    c->series = t->series;
     memcpy(c->x, x, n * sizeof *x);
     const double typical = fp_trend_variance(t, c->series, 0, c->series->level);
     c->factor = 1;
+    c->most = 0;
     if (t->mean_weight > 0) c->factor = fmax(1, typical / (fabs(c->series->level) * t->weight[0] + 1e-300));
     for (uint32_t i = 0; i < n; i++) {
         const double z = sticks_out(c, x, i);
         if (fabs(z) >= SPIKE) c->x[i] = level_near(x, n, i);
+        c->most = fmax(c->most, fabs(z));
     }
     c->precise[0] = c->weighted[0] = c->counts[0] = c->exposure[0] = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -131,8 +134,8 @@ static struct split best(const struct fp_trend_sums *c, uint32_t low, uint32_t h
     double most = 0;
     for (uint32_t k = low + 1; k < high; k++) {
         const double left = u[k] - u[low], difference = (s[k] - s[low]) * all - sum * left;
-        const double size = difference * difference / (left * (all - left));
-        if (size > most) most = size, found.at = k;
+        const double size = difference * difference, by = left * (all - left);
+        if (size > most * by) most = size / by, found.at = k;
     }
     if (most <= 0) return found;
     /* z squared is (difference of means)^2 / (variance (1 / left + 1 / right)) */
@@ -195,25 +198,28 @@ static struct split best_part(const struct fp_trend_sums *c, uint32_t low, uint3
     return found;
 }
 
-static double p_of_spikes(const struct fp_trend_sums *c, const double *x) {
-    double most = 0;
-    for (uint32_t i = 0; i < c->of->n_points; i++) most = fmax(most, fabs(sticks_out(c, x, i)));
-    return fmin(1, fp_trend_tail(fp_trend_normal(most, fmin(c->series->freedom, c->of->tails))) * c->of->n_points);
+static double p_of_spikes(const struct fp_trend_sums *c) {
+    const double z = fp_trend_normal(c->most, fmin(c->series->freedom, c->of->tails));
+    return fmin(1, fp_trend_tail(z) * c->of->n_points);
 }
 
 int fp_trend_test(struct fp_trend *t) {
     struct fp_trend_sums c = {0};
+    struct fp_trend_one one;
     begin(&c, t);
+    fp_trend_one_init(&one, t);
     for (uint32_t f = 0; f < t->n_series; f++) {
         struct fp_trend_series *s = &t->series[f];
         uint32_t from = 0, to = 0;
-        if (t->n_points < 2 || s->level == 0) continue;
-        load(&c, f);
-        const struct split whole = best(&c, 0, t->n_points);
-        const double p = p_of_whole(checked(&c, whole, 0, t->n_points), t->n_points) / of_whole;
-        const struct split part = best_part(&c, 0, t->n_points, &from, &to);
-        const double q = part.z > 0 ? p_of_parts(checked(&c, part, from, to), t->n_points) / of_parts : 1;
-        s->p = fmin(1, fmin(p, fmin(q, p_of_spikes(&c, t->values + (size_t)f * t->n_points) / of_points)));
+        if (s->level == 0) continue;
+        fp_trend_one_load(&one, t, f);
+        const uint32_t n = one.t.n_points;
+        if (n < 2) continue;
+        load(&c, &one.t);
+        const double p = p_of_whole(checked(&c, best(&c, 0, n), 0, n), n) / of_whole;
+        const struct split part = best_part(&c, 0, n, &from, &to);
+        const double q = part.z > 0 ? p_of_parts(checked(&c, part, from, to), n) / of_parts : 1;
+        s->p = fmin(1, fmin(p, fmin(q, p_of_spikes(&c) / of_points)));
     }
     return FP_DONE;
 }
@@ -382,13 +388,23 @@ static uint32_t with_spikes(const struct fp_trend_sums *c, const double *x, doub
 
 int fp_trend_changes(struct fp_trend *t, uint32_t series, double most, struct fp_trend_change *found, uint32_t room) {
     struct fp_trend_sums c = {0};
+    struct fp_trend_one one;
     struct marks m = {.n = 1};
-    if (series >= t->n_series || t->n_points < 2) return 0;
+    if (series >= t->n_series) return 0;
     begin(&c, t);
-    load(&c, series);
-    m.at[1] = t->n_points;
-    if (t->series[series].level != 0) divide(&c, &m, 0, t->n_points, most);
+    fp_trend_one_init(&one, t);
+    fp_trend_one_load(&one, t, series);
+    const uint32_t points = one.t.n_points;
+    if (points < 2) return 0;
+    load(&c, &one.t);
+    m.at[1] = points;
+    if (t->series[series].level != 0) divide(&c, &m, 0, points, most);
     settle(&c, &m, most);
-    const uint32_t n = described(&c, &m, found, room);
-    return (int)with_spikes(&c, t->values + (size_t)series * t->n_points, most, found, n, room);
+    uint32_t n = described(&c, &m, found, room);
+    n = with_spikes(&c, one.t.values, most, found, n, room);
+    for (uint32_t i = 0; i < n && !one.is_whole; i++) {
+        found[i].at = one.point[found[i].at];
+        found[i].end = found[i].end < points ? one.point[found[i].end] : t->n_points;
+    }
+    return (int)n;
 }

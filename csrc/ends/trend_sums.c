@@ -17,14 +17,16 @@ uint32_t fp_trend_costs(const struct fp_top *c, uint32_t *ids, int64_t *self, in
     return n;
 }
 
-int fp_trend_add(struct fp_trend *t, uint32_t point, const uint32_t *rows, const int64_t *costs, const int64_t *units,
-                 uint32_t n, double scale, double *by_host, uint32_t n_hosts, uint32_t host, double *squares) {
-    for (uint32_t i = 0; i < n; i++) {
-        if (rows[i] >= t->n_series) continue;
-        const double unit = units && units[i] > 0 ? (double)units[i] : 1, value = (double)costs[i] * scale / unit;
-        t->values[(size_t)rows[i] * t->n_points + point] += value;
-        if (n_hosts) by_host[(size_t)rows[i] * n_hosts + host] += value;
-        squares[rows[i]] += value * value;
+int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint32_t *places, double *by_host,
+                 uint32_t n_hosts, double *squares) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        const size_t f = places[c->rows[i]];
+        if (f >= t->n_series) continue;
+        const double unit = c->units && c->units[i] > 0 ? (double)c->units[i] : 1;
+        const double value = (double)c->costs[i] * c->scale / unit;
+        t->values[f * t->n_points + c->point] += c->weight * value;
+        if (n_hosts) by_host[f * n_hosts + c->host] += c->weight * value;
+        squares[f] += c->weight * value * value;
     }
     return FP_DONE;
 }
@@ -49,11 +51,11 @@ static double *equations(const struct fp_trend *t, const struct fp_trend_replica
     const uint32_t n = r->n_hosts;
     double *a = fp_scratch((size_t)n * n + 1, sizeof *a);
     for (uint32_t p = 0; p < t->n_points; p++) {
-        const uint32_t *by = r->n_by + (size_t)p * n;
+        const double *by = r->n_by + (size_t)p * n;
         for (uint32_t i = 0; i < n; i++) {
-            if (!by[i]) continue;
+            if (by[i] == 0) continue;
             a[i * n + i] += by[i];
-            for (uint32_t j = 0; j < n; j++) a[i * n + j] -= (double)by[i] * by[j] / r->n_of[p];
+            for (uint32_t j = 0; j < n; j++) a[i * n + j] -= by[i] * by[j] / r->n_of[p];
         }
     }
     /* levels are relative to each other: of all solutions, the one that is near 0 */
@@ -76,7 +78,7 @@ static void solve(const struct fp_trend *t, const struct fp_trend_replicas *r, c
     }
 }
 
-/* Whether each host is in all points the same number of times: its level then does not matter. */
+/* Whether each host is in all points with the same weight: its level then does not matter. */
 static int balanced(const struct fp_trend *t, const struct fp_trend_replicas *r) {
     const size_t n = r->n_hosts * sizeof *r->n_by;
     for (uint32_t p = 1; p < t->n_points; p++)
@@ -84,14 +86,37 @@ static int balanced(const struct fp_trend *t, const struct fp_trend_replicas *r)
     return 1;
 }
 
+/* The weight of the profiles of a point whose host has a row. */
+static double of_own(const struct fp_trend_replicas *r, const double *by_host, uint32_t point) {
+    double sum = 0;
+    for (uint32_t h = 0; h < r->n_hosts; h++)
+        if (by_host[h] != 0) sum += r->n_by[(size_t)point * r->n_hosts + h];
+    return sum;
+}
+
+/* Rows of which other hosts say nothing: means of the profiles of their own hosts. */
+static int means_of_own(struct fp_trend *t, struct fp_trend_replicas *r) {
+    for (uint32_t f = 0; f < t->n_series; f++) {
+        double *x = t->values + (size_t)f * t->n_points;
+        for (uint32_t p = 0; p < t->n_points; p++) {
+            const double sum = of_own(r, r->by_host + (size_t)f * r->n_hosts, p);
+            x[p] = sum > 0 ? x[p] / sum : (double)NAN;
+        }
+        r->spread[f] = 0;
+    }
+    r->freedom = 0;
+    return FP_DONE;
+}
+
 int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r) {
     const uint32_t n = t->n_points, hosts = r->n_hosts;
+    if (hosts && r->is_own) return means_of_own(t, r);
     double *levels = fp_scratch(hosts + 1, sizeof *levels), *right = fp_scratch(hosts + 1, sizeof *right);
     const double *inverse = hosts ? equations(t, r) : NULL;
     const int moves = hosts && !balanced(t, r);
-    double all = 0, inverses = 0;
-    for (uint32_t p = 0; p < n; p++) all += r->n_of[p], inverses += 1.0 / r->n_of[p] / n;
-    r->freedom = fmax(0, all - n - (hosts ? hosts - 1 : 0));
+    double inverses = 0;
+    for (uint32_t p = 0; p < n; p++) inverses += 1 / r->n_of[p] / n;
+    r->freedom = fmax(0, (double)r->n_profiles - n - (hosts ? hosts - 1 : 0));
     for (uint32_t f = 0; f < t->n_series; f++) {
         double *x = t->values + (size_t)f * n, left = r->squares[f];
         const double *by_host = r->by_host + (size_t)f * hosts;
@@ -101,6 +126,10 @@ int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r) {
             double sum = x[p];
             for (uint32_t h = 0; h < hosts; h++) sum -= r->n_by[(size_t)p * hosts + h] * levels[h];
             left -= sum / r->n_of[p] * x[p];
+            if (moves && x[p] == 0 && of_own(r, by_host, p) == 0) {
+                x[p] = (double)NAN;
+                continue;
+            }
             if (!moves || x[p] == 0) sum = x[p];
             x[p] = (sum < 0) == (x[p] < 0) ? sum / r->n_of[p] : 0;
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import chain
 
@@ -19,6 +19,7 @@ from fastprof.core.urls import shown
 from fastprof.core.words import counted
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.trend import LABELS_OF_INPUTS, Finding, Trend, options, trend
+from fastprof.verbs.trend.series import mean_of
 
 DESCRIPTION = """\
 Find which functions changed, by how much and since when, in
@@ -272,16 +273,12 @@ def sure(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def sparkline(values: Sequence[float]) -> str:
-    """A character for each point, or for the mean of several."""
+def sparkline(values: Sequence[float | None]) -> str:
+    """A character for each point, or for the mean of several; a blank where all are missing."""
     n = min(_WIDE, len(values))
-    means = [_mean(values[i * len(values) // n : (i + 1) * len(values) // n]) for i in range(n)]
-    low, high = min(means), max(means)
+    means = [mean_of(values[i * len(values) // n : (i + 1) * len(values) // n]) for i in range(n)]
+    known = [mean for mean in means if mean is not None] or [0.0]
+    low, high = min(known), max(known)
     low = min(low, 0.8 * high)  # small changes are not drawn like large ones
     span = (high - low) or 1
-    return "".join(_BARS[min(7, int(8 * (value - low) / span))] for value in means)
-
-
-def _mean(values: Iterable[float]) -> float:
-    values = [*values]
-    return sum(values) / len(values)
+    return "".join(" " if mean is None else _BARS[min(7, int(8 * (mean - low) / span))] for mean in means)

@@ -79,6 +79,58 @@ def test_hosts_are_compared_with_themselves(tmp_path: Path) -> None:
     assert {(one.name, one.since) for one in over_points(folder).findings if one.cost == "self"} == {("f3", "030")}
 
 
+@pytest.mark.parametrize("by", ["label:host", "label:function,host"])
+def test_missing_hosts_are_missing(tmp_path: Path, by: str) -> None:
+    """A row of a host has no value where the host has no profile: neither new, nor gone, nor a lower mean."""
+    folder = written(tmp_path / "runs", 30, {}, hosts=4)
+    for point in (*range(6), 20, 21):
+        (folder / f"{point:03d}.host1.folded").unlink()
+    found = over_points(folder, by=by, per="1", rows=200)
+    assert not found.findings
+    rows = [row for row in found.rows if "host1" in row.label]
+    assert rows
+    for row in rows:
+        assert [i for i, value in enumerate(row.values) if value is None] == [*range(6), 20, 21]
+    whole = next(row for row in found.rows if "host2" in row.label)
+    costs = [float(line.rpartition(" ")[2]) for line in (folder / "007.host2.folded").read_text().splitlines()]
+    assert whole.values[7] in ([sum(costs)] if by == "label:host" else costs)
+
+
+def test_functions_of_a_missing_host(tmp_path: Path) -> None:
+    """A function that only one host runs is neither new nor gone where that host is missing."""
+    folder = written(tmp_path / "runs", 30, {}, hosts=3)
+    for point in range(30):
+        path = folder / f"{point:03d}.host2.folded"
+        path.write_text(path.read_text() + "main;only 9000\n")
+        if point < 4 or point in (11, 12, 13, 25):
+            path.unlink()
+    found = over_points(folder, rows=100)
+    assert not found.findings
+    only = next(row for row in found.rows if row.name == "only")
+    assert [i for i, value in enumerate(only.values) if value is None] == [0, 1, 2, 3, 11, 12, 13, 25]
+    assert main(["trend", str(folder), "--over", "point", "--label-path", "{point}.{host}.folded", "--json"]) == 0
+
+
+def test_small_replicas_weigh_less(tmp_path: Path) -> None:
+    """A replica of a tenth of the samples says little: the mean is near that of the large ones."""
+    folder = written(tmp_path / "runs", 12, {}, n=30_000)
+    for point in range(12):
+        path = folder / f"{point:03d}.host0.folded"
+        text = path.read_text()
+        path.rename(folder / f"{point:03d}.a.folded")
+        (folder / f"{point:03d}.b.folded").write_text(text)
+    (folder / "005.b.folded").write_text("main;caller0;f0 1000\nmain;other 2000\n")
+    found = fastprof.trend([str(folder)], over="point", label_path="{point}.{run}.folded", rows=1, per="samples")
+    (row,) = found.rows
+    assert row.name == "f0"
+    large, small = float((folder / "005.a.folded").read_text().split()[1]), 1000.0
+    assert row.values[5] is not None
+    assert row.values[4] is not None
+    shares = large / found.points[4].total * 2, small / 3000
+    weight = 2 * 3000 / 30_000
+    assert row.values[5] == pytest.approx((shares[0] + weight * shares[1]) / (1 + weight), rel=0.01)
+
+
 def test_cost_shift(tmp_path: Path) -> None:
     folder = written(tmp_path / "runs", 20, {})
     for point in range(12, 20):

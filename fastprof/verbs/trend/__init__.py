@@ -206,7 +206,7 @@ class Finding(NamedTuple):
     p: float
     z: float  # in standard errors
     noise: float  # standard deviation of one point
-    values: list[float]  # by point
+    values: list[float | None]  # by point; None: its profiles are missing there
     others: tuple[Row, ...]
     causes: tuple[Cause, ...]  # what carries the change
     left: tuple[str, ...] = ()  # with `bisect`: points after the last good one, up to the first bad one
@@ -234,7 +234,7 @@ class Line(NamedTuple):
     line: int
     object: str
     label: str
-    values: list[float]
+    values: list[float | None]
 
 
 class Failure(NamedTuple):
@@ -389,9 +389,14 @@ def _points(profiles: Sequence[tuple[str, Profile]], over: Over, order: Order, c
     key = chosen[WITHIN]
     if key is not None and not any(key in profile.labels for _, profile in profiles):
         raise usage_error("{--within:=}{key}: no input has this label", key=key)
-    hosts: dict[str, int] = {}
-    of = [[hosts.setdefault(p.labels.get(key or _HOST, ""), len(hosts)) for p in by_point[name]] for name in names]
-    return Points(names, [by_point[name] for name in names], of, len(hosts), season(names))
+    groups = [group for group in keys_of(chosen[BY]) if any(group in profile.labels for _, profile in profiles)]
+    hosts: dict[tuple[str, ...], int] = {}
+    labels = groups or [key or _HOST]
+    of = [
+        [hosts.setdefault(tuple(p.labels.get(one, "") for one in labels), len(hosts)) for p in by_point[name]]
+        for name in names
+    ]
+    return Points(names, [by_point[name] for name in names], of, len(hosts), season(names), is_own=bool(groups))
 
 
 def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) -> Trend:
@@ -473,7 +478,7 @@ def _finding(
     one: Found,
     sums: Sums,
     points: Points,
-    values: list[float],
+    values: list[float | None],
     order: Order,
     chosen: Options,
     why: tuple[Cause, ...],
@@ -486,7 +491,8 @@ def _finding(
         its = names_of(keys[row])
         others.append(Row(its[0] or its[4] or its[1] or its[3], its[1], its[3], other.before, other.after))
     lasts = change.kind == "step"
-    last_good = points.names[change.at - 1] if change.at else ""
+    good = next((at for at in reversed(range(change.at)) if values[at] is not None), None)
+    last_good = "" if good is None else points.names[good]
     since = points.names[change.at]
     left = tuple(order.left(last_good, since)) if chosen[BISECT] and last_good else ()
     return Finding(

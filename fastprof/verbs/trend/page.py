@@ -3,7 +3,7 @@ and a heat map of functions over time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from html import escape
 from itertools import pairwise
 from math import log2
@@ -11,6 +11,7 @@ from math import log2
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import printable
 from fastprof.core.words import counted
+from fastprof.verbs.trend.series import mean_of
 
 if TYPE_CHECKING:
     from fastprof.verbs.trend import Finding, Trend
@@ -81,8 +82,9 @@ def _share(share: float | None) -> str:
 def _chart(found: Trend, one: Finding, shown: Callable[[float], str]) -> str:
     """The values, the levels before and after with a band of two standard deviations, and the first changed point."""
     values, n = one.values, len(one.values)
-    low = min(0.9 * min(values), min(one.before, one.after) - 3 * one.noise, *values)
-    high = max(*values, max(one.before, one.after) + 3 * one.noise)
+    known = [value for value in values if value is not None]
+    low = min(0.9 * min(known), min(one.before, one.after) - 3 * one.noise, *known)
+    high = max(*known, max(one.before, one.after) + 3 * one.noise)
     span = (high - low) or 1.0
 
     def x(i: float) -> float:
@@ -101,8 +103,9 @@ def _chart(found: Trend, one: Finding, shown: Callable[[float], str]) -> str:
     parts.append(f'<line class="at" x1="{x(at - 0.5)}" x2="{x(at - 0.5)}" y1="4" y2="{_HEIGHT - 20}"/>')
     step = max(1, -(-n // _MOST_DOTS))
     for i in range(0, n, step):
-        some = values[i : i + step]
-        mean = sum(some) / len(some)
+        mean = mean_of(values[i : i + step])
+        if mean is None:
+            continue
         title = f"{_text(found.points[i].name)}: {shown(mean)}"
         parts.append(f'<circle class="dot" cx="{x(i)}" cy="{y(mean)}" r="2"><title>{title}</title></circle>')
     first, last = _text(found.points[0].name), _text(found.points[-1].name)
@@ -136,10 +139,11 @@ def _heat_map(found: Trend, shown: Callable[[float], str]) -> str:
     bounds = [i * n // columns for i in range(columns + 1)]
     lines = []
     for row in found.rows:
-        means = [_mean(row.values[a:b]) for a, b in pairwise(bounds)]
-        middle = sorted(means)[columns // 2]
+        all_ = [mean_of(row.values[a:b]) for a, b in pairwise(bounds)]
+        means = [(i, mean) for i, mean in enumerate(all_) if mean is not None]
+        middle = sorted(mean for _, mean in means)[len(means) // 2] if means else 0.0
         cells = []
-        for i, mean in enumerate(means):
+        for i, mean in means:
             ratio = log2(max(mean, 1e-9) / max(middle, 1e-9)) if mean != middle else 0.0
             depth = min(90, round(300 * abs(ratio)))
             colour = "220 50 30" if ratio > 0 else "40 110 220"
@@ -154,10 +158,6 @@ def _heat_map(found: Trend, shown: Callable[[float], str]) -> str:
         "<h2>Functions over time</h2><p>Red is above the median of a row, blue below it; full colour is a difference "
         f"of a fifth.</p><table>{''.join(lines)}</table>"
     )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _text(text: str) -> str:

@@ -8,8 +8,8 @@ g        0.90    0.90    0.88    0.88
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
-from math import sqrt
+from collections.abc import Iterable, Sequence
+from math import isnan, sqrt
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KINDS = ("step", "drift", "spike", "went away")
 _MOST_CHANGES = 64
 _MOST_HOSTS = 256  # that are compared with themselves
+_MOST_CELLS = 1 << 25  # rows times hosts, 8 bytes each
+_FULL = 2  # replicas with at least 1/2 of the usual number of samples have full weight, others in proportion
 
 
 class Change(NamedTuple):
@@ -46,6 +48,7 @@ class Points(NamedTuple):
     hosts: list[list[int]]  # by point: the host of each of its profiles
     n_hosts: int
     season: list[int]  # the weekday of each point; []: no season
+    is_own: bool = False  # rows are of hosts: others say nothing of them
 
 
 class Series:
@@ -84,38 +87,36 @@ class Series:
         self._fill(sums, points, column, per=per)
         self._find(like, shares=per is None)
 
-    def _fill(self, sums: Sums, points: Points, column: int, *, per: str | None, like: Series | None = None) -> None:
-        n, hosts = max(1, len(self.rows)), points.n_hosts if 1 < points.n_hosts <= _MOST_HOSTS else 0
+    def _fill(self, sums: Sums, points: Points, column: int, *, per: str | None) -> None:
+        most = _MOST_HOSTS if not points.is_own else _MOST_CELLS // max(1, len(self.rows))
+        n, hosts = max(1, len(self.rows)), points.n_hosts if 1 < points.n_hosts <= most else 0
         replicas = ffi.new("struct fp_trend_replicas *")
-        n_of, n_by = ffi.new("uint32_t[]", self._n), ffi.new("uint32_t[]", self._n * hosts or 1)
+        n_of, n_by = ffi.new("double[]", self._n), ffi.new("double[]", self._n * hosts or 1)
         by_host, squares = ffi.new("double[]", n * hosts or 1), ffi.new("double[]", n)
         self._spread = ffi.new("double[]", n)
-        for point, (profiles, of) in enumerate(zip(points.profiles, points.hosts, strict=True)):
-            n_of[point] = len(profiles)
+        costs = ffi.new("struct fp_trend_costs *")
+        places, usual = ffi.from_buffer("uint32_t[]", self._place), _usual(points)
+        for costs.point, (profiles, of) in enumerate(zip(points.profiles, points.hosts, strict=True)):
+            variance = 0.0
             for profile, host in zip(profiles, of, strict=True):
-                rows, *costs, calls = sums.kept(profile)
-                unit = profile.unit
-                places = array("I", map(self._place.__getitem__, rows))
+                rows, *columns, calls = sums.kept(profile)
+                unit, samples = profile.unit, profile.samples
+                costs.weight = min(1.0, _FULL * samples / usual) if samples and usual else 1.0
+                costs.rows = ffi.from_buffer("uint32_t[]", rows)  # borrowed while the arrays are held here
+                costs.costs = ffi.from_buffer("int64_t[]", columns[column])
+                costs.units = ffi.from_buffer("int64_t[]", calls) if per == "calls" else ffi.NULL
+                costs.n, costs.host, costs.scale = len(rows), host if hosts else 0, 1 / unit if unit else 0.0
+                lib.fp_trend_add(self._c, costs, places, by_host, hosts, squares)
+                n_of[costs.point] += costs.weight
                 if hosts:
-                    n_by[point * hosts + host] += 1
-                scale = 1 / unit if unit else 0.0
-                lib.fp_trend_add(
-                    self._c,
-                    point,
-                    ffi.from_buffer("uint32_t[]", places),
-                    ffi.from_buffer("int64_t[]", costs[column]),
-                    ffi.from_buffer("int64_t[]", calls) if per == "calls" else ffi.NULL,
-                    len(rows),
-                    scale,
-                    by_host,
-                    hosts,
-                    host if hosts else 0,
-                    squares,
-                )
-                if profile.samples and profile.total and unit and per != "calls":
+                    n_by[costs.point * hosts + host] += costs.weight
+                if samples and profile.total and unit and per != "calls":
                     # a share of n samples has about variance share / n; of a cost per unit the same in its unit
-                    self._weight[point] += profile.total / profile.samples / unit / len(profiles) ** 2
-        replicas.n_hosts, replicas.n_of, replicas.n_by = hosts, n_of, n_by
+                    variance += costs.weight**2 * profile.total / samples / unit
+            mine = 1 if points.is_own else n_of[costs.point]  # else it is the variance of their mean
+            self._weight[costs.point] = variance / n_of[costs.point] / mine
+        replicas.n_hosts, replicas.n_of, replicas.n_by, replicas.is_own = hosts, n_of, n_by, points.is_own
+        replicas.n_profiles = sum(map(len, points.profiles))
         replicas.by_host, replicas.squares, replicas.spread = by_host, squares, self._spread
         lib.fp_trend_means(self._c, replicas)
         self._c.spread, self._c.spread_freedom = self._spread, replicas.freedom
@@ -136,9 +137,10 @@ class Series:
         self._values = self._c.values = ffi.new("double[]", 1)
         self._c.n_series = 0
 
-    def values(self, row: int) -> list[float]:
+    def values(self, row: int) -> list[float | None]:
+        """By point; None: missing."""
         place = self._place[row]
-        return ffi.unpack(self._values + place * self._n, self._n)
+        return [None if isnan(x) else x for x in ffi.unpack(self._values + place * self._n, self._n)]
 
     @property
     def noise(self) -> float:
@@ -183,6 +185,18 @@ class Series:
         return [
             Change(self.rows[i], KINDS[c.kind], c.at, c.end, c.before, c.after, c.z, c.p, c.noise) for c in buffer[0:m]
         ]
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Of those that are not missing; None: all are."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _usual(points: Points) -> float:
+    """The median number of samples; 0: unknown."""
+    found = sorted(one.samples for profiles in points.profiles for one in profiles)
+    return found[len(found) // 2] if found else 0.0
 
 
 _BY_COST = 0.9  # the part of the probability that is divided by cost; the rest by number
