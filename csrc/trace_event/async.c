@@ -220,11 +220,11 @@ static void end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint
         s->stack.last = time;
     }
     if (!ended) {
-        r->lost_ends++;
+        r->counts.lost_ends++;
         a->tracks[key[KEY_TRACK]].lost = 1;
         return;
     }
-    r->nameless_ends += name == FP_NO_ID;
+    r->counts.nameless_ends += name == FP_NO_ID;
     struct fp_trace_stack *stack = &s->stack;
     const uint32_t at = stack->n - ended;
     add_record(r, s, at, fp_trace_duration(stack->calls[at].time, time));

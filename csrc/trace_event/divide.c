@@ -22,8 +22,8 @@ static int is_annotation(const struct fp_trace_read *r, uint32_t function) {
 
 enum fp_trace_overlap fp_trace_overlap(const struct fp_trace_read *r, int64_t end) {
     const struct fp_trace_lane *lane = r->lanes.lanes;
-    if (r->head.op != FP_OP_ENTER || end == INT64_MAX) return FP_TRACE_ASIDE;
-    const int annotates = is_annotation(r, r->head.id);
+    if (r->merging.head.op != FP_OP_ENTER || end == INT64_MAX) return FP_TRACE_ASIDE;
+    const int annotates = is_annotation(r, r->merging.head.id);
     uint32_t n = 0;
     for (uint32_t i = lane->n; i-- && lane->calls[i].end < end;) {
         const struct fp_trace_call *call = &lane->calls[i];
@@ -37,7 +37,7 @@ enum fp_trace_overlap fp_trace_overlap(const struct fp_trace_read *r, int64_t en
 int fp_trace_divide(struct fp_trace_read *r, int64_t end, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     l->dividing = 1;
-    l->again_at = r->head.time;
+    l->again_at = r->merging.head.time;
     for (const struct fp_trace_lane *lane = l->lanes; lane->n && lane->calls[lane->n - 1].end < end;) {
         const struct fp_trace_call *call = &lane->calls[lane->n - 1];
         if (out->n == out->cap) return FP_FULL;
@@ -59,7 +59,7 @@ int fp_trace_enter_again(struct fp_trace_read *r, struct fp_batch *out) {
         fp_trace_lane_push(l, 0, call);
         fp_add_row(out, FP_OP_ENTER, fp_trace_shown(r, l->again_at), l->thread, call.function);
         l->n_again--;
-        r->divided++;
+        r->counts.divided++;
     }
     return FP_DONE;
 }

@@ -8,11 +8,11 @@
 
 /* Reads the time or id at p and returns its end; NULL if it is not a short number. */
 static inline const uint8_t *number(struct fp_trace_read *r, const uint8_t *p, const uint8_t *end) {
-    const int is_time = r->field == FP_TE_TS || r->field == FP_TE_DUR;
+    const int is_time = r->text.field == FP_TE_TS || r->text.field == FP_TE_DUR;
     int64_t value;
-    if (!is_time && r->field != FP_TE_PID && r->field != FP_TE_TID) return NULL;
+    if (!is_time && r->text.field != FP_TE_PID && r->text.field != FP_TE_TID) return NULL;
     if (!(p = fp_json_short_number(p, end, is_time ? 3 : 0, &value))) return NULL;
-    switch (r->field) {
+    switch (r->text.field) {
         case FP_TE_TS:
             r->event.ts = value;
             r->event.has_ts = 1;
@@ -29,20 +29,21 @@ static const uint8_t *member(struct fp_trace_read *r, const uint8_t *p, const ui
     struct fp_json *j = &r->json;
     struct fp_trace_event *e = &r->event;
     if (!(p = fp_json_value(j, p, end)) || j->token != FP_JSON_STRING || j->escaped) return NULL;
-    r->field = fp_trace_field_of(j);
+    r->text.field = fp_trace_field_of(j);
     e->keys = 1;
-    e->has_stack |= r->field == FP_TE_STACK;
+    e->has_stack |= r->text.field == FP_TE_STACK;
     p = fp_json_after_blanks(p, end);
     if (p == end || *p != ':') return NULL;
     p = fp_json_after_blanks(p + 1, end);
     const uint8_t *const after = number(r, p, end);
     if (after) return after;
     p = fp_json_value(j, p, end);
-    if (!p || r->field == FP_TE_OTHER) return p;
+    if (!p || r->text.field == FP_TE_OTHER) return p;
     if (j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY)
-        return (r->field == FP_TE_PH && j->escaped) || fp_trace_take_value(r) ? NULL : p;
-    if (j->token == FP_JSON_OBJECT && r->field == FP_TE_ARGS) *has_args |= *fp_json_after_blanks(j->text + 1, p) != '}';
-    return r->field == FP_TE_ID2 ? NULL : p;
+        return (r->text.field == FP_TE_PH && j->escaped) || fp_trace_take_value(r) ? NULL : p;
+    if (j->token == FP_JSON_OBJECT && r->text.field == FP_TE_ARGS)
+        *has_args |= *fp_json_after_blanks(j->text + 1, p) != '}';
+    return r->text.field == FP_TE_ID2 ? NULL : p;
 }
 
 int fp_trace_whole_event(struct fp_trace_read *r, const struct fp_in *in) {

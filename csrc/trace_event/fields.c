@@ -13,8 +13,8 @@ void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in) {
     e->is_object = r->json.token == FP_JSON_OBJECT;
     e->name.n = e->data.n = e->text.n = e->id.n = e->scope.n = e->series.n = 0;
     r->thread_ids.pid = r->thread_ids.tid = (struct fp_chrome_id){0};
-    r->field = FP_TE_OTHER;
-    r->in_args = 0;
+    r->text.field = FP_TE_OTHER;
+    r->text.in_args = 0;
     r->thread_ids.noted = 0;
 }
 
@@ -48,7 +48,7 @@ uint32_t fp_trace_argument_of(const struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     uint64_t n;
     uint8_t digits[24] = {0};
-    if (r->in_args == FP_TE_IN_ID2)
+    if (r->text.in_args == FP_TE_IN_ID2)
         return fp_json_is(j, "local") ? FP_TE_LOCAL : fp_json_is(j, "global") ? FP_TE_GLOBAL : FP_TE_OTHER;
     if (fp_json_is(j, "name") || fp_json_is(j, "labels")) return FP_TE_ARG_NAME;
     if (fp_json_is(j, "data")) return FP_TE_ARG_DATA;
@@ -61,7 +61,7 @@ uint32_t fp_trace_argument_of(const struct fp_trace_read *r) {
 
 static void copy_text(struct fp_trace_read *r, struct fp_buf *to) {
     size_t n;
-    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    const uint8_t *p = fp_json_plain(&r->json, &r->text.scratch, &n);
     to->n = 0;
     fp_buf_put(to, p, n);
 }
@@ -101,7 +101,7 @@ static void take_argument(struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     const int is_text = j->token == FP_JSON_STRING;
     int is_hex;
-    switch (r->arg_field) {
+    switch (r->text.arg_field) {
         case FP_TE_ARG_NAME:
             if (!is_text) break;
             e->other_args |= e->ph != 'M';
@@ -134,20 +134,21 @@ static void take_argument(struct fp_trace_read *r) {
             return;
         case FP_TE_LOCAL:
         case FP_TE_GLOBAL:
-            e->is_global = r->arg_field == FP_TE_GLOBAL;
+            e->is_global = r->text.arg_field == FP_TE_GLOBAL;
             take_id(r);
             return;
         default: break;
     }
-    e->other_args |= r->in_args == FP_TE_IN_ARGS;
+    e->other_args |= r->text.in_args == FP_TE_IN_ARGS;
 }
 
 /* A category: few texts, which mostly occurred before. */
 static void take_category(struct fp_trace_read *r) {
     size_t n;
-    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    const uint8_t *p = fp_json_plain(&r->json, &r->text.scratch, &n);
     if (!n) return;
-    uint32_t *const last = &r->categories[(n ^ p[0]) % (sizeof r->categories / sizeof *r->categories)];
+    uint32_t *const last =
+        &r->calls.categories[(n ^ p[0]) % (sizeof r->calls.categories / sizeof *r->calls.categories)];
     size_t last_n;
     const uint8_t *q = fp_string(&r->model->strings, *last, &last_n);
     if (n != last_n || memcmp(p, q, n)) *last = fp_strings_intern(&r->model->strings, p, n);
@@ -159,11 +160,11 @@ int fp_trace_take_value(struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     const int is_text = j->token == FP_JSON_STRING;
     uint8_t has_dur;
-    if (r->in_args) {
+    if (r->text.in_args) {
         take_argument(r);
         return 0;
     }
-    switch (r->field) {
+    switch (r->text.field) {
         case FP_TE_PH:
             if (!is_text || j->text_n != 1) return FP_E_MALFORMED;
             e->ph = j->text[0];
@@ -178,8 +179,8 @@ int fp_trace_take_value(struct fp_trace_read *r) {
             return 0;
         case FP_TE_TS: return time_of(j, &e->ts, &e->has_ts);
         case FP_TE_DUR: return time_of(j, &e->dur, &has_dur);
-        case FP_TE_PID: return fp_chrome_take_id(&r->thread_ids.pid, j, &r->scratch, r->model);
-        case FP_TE_TID: return fp_chrome_take_id(&r->thread_ids.tid, j, &r->scratch, r->model);
+        case FP_TE_PID: return fp_chrome_take_id(&r->thread_ids.pid, j, &r->text.scratch, r->model);
+        case FP_TE_TID: return fp_chrome_take_id(&r->thread_ids.tid, j, &r->text.scratch, r->model);
         case FP_TE_ID: take_id(r); return 0;
         case FP_TE_SCOPE:
             if (is_text) copy_text(r, &e->scope);
@@ -211,7 +212,7 @@ void fp_trace_take_series(struct fp_trace_read *r) {
 /* The name of a value: that of the event, its id if it has one, and the key unless it is "value". */
 static void counter_name(struct fp_trace_read *r, const uint8_t *key, size_t n) {
     const struct fp_trace_event *e = &r->event;
-    struct fp_buf *name = &r->scratch;
+    struct fp_buf *name = &r->text.scratch;
     name->n = 0;
     fp_buf_put(name, e->name.p, e->name.n);
     fp_buf_put(name, " id: ", e->id.n ? 5 : 0);
@@ -231,13 +232,13 @@ void fp_trace_counter(struct fp_trace_read *r, uint32_t thread) {
         const double value = fp_real_of(number, head.n_number);
         at += sizeof head + head.n_number + head.n_key;
         if (!isfinite(value)) { /* 1e999, or another text */
-            r->counters++;
+            r->counts.counters++;
             continue;
         }
         memcpy(&bits, &value, sizeof bits);
         counter_name(r, key, head.n_key);
-        const uint32_t name =
-            fp_strings_intern(&r->model->strings, r->scratch.n ? (const void *)r->scratch.p : "", r->scratch.n);
+        const uint32_t name = fp_strings_intern(
+            &r->model->strings, r->text.scratch.n ? (const void *)r->text.scratch.p : "", r->text.scratch.n);
         *fp_trace_add(r) =
             (struct fp_trace_record){r->event.ts, bits, r->order++, thread, FP_OP_TYPED, name, FP_COUNTER_TYPE};
     }

@@ -29,7 +29,7 @@ static int by_length(const void *one, const void *other) {
 
 void fp_trace_sort(struct fp_trace_read *r) {
     if (r->n_records)
-        qsort(r->records, r->n_records, sizeof *r->records, r->by_time && !r->has_heap ? by_time : by_length);
+        qsort(r->records, r->n_records, sizeof *r->records, r->by_time && !r->merging.has_heap ? by_time : by_length);
 }
 
 static int refill(struct fp_trace_read *r, uint32_t run) {
@@ -39,7 +39,7 @@ static int refill(struct fp_trace_read *r, uint32_t run) {
 }
 
 static const struct fp_trace_record *next_of(const struct fp_trace_read *r, uint32_t at) {
-    const struct fp_trace_run *run = &r->runs[r->heap[at]];
+    const struct fp_trace_run *run = &r->runs[r->merging.heap[at]];
     return &run->records[run->pos];
 }
 
@@ -48,46 +48,46 @@ static void sift_down(struct fp_trace_read *r, uint32_t i) {
     int (*const in_order)(const void *, const void *) = r->pairing ? by_time : by_length;
     for (;;) {
         uint32_t least = i;
-        for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < r->n_heap; child++)
+        for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < r->merging.n_heap; child++)
             if (in_order(next_of(r, child), next_of(r, least)) < 0) least = child;
         if (least == i) return;
-        const uint32_t run = r->heap[i];
-        r->heap[i] = r->heap[least];
-        r->heap[least] = run;
+        const uint32_t run = r->merging.heap[i];
+        r->merging.heap[i] = r->merging.heap[least];
+        r->merging.heap[least] = run;
         i = least;
     }
 }
 
 /* Makes a heap of the runs, ordered by their next records.  FP_ASK: a run must be refilled. */
 static int make_heap(struct fp_trace_read *r) {
-    fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_runs + 1, sizeof *r->heap);
-    for (; r->n_started < r->n_runs; r->n_started++) {
-        const struct fp_trace_run *run = &r->runs[r->n_started];
+    fp_array_room(&r->merging.heap, &r->merging.cap_heap, (uint64_t)r->n_runs + 1, sizeof *r->merging.heap);
+    for (; r->merging.n_started < r->n_runs; r->merging.n_started++) {
+        const struct fp_trace_run *run = &r->runs[r->merging.n_started];
         if (run->pos < run->n)
-            r->heap[r->n_heap++] = r->n_started;
+            r->merging.heap[r->merging.n_heap++] = r->merging.n_started;
         else if (!run->eof)
-            return refill(r, r->n_started);
+            return refill(r, r->merging.n_started);
     }
-    for (uint32_t i = r->n_heap / 2; i-- > 0;) sift_down(r, i);
-    r->has_heap = 1;
+    for (uint32_t i = r->merging.n_heap / 2; i-- > 0;) sift_down(r, i);
+    r->merging.has_heap = 1;
     return FP_DONE;
 }
 
-/* Sets r->head to the smallest next record of all runs.  FP_ASK: a run must be refilled. */
+/* Sets r->merging.head to the smallest next record of all runs.  FP_ASK: a run must be refilled. */
 static int next_record(struct fp_trace_read *r) {
-    if (!r->has_heap) {
+    if (!r->merging.has_heap) {
         const int status = make_heap(r);
         if (status) return status;
-    } else if (r->n_heap) { /* the head came from heap[0] */
-        const struct fp_trace_run *run = &r->runs[r->heap[0]];
-        if (run->pos == run->n && !run->eof) return refill(r, r->heap[0]);
-        if (run->pos == run->n) r->heap[0] = r->heap[--r->n_heap];
-        if (r->n_heap) sift_down(r, 0);
+    } else if (r->merging.n_heap) { /* the head came from heap[0] */
+        const struct fp_trace_run *run = &r->runs[r->merging.heap[0]];
+        if (run->pos == run->n && !run->eof) return refill(r, r->merging.heap[0]);
+        if (run->pos == run->n) r->merging.heap[0] = r->merging.heap[--r->merging.n_heap];
+        if (r->merging.n_heap) sift_down(r, 0);
     }
-    r->has_head = r->n_heap > 0;
-    if (r->has_head) {
-        r->head = *next_of(r, 0);
-        r->runs[r->heap[0]].pos++;
+    r->merging.has_head = r->merging.n_heap > 0;
+    if (r->merging.has_head) {
+        r->merging.head = *next_of(r, 0);
+        r->runs[r->merging.heap[0]].pos++;
     }
     return FP_DONE;
 }
@@ -95,14 +95,14 @@ static int next_record(struct fp_trace_read *r) {
 /* Pairs begins and ends, sorted by time.  FP_ASK. */
 static int pair_all(struct fp_trace_read *r) {
     for (;;) {
-        const struct fp_trace_record *h = &r->head;
+        const struct fp_trace_record *h = &r->merging.head;
         if (r->n_records >= FP_TRACE_RECORDS) {
             r->request = FP_TRACE_SPILL;
             return FP_ASK;
         }
-        int status = r->has_head ? FP_DONE : next_record(r);
+        int status = r->merging.has_head ? FP_DONE : next_record(r);
         if (status) return status;
-        if (!r->has_head) break;
+        if (!r->merging.has_head) break;
         if ((h->op == FP_OP_EXIT || h->op == FP_OP_ENTER) && h->type)
             status = fp_trace_async_record(r, h);
         else if (h->op == FP_OP_EXIT)
@@ -114,11 +114,11 @@ static int pair_all(struct fp_trace_read *r) {
         else
             *fp_trace_add(r) = *h;
         if (status) return status;
-        r->has_head = 0;
+        r->merging.has_head = 0;
     }
     fp_trace_close(r);
-    r->pairing = r->by_time = r->has_heap = 0;
-    r->n_started = r->n_heap = 0;
+    r->pairing = r->by_time = r->merging.has_heap = 0;
+    r->merging.n_started = r->merging.n_heap = 0;
     r->request = FP_TRACE_MERGE;
     return FP_ASK;
 }
@@ -130,7 +130,7 @@ static uint32_t thread_of(const struct fp_trace_lanes *l, uint32_t lane) {
 /* Rows of a thread belong to the part of its document.  FP_DONE, or FP_FULL if the batch has rows of another part. */
 static int choose_part(const struct fp_trace_read *r, uint32_t thread, struct fp_batch *out) {
     if (FP_LIKELY(!r->parts)) return FP_DONE;
-    const uint32_t part = r->parts[thread < r->cap_document_of ? r->document_of[thread] : 0];
+    const uint32_t part = r->parts[thread < r->documents.cap_document_of ? r->documents.document_of[thread] : 0];
     if (out->n && out->part != part) return FP_FULL;
     out->part = part;
     return FP_DONE;
@@ -139,13 +139,13 @@ static int choose_part(const struct fp_trace_read *r, uint32_t thread, struct fp
 /* Adds the exits of calls that end before the head.  FP_FULL or FP_DONE. */
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
-    const int same = r->has_head && r->head.thread == l->thread;
-    if (same && r->head.op == FP_OP_ARGUMENT)
+    const int same = r->merging.has_head && r->merging.head.thread == l->thread;
+    if (same && r->merging.head.op == FP_OP_ARGUMENT)
         return FP_DONE; /* belongs to the previous call, which may have length 0 */
     for (;;) {
         const int status = FP_UNLIKELY(l->n_again) ? fp_trace_enter_again(r, out) : FP_DONE;
         if (status) return status;
-        const uint32_t lane = fp_trace_lane_ending(l, same ? r->head.time : INT64_MAX);
+        const uint32_t lane = fp_trace_lane_ending(l, same ? r->merging.head.time : INT64_MAX);
         if (lane == FP_NO_ID) break;
         const struct fp_trace_lane *of = &l->lanes[lane];
         const struct fp_trace_call *call = &of->calls[of->n - 1];
@@ -154,7 +154,7 @@ static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
         if (!lane) fp_trace_note_again(l, call);
         fp_trace_lane_pop(l, lane);
     }
-    if (!same && r->has_head) fp_trace_lanes_reset(l, r->head.thread);
+    if (!same && r->merging.has_head) fp_trace_lanes_reset(l, r->merging.head.thread);
     return FP_DONE;
 }
 
@@ -162,7 +162,7 @@ static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
  * from rounding, is cut.  The batch has room. FP_DONE or FP_ASK. */
 static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
-    const struct fp_trace_record *h = &r->head;
+    const struct fp_trace_record *h = &r->merging.head;
     int64_t end, wanted = INT64_MIN; /* a call without end nests in any lane: it ends with its caller */
     if (h->duration == FP_TRACE_ENDLESS)
         end = INT64_MAX;
@@ -186,12 +186,12 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
         return FP_ASK;
     }
     if (in->n && end > in->calls[in->n - 1].end) {
-        r->cut += h->duration != FP_TRACE_ENDLESS;
+        r->counts.cut += h->duration != FP_TRACE_ENDLESS;
         rest = end = in->calls[in->n - 1].end;
     }
     fp_trace_lane_push(l, lane, (struct fp_trace_call){end, rest, h->id});
     l->dividing = 0;
-    r->in_lanes += lane > 0;
+    r->counts.in_lanes += lane > 0;
     fp_add_row(out, h->op, fp_trace_shown(r, h->time), thread_of(l, lane), h->id);
     return FP_DONE;
 }
@@ -204,7 +204,7 @@ void fp_trace_set_lane(struct fp_trace_read *r, uint32_t thread) {
 
 /* Adds the row of the head, which is not an end.  FP_DONE, FP_FULL or FP_ASK. */
 static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
-    const struct fp_trace_record *h = &r->head;
+    const struct fp_trace_record *h = &r->merging.head;
     if (out->n == out->cap) return FP_FULL;
     if (h->op == FP_OP_ENTER || h->op == FP_OP_ENTER_ARGS) return put_call(r, out);
     if (h->op == FP_OP_ARGUMENT) {
@@ -219,9 +219,9 @@ static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     if (h->type == FP_COUNTER_TYPE) {
         double value;
         memcpy(&value, &h->duration, sizeof value);
-        fp_counter_payload(&r->scratch, value, p, n);
-        p = r->scratch.p;
-        n = r->scratch.n;
+        fp_counter_payload(&r->text.scratch, value, p, n);
+        p = r->text.scratch.p;
+        n = r->text.scratch.n;
     }
     if (fp_batch_payload(out, p, n, &slice)) return out->n ? FP_FULL : fp_escape(); /* 4 GiB of payloads */
     out->aux[fp_add_row(out, h->op, fp_trace_shown(r, h->time), h->thread, h->type)] = slice;
@@ -231,13 +231,13 @@ static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
 int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out) {
     for (int status;;) {
         if (r->pairing) return pair_all(r);
-        status = r->has_head ? FP_DONE : next_record(r);
+        status = r->merging.has_head ? FP_DONE : next_record(r);
         if (!status) status = choose_part(r, r->lanes.thread, out);
         if (!status) status = end_calls(r, out);
-        if (!status && r->has_head) status = choose_part(r, r->head.thread, out);
-        if (!status && r->has_head) status = put_head(r, out);
+        if (!status && r->merging.has_head) status = choose_part(r, r->merging.head.thread, out);
+        if (!status && r->merging.has_head) status = put_head(r, out);
         if (status) return status;
-        if (!r->has_head) return FP_DONE;
-        r->has_head = 0;
+        if (!r->merging.has_head) return FP_DONE;
+        r->merging.has_head = 0;
     }
 }

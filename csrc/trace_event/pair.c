@@ -1,7 +1,7 @@
 #include "trace_event/read_private.h"
 
 void fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin) {
-    struct fp_trace_stack *s = &r->stacks_of[begin->thread];
+    struct fp_trace_stack *s = &r->calls.stacks_of[begin->thread];
     if (s->n_unwound && s->unwound_at != begin->time) s->n_unwound = 0;
     fp_array_room(&s->calls, &s->cap, (uint64_t)s->n + s->n_unwound + 1, sizeof *s->calls);
     if (s->n_unwound) s->calls[s->n + s->n_unwound] = s->calls[s->n];
@@ -9,7 +9,7 @@ void fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin
 }
 
 void fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value) {
-    struct fp_trace_stack *s = &r->stacks_of[thread];
+    struct fp_trace_stack *s = &r->calls.stacks_of[thread];
     fp_array_room(&s->args, &s->cap_args, (uint64_t)s->n_args + 1, sizeof *s->args);
     s->args[s->n_args++] = value;
     s->calls[s->n - 1].n_args++;
@@ -17,7 +17,7 @@ void fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value)
 
 /* Ends the innermost call.  The records of its arguments follow its own. */
 static void pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int endless) {
-    struct fp_trace_stack *s = &r->stacks_of[thread];
+    struct fp_trace_stack *s = &r->calls.stacks_of[thread];
     const struct fp_trace_open call = s->calls[s->n - 1];
     const int64_t duration = endless ? FP_TRACE_ENDLESS : fp_trace_duration(call.time, end);
     for (uint32_t k = 0; k <= call.n_args; k++) {
@@ -47,20 +47,20 @@ static int ends_unwound(struct fp_trace_read *r, struct fp_trace_stack *s, int64
     if (!k) return 0;
     s->n_unwound--;
     s->calls[s->n + s->n_unwound + 1 - k] = s->calls[s->n + s->n_unwound];
-    r->unwound--;
+    r->counts.unwound--;
     return 1;
 }
 
 void fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name) {
-    struct fp_trace_stack *s = &r->stacks_of[thread];
+    struct fp_trace_stack *s = &r->calls.stacks_of[thread];
     if (FP_UNLIKELY(s->n_unwound) && name != FP_NO_ID && ends_unwound(r, s, time, name)) return;
     const uint32_t ended = fp_trace_ended_by(r, s, name);
-    r->lost_ends += !ended;
-    r->nameless_ends += ended && name == FP_NO_ID;
+    r->counts.lost_ends += !ended;
+    r->counts.nameless_ends += ended && name == FP_NO_ID;
     for (uint32_t k = 0; k < ended; k++) pop_call(r, thread, time, 0);
     if (FP_UNLIKELY(ended > 1 || (ended && s->n_unwound))) {
         /* the ended calls are still in memory; the last one takes the place of the one that this end names */
-        r->unwound += ended - 1;
+        r->counts.unwound += ended - 1;
         s->n_unwound = (s->unwound_at == time ? s->n_unwound : 0) + ended - 1;
         s->unwound_at = time;
         s->calls[s->n] = s->calls[s->n + s->n_unwound];
@@ -68,7 +68,7 @@ void fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32
 }
 
 void fp_trace_close(struct fp_trace_read *r) {
-    for (; r->closing < r->cap_stacks; r->closing++)
-        while (r->stacks_of[r->closing].n) pop_call(r, r->closing, 0, 1);
+    for (; r->calls.closing < r->calls.cap_stacks; r->calls.closing++)
+        while (r->calls.stacks_of[r->calls.closing].n) pop_call(r, r->calls.closing, 0, 1);
     fp_trace_async_close(r);
 }

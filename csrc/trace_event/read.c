@@ -24,17 +24,17 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     fp_buf_free(&r->event.scope);
     fp_buf_free(&r->event.key);
     fp_buf_free(&r->event.series);
-    fp_buf_free(&r->scratch);
+    fp_buf_free(&r->text.scratch);
     fp_chrome_ids_clear(&r->thread_ids);
-    for (uint32_t i = 0; i < r->cap_stacks; i++) {
-        free(r->stacks_of[i].calls);
-        free(r->stacks_of[i].args);
+    for (uint32_t i = 0; i < r->calls.cap_stacks; i++) {
+        free(r->calls.stacks_of[i].calls);
+        free(r->calls.stacks_of[i].args);
     }
-    free(r->stacks_of);
-    free(r->function_of);
-    free(r->document_of);
+    free(r->calls.stacks_of);
+    free(r->calls.function_of);
+    free(r->documents.document_of);
     free(r->records);
-    free(r->heap);
+    free(r->merging.heap);
     fp_trace_lanes_free(&r->lanes);
     fp_trace_async_free(r->async);
     free(r);
@@ -47,7 +47,7 @@ static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
     if (status == FP_ASK) r->request = FP_TRACE_THREAD;
     if (status) return status;
     fp_trace_in_document(r, *thread, r->thread_ids.document);
-    fp_array_zeroed(&r->stacks_of, &r->cap_stacks, (uint64_t)*thread + 1, sizeof *r->stacks_of);
+    fp_array_zeroed(&r->calls.stacks_of, &r->calls.cap_stacks, (uint64_t)*thread + 1, sizeof *r->calls.stacks_of);
     return 0;
 }
 
@@ -61,8 +61,8 @@ static uint32_t name_of(struct fp_trace_read *r) {
 static uint32_t function_of(struct fp_trace_read *r) {
     struct fp_model *m = r->model;
     const uint32_t string = name_of(r), category = r->event.category;
-    fp_array_zeroed(&r->function_of, &r->cap_functions, (uint64_t)string + 1, sizeof *r->function_of);
-    struct fp_trace_named *const last = &r->function_of[string];
+    fp_array_zeroed(&r->calls.function_of, &r->calls.cap_functions, (uint64_t)string + 1, sizeof *r->calls.function_of);
+    struct fp_trace_named *const last = &r->calls.function_of[string];
     if (last->function && last->category == category) return last->function;
     const uint32_t object = category ? fp_model_object(m, category, 0) : 0;
     const uint32_t function = fp_model_function(m, object, 0, string, 0, 0);
@@ -94,7 +94,7 @@ static void keep_unpaired(struct fp_trace_read *r, uint32_t thread, uint32_t fun
 /* A begin or end. */
 static void begin_or_end(struct fp_trace_read *r, uint32_t thread) {
     struct fp_trace_event *e = &r->event;
-    struct fp_trace_stack *s = &r->stacks_of[thread];
+    struct fp_trace_stack *s = &r->calls.stacks_of[thread];
     uint32_t function = FP_NO_ID; /* of an end its name */
     if (e->ph == 'B' || e->has_name) {
         function = e->ph == 'B' ? function_of(r) : name_of(r);
@@ -129,12 +129,12 @@ static void complete(struct fp_trace_read *r, uint32_t thread) {
     const uint32_t function = function_of(r);
     struct fp_trace_record *record = add_record(r, thread, FP_OP_ENTER, function);
     record->duration = e->dur > 0 ? e->dur : 0;
-    r->backwards += e->dur < 0;
+    r->counts.backwards += e->dur < 0;
 }
 
 static int broken(struct fp_trace_read *r, const char *what, const char *want, struct fp_err *err) {
     if (r->lenient) {
-        r->broken++;
+        r->counts.broken++;
         return FP_DONE;
     }
     fp_fail(err, FP_E_MALFORMED, r->event.at, what);
@@ -189,42 +189,42 @@ static int has_unused_args(const struct fp_trace_event *e) {
 static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     struct fp_trace_event *e = &r->event;
     if (!e->keys) {
-        r->empty++;
+        r->counts.empty++;
         return FP_DONE;
     }
     if (e->is_bad && e->ph != 'M') {
-        r->broken++;
+        r->counts.broken++;
         return FP_DONE;
     }
     if (!e->ph) return broken(r, "an event has no phase", "\"ph\"", err);
     if (e->ph == 'M') return end_meta(r);
     const int is_counter = e->ph == 'C' && e->has_ts && e->series.n;
     if (!is_counter && e->ph != 'X' && !strchr("BEiIRbenSFTp", e->ph)) {
-        r->samples += e->ph == 'P';
-        r->counters += e->ph == 'C';
-        r->flows += e->ph == 's' || e->ph == 't' || e->ph == 'f';
-        r->other_events += !strchr("PCstf", e->ph);
+        r->counts.samples += e->ph == 'P';
+        r->counts.counters += e->ph == 'C';
+        r->counts.flows += e->ph == 's' || e->ph == 't' || e->ph == 'f';
+        r->counts.other_events += !strchr("PCstf", e->ph);
         return FP_DONE;
     }
     if (!e->has_ts) return broken(r, "an event has no time", "\"ts\"", err);
     if (e->ph == 'X' && is_of_profiler(r) && is_text(r, e->category, "Trace")) {
-        r->spans++;
+        r->counts.spans++;
         return FP_DONE;
     }
     if (r->n_records >= FP_TRACE_RECORDS) {
         r->request = FP_TRACE_SPILL;
         return FP_ASK;
     }
-    if (!e->is_moved && __builtin_add_overflow(e->ts, r->more, &e->ts))
+    if (!e->is_moved && __builtin_add_overflow(e->ts, r->documents.more, &e->ts))
         return broken(r, "a time in an event", "a 64-bit number", err);
     e->is_moved = 1;
     const int status = timed_event(r);
     if (status) return status;
-    if (e->ts < r->first) r->first = e->ts;
-    r->events++;
-    r->negative_times += e->ts < 0;
-    r->other_args += is_counter ? e->nested_args : e->other_args || has_unused_args(e);
-    r->stacks += e->has_stack;
+    if (e->ts < r->documents.first) r->documents.first = e->ts;
+    r->counts.events++;
+    r->counts.negative_times += e->ts < 0;
+    r->counts.other_args += is_counter ? e->nested_args : e->other_args || has_unused_args(e);
+    r->counts.stacks += e->has_stack;
     return FP_DONE;
 }
 
@@ -234,19 +234,19 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
 static void note(struct fp_trace_read *r) {
     const struct fp_json *j = &r->json;
     const int is_key = j->token == FP_JSON_KEY;
-    const uint32_t before = is_key ? 0 : r->n_key;
-    r->n_key = 0;
+    const uint32_t before = is_key ? 0 : r->text.n_key;
+    r->text.n_key = 0;
     if (!is_key && (!before || (j->token != FP_JSON_STRING && j->token != FP_JSON_NUMBER && j->token != FP_JSON_WORD)))
         return;
     size_t n;
-    const uint8_t *p = fp_json_plain(j, &r->scratch, &n);
+    const uint8_t *p = fp_json_plain(j, &r->text.scratch, &n);
     const size_t room = sizeof r->stated - r->n_stated - before;
     if (n >= room || memchr(p, 0, n)) return;
     uint8_t *to = r->stated + r->n_stated + before;
     memcpy(to, p, n);
     to[n] = 0;
     if (is_key)
-        r->n_key = (uint32_t)n + 1;
+        r->text.n_key = (uint32_t)n + 1;
     else
         r->n_stated += before + (uint32_t)n + 1;
 }
@@ -257,11 +257,11 @@ static int take_base(struct fp_trace_read *r) {
     int64_t base;
     if (fp_json_number(r->json.text, r->json.text_n, 0, &base, NULL) || base < 0 || base > INT64_MAX / 2) return 0;
     if (!r->thread_ids.document) {
-        r->base = base;
+        r->documents.base = base;
         return 0;
     }
-    if (base && r->events > r->events_before) return FP_E_MALFORMED;
-    r->more = base - r->base;
+    if (base && r->counts.events > r->documents.events_before) return FP_E_MALFORMED;
+    r->documents.more = base - r->documents.base;
     return 0;
 }
 
@@ -269,13 +269,13 @@ static int take_base(struct fp_trace_read *r) {
 static int key_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_KEY) {
-        r->field = fp_json_is(j, "traceEvents")           ? FP_TE_ARGS
-                   : fp_json_is(j, "baseTimeNanoseconds") ? FP_TE_BASE
-                   : fp_json_is(j, "samples")             ? FP_TE_SAMPLES
-                   : fp_json_is(j, "metadata") || fp_json_is(j, "otherData") || fp_json_is(j, "distributedInfo")
-                       ? FP_TE_META
-                       : FP_TE_OTHER;
-    } else if (r->field == FP_TE_BASE && j->token == FP_JSON_NUMBER && take_base(r)) {
+        r->text.field = fp_json_is(j, "traceEvents")           ? FP_TE_ARGS
+                        : fp_json_is(j, "baseTimeNanoseconds") ? FP_TE_BASE
+                        : fp_json_is(j, "samples")             ? FP_TE_SAMPLES
+                        : fp_json_is(j, "metadata") || fp_json_is(j, "otherData") || fp_json_is(j, "distributedInfo")
+                            ? FP_TE_META
+                            : FP_TE_OTHER;
+    } else if (r->text.field == FP_TE_BASE && j->token == FP_JSON_NUMBER && take_base(r)) {
         r->event.at = in->base + in->pos;
         const int status = broken(r, "a further document states its base time after its events",
                                   "\"baseTimeNanoseconds\" before \"traceEvents\"", err);
@@ -288,7 +288,8 @@ static int key_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
 /* A token outside of events. */
 static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
-    const int begins_events = j->token == FP_JSON_ARRAY && (!j->depth || (j->depth == 1 && r->field == FP_TE_ARGS));
+    const int begins_events =
+        j->token == FP_JSON_ARRAY && (!j->depth || (j->depth == 1 && r->text.field == FP_TE_ARGS));
     if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY && j->token != FP_JSON_OBJECT_END)
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
                             "an object or an array of events");
@@ -296,14 +297,14 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
         const int status = key_token(r, in, err);
         if (status) return status;
     }
-    if (j->depth == 2 && r->field == FP_TE_META) note(r);
-    if (j->depth == 2 && r->field == FP_TE_SAMPLES) {
-        r->samples += j->token != FP_JSON_ARRAY_END; /* a table counts once; some writers add an empty one */
-        r->field = FP_TE_OTHER;
+    if (j->depth == 2 && r->text.field == FP_TE_META) note(r);
+    if (j->depth == 2 && r->text.field == FP_TE_SAMPLES) {
+        r->counts.samples += j->token != FP_JSON_ARRAY_END; /* a table counts once; some writers add an empty one */
+        r->text.field = FP_TE_OTHER;
     }
     if (begins_events) {
-        r->in_events = r->seen_events = 1;
-        r->events_depth = j->depth + 1;
+        r->text.in_events = r->text.seen_events = 1;
+        r->text.events_depth = j->depth + 1;
     }
     fp_json_take(j, in);
     return FP_DONE;
@@ -315,8 +316,8 @@ static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct f
     if (!status) return FP_DONE;
     if (!r->lenient)
         return fp_fail_text(err, status, in->base + in->pos, 0,
-                            r->field == FP_TE_PH ? "the phase of an event" : "a number in an event", r->json.text,
-                            r->json.text_n, r->field == FP_TE_PH ? "one letter" : "a 64-bit number");
+                            r->text.field == FP_TE_PH ? "the phase of an event" : "a number in an event", r->json.text,
+                            r->json.text_n, r->text.field == FP_TE_PH ? "one letter" : "a 64-bit number");
     r->event.is_bad = 1;
     return FP_DONE;
 }
@@ -326,14 +327,14 @@ static int field_token(struct fp_trace_read *r, const struct fp_in *in, struct f
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_OBJECT_END) return end_event(r, err);
     if (j->token == FP_JSON_KEY) {
-        r->field = fp_trace_field_of(j);
+        r->text.field = fp_trace_field_of(j);
         r->event.keys = 1;
-        r->event.has_stack |= r->field == FP_TE_STACK;
+        r->event.has_stack |= r->text.field == FP_TE_STACK;
     } else if (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY) {
-        r->in_args = j->token != FP_JSON_OBJECT ? 0
-                     : r->field == FP_TE_ARGS   ? FP_TE_IN_ARGS
-                     : r->field == FP_TE_ID2    ? FP_TE_IN_ID2
-                                                : 0;
+        r->text.in_args = j->token != FP_JSON_OBJECT    ? 0
+                          : r->text.field == FP_TE_ARGS ? FP_TE_IN_ARGS
+                          : r->text.field == FP_TE_ID2  ? FP_TE_IN_ID2
+                                                        : 0;
     } else if (j->token >= FP_JSON_STRING) {
         return value_token(r, in, err);
     }
@@ -344,16 +345,16 @@ static int field_token(struct fp_trace_read *r, const struct fp_in *in, struct f
 static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_OBJECT_END || j->token == FP_JSON_ARRAY_END) {
-        r->in_args = 0;
-    } else if (r->in_args && j->token == FP_JSON_KEY) {
-        r->arg_field = fp_trace_argument_of(r);
+        r->text.in_args = 0;
+    } else if (r->text.in_args && j->token == FP_JSON_KEY) {
+        r->text.arg_field = fp_trace_argument_of(r);
         fp_trace_take_series(r);
-    } else if (r->in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
-        if (r->in_args == FP_TE_IN_ARGS) r->event.other_args = r->event.nested_args = 1;
+    } else if (r->text.in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
+        if (r->text.in_args == FP_TE_IN_ARGS) r->event.other_args = r->event.nested_args = 1;
         const uint8_t *end = fp_json_value(&r->json, in->p + in->pos, in->p + in->n);
         if (end) fp_json_whole(&r->json, (size_t)(end - in->p));
-    } else if (r->in_args && j->token >= FP_JSON_STRING) {
-        if (r->in_args == FP_TE_IN_ARGS) fp_trace_take_series(r);
+    } else if (r->text.in_args && j->token >= FP_JSON_STRING) {
+        if (r->text.in_args == FP_TE_IN_ARGS) fp_trace_take_series(r);
         return value_token(r, in, err);
     }
     return FP_DONE;
@@ -363,7 +364,7 @@ static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
 static int element(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
     fp_trace_event_begin(r, in);
-    r->stray_elements += !r->event.is_object;
+    r->counts.stray_elements += !r->event.is_object;
     if (!r->event.is_object) return FP_DONE;
     if (fp_trace_whole_event(r, in)) return end_event(r, err);
     j->token = FP_JSON_OBJECT;
@@ -373,10 +374,10 @@ static int element(struct fp_trace_read *r, const struct fp_in *in, struct fp_er
 
 static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
-    const uint32_t depth = j->depth - r->events_depth; /* 0: between events, 1: in an event, 2: in its args */
+    const uint32_t depth = j->depth - r->text.events_depth; /* 0: between events, 1: in an event, 2: in its args */
     int status = FP_DONE;
     if (j->token == FP_JSON_ARRAY_END && !depth) {
-        r->in_events = 0;
+        r->text.in_events = 0;
     } else if (!depth) {
         status = element(r, in, err);
     } else if (r->event.is_object && depth <= 2) {
@@ -398,29 +399,29 @@ static int continues(struct fp_trace_read *r, struct fp_in *in) {
     }
     if (r->lines || (c != '{' && c != '[')) return 0;
     fp_json_again(j);
-    r->field = FP_TE_OTHER;
-    r->more = -r->base;
-    r->in_events = r->event.is_object = 0;
+    r->text.field = FP_TE_OTHER;
+    r->documents.more = -r->documents.base;
+    r->text.in_events = r->event.is_object = 0;
     /* each number gets a part of the model: `{}{}{}...` would fill the memory */
-    const int is_used = !r->thread_ids.document || r->events > r->events_before;
-    r->events_before = r->events;
-    r->stray_before = r->stray_elements;
-    r->words_before = j->odd_words;
+    const int is_used = !r->thread_ids.document || r->counts.events > r->documents.events_before;
+    r->documents.events_before = r->counts.events;
+    r->documents.stray_before = r->counts.stray_elements;
+    r->documents.words_before = j->odd_words;
     r->thread_ids.document += (uint32_t)is_used; /* else the next document gets the number of the one without events */
     return 1;
 }
 
 static int end_text(struct fp_trace_read *r, struct fp_err *err) {
-    r->over = 1;
-    if (!r->seen_events && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no traceEvents");
-    if (r->first + r->base < 0) {
-        r->base = 0;
+    r->text.over = 1;
+    if (!r->text.seen_events && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no traceEvents");
+    if (r->documents.first + r->documents.base < 0) {
+        r->documents.base = 0;
     } else {
-        r->first = 0;
-        r->negative_times = 0;
+        r->documents.first = 0;
+        r->counts.negative_times = 0;
     }
     if (!r->by_time) fp_trace_close(r);
-    r->merging = 1;
+    r->merging.is_on = 1;
     r->pairing = r->by_time;
     r->request = FP_TRACE_MERGE;
     return FP_ASK;
@@ -428,38 +429,40 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
 
 /* The text is truncated or not JSON.  FP_ASK or FP_DONE if what was read can be kept, otherwise the error. */
 static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, struct fp_err *err) {
-    const int between = r->lines ? !r->json.depth : r->in_events && r->events_depth == 1 && fp_json_between(&r->json);
-    const int has_begun = r->in_events && (r->events_depth > 1 || r->event.is_object);
-    if (r->thread_ids.document && !has_begun && r->events == r->events_before) { /* not a document: [12:00:00] done */
+    const int between =
+        r->lines ? !r->json.depth : r->text.in_events && r->text.events_depth == 1 && fp_json_between(&r->json);
+    const int has_begun = r->text.in_events && (r->text.events_depth > 1 || r->event.is_object);
+    if (r->thread_ids.document && !has_begun &&
+        r->counts.events == r->documents.events_before) { /* not a document: [12:00:00] done */
         r->json.rest = 2;
-        r->json.odd_words = r->words_before;
-        r->stray_elements = r->stray_before;
+        r->json.odd_words = r->documents.words_before;
+        r->counts.stray_elements = r->documents.stray_before;
         r->thread_ids.document--;
         in->pos = in->n;
         return end_text(r, err);
     }
-    if (status == FP_E_TRUNCATED && r->seen_events) { /* the writer was killed, or left the array open */
-        r->open_end = 1;
-        r->killed = !between;
+    if (status == FP_E_TRUNCATED && r->text.seen_events) { /* the writer was killed, or left the array open */
+        r->counts.open_end = 1;
+        r->counts.killed = !between;
         in->pos = in->n;
         return end_text(r, err);
     }
     if (!r->lenient) return status;
-    r->bad_end = 1;
+    r->counts.bad_end = 1;
     return end_text(r, err);
 }
 
 int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
-    if (r->lines) r->in_events = r->seen_events = 1;
-    while (!r->over) {
+    if (r->lines) r->text.in_events = r->text.seen_events = 1;
+    while (!r->text.over) {
         int status = fp_json_next(j, in, err);
         if (status == FP_MORE) return status;
         if (status < 0) return end_early(r, status, in, err);
         if (j->token == FP_JSON_END && continues(r, in)) continue;
         if (j->token == FP_JSON_END) return end_text(r, err);
-        if (j->escaped && (j->token == FP_JSON_KEY || r->field == FP_TE_PH)) fp_json_unescape(j, &r->scratch);
-        status = r->in_events ? event_token(r, in, err) : outer_token(r, in, err);
+        if (j->escaped && (j->token == FP_JSON_KEY || r->text.field == FP_TE_PH)) fp_json_unescape(j, &r->text.scratch);
+        status = r->text.in_events ? event_token(r, in, err) : outer_token(r, in, err);
         if (status) return status;
         if (r->out_of_order) return FP_DONE;
     }

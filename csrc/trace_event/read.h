@@ -108,20 +108,7 @@ struct fp_trace_lanes {
     int64_t again_at;
 };
 
-struct fp_trace_read {
-    struct fp_model *model; /* borrowed */
-    int32_t lenient, by_time;
-    int32_t out_of_order; /* after FP_DONE: the result is invalid; read the file again by time */
-    uint32_t request;     /* after FP_ASK: enum fp_trace_request */
-    uint32_t lane, lane_of, category;
-    int32_t lines; /* set by the caller before the first call: events are at the top level of the text */
-    struct fp_chrome_ids thread_ids;
-    struct fp_trace_event event;
-    struct fp_trace_record *records;
-    uint32_t n_records, run, n_runs;
-    struct fp_trace_run *runs; /* caller-owned */
-    const uint32_t *parts;     /* by document, set for FP_TRACE_MERGE if there are several; caller-owned */
-    /* counted */
+struct fp_trace_counts {
     uint64_t events;
     uint64_t FP_COUNT(empty, "blank-events", repairs, "event without content", "events without content");
     uint64_t FP_COUNT(stray_elements, "stray-elements", repairs, "element of traceEvents that is not an event, skipped",
@@ -157,7 +144,54 @@ struct fp_trace_read {
     uint64_t FP_COUNT(open_end, "open-end");
     uint64_t killed; /* the text ends within an event or object */
     uint64_t FP_COUNT(bad_end, "unreadable-rest");
+};
 
+/* Where the reader is in the text. */
+struct fp_trace_text {
+    uint32_t events_depth; /* of the array of events; 0: not seen yet */
+    int32_t in_events, seen_events, in_args, over;
+    uint32_t field, arg_field;
+    uint32_t n_key; /* bytes after n_stated: a key that waits for its value */
+    struct fp_buf scratch;
+};
+
+struct fp_trace_documents {
+    uint64_t events_before, stray_before, words_before; /* this document: events, stray elements, odd words */
+    uint32_t *document_of;                              /* by thread, of documents after the first */
+    uint32_t cap_document_of;
+    int64_t first; /* the earliest time, or 0 */
+    int64_t base;  /* nanoseconds added to all times; those of a document whose base differs already include that */
+    int64_t more;  /* that difference */
+};
+
+struct fp_trace_calls {
+    struct fp_trace_named *function_of;     /* by string: the last function of that name */
+    uint32_t cap_functions, categories[16]; /* the last strings, by length and first letter */
+    struct fp_trace_stack *stacks_of;       /* by thread: open calls */
+    uint32_t cap_stacks, closing;
+};
+
+struct fp_trace_merging {
+    struct fp_trace_record head;
+    uint32_t *heap; /* runs by their next record */
+    uint32_t n_heap, cap_heap, n_started;
+    int32_t has_heap, has_head, is_on;
+};
+
+struct fp_trace_read {
+    struct fp_model *model; /* borrowed */
+    int32_t lenient, by_time;
+    int32_t out_of_order; /* after FP_DONE: the result is invalid; read the file again by time */
+    uint32_t request;     /* after FP_ASK: enum fp_trace_request */
+    uint32_t lane, lane_of, category;
+    int32_t lines; /* set by the caller before the first call: events are at the top level of the text */
+    struct fp_chrome_ids thread_ids;
+    struct fp_trace_event event;
+    struct fp_trace_record *records;
+    uint32_t n_records, run, n_runs;
+    struct fp_trace_run *runs; /* caller-owned */
+    const uint32_t *parts;     /* by document, set for FP_TRACE_MERGE if there are several; caller-owned */
+    struct fp_trace_counts counts;
     uint8_t stated[4096]; /* of the file's metadata: keys and values, each followed by 0 */
     uint32_t n_stated;
 
@@ -165,28 +199,13 @@ struct fp_trace_read {
     int32_t pairing;     /* by time, to pair begins and ends */
 
     /* private from here on */
-    uint32_t events_depth; /* of the array of events; 0: not seen yet */
-    int32_t in_events, seen_events, in_args, over;
-    uint64_t events_before, stray_before, words_before; /* this document: events, stray elements, odd words */
-    uint32_t field, arg_field;
-    uint32_t n_key; /* bytes after n_stated: a key that waits for its value */
-    struct fp_buf scratch;
-    struct fp_trace_named *function_of;     /* by string: the last function of that name */
-    uint32_t cap_functions, categories[16]; /* the last strings, by length and first letter */
+    struct fp_trace_text text;
+    struct fp_trace_documents documents;
+    struct fp_trace_calls calls;
     struct fp_trace_async *async;
-    struct fp_trace_stack *stacks_of; /* by thread: open calls */
-    uint32_t cap_stacks, cap_records, closing;
-    uint32_t *document_of; /* by thread, of documents after the first */
-    uint32_t cap_document_of;
+    uint32_t cap_records;
     uint64_t order;
-    int64_t first; /* the earliest time, or 0 */
-    int64_t base;  /* nanoseconds added to all times; those of a document whose base differs already include that */
-    int64_t more;  /* that difference */
-    /* merging */
-    struct fp_trace_record head;
-    uint32_t *heap; /* runs by their next record */
-    uint32_t n_heap, cap_heap, n_started;
-    int32_t has_heap, has_head, merging;
+    struct fp_trace_merging merging;
     struct fp_trace_lanes lanes;
 };
 

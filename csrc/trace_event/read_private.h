@@ -96,8 +96,9 @@ enum { FP_TE_IN_ARGS = 1, FP_TE_IN_ID2 = 2 };
 /* Records the document of a thread. */
 static inline void fp_trace_in_document(struct fp_trace_read *r, uint32_t thread, uint32_t document) {
     if (FP_LIKELY(!document)) return;
-    fp_array_zeroed(&r->document_of, &r->cap_document_of, (uint64_t)thread + 1, sizeof *r->document_of);
-    r->document_of[thread] = document;
+    fp_array_zeroed(&r->documents.document_of, &r->documents.cap_document_of, (uint64_t)thread + 1,
+                    sizeof *r->documents.document_of);
+    r->documents.document_of[thread] = document;
 }
 
 /* Whether events of a phase have arguments that are read: numbers of a call, data of an instant, values, names. */
@@ -157,7 +158,7 @@ void fp_trace_async_close(struct fp_trace_read *r);
 int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out);
 
 static inline uint64_t fp_trace_shown(const struct fp_trace_read *r, int64_t time) {
-    return (uint64_t)time - (uint64_t)r->first + (uint64_t)r->base;
+    return (uint64_t)time - (uint64_t)r->documents.first + (uint64_t)r->documents.base;
 }
 
 /* divide.c.  What happens to a call of lane 0 that ends later than the innermost one. */

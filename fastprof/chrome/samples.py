@@ -19,16 +19,15 @@ from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_chrome_samples_read, fp_err, fp_in, fp_trace_read
+    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_json
 
 _BLOCK = 8 * lib.FP_CHROME_KEPT  # bytes of a column
 
 
-def count_ends(log: Log, r: fp_trace_read | fp_chrome_samples_read) -> None:
-    """Count deviations from standard JSON, and warn if the text ends early.  `r` is either reader's struct."""
-    if r.killed:
+def count_ends(log: Log, json: fp_json, *, is_cut: bool) -> None:
+    """Count deviations from standard JSON, and warn if the text ends early (`is_cut`)."""
+    if is_cut:
         log.warn(REPORTED["maybe-cut-off"])
-    json = r.json
     log.count_all(
         REPORTED,
         {
@@ -136,7 +135,7 @@ class SamplesReader(NativeReader):
     def finish(self) -> None:
         r, log = self._r, self.log
         self._threads.add_names(self._parts, at_end=True)
-        count_ends(log, r)
+        count_ends(log, r.json, is_cut=bool(r.killed))
         log.count_all(REPORTED, counts_of(r))
         log.facts["samples"] = int(r.rows)
         if r.thread_ids.document:

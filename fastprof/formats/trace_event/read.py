@@ -143,9 +143,9 @@ class TraceEventReader(NativeReader):
     def finish(self) -> None:
         r, log = self._r, self.log
         self._threads.add_names(self._parts, at_end=True)
-        count_ends(log, r)
-        log.count_all(REPORTED, counts_of(r))
-        log.facts["events"] = int(r.events)
+        count_ends(log, r.json, is_cut=bool(r.counts.killed))
+        log.count_all(REPORTED, counts_of(r.counts))
+        log.facts["events"] = int(r.counts.events)
         if r.thread_ids.document:
             log.facts["documents"] = int(r.thread_ids.document) + 1
         texts = [text.decode("utf-8", "replace") for text in bytes(r.stated[0 : r.n_stated]).split(b"\0")[:-1]]

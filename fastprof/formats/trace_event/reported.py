@@ -6,7 +6,7 @@ from fastprof.chrome import reported as of_samples
 from fastprof.core.reported import reported
 
 REPORTED = of_samples.REPORTED | reported(
-    "fp_trace_read",
+    "fp_trace_counts",
     "fp_trace_write",
     shared=("thread-numbers",),
     not_representable={
