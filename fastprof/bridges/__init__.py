@@ -491,7 +491,6 @@ def _is_summed(f: Facts) -> bool:
 
 
 def _is_one(f: Facts) -> bool:
-    """Whether the rows are those of one profile, and have to be added up."""
     return f.profiles == 1 and not f.added_up
 
 
