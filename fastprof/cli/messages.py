@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fastprof.cli import print_message, print_raw
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import Any
 from fastprof.core.log import Log
 from fastprof.core.urls import shown

@@ -14,13 +14,13 @@ Rows are printed in the given order.  A pipe gets the same text without colours;
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from itertools import count, islice
 
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import IO, Any, NamedTuple
 from fastprof.core.elided import elided, shortened
 from fastprof.core.errors import printable

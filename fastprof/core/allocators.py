@@ -6,8 +6,7 @@ call it.  Its other frames, and those without a name, are known by their object.
 
 from __future__ import annotations
 
-import re
-
+from fastprof.core import lazy_re as re
 from fastprof.core.options import Option, Switch
 
 KEEP_ALLOCATOR = Option(

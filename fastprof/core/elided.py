@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+
+from fastprof.core import lazy_re as re
 
 _BRACKET = r"operator(?:\(\)|[<>=-]+)|->|=>|[()<>]"  # compiled on first use, to keep the start fast
 

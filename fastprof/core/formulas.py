@@ -11,8 +11,9 @@ no value; KCachegrind would ignore that part of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+
+from fastprof.core import lazy_re as re
 
 # possessive: otherwise blanks that four pieces can match would be tried in each of them
 _TERM = re.compile(r"\s*+([+-]?)\s*+(\d*+)\s*+\*?\s*+([A-Za-z_]\w*+)\s*+", re.ASCII)

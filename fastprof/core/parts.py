@@ -5,10 +5,10 @@ Every operator and writer that merges parts uses these rules.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from fastprof.core import lazy_re as re
 from fastprof.core import text_counts
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -116,7 +116,7 @@ _COUNTS = re.compile(r"(?:.*[^a-zA-Z])?(?:samples?|objects|blocks|allocations|co
 
 def same_kind(one: ValueType, other: ValueType) -> bool:
     """Whether both are costs, or both only count samples."""
-    return bool(_COUNTS.fullmatch(one.name)) == bool(_COUNTS.fullmatch(other.name))
+    return one == other or bool(_COUNTS.fullmatch(one.name)) == bool(_COUNTS.fullmatch(other.name))
 
 
 def parts_since(model: Model, n: int) -> range:

@@ -5,7 +5,7 @@ dumps/{host}/{service}-{date}.prof    dumps/web1/api-0314.prof    host=web1, ser
 
 from __future__ import annotations
 
-import re
+from fastprof.core import lazy_re as re
 
 _TOKEN = re.compile(r"\{(\w+)\}|(\*\*|\*|\?)")
 

@@ -12,8 +12,7 @@ Both ends are included.  A range of plain numbers needs nothing else; any other 
 
 from __future__ import annotations
 
-import re
-
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import NamedTuple
 from fastprof.core.options import UINT64
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof import formats
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError, errors_of, file_error
 from fastprof.core.log import Log, Warn

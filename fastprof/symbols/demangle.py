@@ -6,9 +6,9 @@ spells them; Rust (v0 and legacy) and D have small parsers here.  Each distinct 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.words import counted
 from fastprof.symbols import llvm_demangler

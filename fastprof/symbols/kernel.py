@@ -13,10 +13,10 @@ Source: Linux kernel/kallsyms.c, tools/perf/util/symbol.c (kallsyms__delta).
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 
+from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.owner import owned

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from fastprof.core import lazy_re as re
 
 SYMBOL_LINE = rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$"  # address and name
 _JAVA_LINE = rb"-?[0-9]+"

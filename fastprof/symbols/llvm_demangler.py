@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import sys
 import threading
 from collections import Counter
 from contextlib import suppress
 from math import prod
 
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

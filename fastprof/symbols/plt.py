@@ -19,10 +19,10 @@ Source: binutils bfd/elfxx-x86.c (_bfd_x86_elf_get_synthetic_symtab), elfnn-aarc
 from __future__ import annotations
 
 import bisect
-import re
 import struct
 from collections.abc import Callable, Iterator
 
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import SymbolError
 from fastprof.symbols.elf import SHF_ALLOC, SHF_EXECINSTR, SHT_REL, SHT_RELA, string

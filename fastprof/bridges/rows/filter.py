@@ -14,11 +14,11 @@ are dropped as well.
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.bridges import FUNCTION, LABEL, LONGEST_NAME, OBJECT
 from fastprof.bridges.rows.reported import REPORTED
+from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.changed import Changed

@@ -16,11 +16,11 @@ Of several candidates, the two whose paths share the longest suffix are paired, 
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cache
 
+from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple, T
 from fastprof.core.errors import check_sums

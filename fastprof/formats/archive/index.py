@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from itertools import chain, groupby, islice, takewhile
 from operator import attrgetter
 from threading import Lock
 
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, printable
 from fastprof.core.log import Counts

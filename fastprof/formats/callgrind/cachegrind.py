@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from fastprof.core import lazy_re as re
 from fastprof.core.engine import Writer
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part

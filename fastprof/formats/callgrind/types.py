@@ -11,8 +11,7 @@ they do not fit the events, they are descriptions like any other.
 
 from __future__ import annotations
 
-import re
-
+from fastprof.core import lazy_re as re
 from fastprof.core.model import Part, ValueType
 from fastprof.core.parts import default_value, labels_of
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from re import fullmatch
-
+from fastprof.core import lazy_re as re
 from fastprof.core.engine import MAYBE, NO, Format, Holds
 from fastprof.core.options import Option, Switch, Text, Whole
 from fastprof.core.streams import PEEK
@@ -70,21 +69,21 @@ def sniff(head: bytes) -> int:
     lines = first_stacks(head)
     if not lines or head.startswith((b"#!", b"<!", b"<?")):  # a script ("exit 1"), HTML, XML
         return NO
-    if len(head) >= PEEK and b"\n" not in head and fullmatch(_CUT, head):
+    if len(head) >= PEEK and b"\n" not in head and re.fullmatch(_CUT, head):
         return MAYBE
     if any(b";" in line for line in lines):
-        stacks = [line for line in lines if fullmatch(_STACK, line)]
+        stacks = [line for line in lines if re.fullmatch(_STACK, line)]
         several = sum(b";" in line for line in stacks)
         few_others = b";" in lines[0] and 2 * several >= len(lines)
         return MAYBE if several and (few_others or len(stacks) == len(lines)) else NO
     # Lines with a single frame look like many other texts: tables, settings, notes.
     alone = []
     for line in lines:
-        match = fullmatch(_ALONE, line) if fullmatch(_STACK, line) else None
+        match = re.fullmatch(_ALONE, line) if re.fullmatch(_STACK, line) else None
         if match is None:
             return NO
         alone.append(match[1])
-    is_text = len(alone) == 1 and fullmatch(rb"[\w/]+(?: [\w/]+)+", alone[0])  # "Debian GNU/Linux 12"
+    is_text = len(alone) == 1 and re.fullmatch(rb"[\w/]+(?: [\w/]+)+", alone[0])  # "Debian GNU/Linux 12"
     is_table = all(name.startswith(b"0x") for name in alone)  # of addresses
     return MAYBE if len(alone) == len({*alone}) and not is_text and not is_table else NO
 
@@ -93,7 +92,7 @@ def could_be(head: bytes) -> bool:
     """A name and a count in each line: functions without names are numbers, as those of XRay logs.  Or nothing: a
     profile without samples."""
     lines = first_stacks(head)
-    return not head or (bool(lines) and bytes(4) not in head and all(fullmatch(_LINE, line) for line in lines))
+    return not head or (bool(lines) and bytes(4) not in head and all(re.fullmatch(_LINE, line) for line in lines))
 
 
 # Frames without control characters (NUL and tab occur in names), a count that does not begin with 0.

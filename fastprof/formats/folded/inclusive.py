@@ -18,9 +18,10 @@ Source: llvm/tools/llvm-xray/xray-stacks.cpp.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable
+
+from fastprof.core import lazy_re as re
 
 _LINE = re.compile(rb"((?:[^;\n]+;)+)[ ](0|[1-9]\d{0,18})")
 _THREAD = re.compile(rb"thread_\d+;")

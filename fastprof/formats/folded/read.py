@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 
+from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.log import Log

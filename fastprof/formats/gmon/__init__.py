@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from re import match
-
+from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
 
 def sniff(head: bytes) -> int:
-    return SURE if match(rb"gmon(?:\x01\0\0\0|\0\0\0\x01)\0{12}(?:[\0-\x02]|$)", head) else NO
+    return SURE if re.match(rb"gmon(?:\x01\0\0\0|\0\0\0\x01)\0{12}(?:[\0-\x02]|$)", head) else NO
 
 
 def sniff_text(head: bytes) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from re import match
-
+from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.symbols import SYMBOLS
 
@@ -22,7 +21,7 @@ _SYMBOLIZED = rb"--- symbol\r?\n(?s:.*?)\n--- (?:heap|growth|contention)\r?\n"
 def sniff(head: bytes) -> int:
     if b"\0" in head[:16] or not any(word in head for word in _WORDS):  # a binary file, or another text
         return NO
-    return SURE if match(_FIRST, head) or match(_SYMBOLIZED, head) else NO
+    return SURE if re.match(_FIRST, head) or re.match(_SYMBOLIZED, head) else NO
 
 
 FORMATS = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 
+from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.allocators import GO_KEPT, GO_NAMES, NAMES

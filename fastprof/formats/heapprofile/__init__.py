@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 
 _HEAD = rb'\s*\{(?s:.{0,2000}?)"head"\s*:\s*\{(?:\s*"callFrame"|(?s:.{0,2000}?)"selfSize")'

@@ -12,10 +12,10 @@ u32 systems: each name 0, u32 events: each u64 n, n bytes of text:
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterator
 
+from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
 from fastprof.core._typing import NamedTuple
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from json import dumps
 
 from fastprof.chrome.samples import SamplesReader
+from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.allocators import NAMES

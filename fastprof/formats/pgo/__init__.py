@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import NAMES
 from fastprof.core.engine import NO, SURE, Format, Holds

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from fastprof.core import lazy_re as re
 from fastprof.core.engine import MAYBE, NO, SURE, Format
 
 # The first line of BCC's profile, offcputime and stackcount.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from re import match
-
+from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.core.options import Kind, Option
 
@@ -37,11 +36,11 @@ SNAPSHOT = Option(
 
 
 def sniff_massif(head: bytes) -> int:
-    return SURE if match(_MASSIF if head.startswith(b"desc: ") else _HEAPTRACK, head) else NO
+    return SURE if re.match(_MASSIF if head.startswith(b"desc: ") else _HEAPTRACK, head) else NO
 
 
 def sniff_dhat(head: bytes) -> int:
-    return SURE if b'"dhatFileVersion"' in head and match(_DHAT, head) else NO
+    return SURE if b'"dhatFileVersion"' in head and re.match(_DHAT, head) else NO
 
 
 FORMATS = (

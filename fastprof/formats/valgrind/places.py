@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from fastprof.core import lazy_re as re
 from fastprof.core.model import Model
 
 _ADDRESS = re.compile(rb"0x([0-9A-Fa-f]{1,16}): ")

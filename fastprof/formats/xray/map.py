@@ -17,11 +17,11 @@ of versions 0 and 1 hold zeros there, and the addresses in relocations. Source: 
 from __future__ import annotations
 
 import os
-import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import SymbolError
 from fastprof.core.words import counted

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
 from fastprof import bridges, plan
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import inputs_of, printable, usage_error
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from fastprof.verbs.keywords import Inputs, Progress, ReadFormat, TopOptions
+
+    Patterns = Sequence[tuple[re.Pattern[str], bool]]  # a pattern, and whether names must match it
 else:
     from fastprof.core._typing import Record
 
@@ -120,7 +122,6 @@ END = plan.End(
     code="verbs.top:ranked",
 )
 _GROUPED = tuple(one for one in END.does if one.target != "graph" or one.source == "graph")
-Patterns = Sequence[tuple[re.Pattern[str], bool]]  # a pattern, and whether names must match it
 _COLUMNS = ("self", "inclusive", "calls")
 
 
