@@ -12,9 +12,8 @@ with fastprof.open("trace.xray") as profile:
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.loaded import loaded
 from fastprof.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fastprof' has no attribute {name!r}")
     try:
-        found = getattr(import_module(f"fastprof.{_HOMES[name]}"), name)
+        found = loaded(f"fastprof.{_HOMES[name]}:{name}")
     except ImportError as error:
         from fastprof.core.errors import NotBuiltError
 
@@ -184,6 +183,5 @@ def _listed(name: str) -> str:
 
 
 def _options(name: str) -> list[Option[Any]]:
-    module, _, place = _OPTIONS[name].partition(":")
-    found = getattr(import_module(f"fastprof.{module}"), place)
+    found = loaded(f"fastprof.{_OPTIONS[name]}")
     return [*(found() if callable(found) else found)]

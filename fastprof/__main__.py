@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import _signal as signal  # without the enumerations of `signal`
 import atexit
 import os
-import signal
 import sys
 
 _INTERRUPTED = 130  # the result of cli.main after an interrupt; shells report it for a process ended by SIGINT

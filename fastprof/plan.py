@@ -21,6 +21,7 @@ from fastprof.bridges import Facts, Operator
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, OtherView
 from fastprof.core.errors import UsageError, usage_error
+from fastprof.core.loaded import loaded
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import CORES, LENIENT, SPLIT, Option, Options, ambiguous, cores_of
@@ -50,10 +51,7 @@ class End(NamedTuple):
     code: str = ""
 
     def load(self) -> Callable[..., Any]:
-        from importlib import import_module
-
-        module, _, name = self.code.partition(":")
-        found: Callable[..., Any] = getattr(import_module(f"fastprof.{module}"), name)
+        found: Callable[..., Any] = loaded(f"fastprof.{self.code}")
         return found
 
 
@@ -553,6 +551,8 @@ def idle(options: Options, plan: Plan) -> list[Option[Any]]:
         if len(several) > 1:
             raise ambiguous(name, sorted(several, key=lambda option: option.key))
     given = options.given
+    if given.keys() <= used:  # without opening the doors of all formats
+        return []
     found = [one for one in known_options() if one.key in given or one.name in given]
     return [one for one in found if one.key not in used and one.name not in met]
 

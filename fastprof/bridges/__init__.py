@@ -8,11 +8,11 @@ docs/bridges.md shows with small examples what each operator keeps and loses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 
 from fastprof.bridges.transforms import COLLAPSE_RECURSION, HIDE, TRANSFORMS
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.allocators import KEEP_ALLOCATOR
+from fastprof.core.loaded import loaded
 from fastprof.core.options import MAX_MEMORY as MAX_MEMORY
 from fastprof.core.options import (
     PART,
@@ -350,8 +350,7 @@ class Operator(NamedTuple):
         return not self.switches
 
     def load(self) -> Run:
-        module, _, name = self.place.partition(":")
-        found: Run = getattr(import_module(f"{__name__}.{module}"), name)
+        found: Run = loaded(f"{__name__}.{self.place}")
         return found
 
 

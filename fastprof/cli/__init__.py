@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import _signal as signal  # the module `signal` makes enumerations, which takes longer than parsing the command line
 import atexit
 import gc
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 
+from fastprof.core._typing import Any
+from fastprof.core.loaded import loaded
 from fastprof.core.version import __version__
 
 VERBS = {
@@ -52,6 +54,7 @@ exit codes:
 """
 
 
+_QUICK = ("info", "top")  # verbs whose plain command lines are parsed without argparse
 _words: list[str] = []  # of the command line
 
 
@@ -184,22 +187,34 @@ def _terminated(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
+def _quick(verb: str, args: list[str]) -> Any:
+    """The arguments of a plain command line; None for others."""
+    from fastprof.cli.quick import Quick
+
+    parser = Quick()
+    loaded(f"fastprof.cli.{verb}:add_arguments")(parser)
+    return parser.parsed(args[1:])
+
+
 def _run(args: list[str]) -> int:
     if args[:1] == ["--version"]:
         print(f"fastprof {__version__}")
         return 0
     if args[:1] == ["help"]:  # `help VERB` is `VERB --help`
         args = [*args[1:], "--help"]
-    from importlib import import_module
 
+    verb = args[0] if args else ""
+    if verb in _QUICK and (plain := _quick(verb, args)):
+        gc.freeze()
+        gc.enable()
+        return int(loaded(f"fastprof.cli.{verb}:run")(plain))
     from fastprof.cli.parser import Parser, meant
 
     parser = Parser(prog="fastprof", description=_DESCRIPTION, epilog=_EXAMPLES)
     parser.add_argument("--version", action="version", version=f"fastprof {__version__}", help="show the version")
     verbs = parser.add_subparsers(metavar="VERB", title="verbs", prog="fastprof")
-    verb = args[0] if args else ""
     if verb in VERBS:
-        module = import_module(f"fastprof.cli.{verb}")
+        module = loaded(f"fastprof.cli.{verb}")
         sub = verbs.add_parser(verb, description=module.DESCRIPTION, epilog=module.EXAMPLES)
         sub.offer_all_help()
         module.add_arguments(sub)

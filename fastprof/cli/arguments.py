@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 
 from fastprof.cli.messages import Progress
-from fastprof.cli.parser import Parser
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import UsageError
-from fastprof.core.named_alike import accepting
-from fastprof.core.options import Option, Switch, WordList, Words, ambiguous, named
+from fastprof.core.options import Option, Switch, WordList, Words
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fastprof.cli.parser import Parser
+    from fastprof.cli.quick import Arguments, Quick
+
+    Known = Iterable[Option[Any]] | Callable[[], Iterable[Option[Any]]]
 
 # Prefix, in the argument namespace, of -O names that several formats have.
-_ANY = "*."
+ANY = "*."
+SUPPRESS = "==SUPPRESS=="  # argparse's: arguments that were not given are not in the namespace
 # Headings of --help for groups of options, in this order.  The groups of formats follow, then _LAST, which includes
 # --help itself.
 _HEADINGS = {
@@ -41,16 +47,22 @@ def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
     return {heading: mine for heading, mine in found.items() if mine}
 
 
-def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
+def add_options(parser: Parser | Quick, options: Known, own: Iterable[Option[Any]] = ()) -> None:
     """Add flags for `options` under their headings.  Options not given are not in the namespace.
 
-    Options of a format are hidden from --help, so its length does not grow with the number of formats.
+    Options of a format are hidden from --help, so its length does not grow with the number of formats.  A function
+    is called only if the command line needs more than `own`, for which no door is opened.
     """
-    options = [*options]
+    if not TYPE_CHECKING and hasattr(parser, "add_own"):
+        parser.add_own(own)
+        return
+    from fastprof.cli.of_format import OfFormat
+
+    options = [*(options() if callable(options) else options)]
     for heading, mine in by_heading(option for option in options if not option.format).items():
         group = parser.last_group(heading) if heading in _LAST.values() else heading_of(parser, heading)
         for option in mine:
-            _add(group, option)
+            add_option(group, option)
     of_formats = [option for option in options if option.format]
     if of_formats:
         of_format = heading_of(parser, "input").add_argument(
@@ -58,7 +70,7 @@ def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
             metavar="NAME=VALUE",
             action=OfFormat,
             known=options,
-            default=argparse.SUPPRESS,
+            default=SUPPRESS,
             help="set an option of one format; --help-all lists them",
         )
         of_format.details = "NAME may include the format: -O folded.root=main.  A switch needs no VALUE."
@@ -66,7 +78,7 @@ def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
         group = heading_of(parser, f"for {name} alone")
         parser.hide(group)
         for option in mine:
-            _add(group, option)
+            add_option(group, option)
 
 
 def full_help(option: Option[Any]) -> str:
@@ -82,10 +94,11 @@ def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:
     return parser.add_argument_group(title)
 
 
-def _add(group: Any, option: Option[Any]) -> None:
+def add_option(group: Any, option: Option[Any]) -> None:
+    """Add the flag of an option to a parser or a group of arguments."""
     help = option.help.replace("%", "%%")
     flags = [option.short, option.flag] if option.short else [option.flag]
-    given: dict[str, Any] = {"dest": option.key, "default": argparse.SUPPRESS, "help": help}
+    given: dict[str, Any] = {"dest": option.key, "default": SUPPRESS, "help": help}
     if isinstance(option.kind, Switch):
         given |= {"action": "store_const", "const": not option.default}
     elif isinstance(option.kind, Words) and not isinstance(option.kind, WordList):
@@ -99,61 +112,33 @@ def _add(group: Any, option: Option[Any]) -> None:
     action.completes, action.words = option.kind.completes, option.kind.words
 
 
-class OfFormat(argparse.Action):
-    """-O NAME=VALUE: sets the option of this name as its flag would."""
-
-    def __init__(self, known: list[Option[Any]], **given: Any) -> None:
-        super().__init__(**given)
-        self._known = known
-
-    def spellings(self) -> list[str]:
-        """`NAME=` for each option of a format, `NAME` for a switch."""
-        mine = [option for option in self._known if option.format]
-        return [*dict.fromkeys(o.name + "=" * (not isinstance(o.kind, Switch)) for o in mine)]
-
-    def __call__(self, parser: argparse.ArgumentParser, args: argparse.Namespace, text: Any, flag: Any = None) -> None:
-        name, equals, value = text.partition("=")
-        format_, dot, name = name.rpartition(".")
-        name = format_.replace("_", "-") + dot + name.replace("-", "_")
-        try:
-            if general := [option for option in self._known if option.key == name and not option.format]:
-                raise UsageError(f"{name!r} is not an option of a format: use {general[0].flag}")
-            options = named(name, [option for option in self._known if option.format])
-            options, found = accepting(options, lambda option: self._value(option, equals, value))
-        except UsageError as error:
-            raise argparse.ArgumentError(None, f"-O {text}: {error}") from None
-        if found != found[:1] * len(found):
-            raise argparse.ArgumentError(None, f"-O {text}: {ambiguous(name, options)}")
-        key = options[0].key if len(options) == 1 else _ANY + name
-        setattr(args, key, [*getattr(args, key, ()), found[0]] if options[0].several else found[0])
-
-    @staticmethod
-    def _value(option: Option[Any], equals: str, text: str) -> Any:
-        if not equals and not isinstance(option.kind, Switch):
-            raise UsageError(f"{option.kind.metavar} is missing: {option.help}")
-        try:
-            return option.kind.parse(text)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-
-
 def _parser(option: Option[Any]) -> Callable[[str], Any]:
     def parsed(text: str) -> Any:
         try:
             return option.kind.parse(text)
         except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+            raise wrong(str(error)) from None
 
     return parsed
 
 
-def given(args: argparse.Namespace, options: Iterable[Option[Any]]) -> dict[str, Any]:
+def wrong(reason: str) -> Exception:
+    """The error of a value, of which argparse names the flag."""
+    from argparse import ArgumentTypeError
+
+    return ArgumentTypeError(reason)
+
+
+def given(args: argparse.Namespace | Arguments, options: Known) -> dict[str, Any]:
     """The options that were given, as keywords of the Python interface."""
-    given = {option.key: getattr(args, option.key) for option in options if hasattr(args, option.key)}
-    return given | {name[len(_ANY) :]: value for name, value in vars(args).items() if name.startswith(_ANY)}
+    keys = getattr(args, "options", None)
+    if keys is None:
+        keys = [option.key for option in (options() if callable(options) else options)]
+    given = {key: getattr(args, key) for key in keys if hasattr(args, key)}
+    return given | {name[len(ANY) :]: value for name, value in vars(args).items() if name.startswith(ANY)}
 
 
-def keywords(args: argparse.Namespace, options: Iterable[Option[Any]]) -> dict[str, Any]:
+def keywords(args: argparse.Namespace | Arguments, options: Known) -> dict[str, Any]:
     """What the function of a verb is called with, besides its inputs and its output: `from_`, `to` and `keep_going` if
     the verb has them, a progress bar, and the options that were given."""
     own = {name: getattr(args, name) for name in ("from_", "to", "keep_going") if hasattr(args, name)}
@@ -259,7 +244,7 @@ def _width(text: str) -> int:
     if text == "none":
         return 0
     if not (text.isdecimal() and int(text[:6]) > 0 and len(text) < 6):
-        raise argparse.ArgumentTypeError(f"{text!r:.80} is neither a number of columns, up to 99999, nor none")
+        raise wrong(f"{text!r:.80} is neither a number of columns, up to 99999, nor none")
     return int(text)
 
 

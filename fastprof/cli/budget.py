@@ -7,17 +7,19 @@ it.  In JSON, long texts and lists that are less important are shortened first.
 
 from __future__ import annotations
 
-import argparse
 import io
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from copy import deepcopy
 
+from fastprof.cli.arguments import wrong
 from fastprof.cli.as_json import document, json_text, plain
 from fastprof.cli.text import IN_A_PIPE
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
 
 BYTES = 4  # of a token
 _LEAST = 200  # tokens
@@ -59,7 +61,7 @@ def add_budget(group: Any) -> None:
 def _tokens(text: str) -> int:
     number = int(text) if text.isdecimal() and len(text) < 10 else 0
     if not _LEAST <= number <= _MOST:
-        raise argparse.ArgumentTypeError(f"{text!r:.80} is not a number of tokens from {_LEAST} to {_MOST:,}")
+        raise wrong(f"{text!r:.80} is not a number of tokens from {_LEAST} to {_MOST:,}")
     return number
 
 
@@ -198,6 +200,8 @@ class _Small:
         self._lists: dict[str, tuple[int, int]] = {}  # by path: entries shown, and all, of the longest
 
     def of(self, content: Any) -> Any:
+        from copy import deepcopy
+
         return self._of(deepcopy(content), "")
 
     @property

@@ -16,7 +16,7 @@ from importlib import import_module
 from shlex import quote
 
 from fastprof.cli import VERBS
-from fastprof.cli.arguments import OfFormat
+from fastprof.cli.of_format import OfFormat
 from fastprof.cli.parser import Parser
 from fastprof.core._typing import NamedTuple
 

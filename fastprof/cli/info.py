@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -10,14 +9,19 @@ from fastprof import plan
 from fastprof.cli import arguments
 from fastprof.cli.budget import Answer, print_answer
 from fastprof.cli.messages import Progress, exit_code, print_warnings
-from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table, utc
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.figures import quantity
 from fastprof.core.log import Log
 from fastprof.inputs.expand import expand, skipped
 from fastprof.verbs.info import info
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fastprof.cli.parser import Parser
+    from fastprof.cli.quick import Arguments, Quick
 
 DESCRIPTION = """\
 Describe profiles: format, version, command, process,
@@ -147,17 +151,17 @@ def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
         yield from zip([name] + [""] * (len(value) - 1), value, strict=True)
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: Parser | Quick) -> None:
     parser.add_inputs(help="a file, a folder, STORE:NAME, or - for stdin")
     arguments.add_input(parser)
     arguments.add_keep_going(parser)
     arguments.add_log(parser, json="print JSON")
     arguments.add_budget(parser)
-    arguments.add_options(parser, plan.reading_options())
+    arguments.add_options(parser, plan.reading_options)
 
 
-def run(args: argparse.Namespace) -> int:
-    options = arguments.given(args, plan.reading_options())
+def run(args: argparse.Namespace | Arguments) -> int:
+    options = arguments.given(args, plan.reading_options)
     total = Log()  # of what was skipped
 
     skip = partial(skipped, log=total) if args.keep_going else None

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
-
 from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, short_names
+from fastprof.cli.top import with_other_values
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import printable
 from fastprof.core.figures import Scale
 from fastprof.core.words import counted
 from fastprof.verbs.top import Top
 from fastprof.verbs.top.matrix import Matrix, Row
 
 if TYPE_CHECKING:
+    import argparse
+
+    from fastprof.cli.quick import Arguments
     from fastprof.core.engine import Format
 
 _MOST_COLUMNS = 8  # printed as text; files have all
 
 
-def show(top: Top, found: Matrix, args: argparse.Namespace, *, is_page: bool) -> None:
+def show(top: Top, found: Matrix, args: argparse.Namespace | Arguments, *, is_page: bool) -> None:
     """Print a matrix as CSV, as text or Markdown, or as a page."""
     if args.csv:
         _print_csv(found)
@@ -47,18 +48,6 @@ def write_table(top: Top, found: Matrix, output: str, target: Format) -> None:
     with Sink(output) as sink:
         write(rows, target.writer_class()(Model(), sink, Options(), Log()))
         sink.commit()
-
-
-def with_other_values(line: str, top: Top, screen: Screen) -> str:
-    """The first line with the other value types that --value shows, as many as the screen has room for."""
-    names = top.other_values
-    whole = printable(line)
-    for n in range(len(names), 0, -1):
-        *first, last = names[:n] if n == len(names) else [*names[:n], f"{len(names) - n:,} more"]
-        whole = printable(f"{line}; --value shows {' or '.join(filter(None, (', '.join(first), last)))}")
-        if screen.width is None or len(whole) <= screen.width:
-            break
-    return whole
 
 
 def as_json(found: Matrix) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections import Counter
@@ -10,10 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from fastprof.cli import print_message, print_raw
 from fastprof.core import lazy_re as re
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.log import Log
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
+
+if TYPE_CHECKING:
+    import argparse
 
 _OF_A_KIND = 5  # warnings printed per code; -v prints all
 

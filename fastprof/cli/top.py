@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 
 from fastprof import formats
-from fastprof.cli import arguments, matrix
+from fastprof.cli import arguments
 from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
-from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, shortened_by, text_of
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import UsageError, printable
 from fastprof.core.figures import UNITS, Scale
 from fastprof.core.function_names import Place, marks
 from fastprof.core.model import ValueType
@@ -25,7 +23,13 @@ from fastprof.core.words import counted
 from fastprof.verbs.function_costs import Durations
 from fastprof.verbs.groups import keys_of
 from fastprof.verbs.reads import Reads
-from fastprof.verbs.top import Call, Row, Top, options, top
+from fastprof.verbs.top import OPTIONS, Call, Row, Top, options, top
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fastprof.cli.parser import Parser
+    from fastprof.cli.quick import Arguments, Quick
 
 DESCRIPTION = """\
 Rank functions by cost: their own (self), and including the
@@ -42,7 +46,7 @@ examples:
 """
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: Parser | Quick) -> None:
     parser.add_inputs()
     arguments.add_input(parser)
     arguments.add_keep_going(parser)
@@ -56,10 +60,10 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_table(parser)
     arguments.add_screen(parser)
     arguments.add_budget(parser)
-    arguments.add_options(parser, options())
+    arguments.add_options(parser, options, OPTIONS)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace | Arguments) -> int:
     arguments.refuse_several(args)
     is_page = (args.output or "").endswith(".html")
     if is_page and not hasattr(args, "matrix"):
@@ -72,9 +76,12 @@ def run(args: argparse.Namespace) -> int:
     arguments.refuse_screen(args, "--json", "--csv", "--markdown")
     if target:
         _refuse_flags(args)
-    Reads(args.inputs, checked(arguments.given(args, options()), options())).refuse(args.output)
-    found = top(args.inputs, **arguments.keywords(args, options()))
+    if args.output:
+        Reads(args.inputs, checked(arguments.given(args, options), options)).refuse(args.output)
+    found = top(args.inputs, **arguments.keywords(args, options))
     if target and found.matrix:
+        from fastprof.cli import matrix
+
         matrix.write_table(found, found.matrix, args.output, target)
     else:
         _print(found, args, is_page=is_page)
@@ -85,6 +92,8 @@ def _print(found: Top, args: argparse.Namespace, *, is_page: bool) -> None:
     def show(k: int) -> None:
         one = _first(found, k)
         if one.matrix:
+            from fastprof.cli import matrix
+
             matrix.show(one, one.matrix, args, is_page=is_page)
         elif args.csv:
             _print_csv(one)
@@ -149,6 +158,8 @@ def _as_json(found: Top) -> dict[str, Any]:
     left_out |= set() if _has_threads(found) else {*_THREAD}
     whole["rows"] = [{k: v for k, v in row._asdict().items() if k not in left_out} for row in found.rows]
     if found.matrix:
+        from fastprof.cli import matrix
+
         last["matrix"] = matrix.as_json(found.matrix)
     return whole | {name: value for name, value in last.items() if value}
 
@@ -201,9 +212,23 @@ def _print_csv(found: Top) -> None:
 def text(found: Top) -> str:
     """The table as `str` of the result."""
     if found.matrix:
+        from fastprof.cli import matrix
+
         return text_of(partial(matrix.print_text, found, found.matrix))
     tree = any(row.callers or row.callees for row in found.rows)
     return text_of(partial(_print_text, _shortened(found), tree))
+
+
+def with_other_values(line: str, top: Top, screen: Screen) -> str:
+    """The first line with the other value types that --value shows, as many as the screen has room for."""
+    names = top.other_values
+    whole = printable(line)
+    for n in range(len(names), 0, -1):
+        *first, last = names[:n] if n == len(names) else [*names[:n], f"{len(names) - n:,} more"]
+        whole = printable(f"{line}; --value shows {' or '.join(filter(None, (', '.join(first), last)))}")
+        if screen.width is None or len(whole) <= screen.width:
+            break
+    return whole
 
 
 def _print_text(found: Top, tree: bool, screen: Screen) -> None:
@@ -213,7 +238,7 @@ def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
-    screen.print(matrix.with_other_values(f"{inputs}: {' '.join(filter(None, words))}", found, screen))
+    screen.print(with_other_values(f"{inputs}: {' '.join(filter(None, words))}", found, screen))
     if found.rows:
         screen.print()
         (_print_tree if tree else _print_rows)(found, screen)

@@ -15,6 +15,8 @@ def elided(text: str, bracket: str, longer_than: int = 3) -> str:
 
     elided("void sort<int*>(int*, int*)", "(")     "void sort<int*>(...)"
     """
+    if not _may_follow_a_name(bracket, text):
+        return text
     pieces, at, start, depth, after_operator = [], 0, 0, 0, -1
     opened: list[tuple[str, bool]] = []
     for found in re.finditer(_BRACKET, text):
@@ -37,6 +39,16 @@ def elided(text: str, bracket: str, longer_than: int = 3) -> str:
         elif sign.startswith("o"):
             after_operator = found.end()
     return text if opened else "".join([*pieces, text[at:]])
+
+
+def _may_follow_a_name(bracket: str, text: str) -> bool:
+    """Whether one of these brackets may open arguments: most names have none, and then `re` is not imported."""
+    if "operator" in text:
+        return True
+    at = text.find(bracket, 1)
+    while at > 0 and not (text[at - 1] in "_>)" or text[at - 1].isalnum()):
+        at = text.find(bracket, at + 1)
+    return at > 0
 
 
 def shortened(text: str, most: int, length: Callable[[str], int] = len) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from importlib import import_module
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from fastprof.core.errors import FastprofError, FormatError, check, check_sums
+from fastprof.core.loaded import loaded
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, UINT64, Option, Options
@@ -444,8 +444,7 @@ class Format(NamedTuple):
         return bool(self.reader or self.converter)
 
     def _load(self, place: str) -> Any:
-        module, _, name = place.partition(":")
-        return getattr(import_module(f"{self.room}.{module}"), name)
+        return loaded(f"{self.room}.{place}")
 
 
 def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:

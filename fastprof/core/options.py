@@ -11,7 +11,7 @@ made from the declaration.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import lru_cache
 from operator import index
 
@@ -439,11 +439,18 @@ class Options:
         return f"Options({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
 
 
-def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
+def checked(
+    given: Mapping[str, Any],
+    known: Iterable[Option[Any]] | Callable[[], Iterable[Option[Any]]],
+    own: Iterable[Option[Any]] = (),
+) -> Options:
     """`given` as Options: values by names, by keys (folded.root), or by names within a format (folded={"root": ...}).
 
+    `known` may be a function, which is called only if `own`, some of them without a format, lack a name.
     Errors: UsageError for an unknown name and for a value that the option does not take.
     """
+    if callable(known):
+        known = own if given.keys() <= {option.key for option in own} else known()
     known = (*known,)
     formats = _formats_of(known)
     found = {}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from fastprof.core._typing import Any
+from fastprof.core.loaded import loaded
 
 
 def printed(code: str, result: Any) -> str:
     """What `code`, "module:function" of fastprof, makes of a result; imported when one is printed, because the command
     line is above its verbs."""
-    module, _, name = code.partition(":")
-    text: str = getattr(import_module(f"fastprof.{module}"), name)(result)
+    text: str = loaded(f"fastprof.{code}")(result)
     return text

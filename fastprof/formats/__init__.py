@@ -1,22 +1,25 @@
 """The registry: the only place that lists the formats.
 
-A room is a folder of this package, listed in ROOMS.  Its `__init__.py`, the door, has a constant `FORMATS`.  A door
-imports nothing heavy, because all doors are imported to recognize an input.  CONTRIBUTING.md explains how to add one.
+A room is a folder of this package, listed in ROOMS.  Its `__init__.py`, the door, has a constant `FORMATS`.  The doors
+that may lead to an input, by what `heads.py` states, are imported to recognize it, so they import nothing heavy.
+CONTRIBUTING.md explains how to add one.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 
 from fastprof.core.engine import NO, Format
 from fastprof.core.errors import UnrecognizedError, UsageError, hexdump
+from fastprof.core.loaded import loaded
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import shown
 from fastprof.core.words import Message
+from fastprof.formats.heads import CLAIMING, HEADS
 
 ROOMS = (
     "xray",
@@ -64,17 +67,27 @@ _ALIASES = {
 
 
 @cache
+def _of_room(room: str) -> tuple[Format, ...]:
+    """The formats of a room, whose door is opened."""
+    package = f"{__name__}.{room}"
+    return tuple(one._replace(room=package) for one in loaded(package).FORMATS)
+
+
+@cache
 def _by_name() -> dict[str, Format]:
-    found: dict[str, Format] = {}
-    for room in ROOMS:
-        package = f"{__name__}.{room}"
-        for format_ in import_module(package).FORMATS:
-            found[format_.name] = format_._replace(room=package)
-    return found
+    return {one.name: one for room in ROOMS for one in _of_room(room)}
+
+
+def _of_rooms(known: Callable[[str], bool]) -> list[Format]:
+    """The formats of the rooms that are `known` to be needed, and of those without a Head."""
+    return [one for room in ROOMS if room not in HEADS or known(room) for one in _of_room(room)]
 
 
 def get(name: str) -> Format:
     """The format with this name.  Errors: UsageError, which lists the names."""
+    for room, (names, _) in HEADS.items():
+        if name in names:
+            return next(one for one in _of_room(room) if one.name == name)
     if name not in _by_name() and name in _plugins():
         return _plugins()[name]
     if name not in _by_name():
@@ -115,18 +128,19 @@ def reported_by(name: str) -> dict[str, Entry]:
     if not get(name).room:  # of a plug-in
         return {}
     table = f"{get(name).room}.reported"
-    found: dict[str, Entry] = import_module(table).REPORTED if find_spec(table) else {}
+    found: dict[str, Entry] = loaded(f"{table}:REPORTED") if find_spec(table) else {}
     return found
 
 
 def of_directory(path: str) -> Format | None:
     """The format that reads a directory as one input; None if each file is an input."""
-    return next((f for f in formats() if f.claims and f.claims(path)), None)
+    return next((f for f in _of_rooms(CLAIMING.__contains__) if f.claims and f.claims(path)), None)
 
 
 def claimants(source: Source) -> list[str]:
     """The formats that claim the first bytes, of those the ones that are sure."""
-    claims = _claims(source.head, formats())
+    head = source.head
+    claims = _claims(head, _of_rooms(lambda room: any(one.fits(head) for one in HEADS[room][1])))
     if not claims and source.extend_head():
         claims = _claims(source.head, [f for f in formats() if f.long_lines])
     surest = max(claims)[0] if claims else NO

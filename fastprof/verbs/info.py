@@ -49,7 +49,7 @@ def info(
     >>> facts["format"], facts["view"], facts["totals"]
     ('callgrind', 'graph', {'Ir': 14, 'Dr': 6})
     """
-    chosen = checked(options, plan.reading_options())
+    chosen = checked(options, plan.reading_options)
     plain = path_of(path)
     if isinstance(plain, str) and may_be_store(plain) and from_ is None and not chosen.given:
         from fastprof.store.listing import facts

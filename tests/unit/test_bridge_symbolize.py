@@ -142,8 +142,8 @@ def test_processes_are_told_apart_in_thousands_of_mappings(monkeypatch: pytest.M
             processes[-1] += [Mapping(*m) for m in mappings]
             super().add([Mapping(*m) for m in mappings])
 
-    monkeypatch.setattr("fastprof.bridges.rows.symbolize.Mapping", Counted)
-    monkeypatch.setattr("fastprof.bridges.rows.symbolize.Symbolizer", Symbols)
+    monkeypatch.setattr("fastprof.bridges.rows.new_addresses.Mapping", Counted)
+    monkeypatch.setattr("fastprof.bridges.rows.new_addresses.Symbolizer", Symbols)
     places = [random.Random(1).sample(range(2000), 2000), range(2000), [5]]
     model = Model()
     frames = []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.bridges.rows.symbolize import _Ranges
+from fastprof.bridges.rows.new_addresses import _Ranges
 from fastprof.symbols.symbolizer import Mapping, Mappings
 from tests.support.paths import REPO
 from tests.unit.test_pprof import message, number, varint
@@ -67,7 +67,7 @@ def test_many_mappings(name: str, tmp_path: Path) -> None:
 
 
 def test_ranges_that_do_not_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastprof.bridges.rows.symbolize._LATEST", 3)
+    monkeypatch.setattr("fastprof.bridges.rows.new_addresses._LATEST", 3)
     rnd = random.Random(1)
     for _ in range(300):
         ranges, there = _Ranges(), set[int]()

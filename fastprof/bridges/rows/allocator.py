@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof.bridges.rows.filter import Mask
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import lib
+from fastprof.core._typing import Any
 from fastprof.core.allocators import KEEP_ALLOCATOR, drops_allocator, is_function, is_object
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.log import Log
@@ -28,14 +28,18 @@ def without_allocator(
     if options[KEEP_ALLOCATOR]:
         yield from batches
         return
+    mask: Any = None
     frames = _Frames(model)
-    mask = Mask(model, "frames", lambda frame: not frames.is_allocator(frame))
     c = owned(lib.fp_leaves_new(model.c), lib.fp_leaves_free, "the stacks of a heap")
     heaps: dict[int, bool] = {}  # by part
     for batch in batches:
         if batch.part not in heaps:
             heaps[batch.part] = drops_allocator(model.parts[batch.part].extra.get("drop_frames"))
         if heaps[batch.part]:
+            if mask is None:
+                from fastprof.bridges.rows.filter import Mask  # not imported for profiles that are no heaps
+
+                mask = Mask(model, "frames", lambda frame: not frames.is_allocator(frame))
             mask.show(c.keep)
             if lib.fp_leaves_cut(c, batch.c):
                 raise MemoryError("no memory for the stacks of a heap")

@@ -12,7 +12,6 @@ part has them and the user named none.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -21,6 +20,7 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
@@ -90,7 +90,7 @@ def _only(batch: Batch, k: int, changed: Changed) -> Iterator[Batch]:
 
 
 def _part_of_one(part: Part, k: int) -> Part:
-    one = copy.copy(part)
+    one = copied(part)
     one.value_types = [part.value_types[k]]
     one.summary, one.totals = (
         None if totals is None else [totals[k] if k < len(totals) else 0] for totals in (part.summary, part.totals)

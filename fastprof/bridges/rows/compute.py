@@ -11,7 +11,6 @@ unknown name) is kept as is, with a warning.  Memory: constant.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 from functools import partial
 
@@ -22,6 +21,7 @@ from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.formulas import Formulas
+from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -77,7 +77,7 @@ def _with_columns(part: Part, formulas: Formulas) -> Part:
     for name, factors in formulas.factors.items():
         units = {t.unit for t, factor in zip(part.value_types, factors, strict=True) if factor}
         value_types.append(events[name]._replace(formula="", unit=units.pop() if len(units) == 1 else ""))
-    more = copy.copy(part)
+    more = copied(part)
     more.value_types, more.extra = value_types, extra
     more.summary = _more(part.summary, part, formulas)
     more.totals = _more(part.totals, part, formulas)

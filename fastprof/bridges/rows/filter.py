@@ -13,7 +13,6 @@ are dropped as well.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.bridges import FUNCTION, LABEL, LONGEST_NAME, OBJECT
@@ -25,6 +24,7 @@ from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds, Summary
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import keys_in, which
+from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
@@ -167,7 +167,7 @@ def functions(
 
 def _unsummed(part: Part) -> Part:
     """The part without the totals stated by its source."""
-    rest = copy.copy(part)
+    rest = copied(part)
     rest.summary = rest.totals = None
     return rest
 

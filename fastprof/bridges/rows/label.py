@@ -11,7 +11,6 @@ all rows.
 
 from __future__ import annotations
 
-import copy
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -20,6 +19,7 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.changed import Changed
 from fastprof.core.errors import FastprofError, check_sums, printable, raise_as
+from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
@@ -103,7 +103,7 @@ def labelled(batches: Iterable[Batch], model: Model, labels: Mapping[str, str], 
 
 def _labelled_parts(batches: Iterable[Batch], model: Model, labels: dict[bytes, bytes]) -> Iterator[Batch]:
     def change(part: Part) -> Part:
-        other = copy.copy(part)
+        other = copied(part)
         other.extra = part.extra | {"input_labels": tuple(sorted((dict(labels_of(part)) | labels).items()))}
         return other
 

@@ -9,7 +9,6 @@ the stack machine.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import TIME_UNIT
@@ -18,6 +17,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.changed import Changed
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import check_sums, inputs_of, usage_error
+from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
@@ -72,7 +72,7 @@ def nest(
         return check_sums(status, err, model, "timeline")
 
     def in_nanoseconds(part: Part) -> Part:
-        nested = copy.copy(part)
+        nested = copied(part)
         nested.extra = part.extra | {"ticks_per_second": NANOSECONDS if clocks.in_ns else 0}
         return nested
 

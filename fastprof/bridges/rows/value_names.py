@@ -10,7 +10,6 @@ unit is stated.  Nothing is lost: a unit in which values would need fractions is
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 from functools import partial
 
@@ -20,6 +19,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.changed import Changed
 from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.formulas import renamed_terms
+from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -113,7 +113,7 @@ def _check(old: list[ValueType], new: list[ValueType], model: Model) -> None:
 
 
 def _with_names(part: Part, names: Names) -> Part:
-    new = copy.copy(part)
+    new = copied(part)
     types = [names.of(old) for old in part.value_types]
     of = {old.name: t.name for old, (t, _) in zip(part.value_types, types, strict=True)}
     new.value_types = [t for t, _ in types]

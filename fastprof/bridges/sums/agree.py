@@ -7,7 +7,6 @@ b.callgrind  Ir             --union: Ir Dr, where b's Dr is 0       --intersect:
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import INTERSECT, UNION, VALUE
@@ -17,6 +16,7 @@ from fastprof.core._typing import Any
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError, inputs_of, usage_error
+from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -160,7 +160,7 @@ def common(
 
 
 def _with(part: Part, kept: list[int]) -> Part:
-    fewer = copy.copy(part)
+    fewer = copied(part)
     fewer.value_types = [part.value_types[k] for k in kept]
     if part.summary is not None:
         fewer.summary = [part.summary[k] for k in kept if k < len(part.summary)]

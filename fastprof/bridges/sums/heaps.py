@@ -11,13 +11,13 @@ what was allocated and what is in use.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import INTERSECT, UNION
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core.changed import Changed
+from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -72,6 +72,6 @@ class Heaps:
 
     def _as_first(self, part: Part) -> Part:
         assert self._first is not None
-        other = copy.copy(part)
+        other = copied(part)
         other.value_types, other.summary = [*self._first[1]], None
         return other

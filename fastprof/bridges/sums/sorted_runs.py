@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Generic, Merger, NamedTuple, Pull, Self
+from fastprof.core.loaded import copied
 from fastprof.core.owner import owned
 from fastprof.core.spill import Spilled, not_cleared
 
@@ -88,7 +88,7 @@ class Sorted(Runs, Generic[Merger]):
 
     def with_runs(self, runs: list[Run]) -> Self:
         """A copy with these runs."""
-        other = copy(self)
+        other = copied(self)
         other.runs, other.file = runs, Spilled()
         return other
 

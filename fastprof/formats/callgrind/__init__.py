@@ -19,9 +19,12 @@ COMPRESS_POSITIONS = Option(
 )
 
 
+_CALLGRIND_HEAD = b"# callgrind format"
+
+
 def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
-    if head[:1] not in b"\n#dc" or b"cmd: " not in head:
+    if head[:1] not in b"\n#dc" or b"cmd: " not in head or head.startswith(_CALLGRIND_HEAD):
         return False
     header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: (?:.*\n|.{2000,}\Z)", head)
     if not header:
@@ -39,7 +42,7 @@ _NOT_CACHEGRIND_BODY = rb"(?m)^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]
 def sniff(head: bytes) -> int:
     """SURE for Callgrind's first line, which many writers omit; MAYBE for one of its header lines together with another
     Callgrind line: other texts have a line `events: push`, too."""
-    if head.startswith(b"# callgrind format"):
+    if head.startswith(_CALLGRIND_HEAD):
         return SURE
     first = head.partition(b"\n")[0]
     if b"\0" in first[:16]:  # a binary file: most are recognized here

@@ -24,7 +24,6 @@ _TIME = rb"\d\.(?:\d{6}|\d{9}):[ \t\r\n]"
 _THREAD = rb"-?\d+(?:/-?\d+)?[ \t]+(?:\[\d+\][ \t]+)?(?:[KUHGgMESp]+ +)?"
 _WITH_TIME = rb"[ \t]*\S?.{0,80}?[ \t]*" + _THREAD + rb"\d*" + _TIME
 # Without a time, but with frames: `java 19983 cycles:` and `<tab>    7f844bb8199a main (/srv/demo)`, or frames alone
-_FIRST_FRAME = rb"(?:.*\n)?[ \t]*[0-9a-f]{1,16} \S"
 _FRAME = rb"[ \t]*[0-9a-f]{1,16} \S[^\n]*"
 _WITH_FRAMES = rb"(?:\S[^\n;]{0,200}\r?\n)?(?:" + _FRAME + rb"\r?\n){1,4}?" + _FRAME + rb"\([^\n]*\)[ \t]*\r?\n"
 _TAB_FRAMES = rb"(?:[^\n;\t]{0,200}\r?\n)?\t[ ]*[0-9a-f]{1,16} \S"
@@ -45,6 +44,11 @@ def may_have_branches(head: bytes) -> bool:
     return bool(re.search(rb"PERF_RECORD_MMAP| 0x[0-9a-f]+(?:\([^\n]*?\))?/0x[0-9a-f]+", head))
 
 
+def _begins_with_address(line: bytes) -> bool:
+    address, _, rest = line.lstrip(b" \t").partition(b" ")
+    return 0 < len(address) <= 16 and not address.strip(b"0123456789abcdef") and bool(rest[:1].strip())
+
+
 def sniff(head: bytes) -> int:
     """A sample with a time, or a line and frames below it."""
     if b"\0" in head or head.startswith(b"# To display the perf.data header"):
@@ -52,11 +56,13 @@ def sniff(head: bytes) -> int:
     if head.lstrip(b"# \t\r\n").startswith(b"Overhead "):  # perf report
         return NO
     text = re.sub(_BEFORE, b"", head, count=1) if head[:1] in b"#\r\n[WP" else head
-    if b":" in text and re.search(_TIME, text) and re.match(_WITH_TIME, text):
+    # `re` is not imported for texts that lack what it needs at least
+    has_digits = any(piece[-6:].isdigit() for piece in text.split(b":")[:-1])
+    if has_digits and re.search(_TIME, text) and re.match(_WITH_TIME, text):
         return SURE
-    if has_only_branches(head):
+    if (b"/0x" in text or b"PERF_RECORD_MMAP" in text) and has_only_branches(head):
         return SURE
-    if not re.match(_FIRST_FRAME, text):
+    if not any(map(_begins_with_address, text.split(b"\n", 2)[:2])):
         return NO
     return MAYBE if re.match(_TAB_FRAMES, text) or re.match(_WITH_FRAMES, text) else NO
 

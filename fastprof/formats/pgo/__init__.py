@@ -45,7 +45,8 @@ _TEXT = re.compile(rb"[^\s:!][^\n]{0,4000}:\d+:\d+\n(?: (?:\d+(?:\.\d+)?: |!)|[^
 
 def sniff(head: bytes) -> int:
     """Of the first 4 KiB, decompressed: NO, MAYBE or SURE.  Never raises."""
-    return SURE if _TEXT.match(head) else NO
+    first = head.partition(b"\n")[0]
+    return SURE if first[-1:].isdigit() and first.count(b":") > 1 and _TEXT.match(head) else NO
 
 
 def rank(value_type: ValueType) -> int:

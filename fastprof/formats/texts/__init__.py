@@ -17,7 +17,7 @@ _LUAJIT = re.compile(rb"(?:  (?:<-|->|--) )?(?: {0,4}\d+  (?![\d ])|[ \d]?\d?\d%
 def sniff_tracer(head: bytes) -> int:
     if b"\0" in head or head.startswith((b"<", b"{")):
         return NO
-    if (b"@" in head and _MAP.search(head)) or _BCC.match(head):
+    if ((head[:1] == b"@" or b"\n@" in head) and _MAP.search(head)) or (head.startswith((b"Sampling at", b"Tracing ")) and _BCC.match(head)):
         return MAYBE
     lines = [line for line in head.split(b"\n", 60)[:-1] if line.strip()]
     if lines and lines[0].startswith(b"CPU ") and b"FUNCTION:NAME" in lines[0]:
@@ -28,15 +28,19 @@ def sniff_tracer(head: bytes) -> int:
 
 
 def sniff_rprof(head: bytes) -> int:
-    return MAYBE if _RPROF.match(head) else NO
+    return MAYBE if b"sample.interval=" in head and _RPROF.match(head) else NO
 
 
 def sniff_ghc(head: bytes) -> int:
-    return SURE if re.match(rb"\t?[^\n]{0,100}Time and Allocation Profiling Report", head) else NO
+    title = rb"Time and Allocation Profiling Report"
+    return SURE if title in head and re.match(rb"\t?[^\n]{0,100}" + title, head) else NO
 
 
 def sniff_instruments(head: bytes) -> int:
-    return SURE if re.match(rb"(?:Weight|Running Time|Bytes Used)\t(?:Self|Count)[^\n]*\tSymbol Name", head) else NO
+    is_one = b"\tSymbol Name" in head and re.match(
+        rb"(?:Weight|Running Time|Bytes Used)\t(?:Self|Count)[^\n]*\tSymbol Name", head
+    )
+    return SURE if is_one else NO
 
 
 def sniff_pprof_raw(head: bytes) -> int:
@@ -50,7 +54,7 @@ def sniff_luajit(head: bytes) -> int:
     if head.startswith(b"[No samples collected]"):
         return MAYBE
     lines = head.split(b"\n")[:-1]
-    if not lines or not all(map(_LUAJIT.fullmatch, lines)):
+    if not lines or head[:1] not in b" 0123456789" or not all(map(_LUAJIT.fullmatch, lines)):
         return NO
     counts = [int(line.split()[0].rstrip(b"%")) for line in lines if not line.startswith((b"  <", b"  -"))]
     return MAYBE if counts and counts == sorted(counts, reverse=True) else NO

@@ -22,13 +22,13 @@ from fastprof.verbs.function_costs import Arc, Durations, FunctionCosts
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed, run
-from fastprof.verbs.top.matrix import Matrix, matrix_of
 
 if TYPE_CHECKING:
     from typing import NamedTuple as Record
     from typing import Unpack
 
     from fastprof.verbs.keywords import Inputs, Progress, ReadFormat, TopOptions
+    from fastprof.verbs.top.matrix import Matrix
 
     Patterns = Sequence[tuple[re.Pattern[str], bool]]  # a pattern, and whether names must match it
 else:
@@ -232,7 +232,7 @@ def top(
     >>> [(row.name, row.self, row.inclusive) for row in found.rows], found.total
     ([('f', 5, 14), ('g', 9, 9)], 14)
     """
-    chosen = checked(given, options())
+    chosen = checked(given, options, OPTIONS)
     patterns = [(re.compile(chosen[o]), o is FOCUS) for o in (FOCUS, IGNORE) if chosen[o] is not None]
     if chosen[CUMULATIVE] and chosen[SORT] in ("inclusive", "calls"):
         raise usage_error(
@@ -298,6 +298,8 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, lo
     names = [input_.name for pipeline in pipelines for input_ in pipeline.inputs]
     if (key := chosen[MATRIX]) is not None:
         matches = partial(_matches, patterns)
+        from fastprof.verbs.top.matrix import matrix_of
+
         cells = matrix_of(key, model, _cells(model, costs), matches, chosen[THRESHOLD] or 0, chosen[N])
         total = costs.sum("self")
         top_ = Top(chosen[BY], value.known(model), None, total, [], cells.n_rows, 0, 0.0, log, names)
