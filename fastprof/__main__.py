@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import _signal as signal  # without the enumerations of `signal`
 import atexit
 import os
 import sys
+
+from fastprof.core._typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # without the enumerations of `signal`, which take a tenth of a start
 
 _INTERRUPTED = 130  # the result of cli.main after an interrupt; shells report it for a process ended by SIGINT
 

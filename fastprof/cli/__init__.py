@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _signal as signal  # the module `signal` makes enumerations, which takes longer than parsing the command line
 import atexit
 import gc
 import io
@@ -10,9 +9,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.loaded import loaded
 from fastprof.core.version import __version__
+
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # as in fastprof/__main__.py
 
 VERBS = {
     "convert": "convert a profile, or merge several into one",

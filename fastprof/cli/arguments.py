@@ -16,13 +16,11 @@ if TYPE_CHECKING:
     import argparse
 
     from fastprof.cli.parser import Parser
-    from fastprof.cli.quick import Arguments, Quick
 
     Known = Iterable[Option[Any]] | Callable[[], Iterable[Option[Any]]]
 
 # Prefix, in the argument namespace, of -O names that several formats have.
 ANY = "*."
-SUPPRESS = "==SUPPRESS=="  # argparse's: arguments that were not given are not in the namespace
 # Headings of --help for groups of options, in this order.  The groups of formats follow, then _LAST, which includes
 # --help itself.
 _HEADINGS = {
@@ -47,22 +45,24 @@ def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
     return {heading: mine for heading, mine in found.items() if mine}
 
 
-def add_options(parser: Parser | Quick, options: Known, own: Iterable[Option[Any]] = ()) -> None:
+def add_options(parser: Parser, options: Known, own: Iterable[Option[Any]] = ()) -> None:
     """Add flags for `options` under their headings.  Options not given are not in the namespace.
 
     Options of a format are hidden from --help, so its length does not grow with the number of formats.  A function
     is called only if the command line needs more than `own`, for which no door is opened.
     """
-    if not TYPE_CHECKING and hasattr(parser, "add_own"):
+    if hasattr(parser, "add_own"):  # Quick
         parser.add_own(own)
         return
+    from argparse import SUPPRESS
+
     from fastprof.cli.of_format import OfFormat
 
     options = [*(options() if callable(options) else options)]
     for heading, mine in by_heading(option for option in options if not option.format).items():
         group = parser.last_group(heading) if heading in _LAST.values() else heading_of(parser, heading)
         for option in mine:
-            add_option(group, option)
+            add_option(group, option, SUPPRESS)
     of_formats = [option for option in options if option.format]
     if of_formats:
         of_format = heading_of(parser, "input").add_argument(
@@ -78,7 +78,7 @@ def add_options(parser: Parser | Quick, options: Known, own: Iterable[Option[Any
         group = heading_of(parser, f"for {name} alone")
         parser.hide(group)
         for option in mine:
-            add_option(group, option)
+            add_option(group, option, SUPPRESS)
 
 
 def full_help(option: Option[Any]) -> str:
@@ -94,11 +94,12 @@ def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:
     return parser.add_argument_group(title)
 
 
-def add_option(group: Any, option: Option[Any]) -> None:
-    """Add the flag of an option to a parser or a group of arguments."""
+def add_option(group: Any, option: Option[Any], suppress: str) -> None:
+    """Add the flag of an option to a parser or a group of arguments.  `suppress`: the default of what is then no
+    argument."""
     help = option.help.replace("%", "%%")
     flags = [option.short, option.flag] if option.short else [option.flag]
-    given: dict[str, Any] = {"dest": option.key, "default": SUPPRESS, "help": help}
+    given: dict[str, Any] = {"dest": option.key, "default": suppress, "help": help}
     if isinstance(option.kind, Switch):
         given |= {"action": "store_const", "const": not option.default}
     elif isinstance(option.kind, Words) and not isinstance(option.kind, WordList):
@@ -129,7 +130,7 @@ def wrong(reason: str) -> Exception:
     return ArgumentTypeError(reason)
 
 
-def given(args: argparse.Namespace | Arguments, options: Known) -> dict[str, Any]:
+def given(args: argparse.Namespace, options: Known) -> dict[str, Any]:
     """The options that were given, as keywords of the Python interface."""
     keys = getattr(args, "options", None)
     if keys is None:
@@ -138,7 +139,7 @@ def given(args: argparse.Namespace | Arguments, options: Known) -> dict[str, Any
     return given | {name[len(ANY) :]: value for name, value in vars(args).items() if name.startswith(ANY)}
 
 
-def keywords(args: argparse.Namespace | Arguments, options: Known) -> dict[str, Any]:
+def keywords(args: argparse.Namespace, options: Known) -> dict[str, Any]:
     """What the function of a verb is called with, besides its inputs and its output: `from_`, `to` and `keep_going` if
     the verb has them, a progress bar, and the options that were given."""
     own = {name: getattr(args, name) for name in ("from_", "to", "keep_going") if hasattr(args, name)}

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import argparse
 
     from fastprof.cli.parser import Parser
-    from fastprof.cli.quick import Arguments, Quick
 
 DESCRIPTION = """\
 Describe profiles: format, version, command, process,
@@ -151,7 +150,7 @@ def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
         yield from zip([name] + [""] * (len(value) - 1), value, strict=True)
 
 
-def add_arguments(parser: Parser | Quick) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_inputs(help="a file, a folder, STORE:NAME, or - for stdin")
     arguments.add_input(parser)
     arguments.add_keep_going(parser)
@@ -160,7 +159,7 @@ def add_arguments(parser: Parser | Quick) -> None:
     arguments.add_options(parser, plan.reading_options)
 
 
-def run(args: argparse.Namespace | Arguments) -> int:
+def run(args: argparse.Namespace) -> int:
     options = arguments.given(args, plan.reading_options)
     total = Log()  # of what was skipped
 

@@ -13,13 +13,12 @@ from fastprof.verbs.top.matrix import Matrix, Row
 if TYPE_CHECKING:
     import argparse
 
-    from fastprof.cli.quick import Arguments
     from fastprof.core.engine import Format
 
 _MOST_COLUMNS = 8  # printed as text; files have all
 
 
-def show(top: Top, found: Matrix, args: argparse.Namespace | Arguments, *, is_page: bool) -> None:
+def show(top: Top, found: Matrix, args: argparse.Namespace, *, is_page: bool) -> None:
     """Print a matrix as CSV, as text or Markdown, or as a page."""
     if args.csv:
         _print_csv(found)

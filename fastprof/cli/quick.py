@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from fastprof.cli.arguments import SUPPRESS, add_option
+from fastprof.cli.arguments import add_option
 from fastprof.core._typing import Any
 from fastprof.core.options import CORES, LENIENT, Option
+
+_SUPPRESS = "not an argument"
 
 
 class Arguments:
@@ -52,14 +54,14 @@ class Quick:
         given.setdefault("dest", flags[-1].lstrip("-").replace("-", "_"))
         self._flags |= dict.fromkeys(flags, given)
         default = given.get("default", False if given.get("action") == "store_true" else None)
-        if default != SUPPRESS:
+        if default != _SUPPRESS:
             self._values[given["dest"]] = default
         return _Argument()
 
     def add_own(self, own: Iterable[Option[Any]]) -> None:
         """Options that are known without opening a door; any other one is left to the Parser."""
         for option in chain(own, (LENIENT, CORES)):
-            add_option(self, option)
+            add_option(self, option, _SUPPRESS)
             self._options.add(option.key)
 
     # ----

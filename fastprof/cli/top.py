@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import argparse
 
     from fastprof.cli.parser import Parser
-    from fastprof.cli.quick import Arguments, Quick
 
 DESCRIPTION = """\
 Rank functions by cost: their own (self), and including the
@@ -46,7 +45,7 @@ examples:
 """
 
 
-def add_arguments(parser: Parser | Quick) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_inputs()
     arguments.add_input(parser)
     arguments.add_keep_going(parser)
@@ -63,7 +62,7 @@ def add_arguments(parser: Parser | Quick) -> None:
     arguments.add_options(parser, options, OPTIONS)
 
 
-def run(args: argparse.Namespace | Arguments) -> int:
+def run(args: argparse.Namespace) -> int:
     arguments.refuse_several(args)
     is_page = (args.output or "").endswith(".html")
     if is_page and not hasattr(args, "matrix"):

@@ -249,6 +249,7 @@ def test_version_imports_nothing_heavy() -> None:
         "fastprof",
         "fastprof.core",
         "fastprof.core._typing",
+        "fastprof.core.loaded",
         "fastprof.core.version",
         "fastprof.cli",
     }

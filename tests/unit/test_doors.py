@@ -1,4 +1,4 @@
-"""Doors are light: recognizing an input imports each format's door and no other module of the format."""
+"""A start is light: recognizing an input imports the doors that it may lead to, `info` and `top` what they use."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import sys
 import pytest
 
 from fastprof import formats
+from fastprof.core.source import Source
+from fastprof.formats.heads import HEADS
 from tests.contract.dump import files
 from tests.support.conversions import format_of
 from tests.support.paths import CORPUS, REPO
 
-DOORS = {f"fastprof.formats.{room}" for room in formats.ROOMS}
-# Modules before any door is opened, and those added by recognizing the input.  Doors may share `re`.
+# Modules before any door is opened, and those added by recognizing the input.
 DETECT = """
-import re
 import sys
 from fastprof import formats, plan
 from fastprof.core.source import Source
@@ -49,11 +49,21 @@ HEAVY = {"typing", "dataclasses", "inspect", "json", "tempfile", "subprocess", "
 FILES = [*{format_of(file): file for file in files("good") if not file.endswith(".gz")}.values()]
 
 
+def doors(file: str) -> set[str]:
+    """The doors that an input of a corpus file may lead to."""
+    with Source(str(CORPUS / file)) as source:
+        head = source.head
+    rooms = [room for room in formats.ROOMS if room not in HEADS or any(one.fits(head) for one in HEADS[room][1])]
+    return {f"fastprof.formats.{room}" for room in rooms}
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_recognizing_imports_the_doors_alone(file: str) -> None:
-    """So each further format adds one module, its door; Perfetto's reads tags of messages, perf's has an option."""
+    """Perfetto's reads tags of messages, perf's has an option."""
     before, opened = modules(DETECT, file)
-    assert opened == DOORS | {"fastprof.core.varint", "fastprof.core.branches"}
+    ours = {name for name in opened if name.startswith("fastprof")}
+    assert ours - doors(file) <= {"fastprof.core.varint", "fastprof.core.branches"}
+    assert formats.get(format_of(file)).room in ours
     assert {name.partition(".")[0] for name in before} - sys.stdlib_module_names == {
         "__main__",
         "fastprof",
@@ -63,6 +73,7 @@ def test_recognizing_imports_the_doors_alone(file: str) -> None:
     ours = {name for name in before if name.startswith("fastprof")}
     floors = {"fastprof", "fastprof.plan", "fastprof.formats", "fastprof.symbols", "fastprof.bridges"}
     floors.add("fastprof.bridges.transforms")  # its operators' options
+    floors |= {"fastprof.formats.heads"}
     assert {name for name in ours if not name.startswith("fastprof.core")} == floors
 
 
@@ -71,5 +82,68 @@ def test_reading_imports_no_other_format(file: str) -> None:
     room = formats.get(format_of(file)).room
     (loaded,) = modules(INFO, file)
     others = {name for name in loaded if name.startswith("fastprof.formats.") and not name.startswith(f"{room}.")}
-    assert others == DOORS
+    assert others <= {"fastprof.formats.heads", "fastprof.formats.archive"} | doors(file)
     assert not {"pycxxfilt", "isal", "fastprof.bridges.rows.unrepresentable"} & loaded
+
+
+# What `info` and `top` of a small pprof file import besides fastprof's `core`, which both use.
+STANDARD = {
+    *("__future__", "_bisect", "_cffi_backend", "_collections", "_functools", "_operator", "atexit", "bisect"),
+    *("collections", "collections.abc", "contextlib", "functools", "gc", "isal", "isal._isal", "isal._version"),
+    *("isal.igzip_lib", "itertools", "keyword", "math", "operator", "reprlib", "types"),
+}
+COMMON = {
+    *("fastprof", "fastprof.__main__", "fastprof.plan", "fastprof.symbols", "fastprof.bridges", "fastprof.verbs"),
+    *("fastprof.bridges.rows", "fastprof.bridges.rows.remaining", "fastprof.bridges.rows.reported"),
+    *("fastprof.cli", "fastprof.cli.arguments", "fastprof.cli.as_json", "fastprof.cli.budget", "fastprof.cli.messages"),
+    *("fastprof.cli.quick", "fastprof.cli.text", "fastprof.formats", "fastprof.formats.archive"),
+    *("fastprof.formats.heads", "fastprof.formats.pprof.read", "fastprof.formats.pprof.reported"),
+    *("fastprof.inputs", "fastprof.inputs.expand", "fastprof.inputs.reported", "fastprof.inputs.stored"),
+    *("fastprof.verbs.reads", "fastprof.verbs.reported", "fastprof.verbs.run"),
+}
+OWN = {
+    "info": {"fastprof.cli.info", "fastprof.verbs.info"},
+    "top": {
+        *("_struct", "array", "struct", "fastprof.cli.top", "fastprof.verbs.top", "fastprof.verbs.branches"),
+        *("fastprof.verbs.function_costs", "fastprof.verbs.groups", "fastprof.bridges.room"),
+        *("fastprof.bridges.project", "fastprof.bridges.project.project", "fastprof.bridges.project.reported"),
+        *("fastprof.bridges.sums", "fastprof.bridges.sums.aggregate", "fastprof.bridges.sums.reported"),
+        *("fastprof.bridges.sums.sorted_runs", "fastprof.bridges.rows.allocator", "fastprof.bridges.rows.coarse"),
+        *("fastprof.bridges.rows.only_names", "fastprof.bridges.rows.symbolize"),
+        "fastprof.bridges.rows.unrepresentable",
+    },
+}
+CORE = {
+    *("_c", "_typing", "allocators", "branches", "counted", "elided", "engine", "errors", "figures", "lazy_re"),
+    *("loaded", "log", "model", "named_alike", "native", "options", "owner", "parts", "reported", "source", "streams"),
+    *("text_counts", "thread_names", "units", "urls", "value", "version", "words"),
+}
+OWN_CORE = {"info": {"varint"}, "top": {"function_names", "held", "labels", "spill", "unknown"}}
+# Prints the modules that were imported, and the files that were opened, except modules.
+START = """
+import sys
+before, opened = {*sys.modules}, []
+sys.addaudithook(lambda name, args: opened.append(args[0]) if name == "open" else None)
+sys.argv[0] = "fastprof"
+out, sys.stdout = sys.stdout, open("/dev/null", "w")
+opened.clear()
+from fastprof.__main__ import main
+main()
+print(*{*sys.modules} - before, file=out)
+print(*[one for one in opened if not str(one).endswith((".py", ".pyc", ".so", ".pyx"))], sep="\\n", file=out)
+"""
+
+
+@pytest.mark.parametrize("verb", OWN)
+def test_what_a_start_imports_and_reads(verb: str) -> None:
+    """Nothing that the verb does not use.  A change here changes the time of every `info` and `top`."""
+    file = str(CORPUS / "pprof/good/go-cpulabels.pb.gz")
+    paths = os.pathsep.join([str(REPO), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": paths, "TMPDIR": "/tmp"}
+    command = [sys.executable, "-S", "-c", START, verb, "-q", file]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    imported, *opened = done.stdout.splitlines()
+    core = {f"fastprof.core.{name}" for name in CORE | OWN_CORE[verb]} | {"fastprof.core", "fastprof.core._c.lib"}
+    found = {*imported.split()} - doors("pprof/good/go-cpulabels.pb.gz") - {"os", "os.path", "stat", "_stat"}
+    assert found - {"posixpath", "genericpath", "_collections_abc"} - STANDARD - COMMON - OWN[verb] - core == set()
+    assert {one for one in opened if one not in ("/tmp", "None") and not one.isdigit()} == {file}

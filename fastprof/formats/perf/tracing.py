@@ -20,11 +20,11 @@ from fastprof.core._c import lib
 from fastprof.core._typing import NamedTuple
 
 _MAGIC = b"\x17\x08\x44tracing"
-_ID = re.compile(rb"^ID: ?([0-9]{1,9})$", re.M)
-_NAME = re.compile(rb"^name: ?([^\n]+)$", re.M)
+_ID = re.compile(rb"^ID: ?([0-9]{1,9})$", re.MULTILINE)
+_NAME = re.compile(rb"^name: ?([^\n]+)$", re.MULTILINE)
 _FIELD = re.compile(rb"field:([^;\n]{1,200});\s*offset:([0-9]{1,5});\s*size:([0-9]{1,5});(?:\s*signed:([01]);)?")
 _COMMON = re.compile(rb"\bcommon_\w+\s*$")  # fields that all tracepoints share
-_DECLARED = re.compile(rb"(.*?)(\w+)(\[[^\]]*\])?", re.S)
+_DECLARED = re.compile(rb"(.*?)(\w+)(\[[^\]]*\])?", re.DOTALL)
 # By the value's location (b"" is the field itself) and its type: text, signed or unsigned number.
 _KINDS = {
     b"": (lib.FP_PERF_TEXT, lib.FP_PERF_UNSIGNED, lib.FP_PERF_SIGNED),

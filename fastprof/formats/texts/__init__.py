@@ -17,7 +17,8 @@ _LUAJIT = re.compile(rb"(?:  (?:<-|->|--) )?(?: {0,4}\d+  (?![\d ])|[ \d]?\d?\d%
 def sniff_tracer(head: bytes) -> int:
     if b"\0" in head or head.startswith((b"<", b"{")):
         return NO
-    if ((head[:1] == b"@" or b"\n@" in head) and _MAP.search(head)) or (head.startswith((b"Sampling at", b"Tracing ")) and _BCC.match(head)):
+    has_map = (head[:1] == b"@" or b"\n@" in head) and _MAP.search(head)
+    if has_map or (head.startswith((b"Sampling at", b"Tracing ")) and _BCC.match(head)):
         return MAYBE
     lines = [line for line in head.split(b"\n", 60)[:-1] if line.strip()]
     if lines and lines[0].startswith(b"CPU ") and b"FUNCTION:NAME" in lines[0]:
