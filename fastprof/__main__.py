@@ -6,8 +6,7 @@ import atexit
 import os
 import sys
 
-from fastprof.core._typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
 else:
