@@ -130,7 +130,7 @@ _OPTIONS = {
     "open": "verbs.sql:options",
     "sql": "verbs.sql:options",
     "convert": "plan:known_options",
-    "merge": "plan:known_options",
+    "merge": "verbs.weight_options:options",
     "top": "verbs.top:options",
     "trend": "verbs.trend:options",
     "annotate": "verbs.annotate:options",

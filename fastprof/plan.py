@@ -18,6 +18,7 @@ from itertools import chain, product
 
 from fastprof import bridges, formats
 from fastprof.bridges import Facts, Operator
+from fastprof.bridges.selected import selected
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, OtherView
 from fastprof.core.errors import UsageError, usage_error
@@ -28,6 +29,7 @@ from fastprof.core.options import CORES, LENIENT, SPLIT, Option, Options, ambigu
 
 if TYPE_CHECKING:
     from fastprof.bridges.rows.remaining import Remaining
+    from fastprof.bridges.rows.scale import Scaled
 
 
 class End(NamedTuple):
@@ -70,7 +72,8 @@ class Branch(NamedTuple):
     @property
     def renews_stacks(self) -> bool:
         """Whether the source of its stacks adds them again after the model has dropped them."""
-        return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= bridges.RENEWABLE
+        added_up = any(one.scale and one.scale.is_fraction for one in self.inputs)
+        return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= bridges.RENEWABLE and not added_up
 
 
 class Pipeline(NamedTuple):
@@ -106,15 +109,18 @@ class Pipeline(NamedTuple):
 
         def rows_of(branch: Branch) -> Iterator[Batch]:
             stacks = branch.inputs[0].view == "stacks"
-            rows: Iterator[Batch] = chain.from_iterable(map(read, branch.inputs))
+            scaled = self._scaled(branch, model)
+            rows: Iterator[Batch] = chain.from_iterable(read(one, scaled) for one in branch.inputs)
             # stacks have value types when they are read; those of a timeline are made by a bridge
             if stacks:
                 rows = self._valued(rows, model, agreement)
             rows = self.remaining.seen(through(rows, branch.operators, holds))
+            rows = scaled.rows(rows) if scaled and branch.inputs[0].view != "timeline" else rows
             renewed = holds._replace(keeps_stacks=not branch.renews_stacks) if stacks else holds
             rows = through(rows, branch.bridge, renewed)
             if labels and branch.inputs[0].view not in (self.view, "graph"):
                 rows = labelled(rows, model, labels.of(branch.inputs[0].name, log), self.view)
+            rows = scaled.rows(rows) if scaled and branch.inputs[0].view == "timeline" else rows
             return rows if stacks else self._valued(rows, model, agreement)
 
         labels = None  # parts of a graph get them at once: filters see them and the estimate passes them on
@@ -123,9 +129,11 @@ class Pipeline(NamedTuple):
 
             labels = InputLabels(options)
 
-        def read(input_: Input) -> Iterator[Batch]:
+        def read(input_: Input, scaled: Scaled | None) -> Iterator[Batch]:
             given = labels.of(input_.name, log) if labels and input_.view in (self.view, "graph") else {}
-            rows = _selected(input_, model, options, log, capacity, encoded, given)
+            rows = selected(input_, model, options, log, capacity, encoded, given)
+            if scaled:
+                rows = scaled.begin(input_, rows, options, holds)
             rows = watch.given(rows) if watch else rows
             return agreement.named(rows, input_.name) if agreement else rows
 
@@ -146,6 +154,14 @@ class Pipeline(NamedTuple):
             self.remaining.end(model, options, log, tagged=tagged)
         finally:  # a query may read only some of the rows
             self._advise(log)
+
+    def _scaled(self, branch: Branch, model: Model) -> Scaled | None:
+        """What multiplies the values of a branch with weights."""
+        if all(one.scale is None for one in branch.inputs):
+            return None
+        from fastprof.bridges.rows.scale import Scaled
+
+        return Scaled(model)
 
     def _held(self) -> tuple[Holds, Holds]:
         """What operators know: those of branches, and those of the rows of all branches."""
@@ -223,28 +239,6 @@ class Plan(NamedTuple):
         """The rows of all pipelines, one after the other."""
         for pipeline in self.pipelines:
             yield from pipeline.rows(model, log, capacity)
-
-
-def _selected(
-    input_: Input, model: Model, options: Options, log: Log, capacity: int | None, encoded: bool, labels: dict[str, str]
-) -> Iterator[Batch]:
-    """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows.
-
-    `labels`: labels added to its samples, or to the parts of a graph, before.
-    """
-    operator = bridges.SELECT[input_.view]
-    filters_here = [option for option in operator.options if option in options and option not in input_.selects]
-    rows = input_.rows(capacity, encoded=encoded and not filters_here)
-    if labels:
-        from fastprof.bridges.rows.label import labelled
-
-        rows = labelled(rows, model, labels, input_.view)
-        input_.labels = model.names.labels[input_.name] = {**input_.labels, **labels}
-    if not filters_here:
-        return rows
-    filters = Options(**{option.name: options[option] for option in filters_here})
-    filters = filters.with_given(**input_.resolved)
-    return operator.load()(rows, model, filters, log, EVERYTHING)
 
 
 def make(
@@ -369,7 +363,9 @@ def _pipeline(
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
         # similar inputs share a branch, and so their arcs, contexts and symbols
         key = input_.view, *(operator.place for operator in operators + bridge)
-        is_separate = labelled and input_.view not in (view, "graph")
+        is_separate = (labelled and input_.view not in (view, "graph")) or bool(
+            input_.scale and input_.view == "timeline"
+        )
         if is_separate or any(operator.each for operator in operators + bridge) or key not in together:
             branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]
@@ -453,6 +449,10 @@ def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> No
     if table and table not in bridges.TABLES[view]:
         raise UsageError(
             f"{inputs[0].name}: a {view} profile has no table {table}, only {', '.join(bridges.TABLES[view])}"
+        )
+    if view == "timeline" and any(one.scale for one in inputs):
+        raise UsageError(
+            f"{inputs[0].name}: a timeline has no values to weight; write a profile, as pprof or callgrind"
         )
     if {bridges.UNION.name, bridges.INTERSECT.name} <= options.given.keys():
         raise usage_error("{--union} keeps all value types and {--intersect} those of all inputs: choose one")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from fastprof import plan
 from fastprof.cli import arguments
 from fastprof.cli.messages import print_written
 from fastprof.cli.parser import Parser
 from fastprof.inputs.expand import names_in
 from fastprof.verbs.merge import merge
+from fastprof.verbs.weight_options import options
 
 DESCRIPTION = """\
 Merge profiles into one by adding up their costs: any
@@ -39,12 +39,12 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_keep_going(parser)
     arguments.add_output(parser)
     arguments.add_log(parser)
-    arguments.add_options(parser, plan.known_options())
+    arguments.add_options(parser, options())
 
 
 def run(args: argparse.Namespace) -> int:
     inputs = [*args.inputs, *(names_in(args.files0_from) if args.files0_from else ())]
     if not inputs and not args.files0_from:
         args.parser.no_input()
-    log = merge(inputs, args.output, **arguments.keywords(args, plan.known_options()))
+    log = merge(inputs, args.output, **arguments.keywords(args, options()))
     return print_written(args, log, "merge")

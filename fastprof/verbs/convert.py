@@ -15,6 +15,7 @@ from fastprof.core.streams import name_of
 from fastprof.core.urls import is_url, shown
 from fastprof.verbs.outputs import CODE
 from fastprof.verbs.run import listed, path_of, run
+from fastprof.verbs.weight_options import OPTIONS as WEIGHING
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -73,7 +74,7 @@ def converted(
     `of`: the view to write and the data to hold, for an archive that is converted to another format later.
     `columns`: those of a table that its path gives.
     """
-    chosen = checked(options, plan.known_options())
+    chosen = checked(options, [*plan.known_options(), *WEIGHING] if merge else plan.known_options())
     given, output = _paths(inputs, output)
     target = target_of(output, to)
     defaults: dict[str, Any] = {"demangle": "short"} if target.holds.short_names else {}
@@ -86,8 +87,13 @@ def converted(
     if columns:
         end = end._replace(holds=end.holds._replace(columns=frozenset(columns)))
 
+    weights = None
+    if any(chosen[option] for option in WEIGHING):
+        from fastprof.verbs.weighing import Weights
+
+        weights = Weights(chosen, end, from_)
     log: Log = run(
-        end,
+        weights.end if weights else end,
         [given],
         chosen,
         from_,
@@ -97,6 +103,7 @@ def converted(
         keep_going=keep_going,
         repeatable=lambda paths: _repeatable(paths, output),
         idle=idle,
+        weights=weights,
     )
     return log
 

@@ -9,7 +9,7 @@ from fastprof.verbs.convert import converted
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fastprof.verbs.keywords import ConvertOptions, Inputs, Output, Progress, ReadFormat, WrittenFormat
+    from fastprof.verbs.keywords import Inputs, MergeOptions, Output, Progress, ReadFormat, WrittenFormat
 
 
 def merge(
@@ -20,7 +20,7 @@ def merge(
     to: WrittenFormat | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
-    **options: Unpack[ConvertOptions],
+    **options: Unpack[MergeOptions],
 ) -> Log:
     """Write the sums of `inputs`, files and directories, to `output` ("-": standard output).
 

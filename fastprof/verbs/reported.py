@@ -21,6 +21,7 @@ REPORTED = reported(
         ),
     },
     warnings={
+        "no-total": "{file}: {--normalize:name}: its total is not above 0, so its values stay as they are",
         "worker-left-out": "Dask: worker {worker} is not used: {why}",
         "worker-rejected": "Dask: worker {worker}: {why}; its files are retried on other workers",
         "changed-source": ("{path} was changed after the profile was recorded: line numbers may not match"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 
 from fastprof import plan
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Input, Writer
 from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UnrecognizedError, UsageError, inputs_of
 from fastprof.core.log import Log
@@ -19,6 +19,9 @@ from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import expand, skipped, with_advice
 from fastprof.inputs.stored import Given
 from fastprof.verbs.reads import Reads
+
+if TYPE_CHECKING:
+    from fastprof.verbs.weighing import Weights
 
 Idle = Callable[[Option[Any]], None]
 
@@ -65,6 +68,7 @@ def run(
     keep_going: bool | None = None,
     repeatable: Callable[[list[Any]], bool] = lambda paths: False,
     idle: Idle | None = None,
+    weights: Weights | None = None,
 ) -> Any:
     """Reads inputs and returns the result of an end's code.
 
@@ -74,6 +78,7 @@ def run(
     `keep_going`: inputs that cannot be read are skipped and counted as losses; None: the verb has no such option.
     `repeatable`: whether these inputs may be processed twice.  Then an optimistic plan is tried first.
     `idle` is called with options without effect, which are otherwise refused.
+    `weights`: the factors of the inputs' values.
     Errors: FastprofError and its kinds.
     """
     own = options
@@ -100,9 +105,11 @@ def run(
             opened = [stack.enter_context(side).all for side in sides]
             if not all(opened):
                 raise none_can_be_read(last[-1])
+            if weights:
+                weights.set(opened[0], log)
             made = plan.make(opened, end, options, merge=merge, optimistic=optimistic)
             _refuse_idle(made, own, options, idle)
-            return result_of(made, model, options, log, given)
+            return result_of(made, model, options, log, given, weights)
 
     try:
         if not keep_going and repeatable([path for paths in found for path in paths]):
@@ -147,7 +154,14 @@ def none_can_be_read(last: Message) -> FastprofError:
     return FastprofError(Message("none of the inputs can be read; the last one: {error}", error=last))
 
 
-def result_of(made: plan.Plan, model: Model, options: Options, log: Log, given: Mapping[str, Any] | None = None) -> Any:
+def result_of(
+    made: plan.Plan,
+    model: Model,
+    options: Options,
+    log: Log,
+    given: Mapping[str, Any] | None = None,
+    weights: Weights | None = None,
+) -> Any:
     """The result of the code of a plan's end.  Some ends return an iterator; the inputs then stay open.
 
     Errors: UsageError if an output would contain nothing of its inputs; then it does not become visible.
@@ -157,6 +171,8 @@ def result_of(made: plan.Plan, model: Model, options: Options, log: Log, given: 
         return code(made.pipelines, model, options, log, **(given or {}))
     with code(made.pipelines, model, options, log, **(given or {})) as outputs:
         refuse_total_loss(made.inputs, outputs.writer, log)
+        if weights:
+            weights.check()
         outputs.commit()
     return log
 
