@@ -6,15 +6,9 @@
 #include "core/array.h"
 #include "core/digits.h"
 #include "core/guard.h"
+#include "pgo/rows.h"
 
-enum { MOST_LEVELS = 4096, BAD = -1000 };
-
-/* A function, and the call in its caller. */
-struct fp_pgo_level {
-    uint32_t function;
-    uint32_t caller; /* the frame of the caller at the call; 0: none */
-    uint32_t stack;  /* of callers down to that one, which the model keeps until fp_pgo_feed returns; 0: none */
-};
+enum { BAD = -1000 };
 
 struct fp_pgo_text {
     const uint8_t *p, *stop;
@@ -71,47 +65,7 @@ static int cut_number(struct fp_pgo_text *t, uint64_t *to) {
 }
 
 static uint32_t function_of(struct fp_pgo_reader *r, struct fp_pgo_text name) {
-    const uint32_t string = fp_strings_intern(&r->model->strings, name.p, (size_t)(name.stop - name.p));
-    return fp_model_function(r->model, 0, 0, string, 0, 0);
-}
-
-static uint32_t frame_at(struct fp_pgo_reader *r, uint32_t function, uint64_t offset, uint64_t discriminator) {
-    const uint32_t line = fp_model_line(r->model, function, (uint32_t)offset, (uint32_t)discriminator, 0);
-    return fp_model_frame(r->model, 0, 0, 0, line);
-}
-
-/* Opens a level below `depth` others. */
-static void open_level(struct fp_pgo_reader *r, uint32_t depth, uint32_t caller, uint32_t function) {
-    fp_array_room(&r->levels, &r->cap_levels, (uint64_t)depth + 1, sizeof *r->levels);
-    r->levels[depth] = (struct fp_pgo_level){function, caller, 0};
-    r->n_levels = depth + 1;
-}
-
-/* The stack of the callers of `depth` levels; 0: none. */
-static uint32_t callers_of(struct fp_pgo_reader *r, uint32_t depth) {
-    uint32_t k = depth;
-    while (k && !r->levels[k - 1].stack) k--;
-    uint32_t node = k ? r->levels[k - 1].stack : 0;
-    for (; k < depth; k++) {
-        if (r->levels[k].caller) node = fp_model_stack(r->model, node, r->levels[k].caller);
-        r->levels[k].stack = node;
-    }
-    return node;
-}
-
-/* Adds a row of the frames of callers of `depth` levels, then of up to two frames.  0 or FP_FULL. */
-static int put(struct fp_pgo_reader *r, uint32_t depth, uint32_t first, uint32_t second, uint32_t column,
-               uint64_t value, struct fp_batch *out) {
-    if (out->n == out->cap) return FP_FULL;
-    uint32_t node = fp_model_stack(r->model, callers_of(r, depth), first);
-    if (second) node = fp_model_stack(r->model, node, second);
-    const uint32_t i = out->n++;
-    out->stack[i] = node;
-    out->thread[i] = out->label[i] = 0;
-    out->time[i] = 0;
-    for (uint32_t k = 0; k < FP_PGO_COLUMNS; k++) out->values[(size_t)k * out->cap + i] = 0;
-    out->values[(size_t)column * out->cap + i] = (int64_t)value;
-    return 0;
+    return fp_pgo_function_of(r, fp_strings_intern(&r->model->strings, name.p, (size_t)(name.stop - name.p)));
 }
 
 /* `[main:3 @ walk:2.1 @ leaf]`: opens a level for each. */
@@ -121,9 +75,9 @@ static int open_context(struct fp_pgo_reader *r, struct fp_pgo_text t) {
         const uint8_t *p = t.p;
         while (p != t.stop && !(t.stop - p > 3 && p[0] == ' ' && p[1] == '@' && p[2] == ' ')) p++;
         struct fp_pgo_text one = {t.p, p};
-        if (one.p == one.stop || depth >= MOST_LEVELS) return BAD;
+        if (one.p == one.stop || depth >= FP_PGO_MOST_LEVELS) return BAD;
         if (p == t.stop) {
-            open_level(r, depth, caller, function_of(r, one));
+            fp_pgo_open_level(r, depth, caller, function_of(r, one));
             return 0;
         }
         const uint8_t *colon = p;
@@ -133,8 +87,8 @@ static int open_context(struct fp_pgo_reader *r, struct fp_pgo_text t) {
         if (colon == t.p || !take_place(&place, &offset, &discriminator) || place.p != p) return BAD;
         one.stop = colon - 1;
         const uint32_t function = function_of(r, one);
-        open_level(r, depth++, caller, function);
-        caller = frame_at(r, function, offset, discriminator);
+        fp_pgo_open_level(r, depth++, caller, function);
+        caller = fp_pgo_frame_at(r, function, offset, discriminator);
         t.p = p + 3;
     }
 }
@@ -148,11 +102,11 @@ static int function_line(struct fp_pgo_reader *r, struct fp_pgo_text t, struct f
         const int status = open_context(r, (struct fp_pgo_text){t.p + 1, t.stop - 1});
         if (status) return status;
     } else {
-        open_level(r, 0, 0, function_of(r, t));
+        fp_pgo_open_level(r, 0, 0, function_of(r, t));
     }
     r->base = r->n_levels;
-    const uint32_t depth = r->base, frame = frame_at(r, r->levels[depth - 1].function, 0, 0);
-    return head ? put(r, depth, frame, 0, FP_PGO_ENTRIES, head, out) : 0;
+    const uint32_t depth = r->base, frame = fp_pgo_frame_at(r, r->levels[depth - 1].function, 0, 0);
+    return head ? fp_pgo_add_row(r, depth, frame, 0, FP_PGO_ENTRIES, head, out) : 0;
 }
 
 /* ` hash:180 walk:20`, each a row.  FP_FULL leaves the place to go on from in r->left. */
@@ -167,7 +121,7 @@ static int targets(struct fp_pgo_reader *r, struct fp_pgo_text t, uint32_t depth
         uint64_t calls;
         if (one.p == one.stop || !cut_number(&one, &calls)) continue;
         if (out->n == out->cap) return FP_FULL;
-        put(r, depth, frame, frame_at(r, function_of(r, one), 0, 0), FP_PGO_CALLS, calls, out);
+        fp_pgo_add_row(r, depth, frame, fp_pgo_frame_at(r, function_of(r, one), 0, 0), FP_PGO_CALLS, calls, out);
     }
 }
 
@@ -185,7 +139,7 @@ static int count_line(struct fp_pgo_reader *r, struct fp_pgo_text t, uint32_t de
         uint64_t calls;
         if (one.p != one.stop && (!cut_number(&one, &calls) || one.p == one.stop)) return BAD;
     }
-    const int status = put(r, depth, frame, 0, FP_PGO_SAMPLES, count, out);
+    const int status = fp_pgo_add_row(r, depth, frame, 0, FP_PGO_SAMPLES, count, out);
     return status ? status : targets(r, t, depth, frame, out);
 }
 
@@ -197,13 +151,15 @@ static int place_line(struct fp_pgo_reader *r, struct fp_pgo_text t, uint32_t de
         return 0;
     }
     if (!take_place(&t, &offset, &discriminator) || !take(&t, ':') || !take(&t, ' ')) return BAD;
-    const uint32_t frame = frame_at(r, r->levels[depth - 1].function, offset, discriminator);
+    const uint32_t frame = fp_pgo_frame_at(r, r->levels[depth - 1].function, offset, discriminator);
     if (t.p != t.stop && fp_is_digit(*t.p)) {
         r->n_levels = depth;
         return count_line(r, t, depth, frame, out);
     }
-    if (!cut_number(&t, &total) || t.p == t.stop || depth >= MOST_LEVELS) return BAD;
-    open_level(r, depth, frame, function_of(r, t));
+    if (!cut_number(&t, &total) || t.p == t.stop || depth >= FP_PGO_MOST_LEVELS) return BAD;
+    if (t.stop - t.p > 2 && *t.p == '[' && t.stop[-1] == ']')
+        t.p++, t.stop--; /* llvm-profdata, if there are contexts */
+    fp_pgo_open_level(r, depth, frame, function_of(r, t));
     return 0;
 }
 
@@ -221,7 +177,7 @@ static int line(struct fp_pgo_reader *r, struct fp_pgo_text t, struct fp_batch *
 }
 
 int fp_pgo_feed(struct fp_pgo_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
-    for (uint32_t k = 0; k < r->n_levels; k++) r->levels[k].stack = 0;
+    fp_pgo_begin_rows(r);
     while (in->pos < in->n) {
         const uint8_t *p = in->p + in->pos, *end = memchr(p, '\n', in->n - in->pos);
         if (!end && !in->eof) return FP_MORE;

@@ -125,17 +125,11 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     ),
     (rb"\*version\n", "a method trace of Android", ""),
     (rb"\xfflprofi\x81|\x81rforpl\xff", "an instrumentation profile of LLVM", "it has no stacks"),
-    (
-        rb"[\x84\xff][\xe4\xe5]\xd0\xb1\xf4\xc9\x94\xa8Sg",
-        "a sample profile of LLVM in binary",
-        "`llvm-profdata merge --sample --text` makes text of it, which fastprof reads",
-    ),
     (rb"adcg[\1\2]\0{3}|gcda\0{3}[\1\2]", "a profile of AutoFDO for GCC", "it is for compilers and has no stacks"),
     (
-        rb"(?:boltedcollection\n)?(?:no_lbr [^\n]*\n)?(?:[134] \S+ [0-9a-f]+ (?:[013] \S+ [0-9a-f]+ \d+ )?\d+\n)"
-        rb"|(?:[BFTSER] [X:0-9a-f]+ [X:0-9a-f ]*\d+\n){2}",
-        "a profile for BOLT",
-        "it is for the linker and has no stacks; pass the perf.data file instead",
+        rb"(?:[BFTSER] [X:0-9a-f]+ [X:0-9a-f ]*\d+\n){2}",
+        "a profile for BOLT by address",
+        "`perf2bolt -pa` makes fdata of it, which fastprof reads",
     ),
     (rb"adcg|oncg|gcda|gcno|TN:.*\nSF:", "gcov coverage data", "it has no stacks"),
     (

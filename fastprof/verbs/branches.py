@@ -72,4 +72,5 @@ class Branches:
         function, number = model.row("lines", line)[:2]
         f = model.get_function(function)
         file = os.path.basename(text_of(f.file)) if number else ""
-        return f"{text_of(f.name)} {file}:{number}" if file else text_of(f.name)
+        of_fdata = f"+{number:#x}" if number else ""
+        return f"{text_of(f.name)} {file}:{number}" if file else text_of(f.name) + of_fdata

@@ -39,6 +39,7 @@ FILES = (
     "ghc-prof/good/labels.ghc.prof",
     "ghc-json/good/lab.ghc.json",
     "instruments/good/time.instruments.txt",
+    "bolt/good/branches.fdata",
     "llvm-profile/good/flat.llvmprof",
     "luajit/good/sr.luajit",
     "massif/good/depth3.massif",

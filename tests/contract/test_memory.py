@@ -383,6 +383,9 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "mojo": lambda path, times: path.write_bytes(
         mojo.write(3, "wall", [mojo.Sample(1, 1, (("a.py", "f", 1),), 5, 0)]) + b"\2\1\x001\0\x09\5" * (times * 50_000)
     ),
+    "bolt": lambda path, times: path.write_text(
+        "1 main 1f 1 walk 0 3 90\n1 walk 2a 0 [unknown] 0 0 8\n" * times * 30_000
+    ),
     "llvm-profile": lambda path, times: path.write_text(
         "main:5:1\n 1: 5 leaf:2\n 2: size:3\n  0: 3\n" * times * 30_000
     ),

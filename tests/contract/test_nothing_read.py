@@ -33,6 +33,7 @@ EMPTY = {
     "gmon": b"gmon\1\0\0\0" + bytes(12),
     "memray": memray.write(13, []),
     "llvm-profile": b"main:0:0\n",
+    "bolt": b"no_lbr cycles\n",
     "heaptrack": b"v 10400 3\nX ./a\n",
     "tracer-stacks": b"Attaching 1 probe...\n",
     "rprof": b"sample.interval=20000\n",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import fastprof
 from tests.differential.peers import need
 from tests.support.paths import CORPUS, REPO
+from tests.unit.test_llvm_profile_read import Stack, rows
 
 FOLDER = CORPUS / "llvm-profile"
 
@@ -160,3 +163,35 @@ def test_llvm_profgen_agrees(tmp_path: Path) -> None:
     )
     texts = [run(tmp_path, profdata, "merge", "--sample", "--text", name, "-o", "-") for name in ("peer", "mine")]
     assert texts[0] == texts[1] and texts[0].count("\n") > 200
+
+
+EXT = ("--extbinary", "--compress-all-sections", "--use-md5")
+
+
+def with_md5(found: dict[str, Counter[Stack]]) -> dict[str, Counter[Stack]]:
+    """The rows with the numbers that LLVM gives names."""
+
+    def number(name: str) -> str:
+        return str(int.from_bytes(hashlib.md5(name.encode(), usedforsecurity=False).digest()[:8], "little"))
+
+    return {
+        type_: Counter({tuple((number(name), *at) for name, *at in stack): n for stack, n in sums.items()})
+        for type_, sums in found.items()
+    }
+
+
+@pytest.mark.parametrize("flags", [("--binary",), EXT[:1], EXT[:2], EXT, (EXT[0], EXT[2])])
+@pytest.mark.parametrize("source", ["lbr.llvmprof", "small.llvmprof", "contexts"])
+def test_encodings_of_llvm_profdata_are_read(tmp_path: Path, flags: tuple[str, ...], source: str) -> None:
+    """The rows are those of the text."""
+    tool = need("llvm-profdata-19")
+    given = FOLDER / source
+    if source == "contexts":
+        given = tmp_path / "contexts"
+        inlined = " 3: size:12\n  0: 12\n  !CFGChecksum: 7\n !CFGChecksum: 9\n !Attributes: 1\n"
+        given.write_text(f"[main:3 @ walk]:20:2\n 1: 20\n 2.1: 8 leaf:5 other:3\n{inlined}[main]:4:1\n 0: 4\n")
+        if flags == ("--binary",):
+            pytest.skip("the encoding has no contexts")
+    run(tmp_path, tool, "merge", "--sample", *flags, given, "-o", "out")
+    expected = rows(given.read_bytes())
+    assert rows((tmp_path / "out").read_bytes()) == (with_md5(expected) if EXT[2] in flags else expected)

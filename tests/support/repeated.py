@@ -80,6 +80,7 @@ TEMPLATES: dict[str, list[bytes]] = {
         b"Period: 1\nSamples:\ncpu/ns\n 5: 1\nLocations\n 1: 0x1 f%s a.go:5 s=1\n",
         b"Period: 1\nSamples:\ncpu/ns\n 5: 1\nLocations\n 1: 0x1 f a.go:5 s=1\nMappings\n1: 0x1/0x2/0x0 a%s\n",
     ],
+    "bolt": [b"1 f%s 1 1 g 2 0 9\n", b"no_lbr c\n1 f%s 1 9\n", b"1 f 1 1 g 2 0 9\n4 %s 1 4 t 1 2\n"],
     "llvm-profile": [b"f%s:9:1\n 1: 9\n", b"f:9:1\n 1: 9 g%s:4\n", b"f:9:1\n 1: g%s:5\n  1: 5\n", b"f:9:1\n %s\n"],
     "rprof": [b'sample.interval=5\n#File 1: a\n1#2 "f%s" "g" \n', b"sample.interval=5\n%s\n"],
     "luajit": [b"   50  f\n  <-    20  g%s\n"],

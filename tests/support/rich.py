@@ -326,6 +326,7 @@ def sources() -> dict[str, Source]:
         Source("pyinstrument", "pyinstrument", _corpus("pyinstrument/good/threads.pyisession")),
         Source("stackprof", "stackprof", _corpus("stackprof/good/wall.stackprof")),
         Source("stackprof, flat", "stackprof", _corpus("stackprof/good/flat.stackprof")),
+        Source("bolt", "bolt", _corpus("bolt/good/branches.fdata")),
         Source("gmon", "gmon", _corpus("gmon/good/cycle.gmon")),
         Source("gprof", "gprof", _corpus("gprof/good/lines.gprof.txt")),
         Source("pstats", "pstats", _pstats()),

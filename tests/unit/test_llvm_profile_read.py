@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core.errors import FormatError
+from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.levels import Level, Profile
 from fastprof.formats.pgo.text import text
 from tests.support.paths import CORPUS
@@ -82,6 +83,95 @@ def test_what_is_written_is_read(functions: dict[str, Level]) -> None:
     expected = slowly(profile)
     found = rows(b"".join(text(profile)))
     assert {name: found.get(name, Counter()) for name in expected} == expected
+
+
+@pytest.mark.parametrize("encode", [binary, extbinary])
+@given(functions=st.dictionaries(names, levels(), min_size=1, max_size=3))
+def test_what_is_written_in_binary_is_read(encode: Any, functions: dict[str, Level]) -> None:
+    profile = Profile()
+    profile.functions = functions
+    expected = slowly(profile)
+    found = rows(b"".join(encode(profile)))
+    assert {name: found.get(name, Counter()) for name in expected} == expected
+
+
+FILES = ["binary.llvmprof", "contexts-md5.llvmprof", "compressed.llvmprof", "sections.llvmprof"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("step", [1, 7])
+def test_any_window_gives_the_same_rows(name: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fastprof.core.source as module
+
+    data = (CORPUS / "llvm-profile/good" / name).read_bytes()
+    whole = rows(data)
+    monkeypatch.setattr(module, "WINDOW", step)
+    monkeypatch.setattr(module, "_LEAST", step)
+    assert rows(data) == whole and sum(whole["samples"].values()) > 40
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_cut_is_an_error(name: str) -> None:
+    """Or a whole file; `lenient` keeps what is before it."""
+    data = (CORPUS / "llvm-profile/good" / name).read_bytes()
+    whole = rows(data)
+    for n in range(20, len(data), 3):
+        try:
+            found = rows(data[:n])
+        except FormatError as error:
+            assert error.offset is not None
+        else:
+            assert all(sums <= whole[type_] for type_, sums in found.items())
+        log = fastprof.info(io.BytesIO(data[:n]), from_="llvm-profile", lenient=True) if n > 300 else None
+        assert log is None or log.losses or log.facts["records"] <= sum(map(len, whole.values()))
+
+
+def _sections(data: bytes) -> dict[int, tuple[int, int, int]]:
+    """By type: where the entry of the table is, offset, size."""
+    import struct
+
+    n = int.from_bytes(data[10:18], "little")
+    entries = [(18 + 32 * k, *struct.unpack_from("<4Q", data, 18 + 32 * k)) for k in range(n)]
+    return {kind: (at, offset, size) for at, kind, _, offset, size in entries}
+
+
+def _patched(data: bytes, at: int, value: bytes) -> bytes:
+    return data[:at] + value + data[at + len(value) :]
+
+
+@pytest.mark.parametrize(
+    ("patch", "reason"),
+    [
+        (lambda data, s: _patched(data, 9, b"\x66"), "the version is 102"),
+        (lambda data, s: _patched(data, 10, b"\xff" * 8), "the number of sections is"),
+        (lambda data, s: _patched(data, s[32][0] + 16, b"\xff" * 8), "expected within"),
+        (lambda data, s: _patched(data, s[32][0], b"\x25"), "a profile of type 37"),
+        (lambda data, s: _patched(data, s[2][1], b"\x01"), "the rest of a table, expected its end"),
+        (lambda data, s: _patched(data, s[2][1], b"\x7f"), "a name, expected a zero byte"),
+        (lambda data, s: _patched(data, s[32][1] + 1, b"\x7f"), "the index of a name, expected one in the table"),
+        (lambda data, s: _patched(data, s[32][1], b"\xff" * 10), "the calls of a function, expected a number below"),
+        (lambda data, s: _patched(data, s[2][0] + 8, b"\x01"), "a compressed section"),
+    ],
+)
+def test_damaged_sections(patch: Any, reason: str) -> None:
+    data = (CORPUS / "llvm-profile/good/sections.llvmprof").read_bytes()
+    damaged = patch(data, _sections(data))
+    with pytest.raises(FormatError, match=reason) as caught:
+        rows(damaged)
+    assert caught.value.offset is not None
+    if "version" not in reason and "number of sections" not in reason:
+        log = fastprof.info(io.BytesIO(damaged), from_="llvm-profile", lenient=True)
+        assert log.losses
+
+
+def test_levels_of_binary_profiles_have_a_limit() -> None:
+    from fastprof.core.varint import varint
+
+    head = b"\xff\xe5\xd0\xb1\xf4\xc9\x94\xa8\x53\x67" + b"\0" * 6 + b"\x01f\0"
+    deep = b"\0\0\0\0" + (b"\x01" + b"\0\0\0\0\0") * 5000 + b"\0" * 5001
+    with pytest.raises(FormatError, match="the depth of inlined functions, expected at most 4096"):
+        rows(head + deep)
+    assert rows(head + b"\x05\0\0\x01\x02\x03" + varint(7) + b"\0\0")["samples"] == {(("f", 2, 3),): 7}
 
 
 def test_contexts_are_stacks() -> None:

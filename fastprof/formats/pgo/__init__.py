@@ -43,10 +43,26 @@ BOLT_ENCODING: Option[str | None] = Option(
 _TEXT = re.compile(rb"[^\s:!][^\n]{0,4000}:\d+:\d+\n(?: (?:\d+(?:\.\d+)?: |!)|[^\s:!][^\n]*:\d+:\d+\n|\Z)")
 
 
+# "SPROF42" and the encoding, as ULEB128
+BINARY_MAGIC, EXTBINARY_MAGIC = b"\xff\xe5\xd0\xb1\xf4\xc9\x94\xa8\x53", b"\x84\xe4\xd0\xb1\xf4\xc9\x94\xa8\x53"
+
+
 def sniff(head: bytes) -> int:
     """Of the first 4 KiB, decompressed: NO, MAYBE or SURE.  Never raises."""
     first = head.partition(b"\n")[0]
-    return SURE if first[-1:].isdigit() and first.count(b":") > 1 and _TEXT.match(head) else NO
+    return SURE if first[-1:].isdigit() and first.count(b":") > 1 and head.startswith((BINARY_MAGIC, EXTBINARY_MAGIC)) or _TEXT.match(head) else NO
+
+
+_PLACE = rb"(?:\\.|[^\n \\]){1,4000} [0-9a-f]{1,16}"
+_FDATA = re.compile(
+    rb"(?:boltedcollection\n)?(?:no_lbr(?: [^\n]{0,4000})?\n|[012] %b [012] %b \d+ \d+\n|[345] %b [345] %b \d+\n)"
+    % ((_PLACE,) * 4)
+)
+
+
+def sniff_fdata(head: bytes) -> int:
+    """Of the first 4 KiB, decompressed: NO, MAYBE or SURE.  Never raises."""
+    return SURE if _FDATA.match(head) else NO
 
 
 def rank(value_type: ValueType) -> int:
@@ -113,6 +129,8 @@ FORMATS = (
         also="stacks",
         title="profile from which BOLT arranges a program anew",
         suffixes=(".preagg", ".fdata"),
+        sniff=sniff_fdata,
+        reader="read_fdata:FdataReader",
         writer="bolt:BoltWriter",
         writes=(BOLT_ENCODING, *FINDING),
         holds=_HOLDS,

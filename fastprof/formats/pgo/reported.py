@@ -6,7 +6,14 @@ from fastprof.core.reported import reported
 
 REPORTED = reported(
     "fp_pgo_reader",
+    "fp_pgo_binary",
+    "fp_pgo_fdata",
+    losses={"unread-sections": ("section that could not be read", "sections that could not be read")},
     not_representable={
+        "sections": (
+            "section of checksums or symbols",
+            "sections of checksums or symbols",
+        ),
         "calls-elsewhere": (
             "call that no call instruction made (a jump into another symbol), not written as a target",
             "calls that no call instruction made (jumps into other symbols), not written as targets",

@@ -1,0 +1,47 @@
+"""Reads BOLT's fdata (csrc/pgo/fdata.h)."""
+
+from __future__ import annotations
+
+import re
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.branches import value_types
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
+from fastprof.core.source import Source
+from fastprof.formats.pgo.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+
+_EVENT = re.compile(rb"(?:boltedcollection\n)?no_lbr ?([^\n]*)\n")
+
+
+class FdataReader(NativeReader):
+    """Branches, or counts of places.  Lines are offsets in bytes from the beginning of their symbol."""
+
+    format = "bolt"
+    view = "stacks"
+    renews_stacks = True
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        event = _EVENT.match(source.head)
+        new = lib.fp_pgo_fdata_new(model.c, options[LENIENT], event is not None)
+        self._p = owned(new, lib.fp_pgo_fdata_free, "the reader of fdata")
+        types = value_types()
+        if event:
+            name = event[1].decode("utf-8", "replace").strip().rstrip(":")
+            types = [ValueType(name or "samples", "count")]
+        self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
+
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        return lib.fp_pgo_fdata_feed(self._p, in_, batch, err)
+
+    def finish(self) -> None:
+        self.log.count_all(REPORTED, counts_of(self._p))

@@ -1,0 +1,38 @@
+/* BOLT's fdata under the fuzzer.  The last byte chooses options, the one before it the size of a
+ * window. */
+#include "pgo/fdata.h"
+#include "window.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Checks that rows refer to existing stacks and no value is below 0. */
+static void drain(const struct fp_model *m, struct fp_batch *batch) {
+    for (uint32_t i = 0; i < batch->n; i++) {
+        if (!batch->stack[i] || batch->stack[i] >= m->stacks.n) abort();
+        for (uint32_t k = 0; k < batch->n_values; k++)
+            if (batch->values[(size_t)k * batch->cap + i] < 0) abort();
+    }
+    fp_batch_reset(batch);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2) return 0;
+    const uint8_t options = data[size - 1];
+    struct fp_model *m = fp_model_new();
+    struct fp_pgo_fdata *r = fp_pgo_fdata_new(m, options & 1, (options & 2) != 0);
+    struct fp_batch *batch = fp_batch_new(FP_STACKS, 1 + (options >> 4), options & 2 ? 1 : 3);
+    struct window window = {.data = data, .size = size - 2, .step = data[size - 2] ? data[size - 2] : size};
+    struct fp_err err;
+    int status = FP_MORE;
+    while (status > 0) {
+        struct fp_in *in = show(&window, status);
+        status = fp_pgo_fdata_feed(r, in, batch, &err);
+        hide(&window, status, &err);
+        if (status == FP_FULL) drain(m, batch);
+    }
+    drain(m, batch);
+    fp_batch_free(batch);
+    fp_pgo_fdata_free(r);
+    fp_model_free(m);
+    return 0;
+}
