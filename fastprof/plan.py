@@ -29,7 +29,7 @@ from fastprof.core.options import CORES, LENIENT, SPLIT, Option, Options, ambigu
 
 if TYPE_CHECKING:
     from fastprof.bridges.rows.remaining import Remaining
-    from fastprof.bridges.rows.scale import Scaled
+    from fastprof.bridges.sums.scale import Scaled
 
 
 class End(NamedTuple):
@@ -159,7 +159,7 @@ class Pipeline(NamedTuple):
         """What multiplies the values of a branch with weights."""
         if all(one.scale is None for one in branch.inputs):
             return None
-        from fastprof.bridges.rows.scale import Scaled
+        from fastprof.bridges.sums.scale import Scaled
 
         return Scaled(model)
 
@@ -363,9 +363,8 @@ def _pipeline(
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
         # similar inputs share a branch, and so their arcs, contexts and symbols
         key = input_.view, *(operator.place for operator in operators + bridge)
-        is_separate = (labelled and input_.view not in (view, "graph")) or bool(
-            input_.scale and input_.view == "timeline"
-        )
+        is_labelled = labelled and input_.view not in (view, "graph")
+        is_separate = any((is_labelled, input_.scale and input_.view == "timeline"))
         if is_separate or any(operator.each for operator in operators + bridge) or key not in together:
             branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]

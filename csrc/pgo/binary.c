@@ -1,7 +1,5 @@
 #include "pgo/binary.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +11,7 @@
 static const uint64_t MAGIC = 0x5350524f463432ff; /* "SPROF42" and the format */
 enum { OLDEST = 103, NEWEST = 104, BAD = -1000 };
 
-enum phase {
+enum fp_pgo_phase {
     IN_MAGIC,
     IN_SUMMARY,
     IN_CUTOFFS,
@@ -28,7 +26,7 @@ enum phase {
     AT_CONTEXT,
     IN_CONTEXT,
     AT_FUNCTION,
-    IN_BODY, /* records, then inlined levels, then types: what is left of each says which */
+    IN_BODY, /* records; inlined levels and types follow */
     IN_TARGETS,
     AT_INLINED,
     IN_INLINED,
@@ -113,9 +111,11 @@ static void add_name(struct fp_pgo_binary *b, const void *text, size_t n) {
 }
 
 static void add_number(struct fp_pgo_binary *b, uint64_t value) {
-    char text[24];
-    const int n = snprintf(text, sizeof text, "%" PRIu64, value);
-    add_name(b, text, (size_t)n);
+    char text[20];
+    size_t at = sizeof text;
+    do text[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    add_name(b, text + at, sizeof text - at);
 }
 
 /* ---- header ---- */

@@ -1,7 +1,7 @@
 /* pgo/binary.h - LLVM's binary and extbinary sample profiles as the rows of pgo/read.h.
  *
  *   binary      magic, version, summary, names, functions
- *   extbinary   magic, version, sections: the caller finds and decompresses them, and says what follows
+ *   extbinary   magic, version, sections: the caller finds them, decompresses them and names each
  *
  *   names       n { bytes, NUL }; of MD5 names n { number }, in 8 bytes each or ULEB128
  *   contexts    n { frames { name, offset, discriminator } }, outermost first

@@ -9,7 +9,7 @@
 
 enum { COLUMNS = 3, BAD = -1000 };
 
-struct text {
+struct fp_pgo_line {
     const uint8_t *p, *stop;
 };
 
@@ -34,14 +34,14 @@ void fp_pgo_fdata_free(struct fp_pgo_fdata *r) {
     free(r);
 }
 
-static int take(struct text *t, char byte) {
+static int take(struct fp_pgo_line *t, char byte) {
     if (t->p == t->stop || *t->p != (uint8_t)byte) return 0;
     t->p++;
     return 1;
 }
 
 /* Digits below 2^63. */
-static int take_number(struct text *t, uint64_t *to) {
+static int take_number(struct fp_pgo_line *t, uint64_t *to) {
     const uint8_t *p = t->p;
     uint64_t value = 0;
     for (; p != t->stop && fp_is_digit(*p); p++) {
@@ -55,7 +55,7 @@ static int take_number(struct text *t, uint64_t *to) {
     return 1;
 }
 
-static int take_hex(struct text *t, uint64_t *to) {
+static int take_hex(struct fp_pgo_line *t, uint64_t *to) {
     const uint8_t *p = t->p;
     uint64_t value = 0;
     while (p != t->stop && p - t->p < 16 && fp_nibble(*p) < 16) value = value << 4 | fp_nibble(*p++);
@@ -65,8 +65,8 @@ static int take_hex(struct text *t, uint64_t *to) {
     return 1;
 }
 
-/* A name up to a blank; a backslash stands before blanks and backslashes that belong to it. */
-static int take_name(struct fp_pgo_fdata *r, struct text *t, uint32_t *to) {
+/* A name up to a blank; blanks and backslashes in it follow a backslash. */
+static int take_name(struct fp_pgo_fdata *r, struct fp_pgo_line *t, uint32_t *to) {
     const uint8_t *p = t->p;
     uint32_t n = 0;
     for (; p != t->stop && *p != ' '; p++) {
@@ -79,7 +79,7 @@ static int take_name(struct fp_pgo_fdata *r, struct text *t, uint32_t *to) {
     return n != 0;
 }
 
-static int take_place(struct fp_pgo_fdata *r, struct text *t, struct place *to) {
+static int take_place(struct fp_pgo_fdata *r, struct fp_pgo_line *t, struct place *to) {
     if (t->p == t->stop || *t->p < '0' || *t->p > '5') return 0;
     to->kind = (uint8_t)(*t->p++ - '0');
     return take(t, ' ') && take_name(r, t, &to->name) && take(t, ' ') && take_hex(t, &to->offset);
@@ -102,7 +102,7 @@ static void put(struct fp_pgo_fdata *r, const struct place *first, const struct 
     for (uint32_t k = 0; k < (r->no_lbr ? 1 : COLUMNS); k++) out->values[(size_t)k * out->cap + i] = (int64_t)values[k];
 }
 
-static int line(struct fp_pgo_fdata *r, struct text t, struct fp_batch *out) {
+static int line(struct fp_pgo_fdata *r, struct fp_pgo_line t, struct fp_batch *out) {
     static const char no_lbr[] = "no_lbr", bolted[] = "boltedcollection";
     struct place first, second;
     uint64_t values[COLUMNS] = {0};
@@ -139,7 +139,7 @@ int fp_pgo_fdata_feed(struct fp_pgo_fdata *r, struct fp_in *in, struct fp_batch 
     while (in->pos < in->n) {
         const uint8_t *p = in->p + in->pos, *end = memchr(p, '\n', in->n - in->pos);
         if (!end && !in->eof) return FP_MORE;
-        const struct text t = {p, end ? end : in->p + in->n};
+        const struct fp_pgo_line t = {p, end ? end : in->p + in->n};
         const int status = end ? line(r, t, out) : BAD;
         if (status == FP_FULL) return status;
         if (status && !r->lenient)

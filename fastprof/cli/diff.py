@@ -14,17 +14,20 @@ from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_log, print_problems, target_name
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by, text_of
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import UsageError
 from fastprof.core.figures import Scale
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.core.words import counted
-from fastprof.verbs.diff import Difference, diff, options
+from fastprof.verbs.diff import STATS, Difference, diff, options
 from fastprof.verbs.diff.difference import Change, Failure, Runs, growth
 from fastprof.verbs.diff.gate import FAIL_OVER
 from fastprof.verbs.groups import keys_of
 from fastprof.verbs.reads import Reads
+
+if TYPE_CHECKING:
+    from fastprof.verbs.diff.overlap import Overlap
 
 DESCRIPTION = """\
 Compare the costs of two profiles of any formats.
@@ -83,6 +86,8 @@ def run(args: argparse.Namespace) -> int:
     for flag in ("csv", "markdown"):
         if written and getattr(args, flag):
             raise UsageError(f"--{flag} applies to printed rows, not to --output")
+    if getattr(args, "csv", False) and hasattr(args, STATS.key):
+        raise UsageError("--csv prints rows only, without --stats")
     arguments.refuse_screen(args, "--json", "--csv", "--markdown", *["--output"] * written)
     sides = _sides(args)
     if is_table:
@@ -179,6 +184,7 @@ def _as_json(found: Difference) -> dict[str, Any]:
     whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
     whole |= {"shown": found.shown} | ({"noise": found.n_noise} if found.runs else {})
     whole |= {"failed": found.failed} if found.failed else {}
+    whole |= {"overlap": found.overlap} if found.overlap else {}
     return whole | {"rows": rows, "log": found.log}
 
 
@@ -228,6 +234,20 @@ def _print_text(found: Difference, screen: Screen, short: bool) -> None:
         screen.print()
         _print_rows(found, screen, short)
     print_rest(found.n_noise, screen, " within the noise")
+    if found.overlap:
+        screen.print()
+        print_table(_overlap(found.overlap), right=range(1, 5), narrow=(0,), screen=screen)
+
+
+def _overlap(o: Overlap) -> list[tuple[str, ...]]:
+    """The figures of --stats."""
+    rows: list[tuple[str, ...]] = [("overlap", "%", "both", "only old", "only new")]
+    rows.append(("similarity", f"{100 * o.similarity:.3f}", "", "", ""))
+    only = f"{100 * o.only_old:.3f} %", f"{100 * o.only_new:.3f} %"
+    rows.append(("samples", f"{100 * o.samples:.3f}", "", *only))
+    for name, one in ("functions", o.functions), ("hot functions", o.hot_functions), ("hot blocks", o.hot_blocks):
+        rows.append((name, f"{100 * one.share:.3f}", f"{one.both:,}", f"{one.only_old:,}", f"{one.only_new:,}"))
+    return rows
 
 
 _SPREAD_HEAD = ("old", "± %", "new", "± %", "difference", "%", "p")

@@ -118,7 +118,7 @@ class Input:
     # stacks, set by plans: the next operator adds up rows without their times, so the reader may begin to do so
     summed: bool = False
     branches: bool = False  # stacks, set by plans: see Holds
-    scale: Any = None  # set by `merge`: the factors of its values (bridges/rows/scale.py)
+    scale: Any = None  # set by `merge`: the factors of its values (bridges/sums/scale.py)
     advice: Entry | None = None  # set after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
     labels: Mapping[str, str] = {}  # of the input: those in a store, and those that options give once rows are read

@@ -14,7 +14,7 @@ from fractions import Fraction
 from fastprof import plan
 from fastprof.bridges import INPUT_LABELS, VALUE
 from fastprof.bridges.rows.label import InputLabels
-from fastprof.bridges.rows.scale import Scale
+from fastprof.bridges.sums.scale import Scale
 from fastprof.core._typing import Any
 from fastprof.core.engine import Input, Summary
 from fastprof.core.errors import FastprofError, usage_error

@@ -195,3 +195,33 @@ def test_encodings_of_llvm_profdata_are_read(tmp_path: Path, flags: tuple[str, .
     run(tmp_path, tool, "merge", "--sample", *flags, given, "-o", "out")
     expected = rows(given.read_bytes())
     assert rows((tmp_path / "out").read_bytes()) == (with_md5(expected) if EXT[2] in flags else expected)
+
+
+PAIRS = [
+    (
+        "main:9:0\n 1: 90\n 2.1: 5\n 3: g:9\n  1: 7\n  2: h:1\n   1: 1\n",
+        "main:9:3\n 1: 4\n 2.2: 500\n 3: g:9\n  1: 70\n",
+    ),
+    ("a:9:0\n 1: 1000000\nb:9:0\n 1: 3\n 2: 0\n", "b:9:0\n 1: 30\n 2: 4\nc:8:8\n 2: 7\n"),
+    ("a:9:0\n 1: 6\n 2: x:1\n  1: 9\n 2: y:1\n  1: 2\n", "a:9:0\n 1: 6\n 2: y:1\n  1: 9\n 4: x:1\n  1: 2\n"),
+    ("small.llvmprof", "small.llvmprof"),
+    ("lbr.llvmprof", "small.llvmprof"),
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_overlap_is_that_of_llvm_profdata(tmp_path: Path, pair: tuple[str, str], turned: bool) -> None:
+    """All its figures."""
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path, content in zip(paths[::-1] if turned else paths, pair, strict=True):
+        path.write_text((FOLDER / content).read_text() if "\n" not in content else content)
+    said = run(tmp_path, need("llvm-profdata-19"), "overlap", "--sample", *paths)
+    peer = [line.rpartition(": ")[2] for line in said.splitlines()[2:] if ": " in line]
+    found = fastprof.diff(*paths, from_="llvm-profile", stats=True).overlap
+    assert found
+    shares = [found.similarity, found.samples, found.only_old, found.only_new]
+    mine = [f"{100 * share:.3f}%" for share in shares] + [str(found.old_samples), str(found.new_samples)]
+    for one in (found.functions, found.hot_functions, found.hot_blocks):
+        mine += [f"{100 * one.share:.3f}%", str(one.both), str(one.only_old), str(one.only_new)]
+    assert mine == peer

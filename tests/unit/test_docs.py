@@ -44,6 +44,7 @@ INPUTS = {
     ".xray": "xray/good/fdr5-pool-clang19.xray",
     "perf.data": "perf/good/real-cxx.data",
     ".llvmprof": "llvm-profile/good/inlined.llvmprof",
+    ".fdata": "bolt/good/branches.fdata",
     ".jfr": "jfr/good/made-old-objects.jfr",
     ".perf": "perf-script/good/real-default-dwarf.perf",
     ".pb.gz": "pprof/good/go-heap.pb.gz",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastprof
+from fastprof.cli import main
 from fastprof.core.errors import FormatError
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.levels import Level, Profile
@@ -254,3 +257,30 @@ def test_deep_levels_have_a_limit() -> None:
     data = b"f:1:1\n" + b"".join(b" " * k + b"1: f:1\n" for k in range(1, 5000))
     with pytest.raises(FormatError, match="a function, a place or a count"):
         rows(data)
+
+
+def test_overlap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The figures of llvm-profdata 19 for these profiles."""
+    old, new = tmp_path / "a.llvmprof", tmp_path / "b.llvmprof"
+    old.write_text("main:9:0\n 4: 534\n 4.2: 534\n 5: 1075\n 6: 2080\n 10: get:1000\n  1: 1000\n")
+    new.write_text("main:9:0\n 4: 534\n 4.2: 5\n 5: 1075\n 10: get:2000\n  1: 1000\n  2: 3\nother:100:3\n 1: 100\n")
+    assert main(["diff", str(old), str(new), "--stats"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"similarity +47\.409\n", text) and re.search(r"functions +50\.000 +1 +0 +1\n", text), text
+    found = fastprof.diff(old, old, stats=True).overlap
+    assert found and (found.similarity, found.samples, found.only_old) == (1.0, 1.0, 0.0)
+    assert "overlap" not in json.loads(run_json(capsys, "diff", str(old), str(new)))
+    assert json.loads(run_json(capsys, "diff", str(old), str(new), "--stats"))["overlap"]["functions"]["both"] == 1
+    for words, reason in (
+        (["-", str(new)], "reads profiles twice"),
+        ([str(old), str(CORPUS / "callgrind/good/cfi.callgrind")], "this is no profile for compilers"),
+        ([str(old), str(new), "--csv"], "prints rows only"),
+        ([str(old), str(new), "-o", str(tmp_path / "c.pb")], "chooses printed rows"),
+    ):
+        assert main(["diff", *words, "--stats", "--union"]) in (1, 2)
+        assert reason in capsys.readouterr().err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main([*words, "--json"]) == 0
+    return capsys.readouterr().out

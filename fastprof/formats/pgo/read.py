@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.compiled import NAMES
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
@@ -23,7 +24,6 @@ from fastprof.formats.pgo.reported import REPORTED
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_in, fp_pgo_binary
 
-_TYPES = ("samples", "calls", "entries")
 _SUMMARY, _NAMES, _CONTEXTS, _FUNCTIONS = 1, 2, 6, 32  # types of sections
 _KNOWN = {_SUMMARY, _NAMES, 3, 4, 5, _CONTEXTS, _FUNCTIONS}  # also symbols, offsets of functions, checksums
 _COMPRESSED = 1
@@ -63,7 +63,7 @@ class LlvmReader(NativeReader):
         else:
             text = lib.fp_pgo_reader_new(model.c, options[LENIENT])
             self._p = owned(text, lib.fp_pgo_reader_free, "the reader of sample profiles")
-        types = [ValueType(name, "count") for name in _TYPES]
+        types = [ValueType(name, "count") for name in NAMES]
         self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
         self._n_sections = 0
 

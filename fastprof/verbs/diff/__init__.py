@@ -17,7 +17,7 @@ from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model
-from fastprof.core.options import Option, Options, Share, Whole, Words, checked
+from fastprof.core.options import Option, Options, Share, Switch, Whole, Words, checked
 from fastprof.core.streams import name_of
 from fastprof.verbs import scaling
 from fastprof.verbs.comparing import PAIR
@@ -74,7 +74,17 @@ SIGNIFICANCE = Option(
     help="false discovery rate of several runs (default: 0.05)",
     details="Welch's t-test selects the rows; at most this share of them differs by chance.  1 shows all.",
 )
-_PRINTED = (N, SORT, THRESHOLD, SIGNIFICANCE)
+STATS = Option(
+    "stats",
+    Switch(),
+    False,
+    group="rows",
+    rare=True,
+    help="profiles for compilers: how much they overlap",
+    details="The figures of `llvm-profdata overlap --sample`: similarity, samples, functions and blocks that both "
+    "have.  Filters do not apply to them.",
+)
+_PRINTED = (N, SORT, THRESHOLD, SIGNIFICANCE, STATS)
 # Options of the comparison.
 _COMPARED = (PAIR, *scaling.OPTIONS, FAIL_OVER)
 
@@ -162,6 +172,10 @@ def diff(
         {"names": names} | passed_on,
         keep_going=keep_going,
     )
+    if given[STATS]:
+        from fastprof.verbs.diff.overlap import overlap
+
+        return difference._replace(overlap=overlap(paths[0][0], paths[1][0], from_, Options()))
     return difference
 
 
@@ -205,6 +219,10 @@ def _check(given: Options, target: Format | None, names: tuple[list[str], list[s
         raise UsageError("standard input (-) can be read only once")
     if SIGNIFICANCE in given and min(map(len, names)) < 2:
         raise usage_error("{--significance} applies to several profiles a side")
+    if given[STATS] and max(map(len, names)) > 1:
+        raise usage_error("{--stats} compares two profiles, not several a side")
+    if given[STATS] and "-" in [*names[0], *names[1]]:
+        raise usage_error("{--stats} reads profiles twice, and standard input (-) can be read only once")
     if given[SORT] == "inclusive" and given[BY] != "function":
         raise usage_error("{--sort:=}inclusive sorts functions, not {--by:=}{by}", by=given[BY])
 

@@ -9,6 +9,8 @@ from fastprof.core.log import Log
 
 if TYPE_CHECKING:
     from typing import NamedTuple as Record
+
+    from fastprof.verbs.diff.overlap import Overlap
 else:
     from fastprof.core._typing import Record
 
@@ -77,6 +79,7 @@ class Difference(Record):
     runs: tuple[Runs, ...] = ()  # of several profiles: the totals of `values`
     n_noise: int = 0  # number of rows that differ by chance, not in `rows`
     failed: tuple[Failure, ...] = ()  # of `fail_over`
+    overlap: Overlap | None = None  # with `stats`
 
     def changed(self) -> list[Change]:
         """The rows that differ in the cost by which they are sorted."""

@@ -1,4 +1,4 @@
-#include "bridges/rows/scale.h"
+#include "bridges/sums/scale.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-"""Multiplies the values of inputs that are merged: `merge --weight` and `--normalize` (csrc/bridges/rows/scale.h).
+"""Multiplies the values of inputs that are merged: `merge --weight` and `--normalize` (csrc/bridges/sums/scale.h).
 
     canary.prof   main > f  5     --weight canary=3    main > f  15
 

@@ -1,4 +1,4 @@
-/* bridges/rows/scale.h - multiplies the values of an input: the weights of a merge.
+/* bridges/sums/scale.h - multiplies the values of an input: the weights of a merge.
  *
  *     up 3, down 2      samples 1 1 1  (total 3)     1 2 1  (total 4: the floor of 3 * 3/2)
  *
