@@ -16,7 +16,7 @@ from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.streams import name_of
 from fastprof.core.words import Message, joined
 from fastprof.inputs import Inputs, Progress
-from fastprof.inputs.expand import expand, skipped, with_advice
+from fastprof.inputs.expand import Failed, expand, skipped, with_advice
 from fastprof.inputs.stored import Given
 from fastprof.verbs.reads import Reads
 
@@ -91,12 +91,8 @@ def run(
         last[:] = [error.message()]
 
     skip = failed if keep_going else None
-    found = [paths if end.single else expand(paths, log.warn, skip, lenient=options[LENIENT]) for paths in lists]
-    if not all(found):
-        raise UsageError("no input given")
+    found = [_expanded(paths, end, log, skip, merge=merge, lenient=options[LENIENT]) for paths in lists]
     given = _without_overwriting(given or {}, found, options)
-    if merge:  # listed or numbered items follow the order of names, not of arguments
-        found = [sorted(paths, key=_name) for paths in found]
 
     def attempt(log: Log, *, optimistic: bool) -> Any:
         model, alone = Model(), len(found) == 1
@@ -120,6 +116,16 @@ def run(
         return attempt(log, optimistic=False)
     except UnrecognizedError as error:
         raise with_advice(error, sum(map(len, found)), keep_going) from None
+
+
+def _expanded(
+    paths: list[Any], end: plan.End, log: Log, skip: Failed | None, *, merge: bool, lenient: bool
+) -> list[Any]:
+    found = paths if end.single else expand(paths, log.warn, skip, lenient=lenient)
+    if not found:
+        raise UsageError("no input given")
+    # listed or numbered items follow the order of names, not of arguments
+    return sorted(found, key=_name) if merge else found
 
 
 def _together(sides: list[list[Any]], from_: str | None, options: Options, end: plan.End) -> Any:
