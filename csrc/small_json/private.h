@@ -50,9 +50,10 @@ struct fp_small_json_reader {
     int64_t line, own;
     uint64_t *times; /* microseconds, by sample */
     uint32_t n_times, cap_times, next_time;
+    uint32_t n_frames; /* Safari: in `names`; `own` is the time, `times` are nanoseconds by sample, as `stacks` */
 };
 
-extern const struct fp_json_shape fp_pyinstrument_shape, fp_stackprof_shape;
+extern const struct fp_json_shape fp_pyinstrument_shape, fp_safari_shape, fp_stackprof_shape;
 
 /* A record without what `want` names: an error, or 0 and a loss. */
 int fp_small_json_broken(struct fp_small_json_reader *r, const struct fp_in *in, const char *want, struct fp_err *err);

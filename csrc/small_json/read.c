@@ -256,7 +256,8 @@ static const struct fp_json_shape scalene = {FP_JSON_ROWS(rows_of_scalene), .beg
                                              .key = key};
 static const struct fp_json_shape ghc = {FP_JSON_ROWS(rows_of_ghc), .begin = begin, .end = end, .value = value};
 
-static const struct fp_json_shape *const shapes[] = {&scalene, &ghc, &fp_pyinstrument_shape, &fp_stackprof_shape};
+static const struct fp_json_shape *const shapes[] = {&scalene, &ghc, &fp_pyinstrument_shape, &fp_stackprof_shape,
+                                                     &fp_safari_shape};
 
 struct fp_small_json *fp_small_json_new(struct fp_model *model, int format, int lenient) {
     struct fp_small_json_reader *r = fp_made(sizeof *r);

@@ -14,9 +14,13 @@
  *            "edges":{"8":2},"lines":{"2":[5,3]}}},"raw":[2,8,9,3],"raw_sample_timestamps":[7,8,9]}
  *          A run of `raw`, the number of its frames, these, outermost first, and samples, becomes a stack; without
  *          `raw`, frames become costs, and edges become calls.
+ * Safari:  {"version":1,"recording":{"sampleStackTraces":[{"timestamp":4.5,"stackFrames":[{"name":"f","line":20,
+ *           "column":15,"url":"a.js","expressionLocation":{"line":22,"column":19}}]}],"sampleDurations":[0.001]}}
+ *          Frames come innermost first; a sample costs the duration of the same index.
  *
  * Memory: Scalene: 4 bytes for each line of the longest file.  GHC: the depth of the tree, and cost centres.
  * pyinstrument: frames, or the depth of the tree.  StackProf: frames and edges, 8 bytes for each sample with a time.
+ * Safari: 12 bytes a sample.
  */
 #ifndef FP_SMALL_JSON_READ_H
 #define FP_SMALL_JSON_READ_H
@@ -26,7 +30,7 @@
 
 /* cffi-begin guarded */
 
-enum { FP_SMALL_SCALENE, FP_SMALL_GHC, FP_SMALL_PYINSTRUMENT, FP_SMALL_STACKPROF };
+enum { FP_SMALL_SCALENE, FP_SMALL_GHC, FP_SMALL_PYINSTRUMENT, FP_SMALL_STACKPROF, FP_SMALL_SAFARI };
 enum { FP_SMALL_VALUES = 5 }; /* columns of Scalene; GHC has 3 */
 
 struct fp_small_json {
@@ -42,6 +46,8 @@ struct fp_small_json {
     int64_t interval, samples, gc_samples, missed_samples;
     uint64_t FP_COUNT(broken, "broken-records", losses, "record that could not be read",
                       "records that could not be read");
+    uint64_t FP_COUNT(records, "timeline-records", not_representable, "record of another timeline",
+                      "records of other timelines");
     int32_t FP_COUNT(bad_end, "unreadable-rest");
 };
 

@@ -72,7 +72,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`node --cpu-prof` writes a .cpuprofile, which fastprof reads",
     ),
     (rb'\{"code":\[', "a preprocessed log of V8", _DEVTOOLS),
-    (rb'\{"version":1,"recording"', "a recording of Safari", _DEVTOOLS),
     (rb"QPERFSTREAM\0", "a stream of hotspot's perfparser", "pass the perf.data file instead"),
     (rb"DTiJ|JiTD", "a dump of jitted code", "it belongs to a perf.data file"),
     (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "`iconv -f utf-16 -t utf-8` converts it"),

@@ -59,6 +59,7 @@ FILES = (
     "pstats/good/py3.13.pstats",
     "rprof/good/plain.Rprof",
     "pyinstrument/good/async.pyisession",
+    "safari/good/fib-recording.json",
     "stackprof/good/wall.stackprof",
     "scalene/good/memory.scalene.json",
     "speedscope/good/01_evented.json",

@@ -362,6 +362,11 @@ GROW: dict[str, Callable[[Path, int], None]] = {
         + ", ".join(['{"id": 1, "entries": 1, "alloc": 2, "ticks": 3, "children": []}'] * times * 20_000)
         + "]}}"
     ),
+    "safari": lambda path, times: path.write_text(
+        '{"version": 1, "recording": {"records": ['
+        + ", ".join(['{"type": "timeline-record-type-cpu", "usage": 1}'] * times * 20_000)
+        + '], "sampleStackTraces": [{"timestamp": 1, "stackFrames": [{"name": "f"}]}], "sampleDurations": [1]}}'
+    ),
     "instruments": lambda path, times: path.write_text(
         "Bytes Used\tCount\tSymbol Name\n" + "9.5 KB\t2\tf\n7 KB\t1\t g\n" * times * 20_000
     ),

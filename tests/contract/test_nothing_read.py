@@ -43,6 +43,7 @@ EMPTY = {
     "scalene": b'{"alloc_samples": 0, "elapsed_time_sec": 1, "files": {}}',
     "ghc-json": b'{"program": "a", "rts_arguments": [], "cost_centres": [{"id": 1, "label": "MAIN"}], "profile": '
     b'{"id": 1, "entries": 0, "alloc": 0, "ticks": 0, "children": []}}',
+    "safari": b'{"version": 1, "recording": {"sampleStackTraces": [], "sampleDurations": []}}',
     "instruments": b"Weight\tSelf Weight\tSymbol Names\n",
     "pprof-raw": b"PeriodType: cpu ns\nSamples:\ncpu/ns \nLocations\n",
     "luajit": b"[No samples collected]\n",

@@ -44,6 +44,7 @@ CHOSEN = [
         "ghc-json": "lab.ghc.json",
         "pyinstrument": "threads.pyisession",
         "stackprof": "flat.stackprof object.stackprof",
+        "safari": "fib-recording.json",
         "scalene": "memory.scalene.json",
         "instruments": "bytes.instruments.txt time.instruments.txt",
         "luajit": "fv.luajit s.luajit",

@@ -113,7 +113,7 @@ TEMPLATES: dict[str, list[bytes]] = {
 }
 # Formats of JSON: each text of a small file of the corpus, by its key.
 JSON = {"cpuprofile", "ghc-json", "scalene", "dhat", "firefox", "heapprofile", "otlp", "speedscope", "trace-event"}
-JSON |= {"pyinstrument"}
+JSON |= {"pyinstrument", "safari"}
 _TEXT_OF_KEY = re.compile(r'"(\w{1,40})"\s{0,9}:\s{0,9}(?:\[\s{0,9})?"([^"\\]{1,200})"')
 
 

@@ -68,6 +68,7 @@ INPUTS = {
     ".ghc.prof": "ghc-prof/good/labels.ghc.prof",
     ".pyisession": "pyinstrument/good/async.pyisession",
     ".stackprof": "stackprof/good/wall.stackprof",
+    "-recording.json": "safari/good/fib-recording.json",
     ".scalene.json": "scalene/good/memory.scalene.json",
     ".ghc.json": "ghc-json/good/lab.ghc.json",
     ".instruments.txt": "instruments/good/time.instruments.txt",

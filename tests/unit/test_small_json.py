@@ -1,4 +1,4 @@
-"""Scalene's and GHC's JSON: docs/formats/scalene.md and ghc-json.md."""
+"""JSON of Scalene, GHC and Safari: docs/formats/scalene.md, ghc-json.md and safari.md."""
 
 from __future__ import annotations
 
@@ -92,3 +92,50 @@ def test_shares_need_a_total() -> None:
     path = CORPUS / "scalene" / "bad" / "no-time.scalene.json"
     with pytest.raises(FormatError, match="elapsed_time_sec"):
         fastprof.info(path)
+
+
+# ---- Safari ----
+
+SAFARI = CORPUS / "safari" / "good" / "fib-recording.json"
+
+
+def test_samples_cost_their_durations() -> None:
+    """Against the file, read by Python's json."""
+    recording = json.loads(SAFARI.read_text())["recording"]
+    found = dump(SAFARI.read_bytes(), "safari")
+    assert len(found.rows) == len(recording["sampleDurations"]) == 5
+    pairs = zip(recording["sampleStackTraces"], recording["sampleDurations"], strict=True)
+    for (stack, _, values), (sample, duration) in zip(found.rows, pairs, strict=True):
+        assert values == (round(duration * 10**9), 1)
+        lines = [frame[3][0] for frame in stack]
+        expected = [frame["name"].encode() or b"(anonymous)" for frame in sample["stackFrames"]]
+        assert [line[0] for line in lines] == expected
+        places = [frame.get("expressionLocation", {"line": 0})["line"] for frame in sample["stackFrames"]]
+        assert [line[4] for line in lines] == places
+    assert found.log.not_representable == {"timeline-records": 2}
+
+
+def test_samples_have_times() -> None:
+    with fastprof.open(SAFARI) as profile:
+        times = [time for batch in profile for time in batch["time"]]
+    samples = json.loads(SAFARI.read_text())["recording"]["sampleStackTraces"]
+    assert times == [pytest.approx(sample["timestamp"] * 1e9, abs=1) for sample in samples]
+
+
+@pytest.mark.parametrize(
+    ("samples", "durations", "times"),
+    [
+        ('[{"timestamp": 1, "stackFrames": []}]', "[1, 2]", [1]),
+        ('[{"timestamp": 1, "stackFrames": []}]', "[]", []),
+        ('[{"timestamp": 1}, {"timestamp": 2}]', "[-1, 3]", [3]),
+        ('[{"timestamp": 1}, {"timestamp": 2}]', '["a", 3]', [3]),
+        ('[{"stackFrames": []}, {"timestamp": 1}]', "[1, 2]", [1, 2]),
+    ],
+)
+def test_samples_and_durations_belong_together(samples: str, durations: str, times: list[int]) -> None:
+    data = f'{{"version":1,"recording":{{"sampleStackTraces":{samples},"sampleDurations":{durations}}}}}'.encode()
+    with pytest.raises(FormatError, match="a record is incomplete"):
+        dump(data, "safari")
+    found = dump(data, "safari", options=Options(lenient=True))
+    assert [values[0] // 10**9 for _, _, values in found.rows] == times
+    assert found.log.losses == {"broken-records": 1}

@@ -26,6 +26,10 @@ def sniff_stackprof(head: bytes) -> int:
     return SURE if re.match(rb'\s*\{\s*"version"\s*:\s*[\d.]+\s*,\s*"mode"\s*:', head) else NO
 
 
+def sniff_safari(head: bytes) -> int:
+    return SURE if re.match(rb'\s*\{\s*"version"\s*:\s*1\s*,\s*"recording"\s*:\s*\{', head) else NO
+
+
 FORMATS = (
     Format(
         name="scalene",
@@ -59,5 +63,13 @@ FORMATS = (
         suffixes=(".stackprof", ".stackprof.json"),
         sniff=sniff_stackprof,
         reader="read:stackprof",
+    ),
+    Format(
+        name="safari",
+        view="stacks",
+        title="recording of Safari's Web Inspector (JavaScript samples)",
+        suffixes=("-recording.json",),
+        sniff=sniff_safari,
+        reader="read:SafariReader",
     ),
 )

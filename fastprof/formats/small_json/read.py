@@ -59,6 +59,15 @@ class GhcJsonReader(SmallJsonReader):
     value_types = (("time", "nanoseconds"), ("alloc", "bytes"), ("entries", "count"))
 
 
+class SafariReader(SmallJsonReader):
+    """JavaScript samples with their times, which the file has from its start on.  Loses records of other timelines."""
+
+    format = "safari"
+    view = "stacks"
+    shape = lib.FP_SMALL_SAFARI
+    value_types = (("time", "nanoseconds"), ("samples", "count"))
+
+
 class PyinstrumentReader(SmallJsonReader):
     """Samples in the order of a session, or the tree that pyinstrument made of them."""
 
