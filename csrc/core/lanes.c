@@ -67,7 +67,8 @@ static uint32_t new_lane(struct fp_lanes *l, uint32_t thread, uint32_t number) {
 /* 0, or FP_FULL: call again. */
 static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t thread, struct fp_batch *out) {
     size_t n;
-    const uint8_t *p = fp_string(&l->model->strings, span->what, &n);
+    const uint32_t text = l->text ? l->text(l->arg, span->what) : span->what;
+    const uint8_t *p = fp_string(&l->model->strings, text, &n);
     uint64_t slice;
     if (span->is_counter) {
         double value;

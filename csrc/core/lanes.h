@@ -36,6 +36,7 @@ struct fp_lanes {
     uint64_t *rows, *added, *cut;                        /* counters: calls and events; lanes; calls that were cut */
     void *arg;                                           /* the first argument of: */
     uint32_t (*function)(void *arg, uint32_t what);      /* the function's id.  NULL: `what` is the id */
+    uint32_t (*text)(void *arg, uint32_t what);          /* of an event: its text.  NULL: `what` is the string */
     void (*lane)(void *arg, uint32_t lane, uint32_t of); /* a thread was added.  May be NULL */
     /* private from here on */
     struct fp_lane *lanes;

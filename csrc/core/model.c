@@ -203,6 +203,15 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     return id;
 }
 
+uint32_t fp_strings_part(struct fp_strings *s, uint32_t id, size_t at, size_t n) {
+    uint8_t few[256], *copy = n <= sizeof few ? few : fp_scratch(n, 1); /* as the strings may move */
+    size_t whole;
+    memcpy(copy, fp_string(s, id, &whole) + at, n);
+    const uint32_t part = fp_strings_intern(s, copy, n);
+    if (copy != few) fp_scratch_free(copy);
+    return part;
+}
+
 static int init_table(struct fp_table *t, uint32_t width) {
     t->width = width;
     t->cap = 64;

@@ -288,6 +288,9 @@ static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
 
 uint64_t fp_hash_bytes(const void *p, size_t n);
 
+/* fp_strings_intern of n bytes of string `id`, from `at` on.  Only with a guard. */
+uint32_t fp_strings_part(struct fp_strings *s, uint32_t id, size_t at, size_t n);
+
 /* Interning in steps, so that many strings wait for memory at the same time: hash all of them, prefetch their index
  * slots, then their entries, then their bytes, and call fp_strings_intern_hashed.  A guess is the id in the first slot,
  * or 0.  It only decides what is prefetched; unless the table has a secret, it is most likely right. */

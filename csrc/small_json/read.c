@@ -147,7 +147,7 @@ static uint32_t file_of(struct fp_model *m, uint32_t place, uint32_t *line) {
         uint64_t v = 0;
         if (digits < p + n && fp_digits(digits, p + n, 9, &v) > digits) {
             *line = (uint32_t)v;
-            return fp_strings_intern(&m->strings, p, (size_t)(colon - p));
+            return fp_strings_part(&m->strings, place, 0, (size_t)(colon - p));
         }
         colon = memchr(colon + 1, ':', (size_t)(p + n - colon - 1));
     }

@@ -49,6 +49,7 @@ ROOMS = (
     "texts",
     "gmon",
     "small_json",
+    "xplane",
 )
 
 

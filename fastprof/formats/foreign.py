@@ -80,11 +80,6 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"JSLB|JsonSlab", "a binary profile of the Firefox Profiler (.jslb)", "save it as JSON instead"),
     (rb"\n(?s:.{1,2})\n(?s:.)[\w./-]+\.proto\b", "a set of protocol buffer descriptors", "it is not a profile"),
     (
-        rb"\n(?s:.{1,4}?)(?:\x08(?s:.))?\x12(?s:.)(?:/host:|/device:|Task Environment)",
-        "a profile of TensorFlow or JAX (XSpace)",
-        "pass the .trace.json.gz that the profiler writes next to it",
-    ),
-    (
         rb"\n(?s:.{1,3}?)\n(?s:.)[\w./-]+\x12(?s:.)[A-Z]\w+[\x1a\x22\x2a]"
         rb"|\x08\x01\x12(?s:.{1,4}?)\n(?s:.{1,4}?)\x12(?s:.{1,4}?)\n(?s:.{1,3}?)\n(?s:.)[A-Z]\w+",
         "a model of TensorFlow",

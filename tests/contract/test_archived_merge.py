@@ -67,6 +67,7 @@ FILES = (
     "tracer-stacks/good/offcputime.bcc",
     "trace-event/good/arguments.json",
     "trace-event/good/mixed.json",
+    "xplane/good/device.xplane.pb",
     "xray/good/fdr-empty.xray",
     "xray/good/fdr5-busy.xray",
     "xray/good/profile-bare.xray",

@@ -21,7 +21,7 @@ from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.reference import memray as writer
-from tests.reference import mojo
+from tests.reference import mojo, xplane
 from tests.support import perfettotrace as t
 from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk
@@ -366,6 +366,17 @@ GROW: dict[str, Callable[[Path, int], None]] = {
         '{"version": 1, "recording": {"records": ['
         + ", ".join(['{"type": "timeline-record-type-cpu", "usage": 1}'] * times * 20_000)
         + '], "sampleStackTraces": [{"timestamp": 1, "stackFrames": [{"name": "f"}]}], "sampleDurations": [1]}}'
+    ),
+    "xplane": lambda path, times: path.write_bytes(
+        xplane.write(
+            [
+                xplane.Plane(
+                    "/host:CPU",
+                    (xplane.Line(1, "a", 0, (xplane.Event(1, 0, 9), xplane.Event(2, 5, 3)) * times * 4_000),),
+                    ((1, "f"), (2, "g")),
+                )
+            ]
+        )
     ),
     "instruments": lambda path, times: path.write_text(
         "Bytes Used\tCount\tSymbol Name\n" + "9.5 KB\t2\tf\n7 KB\t1\t g\n" * times * 20_000

@@ -44,6 +44,7 @@ EMPTY = {
     "ghc-json": b'{"program": "a", "rts_arguments": [], "cost_centres": [{"id": 1, "label": "MAIN"}], "profile": '
     b'{"id": 1, "entries": 0, "alloc": 0, "ticks": 0, "children": []}}',
     "safari": b'{"version": 1, "recording": {"sampleStackTraces": [], "sampleDurations": []}}',
+    "xplane": b"\x0a\x0b\x12\x09/host:CPU",
     "instruments": b"Weight\tSelf Weight\tSymbol Names\n",
     "pprof-raw": b"PeriodType: cpu ns\nSamples:\ncpu/ns \nLocations\n",
     "luajit": b"[No samples collected]\n",

@@ -53,6 +53,7 @@ CHOSEN = [
         "tracer-stacks": "keys.dtrace maps.bpftrace profile.bcc",
         "speedscope": "28_recursion.json weights_first.json",
         "trace-event": "12_threads_apart.json profile_chunks.json sampled_mixed.json",
+        "xplane": "cpu.xplane.pb device.xplane.pb",
         "xray": "fdr5-busy.xray profile-swapped.xray",
     }.items()
     for name in names.split()

@@ -69,6 +69,7 @@ INPUTS = {
     ".pyisession": "pyinstrument/good/async.pyisession",
     ".stackprof": "stackprof/good/wall.stackprof",
     "-recording.json": "safari/good/fib-recording.json",
+    ".xplane.pb": "xplane/good/device.xplane.pb",
     ".scalene.json": "scalene/good/memory.scalene.json",
     ".ghc.json": "ghc-json/good/lab.ghc.json",
     ".instruments.txt": "instruments/good/time.instruments.txt",
