@@ -19,10 +19,10 @@ static const struct fp_wire_schema fields[KINDS] = {
     [META] = {" VB BB", {0}}, [STAT_ENTRY] = {" VB", {0}}, [STAT_META] = {" VB", {0}},
 };
 
-struct event {
+struct xla_event {
     uint64_t kind, offset_ps, duration_ps, n_occurrences, found;
 };
-#define TO(member) FP_WIRE_TO(struct event, member)
+#define TO(member) FP_WIRE_TO(struct xla_event, member)
 static const struct fp_wire_schema event_fields = {
     " VVVBV", {TO(found), TO(kind), TO(offset_ps), TO(duration_ps), 0, TO(n_occurrences)}};
 
@@ -67,7 +67,7 @@ struct xplane_reader {
     struct fp_strings lines, kinds, keys; /* plane and id */
     struct what *whats;                   /* by index of `kinds` */
     uint32_t *line_names, *key_names;     /* by index of `lines`: of names; of `keys`: strings */
-    struct pending {
+    struct waiting_stat {
         uint32_t what, key, text; /* a text of a kind of events; 0: it is the name of key `reference` */
         uint64_t reference;
     } *pending;
@@ -166,7 +166,7 @@ static int take_event(struct xplane_reader *r, const struct fp_wire_field *f, co
                       struct fp_err *err) {
     struct fp_wire m = fp_wire_inside(f);
     struct fp_wire_field field;
-    struct event e = {0};
+    struct xla_event e = {0};
     uint64_t stats = 0;
     int more;
     while ((more = fp_wire_read(&m, &event_fields, &e, &field, NULL)) == FP_WIRE_KNOWN) stats++;
@@ -209,14 +209,14 @@ static int take_stat(struct xplane_reader *r, const struct fp_wire_field *f) {
     fp_array_room(&r->pending, &r->cap_pending, (uint64_t)r->n_pending + 1, sizeof *r->pending);
     const uint32_t what = (uint32_t)(what_of(r, r->entry) - r->whats);
     const uint32_t key = (uint32_t)(key_of(r, s.key) - r->key_names);
-    r->pending[r->n_pending++] = (struct pending){what, key, text, s.reference};
+    r->pending[r->n_pending++] = (struct waiting_stat){what, key, text, s.reference};
     return 0;
 }
 
 static void end_plane(struct xplane_reader *r) {
     const uint32_t category = fp_strings_intern(&r->model->strings, "hlo_category", 12);
     for (uint32_t i = 0; i < r->n_pending; i++) {
-        const struct pending p = r->pending[i];
+        const struct waiting_stat p = r->pending[i];
         if (r->key_names[p.key] != category) continue;
         const uint32_t text = p.text ? p.text : *key_of(r, p.reference);
         r->whats[p.what].category = text;
