@@ -46,6 +46,7 @@ ROOMS = (
     "heaptrack",
     "memray",
     "mojo",
+    "uftrace",
     "texts",
     "gmon",
     "small_json",

@@ -28,7 +28,7 @@ ADD_UP: Option[tuple[str, ...]] = Option(
     details="Merges the samples of all CPUs, programs (lib), threads, processes, unit masks, or all of these.",
 )
 
-TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
+_NOT_OURS = (".dat", ".sym", ".map", ".opts", ".dbg", "task.txt", "info")  # ends of names in other recordings
 ROOTS = ("{root}", "{kern}")
 # Where a session may lie below a directory: in the session's directory, an archive by oparchive, samples/ or itself.
 _PLACES = ("samples", "var/lib/oprofile/samples", "", ".")
@@ -38,8 +38,10 @@ LOGS = ("operf.log", "oprofiled.log")  # of a session, also one without samples
 def sniff(head: bytes) -> int:
     from fastprof.core._c import lib
 
-    if head[TAR_MAGIC_AT : TAR_MAGIC_AT + 5] == TAR_MAGIC:
-        return SURE  # no other format comes in a tar
+    if head[257:262] == b"ustar":
+        from fastprof.core.tar import first_name
+
+        return NO if first_name(head).endswith(_NOT_OURS) else SURE
     return (NO, MAYBE, SURE)[lib.fp_oprofile_sniff(head, len(head))]
 
 

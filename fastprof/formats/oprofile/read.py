@@ -21,7 +21,7 @@ from fastprof.core.words import Message
 from fastprof.formats.oprofile import ADD_UP, LOGS, SPEC
 from fastprof.formats.oprofile.cpus import CPU_TYPES
 from fastprof.formats.oprofile.images import Images, Loaded
-from fastprof.formats.oprofile.members import is_tar, members
+from fastprof.core.tar import is_tar, members
 from fastprof.formats.oprofile.names import BadNameError, Image, SampleName, is_sample_file, parse
 from fastprof.formats.oprofile.reported import REPORTED
 from fastprof.formats.oprofile.session import log_lost_samples, read_abi

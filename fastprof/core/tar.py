@@ -1,4 +1,4 @@
-"""The files of an input: a session's directory, a tar of one, or a single sample file."""
+"""The files of an input: a directory, a tar of one, or a single file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fastprof.core._c import lib
 from fastprof.core.errors import FormatError
 from fastprof.core.folder import File
 from fastprof.core.source import Source
-from fastprof.formats.oprofile import TAR_MAGIC, TAR_MAGIC_AT
 
+TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
 BLOCK = 512
 _LONGEST = 1 << 16  # bytes of a long name or of a pax header
 _LATEST = 1 << 33  # seconds since 1970 that a file system takes
@@ -18,6 +18,14 @@ _FILE, _LINK, _LONG_NAME, _PAX = b"0\0007", b"1", b"L", b"x"  # 7: a contiguous 
 
 def is_tar(head: bytes) -> bool:
     return head[TAR_MAGIC_AT : TAR_MAGIC_AT + 5] == TAR_MAGIC
+
+
+def first_name(head: bytes) -> str:
+    """The name of the first file with content, if its header is in the first bytes of a tar."""
+    at = 0
+    while at + BLOCK < len(head) and is_tar(head[at : at + BLOCK]) and not head[at + 124 : at + 136].strip(b"0 \0"):
+        at += BLOCK
+    return _text(head[at : at + 100])
 
 
 def members(source: Source, lost: Callable[[], None] | None) -> list[File]:
@@ -86,7 +94,7 @@ def _tar(source: Source, size: int, found: dict[str, File]) -> Iterator[File]:
 
 
 def _damage(source: Source, offset: int, what: str, code: int = lib.FP_E_MALFORMED) -> FormatError:
-    return FormatError(source.name, "oprofile", what, offset=offset, code=code)
+    return FormatError(source.name, "tar", what, offset=offset, code=code)
 
 
 def _octal(source: Source, head: bytes, at: int, n: int, base: int) -> int:

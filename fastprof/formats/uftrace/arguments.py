@@ -1,0 +1,53 @@
+"""The lengths of arguments and return values, which `info` of uftrace states by function.
+
+    argspec:inner@arg1;puts@arg1/s,arg2/i32        retspec:inner@retval        argauto:...  (with --auto-args)
+
+Source: uftrace's utils/argspec.c and utils/fstack.c.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TEXT, _MOST = 255, 120  # _MOST: bytes of a value
+_SIZES = {"c": 1, "f": 8, "e": 0, "s": _TEXT, "S": _TEXT, "t": 0}
+_VALUE = re.compile(r"(fparg|arg|retval)(\d{0,3})(?:/([a-zA-Z]?)(\d{0,3})(?::\w+)?)?(?:%.*)?")
+_SIMPLE = re.compile(r"\^?(?:\w|\.\*?)*\$?")
+
+
+class Arguments:
+    """Sizes of functions, by name."""
+
+    def __init__(self, info: str, word: int) -> None:
+        self._word = word
+        self._exact: list[dict[str, list[str]]] = [{}, {}]  # as specified, and uftrace's own list
+        self._patterns: list[tuple[re.Pattern[str], list[str]]] = []
+        for kind, text in re.findall(r"^(argspec|retspec|argauto|retauto):(?!lines=)(.*)$", info, re.MULTILINE):
+            for one in text.split(";"):
+                name, at, values = one.partition("@")
+                if not at:
+                    continue
+                if re.fullmatch(r"[\w:~<>, &()@]+", name):
+                    self._exact[kind.endswith("auto")].setdefault(name, []).extend(values.split(","))
+                elif _SIMPLE.fullmatch(name) and name.count("*") < 4:
+                    self._patterns.append((re.compile(name), values.split(",")))
+
+    def sizes(self, *names: str) -> bytes:
+        """Those of arguments, 0, and those of the return value; b"" if a value is unknown."""
+        found = [one for name in dict.fromkeys(names) for one in self._exact[0].get(name, ())]
+        found += [one for pattern, values in self._patterns if any(map(pattern.search, names)) for one in values]
+        found = found or [one for name in dict.fromkeys(names) for one in self._exact[1].get(name, ())]
+        values = {m[1] + m[2]: self._size(m) for one in found if (m := _VALUE.fullmatch(one))}
+        if None in values.values():
+            return b""
+        arguments = sorted((int(key.removeprefix("fp")[3:] or 0), size or 0) for key, size in values.items() if "arg" in key)
+        returned = [size or 0 for key, size in values.items() if key == "retval"]
+        return bytes([size for _, size in arguments] + [0] + returned) if values else b""
+
+    def _size(self, value: re.Match[str]) -> int | None:
+        kind, bits = value[3] or "", int(value[4] or 0)
+        if kind == "t":
+            return bits if 0 < bits <= _MOST else None
+        if bits:
+            return bits // 8
+        return _SIZES.get(kind) or (8 if value[1] == "fparg" else self._word)

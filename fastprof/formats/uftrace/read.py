@@ -1,0 +1,216 @@
+"""Reads data directories of uftrace (csrc/uftrace/read.h)."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from fastprof.core._c import lib
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.errors import FormatError, check
+from fastprof.core.folder import File
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part
+from fastprof.core.native import NativeReader
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.reported import counts_of
+from fastprof.core.source import Source
+from fastprof.core.tar import members
+from fastprof.formats.uftrace import MAGIC
+from fastprof.formats.uftrace.arguments import Arguments
+from fastprof.formats.uftrace.reported import REPORTED
+from fastprof.symbols import DEMANGLE
+from fastprof.symbols.demangle import demangle
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_in
+
+_HEAD, _NEVER, _MOST_SESSIONS = 40, (1 << 64) - 1, 1 << 16
+_TASK = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
+_MAP = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}) \S+ [0-9a-f]+ \S+ \d+ +(/.*?)(?: build-id:(\w*))?")
+_SYMBOL = re.compile(r"([0-9a-f]{1,16}) (\S) (.+)")
+_PLACE = re.compile(r"F: ([0-9a-f]{1,16}) .*\nL: (\d{1,9}) (.+)")
+
+
+class Session(NamedTuple):
+    """The mappings of a process from a time on."""
+
+    time: int
+    pid: int
+    sid: str
+    program: str
+    maps: list[tuple[int, int, str, str]]  # start, end, path, build id
+
+
+class Symbols(NamedTuple):
+    starts: list[int]
+    names: list[tuple[str, str]]  # type, name
+    places: dict[int, tuple[str, int]]  # file and line
+
+
+class UftraceReader(NativeReader):
+    """One thread after the other, each in order of time."""
+
+    format = "uftrace"
+    view = "timeline"
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        self._r = owned(lib.fp_uftrace_new(model.c, options[LENIENT]), lib.fp_uftrace_free, "the reader of uftrace")
+        files = members(source, (lambda: log.count(REPORTED["damaged-archives"])) if options[LENIENT] else None)
+        below = min((os.path.dirname(f.name) for f in files if os.path.basename(f.name) == "info"), default="")
+        self._files = {os.path.basename(f.name): f for f in files if os.path.dirname(f.name) == below}
+        self._file = ""  # that is being read
+        self._texts: dict[str, str] = {}
+        info = self._text("info")
+        head = info[:_HEAD].encode("utf-8", "surrogateescape")
+        if head[:8] != MAGIC or len(head) < _HEAD:
+            raise FormatError(source.name, self.format, "the directory has no file info of uftrace", offset=0)
+        if head[8:12] != b"\4\0\0\0" or head[14] != 1:
+            what = f"version {int.from_bytes(head[8:12], 'little')} or its byte order, expected 4 and little-endian"
+            raise FormatError(self._where("info"), self.format, what, offset=8, code=int(lib.FP_E_VERSION))
+        self._info = dict(line.split(":", 1) for line in info[_HEAD:].splitlines() if ":" in line)
+        self._arguments = Arguments(info[_HEAD:], word=8 if head[15] == 2 else 4)
+        self._pids, self._parents = dict[int, int](), dict[int, int]()
+        self._sessions: list[Session] = []
+        self._symbols: dict[str, Symbols] = {}
+        self._read_tasks()
+        self._input = model.input()
+        self._refused: set[str] = set()
+        part = Part(command=self._info.get("cmdline", "").encode(), extra={"ticks_per_second": 1_000_000_000})
+        self.part = model.add_part(part)
+
+    def _text(self, name: str) -> str:
+        """A small file, all of it.  While ranges are read, only those that were read ahead."""
+        if name in self._texts or self._file:
+            return self._texts.pop(name, "")
+        file = self._files.get(name)
+        return self.source.read_at(file.start, file.size).decode("utf-8", "surrogateescape") if file else ""
+
+    def _where(self, name: str) -> str:
+        return f"{self.source.name}{'/' if self.source.folder is not None else ':'}{self._files[name].name}"
+
+    # ---- tasks and sessions
+
+    def _read_tasks(self) -> None:
+        for line in self._text("task.txt").splitlines():
+            of = {key: text or word for key, text, word in _TASK.findall(line)}
+            numbers = {key: int(of[key]) for key in ("pid", "tid", "ppid") if of.get(key, "").isdecimal()}
+            seconds, _, ns = of.get("timestamp", "").partition(".")
+            if not (seconds.isdecimal() and ns.isdecimal() and len(ns) == 9 and len(seconds) < 10):
+                continue
+            time, pid = int(seconds + ns), numbers.get("pid", numbers.get("tid", 0)) & 0xFFFFFFFF
+            if line.startswith("SESS ") and len(self._sessions) < _MOST_SESSIONS:
+                maps = self._mappings(of.get("sid", ""))
+                self._sessions.append(Session(time, pid, of.get("sid", ""), of.get("exename", ""), maps))
+            elif line.startswith("DLOP ") and re.fullmatch("[0-9a-f]{1,16}", of.get("base", "")):
+                base, library = int(of["base"], 16), of.get("libname", "")
+                end = base + max(self._symbols_of(library).starts, default=-1) + 1
+                for session in self._sessions:
+                    if session.sid == of.get("sid"):
+                        session.maps.append((base, end, library, ""))
+            elif line.startswith(("TASK ", "FORK ")):
+                self._pids[numbers.get("tid", pid)] = pid
+                if line.startswith("FORK "):
+                    self._parents[pid] = numbers.get("ppid", pid)
+
+    def _mappings(self, sid: str) -> list[tuple[int, int, str, str]]:
+        found = (_MAP.fullmatch(line) for line in self._text(f"sid-{sid}.map").splitlines())
+        return [(int(m[1], 16), int(m[2], 16), m[3], m[4] or "") for m in found if m]
+
+    def _session(self, time: int) -> None:
+        """Set the session of the thread's process, or of the process that it was forked from."""
+        pid, seen, own = self._pid, set[int](), list[int]()
+        while not own and pid not in seen:
+            seen.add(pid)
+            own = [i for i, session in enumerate(self._sessions) if session.pid == pid]
+            pid = self._parents.get(pid, pid)
+        own = own or [*range(len(self._sessions))][:1]
+        begun = [i for i in own if self._sessions[i].time <= time] or own[:1]
+        later = [self._sessions[i].time for i in own if i not in begun]
+        self._r.session, self._r.until = begun[-1] if begun else 0, min(later, default=_NEVER)
+
+    # ---- names
+
+    def _symbols_of(self, path: str) -> Symbols:
+        name = os.path.basename(path)
+        if name not in self._symbols:
+            found = [m for line in self._text(f"{name}.sym").splitlines() if (m := _SYMBOL.fullmatch(line))]
+            rows = sorted((int(m[1], 16), m[2], m[3]) for m in found)
+            places = {int(at, 16): (file, int(line)) for at, line, file in _PLACE.findall(self._text(f"{name}.dbg"))}
+            self._symbols[name] = Symbols([at for at, _, _ in rows], [row[1:] for row in rows], places)
+        return self._symbols[name]
+
+    def _define(self) -> None:
+        r, model = self._r, self.model
+        maps = self._sessions[r.session].maps if r.session < len(self._sessions) else []
+        name, symbol, object_, file, line = f"<{r.address:x}>", "", 0, "", 0
+        for start, end, path, build_id in maps:
+            if start <= r.address < end:
+                symbols = self._symbols_of(path)
+                object_ = model.object(path, build_id)
+                k = bisect_right(symbols.starts, r.address - start) - 1
+                if k >= 0 and symbols.names[k][0] != "?":
+                    symbol = symbols.names[k][1]
+                    name = demangle(symbol, self.options[DEMANGLE], self._refused)
+                    file, line = symbols.places.get(symbols.starts[k], ("", 0))
+                break
+        function = model.function(name, file, object_, symbol if symbol != name else "", line)
+        sizes = self._arguments.sizes(symbol, name)
+        lib.fp_uftrace_define(r, function, sizes, len(sizes))
+
+    # ---- rows
+
+    def ranges(self) -> Iterable[tuple[int, int | None]]:
+        r, model = self._r, self.model
+        kernel = model.object("linux")
+        r.schedule = model.function("linux:schedule", object_id=kernel)
+        r.preempted = model.function("linux:schedule (pre-empted)", object_id=kernel)
+        paths = {path for session in self._sessions for _, _, path, _ in session.maps}
+        for name in sorted(os.path.basename(path) for path in paths - self._symbols.keys()):
+            self._texts |= {file: self._text(file) for file in (f"{name}.sym", f"{name}.dbg") if file in self._files}
+        named = [(m[1], m[2], file) for name, file in self._files.items() if (m := re.fullmatch(r"(\D*?)(\d{1,9})\.dat", name))]
+        for kind, _, file in named:
+            if kind == "perf-cpu":
+                r.is_switches = 1
+                yield from self._range(file)
+        for number, file in sorted((int(number), file) for kind, number, file in named if not kind):
+            self._pid = self._pids.get(number, number)
+            self._session(0)
+            lib.fp_uftrace_begin(r, number, model.thread(self._pid, number, self._input))
+            yield from self._range(file)
+        self.log.count(REPORTED["kernel-traces"], sum(kind == "kernel-cpu" for kind, _, _ in named))
+
+    def _range(self, file: File) -> Iterable[tuple[int, int | None]]:
+        self._file, self._start = os.path.basename(file.name), file.start
+        if file.size:
+            yield file.start, file.size
+
+    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+        status = int(lib.fp_uftrace_feed(self._r, in_, batch, err))
+        if status < 0:
+            err.offset -= self._start
+            where = self._where(self._file)
+            if self._r.unsized:
+                name = self.model.string(self.model.row("functions", self._r.unsized)[2]).decode("utf-8", "replace")
+                what = f"the length of the arguments or the return value of {name} is not known"
+                raise FormatError(where, self.format, what, offset=err.offset, code=status)
+            check(status, err, where, self.format)
+        return status
+
+    answers = {  # noqa: RUF012
+        lib.FP_UFTRACE_FUNCTION: lambda self, _: self._define(),
+        lib.FP_UFTRACE_SESSION: lambda self, _: self._session(self._r.time),
+    }
+
+    def finish(self) -> None:
+        log, r = self.log, self._r
+        programs = {s.pid: os.path.basename(s.program).encode() for s in self._sessions if s.program}
+        self.model.names.put(self.model.parts[self.part], self._input, programs, {}, {})
+        if r.lost:
+            log.warn(REPORTED["lost-records"], file=self.source.name, lost=int(r.lost))
+        log.facts |= {"program": self._info.get("exename", ""), "recorder": self._info.get("uftrace_version", "")}
+        log.count_all(REPORTED, counts_of(r))
