@@ -30,7 +30,7 @@ struct uftrace_reader {
     struct fp_uftrace u;
     struct fp_model *model; /* borrowed */
     int32_t lenient, is_sorted;
-    int32_t is_over; /* the rest of the file is damaged */
+    int32_t is_over;      /* the rest of the file is damaged */
     struct fp_table keys; /* (address and session) */
     struct uftrace_function *functions;
     uint32_t cap_functions, asked;
@@ -175,6 +175,7 @@ static uint32_t function_at(struct uftrace_reader *r, uint64_t address) {
 /* The bytes of the arguments (or the return value) at p: 0 if there are too few, -1 if the length is unknown. */
 static int64_t payload(const struct uftrace_reader *r, const struct uftrace_function *f, int is_exit, const uint8_t *p,
                        size_t n) {
+    if (!f->n) return -1;
     const uint8_t *sizes = r->sizes + f->sizes;
     uint32_t i = 0, found = 0;
     size_t at = 0;
@@ -246,8 +247,11 @@ static int feed_thread(struct uftrace_reader *r, struct fp_in *in, struct fp_bat
         const uint64_t word = fp_u64(p + 8), given = fp_u64(p), time = given > r->last ? given : r->last;
         const unsigned kind = word & 3;
         uint32_t at = 0;
-        if (FP_UNLIKELY((word >> 3 & 7) != MAGIC)) return bad(r, in, FP_E_MALFORMED, "no record begins here", err);
-        if (FP_UNLIKELY(given >= r->u.until)) {
+        if (FP_UNLIKELY((word >> 3 & 7) != MAGIC)) {
+            if (bad(r, in, FP_E_MALFORMED, "no record begins here", err) < 0) return FP_E_MALFORMED;
+            break;
+        }
+        if (FP_UNLIKELY(given >= r->u.until) && r->u.until != UINT64_MAX) {
             r->u.request = FP_UFTRACE_SESSION;
             r->u.time = given;
             return FP_ASK;
@@ -255,7 +259,11 @@ static int feed_thread(struct uftrace_reader *r, struct fp_in *in, struct fp_bat
         if (kind <= EXIT && !(at = function_at(r, word >> 16))) return FP_ASK;
         const struct uftrace_function *f = at ? &r->functions[at] : NULL;
         const int64_t nbytes = length_of(r, p, in->n - in->pos, f);
-        if (nbytes < 0) return bad(r, in, FP_E_MALFORMED, "the arguments of a function have an unknown length", err);
+        if (nbytes < 0) {
+            if (bad(r, in, FP_E_MALFORMED, "the arguments of a function have an unknown length", err) < 0)
+                return FP_E_MALFORMED;
+            break;
+        }
         if (!nbytes) break;
         if (r->next < r->end && put_switches(r, out, time)) return FP_FULL;
         if (at && put_call(r, out, word, time, f->function)) return FP_FULL;
@@ -275,7 +283,10 @@ static int feed_switches(struct uftrace_reader *r, struct fp_in *in, struct fp_e
     for (;;) {
         const uint8_t *p = in->p + in->pos;
         const size_t n = in->n - in->pos, size = n < PERF_HEAD ? PERF_HEAD : fp_u16(p + 6);
-        if (size < PERF_HEAD) return bad(r, in, FP_E_MALFORMED, "a record of perf is shorter than its head", err);
+        if (size < PERF_HEAD) {
+            if (bad(r, in, FP_E_MALFORMED, "a record of perf is shorter than its head", err) < 0) return FP_E_MALFORMED;
+            break;
+        }
         if (n < size) break;
         const uint32_t type = fp_u32(p), misc = fp_u16(p + 4);
         const size_t at = type == PERF_EXIT ? 16 : 8;

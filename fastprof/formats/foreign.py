@@ -9,10 +9,6 @@ from fastprof.core.words import Message, joined
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
 _PRINTED = "pass the profile itself"
 _MEMRAY = "`memray flamegraph` makes a page of the recording"
-_UFTRACE = (
-    "a recording of uftrace",
-    "`uftrace dump --chrome` converts it to a trace, `--flame-graph` to folded stacks",
-)
 _OTF2 = ("a trace of Score-P (OTF2)", "Vampir and `otf2-print` show it")
 
 # The beginning of the input, its format, and advice.
@@ -91,7 +87,11 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "a Common Trace Format (LTTng)",
         "",
     ),
-    (rb"Ftrace!", *_UFTRACE),
+    (
+        rb"Ftrace!|(?s:.{7})\0[\x28\x29\x68\x69]\0(?s:.{6})(?s:.{7})\0[\x28-\x2d\x68-\x6d\xa8-\xad]\0",
+        "a single file of a recording of uftrace",
+        "pass its directory, which has the names of functions",
+    ),
     (rb"\x03[B#]OTF2|\x03[B#]\x01\0{5}", *_OTF2),
     (
         rb"(?s:\0.[\x01-\x40]\0.{68})\x02\0[\x01\x02]\xc0",
@@ -179,7 +179,6 @@ def _unread(name: str, advice: str | Message) -> str | Message:
 
 # A file of a folder that is one recording.
 _FOLDERS: tuple[tuple[str, str, str], ...] = (
-    (r"task\.txt", *_UFTRACE),
     (r".*\.otf2", *_OTF2),
     (r".*\.vtune", "a result of VTune", "stackcollapse-vtune.pl converts its CSV report to folded stacks"),
     (

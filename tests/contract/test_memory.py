@@ -21,7 +21,7 @@ from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.reference import memray as writer
-from tests.reference import mojo, xplane
+from tests.reference import mojo, uftrace
 from tests.support import perfettotrace as t
 from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk
@@ -349,6 +349,9 @@ GROW: dict[str, Callable[[Path, int], None]] = {
         '{"version":1.2,"mode":"cpu","interval":1000,"frames":{"7":{"name":"f","samples":1}},"raw":['
         + ",".join(["1,7,1"] * times * 100_000)
         + "]}"
+    ),
+    "uftrace": lambda path, times: path.write_bytes(
+        uftrace.write({7: uftrace.data([uftrace.Record(5, k & 1, 0, 0) for k in range(24_000)]) * times})
     ),
     "scalene": lambda path, times: path.write_text(
         '{"alloc_samples": 1, "elapsed_time_sec": 2.5, "files": {"a.py": {"functions": [{"line": "f", "lineno": 1}], '

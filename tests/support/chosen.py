@@ -54,6 +54,7 @@ CHOSEN = [
         "speedscope": "28_recursion.json weights_first.json",
         "trace-event": "12_threads_apart.json profile_chunks.json sampled_mixed.json",
         "xplane": "cpu.xplane.pb device.xplane.pb",
+        "uftrace": "args.tar",
         "xray": "fdr5-busy.xray profile-swapped.xray",
     }.items()
     for name in names.split()

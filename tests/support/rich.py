@@ -327,6 +327,7 @@ def sources() -> dict[str, Source]:
         Source("stackprof", "stackprof", _corpus("stackprof/good/wall.stackprof")),
         Source("stackprof, flat", "stackprof", _corpus("stackprof/good/flat.stackprof")),
         Source("bolt", "bolt", _corpus("bolt/good/branches.fdata")),
+        Source("uftrace", "uftrace", _corpus("uftrace/good/args.tar")),
         Source("gmon", "gmon", _corpus("gmon/good/cycle.gmon")),
         Source("gprof", "gprof", _corpus("gprof/good/lines.gprof.txt")),
         Source("pstats", "pstats", _pstats()),

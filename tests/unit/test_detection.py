@@ -102,7 +102,7 @@ FOREIGN = {
     b'{"snapshot":{"meta":{': "a heap snapshot of V8",
     b"v8-version,11,3,244\n": "a log of V8",
     b"/* CTF 1.8 */\n": "a Common Trace Format",
-    b"Ftrace!\0\4\0": "a recording of uftrace",
+    b"Ftrace!\0\4\0": "a single file of a recording of uftrace: pass its directory",
     b"Version: 3.1.6\nFile format: 4\nTRACE START [2026-01-01]\n": "a function trace of Xdebug",
     b"\x04\x08{\x0c:\x0coptions": "a dump of Ruby",
     b"Attaching 1 probe...\n\n@[main]: 5\n": "output of bpftrace without stacks",
@@ -184,7 +184,6 @@ def test_what_nobody_knows_is_shown(data: bytes, shown: str) -> None:
 
 
 FOLDERS = {
-    "task.txt": "a recording of uftrace, which fastprof does not read; `uftrace dump --chrome`",
     "traces.otf2": "a trace of Score-P",
     "r000hs.vtune": "a result of VTune",
     "form.template": "a trace of Instruments",

@@ -66,6 +66,8 @@ INPUTS = {
     ".bpftrace": "tracer-stacks/good/maps.bpftrace",
     ".Rprof": "rprof/good/lines.Rprof",
     ".ghc.prof": "ghc-prof/good/labels.ghc.prof",
+    ".uftrace": "uftrace/good/args.tar",
+    "app.tar": "uftrace/good/args.tar",
     ".pyisession": "pyinstrument/good/async.pyisession",
     ".stackprof": "stackprof/good/wall.stackprof",
     "-recording.json": "safari/good/fib-recording.json",

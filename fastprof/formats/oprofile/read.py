@@ -17,11 +17,11 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
+from fastprof.core.tar import is_tar, members
 from fastprof.core.words import Message
 from fastprof.formats.oprofile import ADD_UP, LOGS, SPEC
 from fastprof.formats.oprofile.cpus import CPU_TYPES
 from fastprof.formats.oprofile.images import Images, Loaded
-from fastprof.core.tar import is_tar, members
 from fastprof.formats.oprofile.names import BadNameError, Image, SampleName, is_sample_file, parse
 from fastprof.formats.oprofile.reported import REPORTED
 from fastprof.formats.oprofile.session import log_lost_samples, read_abi

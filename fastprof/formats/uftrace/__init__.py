@@ -9,7 +9,7 @@ from fastprof.core.engine import NO, SURE, Format
 from fastprof.symbols import DEMANGLE
 
 MAGIC = b"Ftrace!\0"
-_NAMES = re.compile(r"(?:.*/)?(?:info|task\.txt|default\.opts|\d+\.dat|perf-cpu\d+\.dat|sid-\w+\.map|[^/]+\.(?:sym|dbg))")
+_NAMES = re.compile(r"(?:.*/)?(?:info|task\.txt|default\.opts|(?:perf-cpu)?\d+\.dat|sid-\w+\.map|[^/]+\.(?:sym|dbg))")
 
 
 def sniff(head: bytes) -> int:

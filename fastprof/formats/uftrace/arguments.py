@@ -40,7 +40,8 @@ class Arguments:
         values = {m[1] + m[2]: self._size(m) for one in found if (m := _VALUE.fullmatch(one))}
         if None in values.values():
             return b""
-        arguments = sorted((int(key.removeprefix("fp")[3:] or 0), size or 0) for key, size in values.items() if "arg" in key)
+        given = ((key.removeprefix("fp")[3:], size or 0) for key, size in values.items() if "arg" in key)
+        arguments = sorted((int(number or 0), size) for number, size in given)
         returned = [size or 0 for key, size in values.items() if key == "retval"]
         return bytes([size for _, size in arguments] + [0] + returned) if values else b""
 

@@ -172,7 +172,8 @@ class UftraceReader(NativeReader):
         paths = {path for session in self._sessions for _, _, path, _ in session.maps}
         for name in sorted(os.path.basename(path) for path in paths - self._symbols.keys()):
             self._texts |= {file: self._text(file) for file in (f"{name}.sym", f"{name}.dbg") if file in self._files}
-        named = [(m[1], m[2], file) for name, file in self._files.items() if (m := re.fullmatch(r"(\D*?)(\d{1,9})\.dat", name))]
+        matches = ((re.fullmatch(r"(\D*?)(\d{1,9})\.dat", name), file) for name, file in self._files.items())
+        named = [(m[1], m[2], file) for m, file in matches if m]
         for kind, _, file in named:
             if kind == "perf-cpu":
                 r.is_switches = 1

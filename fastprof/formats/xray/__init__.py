@@ -69,7 +69,7 @@ FORMATS = (
         writer="write:XRayWriter",
         holds=Holds(
             names=False,
-            lacks=frozenset({"thread-names"}),  # names and places of functions are in the program, by id
+            lacks=frozenset({"build-ids", "thread-names"}),  # names and places of functions are in the program, by id
             header=frozenset(),
         ),
         reads=(SYMBOLS, DEMANGLE, PROGRAM),

@@ -1,0 +1,91 @@
+"""Data directories of uftrace: the statements of docs/formats/uftrace.md."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError
+from tests.reference import uftrace
+from tests.reference.uftrace import ENTRY, EVENT, EXIT, LOST, Record
+from tests.support.paths import CORPUS
+
+GOOD = CORPUS / "uftrace" / "good"
+CALLS = [Record(10, ENTRY, 0, 0), Record(20, ENTRY, 1, 1), Record(50, EXIT, 1, 1), Record(70, EXIT, 0, 0)]
+
+
+def test_a_directory_is_read_as_its_tar(tmp_path: Path) -> None:
+    with tarfile.open(GOOD / "args.tar") as tar:
+        tar.extractall(tmp_path, filter="data")
+    folder = tmp_path / "app.uftrace"
+    (folder / "below").mkdir()
+    (folder / "below" / "1.dat").write_bytes(b"not read")
+    both = (folder, GOOD / "args.tar")
+    rows = [[(row.name, row.self, row.calls) for row in fastprof.top(path, n=0).rows] for path in both]
+    assert rows[0] == rows[1] and ("inner", 33) in [(name, calls) for name, _, calls in rows[0]]
+    places = {row.name: (row.file, row.line) for row in fastprof.top(folder, n=0).rows}
+    assert places["inner"] == ("threads.c", 6)
+
+
+def test_one_file_of_a_directory_is_refused_with_advice() -> None:
+    with pytest.raises(UnrecognizedError, match=r"a single file of a recording of uftrace.*pass its directory"):
+        fastprof.info(uftrace.data(CALLS))
+    with pytest.raises(UnrecognizedError, match=r"uftrace.*pass its directory"):
+        fastprof.info(b"Ftrace!\0\4\0\0\0")
+
+
+def test_lost_records_events_and_times_that_go_back() -> None:
+    lost, event = Record(30, LOST, 0, 17), Record(40, EVENT, 0, 3, b"\5\0hello")
+    records = [*CALLS[:2], lost, event, Record(15, EXIT, 1, 1), CALLS[3]]
+    log = fastprof.info(uftrace.write({7: uftrace.data(records)}))
+    assert any("lost 17 records" in str(warning) for warning in log.warnings)
+    assert log.repairs["backward-times"] == 1 and log.not_representable["trace-events"] == 1
+
+
+SPECS = """argspec:f0@arg1/s,arg2/i32;^f[12]$@arg1;f3.*@arg1/t200
+retspec:f0@retval/f80
+argauto:f4@fparg1/32;f5@arg1/c
+"""
+
+
+@pytest.mark.parametrize(
+    ("record", "nbytes"),
+    [
+        (Record(1, ENTRY, 0, 0, b"\3\0abc\0\0\0\1\0\0\0"), 0),
+        (Record(1, EXIT, 0, 0, bytes(12)), 0),
+        (Record(1, ENTRY, 0, 4, bytes(4)), 0),
+        (Record(1, ENTRY, 0, 5, b"c"), 0),
+        (Record(1, ENTRY, 0, 1, bytes(8)), 1),  # a pattern that is not read
+        (Record(1, ENTRY, 0, 3, bytes(200)), 1),
+        (Record(1, EXIT, 0, 5, bytes(8)), 1),
+    ],
+)
+def test_lengths_of_arguments(record: Record, nbytes: int) -> None:
+    data = uftrace.write({7: uftrace.data([record, *CALLS])}, specs=SPECS)
+    if not nbytes:
+        assert fastprof.top(data, n=0).rows
+        return
+    with pytest.raises(FormatError, match=f"of f{record.function} is not known") as found:
+        fastprof.info(data)
+    assert found.value.offset == 0 and "7.dat" in str(found.value)
+    assert fastprof.info(data, lenient=True).losses["unreadable-files"] == 1
+
+
+def test_an_address_outside_of_all_symbols() -> None:
+    names = {row.name for row in fastprof.top(uftrace.write({7: uftrace.data(CALLS)}, n_functions=1), n=0).rows}
+    assert names == {"f0", f"<{uftrace.BASE + uftrace.STEP:x}>"}
+
+
+def test_exec_begins_a_session() -> None:
+    """From 15 ns on there is no symbol."""
+    data = uftrace.write({7: uftrace.data(CALLS)}, sessions=b"SESS timestamp=0.000000015 pid=1 sid=cd exename=\"/b\"\n")
+    names = {row.name for row in fastprof.top(data, n=0).rows}
+    assert names == {"f0", f"<{uftrace.BASE + uftrace.STEP:x}>"}
+
+
+def test_no_info(tmp_path: Path) -> None:
+    with pytest.raises(FastprofError, match="no file info of uftrace"):
+        fastprof.info(CORPUS / "uftrace" / "bad" / "no-info.tar")
