@@ -47,4 +47,4 @@ def test_top(benchmark: Any, folder: Path) -> None:
 
 
 def test_report(benchmark: Any, folder: Path) -> None:
-    _record(benchmark, folder / "7.dat", peer("uftrace", "report", "-d", folder))
+    _record(benchmark, folder / "7.dat", peer(["uftrace", "report", "-d", str(folder)]))
