@@ -1,14 +1,13 @@
 """Data directories of uftrace, compared with `uftrace report` on the same one: CPU time and peak memory.
 
-python -m pytest bench/bench_uftrace.py          100 MB of calls
+python -m pytest bench/bench_uftrace.py          100 MB of calls, recorded by `uftrace record`
 FASTPROF_BENCH_SIZE=10M python -m pytest ...     any other size
 """
 
 from __future__ import annotations
 
-import io
 import os
-import tarfile
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +15,31 @@ import pytest
 
 from bench.bench_gperf import _record
 from bench.peers import fastprof, peer
-from tests.reference import uftrace
-from tests.reference.uftrace import ENTRY, EXIT, Record
+
+_PROGRAM = r"""
+#include <stdlib.h>
+volatile long sink;
+__attribute__((noinline)) void leaf(int n) { sink += n; }
+__attribute__((noinline)) void mid(int n) { for (int i = 0; i < 7; i++) leaf(i + n); }
+int main(int argc, char **argv) { for (int n = atoi(argv[argc - 1]); n > 0; n--) mid(n); return 0; }
+"""
+_NBYTES = 8 * 2 * 16  # of a call of mid
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A loop of calls three deep, for ever later times."""
     size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
-    nbytes = int(size[:-1]) * {"M": 10**6, "G": 10**9}[size[-1]]
+    n = int(size[:-1]) * {"M": 10**6, "G": 10**9}[size[-1]] // _NBYTES
     root = tmp_path_factory.mktemp("bench")
-    with tarfile.open(fileobj=io.BytesIO(uftrace.write({7: b""}))) as tar:
-        tar.extractall(root, filter="data")
-    info = root / "d" / "info"
-    info.write_bytes(info.read_bytes() + b"taskinfo:lines=2\ntaskinfo:nr_tid=1\ntaskinfo:tids=7\n")
-    with (root / "d" / "7.dat").open("wb") as file:
-        time = 1000
-        while file.tell() < nbytes:
-            records = []
-            for k in range(20_000):
-                kind, depth = ((ENTRY, 0), (ENTRY, 1), (EXIT, 1), (ENTRY, 1), (EXIT, 1), (EXIT, 0))[k % 6]
-                records.append(Record(time, kind, depth, depth * (1 + k // 3 % 2)))
-                time += 50
-            file.write(uftrace.data(records[: len(records) // 6 * 6]))
-    return root / "d"
+    (root / "w.c").write_text(_PROGRAM)
+    subprocess.run(["cc", "-g", "-O1", "-pg", "-o", "w", "w.c"], cwd=root, check=True)
+    subprocess.run(peer(["uftrace", "record", "-d", "w.uftrace", "./w", str(n)]), cwd=root, check=True)
+    return root / "w.uftrace"
 
 
 def test_top(benchmark: Any, folder: Path) -> None:
-    _record(benchmark, folder / "7.dat", fastprof("top", "-q", folder))
+    _record(benchmark, max(folder.glob("*.dat"), key=lambda path: path.stat().st_size), fastprof("top", "-q", folder))
 
 
 def test_report(benchmark: Any, folder: Path) -> None:
-    _record(benchmark, folder / "7.dat", peer(["uftrace", "report", "-d", str(folder)]))
+    _record(benchmark, folder / "info", peer(["uftrace", "report", "-d", str(folder)]))
