@@ -37,9 +37,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "w.uftrace"
 
 
+def _calls(folder: Path) -> Path:
+    return max(folder.glob("*.dat"), key=lambda path: path.stat().st_size)
+
+
 def test_top(benchmark: Any, folder: Path) -> None:
-    _record(benchmark, max(folder.glob("*.dat"), key=lambda path: path.stat().st_size), fastprof("top", "-q", folder))
+    _record(benchmark, _calls(folder), fastprof("top", "-q", folder))
 
 
 def test_report(benchmark: Any, folder: Path) -> None:
-    _record(benchmark, folder / "info", peer(["uftrace", "report", "-d", str(folder)]))
+    _record(benchmark, _calls(folder), peer(["uftrace", "report", "-d", str(folder)]))
