@@ -77,8 +77,7 @@ int fp_context_labels_put(struct fp_context_labels *l, const struct fp_project *
         if (in->label[i] >= s->model->labels.n)
             return fp_unknown_id(err, "the labels of a sample", in->label[i], s->model->labels.n);
         widen(l, s->n_values);
-        const uint32_t of[2] = {in->stack[i], in->thread[i]},
-                       key = s->per_thread ? fp_table_find(&s->keys, of) : of[0] + 1;
+        const uint32_t key = fp_project_key(s, in->stack[i], in->thread[i]);
         const uint32_t at = fp_table_intern(&l->samples, (uint32_t[]){key, in->label[i]});
         fp_array_zeroed(&l->sums, &l->cap_sums, (uint64_t)at + 1, row_bytes(l));
         int status = add(l->sums + (size_t)at * l->n_values, in->values + i, in->cap, columns, in->n_values, err);

@@ -18,6 +18,7 @@ void fp_contexts_free(struct fp_contexts *c) {
     fp_table_clear(&c->nodes);
     fp_table_clear(&c->rebuilt);
     fp_context_labels_clear(&c->labels);
+    fp_context_times_clear(&c->times);
     free(c->own);
     free(c->cut);
     free(c->share);
@@ -47,7 +48,7 @@ struct context_walk {
     uint32_t *thread_of; /* by stack: 1 + the thread of node_of */
     uint32_t *path;      /* stacks from a leaf upwards */
     uint32_t cap_path;
-    uint32_t *node_of_key; /* by key of the projection, for labels; NULL: no labels */
+    uint32_t *node_of_key; /* by key of the projection, for labels and times; NULL: there are none */
 };
 
 /* Makes room for `n_values` values of each node in one of the two arrays. */
@@ -134,11 +135,15 @@ int fp_contexts_add(struct fp_contexts *c, struct fp_project *s, uint32_t most, 
     struct context_walk w = {.node_of = fp_scratch(n_stacks, sizeof *w.node_of)};
     w.thread_of = fp_scratch(n_stacks, sizeof *w.thread_of);
     int status = FP_DONE;
-    if (c->labels.samples.n > 1) w.node_of_key = fp_scratch(key_end(s), sizeof *w.node_of_key);
+    if (c->labels.samples.n > 1 || c->times.n > c->times.moved)
+        w.node_of_key = fp_scratch(key_end(s), sizeof *w.node_of_key);
     for (uint32_t group = 0; group < s->n_groups && status == FP_DONE; group++)
         status = add_group(c, s, &w, group, most, err);
     if (status != FP_FULL) c->next = 0;
-    if (status == FP_DONE && w.node_of_key) status = fp_context_labels_add(&c->labels, w.node_of_key, err);
+    if (status == FP_DONE && w.node_of_key) {
+        fp_context_times_add(&c->times, w.node_of_key);
+        status = fp_context_labels_add(&c->labels, w.node_of_key, err);
+    }
     return status;
 }
 
@@ -182,6 +187,10 @@ static void find_shares(struct fp_contexts *c) {
 int fp_contexts_end(struct fp_contexts *c) {
     c->n_all += c->nodes.n - 1;
     find_shares(c);
+    uint32_t *root = fp_scratch(c->nodes.n, sizeof *root);
+    for (uint32_t i = 1; i < c->nodes.n; i++) root[i] = parent_of(c, i) ? root[parent_of(c, i)] : i;
+    fp_context_times_order(&c->times, root);
+    fp_scratch_free(root);
     return FP_DONE;
 }
 
@@ -248,10 +257,11 @@ static uint32_t emit(struct fp_contexts *c, uint32_t at, uint32_t parent, uint32
     return at + 1;
 }
 
-/* Fills the columns of labels.  `place`: 1 + position of each node that is kept. */
+/* Fills the columns of labels, and the contexts of samples with times.  `place`: 1 + position of each node that is
+ * kept. */
 static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint8_t *cuts, const uint32_t *place,
                        struct fp_err *err) {
-    const uint32_t n_nodes = c->labels.keys.n > 1 ? c->nodes.n : 0;
+    const uint32_t n_nodes = c->labels.keys.n > 1 || c->times.n ? c->nodes.n : 0;
     uint32_t *where =
         fp_scratch((size_t)2 * n_nodes + 1, sizeof *where); /* pairs: of a node, of the nodes cut below it */
     if (n_nodes && cuts[0]) where[0] = where[1] = c->n - 1;
@@ -259,7 +269,8 @@ static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint8_t
         where[2 * i] = where[2 * i + 1] = kept[i] ? place[i] - 1 : where[2 * parent_of(c, i) + 1];
         if (cuts[i]) where[2 * i + 1] = place[i];
     }
-    int status = fp_context_labels_fill(&c->labels, where, c->self, c->n_values, c->n, err);
+    fp_context_times_fill(&c->times, where);
+    const int status = fp_context_labels_fill(&c->labels, where, c->self, c->n_values, c->n, err);
     fp_scratch_free(where);
     return status;
 }
@@ -387,6 +398,7 @@ static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *er
         memmove(c->own + (size_t)to * c->n_values, c->own + (size_t)i * c->n_values, width);
         memmove(c->cut + (size_t)to * c->n_values, c->cut + (size_t)i * c->n_values, width);
     }
+    fp_context_times_move(&c->times, moved, kept);
     const int status = fp_context_labels_move(&c->labels, moved, kept, err);
     fp_scratch_free(moved);
     if (status != FP_DONE) return status;

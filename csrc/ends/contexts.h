@@ -16,6 +16,7 @@
 
 #include "bridges/fold/fold.h"
 #include "ends/context_labels.h"
+#include "ends/context_times.h"
 
 /* cffi-begin guarded */
 
@@ -30,6 +31,7 @@ struct fp_contexts {
     int64_t *self;         /* value k of context i: self[k * n + i] */
     struct fp_table nodes; /* parent, function, thread + 1 (roots only) */
     struct fp_context_labels labels;
+    struct fp_context_times times;
     double above; /* the share up to which contexts were cut by the last fp_contexts_shrink; 0: none were */
 
     /* private from here on */
@@ -48,10 +50,10 @@ struct fp_contexts {
 struct fp_contexts *fp_contexts_new(void);
 void fp_contexts_free(struct fp_contexts *c);
 
-/* Adds the stacks of all groups of `s`, after fp_project_end, and the labels of their samples; its values are the first
- * ones of `c`, which gets as many.  FP_FULL: there are more than `most` contexts, and the next call continues, unless
- * there are labels, which refer to contexts; from then on keys of threads are in depth-first order.  FP_DONE or
- * FP_E_OVERFLOW. */
+/* Adds the stacks of all groups of `s`, after fp_project_end, and labels and times of their samples; its values are the
+ * first ones of `c`, which gets as many.  FP_FULL: there are more than `most` contexts, and the next call continues,
+ * unless there are labels or times, which refer to contexts; from then on keys of threads are in depth-first order.
+ * FP_DONE or FP_E_OVERFLOW. */
 int fp_contexts_add(struct fp_contexts *c, struct fp_project *s, uint32_t most, struct fp_err *err);
 
 /* The same for a timeline, which must be the only input: adds the tree of the stack machine, after which the caller

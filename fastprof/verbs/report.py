@@ -305,6 +305,7 @@ class PageData:
             compared=self.compared,
             prune=bridges.PRUNED if prune is None else prune,
             alone=len(pipelines) == 1,
+            timed=len(self._inputs) == 1,  # clocks of several may differ
             keeps_stacks=not all(pipeline.renews_stacks for pipeline in pipelines),
         )
         for side, view, rows in self._rows(pipelines):
@@ -453,7 +454,7 @@ class PageData:
                     break
             elif fitted:
                 too_large, n_rows = (size if n_rows == fitted_rows else None), fitted_rows
-            elif -2 * spare < (size_of_calls := content.columns.nbytes("call ")):
+            elif -2 * spare < (size_of_calls := _nbytes_in_time(content)):
                 # fewer calls are quicker than another tree
                 n_calls = max(1, int(content.n_calls * (1 + (spare - _SPARE) / size_of_calls)))
                 continue
@@ -469,7 +470,7 @@ class PageData:
             n_contexts = min(_ALL, fitted.contexts + 1 + int((_AIM * largest - fitted.nbytes) / each))
         content, page = best or (content, page)
         while fitted and n_calls < self.shown.n_calls and len(page) < _NEARLY * largest:
-            each = max(1, content.columns.nbytes("call ")) / n_calls
+            each = max(1, _nbytes_in_time(content)) / n_calls
             n_calls = int(n_calls + _NEARLY * (largest - len(page)) / each)
             more = made(fitted_rows, fitted.contexts, n_calls)
             if len(more[1]) > largest:
@@ -518,6 +519,11 @@ def _series(facts: Mapping[str, Any]) -> dict[str, Any]:
     keys = ("number", "time", "heap_bytes", "extra_bytes", "stacks_bytes")
     snapshots = [[*(one[key] for key in keys), int(one["read"])] for one in facts.get("snapshots", ())]
     return {"series": {"unit": facts.get("time_unit", ""), "snapshots": snapshots}} if snapshots else {}
+
+
+def _nbytes_in_time(content: Content) -> int:
+    """The approximate bytes in a page of calls or samples in time order."""
+    return content.columns.nbytes("call ") + content.columns.nbytes("sample ")
 
 
 def _each(content: Content, *kinds: str) -> float:

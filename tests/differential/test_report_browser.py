@@ -40,7 +40,7 @@ def drive(page: Path, *steps: dict[str, Any], width: int = 1200, height: int = 9
     """The values of the steps; see tests/viewers/report.mjs.  No page may log an error or request anything."""
     need("chromium")
     seen = Seen(**viewer("report", page, str(width), str(height), json.dumps(steps)))
-    assert seen.said == [] and seen.requests == []
+    assert seen.said == [] and seen.requests == [], seen
     return seen.values
 
 

@@ -373,6 +373,29 @@ static void must_have_labels(const struct fp_contexts *c, const struct fp_batch 
     for (uint32_t k = 0; k < VALUES; k++) must(sums[k] == expected[k]);
 }
 
+/* Samples in order of time have contexts, and of all of them the costs of the contexts. */
+static void must_have_times(const struct fp_contexts *c, const struct fp_batch *b, uint32_t column) {
+    const struct fp_context_times *t = &c->times;
+    uint64_t *times = malloc(((size_t)t->n + 1) * sizeof *times), sum = 0, expected = 0;
+    int64_t *values = malloc(((size_t)t->n + 1) * sizeof *values);
+    uint32_t *at = malloc(((size_t)t->n + 1) * sizeof *at), step = 0, thread = FP_NO_ID;
+    const struct fp_context_times_columns to = {times, values, at};
+    const uint32_t n = fp_context_times_take(t, column, t->n, &to, &step);
+    must(n <= t->n && n <= t->room && step == 1 && n <= fp_context_times_count(t, column));
+    for (uint32_t i = 0; i < n; i++) {
+        must(at[i] < c->n && (!i || c->thread[at[i]] != thread || thread == FP_NO_ID || times[i] >= times[i - 1]));
+        thread = c->thread[at[i]];
+        sum += (uint64_t)values[i];
+    }
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->time[i]) expected += (uint64_t)b->values[(size_t)column * b->cap + i];
+    must(n < fp_context_times_count(t, column) || column || sum == expected);
+    must(fp_context_times_take(t, column, 1, &to, &step) <= n);
+    free(times);
+    free(values);
+    free(at);
+}
+
 static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
     static const uint32_t columns[VALUES] = {0, 1};
     struct fp_project *s = fp_project_new(m, options & 1, options >> 1 & 1);
@@ -384,6 +407,8 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
     must(fp_project_set_values(s, VALUES) == 0);
     int status = fp_project_put(s, b, columns, &err);
     if (status == FP_DONE) status = fp_context_labels_put(&c->labels, s, b, columns, &err);
+    c->times.room = options & 32 ? 3 : 1000;
+    if (status == FP_DONE) must(fp_context_times_put(&c->times, s, b, columns, 0) == FP_DONE);
     if (status == FP_DONE) status = fp_project_end(s, &err);
     if (status == FP_DONE) must(fp_first_lines_stacks(&lines, s) == FP_DONE);
     const uint32_t most = options & 16 ? 4 : 1000;
@@ -404,6 +429,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
         }
         for (uint32_t k = 0; k < VALUES; k++) must(sums[k] == expected[k] * (options & 8 ? 2 : 1));
         must_have_labels(c, b);
+        for (uint32_t k = 0; k < VALUES; k++) must_have_times(c, b, k);
     }
     must(status == FP_DONE || status == FP_E_OVERFLOW);
     fp_first_lines_clear(&lines);

@@ -146,6 +146,11 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
     return FP_DONE;
 }
 
+uint32_t fp_project_key(const struct fp_project *s, uint32_t stack, uint32_t thread) {
+    if (!stack) stack = fp_model_stack(s->model, 0, s->no_stack);
+    return s->per_thread ? fp_table_find(&s->keys, (uint32_t[]){stack, thread}) : stack + 1;
+}
+
 /* Sets group_start and by_group. */
 static void order_keys(struct fp_project *s) {
     if (!s->per_thread) {

@@ -125,4 +125,7 @@ void fp_project_empty(struct fp_project *s);
 
 /* cffi-end */
 
+/* The key of a row's sum, after fp_project_put. */
+uint32_t fp_project_key(const struct fp_project *s, uint32_t stack, uint32_t thread);
+
 #endif

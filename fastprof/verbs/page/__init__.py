@@ -23,7 +23,18 @@ from importlib.resources import files
 from fastprof.core._typing import Any
 
 _CODE = (
-    *("data.js", "text.js", "times.js", "tree.js", "colours.js", "boxes.js", "groups.js", "minimap.js", "flame.js"),
+    *(
+        "data.js",
+        "text.js",
+        "times.js",
+        "tree.js",
+        "colours.js",
+        "boxes.js",
+        "samples.js",
+        "groups.js",
+        "minimap.js",
+        "flame.js",
+    ),
     *(
         "table.js",
         "columns.js",

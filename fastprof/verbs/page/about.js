@@ -31,6 +31,7 @@ const aboutPage = page => {
         "do not fit this page; --prune 0 keeps all. The table is exact.");
     if (head.time && head.time.left_out)
       add("time order", `${plural(head.time.left_out, "call")} shorter than ${timeText(head.time.shortest)} ${head.time.left_out === 1 ? "is shown as part of its caller" : "are shown as part of their callers"}`);
+    if (head.samples) add("time order", `of ${head.events[head.samples.event].name}: a sample lasts until the next one of its thread, at most ${LASTS} times the median distance of samples.${sampledPart(head)}`);
     add("labels", ...labels.facts());
     add("source", ...sources.facts());
     add("instructions", ...assembly.facts());

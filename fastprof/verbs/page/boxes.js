@@ -84,47 +84,72 @@ class TreeBoxes {
   }
 }
 
+// The calls of a page: arrays by call, thread by thread; `deepest` by thread, -1: it has none; `parents`: the caller, -1: none.
+const callsOf = data => {
+  const {column, head} = data;
+  const calls = head.samples ? callsOfSamples(data) : {thread: column("call thread"), fn: column("call function"), depth: column("call depth"), duration: column("call duration")};
+  const {thread, depth} = calls, n = thread.length;
+  if (!calls.begin) {
+    const steps = column("call begin"), begin = calls.begin = new Float64Array(n);
+    for (let i = 0; i < n; i++) begin[i] = steps[i] + (i && thread[i] === thread[i - 1] ? begin[i - 1] : 0);
+  }
+  const deepest = calls.deepest = new Float64Array(head.time.threads.length).fill(-1), parents = calls.parents = new Int32Array(n).fill(-1);
+  const open = [];  // by depth: the last call
+  for (let i = 0, t = -1, top = -1; i < n; i++) {
+    const d = depth[i];
+    if (thread[i] !== t) [t, top] = [thread[i], -1];
+    if (d > deepest[t]) deepest[t] = d;
+    if (d && d - 1 <= top && open[d - 1] !== undefined) parents[i] = open[d - 1];
+    for (let k = top + 1; k < d; k++) open[k] = undefined;
+    open[d] = i;
+    top = d;
+  }
+  return calls;
+};
+
+// The threads that are collapsed at first: the least busy ones, if the rows of all do not fit the height.
+const foldsToFit = ({threads}, {thread, depth, duration, deepest}, height) => {
+  const busy = new Float64Array(threads.length), folded = new Set(threads);
+  for (let i = 0; i < thread.length; i++) if (!depth[i]) busy[thread[i]] += duration[i];
+  let left = height - AXIS - threads.length * ROW;
+  for (const t of [...threads.keys()].sort((a, b) => busy[b] - busy[a] || a - b)) {
+    const needed = (deepest[t] + 1) * LOWEST;
+    if (needed > left && folded.size < threads.length) break;
+    left -= needed;
+    folded.delete(threads[t]);
+  }
+  return folded;
+};
+
 // The calls of one thread or of all, each thread below the one before.
 class TimeBoxes {
-  // isShown: of a thread's name; folded: names of those of which only the title is shown; isKept: of a function, others
+  // time: head.time; calls: callsOf(data); isShown: of a thread's name; folded: names of those of which only the title is shown; isKept: of a function, others
   // are faint and do not count; titleOf: what stands above the calls of a thread
-  constructor(data, isShown, folded, isKept, titleOf = name => name) {
-    const {column, head} = data;
+  constructor(time, calls, isShown, folded, isKept, titleOf = name => name) {
     this.isKept = isKept;
     this.isTimed = true;
-    this.time = head.time;
-    this.thread = column("call thread");
-    this.fn = column("call function");
-    this.depth = column("call depth");
-    const steps = column("call begin"), begin = this.begin = new Float64Array(steps.length);
-    for (let i = 0; i < steps.length; i++) begin[i] = steps[i] + (i && this.thread[i] === this.thread[i - 1] ? begin[i - 1] : 0);
-    this.duration = column("call duration");
+    this.time = time;
+    this.calls = calls;
+    for (const name of ["thread", "fn", "depth", "begin", "duration", "deepest", "parents"]) this[name] = calls[name];
     this.titles = [];
-    this.first = new Float64Array(head.time.threads.length);
+    this.strips = [];  // of collapsed threads: thread, row
+    this.first = new Float64Array(time.threads.length);
     this.top = AXIS;
     let row = 0;
-    const deepest = new Float64Array(head.time.threads.length).fill(-1);
-    for (let i = 0; i < this.fn.length; i++) deepest[this.thread[i]] = Math.max(deepest[this.thread[i]], this.depth[i]);
-    head.time.threads.forEach((name, t) => {
+    const {deepest} = this;
+    time.threads.forEach((name, t) => {
       this.first[t] = -1;
       if (deepest[t] < 0 || !isShown(name)) return;
       const isFolded = folded.has(name);
       this.titles.push([row, name, `${isFolded ? "▸" : "▾"} ${titleOf(name)}`]);
       if (!isFolded) this.first[t] = row + 1;
+      else this.strips.push([t, row]);
       row += isFolded ? 1 : deepest[t] + 2;
     });
     this.rows = row;
     this.above = new Uint32Array(row + 1);  // by row: titles above it
     for (const [at] of this.titles) this.above[at + 1] = 1;
     for (let at = 0; at < row; at++) this.above[at + 1] += this.above[at];
-    this.parents = new Int32Array(this.fn.length).fill(-1);
-    const open = [];
-    for (let i = 0; i < this.fn.length; i++) {
-      if (i && this.thread[i] !== this.thread[i - 1]) open.length = 0;
-      open.length = Math.min(open.length, this.depth[i]);
-      this.parents[i] = this.depth[i] && open[this.depth[i] - 1] !== undefined ? open[this.depth[i] - 1] : -1;
-      open[this.depth[i]] = i;
-    }
   }
   visible(from, to, least) {
     const length = this.time.length || 1, found = [], runs = new Map();
@@ -153,6 +178,19 @@ class TimeBoxes {
     }
     for (const row of [...runs.keys()]) end(row);
     return found;
+  }
+  // When collapsed threads are in a call: [row, [from, to, from, to, ...] as shares of everything].
+  busy(least) {
+    const length = this.time.length || 1, rows = new Map(this.strips.map(([t, row]) => [t, [row, []]]));
+    if (!rows.size) return [];
+    for (let i = 0; i < this.fn.length; i++) {
+      const found = this.depth[i] ? undefined : rows.get(this.thread[i])?.[1];
+      if (!found) continue;
+      const x = this.begin[i] / length, end = x + this.duration[i] / length;
+      if (found.length && x < found.at(-1) + least) found[found.length - 1] = Math.max(found.at(-1), end);
+      else found.push(x, end);
+    }
+    return [...rows.values()];
   }
   matches(box, matches) { return box.many ? box.many.some(i => matches[this.fn[i]]) : matches[box.fn]; }
   fnOf(i) { return this.fn[i]; }

@@ -75,7 +75,7 @@ const functionColumns = page => {
     const shares = [share("self %", self(old), whole, {bar: barOf(self(old), whole)}),
       ...page.isInclusiveKnown() ? [share("incl. %", inclusive(old), whole, {bar: barOf(inclusive(old), whole)})] : []];
     const costs = [number("self", self(old), own), ...page.isInclusiveKnown() ? [number("incl.", inclusive(old), all)] : []];
-    const calls = state.ranged ? i => state.ranged.calls[i] || 0 : page.ofThread() ? page.counted && self(page.counted.old) : page.has("row calls 0") && (i => column("row calls 0")[i] || 0);
+    const calls = state.ranged ? state.ranged.calls && (i => state.ranged.calls[i] || 0) : page.ofThread() ? page.counted && self(page.counted.old) : page.has("row calls 0") && (i => column("row calls 0")[i] || 0);
     const counts = calls ? [number("calls", calls, scaleOf(1, ""))] : [];
     const sums = {title: "sum %", width: widthOf(["sum % ▾"]), value: sum, write: i => i < head.rows && !page.isCycle(i) ? (100 * sum(i)).toFixed(1) : "", key: i => -sum(i)};
     const shown = [costs[0], shares[0], sums, ...costs[1] ? [costs[1], shares[1]] : [], ...counts];

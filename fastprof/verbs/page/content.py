@@ -6,6 +6,8 @@
     arc        callers and callees of rows: row, function, whether it is the callee, cost by column, calls by side
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
     set, value, label, context set    labels.py
+    sample     samples with times, sorted by thread and time: context, time (relative to the previous one of the run),
+               value; run: how many in a row are of one thread
     call       calls of a timeline, sorted by thread and begin: thread, function, depth, begin (relative to the previous
                call of the thread), duration
 
@@ -66,6 +68,8 @@ class Content:
         other, times = self._copy(), self._shown.times
         if times is not None and not times.mixed:
             other._calls(times, n)
+        elif self._shown.sampled in self._kept:
+            other._samples(self._shown.sampled, n)
         texts = other._texts
         for name in ("name", "file", "object"):
             numbers = [texts.setdefault(getattr(place, name), len(texts)) for place in other._functions]
@@ -76,8 +80,9 @@ class Content:
 
     @property
     def n_calls(self) -> int:
-        """The number of calls in time order."""
-        return len(self.columns["call thread"]) if "time" in self.head else 0
+        """The number of calls or samples in time order."""
+        name = "call thread" if "time" in self.head else "sample context" if "samples" in self.head else ""
+        return len(self.columns[name]) if name else 0
 
     def name(self, function: int) -> str:
         return str(self.head["texts"][self.columns["function name"][function]])
@@ -193,6 +198,31 @@ class Content:
             "length": times.c.last_time - first if calls.begins else 0,
             "shortest": calls.shortest,
             "left_out": calls.left_out,
+        }
+
+    def _samples(self, column: int, most: int) -> None:
+        found, times = self._shown.samples(column, most), self._shown.in_time
+        first, last = min(found.times, default=0), max(found.times, default=0)
+        if first == last:
+            return  # nothing to see
+        thread = array_of("I", self._shown.contexts.thread, self._shown.contexts.n)
+        runs, steps, before = list[int](), array("Q"), (-1, 0)  # thread and time
+        for time, context in zip(found.times, found.contexts, strict=True):
+            if before[0] != thread[context] or time < before[1]:
+                runs.append(0)
+                before = -1, first
+            runs[-1] += 1
+            steps.append(time - before[1])
+            before = thread[context], time
+        self.columns.add("sample run", "I", runs)
+        self.columns.add("sample context", "I", found.contexts)
+        self.columns.add("sample time", "d", steps)
+        self.columns.add("sample value", "d", found.values)
+        self.head["samples"] = {
+            "event": self._shown.columns[column].event,
+            "length": last - first,
+            "n": len(found.times),
+            "all": lib.fp_context_times_count(times, column),
         }
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_contexts, fp_fold, fp_listed, fp_project, fp_top, fp_top_durations
 
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit the page
+_MOST_SAMPLES = 400_000  # the same of samples with times
 _LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
 _LABEL_BYTES = 8 + 8  # per sum of fp_context_labels: its row and index entry
 _CONTEXT_BYTES = 12 + 22 + 8  # per node of fp_contexts: its row, index entry and total
@@ -59,9 +60,11 @@ class Shown:
         compared: bool,
         prune: float,
         alone: bool = False,
+        timed: bool = False,
         keeps_stacks: bool = True,
     ) -> None:
-        """`alone`: all rows of the page have one view.  `keeps_stacks`: those of the model must not be emptied."""
+        """`alone`: all rows of the page have one view.  `timed`: samples with times are kept, which are of one input.
+        `keeps_stacks`: those of the model must not be emptied."""
         self._model, self._log, self._compared, self._alone = model, log, compared, alone and not compared
         self._keeps_stacks = keeps_stacks
         # options of the bridges to stacks
@@ -76,6 +79,8 @@ class Shown:
         self.columns: list[Column] = []
         self.costs: list[FunctionCosts] = []  # by column
         self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
+        self.in_time = ffi.addressof(self.contexts.times)  # samples with times
+        self.in_time.room = _MOST_SAMPLES if timed and not compared else 0
         self._has_labels = False  # labels to show
         self._arcs = ffi.new("struct fp_listed_arc[]", lib.FP_LISTED * lib.FP_LISTED_VALUES)
         self.labels = Labels(model, ffi.addressof(self.contexts.labels), self._fits, self._err)
@@ -190,6 +195,7 @@ class Shown:
     ) -> None:
         """Add rows to the contexts and, with `functions`, to the costs of functions."""
         columns: dict[int, Pointer[int]] = {}
+        chosen: dict[int, int] = {}  # by part: the value that samples with times have
         projects = [self._contexts, *([functions] if functions else [])]
         keeps_stacks = self._keeps_stacks or not functions
         room = Room(self._options[MAX_MEMORY], keeps_stacks)
@@ -197,12 +203,15 @@ class Shown:
             if batch.part not in columns:
                 found = self._columns_of(side, view, self._model.parts[batch.part])
                 columns[batch.part] = ffi.new("uint32_t[]", found or [0])
+                chosen[batch.part] = max(0, self.value.of(self._model.parts[batch.part], view))
                 if any(lib.fp_project_set_values(project, len(self.columns)) for project in projects):
                     raise MemoryError("no memory for the sums of stacks")
             of = columns[batch.part]
             for project in projects:
                 self._fits(lib.fp_project_put(project, batch.c, of, self._err))
             self._fits(lib.fp_context_labels_put(self.labels.c, self._contexts, batch.c, of, self._err))
+            if view == "stacks":
+                self._fits(lib.fp_context_times_put(self.in_time, self._contexts, batch.c, of, chosen[batch.part]))
             full = is_full(room, batch.c.n, *projects)
             if at_once or full or self._has_many_labels():
                 self._take_contexts()
@@ -286,8 +295,32 @@ class Shown:
 
     @property
     def n_calls(self) -> int:
-        """The number of calls that time order can show."""
-        return self.times.c.n if self.times is not None and not self.times.mixed else 0
+        """The number of calls, or of samples, that time order can show."""
+        if self.times is not None:
+            return 0 if self.times.mixed else self.times.c.n
+        return 0 if self.sampled is None else self.in_time.n
+
+    @property
+    def sampled(self) -> int | None:
+        """The value column of the samples in time order: that which is shown first if it has any, otherwise that of most
+        samples."""
+        counts = [lib.fp_context_times_count(self.in_time, k) for k in range(len(self.columns))]
+        if self.times is not None or not any(counts):
+            return None
+        return max(
+            range(len(counts)), key=lambda k: (self.columns[k].event == self.default and counts[k] > 0, counts[k])
+        )
+
+    def samples(self, column: int, most: int) -> Samples:
+        """At most `most` samples with times of a value column, and one of each thread, after `cut`."""
+        times = self.in_time
+        columns, step = ffi.new("struct fp_context_times_columns *"), ffi.new("uint32_t *")
+        found = [(name, type_, ffi.new(f"{type_}[]", times.n)) for name, type_ in _SAMPLE_COLUMNS]
+        for name, _, pointer in found:
+            setattr(columns, name, pointer)
+        n = lib.fp_context_times_take(times, column, min(most, times.n), columns, step)
+        taken = [bytes(ffi.buffer(pointer))[: n * ffi.sizeof(type_)] for _, type_, pointer in found]
+        return Samples(array("Q", taken[0]), array("q", taken[1]), array("I", taken[2]), step[0])
 
     def listed_arcs(self, function: int, into: bool, column: int) -> array[int]:
         """The arcs in `listed`, the most expensive in a value column first: the other function, time, inclusive calls,
@@ -339,6 +372,15 @@ class Shown:
             self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
 
 
+class Samples(NamedTuple):
+    """Columns of samples by thread and time; of each thread each `step`-th."""
+
+    times: array[int]
+    values: array[int]
+    contexts: array[int]
+    step: int
+
+
 class Calls(NamedTuple):
     """Columns of calls, a lower bound of their durations, and the number left out."""
 
@@ -351,6 +393,7 @@ class Calls(NamedTuple):
     left_out: int
 
 
+_SAMPLE_COLUMNS = (("times", "uint64_t"), ("values", "int64_t"), ("contexts", "uint32_t"))
 _CALL_COLUMNS = (
     ("starts", "uint64_t"),
     ("durations", "uint64_t"),

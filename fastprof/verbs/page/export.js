@@ -151,7 +151,7 @@ const exporter = page => {
     }
     return found;
   };
-  const stacks = k => flame.boxes.isTimed ? stacksOfTimes() : stacksOfTree(k);
+  const stacks = k => flame.boxes.stacks ? flame.boxes.stacks(flame.range || [flame.from, flame.to]) : flame.boxes.isTimed ? stacksOfTimes() : stacksOfTree(k);
   const folded = () => {
     // as fastprof's writer: no name is taken for another, a count or a comment
     const name = fn => nameOf(fn).replace(/;/g, ":").replace(/\s+/g, " ").trim() || "[unknown]";

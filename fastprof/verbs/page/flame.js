@@ -133,10 +133,24 @@ class Flame {
       if (y + ROW < 0 || y > height) continue;
       this.label(name, 0, y, width, soft);
     }
+    if (boxes.strips) this.drawBusy(scale, width, all, scroll, accent);
     if (boxes.top) this.axis(width, soft, back);
     canvas.dataset.boxes = this.drawn.length;
     this.minimap.draw();
     this.on.painted(this.drawn);
+  }
+  // A line below the names of collapsed threads, where they are in a call.
+  drawBusy(scale, width, all, scroll, colour) {
+    const {pen, boxes} = this;
+    if (boxes.strips.busy?.scale !== scale) boxes.strips.busy = {scale, rows: boxes.busy(1 / scale)};
+    pen.fillStyle = colour;
+    for (const [row, found] of boxes.strips.busy.rows) {
+      const y = this.y(row, all) - scroll + ROW - 4;
+      for (let k = 0; k < found.length; k += 2) {
+        const left = Math.max(0, (found[k] - this.from) * scale), right = Math.min(width, (found[k + 1] - this.from) * scale);
+        if (right > left) pen.fillRect(left, y, Math.max(1, right - left), 3);
+      }
+    }
   }
   // Fades the area outside the range.
   shade(width, height, back, accent) {

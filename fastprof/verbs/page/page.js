@@ -90,11 +90,13 @@ const begin = async () => {
 
   const trees = new Map();
   let kindChosen = "", isKindGiven = false;  // colours: by default, and in the address
+  const timeline = head.time || head.samples ? callsOf(data) : null;
   const times = timeTexts(head, () => [flame.from, flame.to]);
   const folded = new Set();  // names of threads
-  const timeBoxes = () => new TimeBoxes(data, isThreadShown(), folded, fn => labels.isFunctionKept(fn), threadLabel);
-  // With a time range the table sums the time of the calls within it that are in this page.
-  const timeEvent = events.find(event => event.name.toLowerCase() === "time");
+  let firstFolded = new Set(), areFoldsGiven = false;  // those at first, and whether the address has others
+  const timeBoxes = () => new (head.samples ? SampleBoxes : TimeBoxes)(head.time, timeline, isThreadShown(), folded, fn => labels.isFunctionKept(fn), threadLabel);
+  // With a time range the table sums the time of the calls within it that are in this page, or the costs of the samples.
+  const timeEvent = events.find(event => head.samples ? event.index === head.samples.event : event.name.toLowerCase() === "time");
   const setRange = range => {
     flame.range = range;
     if (range && timeEvent) state.event = timeEvent;
@@ -109,8 +111,9 @@ const begin = async () => {
   const sumRange = () => {
     state.ranged = null;
     if (!flame.range || !flame.boxes.isTimed || state.event !== timeEvent) return;
-    const {own, all, calls, sum, n} = flame.boxes.within(flame.range, nRows), units = figures => figures.map(ticks => ticks * times.perTick);
-    state.ranged = {"row self": units(own), "row inclusive": units(all), calls, sum: sum * times.perTick, n};
+    const {own, all, calls, sum, n} = flame.boxes.within(flame.range, nRows), perTick = head.samples ? 1 : times.perTick;
+    const units = figures => figures.map(ticks => ticks * perTick);
+    state.ranged = {"row self": units(own), "row inclusive": units(all), calls, sum: sum * perTick, n};
   };
   const flame = new Flame(view, {
     hover: (box, at, isNew) => tip.show(box, at, isNew),
@@ -131,6 +134,11 @@ const begin = async () => {
   let drawn = "";
   const boxesOf = order => {
     if (order === "time") {
+      if (!areFoldsGiven) {
+        areFoldsGiven = true;
+        firstFolded = foldsToFit(head.time, timeline, flame.holder.clientHeight || innerHeight / 2);
+        for (const name of firstFolded) folded.add(name);
+      }
       const key = ["time", state.thread, labels.id, ...folded].join("\n");
       if (!knownBoxes.has(key)) knownBoxes.set(key, timeBoxes());
       return knownBoxes.get(key);
@@ -515,7 +523,7 @@ const begin = async () => {
       search: byId("search").value,
     };
     const all = [...Object.entries(parts), ["by", chooser.key?.name], ...labels.address().map(text => ["label", text]),
-      ...[...folded].sort().map(name => ["folded", name])];
+      ...areFoldsGiven && [...folded].sort().join("\n") !== [...firstFolded].sort().join("\n") ? [["folds", "1"], ...[...folded].sort().map(name => ["folded", name])] : []];
     return new URLSearchParams(all.filter(([, text]) => text)).toString();
   };
   const restore = given => {
@@ -540,6 +548,7 @@ const begin = async () => {
     chooser.restore(given.get("by"), given.getAll("label"));
     flame.isEnlarged = given.get("rows") === "full";
     folded.clear();
+    areFoldsGiven = given.has("folds") || given.has("folded");
     for (const name of given.getAll("folded")) folded.add(name);
     const shares = name => {
       const [from, to] = (given.get(name) || "").split(",").map(Number);

@@ -104,12 +104,12 @@ const answerLine = page => {
     const {flame, graph} = page, {from, to} = {from: flame.range?.[0], to: flame.range?.[1]};
     if (!view.tree.weight[0]) return [`Nothing to show${!page.events.length ? "" : page.partTitle() ? `: no cost in ${page.partTitle()}` : ": all values are 0"}.`];
     if (state.ranged)
-      return [`${page.beginText(from * head.time.length)} to ${page.beginText(to * head.time.length)}: ${page.timeText((to - from) * head.time.length)} with ${plural(state.ranged.n, "call")}, ` +
-        `${figure(state.ranged.sum, "ns")} in all threads shown${page.labels.isChosen ? `, ${page.labels.title()}` : ""}. The table covers this range; Esc clears it.`];
+      return [`${page.beginText(from * head.time.length)} to ${page.beginText(to * head.time.length)}: ${page.timeText((to - from) * head.time.length)} with ${plural(state.ranged.n, head.samples ? "sample" : "call")}, ` +
+        `${figure(state.ranged.sum, unit())} in all threads shown${page.labels.isChosen ? `, ${page.labels.title()}` : ""}. The table covers this range; Esc clears it.`];
     if (state.order === "graph") return [`The ${exact(graph.nodes.length)} most expensive functions below their callers, calls above ${percent(LEAST_SHARE, 1)}` +
       `${(state.thread >= 0 || page.labels.isChosen) && !page.ofThread() ? ", of all threads" : ""}. Drag to move, the wheel zooms, click selects.`];
-    if (state.order === "time") return ["Each box is a call. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, " +
-      "Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all; e enlarges rows."];
+    if (state.order === "time") return [`Each box is ${head.samples ? "a function in consecutive samples of a thread" : "a call"}. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, ` +
+      `Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all; e enlarges rows.${sampledPart(head)}`];
     if (state.order === "inverted") return ["Each box of the first row is a function; its width is its self cost. Its callers follow, each with its part of that cost."];
     if (state.order === "sandwich") return [`${labelOf(state.centre)}: its callers above, its callees below, each with its part of this function's inclusive cost.`];
     return answer();
