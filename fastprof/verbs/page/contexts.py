@@ -302,7 +302,7 @@ class Shown:
 
     @property
     def sampled(self) -> int | None:
-        """The value column of the samples in time order: the one that is shown first, or else that with most samples."""
+        """The value column of the samples in time order: the one shown first, or else that with most samples."""
         counts = [lib.fp_context_times_count(self.in_time, k) for k in range(len(self.columns))]
         if self.times is not None or not any(counts):
             return None
