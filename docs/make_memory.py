@@ -68,11 +68,11 @@ REASONS = {
         """Distinct stacks that stay in the model take about 40 bytes for each context.  They need not stay where the
 reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools, JFR, perf.data, perf script, archives,
 heaps as text, DHAT) and the target keeps none (pprof, OTLP, folded, gperftools, speedscope, the Firefox Profiler unless
-samples have times, call graphs, pages, differences): then their sums are written to the temporary file as walks of the
-tree ([architecture.md](architecture.md#batch-and-model)).  Other targets keep the stacks of all rows.  Of an archive,
-each context of the profile that is being read takes 12 bytes.""",
+samples have times, call graphs, pages, differences, queries that do not read `stack_id`): then their sums are
+written to the temporary file as walks of the tree ([architecture.md](architecture.md#batch-and-model)). Other targets
+keep the stacks of all rows. Of an archive, each context of the profile that is being read takes 12 bytes.""",
         {
-            "stacks": "convert to (archive|parquet|arrow)|info|sql|archive add",
+            "stacks": "convert to (archive|parquet|arrow)|info|archive add",
             "recording": "info",
             "timeline": "(merge two|diff) to pprof",
         },

@@ -142,11 +142,11 @@ class Pipeline(NamedTuple):
             from fastprof.bridges.sums.agree import Agreement
 
             agreement = Agreement(model, options, log)
-        joined: Any = chain.from_iterable(map(rows_of, self.branches))
+        joined: Any = self._bounded(chain.from_iterable(map(rows_of, self.branches)), model, copied=True)
         if self.joined and self.joined[0].streams:
             joined = [rows_of(branch._replace(inputs=[one])) for branch in self.branches for one in branch.inputs]
         try:
-            rows = self._bounded(through(joined, self.joined, holds_joined), model)
+            rows = self._bounded(through(joined, self.joined, holds_joined), model, copied=False)
             yield from watch.taken(rows) if watch else rows
             if watch:
                 self.remaining.log_losses(watch)
@@ -184,9 +184,10 @@ class Pipeline(NamedTuple):
         may = self.view == "stacks" and (self.is_only or not self.holds.keeps_stacks)
         return may and self.renews_stacks and not any(branch.bridge for branch in self.branches)
 
-    def _bounded(self, rows: Iterator[Batch], model: Model) -> Iterator[Batch]:
-        """The rows, without the stacks of earlier batches if nothing refers to them."""
-        if not self._may_empty_stacks or self.holds.keeps_stacks or {*self.joined} & bridges.KEEP_STACKS:
+    def _bounded(self, rows: Iterator[Batch], model: Model, *, copied: bool) -> Iterator[Batch]:
+        """The rows, without the stacks of earlier batches if nothing refers to them; a table has `copied` its rows."""
+        keeps = self.holds.keeps_stacks or {*self.joined} & bridges.KEEP_STACKS
+        if keeps or copied != self.holds.table or not self._may_empty_stacks:
             return rows
         from fastprof.bridges.room import within
 
@@ -371,7 +372,6 @@ def _pipeline(
         together[key].inputs.append(input_)
     several = (merge or len(inputs) > 1) and view != "timeline"
     facts = Facts(view, view, holds, options, several and not holds.unmerged, several)
-    # the stack machine yields each stack once, in the form that the target holds
     added_up = len(branches) == 1 and branches[0].inputs[0].view == "timeline"
     facts = facts._replace(profiles=_profiles(branches, holds, merge), added_up=added_up, in_order=_in_order(plan))
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))

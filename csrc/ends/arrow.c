@@ -413,21 +413,21 @@ static int check_place(const struct fp_model *m, uint32_t frame, uint32_t line, 
     return check_ids(&m->functions, "the function of a line", fp_table_row(&m->lines, line)[FP_LINE_FUNCTION], err);
 }
 
-/* Sets *text to the text of a stack's innermost function.  0, or an error. */
+/* Sets *text to the text of a stack's innermost function, by its frame: stacks may be removed.  0, or an error. */
 static int leaf_of(struct fp_ends_tables *t, uint32_t stack, uint32_t *text, struct fp_err *err) {
-    if (FP_LIKELY(stack < t->cap_leaves && t->leaves[stack])) {
-        *text = t->leaves[stack] - 1;
-        return 0;
-    }
-    fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)stack + 1, sizeof *t->leaves);
     const struct fp_model *m = t->model;
     const uint32_t frame = stack ? fp_table_row(&m->stacks, stack)[FP_STACK_FRAME] : 0;
+    if (FP_LIKELY(frame < t->cap_leaves && t->leaves[frame])) {
+        *text = t->leaves[frame] - 1;
+        return 0;
+    }
     if (check_ids(&m->frames, "the frame of a stack", frame, err)) return err->code;
+    fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)frame + 1, sizeof *t->leaves);
     const uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
     if (check_place(m, frame, line, err)) return err->code;
     const uint32_t string = name_of_place(t, frame, line);
     *text = text_of(t, &t->functions, string);
-    t->leaves[stack] = *text + 1;
+    t->leaves[frame] = *text + 1;
     return 0;
 }
 

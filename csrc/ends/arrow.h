@@ -13,7 +13,7 @@
  * rows and keep their index.  A string that is not UTF-8 gets U+FFFD for each wrong byte; strings that become equal are
  * made unique (core/unique.h) in the order of the model, so all columns and tables of a profile have the same texts.
  *
- * Memory: the columns; the texts; 4 bytes for each string and stack of the model; open calls.
+ * Memory: the columns; the texts; 4 bytes for each string, and frame or stack, of the model; open calls.
  */
 #ifndef FP_ARROW_H
 #define FP_ARROW_H
@@ -91,7 +91,8 @@ struct fp_ends_tables {
     uint64_t n_calls;
     struct fp_ends_owner *owners; /* spans: by function */
     uint32_t cap_owners;
-    uint32_t *leaves; /* samples: by stack 1 + the number of its function's text, or 0.  frames: whether it was seen */
+    uint32_t *leaves; /* samples: by frame 1 + the number of its function's text, or 0.  frames: by stack whether it was
+                         seen */
     uint32_t cap_leaves;
     uint32_t *chain; /* frames: (frame, line) of the rest of a stack, leaf first */
     uint32_t cap_chain, n_chain, n_left;

@@ -51,7 +51,8 @@ def table_end(name: str | None, scan: Scan = EVERYTHING.scan) -> plan.End:
     """A table of this name, or the default of a view; of its columns and rows those of `scan`."""
     # symbols change the number of frames, and so the ids of stacks
     names = name != "samples" or scan.functions is not None or any(map(scan.reads, ("function", "stack_id")))
-    holds = Holds(table=True, all_tables=True, unmerged=True, scan=scan, names=names)
+    keeps = name != "samples" or scan.reads("stack_id")  # ids of stacks are those of the model
+    holds = Holds(table=True, all_tables=True, unmerged=True, scan=scan, names=names, keeps_stacks=keeps)
     return plan.End("table", holds=holds, fixes={TABLE: name}, single=True, code="verbs.profile:pulled")
 
 

@@ -15,6 +15,7 @@ from fastprof.core.errors import UsageError
 from fastprof.core.options import INT64, UINT64
 from fastprof.verbs.profile import Table
 from fastprof.verbs.sql import filter as sql_filter
+from tests.support.distinct import INPUTS
 from tests.support.paths import CORPUS
 
 duckdb = pytest.importorskip("duckdb")
@@ -212,3 +213,17 @@ def test_names_that_are_not_utf8_are_left_to_duckdb(tmp_path: Path) -> None:
     path.write_bytes(b"events: Ir\nfn=a\xff\n1 2\nfn=a\xfe\n1 3\nfn=\xef\xbf\xbd\n1 4\n")
     query = "select \"Ir\" from graph where function like 'a% [2]' or false union all from (select 1 from graph where "
     assert asked(path, query + "function = 'a\ufffd [2]')") == [["Ir"], (3,), (1,)]
+
+
+def test_stacks_may_be_removed_unless_their_ids_are_read(tmp_path: Path) -> None:
+    """The model's stacks beyond the limit, which begin at the first number again."""
+    path = tmp_path / "in.pb"
+    INPUTS["stacks"](path, 6_000)
+    found = []
+    for columns in (["function"], ["function", "stack_id"]):
+        with fastprof.open(path, max_memory=1 << 16) as profile:
+            rows = list(Table(profile, "samples", Scan(frozenset(columns))))
+            found.append([row["function"] for row in rows])
+            if "stack_id" in columns:
+                assert len({row["stack_id"] for row in rows}) > 5_000
+    assert found[0] == found[1] and len(set(found[0])) > 1000
