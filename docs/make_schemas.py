@@ -16,6 +16,7 @@ from typing import Any
 from fastprof.cli.as_json import SCHEMAS, schema_of
 from fastprof.cli.documents import DOCUMENTS, OPEN, OPTIONAL, LogDocument
 from fastprof.core.log import Log
+from fastprof.verbs.top.matrix import Matrix
 
 FOLDER = Path(__file__).parent / "schemas"
 PLAIN = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
@@ -77,7 +78,7 @@ class Schema:
     def _object(self, kind: Any, skipped: Collection[str] = ()) -> dict[str, Any]:
         """The schema of a TypedDict or NamedTuple without `skipped`: all keys but the optional ones are required."""
         described = comments(kind)
-        hints = typing.get_type_hints(kind, vars(sys.modules[kind.__module__]) | {"Any": Any, "Sequence": Sequence})
+        hints = typing.get_type_hints(kind, vars(sys.modules[kind.__module__]) | {"Any": Any, "Sequence": Sequence, "Matrix": Matrix})
         optional = {*OPTIONAL.get(kind, ()), *getattr(kind, "__optional_keys__", ())}
         properties = {
             key: self._of(hint) | ({"description": described[key]} if key in described else {})

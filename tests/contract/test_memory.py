@@ -21,7 +21,7 @@ from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.reference import memray as writer
-from tests.reference import mojo, uftrace
+from tests.reference import mojo, uftrace, xplane
 from tests.support import perfettotrace as t
 from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk

@@ -13,7 +13,7 @@ def sniff(head: bytes) -> int:
 
 def sniff_text(head: bytes) -> int:
     titles = rb"\s*(?:Flat profile:\s+(?:Each sample counts as |% +cumulative)|Call graph\b[^\n]*\s+granularity: each )"
-    return SURE if match(titles, head) else NO
+    return SURE if re.match(titles, head) else NO
 
 
 FORMATS = (

@@ -49,8 +49,10 @@ BINARY_MAGIC, EXTBINARY_MAGIC = b"\xff\xe5\xd0\xb1\xf4\xc9\x94\xa8\x53", b"\x84\
 
 def sniff(head: bytes) -> int:
     """Of the first 4 KiB, decompressed: NO, MAYBE or SURE.  Never raises."""
+    if head.startswith((BINARY_MAGIC, EXTBINARY_MAGIC)):
+        return SURE
     first = head.partition(b"\n")[0]
-    return SURE if first[-1:].isdigit() and first.count(b":") > 1 and head.startswith((BINARY_MAGIC, EXTBINARY_MAGIC)) or _TEXT.match(head) else NO
+    return SURE if first[-1:].isdigit() and first.count(b":") > 1 and _TEXT.match(head) else NO
 
 
 _PLACE = rb"(?:\\.|[^\n \\]){1,4000} [0-9a-f]{1,16}"
