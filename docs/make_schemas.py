@@ -78,7 +78,8 @@ class Schema:
     def _object(self, kind: Any, skipped: Collection[str] = ()) -> dict[str, Any]:
         """The schema of a TypedDict or NamedTuple without `skipped`: all keys but the optional ones are required."""
         described = comments(kind)
-        hints = typing.get_type_hints(kind, vars(sys.modules[kind.__module__]) | {"Any": Any, "Sequence": Sequence, "Matrix": Matrix})
+        known = vars(sys.modules[kind.__module__]) | {"Any": Any, "Sequence": Sequence, "Matrix": Matrix}
+        hints = typing.get_type_hints(kind, known)
         optional = {*OPTIONAL.get(kind, ()), *getattr(kind, "__optional_keys__", ())}
         properties = {
             key: self._of(hint) | ({"description": described[key]} if key in described else {})

@@ -372,8 +372,7 @@ def _pipeline(
         together[key].inputs.append(input_)
     several = (merge or len(inputs) > 1) and view != "timeline"
     facts = Facts(view, view, holds, options, several and not holds.unmerged, several)
-    added_up = len(branches) == 1 and branches[0].inputs[0].view == "timeline"
-    facts = facts._replace(profiles=_profiles(branches, holds, merge), added_up=added_up, in_order=_in_order(plan))
+    facts = facts._replace(**_profiles(branches, holds, merge), in_order=_in_order(plan))
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
     if bridges.THREAD_ROOTS in joined:
         holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
@@ -406,12 +405,12 @@ def _shared_facts(inputs: list[Input], view: str, holds: Holds, options: Options
     return Facts("stacks", view, holds, options, addresses=addresses, allocator=allocator)
 
 
-def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> int:
-    """The `profiles` of Facts."""
-    if holds.unmerged:
-        return 1
+def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> dict[str, Any]:
+    """The `profiles` and `added_up` of Facts."""
+    added_up = len(branches) == 1 and branches[0].inputs[0].view == "timeline"
     # bridges have already merged several inputs into one profile
-    return sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
+    n = 1 if holds.unmerged else sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
+    return {"profiles": n, "added_up": added_up}
 
 
 def _is_distinct(branches: list[Branch]) -> bool:

@@ -33,7 +33,7 @@ struct uftrace_reader {
     int32_t is_over;      /* the rest of the file is damaged */
     struct fp_table keys; /* (address and session) */
     struct uftrace_function *functions;
-    uint32_t cap_functions, asked;
+    uint32_t cap_functions, requested;
     uint8_t *sizes;
     uint32_t n_sizes, cap_sizes;
     struct {
@@ -93,13 +93,14 @@ void fp_uftrace_begin(struct fp_uftrace *u, uint32_t tid, uint32_t thread) {
     u->is_switches = 0;
 }
 
-void fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *sizes, uint32_t n) {
+int fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *sizes, uint32_t n) {
     struct uftrace_reader *r = (struct uftrace_reader *)u;
-    struct uftrace_function *f = &r->functions[r->asked];
+    struct uftrace_function *f = &r->functions[r->requested];
     fp_array_room(&r->sizes, &r->cap_sizes, (uint64_t)r->n_sizes + n, 1);
     if (n) memcpy(r->sizes + r->n_sizes, sizes, n);
     *f = (struct uftrace_function){function, r->n_sizes, n};
     r->n_sizes += n;
+    return 0;
 }
 
 /* ---- rows ---- */
@@ -154,7 +155,7 @@ static int put_switches(struct uftrace_reader *r, struct fp_batch *out, uint64_t
 
 /* ---- records ---- */
 
-/* The row of a function in `functions`, or 0: it is asked for. */
+/* The row of a function in `functions`, or 0: it is requested. */
 static uint32_t function_at(struct uftrace_reader *r, uint64_t address) {
     const uint64_t key = address | (uint64_t)r->u.session << 48;
     const size_t slot = (address ^ address >> 12) % CACHE;
@@ -164,7 +165,7 @@ static uint32_t function_at(struct uftrace_reader *r, uint64_t address) {
     if (!r->functions[row].function) {
         r->u.request = FP_UFTRACE_FUNCTION;
         r->u.address = address;
-        r->asked = row;
+        r->requested = row;
         return 0;
     }
     r->cache[slot].key = key;

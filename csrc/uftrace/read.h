@@ -54,7 +54,7 @@ void fp_uftrace_begin(struct fp_uftrace *u, uint32_t tid, uint32_t thread);
 
 /* The answer to FP_UFTRACE_FUNCTION: a function of the model, and the sizes of its arguments and its return value: n
  * bytes, each a size or 255 for a text; the arguments end with 0; n 0: unknown. */
-void fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *sizes, uint32_t n);
+int fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *sizes, uint32_t n);
 
 /* FP_MORE, FP_FULL, FP_DONE (the range is complete), FP_ASK or an error. */
 int fp_uftrace_feed(struct fp_uftrace *u, struct fp_in *in, struct fp_batch *out, struct fp_err *err);

@@ -50,7 +50,7 @@ struct fp_xplane {
                       "events whose times do not fit");
     uint64_t FP_COUNT(unnamed, "unnamed-events", repairs, "event whose name is missing",
                       "events whose names are missing");
-    uint64_t FP_COUNT(stats, "call-arguments");
+    uint64_t FP_COUNT(stats, "event-statistics", not_representable, "statistic of an event", "statistics of events");
     uint64_t FP_COUNT(sums, "aggregated-events", not_representable, "event that is a sum of several, without times",
                       "events that are sums of several, without times");
     int32_t FP_COUNT(bad_end, "unreadable-rest");

@@ -276,10 +276,9 @@ class _WholeFrames:
 def temporary_file() -> Any:
     """An unnamed file, removed when it is closed.  Errors: FastprofError."""
     # as tempfile.TemporaryFile does, whose import takes a tenth of a start, where the first directory can hold it
-    chosen = getattr(sys.modules.get("tempfile"), "tempdir", None)
-    folder = chosen or next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
     try:
-        return open(os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC, 0o600), "w+b", buffering=0)
+        flags = os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC
+        return open(os.open(_temporary_folder(), flags, 0o600), "w+b", buffering=0)
     except (OSError, AttributeError):  # not on every system and file system
         pass
     import tempfile
@@ -290,11 +289,16 @@ def temporary_file() -> Any:
         raise temporary_failed(error) from None
 
 
+def _temporary_folder() -> str:
+    """The one that tempfile has chosen, or would try first."""
+    chosen = getattr(sys.modules.get("tempfile"), "tempdir", None)
+    return chosen or next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
+
+
 def temporary_failed(error: OSError) -> FastprofError:
     """The message for an error of a temporary file, e.g. which disk is full."""
-    import tempfile
-
-    return file_error(f"temporary file in {tempfile.tempdir or 'any directory'}", error)
+    found_none = isinstance(error, FileNotFoundError)  # tempfile has tried all
+    return file_error(f"temporary file in {'any directory' if found_none else _temporary_folder()}", error)
 
 
 def name_of(file: IO[bytes] | bytes) -> str:

@@ -73,7 +73,14 @@ HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
     "arrow": (("parquet", "arrow"), (Head(starts=(b"PAR1", b"\xff\xff\xff\xff")),)),
     "heap": (("heap",), (Head(words=(b"heap profile:", b"heap_v2/", b"--- ", b" profile: total ")),)),
     "valgrind": (("massif", "dhat"), (Head(starts=(b"desc: ", b"#-")), Head(words=(b'"dhatFileVersion"',)))),
-    "pgo": (("llvm-profile", "gcov-profile", "bolt"), (Head(words=(b":",)),)),
+    "pgo": (
+        ("llvm-profile", "gcov-profile", "bolt"),
+        (
+            Head(words=(b":",)),
+            Head(starts=(b"\xff\xe5\xd0\xb1\xf4\xc9\x94\xa8\x53", b"\x84\xe4\xd0\xb1\xf4\xc9\x94\xa8\x53")),
+            Head(starts=(b"boltedcollection", b"no_lbr", *(b"%d " % kind for kind in range(6)))),
+        ),
+    ),
     "pstats": (("pstats",), (Head(starts=(b"{", b"\xfb")),)),
     "heapprofile": (("heapprofile",), (Head(words=(b'"head"',)),)),
     "heaptrack": (("heaptrack",), (Head(starts=(b"v ",)),)),
@@ -89,9 +96,17 @@ HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
             Head(words=(b"sample.interval=", b"Time and Allocation Profiling Report", b"\tSymbol Name")),
         ),
     ),
-    "gmon": (("gmon",), (Head(starts=(b"gmon",)),)),
-    "small_json": (("scalene", "ghc-json"), (Head(words=(b'"alloc_samples"', b'"rts_arguments"')),)),
+    "gmon": (("gmon", "gprof"), (Head(starts=(b"gmon",)), Head(words=(b"Flat profile:", b"Call graph")))),
+    "small_json": (
+        ("scalene", "ghc-json", "pyinstrument", "stackprof", "safari"),
+        (
+            Head(words=(b'"alloc_samples"', b'"rts_arguments"', b'"sample_count"', b'"mode"', b'"recording"')),
+            Head(starts=(b"\4\b{",)),
+        ),
+    ),
+    "uftrace": (("uftrace",), (Head(words=(b"ustar",)),)),
+    "xplane": (("xplane",), (Head(starts=(b"\n",)),)),
 }
 
 # The rooms with formats that claim directories.
-CLAIMING = ("perf", "oprofile")
+CLAIMING = ("perf", "oprofile", "uftrace")

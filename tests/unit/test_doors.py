@@ -59,10 +59,10 @@ def doors(file: str) -> set[str]:
 
 @pytest.mark.parametrize("file", FILES)
 def test_recognizing_imports_the_doors_alone(file: str) -> None:
-    """Perfetto's reads tags of messages, perf's has an option."""
+    """Perfetto's reads tags of messages, perf's has an option, uftrace's and OProfile's look into archives."""
     before, opened = modules(DETECT, file)
     ours = {name for name in opened if name.startswith("fastprof")}
-    assert ours - doors(file) <= {"fastprof.core.varint", "fastprof.core.branches"}
+    assert ours - doors(file) <= {f"fastprof.core.{name}" for name in ("varint", "branches", "tar", "folder")}
     assert formats.get(format_of(file)).room in ours
     assert {name.partition(".")[0] for name in before} - sys.stdlib_module_names == {
         "__main__",
@@ -72,8 +72,7 @@ def test_recognizing_imports_the_doors_alone(file: str) -> None:
     assert not HEAVY & before
     ours = {name for name in before if name.startswith("fastprof")}
     floors = {"fastprof", "fastprof.plan", "fastprof.formats", "fastprof.symbols", "fastprof.bridges"}
-    floors.add("fastprof.bridges.transforms")  # its operators' options
-    floors |= {"fastprof.formats.heads"}
+    floors |= {f"fastprof.{name}" for name in ("bridges.selected", "bridges.transforms", "formats.heads")}
     assert {name for name in ours if not name.startswith("fastprof.core")} == floors
 
 
@@ -94,6 +93,7 @@ STANDARD = {
 }
 COMMON = {
     *("fastprof", "fastprof.__main__", "fastprof.plan", "fastprof.symbols", "fastprof.bridges", "fastprof.verbs"),
+    *("fastprof.bridges.selected", "fastprof.bridges.transforms"),
     *("fastprof.bridges.rows", "fastprof.bridges.rows.remaining", "fastprof.bridges.rows.reported"),
     *("fastprof.cli", "fastprof.cli.arguments", "fastprof.cli.as_json", "fastprof.cli.budget", "fastprof.cli.messages"),
     *("fastprof.cli.quick", "fastprof.cli.text", "fastprof.formats", "fastprof.formats.archive"),

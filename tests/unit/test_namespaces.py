@@ -144,7 +144,12 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
     root = Option("root", Text(), "", format="callgrind", help="a root")
     level = Option("level", Text(), "", format="callgrind", help="a text")
     callgrind = formats.get("callgrind")
-    monkeypatch.setitem(formats._by_name(), "callgrind", callgrind._replace(reads=(root,), writes=(level,)))
+    changed = callgrind._replace(reads=(root,), writes=(level,))
+    of_room = formats._of_room
+    monkeypatch.setattr(
+        formats, "_of_room", lambda room: (changed, *of_room(room)[1:]) if room == "callgrind" else of_room(room)
+    )
+    monkeypatch.setitem(formats._by_name(), "callgrind", changed)
     monkeypatch.setattr(plan, "known_options", plan.known_options.__wrapped__)  # without its cache
 
 

@@ -64,7 +64,8 @@ _FDATA = re.compile(
 
 def sniff_fdata(head: bytes) -> int:
     """Of the first 4 KiB, decompressed: NO, MAYBE or SURE.  Never raises."""
-    return SURE if _FDATA.match(head) else NO
+    first = (b"boltedcollection\n", b"no_lbr", *(b"%d " % kind for kind in range(6)))
+    return SURE if head.startswith(first) and _FDATA.match(head) else NO
 
 
 def rank(value_type: ValueType) -> int:

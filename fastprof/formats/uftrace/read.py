@@ -160,7 +160,8 @@ class UftraceReader(NativeReader):
                 break
         function = model.function(name, file, object_, symbol if symbol != name else "", line)
         sizes = self._arguments.sizes(symbol, name)
-        lib.fp_uftrace_define(r, function, sizes, len(sizes))
+        if lib.fp_uftrace_define(r, function, sizes, len(sizes)):
+            raise MemoryError("no memory for the arguments of a function")
 
     # ---- rows
 
@@ -193,7 +194,7 @@ class UftraceReader(NativeReader):
     def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
         status = int(lib.fp_uftrace_feed(self._r, in_, batch, err))
         if status < 0:
-            err.offset -= self._start
+            err.offset = max(0, err.offset - self._start)  # 0 without memory
             where = self._where(self._file)
             if self._r.unsized:
                 name = self.model.string(self.model.row("functions", self._r.unsized)[2]).decode("utf-8", "replace")
