@@ -3,13 +3,15 @@
     git worktree add ../earlier REVISION && make -C ../earlier build
     python -m bench.instructions ../earlier FOLDER [WORD ...]
     python -m bench.instructions --time 5 --mb 100 ../earlier FOLDER [WORD ...]
+    python -m bench.instructions --over-python ../earlier FOLDER small
 
 FOLDER is where the inputs are made, 20 MB each (some 300 MB in total, kept for the next time).  Words select commands:
 `diff callgrind` are those that have both in their name.
 
 Cachegrind counts the instructions of one run in each revision, with one thread and compiled modules; those of
-`--version`, which are those of Python's start, are subtracted.  Ratios of two runs differ by 0.2 %, whatever else the
-machine does.  --time runs the two in turn with all cores, and prints the least of its runs, start included.
+`--version`, which are those of Python's start, are subtracted, with --over-python those of `python -c pass` instead:
+what a start costs.  Ratios of two runs differ by 0.2 %, whatever else the machine does.  --time runs the two in turn
+with all cores, and prints the least of its runs, start included.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from bench.peers import Run
 from fastprof import convert
 from tests.support.paths import REPO, SHARED
 
+PASS = "-c pass"
 SMALL = {
     "folded": "folded/good/plain.folded",
     "callgrind": "callgrind/good/cfi.callgrind",
@@ -61,7 +64,11 @@ COMMANDS = {
             ("speedscope", "cpu.speedscope.json"),
         )
     },
-    **{f"info of small {of}": f"info -q {REPO / 'tests' / 'corpus' / file}" for of, file in SMALL.items()},
+    **{
+        f"{verb} of small {of}": f"{verb} -q {REPO / 'tests' / 'corpus' / file}"
+        for verb in ("info", "top")
+        for of, file in SMALL.items()
+    },
     **{
         f"{verb} of {of}": f"{verb} -q {file}"
         for verb in ("top", "report")
@@ -156,7 +163,8 @@ def shell(checkout: Path, before: str, arguments: str, out: str) -> tuple[str, d
         "PYTHONPATH": f"{checkout.resolve()}:{packages}",
         "PYTHONHASHSEED": "0",
     }
-    return f"exec {before} {sys.executable} -S -m fastprof " + arguments.replace("{}", f"{out}/out"), environment
+    what = f"-m fastprof {arguments}" if arguments != PASS else arguments
+    return f"exec {before} {sys.executable} -S " + what.replace("{}", f"{out}/out"), environment
 
 
 def instructions(checkout: Path, arguments: str, folder: Path) -> int:
@@ -181,10 +189,12 @@ def seconds(checkout: Path, arguments: str, folder: Path) -> tuple[float, float,
     return run.cpu_seconds, run.seconds, run.peak_bytes / (1 << 20)
 
 
-def print_instructions(checkouts: tuple[Path, Path], commands: dict[str, str], folder: Path) -> None:
-    start = [instructions(checkout, "--version", folder) for checkout in checkouts]
+def print_instructions(
+    checkouts: tuple[Path, Path], commands: dict[str, str], folder: Path, base: str = "--version"
+) -> None:
+    start = [instructions(checkout, base, folder) for checkout in checkouts]
     print("| command | before, 10^6 instructions | today | today : before |\n|---|---:|---:|---:|")
-    print(f"| `--version` | {start[0] / 1e6:,.0f} | {start[1] / 1e6:,.0f} | {start[1] / start[0]:.2f} |")
+    print(f"| `{base}` | {start[0] / 1e6:,.0f} | {start[1] / 1e6:,.0f} | {start[1] / start[0]:.2f} |")
     for name, arguments in commands.items():
         before, today = (instructions(one, arguments, folder) - its for one, its in zip(checkouts, start, strict=True))
         print(f"| {name} | {before / 1e6:,.0f} | {today / 1e6:,.0f} | {today / before:.2f} |", flush=True)
@@ -204,6 +214,7 @@ def print_times(checkouts: tuple[Path, Path], commands: dict[str, str], folder: 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--time", type=int, metavar="RUNS", help="CPU and elapsed time and memory, not instructions")
+    parser.add_argument("--over-python", action="store_true", help="less the instructions of `python -c pass`")
     parser.add_argument("--mb", type=int, default=20, metavar="MB", help="the size of the inputs")
     parser.add_argument("earlier", type=Path)
     parser.add_argument("folder", type=Path)
@@ -217,7 +228,7 @@ def main() -> None:
     if asked.time:
         print_times(checkouts, commands, asked.folder, asked.time)
     else:
-        print_instructions(checkouts, commands, asked.folder)
+        print_instructions(checkouts, commands, asked.folder, PASS if asked.over_python else "--version")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep what the tests read out of the home directory, and not for ever: pytest removes its old folders, including
     those of killed runs."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    os.environ["FASTPROF_SYMBOL_CACHE"] = "0"  # a test must not have the answers of another one
     os.environ.pop("COLUMNS", None)  # would set the width of tables
     os.unsetenv("COLUMNS")  # readline may set it without os.environ
 

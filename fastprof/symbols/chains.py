@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import SymbolError
+from fastprof.symbols import kept
 from fastprof.symbols.names import Symbol
 
 if TYPE_CHECKING:
@@ -41,6 +42,16 @@ class Chains:
         self.lock = Lock()  # hold it while C reads the tables
         self.nbytes = 0  # about its memory
         self._numbers: dict[tuple[str, str, str, int], int] = {}
+        self.n_kept = 0  # addresses that are on disk (symbols/kept.py)
+
+    def restore(self, at: dict[int, bytes], texts: bytearray, ends: array[int], first_lines: array[int]) -> None:
+        """Fill empty chains with those of an earlier run."""
+        self.at, self.texts, self.ends, self.first_lines = at, texts, ends, first_lines
+        self.n_kept = len(at)
+        for number, first_line in enumerate(first_lines):
+            file, name, system_name = self._texts(number)
+            self._numbers[file, name, system_name, first_line] = number
+        self.nbytes = len(at) * _CHAIN + sum(map(len, at.values())) + len(first_lines) * _FUNCTION + 2 * len(texts)
 
     def add(self, addresses: Sequence[int], answers: Sequence[Sequence[Symbol]]) -> None:
         """Keep the symbols of addresses, innermost first.  Errors: OverflowError for a line beyond 32 bits."""
@@ -72,11 +83,15 @@ class Chains:
         words = array("I", chain)
         return tuple(self._symbol(number, line) for number, line in zip(words[-2:0:-2], words[:0:-2], strict=True))
 
-    def _symbol(self, number: int, line: int) -> Symbol:
-        file, name, system_name = (
+    def _texts(self, number: int) -> list[str]:
+        """File, name and system name of a function."""
+        return [
             self.texts[self.ends[i] : self.ends[i + 1]].decode("utf-8", "surrogateescape")
             for i in range(3 * number, 3 * number + 3)
-        )
+        ]
+
+    def _symbol(self, number: int, line: int) -> Symbol:
+        file, name, system_name = self._texts(number)
         return Symbol(name, system_name or name, file, line, self.first_lines[number])
 
 
@@ -90,7 +105,7 @@ def chains_of(names: Names, addresses: Sequence[int]) -> tuple[Chains, list[byte
 
     Errors: SymbolError.
     """
-    chains = names.chains or Chains()
+    chains = names.chains or _begun(names)
     known = chains.at
     try:
         return chains, [known[address] for address in addresses]
@@ -105,6 +120,28 @@ def chains_of(names: Names, addresses: Sequence[int]) -> tuple[Chains, list[byte
     with _lock:
         _keep(names, chains, chains.nbytes - before)
     return chains, [known[address] for address in addresses]
+
+
+def _begun(names: Names) -> Chains:
+    """New chains, with the answers of earlier runs."""
+    chains = Chains()
+    if place := names.place_on_disk():
+        kept.load(*place, chains)
+        if chains.n_kept:
+            with _lock:
+                _keep(names, chains, chains.nbytes)
+    return chains
+
+
+def save_new() -> None:
+    """Keep the answers of this run about large programs for the next ones."""
+    with _lock:
+        holders = [*_holders]
+    for names in holders:
+        chains = names.chains
+        if chains and len(chains.at) > chains.n_kept and (place := names.place_on_disk()):
+            chains.n_kept = len(chains.at)
+            kept.save(*place, chains)
 
 
 def _keep(names: Names, chains: Chains, nbytes: int) -> None:

@@ -90,6 +90,7 @@ class ElfFile:
         self.is_kernel = False  # a vmlinux: code in the upper half of the addresses
         self.is_module = False  # of the Linux kernel, or its debug file
         self._bytes: Bytes = b""
+        self.stat: os.stat_result | None = None  # of the file when it was opened
         self.reason = self._open(content)
 
     def _open(self, content: bytes | None) -> str:
@@ -102,6 +103,7 @@ class ElfFile:
                 return "not a file"  # opening a pipe would block
             else:
                 with open(self.path, "rb") as file:
+                    self.stat = os.fstat(file.fileno())
                     self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             return error.strerror or "cannot be read"

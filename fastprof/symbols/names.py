@@ -56,6 +56,10 @@ class NameTable:
         """As ElfObject.relative_to_link."""
         return relative
 
+    def place_on_disk(self) -> tuple[str, bytes] | None:
+        """As ElfObject.place_on_disk: reading it takes less than looking up."""
+        return None
+
     def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
         """As ElfObject.lookup_many."""
         raise NotImplementedError

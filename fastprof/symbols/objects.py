@@ -19,6 +19,7 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import SymbolError
 from fastprof.core.owner import owned
 from fastprof.core.words import counted
+from fastprof.symbols import kept
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.dwarf import LineTables, has_split_units
 from fastprof.symbols.elf import ET_EXEC, ET_REL, SHF_ALLOC, SHT_NOBITS, ElfFile, string
@@ -138,6 +139,25 @@ class ElfObject(ElfFile):
         """Notes a damaged section of the line tables, which is found when first needed."""
         self._lines, self._has_lines = None, False
         self._remark(f"its line tables cannot be read: {error}")
+
+    def place_on_disk(self) -> tuple[str, bytes] | None:
+        """The name and the head of the file that keeps its answers (symbols/kept.py); None: none are kept.
+
+        None for small files, those without a build id, and those about which there is something to report.
+        """
+        with self._lock:
+            if self.stat is None or len(self.build_id) < 16 or self.reason or self.note or self.refused:
+                return None
+            try:
+                if not self._loaded and not self._debug and not self._has_dwarf():
+                    self._debug = self._find_debug_file()
+            except SymbolError:
+                return None
+            files = [self, self._debug] if self._debug else [self]
+            if self._external or sum(one.stat.st_size for one in files if one.stat) < kept.LEAST:
+                return None
+            facts = [fact for one in files if one.stat for fact in kept.of_file(one.stat)]
+            return f"{self.build_id[:64]}-{self._demangle}", kept.identity([self.build_id, self._demangle, *facts])
 
     def debug_path(self) -> str:
         """The path of its separate debug file; "" for none, and if the object itself has debug information."""
@@ -301,7 +321,7 @@ class ElfObject(ElfFile):
         if self.reason:
             return
         try:
-            if not self._has_dwarf():
+            if not self._debug and not self._has_dwarf():
                 self._debug = self._find_debug_file()
             tables = ((self, ".symtab"), (self._debug, ".symtab"), (self, ".gnu_debugdata"), (self, ".dynsym"))
             for source, table in tables:

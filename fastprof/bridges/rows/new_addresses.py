@@ -17,6 +17,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.words import counted
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
+from fastprof.symbols.chains import save_new
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
@@ -189,7 +190,8 @@ class Names:
         return Symbolizer((), self._finder)
 
     def log_to(self, log: Log) -> None:
-        """Log the addresses without symbols by object and reason."""
+        """Log the addresses without symbols by object and reason, and keep what was looked up for later runs."""
+        save_new()
         for symbolizer in self._symbolizers:
             for path, reason, n in symbolizer.unresolved():
                 self._failures[path, reason] += n
