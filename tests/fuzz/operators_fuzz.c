@@ -1,7 +1,7 @@
 /* Fuzz target: operators that drop, rename or renumber rows.  The input is a program that fills a model and a batch;
  * each operator gets its own rows.
  *
- *   any view   fp_filter  fp_rename  fp_select; of stacks and graphs fp_remap and fp_pair
+ *   any view   fp_filter  fp_rename  fp_select  fp_transform; of stacks and graphs fp_remap and fp_pair
  *   timeline   fp_spans, and, for nested calls, fp_fit
  *   stacks     fp_tag, fp_trim, and after fp_project: fp_contexts and fp_first_lines
  *   graph      fp_top_graph  fp_first_lines
@@ -22,6 +22,7 @@
 #include "core/remap.h"
 #include "bridges/rows/spans.h"
 #include "bridges/rows/tag.h"
+#include "bridges/rows/transform.h"
 #include "bridges/budget/trim.h"
 #include "ends/top.h"
 #include "core/select.h"
@@ -106,6 +107,55 @@ static void renamed(struct fp_model *m, const struct fp_batch *b, uint32_t optio
     for (uint32_t i = 0; i < rows->n; i++) hash_row(m, rows, i);
     fp_batch_free(rows);
     fp_rename_free(r);
+}
+
+/* Each thread's time that passes within calls, up to its last row. */
+static uint64_t time_of_calls(const struct fp_batch *b) {
+    uint64_t sum = 0, last[256] = {0};
+    uint32_t depth[256] = {0};
+    for (uint32_t i = 0; i < b->n; i++) {
+        const uint32_t thread = b->thread[i] % 256;
+        if (depth[thread]) sum += b->time[i] - last[thread];
+        last[thread] = b->time[i];
+        if (b->op[i] == FP_OP_ENTER || b->op[i] == FP_OP_ENTER_ARGS) depth[thread]++;
+        if (b->op[i] == FP_OP_EXIT || b->op[i] == FP_OP_TAIL_EXIT) depth[thread]--;
+    }
+    return sum;
+}
+
+/* is_nested: calls of a timeline nest, so that the time within calls stays. */
+static void transformed(struct fp_model *m, const struct fp_batch *b, uint32_t options, int is_nested) {
+    enum { IDS = ROWS * 24 };
+    uint8_t bits[3][IDS];
+    for (uint32_t i = 0; i < IDS; i++)
+        for (uint32_t k = 0; k < 3; k++) bits[k][i] = (uint8_t)(fp_mix(i + k, options) & 3);
+    struct fp_transform *t = fp_transform_new(m);
+    struct fp_batch *rows = fp_batch_copy(b);
+    struct fp_err err;
+    t->functions = (struct fp_mask){bits[0], IDS};
+    t->frames = (struct fp_mask){bits[1], IDS};
+    t->objects = (struct fp_mask){bits[2], options & 1 ? IDS : 0};
+    t->recursion = options >> 1 & 1;
+    if (b->view == FP_STACKS) {
+        must(fp_transform_stacks(t, rows, &err) == FP_DONE && rows->n == b->n);
+        same_values(b, rows);
+        for (uint32_t i = 0; i < rows->n; i++) must(!b->stack[i] == !rows->stack[i]);
+        for (uint32_t i = 0; i < rows->n; i++) hash_row(m, rows, i);
+    } else if (b->view == FP_GRAPH) {
+        must(fp_transform_graph(t, rows, &err) == FP_DONE);
+        for (uint32_t i = 0; i < rows->n; i++) must(t->marks[i] != FP_TRANSFORM_DROPS || rows->kind[i] != FP_COST);
+        fp_transform_keep(t, rows);
+        for (uint32_t i = 0; i < rows->n; i++) hash_row(m, rows, i);
+    } else {
+        struct fp_batch *out = fp_batch_new(FP_TIMELINE, 4 * ROWS, 0);
+        uint32_t from = 0;
+        must(fp_transform_calls(t, b, &from, out, &err) == FP_DONE && from == b->n);
+        must(fp_transform_end(t, out) == FP_DONE);
+        if (is_nested) must(time_of_calls(out) == time_of_calls(b));
+        fp_batch_free(out);
+    }
+    fp_batch_free(rows);
+    fp_transform_free(t);
 }
 
 static void renumbered(const struct fp_model *m, const struct fp_batch *b) {
@@ -471,6 +521,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         struct fp_batch *calls = nested(b, options & 1 ? 3000000000 : 1000000000);
         spans(m, b, 2 + options % 16);
         if (calls) fitted(m, calls, more);
+        if (calls) transformed(m, calls, more, 1);
         fp_batch_free(calls);
     } else if (view == FP_STACKS) {
         fill_samples(g, m, b, 0);
@@ -488,6 +539,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     }
     filtered(m, b, options);
     renamed(m, b, options);
+    transformed(m, b, more, 0);
     fp_batch_free(b);
     fp_model_free(m);
     return 0;

@@ -26,7 +26,7 @@ _CODE = (
     *(
         "data.js",
         "text.js",
-        "times.js",
+        "times.js", "transforms.js",
         "tree.js",
         "colours.js",
         "boxes.js",
@@ -46,7 +46,7 @@ _CODE = (
         "callgraph.js",
         "treemap.js",
     ),
-    *("selection.js", "details.js", "series.js", "about.js", "tip.js", "export.js", "address.js", "shell.js"),
+    *("transformmenu.js", "selection.js", "details.js", "series.js", "about.js", "tip.js", "export.js", "address.js", "shell.js"),
     "page.js",
 )
 _TYPES = {"B": "u1", "I": "u4", "d": "f8"}

@@ -100,7 +100,7 @@ class CallGraph {
     const {page} = this, columns = page.columns(), base = Math.abs(page.base()) || 1;
     const size = costs => Math.max(0, ...columns.map(k => Math.abs(costs[k] || 0)));
     const known = [];
-    for (let fn = 0; fn < page.rows; fn++) {
+    for (let fn = 0; fn < page.rows(); fn++) {
       const figures = page.figures(fn);
       if (size(figures.all) >= LEAST_SHARE * base) known.push({fn, ...figures});
     }
@@ -176,6 +176,7 @@ class CallGraph {
           stroke: isChosen ? front : soft, "stroke-width": isChosen ? 3 : 1}),
         ...node.lines.map((line, i) => make("text", {x: round(node.x), y: round(node.y + 4 + node.font * (1 + 1.15 * i)), fill: text, "font-size": round(node.font), "text-anchor": "middle",
           ...i ? {"fill-opacity": 0.85} : {"font-weight": 600}}, line)));
+      box.dataset.fn = node.fn;
       box.addEventListener("click", () => { if (!this.isDragged) page.choose(node.fn); });
       box.addEventListener("keydown", event => {
         if (event.key !== "Enter" && event.key !== " ") return;

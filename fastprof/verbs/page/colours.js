@@ -36,7 +36,7 @@ class Colours {
     this.keyOf = {};  // by kind: of each function
     for (const [kind, key] of Object.entries(keys)) {
       const of = this.keyOf[kind] = Array.from({length: n}, (_, fn) => key(fn));
-      if (new Set(of).size > 1) this.kinds.push(kind);
+      if (new Set(of.slice(0, page.data.functions)).size > 1) this.kinds.push(kind);
     }
     this.hashes = Uint32Array.from({length: n}, (_, fn) => {
       let hash = 7;

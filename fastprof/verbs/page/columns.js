@@ -15,7 +15,7 @@ const functionColumns = page => {
   const number = (text, value, scale, more = {}) => {
     const title = text + (scale.unit ? ` ${scale.unit}` : ""), write = more.write || (i => scale.write(value(i)));
     let most = -1, least = -1, small = -1;
-    for (let i = 0; i < head.rows; i++) {
+    for (let i = 0; i < page.rows(); i++) {
       const cost = value(i);
       if (most < 0 || cost > value(most)) most = i;
       if (least < 0 || cost < value(least)) least = i;
@@ -32,11 +32,11 @@ const functionColumns = page => {
     let sums = null;
     return i => {
       if (!sums) {
-        sums = new Float64Array(head.rows);
+        sums = new Float64Array(page.rows());
         let sum = 0;
         for (const row of [...sums.keys()].filter(row => !page.isCycle(row)).sort((a, b) => value(b) - value(a) || a - b)) sums[row] = sum += value(row);
       }
-      return i < head.rows ? sums[i] / (whole || 1) : 0;
+      return i < page.rows() ? sums[i] / (whole || 1) : 0;
     };
   };
   const scales = columns => columns.map(largest => scaleOf(Math.max(0, ...largest), unit(), largest, {beside: Math.max(0, ...columns.flat())}));
@@ -77,7 +77,7 @@ const functionColumns = page => {
     const costs = [number("self", self(old), own), ...page.isInclusiveKnown() ? [number("incl.", inclusive(old), all)] : []];
     const calls = state.ranged ? state.ranged.calls && (i => state.ranged.calls[i] || 0) : page.ofThread() ? page.counted && self(page.counted.old) : page.has("row calls 0") && (i => column("row calls 0")[i] || 0);
     const counts = calls ? [number("calls", calls, scaleOf(1, ""))] : [];
-    const sums = {title: "sum %", width: widthOf(["sum % ▾"]), value: sum, write: i => i < head.rows && !page.isCycle(i) ? (100 * sum(i)).toFixed(1) : "", key: i => -sum(i)};
+    const sums = {title: "sum %", width: widthOf(["sum % ▾"]), value: sum, write: i => i < page.rows() && !page.isCycle(i) ? (100 * sum(i)).toFixed(1) : "", key: i => -sum(i)};
     const shown = [costs[0], shares[0], sums, ...costs[1] ? [costs[1], shares[1]] : [], ...counts];
     return {columns: shown, order: [...shares, ...costs, ...counts, sums]};
   };

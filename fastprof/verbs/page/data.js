@@ -45,5 +45,5 @@ const readData = async () => {
     if (!columns.has(name)) columns.set(name, packed.has(name) ? fromPlanes(...packed.get(name)) : empty);
     return columns.get(name);
   };
-  return {head, column, has: name => packed.has(name)};
+  return {head, column, has: name => packed.has(name), replace: (name, items) => columns.set(name, items)};
 };

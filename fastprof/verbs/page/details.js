@@ -4,14 +4,14 @@
 // ofThread, partTitle, isInclusiveKnown, calls(): list(fn, callee), choose, sandwich, selection(fn): of the selected box}
 const detailsPanel = page => {
   const {data: {head, column, has}, state, sources, nameOf, labelOf, place, unit, base, shownColumns} = page;
-  const {texts, rows: nRows, compared} = head, files = column("function file"), objects = column("function object"), lines = column("function line");
+  const {texts, compared} = head, files = column("function file"), objects = column("function object"), lines = column("function line");
   const cost = costs => compared ? (costs[state.event.new] || 0) - (costs[state.event.old] || 0) : costs[state.event.old] || 0;
 
   const callsTable = (fn, callee) => {
     const side = compared && !has("arc calls 0") ? 1 : 0;
     const mine = page.calls()(fn, callee).map(({other, costs, calls}) => ({other, cost: cost(costs), calls: calls[side]}))
       .sort((a, b) => Math.abs(b.cost) - Math.abs(a.cost));
-    if (!mine.length) return element("p", {class: "place"}, fn < nRows || page.ofThread() ? "none" : "too small for this page");
+    if (!mine.length) return element("p", {class: "place"}, fn < page.rows() || page.ofThread() ? "none" : "too small for this page");
     const scale = scaleOf(Math.max(...mine.map(({cost}) => Math.abs(cost))), unit(), mine.map(({cost}) => cost)), counted = mine.some(({calls}) => calls);
     const rows = mine.map(({other, cost, calls}) => {
       const open = element("button", {type: "button", title: `${nameOf(other)}\n${place(other)}`, onclick: () => page.choose(other, "details")}, labelOf(other));
@@ -68,19 +68,20 @@ const detailsPanel = page => {
   const draw = () => {
     const fn = state.chosen, holder = byId("details"), known = page.isInclusiveKnown();
     if (fn < 0) {
-      holder.replaceChildren(element("h2", {}, nRows ? "No function selected" : "No functions"),
-        ...nRows ? [element("p", {class: "place"}, known
+      holder.replaceChildren(element("h2", {}, page.rows() ? "No function selected" : "No functions"),
+        ...page.rows() ? [element("p", {class: "place"}, known
           ? "Click a box or a row to see the callers and callees of a function." : "Click a box or a row to see the costs of a function.")] : []);
       return;
     }
     const parts = [element("h2", {tabindex: "-1"}, nameOf(fn))], file = texts[files[fn]];
-    if (known && fn < nRows) parts.push(element("button", {type: "button", onclick: () => page.sandwich(fn)}, "Callers and callees (sandwich)"));
+    if (known && fn < page.rows()) parts.push(element("button", {type: "button", onclick: () => page.sandwich(fn)}, "Callers and callees (sandwich)"));
+    parts.push(element("button", {type: "button", "aria-haspopup": "menu", onclick: event => page.transform(fn, event)}, "Transform ▾"));
     if (file) parts.push(element("p", {class: "place"}, `source: ${file}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `${objectTitle(page.data)}: ${texts[objects[fn]]}`));
     if (state.ranged) parts.push(element("p", {}, "Over the whole time:"));
     else if (page.partTitle()) parts.push(element("p", {}, page.ofThread() ? `In contexts of ${page.partTitle()}:` : "In all threads:"));
-    if (fn < nRows) parts.push(figures(fn));
-    parts.push(...page.selection(fn), ...fn < nRows ? durations(fn) : []);
+    if (fn < page.rows()) parts.push(figures(fn));
+    parts.push(...page.selection(fn), ...fn < page.rows() ? durations(fn) : []);
     parts.push(...sources.panel(file, lines[fn], nextLine(fn), {
       columns: shownColumns(), compared, unit: unit(), isPart: page.ofThread(), draw,
     }));

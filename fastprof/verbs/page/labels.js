@@ -51,7 +51,7 @@ class Labels {
   addObjects(name) {
     const {head: {texts}, column} = this.data, functions = column("context function"), objects = column("function object");
     const known = new Map(), key = {name, merged: 0, ofSets: false}, isThere = new Set(functions);
-    const ofFunction = Array.from(objects, (object, fn) => {
+    const ofFunction = Array.from(objects.subarray(0, this.data.functions), (object, fn) => {
       const text = texts[object];
       if (!text || !isThere.has(fn)) return NO_VALUE;
       if (!known.has(text)) known.set(text, {text, key, title: text});

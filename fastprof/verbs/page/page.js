@@ -1,6 +1,7 @@
 // The page: its state, and what it draws from it.
 const begin = async () => {
   const data = await readData();
+  addFunctions(data);
   const {head, column, has} = data;
   const texts = head.texts;
   const names = column("function name"), filesOf = column("function file"), objects = column("function object"), lines = column("function line");
@@ -22,14 +23,18 @@ const begin = async () => {
   const columnOf = (name, k, i) => k < 0 ? 0 : column(`${name} ${k}`)[i] || 0;
   // Figures of the table: with a selected thread they come from its contexts, unless those are estimates.
   const labels = new Labels(data);
-  const ofThread = () => state.ranged || ((state.thread >= 0 || labels.isChosen) && !head.estimated);
+  const transforms = new Transforms(data);
+  const rowCount = () => transforms.isActive ? names.length : nRows;  // transforms may give functions costs that the table lacks
+  const ofThread = () => state.ranged || transforms.isActive || ((state.thread >= 0 || labels.isChosen) && !head.estimated);
+  const contextsId = () => `${state.thread} ${labels.id}\n${transforms.id}`;
   const partTitle = () => [state.thread >= 0 && "this thread", labels.title()].filter(Boolean).join(", ");
   const figuresOfThreads = new Map();
   const rowFigures = (name, k) => {
     if (state.ranged) return state.ranged[name];
     if (!ofThread()) return column(`${name} ${k}`);
-    const key = `${state.thread} ${k} ${labels.id}`;
-    if (!figuresOfThreads.has(key)) figuresOfThreads.set(key, view.tree.figures(k, nRows));
+    const key = `${k} ${contextsId()}`;
+    if (figuresOfThreads.size > 64) figuresOfThreads.clear();
+    if (!figuresOfThreads.has(key)) figuresOfThreads.set(key, view.tree.figures(k, rowCount()));
     return figuresOfThreads.get(key)[name];
   };
   const rowFigure = (name, k, i) => k < 0 ? 0 : i >= names.length ? rowGroups.figure(name, k, i) : rowFigures(name, k)[i] || 0;
@@ -111,7 +116,7 @@ const begin = async () => {
   const sumRange = () => {
     state.ranged = null;
     if (!flame.range || !flame.boxes.isTimed || state.event !== timeEvent) return;
-    const {own, all, calls, sum, n} = flame.boxes.within(flame.range, nRows), perTick = head.samples ? 1 : times.perTick;
+    const {own, all, calls, sum, n} = flame.boxes.within(flame.range, rowCount()), perTick = head.samples ? 1 : times.perTick;
     const units = figures => figures.map(ticks => ticks * perTick);
     state.ranged = {"row self": units(own), "row inclusive": units(all), calls, sum: sum * perTick, n};
   };
@@ -148,11 +153,13 @@ const begin = async () => {
     return knownBoxes.get(centre);
   };
   const drawFlame = () => {
-    if (!trees.has(state.thread)) trees.set(state.thread, new Tree(data, state.thread));
-    view.tree = trees.get(state.thread);
+    const ofTree = `${state.thread}\n${transforms.id}`;
+    if (!trees.has(ofTree) && trees.size > 7) trees.delete([...trees.keys()][1]);
+    if (!trees.has(ofTree)) trees.set(ofTree, new Tree(data, state.thread, transforms));
+    view.tree = trees.get(ofTree);
     if (view.tree.costsOf !== labels.id) view.tree.take(head.values.map((_, k) => labels.self(k)));
     view.tree.costsOf = labels.id;
-    const arranged = [state.thread, labels.id, state.isByName, ...shownColumns()].join();
+    const arranged = [contextsId(), state.isByName, ...shownColumns()].join();
     if (view.tree.arrangedBy !== arranged) view.tree.arrange(shownColumns(), state.isByName, nameOf);
     if (arranged !== drawn) knownBoxes.clear();
     [view.tree.arrangedBy, drawn] = [arranged, arranged];
@@ -180,7 +187,7 @@ const begin = async () => {
     return `${was} → ${is}, ${signed(after - before, change)} (${signed(after - before, percent(after - before, base()))} of the total)`;
   };
   const graph = new CallGraph({
-    rows: nRows, columns: () => shownColumns(), short: labelOf, chosen: () => state.chosen, choose: fn => choose(fn, "graph"),
+    rows: rowCount, columns: () => shownColumns(), short: labelOf, chosen: () => state.chosen, choose: fn => choose(fn, "graph"),
     base: () => wholeShown(), groupOf: fn => texts[objects[fn]] || packageOf(nameOf(fn)),
     figures: fn => Object.fromEntries([["self", "row self"], ["all", "row inclusive"]]
       .map(([key, name]) => [key, head.values.map((_, k) => shownColumns().includes(k) ? rowFigure(name, k, fn) : 0)])),
@@ -260,7 +267,7 @@ const begin = async () => {
   };
   const known = {
     head, state, flame, view, labels, graph, events, unit, base, total, totalNew, isInclusiveKnown, partTitle, ofThread, place, labelOf, nameOf, counted, rowFigure,
-    rowFigures, shownColumns, isCycle, partOf, column, has, rows: nRows, timeText: times.text, beginText: times.begin,
+    rowFigures, shownColumns, isCycle, partOf, column, has, rows: rowCount, transforms, timeText: times.text, beginText: times.begin,
     whole: () => state.ranged ? state.ranged.sum : wholeShown(),
     callers: fn => listOfCalls()(fn, 0).filter(arc => arc.other !== fn).sort((a, b) => (b.costs[state.event.old] || 0) - (a.costs[state.event.old] || 0)).map(arc => arc.other),
     callsOf: fn => ofThread() ? 0 : columnOf("row calls", 0, fn),
@@ -282,14 +289,14 @@ const begin = async () => {
   // ---- the table
 
   const rowGroups = new RowGroups({
-    rows: nRows, first: names.length, keyOf: kind => colours.keyOf[kind], rowFigure, tree: () => view.tree, isExact: () => !state.ranged && !head.estimated && isInclusiveKnown(),
+    rows: rowCount, first: names.length, keyOf: kind => colours.keyOf[kind], rowFigure, tree: () => view.tree, isExact: () => !state.ranged && !head.estimated && isInclusiveKnown(),
   });
   const table = new Table(byId("table"), {choose: i => choose(i, "table")});
   const columnsFor = functionColumns(known);
   const drawTable = () => {
     table.groups = rowGroups.kind ? rowGroups : null;
     table.keep = keep;
-    table.show(columnsFor(byId("table").clientWidth || 400), nRows);
+    table.show(columnsFor(byId("table").clientWidth || 400), rowCount());
     sayCount();
   };
   let tableWidth = 0;
@@ -302,7 +309,7 @@ const begin = async () => {
     const all = Math.max(0, ...shownColumns().map(k => head.functions[k]));
     const isOfAll = byId("figures").value === "calls";
     const nCycles = table.kept.filter(isCycle).length, shown = table.kept.length - nCycles;
-    const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest do not fit this page` : "";
+    const rest = !transforms.isActive && all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest do not fit this page` : "";
     byId("count").textContent = plural(shown, "function") + (nCycles ? ` and ${plural(nCycles, "cycle")}` : "") + rest +
       (isOfAll ? state.ranged || partTitle() ? ", of all threads and the whole time" : "" : state.ranged ? " in this range" : !partTitle() ? "" : ofThread() ? `, in contexts of ${partTitle()}` : ", of all threads");
     byId("count").title = byId("count").textContent;
@@ -316,10 +323,10 @@ const begin = async () => {
   const countedColumns = [0, 1].map(side => counted ? [counted.old, counted.new][side] : -1);
   // Callers and callees follow the chosen thread and labels, as the table does.
   const listOfCalls = () => ofThread() && !state.ranged
-    ? calls.inTree(view.tree, `${state.thread} ${labels.id}`, countedColumns) : (fn, callee) => calls.list(fn, callee);
+    ? calls.inTree(view.tree, contextsId(), countedColumns) : (fn, callee) => calls.list(fn, callee);
   const choose = (fn, where) => {
     state.chosen = view.chosen = fn;
-    if (where !== "table" && fn < nRows) table.mark(fn);
+    if (where !== "table" && fn < rowCount()) table.mark(fn);
     if (where !== "flame") {
       state.centre = fn;
       flame.findWidest(fn);
@@ -331,16 +338,18 @@ const begin = async () => {
     if (where === "details") byId("details").querySelector("h2").focus();  // the button that had the focus is gone
     if (where === "table" && state.order === "table" && innerWidth <= PHONE) show("details");
   };
+  const openSandwich = fn => {
+    state.centre = fn;
+    show("sandwich");
+  };
   const selectedBox = selectionPanel({flame, state, view, unit, labelOf, nameOf, timeText: times.text, compared: head.compared});
   const selection = fn => isInclusiveKnown() ? selectedBox(fn) : [];  // without calls a box is a function
   const drawDetails = detailsPanel({
-    data, state, sources, assembly, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown, selection,
+    data, state, sources, assembly, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown, selection, rows: rowCount,
+    transform: (fn, event) => menu.open(fn, event, event.target),
     wholes: isPart => isPart ? view.tree.total.map(total => total[0]) : head.totals,
     calls: () => listOfCalls(), choose: (fn, where) => choose(fn, where),
-    sandwich(fn) {
-      state.centre = fn;
-      show("sandwich");
-    },
+    sandwich: fn => openSandwich(fn),
   });
 
   // ---- searching: the graph shows matches, the table has them alone
@@ -356,7 +365,9 @@ const begin = async () => {
     if (wanted) {
       state.matches = matchesOf(wanted);
       let n = 0;
-      for (const match of state.matches) n += match;
+      const isShown = transforms.isActive ? new Uint8Array(names.length) : null;
+      if (isShown) for (const fn of view.tree.fn) isShown[fn] = 1;
+      for (let fn = 0; fn < (isShown ? names.length : data.functions); fn++) n += isShown && !isShown[fn] ? 0 : state.matches[fn];
       const k = head.compared && state.event.new >= 0 ? state.event.new : state.event.old;
       const found = k < 0 ? 0 : view.tree.matched(state.matches, k);
       byId("matches").textContent =
@@ -381,9 +392,18 @@ const begin = async () => {
     labels, columns: shownColumns, unit, thread: () => state.thread, threadName: () => threadLabel(threadName()),
     setThread: t => { state.thread = threads.value = t; }, changed: () => drawAll(),
   });
+  const menu = new TransformMenu({
+    ...known, data, transforms, treemap, table: () => table, choose: (fn, where) => choose(fn, where), sandwich: fn => openSandwich(fn),
+    changed() {
+      rowGroups.choose(rowGroups.kind);
+      state.chosen = state.centre = view.chosen = -1;
+      drawAll();
+    },
+  });
   const drawAll = () => {
     drawFlame();
     chooser.draw();
+    menu.draw();
     drawTable();
     search();
     drawRest();
@@ -491,6 +511,7 @@ const begin = async () => {
       else if (state.ranged) setRange(null);
       else zoomOut();
     } else if (!typing && !event.ctrlKey && !event.altKey && !event.metaKey) {
+      if (menu.press(event.key)) return;
       const action = {
         "/": () => byId("search").focus(), t: () => byId("search").focus(), g: () => byId({graph: "callgraph", treemap: "treemap"}[state.order] || "flame").focus(),
         f: () => { if (!byId("flip").disabled) flip(); },
@@ -523,13 +544,14 @@ const begin = async () => {
       search: byId("search").value,
     };
     const all = [...Object.entries(parts), ["by", chooser.key?.name], ...labels.address().map(text => ["label", text]),
-      ...areFoldsGiven && [...folded].sort().join("\n") !== [...firstFolded].sort().join("\n") ? [["folds", "1"], ...[...folded].sort().map(name => ["folded", name])] : []];
+      ...areFoldsGiven && [...folded].sort().join("\n") !== [...firstFolded].sort().join("\n") ? [["folds", "1"], ...[...folded].sort().map(name => ["folded", name]), ...transforms.address().map(text => ["do", text])];
     return new URLSearchParams(all.filter(([, text]) => text)).toString();
   };
   const restore = given => {
     state.event = events.find(event => event.name === given.get("value")) || first.event;
     state.thread = head.threads.length < 2 ? -1 : head.threads.indexOf(given.get("thread"));
     const wanted = given.get("view");
+    transforms.restore(given.getAll("do"));
     state.isByName = wanted === "name" || given.get("boxes") === "name";
     state.order = shell.has(wanted) ? wanted : state.isByName ? "heavy" : firstView;
     if (state.order === "details" && innerWidth > PHONE) state.order = firstView;
@@ -570,7 +592,7 @@ const begin = async () => {
   address.restore();
   root.dataset.ready = "yes";
   // for tests
-  window.fastprof = {data, state, flame, table, view, graph, treemap, colours, scaleOf, exports};
+  window.fastprof = {data, state, transforms, menu, flame, table, view, graph, treemap, colours, scaleOf, exports};
 };
 begin().catch(error => {
   byId("summary").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;

@@ -21,7 +21,7 @@ class RowGroups {
       return this.known.get(key);
     });
     this.members = this.keys.map(() => []);
-    for (let i = 0; i < Math.min(this.page.rows, keys.length); i++) this.members[this.groupOf[i]].push(i);
+    for (let i = 0; i < Math.min(this.page.rows(), keys.length); i++) this.members[this.groupOf[i]].push(i);
   }
   // The figures change with value, thread and label.
   forget() { this.inclusive?.clear(); }

@@ -71,7 +71,7 @@ const answerLine = page => {
     const {old, new: next} = state.event;
     const size = fn => head.compared ? Math.abs(page.rowFigure("row self", next, fn) - page.rowFigure("row self", old, fn)) : page.rowFigure("row self", old, fn);
     const found = [];
-    for (let fn = 0; fn < page.rows; fn++) {
+    for (let fn = 0; fn < page.rows(); fn++) {
       const cost = size(fn);
       if (!(cost > 0) || page.isCycle(fn) || (found.length === n && cost <= found.at(-1).cost)) continue;
       found.splice(found.findLastIndex(one => one.cost >= cost) + 1, 0, {fn, cost});
@@ -109,7 +109,7 @@ const answerLine = page => {
     if (state.order === "graph") return [`The ${exact(graph.nodes.length)} most expensive functions below their callers, calls above ${percent(LEAST_SHARE, 1)}` +
       `${(state.thread >= 0 || page.labels.isChosen) && !page.ofThread() ? ", of all threads" : ""}. Drag to move, the wheel zooms, click selects.`];
     if (state.order === "time") return [`Each box is ${head.samples ? "a function in consecutive samples of a thread" : "a call"}. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, ` +
-      `Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all; e enlarges rows.${sampledPart(head)}`];
+      `Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all; e enlarges rows." + (page.transforms.isActive ? " Transforms do not apply here." : "")];
     if (state.order === "inverted") return ["Each box of the first row is a function; its width is its self cost. Its callers follow, each with its part of that cost."];
     if (state.order === "sandwich") return [`${labelOf(state.centre)}: its callers above, its callees below, each with its part of this function's inclusive cost.`];
     return answer();

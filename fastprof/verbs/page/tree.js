@@ -21,16 +21,13 @@ const sort = (items, from, to, before) => {
 //   child, children      node i's children, in the order shown: children[child[i]] .. children[child[i + 1] - 1]
 //   x, width             as shares of node 0
 class Tree {
-  constructor(data, thread) {
+  // transforms: what changes the contexts
+  constructor(data, thread, transforms) {
     const {head, column} = data;
     const up = column("context up"), fns = column("context function"), threads = column("context thread");
     const n = up.length, node = this.node = new Int32Array(n);  // by context: its node, -1: of another thread
-    this.n = 1;
-    this.parent = new Int32Array(n + 1);
-    this.fn = new Uint32Array(n + 1);
-    this.fn[0] = NONE;
     const one = thread >= 0 || head.threads.length < 2;
-    this.index = new Int32Array(2 ** Math.ceil(Math.log2(2 * n + 2)));  // of nodes that several contexts may have
+    this.begin(n + 1);
     for (let i = 0; i < n; i++) {
       if (!up[i]) {
         node[i] = thread < 0 || threads[i] === thread ? 0 : -1;
@@ -40,11 +37,24 @@ class Tree {
       const above = node[i - up[i]];
       node[i] = above < 0 ? -1 : this.enter(above, fns[i], one);
     }
+    this.end();
+    transforms.apply(this);
+    this.depth = new Uint16Array(this.n);
+    for (let i = 1; i < this.n; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
+  }
+
+  // New nodes, up to `most`, and when all are there.
+  begin(most) {
+    this.n = 1;
+    this.parent = new Int32Array(most);
+    this.fn = new Uint32Array(most);
+    this.fn[0] = NONE;
+    this.index = new Int32Array(2 ** Math.ceil(Math.log2(2 * most)));  // of nodes that several contexts may have
+  }
+  end() {
     this.index = null;
     this.parent = this.parent.subarray(0, this.n);
     this.fn = this.fn.subarray(0, this.n);
-    this.depth = new Uint16Array(this.n);
-    for (let i = 1; i < this.n; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
   }
 
   // values: the self costs of contexts, by value column
@@ -71,6 +81,13 @@ class Tree {
     parent[this.n] = above;
     fn[this.n] = f;
     return this.n++;
+  }
+
+  // The functions from the root to a node.
+  path(id) {
+    const found = [];
+    for (; id > 0; id = this.parent[id]) found.push(this.fn[id]);
+    return found.reverse();
   }
 
   summed(self) {

@@ -1,0 +1,170 @@
+// Transforms of the contexts, in the order in which they were chosen; docs/filters.md has the rule that they share with the
+// options of the same names.
+//
+//     hide RE, hide-object RE        functions disappear, their cost is their caller's; without a caller it is that of [hidden]
+//     collapse-object RE             adjacent frames of an object become one
+//     collapse-recursion             adjacent frames of a function become one
+//     merge-lines                    functions that differ in their first line only become one
+//     focus RE                       contexts of matching functions, which become roots; the others are left out
+//     subtree 3.7.9                  the context main > f > g, as the numbers of its functions, which becomes the root
+//
+// A step is [kind, what].
+const HIDDEN = "[hidden]";
+const STEPS_OF_FUNCTION = ["hide", "focus"], STEPS_OF_OBJECT = ["hide-object", "collapse-object"], STEPS_ALONE = ["collapse-recursion", "merge-lines"];
+const literal = text => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+// What a pattern matches if it is made of one name: ^name$; else null.
+const nameOfPattern = text => {
+  const name = /^\^(.*)\$$/s.exec(text)?.[1].replace(/\\([.*+?^${}()|[\]\\])/g, "$1");
+  return name !== undefined && `^${literal(name)}$` === text ? name : null;
+};
+const baseName = path => /[^/\\]+$/.exec(path)?.[0] ?? path;
+
+// Adds functions that stand for objects, and [hidden], after those of the profile.  data.functions: the number of the latter.
+const addFunctions = data => {
+  const {head, column, replace} = data, {texts} = head;
+  const columns = ["name", "file", "object", "line"].map(name => Array.from(column(`function ${name}`)));
+  const [names, files, objects, lines] = columns;
+  data.functions = names.length;
+  data.ofObject = new Map();  // by object, a number of a text: the function that stands for it
+  const known = new Map();  // functions without file and line
+  const key = (name, object) => `${name}\n${object}`;
+  names.forEach((name, fn) => { if (!texts[files[fn]] && !lines[fn]) known.set(key(texts[name], texts[objects[fn]]), fn); });
+  let empty = texts.indexOf("");
+  if (empty < 0) empty = texts.push("") - 1;
+  const add = (name, object) => {
+    const found = known.get(key(name, texts[object]));
+    if (found !== undefined) return found;
+    let at = texts.indexOf(name);
+    if (at < 0) at = texts.push(name) - 1;
+    [at, empty, object, 0].forEach((item, i) => columns[i].push(item));
+    return names.length - 1;
+  };
+  for (const object of new Set(objects)) if (texts[object]) data.ofObject.set(object, add(baseName(texts[object]), object));
+  data.hidden = add(HIDDEN, empty);
+  ["name", "file", "object", "line"].forEach((name, i) => replace(`function ${name}`, Uint32Array.from(columns[i])));
+};
+
+class Transforms {
+  constructor(data) {
+    this.data = data;
+    this.steps = [];
+    this.isMatch = new Map();  // by pattern: of each text 1 or 2, 0: not known
+  }
+  // Whether functions differ in their first line only.
+  get hasLines() {
+    this.withoutLines ??= this.linesMerged();
+    return this.withoutLines.some((to, fn) => to !== fn);
+  }
+  linesMerged() {
+    const {column} = this.data, columns = ["name", "file", "object"].map(name => column(`function ${name}`)), known = new Map();
+    return Uint32Array.from(columns[0], (_, fn) => {
+      const key = columns.map(items => items[fn]).join();
+      if (!known.has(key)) known.set(key, fn);
+      return known.get(key);
+    });
+  }
+  get id() { return this.steps.map(step => step.join(" ")).join("\n"); }
+  get isActive() { return this.steps.length > 0; }
+  // For the address, and back.
+  address() { return this.steps.map(([kind, what]) => what ? `${kind}:${what}` : kind); }
+  restore(texts) {
+    this.steps = texts.map(text => [text.split(":", 1)[0], text.includes(":") ? text.slice(text.indexOf(":") + 1) : ""])
+      .filter(([kind, what]) => what ? [...STEPS_OF_FUNCTION, ...STEPS_OF_OBJECT, "subtree"].includes(kind) : STEPS_ALONE.includes(kind));
+  }
+  // The functions that match, as (function => truth).
+  matching(what, of) {
+    if (!this.isMatch.has(what)) this.isMatch.set(what, new Uint8Array(this.data.head.texts.length));
+    const known = this.isMatch.get(what), {texts} = this.data.head, items = this.data.column(`function ${of}`);
+    let wanted;
+    try {
+      wanted = new RegExp(what);
+    } catch {
+      wanted = new RegExp(literal(what));
+    }
+    return fn => {
+      const text = items[fn];
+      return (known[text] ||= wanted.test(texts[text]) ? 1 : 2) === 1;
+    };
+  }
+  // Changes a new tree: its nodes, and to which of them each context belongs.
+  apply(tree) {
+    for (const [kind, what] of this.steps) {
+      const {fn, parent, n} = tree, own = new Int32Array(n);
+      tree.begin(n + 1);
+      this[STEP_METHODS[kind]](what, own, fn, parent, n, (above, f) => tree.enter(above, f, false));
+      tree.end();
+      for (let i = 0; i < tree.node.length; i++) if (tree.node[i] >= 0) tree.node[i] = own[tree.node[i]];
+    }
+  }
+  hidden(isHidden, own, fn, parent, n, enter) {
+    const {data: {hidden}} = this, above = new Int32Array(n);  // what callees are below
+    let of = -1;
+    for (let i = 1; i < n; i++) {
+      const up = above[parent[i]], f = fn[i];
+      if (f === NONE || f === hidden || !isHidden(f)) own[i] = above[i] = enter(up, f);
+      else {
+        above[i] = up;
+        own[i] = up || (of < 0 ? of = enter(0, hidden) : of);
+      }
+    }
+  }
+  hide(what, ...tree) { this.hidden(this.matching(what, "name"), ...tree); }
+  hideObject(what, ...tree) {
+    const isMatch = this.matching(what, "object"), {head: {texts}, column} = this.data, objects = column("function object");
+    this.hidden(f => texts[objects[f]] !== "" && isMatch(f), ...tree);
+  }
+  // Nodes get other functions; those whose function is that of their caller become one with it, if it merges.
+  renamed(to, merges, own, fn, parent, n, enter) {
+    const last = new Uint32Array(n).fill(NONE);
+    for (let i = 1; i < n; i++) {
+      const f = fn[i] === NONE ? NONE : to(fn[i]);
+      own[i] = f !== NONE && last[parent[i]] === f && merges(f) ? own[parent[i]] : enter(own[parent[i]], f);
+      last[i] = f;
+    }
+  }
+  collapseObject(what, ...tree) {
+    const isMatch = this.matching(what, "object"), {head: {texts}, column, ofObject} = this.data, objects = column("function object");
+    const ones = new Set();
+    this.renamed(f => {
+      if (texts[objects[f]] === "" || !isMatch(f)) return f;
+      const one = ofObject.get(objects[f]);
+      ones.add(one);
+      return one;
+    }, f => ones.has(f), ...tree);
+  }
+  collapseRecursion(what, ...tree) { this.renamed(f => f, () => true, ...tree); }
+  mergeLines(what, ...tree) {
+    this.withoutLines ??= this.linesMerged();
+    this.renamed(f => this.withoutLines[f], () => false, ...tree);
+  }
+  // Nodes from which one begins are roots; those outside are left out.
+  rooted(begins, own, fn, parent, n, enter) {
+    own.fill(-1);
+    for (let i = 1; i < n; i++)
+      if (own[parent[i]] > 0) own[i] = enter(own[parent[i]], fn[i]);
+      else if (begins(i)) own[i] = enter(0, fn[i]);
+  }
+  focus(what, own, fn, ...tree) {
+    const isMatch = this.matching(what, "name");
+    this.rooted(i => fn[i] !== NONE && isMatch(fn[i]), own, fn, ...tree);
+  }
+  subtree(what, own, fn, parent, ...tree) {
+    const path = what.split(".").map(Number), found = new Int32Array(fn.length);  // by node: how much of the path leads to it
+    this.rooted(i => {
+      const above = parent[i] ? found[parent[i]] : 1;
+      if (above && fn[i] === path[above - 1]) found[i] = above + 1;
+      return found[i] === path.length + 1;
+    }, own, fn, parent, ...tree);
+  }
+  // The text of a step.
+  text([kind, what]) {
+    const {head: {texts}, column} = this.data, name = nameOfPattern(what) ?? `/${what}/`, short = text => middleOf(shortName(text), 40);
+    if (kind === "subtree") return `focus on the subtree of ${short(texts[column("function name")[what.split(".").at(-1)]] || "?")}`;
+    const words = {hide: "hide", "hide-object": "hide", "collapse-object": "collapse", focus: "focus on", "collapse-recursion": "collapse recursion", "merge-lines": "merge lines"}[kind];
+    return what ? `${words} ${short(STEPS_OF_OBJECT.includes(kind) && nameOfPattern(what) ? baseName(name) : name)}` : words;
+  }
+}
+const STEP_METHODS = {
+  hide: "hide", "hide-object": "hideObject", "collapse-object": "collapseObject", "collapse-recursion": "collapseRecursion", "merge-lines": "mergeLines",
+  focus: "focus", subtree: "subtree",
+};
