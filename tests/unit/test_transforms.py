@@ -172,7 +172,7 @@ GRAPH = [
 ]
 
 
-def top(profile: Any, **options: Any) -> dict[str, tuple[int, int | None, int]]:
+def top(profile: Any, **options: Any) -> dict[str, tuple[int, int | None, int | None]]:
     return {row.name: (row.self, row.inclusive, row.calls) for row in fastprof.top(profile, n=0, **options).rows}
 
 

@@ -1,6 +1,6 @@
 // Drives a page of `fastprof report`: node viewer.mjs report PAGE WIDTH HEIGHT STEPS.  STEPS is JSON, a list of
 //   {"value": EXPRESSION}      the value is printed
-//   {"click": EXPRESSION}      the mouse, at [x, y] of the window
+//   {"click": EXPRESSION}      the mouse, at [x, y] of the window; "button": "right" is another one
 //   {"move": EXPRESSION}       the mouse, to [x, y]
 //   {"drag": EXPRESSION}       from [x, y, ...] to [..., x, y]
 //   {"keys": ["/", "Enter"]}   the keyboard
@@ -28,7 +28,7 @@ export default (file, width, height, steps) => inKeptPage(async page => {
       const [x, y] = await page.value(step.click);
       await page.send('Input.dispatchMouseEvent', {type: 'mouseMoved', x, y});
       for (const type of ['mousePressed', 'mouseReleased'])
-        await page.send('Input.dispatchMouseEvent', {type, x, y, button: 'left', clickCount: 1});
+        await page.send('Input.dispatchMouseEvent', {type, x, y, button: step.button || 'left', clickCount: 1});
     } else if ('move' in step) {
       const [x, y] = await page.value(step.move);
       for (const by of [1, 0]) await page.send('Input.dispatchMouseEvent', {type: 'mouseMoved', x: x + by, y});

@@ -26,7 +26,7 @@ _CODE = (
     *(
         "data.js",
         "text.js",
-        "times.js", "transforms.js",
+        "times.js",
         "tree.js",
         "colours.js",
         "boxes.js",
@@ -46,7 +46,9 @@ _CODE = (
         "callgraph.js",
         "treemap.js",
     ),
-    *("transformmenu.js", "selection.js", "details.js", "series.js", "about.js", "tip.js", "export.js", "address.js", "shell.js"),
+    *("selection.js", "details.js", "series.js", "about.js", "tip.js", "export.js", "address.js", "shell.js"),
+    "transforms.js",
+    "transformmenu.js",
     "page.js",
 )
 _TYPES = {"B": "u1", "I": "u4", "d": "f8"}

@@ -1,8 +1,8 @@
 // What the page is of: its title, the summary in its head, and "About this page".
 //
-// page: {head, state, events, unitOf(event), shownColumns(), timeText(ticks), labels, sources, assembly}
+// page: {data, head, state, events, unitOf(event), shownColumns(), timeText(ticks), labels, sources, assembly}
 const aboutPage = page => {
-  const {head, state, events, unitOf, shownColumns, timeText, labels, sources, assembly} = page;
+  const {data, head, state, events, unitOf, shownColumns, timeText, labels, sources, assembly} = page;
   // The totals of both sides; of an event that one side lacks, that of the other.
   const totals = event => {
     const sides = [event.old, event.new].filter(k => k >= 0);
@@ -39,6 +39,8 @@ const aboutPage = page => {
     if (head.command) add("command", head.command);
     add("made by", head.made_by);
     const keys = [["/ t", "search, which filters the table"], ["1 to 7", "views"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"],
+      ["h x", "hide the selected function, focus on it"], ["X", "focus on the subtree of the selected box"], ["H o", `hide or collapse its ${objectTitle(data)}`], ["r", "collapse recursion"],
+      ["m", "merge lines"], ["u U", "undo the last transform, all"], ["Shift+F10", "menu of the selected function"],
       ...head.time ? [["w a s d", "zoom and pan in time order"], ["c", "collapse or expand all threads there"], ["e", "enlarge rows there, or fit all threads"]] : []];
     byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
       element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));

@@ -77,7 +77,8 @@ const functionColumns = page => {
     const costs = [number("self", self(old), own), ...page.isInclusiveKnown() ? [number("incl.", inclusive(old), all)] : []];
     const calls = state.ranged ? state.ranged.calls && (i => state.ranged.calls[i] || 0) : page.ofThread() ? page.counted && self(page.counted.old) : page.has("row calls 0") && (i => column("row calls 0")[i] || 0);
     const counts = calls ? [number("calls", calls, scaleOf(1, ""))] : [];
-    const sums = {title: "sum %", width: widthOf(["sum % ▾"]), value: sum, write: i => i < page.rows() && !page.isCycle(i) ? (100 * sum(i)).toFixed(1) : "", key: i => -sum(i)};
+    const sumOfRow = i => i < page.rows() ? sum(i) : page.rowGroups().cumulated(self(old), whole, i);
+    const sums = {title: "sum %", width: widthOf(["sum % ▾"]), value: sumOfRow, write: i => !page.isCycle(i) && sumOfRow(i) >= 0 ? (100 * sumOfRow(i)).toFixed(1) : "", key: i => -sumOfRow(i)};
     const shown = [costs[0], shares[0], sums, ...costs[1] ? [costs[1], shares[1]] : [], ...counts];
     return {columns: shown, order: [...shares, ...costs, ...counts, sums]};
   };

@@ -1,6 +1,6 @@
 // The panel of the selected function: its figures, its source lines, its callers and callees.
 //
-// page: {data, state, sources, assembly, and of page.js: nameOf, labelOf, place, unit, base, shareText, shownColumns, rowFigure, wholes,
+// page: {data, state, sources, assembly, transforms, rows(): those of the table, and of page.js: nameOf, labelOf, place, unit, base, shareText, shownColumns, rowFigure, wholes,
 // ofThread, partTitle, isInclusiveKnown, calls(): list(fn, callee), choose, sandwich, selection(fn): of the selected box}
 const detailsPanel = page => {
   const {data: {head, column, has}, state, sources, nameOf, labelOf, place, unit, base, shownColumns} = page;
@@ -53,7 +53,7 @@ const detailsPanel = page => {
     const parts = [["minimum", "min"], ["median", "median"], ["90 %", "p90"], ["99 %", "p99"], ["maximum", "max"]]
       .map(([title, name]) => [title, column(`row ${name}`)[fn]]);
     const scale = scaleOf(parts.at(-1)[1], head.durations.unit, parts.map(([, value]) => value));
-    return [element("h3", {}, `Single calls${page.partTitle() || state.ranged ? " (of all threads and the whole time)" : ""}`),
+    return [element("h3", {}, `Single calls${page.partTitle() || state.ranged ? " (of all threads and the whole time)" : page.transforms.isActive ? " (without transforms)" : ""}`),
       element("div", {class: "figures"}, element("div", {}, element("span", {}, "ended"), exact(ended)),
         ...parts.map(([title, value]) => element("div", {title: `${exact(value)} ${head.durations.unit}`}, element("span", {}, title), withUnit(value, scale))))];
   };
@@ -74,8 +74,9 @@ const detailsPanel = page => {
       return;
     }
     const parts = [element("h2", {tabindex: "-1"}, nameOf(fn))], file = texts[files[fn]];
-    if (known && fn < page.rows()) parts.push(element("button", {type: "button", onclick: () => page.sandwich(fn)}, "Callers and callees (sandwich)"));
-    parts.push(element("button", {type: "button", "aria-haspopup": "menu", onclick: event => page.transform(fn, event)}, "Transform ▾"));
+    parts.push(element("div", {class: "buttons"},
+      ...known && fn < page.rows() ? [element("button", {type: "button", onclick: () => page.sandwich(fn)}, "Callers and callees (sandwich)")] : [],
+      ...known ? [element("button", {type: "button", "aria-haspopup": "menu", onclick: event => page.transform(fn, event)}, "Transform ▾")] : []));
     if (file) parts.push(element("p", {class: "place"}, `source: ${file}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `${objectTitle(page.data)}: ${texts[objects[fn]]}`));
     if (state.ranged) parts.push(element("p", {}, "Over the whole time:"));

@@ -266,6 +266,7 @@ const begin = async () => {
       : id ? `with ${labelOf(state.centre)}` : "";
   };
   const known = {
+    rowGroups: () => rowGroups,
     head, state, flame, view, labels, graph, events, unit, base, total, totalNew, isInclusiveKnown, partTitle, ofThread, place, labelOf, nameOf, counted, rowFigure,
     rowFigures, shownColumns, isCycle, partOf, column, has, rows: rowCount, transforms, timeText: times.text, beginText: times.begin,
     whole: () => state.ranged ? state.ranged.sum : wholeShown(),
@@ -273,11 +274,12 @@ const begin = async () => {
     callsOf: fn => ofThread() ? 0 : columnOf("row calls", 0, fn),
     choose: fn => choose(fn, "answer"),
     rowName(cell, i) {
-      if (i >= names.length) {
+      if (rowGroups.kind && rowGroups.isGroup(i)) {
         cell.append(`${rowGroups.unfolded.has(i) ? "▾" : "▸"} ${rowGroups.title(i)} (${exact(rowGroups.count(i))})`);
         cell.title = rowGroups.title(i);
         return;
       }
+      if (i >= names.length) i = rowGroups.functionOf(i);
       cell.append(middleOf(labelOf(i), 120), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
         element("span", {class: "in"}, [texts[filesOf[i]], texts[objects[i]]].filter(Boolean)
           .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
@@ -289,12 +291,12 @@ const begin = async () => {
   // ---- the table
 
   const rowGroups = new RowGroups({
-    rows: rowCount, first: names.length, keyOf: kind => colours.keyOf[kind], rowFigure, tree: () => view.tree, isExact: () => !state.ranged && !head.estimated && isInclusiveKnown(),
+    labels, nameOf, columns: shownColumns, thread: () => state.thread, rows: rowCount, first: names.length, keyOf: kind => colours.keyOf[kind], rowFigure, tree: () => view.tree, isExact: () => !state.ranged && !head.estimated && isInclusiveKnown(),
   });
   const table = new Table(byId("table"), {choose: i => choose(i, "table")});
   const columnsFor = functionColumns(known);
   const drawTable = () => {
-    table.groups = rowGroups.kind ? rowGroups : null;
+    table.groups = rowGroups.kind && !(rowGroups.key && state.ranged) ? rowGroups : null;  // a range of times has no figures by thread
     table.keep = keep;
     table.show(columnsFor(byId("table").clientWidth || 400), rowCount());
     sayCount();
@@ -312,6 +314,7 @@ const begin = async () => {
     const rest = !transforms.isActive && all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest do not fit this page` : "";
     byId("count").textContent = plural(shown, "function") + (nCycles ? ` and ${plural(nCycles, "cycle")}` : "") + rest +
       (isOfAll ? state.ranged || partTitle() ? ", of all threads and the whole time" : "" : state.ranged ? " in this range" : !partTitle() ? "" : ofThread() ? `, in contexts of ${partTitle()}` : ", of all threads");
+    if (transforms.isActive) byId("count").textContent += head.estimated ? ", transformed: an estimate" : ", transformed" + (head.cuts ? `; ${percent(head.cut[shownColumns()[0]] || 0, head.totals[shownColumns()[0]])} is in [pruned]` : "");
     byId("count").title = byId("count").textContent;
   };
 
@@ -345,7 +348,7 @@ const begin = async () => {
   const selectedBox = selectionPanel({flame, state, view, unit, labelOf, nameOf, timeText: times.text, compared: head.compared});
   const selection = fn => isInclusiveKnown() ? selectedBox(fn) : [];  // without calls a box is a function
   const drawDetails = detailsPanel({
-    data, state, sources, assembly, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown, selection, rows: rowCount,
+    data, state, sources, assembly, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown, selection, transforms, rows: rowCount,
     transform: (fn, event) => menu.open(fn, event, event.target),
     wholes: isPart => isPart ? view.tree.total.map(total => total[0]) : head.totals,
     calls: () => listOfCalls(), choose: (fn, where) => choose(fn, where),
@@ -477,9 +480,10 @@ const begin = async () => {
     drawGraph();
     remember(true);
   });
-  const group = byId("group"), groupKinds = ["package", "object", "file"].filter(kind => colours.kinds.includes(kind));
-  group.replaceChildren(element("option", {value: ""}, "one by one"), ...groupKinds.map(kind => element("option", {value: kind}, `by ${kindTitles[kind]}`)));
-  group.hidden = !groupKinds.length;
+  const group = byId("group"), groupTitles = new Map(["package", "object", "file"].filter(kind => colours.kinds.includes(kind)).map(kind => [kind, `by ${kindTitles[kind]}`]));
+  if (!head.estimated) for (const {name, ofFunction, ofSets} of labels.keys) if (!ofFunction) groupTitles.set(`by ${name}`, ofSets ? `by label ${name}` : `by ${name}`);
+  group.replaceChildren(element("option", {value: ""}, "one by one"), ...[...groupTitles].map(([kind, text]) => element("option", {value: kind}, text)));
+  group.hidden = !groupTitles.size;
   group.addEventListener("change", () => {
     rowGroups.choose(group.value);
     drawTable();
@@ -560,7 +564,7 @@ const begin = async () => {
     state.chosen = view.chosen = functionOf(given.get("chosen"));
     state.centre = functionOf(given.get("centre"));
     figures.value = head.durations && given.get("figures") === "calls" ? "calls" : "costs";
-    rowGroups.choose(groupKinds.includes(given.get("group")) ? given.get("group") : "");
+    rowGroups.choose(groupTitles.has(given.get("group")) ? given.get("group") : "");
     turn(given.has("flip") && state.order !== "time");
     byId("flip").disabled = ["time", "graph", "treemap"].includes(state.order);
     shell.show(state.order);
@@ -587,7 +591,7 @@ const begin = async () => {
     ...known, table, treemap, perTick: times.perTick, fileOf: fn => texts[filesOf[fn]] || "", lineOf: fn => lines[fn], objectOf: fn => texts[objects[fn]] || "",
     calls: fn => columnOf("row calls", 0, fn),
   });
-  const {about, drawSummary} = aboutPage({head, state, events, unitOf, shownColumns, timeText: times.text, labels, sources, assembly});
+  const {about, drawSummary} = aboutPage({data, head, state, events, unitOf, shownColumns, timeText: times.text, labels, sources, assembly});
   about();
   address.restore();
   root.dataset.ready = "yes";

@@ -4,7 +4,7 @@ const PRINTED = 200;  // rows
 
 class Table {
   // columns: [{title, width, value(row), write(row): text, key(row)?: to sort by, kind(row)?: class, bar(row)?: its share}],
-  // the last is the name.  groups: null, or {of(row): its group, which is a number beyond all rows; unfolded: those}
+  // the last is the name.  groups: null, or RowGroups
   constructor(holder, on) {
     this.holder = holder;
     this.on = on;
@@ -59,12 +59,8 @@ class Table {
   }
   // Groups, each followed by its rows if it is unfolded.
   grouped(sorted, value) {
-    const members = new Map(), {unfolded} = this.groups, of = i => this.groups.of(i);
-    for (const i of this.order) {
-      if (!members.has(of(i))) members.set(of(i), []);
-      members.get(of(i)).push(i);
-    }
-    return sorted([...members.keys()].map(group => [value(group), group])).flatMap(group => unfolded.has(group) ? [group, ...members.get(group)] : [group]);
+    const {unfolded} = this.groups, members = this.groups.divided(this.order), pairs = rows => rows.map(i => [value(i), i]);
+    return sorted(pairs([...members.keys()])).flatMap(group => unfolded.has(group) ? [group, ...sorted(pairs(members.get(group)))] : [group]);
   }
   cell(column, k, properties) {
     const last = k === this.columns.length - 1;
@@ -82,10 +78,10 @@ class Table {
     this.rows.replaceChildren(...rows);
   }
   row(at) {
-    const i = this.order[at], kind = !this.groups ? "" : i >= this.n ? " of-group" : " member";
+    const i = this.order[at], isGroup = this.isGroup(i), kind = !this.groups ? "" : isGroup ? " of-group" : " member";
     const row = element("div", {
       class: (i === this.chosen ? "row chosen" : "row") + kind, role: "row", "aria-rowindex": at + 2,
-      "aria-selected": i === this.chosen, onclick: () => this.choose(i),
+      "aria-selected": i === this.chosen, ...isGroup ? {"aria-expanded": this.groups.unfolded.has(i)} : {}, onclick: () => this.choose(i),
     });
     row.style.top = `${at * HEIGHT}px`;
     this.columns.forEach((column, k) => {
@@ -99,8 +95,9 @@ class Table {
     });
     return row;
   }
+  isGroup(i) { return this.groups !== null && this.groups.isGroup(i); }
   choose(i) {
-    if (this.groups && i >= this.n) {
+    if (this.isGroup(i)) {
       const {unfolded} = this.groups;
       unfolded[unfolded.has(i) ? "delete" : "add"](i);
       this.arrange();
@@ -108,10 +105,11 @@ class Table {
     }
     this.chosen = i;
     this.paint();
-    this.on.choose(i);
+    this.on.choose(this.groups ? this.groups.functionOf(i) : i);
   }
-  // Marks a row that was selected elsewhere and scrolls to it.
-  mark(i) {
+  // Marks a row that was selected elsewhere and scrolls to it; of a function in several groups the first one.
+  mark(given) {
+    const i = !this.groups || this.order.includes(given) ? given : this.order.find(row => !this.isGroup(row) && this.groups.functionOf(row) === given) ?? given;
     this.chosen = i;
     const at = this.order.indexOf(i);
     if (at >= 0) {
@@ -123,7 +121,8 @@ class Table {
   key(event) {
     const at = this.order.indexOf(this.chosen);
     const page = Math.max(1, Math.floor(this.holder.clientHeight / HEIGHT) - 2);
-    if (event.key === "Enter" && this.groups && this.chosen >= this.n) this.choose(this.chosen);
+    const isFolding = this.isGroup(this.chosen) && (event.key === "Enter" || event.key === (this.groups.unfolded.has(this.chosen) ? "ArrowLeft" : "ArrowRight"));
+    if (isFolding) this.choose(this.chosen);
     const to = {
       ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: this.order.length - 1,
     }[event.key];
@@ -131,6 +130,6 @@ class Table {
     event.preventDefault();
     const i = this.order[Math.min(this.order.length - 1, Math.max(0, to))];
     this.mark(i);
-    if (i < this.n) this.on.choose(i);
+    if (!this.isGroup(i)) this.on.choose(this.groups ? this.groups.functionOf(i) : i);
   }
 }

@@ -97,11 +97,12 @@ class Transforms {
     }
   }
   hidden(isHidden, own, fn, parent, n, enter) {
-    const {data: {hidden}} = this, above = new Int32Array(n);  // what callees are below
+    const {data: {hidden, head: {texts}, column}} = this, names = column("function name"), above = new Int32Array(n);  // what callees are below
+    const noStack = texts.indexOf("[no stack]");  // no function, so it is not hidden
     let of = -1;
     for (let i = 1; i < n; i++) {
       const up = above[parent[i]], f = fn[i];
-      if (f === NONE || f === hidden || !isHidden(f)) own[i] = above[i] = enter(up, f);
+      if (f === NONE || f === hidden || names[f] === noStack || !isHidden(f)) own[i] = above[i] = enter(up, f);
       else {
         above[i] = up;
         own[i] = up || (of < 0 ? of = enter(0, hidden) : of);

@@ -127,8 +127,8 @@ class Tree {
   }
 
   // Self and inclusive cost of the first `n` functions, one within itself counted once.  After `arrange`.  of: the group of
-  // a function, whose costs are wanted instead.
-  figures(k, n, of = fn => fn) {
+  // a function, whose costs are wanted instead.  costs: of the nodes, instead of those of value column k.
+  figures(k, n, of = fn => fn, {self, total} = {self: this.self[k], total: this.total[k]}) {
     const own = new Float64Array(n), all = new Float64Array(n), open = new Map(), todo = [0];
     while (todo.length) {
       const i = todo.pop();
@@ -139,8 +139,8 @@ class Tree {
       }
       const f = of(this.fn[i]), above = open.get(f) || 0;
       if (f < n) {
-        own[f] += this.self[k][i];
-        if (!above) all[f] += this.total[k][i];
+        own[f] += self[i];
+        if (!above) all[f] += total[i];
       }
       open.set(f, above + 1);
       todo.push(~i);

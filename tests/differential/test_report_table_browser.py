@@ -1,0 +1,125 @@
+"""The table of a page, in a browser: groups that unfold, by file, object, package, thread and label; sums."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof import report
+from tests.differential.test_report_browser import choose, click, drive, tab, value
+
+ROWS = value("""[...document.querySelectorAll('#table .rows .row')].map(row => [row.classList.contains('of-group'),
+    row.lastChild.textContent.trim(), ...[...row.children].slice(0, -1).map(cell => cell.textContent)])""")
+KINDS = value("[...document.getElementById('group').options].map(option => option.text)")
+THEME = "(document.documentElement.dataset.theme === '{}' || document.getElementById('theme').click(), null)"
+HEAD = value("[...document.querySelectorAll('#table .head .cell')].map(cell => cell.textContent)")
+# thread, label, stack, cost
+SAMPLES: list[tuple[int, str, list[Any], int]] = [
+    (1, "a", ["main", ("work", "w.c", 3)], 40),
+    (1, "b", ["main", ("work", "w.c", 3), ("leaf", "l.c", 9)], 20),
+    (2, "a", ["main", ("work", "w.c", 3), ("leaf", "l.c", 9)], 30),
+    (2, "a", ["main", "idle"], 10),
+]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("table") / "page.html"
+    rows = [(stack, cost, thread, label) for thread, label, stack, cost in SAMPLES]
+    report(fastprof.from_stacks(rows, labels=["thread", "host"]), path)
+    return path
+
+
+def figures(rows: list[Any]) -> list[tuple[bool, str, str]]:
+    return [(is_group, name, self_) for is_group, name, self_, *_ in rows]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_groups_by_thread_unfold(width: int, height: int, theme: str, page: Path) -> None:
+    """A function is in each thread with its costs there."""
+    found = drive(
+        page,
+        value(THEME.format(theme)),
+        tab("table"),
+        choose("#group", "by thread"),
+        ROWS,
+        click("#table .rows .row"),
+        ROWS,
+        value("document.querySelector('#table .rows .row').getAttribute('aria-expanded')"),
+        value("document.documentElement.scrollWidth"),
+        width=width,
+        height=height,
+    )  # fmt: skip
+    folded, unfolded, expanded, scrolled = found[-4:]
+    assert [row[0] for row in folded] == [True, True]
+    assert sorted(row[2] for row in folded) == ["40", "60"]
+    assert figures(unfolded)[1:4] == [(False, "work w.c", "40"), (False, "leaf l.c", "20"), (False, "main", "0")]
+    assert expanded == "true" and scrolled == width
+
+
+def test_groups_by_label_follow_filters_and_transforms(page: Path) -> None:
+    found = drive(
+        page,
+        tab("table"),
+        choose("#group", "by label host"),
+        ROWS,
+        value("(fastprof.menu.do(['hide', '^leaf$']), null)"),
+        click("#table .rows .row"),
+        ROWS,
+        value("(fastprof.menu.undo(), null)"),
+        value("fastprof.table.order.map(row => [fastprof.view.name(row), fastprof.table.columns[0].value(row)])"),
+    )
+    before, hidden, back = (one for one in found if one)
+    assert [row[1:3] for row in before] == [["▸ a (4)", "80"], ["▸ b (3)", "20"]]
+    assert figures(hidden)[:4] == [
+        (True, "▾ a (3)", "80"),
+        (False, "work w.c", "70"),
+        (False, "idle", "10"),
+        (False, "main", "0"),
+    ]
+    assert dict(map(tuple, back))["work"] == 40
+
+
+def test_kinds_and_sums(page: Path) -> None:
+    """The share of all self costs of the groups down to each."""
+    kinds, head, rows = (
+        one for one in drive(page, tab("table"), KINDS, choose("#group", "by file"), HEAD, ROWS, width=1600) if one
+    )
+    assert {"one by one", "by file", "by thread", "by label host"} <= {*kinds}
+    column = next(k for k, title in enumerate(head) if title.startswith("sum %"))
+    assert [(row[1], row[2], row[2 + column]) for row in rows] == [
+        ("▸ l.c (1)", "50", "50.0"),
+        ("▸ w.c (1)", "40", "90.0"),
+        ("▸ (none) (2)", "10", "100.0"),
+    ]
+
+
+def test_the_keyboard_folds(page: Path) -> None:
+    link = "(location.hash = 'view=table&group=by%20thread', null)"
+    found = drive(
+        page,
+        value(link),
+        value("(document.querySelector('#table .rows').focus(), null)"),
+        {"keys": ["Home", "ArrowRight"]},
+        value("fastprof.table.order.length"),
+        {"keys": ["ArrowDown"]},
+        value("fastprof.view.name(fastprof.state.chosen)"),
+        {"keys": ["Home", "ArrowLeft"]},
+        value("fastprof.table.order.length"),
+        value("document.querySelector('#table .rows .chosen').textContent.includes('▸')"),
+    )
+    assert [one for one in found if one is not None] == [5, "work", 2, True]
+
+
+def test_groups_of_two_profiles(tmp_path: Path) -> None:
+    """Changes by group."""
+    (tmp_path / "a.folded").write_text("main;net::send 30\nmain;fs::read 20\n")
+    (tmp_path / "b.folded").write_text("main;net::send 50\nmain;fs::read 10\n")
+    report([tmp_path / "a.folded", tmp_path / "b.folded"], tmp_path / "page.html")
+    found = drive(tmp_path / "page.html", tab("table"), choose("#group", "by package"), ROWS)
+    names = {row[1]: row[2] for row in found[-1]}
+    assert names == {"▸ net (1)": "+20", "▸ fs (1)": "-10", "▸ (none) (1)": "0"}
