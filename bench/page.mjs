@@ -1,5 +1,5 @@
 // CPU time of the main thread of Chromium while it opens a page of `fastprof report`, and for a zoom, a search and
-// hovering, for each tab and (timelines) a range of times, in milliseconds, with the wall-clock time until the next frame: .viewers/node bench/page.mjs PAGE [RUNS]
+// hovering, for each tab, (timelines) a range of times and each transform, in milliseconds, with the wall-clock time until the next frame: .viewers/node bench/page.mjs PAGE [RUNS]
 // PROFILE=1 prints the functions with the largest self times instead.
 import {resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';
@@ -36,6 +36,14 @@ const steps = {
   ...Object.fromEntries(['inverted', 'sandwich', 'graph', 'table', 'time', 'range', 'heavy'].map(view => [view, page => page.value(`(() => {
     if ('${view}' === 'range') fastprof.flame.boxes.isTimed && fastprof.flame.on.range([0.4, 0.6]);
     else document.querySelector('#tabs [data-view=${view}]')?.click();
+  })()`)])),
+  // transforms, of the function with the largest self cost; the last one is taken back
+  ...Object.fromEntries(['hide', 'focus', 'collapse-object', 'collapse-recursion', 'undo'].map(kind => [kind, page => page.value(`(() => {
+    const {menu, data, transforms, table} = fastprof, {head: {texts}, column} = data, [fn] = table.order;
+    if ('${kind}' === 'undo') return void menu.undo();
+    transforms.steps = [];
+    const exact = text => '^' + text.replace(/[.*+?^\${}()|[\]\\]/g, '\\$&') + '$';
+    menu.do(['${kind}', '${kind}' === 'collapse-recursion' ? '' : '${kind}' === 'collapse-object' ? '.' : exact(texts[column('function name')[fn]])]);
   })()`)])),
 };
 

@@ -93,7 +93,6 @@ const begin = async () => {
 
   // ---- flame graphs
 
-  const trees = new Map();
   let kindChosen = "", isKindGiven = false;  // colours: by default, and in the address
   const timeline = head.time || head.samples ? callsOf(data) : null;
   const times = timeTexts(head, () => [flame.from, flame.to]);
@@ -153,10 +152,7 @@ const begin = async () => {
     return knownBoxes.get(centre);
   };
   const drawFlame = () => {
-    const ofTree = `${state.thread}\n${transforms.id}`;
-    if (!trees.has(ofTree) && trees.size > 7) trees.delete([...trees.keys()][1]);
-    if (!trees.has(ofTree)) trees.set(ofTree, new Tree(data, state.thread, transforms));
-    view.tree = trees.get(ofTree);
+    view.tree = transforms.tree(state.thread);
     if (view.tree.costsOf !== labels.id) view.tree.take(head.values.map((_, k) => labels.self(k)));
     view.tree.costsOf = labels.id;
     const arranged = [contextsId(), state.isByName, ...shownColumns()].join();
@@ -213,7 +209,7 @@ const begin = async () => {
   };
   // Those of both lists, which have the most expensive ones of each function.
   const arcsOfGraph = fns => {
-    const list = listOfCalls(), found = new Map();
+    const list = listOfCalls(true), found = new Map();
     const add = (from, to, arc) => { if (fns.has(from) && fns.has(to)) found.set(`${from} ${to}`, {from, to, costs: arc.costs, calls: arc.calls}); };
     for (const fn of fns.keys()) {
       for (const arc of list(fn, 0)) add(arc.other, fn, arc);
@@ -325,8 +321,8 @@ const begin = async () => {
   // by side: the value column of calls
   const countedColumns = [0, 1].map(side => counted ? [counted.old, counted.new][side] : -1);
   // Callers and callees follow the chosen thread and labels, as the table does.
-  const listOfCalls = () => ofThread() && !state.ranged
-    ? calls.inTree(view.tree, contextsId(), countedColumns) : (fn, callee) => calls.list(fn, callee);
+  const listOfCalls = (isOfAll = false) => ofThread() && !state.ranged
+    ? calls.inTree(view.tree, contextsId(), countedColumns, isOfAll) : (fn, callee) => calls.list(fn, callee);
   const choose = (fn, where) => {
     state.chosen = view.chosen = fn;
     if (where !== "table" && fn < rowCount()) table.mark(fn);

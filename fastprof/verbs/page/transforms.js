@@ -17,6 +17,14 @@ const nameOfPattern = text => {
   const name = /^\^(.*)\$$/s.exec(text)?.[1].replace(/\\([.*+?^${}()|[\]\\])/g, "$1");
   return name !== undefined && `^${literal(name)}$` === text ? name : null;
 };
+// The nodes below which nodes may become one: below the caller of one that changes.
+const mixedBelow = (n, parent, changes) => {
+  const found = new Uint8Array(n);
+  for (let i = n - 1; i > 0; i--) if (changes(i)) found[parent[i]] = found[i] = 1;
+  for (let i = 1; i < n; i++) found[i] |= found[parent[i]];
+  return found;
+};
+const MOST_TREES = 5;
 const baseName = path => /[^/\\]+$/.exec(path)?.[0] ?? path;
 
 // Adds functions that stand for objects, and [hidden], after those of the profile.  data.functions: the number of the latter.
@@ -48,6 +56,7 @@ class Transforms {
   constructor(data) {
     this.data = data;
     this.steps = [];
+    this.trees = new Map();
     this.isMatch = new Map();  // by pattern: of each text 1 or 2, 0: not known
   }
   // Whether functions differ in their first line only.
@@ -86,26 +95,35 @@ class Transforms {
       return (known[text] ||= wanted.test(texts[text]) ? 1 : 2) === 1;
     };
   }
-  // Changes a new tree: its nodes, and to which of them each context belongs.
-  apply(tree) {
+  // The tree of a thread, -1: of all, after the steps.  Those after fewer steps are kept.
+  tree(thread) {
+    let key = `${thread}`;
+    const kept = new Map(), of = make => {
+      kept.set(key, this.trees.get(key) || make());
+      return kept.get(key);
+    };
+    let tree = of(() => new Tree(this.data, thread));
     for (const [kind, what] of this.steps) {
-      const {fn, parent, n} = tree, own = new Int32Array(n);
-      tree.begin(n + 1);
-      this[STEP_METHODS[kind]](what, own, fn, parent, n, (above, f) => tree.enter(above, f, false));
-      tree.end();
-      for (let i = 0; i < tree.node.length; i++) if (tree.node[i] >= 0) tree.node[i] = own[tree.node[i]];
+      const before = tree;
+      key += `\n${kind} ${what}`;
+      tree = of(() => before.changed((to, own) => this[STEP_METHODS[kind]](what, own, before.fn, before.parent, before.n, (above, f, distinct) => to.enter(above, f, distinct))));
     }
+    for (const [id, other] of [...this.trees].reverse()) if (kept.size < MOST_TREES && !kept.has(id)) kept.set(id, other);
+    this.trees = new Map([...kept].reverse());  // the last ones used are the last ones here
+    return tree;
   }
   hidden(isHidden, own, fn, parent, n, enter) {
     const {data: {hidden, head: {texts}, column}} = this, names = column("function name"), above = new Int32Array(n);  // what callees are below
     const noStack = texts.indexOf("[no stack]");  // no function, so it is not hidden
     let of = -1;
+    const hides = Uint8Array.from(names, (name, f) => f !== hidden && name !== noStack && isHidden(f));
+    const mixed = mixedBelow(n, parent, i => hides[fn[i]] === 1);
     for (let i = 1; i < n; i++) {
       const up = above[parent[i]], f = fn[i];
-      if (f === NONE || f === hidden || names[f] === noStack || !isHidden(f)) own[i] = above[i] = enter(up, f);
+      if (!hides[f]) own[i] = above[i] = enter(up, f, !mixed[parent[i]]);
       else {
         above[i] = up;
-        own[i] = up || (of < 0 ? of = enter(0, hidden) : of);
+        own[i] = up || (of < 0 ? of = enter(0, hidden, false) : of);
       }
     }
   }
@@ -117,11 +135,11 @@ class Transforms {
   // Nodes get other functions; those whose function is that of their caller become one with it, if it merges.
   renamed(to, merges, own, fn, parent, n, enter) {
     const last = new Uint32Array(n).fill(NONE);
-    for (let i = 1; i < n; i++) {
-      const f = fn[i] === NONE ? NONE : to(fn[i]);
-      own[i] = f !== NONE && last[parent[i]] === f && merges(f) ? own[parent[i]] : enter(own[parent[i]], f);
-      last[i] = f;
-    }
+    const functions = Uint32Array.from(this.data.column("function name"), (_, f) => to(f)), isOne = Uint8Array.from(functions, f => merges(f));
+    for (let i = 1; i < n; i++) if (fn[i] !== NONE) last[i] = functions[fn[i]];
+    const joins = i => last[i] !== NONE && last[parent[i]] === last[i] && isOne[last[i]] === 1;
+    const mixed = mixedBelow(n, parent, i => last[i] !== fn[i] || joins(i));
+    for (let i = 1; i < n; i++) own[i] = joins(i) ? own[parent[i]] : enter(own[parent[i]], last[i], !mixed[parent[i]]);
   }
   collapseObject(what, ...tree) {
     const isMatch = this.matching(what, "object"), {head: {texts}, column, ofObject} = this.data, objects = column("function object");
@@ -142,8 +160,8 @@ class Transforms {
   rooted(begins, own, fn, parent, n, enter) {
     own.fill(-1);
     for (let i = 1; i < n; i++)
-      if (own[parent[i]] > 0) own[i] = enter(own[parent[i]], fn[i]);
-      else if (begins(i)) own[i] = enter(0, fn[i]);
+      if (own[parent[i]] > 0) own[i] = enter(own[parent[i]], fn[i], false);
+      else if (begins(i)) own[i] = enter(0, fn[i], false);
   }
   focus(what, own, fn, ...tree) {
     const isMatch = this.matching(what, "name");

@@ -21,8 +21,7 @@ const sort = (items, from, to, before) => {
 //   child, children      node i's children, in the order shown: children[child[i]] .. children[child[i + 1] - 1]
 //   x, width             as shares of node 0
 class Tree {
-  // transforms: what changes the contexts
-  constructor(data, thread, transforms) {
+  constructor(data, thread) {
     const {head, column} = data;
     const up = column("context up"), fns = column("context function"), threads = column("context thread");
     const n = up.length, node = this.node = new Int32Array(n);  // by context: its node, -1: of another thread
@@ -38,9 +37,6 @@ class Tree {
       node[i] = above < 0 ? -1 : this.enter(above, fns[i], one);
     }
     this.end();
-    transforms.apply(this);
-    this.depth = new Uint16Array(this.n);
-    for (let i = 1; i < this.n; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
   }
 
   // New nodes, up to `most`, and when all are there.
@@ -52,9 +48,21 @@ class Tree {
     this.index = new Int32Array(2 ** Math.ceil(Math.log2(2 * most)));  // of nodes that several contexts may have
   }
   end() {
+    const {n} = this;
     this.index = null;
-    this.parent = this.parent.subarray(0, this.n);
-    this.fn = this.fn.subarray(0, this.n);
+    this.parent = this.parent.slice(0, n);
+    this.fn = this.fn.slice(0, n);
+    this.depth = new Uint16Array(n);
+    for (let i = 1; i < n; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
+  }
+  // Another tree of the same contexts.  change(tree, own): enters the nodes and sets to which of them each of these belongs
+  changed(change) {
+    const found = Object.create(Tree.prototype), own = new Int32Array(this.n), {node} = this;
+    found.begin(this.n + 1);
+    change(found, own);
+    found.end();
+    found.node = node.map(i => i < 0 ? -1 : own[i]);
+    return found;
   }
 
   // values: the self costs of contexts, by value column
@@ -129,22 +137,20 @@ class Tree {
   // Self and inclusive cost of the first `n` functions, one within itself counted once.  After `arrange`.  of: the group of
   // a function, whose costs are wanted instead.  costs: of the nodes, instead of those of value column k.
   figures(k, n, of = fn => fn, {self, total} = {self: this.self[k], total: this.total[k]}) {
-    const own = new Float64Array(n), all = new Float64Array(n), open = new Map(), todo = [0];
-    while (todo.length) {
-      const i = todo.pop();
-      if (i < 0) {  // left again
-        const left = of(this.fn[~i]);
-        open.set(left, open.get(left) - 1);
+    const {fn, child, children} = this, own = new Float64Array(n), all = new Float64Array(n), open = new Uint32Array(n);  // by function
+    const todo = new Int32Array(2 * this.n + 1);
+    for (let top = 1; top;) {
+      const i = todo[--top], isLeft = i < 0, f = of(fn[isLeft ? ~i : i]);
+      if (isLeft) {
+        open[f]--;
         continue;
       }
-      const f = of(this.fn[i]), above = open.get(f) || 0;
       if (f < n) {
         own[f] += self[i];
-        if (!above) all[f] += total[i];
+        if (!open[f]++) all[f] += total[i];
+        todo[top++] = ~i;
       }
-      open.set(f, above + 1);
-      todo.push(~i);
-      for (let c = this.child[i]; c < this.child[i + 1]; c++) todo.push(this.children[c]);
+      for (let c = child[i]; c < child[i + 1]; c++) todo[top++] = children[c];
     }
     return {"row self": own, "row inclusive": all};
   }
@@ -174,6 +180,27 @@ class Tree {
       if (f === caller) add(itself, f, 1);
       todo.push(~i);
       for (let c = this.child[i]; c < this.child[i + 1]; c++) todo.push(this.children[c]);
+    }
+    return [...found.values()];
+  }
+
+  // Those of `arcs` from or to one function.
+  arcsOf(f, counted) {
+    const {n, fn, parent, total, self} = this, found = new Map(), inside = new Uint8Array(n);  // inside: below a call of f
+    const isBelow = (i, is) => {
+      for (let at = parent[i]; at > 0; at = parent[at]) if (is(at)) return true;
+      return false;
+    };
+    for (let i = 1; i < n; i++) {
+      const above = parent[i], caller = fn[above], g = fn[i];
+      inside[i] = inside[above] | (caller === f && above > 0);
+      if ((g !== f && caller !== f) || g === NONE || caller === NONE) continue;
+      const key = caller * 4294967296 + g;
+      let arc = found.get(key);
+      if (!arc) found.set(key, arc = {from: caller, to: g, costs: total.map(() => 0), calls: [0, 0]});
+      const isOuter = g === caller ? !isBelow(i, at => fn[at] === f && fn[parent[at]] === f) : g === f ? !inside[i] : !isBelow(i, at => fn[at] === g);
+      if (isOuter) for (let k = 0; k < total.length; k++) arc.costs[k] += total[k][i];
+      counted.forEach((k, side) => { if (k >= 0) arc.calls[side] += self[k][i]; });
     }
     return [...found.values()];
   }
