@@ -118,7 +118,7 @@ def agrees(path: Path, tmp_path: Path) -> None:
             assert {k: v for k, v in ours.items() if v} == {k: v for k, v in expected.items() if v}, (path, way)
 
 
-MOST = 2  # files of a format, unless FASTPROF_EVERY_FILE=1 asks for all: minutes
+MOST = 1  # files of a format, unless FASTPROF_EVERY_FILE=1 asks for all: minutes
 NOT_FUNCTIONS = {"[pruned]", "[no stack]", "[hidden]"}
 FEW = [
     "folded/good/recursion.folded",

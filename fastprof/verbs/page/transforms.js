@@ -17,10 +17,10 @@ const nameOfPattern = text => {
   const name = /^\^(.*)\$$/s.exec(text)?.[1].replace(/\\([.*+?^${}()|[\]\\])/g, "$1");
   return name !== undefined && `^${literal(name)}$` === text ? name : null;
 };
-// The nodes below which nodes may become one: below the caller of one that changes.
-const mixedBelow = (n, parent, changes) => {
-  const found = new Uint8Array(n);
-  for (let i = n - 1; i > 0; i--) if (changes(i)) found[parent[i]] = found[i] = 1;
+// The nodes below which nodes may become one: below the caller of one that changes.  changes: 1 by node
+const mixedBelow = (parent, changes) => {
+  const found = changes.slice(), n = changes.length;
+  for (let i = 1; i < n; i++) if (changes[i]) found[parent[i]] = 1;
   for (let i = 1; i < n; i++) found[i] |= found[parent[i]];
   return found;
 };
@@ -117,44 +117,54 @@ class Transforms {
     const noStack = texts.indexOf("[no stack]");  // no function, so it is not hidden
     let of = -1;
     const hides = Uint8Array.from(names, (name, f) => f !== hidden && name !== noStack && isHidden(f));
-    const mixed = mixedBelow(n, parent, i => hides[fn[i]] === 1);
+    const changes = new Uint8Array(n);
+    for (let i = 1; i < n; i++) changes[i] = hides[fn[i]];  // 0 for NONE
+    if (!changes.includes(1)) return false;
+    const mixed = mixedBelow(parent, changes);
     for (let i = 1; i < n; i++) {
       const up = above[parent[i]], f = fn[i];
-      if (!hides[f]) own[i] = above[i] = enter(up, f, !mixed[parent[i]]);
+      if (!changes[i]) own[i] = above[i] = enter(up, f, !mixed[parent[i]]);
       else {
         above[i] = up;
         own[i] = up || (of < 0 ? of = enter(0, hidden, false) : of);
       }
     }
+    return true;
   }
-  hide(what, ...tree) { this.hidden(this.matching(what, "name"), ...tree); }
+  hide(what, ...tree) { return this.hidden(this.matching(what, "name"), ...tree); }
   hideObject(what, ...tree) {
     const isMatch = this.matching(what, "object"), {head: {texts}, column} = this.data, objects = column("function object");
-    this.hidden(f => texts[objects[f]] !== "" && isMatch(f), ...tree);
+    return this.hidden(f => texts[objects[f]] !== "" && isMatch(f), ...tree);
   }
   // Nodes get other functions; those whose function is that of their caller become one with it, if it merges.
   renamed(to, merges, own, fn, parent, n, enter) {
     const last = new Uint32Array(n).fill(NONE);
     const functions = Uint32Array.from(this.data.column("function name"), (_, f) => to(f)), isOne = Uint8Array.from(functions, f => merges(f));
     for (let i = 1; i < n; i++) if (fn[i] !== NONE) last[i] = functions[fn[i]];
-    const joins = i => last[i] !== NONE && last[parent[i]] === last[i] && isOne[last[i]] === 1;
-    const mixed = mixedBelow(n, parent, i => last[i] !== fn[i] || joins(i));
-    for (let i = 1; i < n; i++) own[i] = joins(i) ? own[parent[i]] : enter(own[parent[i]], last[i], !mixed[parent[i]]);
+    const joins = new Uint8Array(n), changes = new Uint8Array(n);
+    for (let i = 1; i < n; i++) {
+      joins[i] = last[parent[i]] === last[i] ? isOne[last[i]] : 0;  // 0 for NONE
+      changes[i] = joins[i] || last[i] !== fn[i] ? 1 : 0;
+    }
+    if (!changes.includes(1)) return false;
+    const mixed = mixedBelow(parent, changes);
+    for (let i = 1; i < n; i++) own[i] = joins[i] ? own[parent[i]] : enter(own[parent[i]], last[i], !mixed[parent[i]]);
+    return true;
   }
   collapseObject(what, ...tree) {
     const isMatch = this.matching(what, "object"), {head: {texts}, column, ofObject} = this.data, objects = column("function object");
     const ones = new Set();
-    this.renamed(f => {
+    return this.renamed(f => {
       if (texts[objects[f]] === "" || !isMatch(f)) return f;
       const one = ofObject.get(objects[f]);
       ones.add(one);
       return one;
     }, f => ones.has(f), ...tree);
   }
-  collapseRecursion(what, ...tree) { this.renamed(f => f, () => true, ...tree); }
+  collapseRecursion(what, ...tree) { return this.renamed(f => f, () => true, ...tree); }
   mergeLines(what, ...tree) {
     this.withoutLines ??= this.linesMerged();
-    this.renamed(f => this.withoutLines[f], () => false, ...tree);
+    return this.renamed(f => this.withoutLines[f], () => false, ...tree);
   }
   // Nodes from which one begins are roots; those outside are left out.
   rooted(begins, own, fn, parent, n, enter) {

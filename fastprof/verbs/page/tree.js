@@ -55,13 +55,15 @@ class Tree {
     this.depth = new Uint16Array(n);
     for (let i = 1; i < n; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
   }
-  // Another tree of the same contexts.  change(tree, own): enters the nodes and sets to which of them each of these belongs
+  // Another tree of the same contexts.  change(tree, own): enters the nodes and sets to which of them each of these belongs;
+  // false: nothing changes
   changed(change) {
     const found = Object.create(Tree.prototype), own = new Int32Array(this.n), {node} = this;
     found.begin(this.n + 1);
-    change(found, own);
+    if (change(found, own) === false) return this;
     found.end();
-    found.node = node.map(i => i < 0 ? -1 : own[i]);
+    found.node = new Int32Array(node.length);
+    for (let i = 0; i < node.length; i++) found.node[i] = node[i] < 0 ? -1 : own[node[i]];
     return found;
   }
 
