@@ -8,6 +8,7 @@ import math
 import re
 import subprocess
 import sys
+import threading
 from datetime import date
 
 import pytest
@@ -138,6 +139,23 @@ def test_a_bar_waits_half_a_second(capsys: pytest.CaptureFixture[str], monkeypat
     bar.close()
     bar.close()
     assert capsys.readouterr().err == "\r\x1b[K"
+
+
+def test_a_bar_shows_work_after_the_last_byte(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A share of 100 % while the work goes on would say that it is done."""
+    now, drawn = 7.0, threading.Event()
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    monkeypatch.setattr("fastprof.cli.bar._EVERY", 0.001)
+    monkeypatch.setattr("fastprof.cli.bar.Bar._write", lambda self, text: (drawn.set(), print(text)))
+    bar = Bar(40_000_000, "a.prof")
+    bar.move(40_000_000)
+    now = 82.0
+    assert drawn.wait(30)
+    bar.close()
+    out = capsys.readouterr().out
+    assert "a.prof: 40.0 MB read, processing for 1:15\n" in out and "%" not in out and out.endswith("\n\n")
 
 
 def test_wide_letters_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
