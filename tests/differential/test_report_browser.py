@@ -525,7 +525,7 @@ def test_small_boxes_are_drawn_as_one(tmp_path: Path) -> None:
     for drawn, real, _ in (whole, first, second):
         assert drawn == pytest.approx(real, abs=0.005)
     assert whole[2] > first[2] > 0
-    assert " boxes narrower than a pixel" in says and says.endswith("together; a click zooms to them")
+    assert " boxes too narrow to draw" in says and says.endswith("together; a click zooms to them")
     assert matched > 10
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import fastprof
 from fastprof import report
 from tests.differential.test_report_browser import ROWS, choose, drive, tab, text_of, value
 from tests.unit.test_report_page import timeline
+from tests.unit.test_report_samples import SAMPLES, text
 
 # name, self, inclusive and calls of a range
 FIGURES = """(({table, state, view}) => table.order.map(i => [view.name(i),
@@ -144,3 +146,26 @@ def test_all_threads_are_visible_at_first(tmp_path: Path) -> None:
     assert fitted[0] == 80 and fitted[1] < 10
     assert "f7" in hover and folded == 10 * 9 - 8
     assert full[0] < 80 and full[1] == 19 and "rows=full" in address
+
+
+def test_a_range_of_samples_has_their_costs(tmp_path: Path) -> None:
+    """The table of a range equals `top --time-range`, and functions are drawn from sample to sample."""
+    (tmp_path / "in.perf").write_text(text(SAMPLES))
+    report(tmp_path / "in.perf", tmp_path / "page.html")
+    figures = """(({table, state, view}) => table.order.map(i => [view.name(i), state.ranged["row self"][i],
+        state.ranged["row inclusive"][i]]))(fastprof)"""
+    boxes = """(b => [...b.fn].map((fn, i) => [fastprof.view.name(fn), b.begin[i] / 1e6, b.duration[i] / 1e6])
+        .filter(([name]) => name === "a"))(fastprof.flame.boxes)"""
+    _, drawn, _, rows, hint = drive(
+        tmp_path / "page.html",
+        tab("time"),
+        value(boxes),
+        value("fastprof.flame.on.range([165 / 630, 405 / 630])"),
+        value(figures),
+        text_of("#answer"),
+    )
+    # of two threads, each with four samples of `a`, 20 ms apart, then four of `b`
+    assert drawn == [["a", begin + 160 * k, 80] for begin in (0, 10) for k in range(4)]
+    top = fastprof.top(tmp_path / "in.perf", time_range="165ms:405ms", n=0)
+    assert {name: (own, all_) for name, own, all_ in rows} == {r.name: (r.self, r.inclusive) for r in top.rows}
+    assert "with 24 samples, 72 in all threads shown" in hint

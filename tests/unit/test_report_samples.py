@@ -102,3 +102,13 @@ def test_inputs_whose_clocks_may_differ_have_no_order_of_time(tmp_path: Path) ->
         report([tmp_path / "a.perf", tmp_path / "b.perf"], tmp_path / "page.html", **options)  # type: ignore[arg-type]
         assert "samples" not in Page(tmp_path / "page.html").head
     assert "samples" not in written(tmp_path, SAMPLES[:1]).head  # of one sample neither
+
+
+def test_many_samples_are_chosen_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastprof.verbs.report._LARGEST", 300_000)
+    many = [(7 + i % 3, 1000 + 9 * i + i * i % 7, f"f{i * i % 1009};g{i * 7919 % 8}") for i in range(40_000)]
+    page = written(tmp_path, many)
+    samples = page.head["samples"]
+    assert samples["all"] == 40_000 > samples["n"] > 1_000 and len(page.bytes) < 300_000
+    runs = page.columns["sample run"]
+    assert len(runs) == 3 and max(runs) - min(runs) <= 1 and sum(runs) == samples["n"]

@@ -152,31 +152,28 @@ class TimeBoxes {
     for (let at = 0; at < row; at++) this.above[at + 1] += this.above[at];
   }
   visible(from, to, least) {
-    const length = this.time.length || 1, found = [], runs = new Map();
-    const end = row => {
-      const run = runs.get(row);
-      if (run) run.width = run.range[1] - run.x;
-      if (run?.many.length === 1) Object.assign(run, {id: run.many[0], fn: this.fn[run.many[0]], many: undefined});
-      runs.delete(row);
+    const length = this.time.length || 1, {begin, duration, depth, thread, first, fn} = this;
+    const found = [], runs = new Array(this.rows).fill(null), begun = [];  // runs: the last one of each row
+    const end = run => {
+      run.width = run.range[1] - run.x;
+      if (run.many.length === 1) Object.assign(run, {id: run.many[0], fn: fn[run.many[0]], many: undefined});
     };
-    for (let i = 0; i < this.fn.length; i++) {
-      const first = this.first[this.thread[i]];
-      if (first < 0) continue;
-      const x = this.begin[i] / length, width = this.duration[i] / length;
+    for (let i = 0; i < fn.length; i++) {
+      const top = first[thread[i]];
+      if (top < 0) continue;
+      const x = begin[i] / length, width = duration[i] / length;
       if (x > to || x + width < from) continue;
-      const row = first + this.depth[i], run = runs.get(row);
-      if (run && width < least && x < run.range[1] + least) {
+      const row = top + depth[i], run = runs[row], isSmall = width < least;
+      if (run && isSmall && x < run.range[1] + least) {
         run.many.push(i);
-        run.range[1] = Math.max(run.range[1], x + width);
+        if (x + width > run.range[1]) run.range[1] = x + width;
         continue;
       }
-      end(row);
-      if (width < least) {
-        runs.set(row, {x, width, row, id: runId(i), fn: NONE, many: [i], range: [x, x + width]});
-        found.push(runs.get(row));
-      } else found.push({x, width, row, id: i, fn: this.fn[i]});
+      runs[row] = isSmall ? {x, width, row, id: runId(i), fn: NONE, many: [i], range: [x, x + width]} : null;
+      if (isSmall) begun.push(runs[row]);
+      found.push(isSmall ? runs[row] : {x, width, row, id: i, fn: fn[i]});
     }
-    for (const row of [...runs.keys()]) end(row);
+    for (const run of begun) end(run);
     return found;
   }
   // When collapsed threads are in a call: [row, [from, to, from, to, ...] as shares of everything].

@@ -8,7 +8,7 @@ const MATCH = {light: ["#c95fdc", "#1a001f"], dark: ["#a545b8", "#ffffff"]};
 const STEPS = 6, SAMPLES = 24;  // strengths of a hue; boxes of a run that its colour is the mean of
 
 const mixed = (rgb, other, share) => rgb.map((c, i) => Math.round(c * share + other[i] * (1 - share)));
-const hexOf = rgb => `#${rgb.map(c => c.toString(16).padStart(2, "0")).join("")}`;
+const hexOf = ([r, g, b]) => `#${(1 << 24 | r << 16 | g << 8 | b).toString(16).slice(1)}`;
 const textOn = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 135 ? "#111111" : "#ffffff";
 const GREY_RGB = {light: [223, 226, 231], dark: [58, 63, 73]};
 // by theme, hue and strength: the colour as RGB, and fill and text

@@ -7,7 +7,7 @@
 //     leaf          |e|f|                leaf          |many|
 //
 // So the number of boxes follows what is visible, not the size of the profile.
-const ROW = 19, LOWEST = 4;  // pixels; rows of calls get lower, so that all threads are visible
+const ROW = 19, LOWEST = 4, LOW = 8;  // pixels; rows of calls get lower, so that all threads are visible
 const TALLEST = 16_000;  // pixels of a canvas
 const AXIS = 22;  // the height of the time axis, and of a thread's title
 
@@ -106,7 +106,7 @@ class Flame {
     const back = style.getPropertyValue("--back"), accent = style.getPropertyValue("--accent");
     const scroll = isWhole ? 0 : this.holder.scrollTop, path = this.pathOf(this.focused), span = this.to - this.from, scale = width / span;
     this.drawn = [];
-    let last = "";
+    const fills = new Map(), frames = [], labels = [];  // drawn by colour: a browser reads a colour each time that it is set
     for (const box of this.laidOut(scale)) {
       const {x, width: w, row, id, fn} = box;
       const y = this.y(row, all) - scroll, high = boxes.above ? this.low : ROW, thick = high > 6 ? high - 1 : high;
@@ -114,19 +114,30 @@ class Flame {
       const left = Math.max(0, (x - this.from) * scale), right = Math.min(width, (x + w - this.from) * scale);
       const wide = right - left, gap = wide > 3 ? 1 : 0;
       const [fill, text] = view.colour(box);
-      if (fill !== last) pen.fillStyle = last = fill;  // a browser reads a colour each time that it is set
       // faint: a caller of what is zoomed into, or not of the chosen object
-      pen.globalAlpha = boxes.isTimed && boxes.isFaint(box) ? 0.3 : w > span * 1.0001 && w < 1 ? 0.55 : 1;
-      pen.fillRect(left, y, wide - gap, thick);
-      pen.globalAlpha = 1;
-      if (fn === view.chosen && fn !== NONE && wide >= 4) this.frame(left, y, wide - gap, front, 2, thick);
-      else if (path.has(id) && wide >= 4) this.frame(left, y, wide - gap, front, 1, thick);
-      if (id === this.hovered || id === this.focused) this.frame(left, y, wide - gap, accent, 2, thick);
-      const isNamed = wide > 24 && high > 12;
-      if (isNamed) last = "";
-      if (isNamed) this.label(box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text, high);
-      this.drawn.push({...box, x: left, y, w: wide, h: high});
+      const alpha = boxes.isTimed && boxes.isFaint(box) ? 0.3 : w > span * 1.0001 && w < 1 ? 0.55 : 1;
+      if (alpha < 1) {
+        pen.fillStyle = fill;
+        pen.globalAlpha = alpha;
+        pen.fillRect(left, y, wide - gap, thick);
+        pen.globalAlpha = 1;
+      } else {
+        let list = fills.get(fill);
+        if (!list) fills.set(fill, list = []);
+        list.push(left, y, wide - gap, thick);
+      }
+      if (fn === view.chosen && fn !== NONE && wide >= 4) frames.push([left, y, wide - gap, front, 2, thick]);
+      else if (path.has(id) && wide >= 4) frames.push([left, y, wide - gap, front, 1, thick]);
+      if (id === this.hovered || id === this.focused) frames.push([left, y, wide - gap, accent, 2, thick]);
+      if (wide > 24 && high > 12) labels.push([box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text, high]);
+      this.drawn.push({id, fn, row, width: w, many: box.many, range: box.range, at: box.at, from: box.from, x: left, y, w: wide, h: high});
     }
+    for (const [fill, list] of fills) {
+      pen.fillStyle = fill;
+      for (let k = 0; k < list.length; k += 4) pen.fillRect(list[k], list[k + 1], list[k + 2], list[k + 3]);
+    }
+    for (const one of frames) this.frame(...one);
+    for (const one of labels) this.label(...one);
     if (this.range && boxes.isTimed) this.shade(width, height, back, accent);
     for (const [row, , name] of boxes.titles) {
       const y = this.y(row, all) - scroll;
@@ -194,15 +205,18 @@ class Flame {
   }
   // The boxes of the visible range; hovering and scrolling do not change them.
   laidOut(scale) {
-    const {boxes, from, to} = this, key = [from, to, scale].join();
+    const {boxes, from, to} = this, key = [from, to, scale, this.narrowest()].join();
     if (from === 0 && to === 1) return this.whole(scale);
-    if (boxes.part?.key !== key) boxes.part = {key, found: boxes.visible(from, to, 1 / scale)};
+    if (boxes.part?.key !== key) boxes.part = {key, found: boxes.visible(from, to, this.narrowest() / scale)};
     return boxes.part.found;
   }
+  // The width in pixels below which neighbours are one box: in low rows of calls two, as there are many rows.
+  narrowest() { return this.boxes.above && this.low < LOW ? 2 : 1; }
   // All boxes at a width, also for the overview.
   whole(width) {
     const {boxes} = this;
-    if (boxes.all?.width !== width) boxes.all = {width, found: boxes.visible(0, 1, 1 / width)};
+    const least = this.narrowest();
+    if (boxes.all?.width !== width || boxes.all.least !== least) boxes.all = {width, least, found: boxes.visible(0, 1, least / width)};
     return boxes.all.found;
   }
   frame(x, y, w, colour, line, high) {

@@ -6,7 +6,10 @@
 //                                         c 3  a 2                           b 3
 //                                         a 3
 //
-// Only groups wide enough to be visible are divided, so the work is bounded by what is on screen.
+// Only groups wide enough to be visible are divided, so the work is bounded by what is on screen; what MANY contexts of a
+// group narrower than two pixels call or are called by is one run.
+const MANY = 32;
+
 class GroupBoxes {
   // centre: the function of a sandwich, -1: inverted
   constructor(tree, centre) {
@@ -28,6 +31,7 @@ class GroupBoxes {
       }
     }
     this.whole = this.weightOf(at) || 1;
+    this.slots = new Map();  // while a group is divided
     this.rows = this.isInverted ? tree.deepest + 1 : above + 1 + below;
     this.top = 0;
     this.titles = [];
@@ -43,14 +47,17 @@ class GroupBoxes {
   }
   // Neighbours of contexts: [contexts, those that give the cost].
   callers(at, from) {
-    const {parent} = this.tree, found = [new Uint32Array(at.length), new Uint32Array(at.length)];
+    const {parent} = this.tree;
     let n = 0;
-    for (let i = 0; i < at.length; i++) {
-      if (!parent[at[i]]) continue;
-      found[0][n] = parent[at[i]];
-      found[1][n++] = from[i];
+    for (let i = 0; i < at.length; i++) n += parent[at[i]] > 0;
+    const above = new Uint32Array(n), same = n === at.length, costs = same ? from : new Uint32Array(n);
+    for (let i = 0, k = 0; k < n; i++) {
+      const caller = parent[at[i]];
+      if (!caller) continue;
+      if (!same) costs[k] = from[i];
+      above[k++] = caller;
     }
-    return found.map(list => list.subarray(0, n));
+    return [above, costs];
   }
   callees(at) {
     const {child, children} = this.tree, {weights} = this;
@@ -79,17 +86,21 @@ class GroupBoxes {
     return group.members;
   }
   divided(group, step, at, from) {
-    const {fn} = this.tree, slotOf = new Map(), slots = new Uint32Array(at.length), sizes = [], isSame = at === from;
+    const {fn} = this.tree, slots = new Uint32Array(at.length), sizes = [], isSame = at === from, functions = [], slotOf = this.slots;
     for (let i = 0, last = -1, slot = 0; i < at.length; i++) {
       const f = fn[at[i]];
       if (f !== last) {
         slot = slotOf.get(f);
-        if (slot === undefined) slotOf.set(f, slot = sizes.push(0) - 1);
+        if (slot === undefined) {
+          slotOf.set(f, slot = sizes.push(0) - 1);
+          functions.push(f);
+        }
         last = f;
       }
       slots[i] = slot;
       sizes[slot]++;
     }
+    slotOf.clear();
     const mine = sizes.map(size => new Uint32Array(size)), costs = isSame ? mine : sizes.map(size => new Uint32Array(size)), n = new Uint32Array(sizes.length);
     for (let i = 0; i < at.length; i++) {
       const slot = slots[i], place = n[slot]++;
@@ -97,7 +108,7 @@ class GroupBoxes {
       if (!isSame) costs[slot][place] = from[i];
     }
     let x = group.x;
-    return [...slotOf].map(([f, slot]) => [f, slot, this.weightOf(costs[slot])]).sort((a, b) => b[2] - a[2] || a[0] - b[0]).map(([f, slot, weight]) => {
+    return functions.map((f, slot) => [f, slot, this.weightOf(costs[slot])]).sort((a, b) => b[2] - a[2] || a[0] - b[0]).map(([f, slot, weight]) => {
       const found = this.group(group, f, x, group.row + step, step, mine[slot], costs[slot], weight);
       x += found.width;
       return found;
@@ -108,6 +119,10 @@ class GroupBoxes {
     while (stack.length) {
       const group = stack.pop();
       found.push(group);
+      if (group.width < 2 * least && group.at.length > MANY && group.step && !group.members) {
+        this.addRun(found, [{x: group.x, step: group.step, row: group.row + group.step, id: group.id}], this.next(group));
+        continue;
+      }
       for (const step of [-1, 1]) {
         const seen = this.members(group).filter(one => one.step === step && one.x < to && one.x + one.width > from);
         const small = seen.filter(one => one.width < least);
@@ -117,8 +132,8 @@ class GroupBoxes {
     }
     return found;
   }
-  addRun(found, small) {
-    const [{x, step, row: first, id}] = small, joined = lists => {
+  addRun(found, small, [first, ofFirst] = []) {
+    const [{x, step, row: top, id}] = small, joined = lists => {
       const all = new Uint32Array(lists.reduce((sum, list) => sum + list.length, 0));
       let at = 0;
       for (const list of lists) {
@@ -127,9 +142,9 @@ class GroupBoxes {
       }
       return all;
     };
-    let at = joined(small.map(one => one.at)), from = step < 0 || this.isInverted ? joined(small.map(one => one.from)) : at, range;
-    for (let row = first, k = 0; at.length; row += step, k++) {
-      const width = this.weightOf(from) / this.whole;
+    let at = first || joined(small.map(one => one.at)), from = ofFirst || (step < 0 || this.isInverted ? joined(small.map(one => one.from)) : at), range;
+    for (let row = top, k = 0, width, before = null; at.length; row += step, k++) {
+      if (from !== before) width = this.weightOf(before = from) / this.whole;
       range ??= [x, x + width];
       found.push({x, width, row, id: runId(id * 1024 + k), fn: NONE, many: at, from, range});
       [at, from] = step < 0 || this.isInverted ? this.callers(at, from) : this.callees(at);

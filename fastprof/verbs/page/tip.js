@@ -33,7 +33,7 @@ const tooltip = page => {
       const {counted} = page, calls = counted && counted.old >= 0 && !grouped ? sumOf(box, view.tree.self[counted.old]) : 0;
       if (calls) add(second, plural(calls, "call"));
     }
-    const what = many ? `${exact(many.length)} ${isTimed ? "calls" : grouped ? "contexts" : "boxes"} narrower than a pixel` : view.name(fn, id);
+    const what = many ? `${exact(many.length)} ${isTimed ? "calls" : grouped ? "contexts" : "boxes"} too narrow to draw` : view.name(fn, id);
     const line = (texts, tag) => texts.length ? [element("div", {}, element(tag, {}, texts[0]), texts.slice(1).map(text => ` · ${text}`).join(""))] : [];
     return [...line(first, "b"), ...line(second, "span"), element("div", {class: "name"}, what),
       ...many ? [element("div", {class: "where"}, "together; a click zooms to them")] : [],
@@ -67,7 +67,14 @@ const answerLine = page => {
   const {head, state, view, labelOf, nameOf, unit} = page;
   const link = fn => element("button", {type: "button", title: nameOf(fn), onclick: () => page.choose(fn)}, middleOf(labelOf(fn), 60));
   // The functions that cost or changed most, by self cost.
+  const known = new Map();  // by n: the figures, and the functions
   const largest = n => {
+    const figures = page.shownColumns().map(k => page.rowFigures("row self", k)), last = known.get(n);
+    if (last?.figures.length === figures.length && figures.every((one, k) => one === last.figures[k])) return last.found;
+    known.set(n, {figures, found: find(n)});
+    return known.get(n).found;
+  };
+  const find = n => {
     const {old, new: next} = state.event;
     const size = fn => head.compared ? Math.abs(page.rowFigure("row self", next, fn) - page.rowFigure("row self", old, fn)) : page.rowFigure("row self", old, fn);
     const found = [];
