@@ -1,11 +1,12 @@
 """Truth for `fastprof trend`: series with injected changes, and how many of them are found.
 
     python -m bench.trend_truth                      the tables of RESULTS.md
-    python -m bench.trend_truth nights --seeds 40    one of them: nights, year, quiet, speed
+    python -m bench.trend_truth nights --seeds 40    one of them: nights, year, moved, quiet, speed
 
 Shares of functions are those of real profiles (tests/corpus), continued by Zipf's law; each night each host takes
 samples of them
 (Poisson).  A truth is a function, a kind and a point; a finding within ten points of it, of its function, finds it.
+Functions are also renamed, inlined and deleted, appear, and lose cost to others: that is found if both are one finding.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class Setting(NamedTuple):
     season: float = 0.0  # of weekdays, of a tenth of the functions
     tails: bool = False  # noise of nights as of Student's t with 4 degrees of freedom
     lasting: float = 0.0  # correlation of the common noise of neighbouring nights
+    moved: int = 0  # functions of each kind in MOVED
 
 
 def shares(setting: Setting, rng: np.random.Generator) -> np.ndarray:
@@ -65,21 +67,26 @@ def shares(setting: Setting, rng: np.random.Generator) -> np.ndarray:
     return all_ / all_.sum()
 
 
+MOVED = ("renamed", "inlined", "moved", "new", "deleted")
+
+
 class Made:
     """Profiles in memory, as what reads them gives them (verbs/trend/sums.py)."""
 
     def __init__(self, setting: Setting, seed: int, inject: bool | Sequence[tuple[int, str, int, int, float]] = True):
         self.setting, self.rng = setting, np.random.default_rng(seed)
         self.base = shares(setting, self.rng)
+        self.other: dict[int, int] = {}  # of a function whose cost went to another one
+        self.names = [f"f{i}" for i in range(len(self.base))]
         self.truths: list[Truth] = []
         self.factors: list[tuple[int, str, int, int, float]] = []
         if inject is True:
             self._inject()
         elif inject:
             self.factors = [*inject]
-        self.factor = np.ones((setting.points, 0))
-        n = setting.functions
-        self.rows = SimpleNamespace(keys=[(f"f{i}".encode(), b"a.c", b"app", 0, "") for i in range(n)])
+        if setting.moved:
+            self._move()
+        self.rows = SimpleNamespace(keys=[(name.encode(), b"a.c", b"app", 0, "") for name in self.names])
         self.totals = array("d", self.base)
         self._costs: list[np.ndarray] = []
         self.points = self._profiles()
@@ -100,6 +107,23 @@ class Made:
                 size = abs(size) + 0.1
             self.factors.append((f, kind, at, min(t, at + length), size))
 
+    def _move(self) -> None:
+        """Renamed, inlined, new and deleted functions, and such that lose a part of their cost to another one."""
+        rng, t, base = self.rng, self.setting.points, list(self.base)
+        candidates = [i for i in range(len(base)) if 0.002 <= base[i] <= 0.05]
+        rng.shuffle(candidates)
+        for kind in MOVED * self.setting.moved:
+            f, at, size = candidates.pop(), int(rng.integers(t // 8, t - t // 8)), float(rng.uniform(0.3, 0.7))
+            if kind in ("renamed", "new"):
+                self.other[f] = len(base)
+                self.names.append(f"{self.names[f]}_impl" if kind == "renamed" else f"added{len(base)}")
+                base.append(0.0)
+            elif kind != "deleted":  # to a function of about the same cost or more
+                self.other[f] = next(i for i in candidates[::-1] if base[i] > base[f] / 2)
+                candidates.remove(self.other[f])
+            self.factors.append((f, kind, at, t, size))
+        self.base = np.array(base)
+
     def _z(self, f: int, at: int, end: int, size: float, kind: str) -> float:
         s, setting = self.base[f], self.setting
         relative = 1 / (s * setting.samples * setting.hosts) + setting.night**2 / setting.hosts + setting.common**2
@@ -110,7 +134,13 @@ class Made:
         """The shares at a point, without noise."""
         s = self.base.copy()
         for f, kind, at, end, size in self.factors:
-            if kind == "drift":
+            if kind in MOVED:
+                if t >= at:
+                    part = s[f] * (size if kind == "moved" else 1.0)
+                    s[f] -= 0 if kind == "new" else part
+                    if kind != "deleted":
+                        s[self.other[f]] += part
+            elif kind == "drift":
                 s[f] *= 1 + size * min(1.0, max(0.0, (t - at) / max(1, end - at)))
             elif at <= t < end:
                 s[f] *= 1 + size
@@ -159,7 +189,7 @@ class Made:
 
 
 def findings(made: Made, points: Points | None = None) -> list[Finding]:
-    series = Series(made, points or made.points, range(made.setting.functions), 0, per=None)  # type: ignore[arg-type]
+    series = Series(made, points or made.points, range(len(made.base)), 0, per=None)  # type: ignore[arg-type]
     return found(series.changes(0.1), [], made.rows.keys, lambda: None)
 
 
@@ -168,8 +198,7 @@ def matched(made: Made, all_: Sequence[Finding]) -> tuple[dict[Truth, Finding], 
     hits: dict[Truth, Finding] = {}
     wrong = []
     for one in all_:
-        rows = {one.change.row, *(row for row, _ in one.others)}
-        mine = [t for t in made.truths if t.function in rows and _first(t) <= one.change.at <= _end(t) + NEAR]
+        mine = [t for t in made.truths if t.function in _rows(one) and _first(t) <= one.change.at <= _end(t) + NEAR]
         for truth in mine:
             hits.setdefault(truth, one)
         if not mine:
@@ -196,6 +225,7 @@ def nights(seeds: int) -> Iterator[str]:
         ("sampling", Setting(functions=1000, points=130), 0.005),
         ("hosts 10 %, nights 3 %", Setting(functions=1000, points=60, offset=0.1, night=0.03), 0.03),
         ("the same, a tenth missing", Setting(functions=1000, points=60, offset=0.1, night=0.03, missing=0.1), 0.03),
+        ("the same, a third missing", Setting(functions=1000, points=60, offset=0.1, night=0.03, missing=0.33), 0.03),
     ):
         delays, at_ten, n_false = [], 0, 0
         for seed in range(seeds):
@@ -257,30 +287,68 @@ def year(seeds: int) -> Iterator[str]:
         )
 
 
-def quiet(seeds: int) -> Iterator[str]:
-    """Nothing changes: false findings in a year over 30,000 functions, and of daily runs for a month."""
-    yield "| noise | functions | findings in a year | new ones in a month of daily runs |"
-    yield "| --- | ---: | ---: | ---: |"
-    big = {"functions": 30_000, "hosts": 1, "samples": 2_000_000}
+def moved(seeds: int) -> Iterator[str]:
+    """Cost that moves, half a year of 3 hosts: found as one cost shift (new and deleted functions: as such)."""
+    yield "| noise | kind | injected | found | as two findings | missed | distance in points | false findings |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    small = Setting(functions=1000, points=180, hosts=3, moved=3)
     for name, setting in (
-        ("sampling", Setting(**big)),
-        ("all hosts vary, 3 %", Setting(**big, common=0.03)),
-        ("heavy tails, 5 %", Setting(**big, night=0.05, tails=True)),
-        ("lasting for days", Setting(**big, common=0.02, lasting=0.5)),
+        ("sampling", small),
+        ("hosts 10 %, nights 3 %", small._replace(offset=0.1, night=0.03)),
+        ("weekdays 5 %", small._replace(season=0.05)),
     ):
-        setting = setting._replace(points=180)
-        n, new = 0, 0
+        counts = {kind: [0, 0, 0] for kind in MOVED}
+        distances: dict[str, list[int]] = {kind: [] for kind in MOVED}
+        n_false = 0
+        for seed in range(seeds):
+            made = Made(setting, 3000 + seed, False)
+            all_ = findings(made)
+            explained = set()
+            for truth in made.truths:
+                f, other = truth.function, made.other.get(truth.function, truth.function)
+                own = {other} if truth.kind == "new" else {f, other}
+                near = [one for one in all_ if abs(one.change.at - truth.at) <= NEAR and _rows(one) & own]
+                explained.update(map(id, near))
+                found_ = [one for one in near if _rows(one) == own and one.is_shift == (len(own) > 1)]
+                counts[truth.kind][0 if found_ else 1 if near else 2] += 1
+                distances[truth.kind] += [abs(one.change.at - truth.at) for one in found_[:1]]
+            n_false += sum(id(one) not in explained for one in all_)
+        for kind, (right, apart, none) in counts.items():
+            distance = f"{np.mean(distances[kind]):.1f}" if distances[kind] else ""
+            n = right + apart + none
+            yield f"| {name} | {kind} | {n} | {right} | {apart} | {none} | {distance} | {n_false} |"
+
+
+def _rows(one: Finding) -> set[int]:
+    return {one.change.row, *(row for row, _ in one.others)}
+
+
+def quiet(seeds: int) -> Iterator[str]:
+    """Nothing changes: false findings over 30,000 functions, in all points, and new ones in a month of daily runs."""
+    yield "| noise | points | findings in them | in a month | new ones in a month of daily runs |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    big = Setting(functions=30_000, hosts=1, samples=2_000_000, points=180)
+    fleet = Setting(functions=30_000, points=90, offset=0.1, night=0.03)
+    for name, setting in (
+        ("sampling", big),
+        ("hosts 10 %, nights 3 %", fleet),
+        ("the same, a tenth of nights missing", fleet._replace(missing=0.1)),
+        ("all hosts vary, 3 %", big._replace(common=0.03)),
+        ("heavy tails, 5 %", big._replace(night=0.05, tails=True)),
+        ("lasting for days", big._replace(common=0.02, lasting=0.5)),
+    ):
+        n, new, last = 0, 0, setting.points
         for seed in range(seeds):
             made = Made(setting, 2000 + seed, False)
             n += len(findings(made))
-            seen = {(one.change.row, one.change.at // 5) for one in findings(made, made.first(150))}
-            for day in range(151, 181, 3):
+            seen = {(one.change.row, one.change.at // 5) for one in findings(made, made.first(last - 30))}
+            for day in range(last - 29, last + 1, 3):
                 for one in findings(made, made.first(day)):
                     near = {(one.change.row, one.change.at // 5 + k) for k in (-1, 0, 1)}
                     if not near & seen:
                         new += 1
                     seen.add((one.change.row, one.change.at // 5))
-        yield f"| {name} | {setting.functions:,} | {n * 365 / 180 / seeds:.2f} | {new / seeds:.2f} |"
+        yield f"| {name} | {last} | {n / seeds:.2f} | {n * 30 / last / seeds:.2f} | {new / seeds:.2f} |"
 
 
 def speed(seeds: int) -> Iterator[str]:
@@ -294,7 +362,7 @@ def speed(seeds: int) -> Iterator[str]:
         yield f"| {functions:,} x {points:,} | {time.process_time() - start:.1f} s |"
 
 
-TABLES = {"nights": nights, "year": year, "quiet": quiet, "speed": speed}
+TABLES = {"nights": nights, "year": year, "moved": moved, "quiet": quiet, "speed": speed}
 
 
 def main() -> None:

@@ -36,17 +36,10 @@ def show(top: Top, found: Matrix, args: argparse.Namespace, *, is_page: bool) ->
 
 def write_table(top: Top, found: Matrix, output: str, target: Format) -> None:
     """Write a matrix as an Arrow stream or as Parquet."""
-    from fastprof.core.engine import write
-    from fastprof.core.log import Log
-    from fastprof.core.model import Model
-    from fastprof.core.options import Options
-    from fastprof.core.sink import Sink
+    from fastprof.verbs.cells import write
     from fastprof.verbs.top.matrix_table import table
 
-    rows: Any = iter([table(found, top.value)])
-    with Sink(output) as sink:
-        write(rows, target.writer_class()(Model(), sink, Options(), Log()))
-        sink.commit()
+    write([table(found, top.value)], output, target)
 
 
 def as_json(found: Matrix) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import chain
 
+from fastprof import formats
 from fastprof.cli import arguments, print_message
 from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError, printable
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
@@ -20,6 +21,9 @@ from fastprof.core.words import counted
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.trend import LABELS_OF_INPUTS, Finding, Trend, options, trend
 from fastprof.verbs.trend.series import mean_of
+
+if TYPE_CHECKING:
+    from fastprof.core.engine import Format
 
 DESCRIPTION = """\
 Find which functions changed, by how much and since when, in
@@ -33,6 +37,7 @@ examples:
 """
 FAILED = 4  # exit code of --fail-over
 _ROWS = 200  # of the heat map of a page
+_SERIES = 1000  # of a table of series
 _COMPARED = 3  # pairs of profiles in a page
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDE = 24  # characters of a sparkline
@@ -44,7 +49,10 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_keep_going(parser)
     arguments.add_log(parser, json="print JSON")
     arguments.heading_of(parser, "output").add_argument(
-        "-o", "--output", metavar="OUTPUT", help="write a page (.html) or the table: text, or .md, .csv, .json"
+        "-o",
+        "--output",
+        metavar="OUTPUT",
+        help="write a page (.html), the table (text, .md, .csv, .json) or series (.parquet, .arrows)",
     )
     arguments.add_table(parser)
     arguments.add_screen(parser)
@@ -55,8 +63,11 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     arguments.refuse_several(args)
     is_page = (args.output or "").endswith(".html")
-    if args.output and arguments.table_of(args.output) is None and not is_page:
-        raise UsageError(f"{args.output}: trend writes pages (.html) and tables (.md, .csv, .json, .txt)")
+    target = _table_format(args) if args.output and arguments.table_of(args.output) is None and not is_page else None
+    if target:
+        if args.json or args.csv or args.markdown:
+            raise UsageError(f"{args.output}: is neither JSON nor text")
+        vars(args).setdefault("rows", _SERIES)
     if is_page:
         if args.json or args.csv or args.markdown:
             raise UsageError(f"{args.output}: a page is neither JSON nor a table")
@@ -66,20 +77,40 @@ def run(args: argparse.Namespace) -> int:
     arguments.refuse_screen(args, "--json", "--csv", "--markdown")
     Reads(args.inputs, checked(arguments.given(args, options()), options())).refuse(args.output)
     found = trend(args.inputs, **arguments.keywords(args, options()))
-    with arguments.table_to(None if args.output == "-" else args.output):
-        if is_page:
-            from fastprof.verbs.trend.page import page
+    if target:
+        from fastprof.verbs.cells import write
 
-            print(page(found, _figure(found), _compared(found, args)), end="")
-            _print_problems(found, args)
-        else:
-            _print(found, args)
+        write(found.table().parts(), args.output, target)
+        _print_problems(found, args)
+    else:
+        with arguments.table_to(None if args.output == "-" else args.output):
+            _print_whole(found, args, is_page=is_page)
     for limit in dict.fromkeys(failure.limit for failure in found.failed):
         mine = [one for one in found.failed if one.limit == limit]
         grown = ", ".join(f"{one.name} {_percent(one.change)} since {one.since}" for one in mine[:5])
         more = f" and {len(mine) - 5:,} more" if len(mine) > 5 else ""
         print_message(f"more than {limit:g} % slower: {grown}{more}")
     return FAILED if found.failed else exit_code(found.log)
+
+
+def _print_whole(found: Trend, args: argparse.Namespace, *, is_page: bool) -> None:
+    if not is_page:
+        _print(found, args)
+        return
+    from fastprof.verbs.trend.page import page
+
+    print(page(found, _figure(found), _compared(found, args)), end="")
+    _print_problems(found, args)
+
+
+def _table_format(args: argparse.Namespace) -> Format:
+    """Errors: UsageError for an output that is no table."""
+    with suppress(UsageError):
+        target = formats.for_output(args.output)
+        if target.holds.table:
+            return target
+    tables = "tables (.md, .csv, .json, .txt, .parquet, .arrows)"
+    raise UsageError(f"{args.output}: trend writes pages (.html) and {tables}")
 
 
 def _print(found: Trend, args: argparse.Namespace) -> None:

@@ -131,6 +131,33 @@ def test_small_replicas_weigh_less(tmp_path: Path) -> None:
     assert row.values[5] == pytest.approx((shares[0] + weight * shares[1]) / (1 + weight), rel=0.01)
 
 
+def test_table_of_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row for each function and point, as Parquet, as an Arrow stream and from Python; missing values are NULL."""
+    duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
+    folder = written(tmp_path / "runs", 12, {}, hosts=2)
+    (folder / "003.host1.folded").unlink()
+    options = ["--over", "point", "--label-path", "{point}.{host}.folded", "--by", "label:host", "--per", "1"]
+    outputs = [str(tmp_path / name) for name in ("series.parquet", "series.arrows")]
+    for output in outputs:
+        assert main(["trend", str(folder), *options, "-o", output, "-q"]) == 0
+    made = fastprof.trend(
+        [str(folder)], over="point", label_path="{point}.{host}.folded", by="label:host", per="1", rows=10
+    )
+    series = made.table("series")
+    query = "select label, place, point, value, profiles, samples from {} order by label, place"
+    rows = duckdb.sql(query.format("series")).fetchall()
+    assert len(rows) == 24
+    assert [row[:3] for row in rows[:2]] == [("host0", 0, "000"), ("host0", 1, "001")]
+    assert rows[15][:4] == ("host1", 3, "003", None)
+    assert rows[3][4] == 1
+    assert duckdb.sql(query.format(f"'{outputs[0]}'")).fetchall() == rows
+    assert sorted(row["place"] for row in series) == sorted([*range(12)] * 2)
+    with pytest.raises(fastprof.UsageError, match="only series"):
+        made.table("spans")
+    assert main(["trend", str(folder), *options, "-o", "out.pb.gz"]) == 2
+    assert "trend writes pages (.html) and tables" in capsys.readouterr().err
+
+
 def test_cost_shift(tmp_path: Path) -> None:
     folder = written(tmp_path / "runs", 20, {})
     for point in range(12, 20):

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from fastprof.verbs.keywords import TrendOptions
+    from fastprof.verbs.trend.table import SeriesTable
 
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N findings (default: 30; 0: all)")
 OVER = Option(
@@ -142,7 +143,8 @@ ROWS = Option(
     0,
     group="rows",
     help="also list the values of the N rows that cost most",
-    details="In --json, by point; in a page (.html), where the default is 200, as a heat map.",
+    details="In --json, by point; in a page (.html), where the default is 200, as a heat map; in a table of Parquet or "
+    "Arrow, where it is 1,000.",
 )
 CACHE: Option[Any] = Option(
     "cache",
@@ -265,6 +267,14 @@ class Trend(NamedTuple):
     inputs: int
     rows: list[Line]  # with `rows`: the first, the highest cost first
     log: Log
+
+    def table(self, name: str = "series") -> SeriesTable:
+        """The table `series` (docs/trend.md) as an Arrow stream: of `rows`, a row for each point."""
+        from fastprof.verbs.trend.table import SeriesTable
+
+        if name != "series":
+            raise UsageError(f"a trend has no table {name!r:.80}, only series")
+        return SeriesTable(self)
 
 
 @cache
