@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from fastprof.bridges.rows.as_table import Rows, utf8
 from fastprof.core._c import ffi
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.column import REAL, Column, Texts
 from fastprof.core.errors import FastprofError
 from fastprof.core.options import INT64
 from fastprof.core.owner import address_of
 from fastprof.core.version import __version__
+
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
 
 
 class Columns:
@@ -60,7 +63,7 @@ class Columns:
         return Rows(self.owners, n, self.found, encoded)
 
 
-def _bits(cells: Sequence[bool]) -> Any:
+def _bits(cells: Sequence[bool]) -> Pointer[int]:
     bits = bytearray(len(cells) // 8 + 1)
     for i, cell in enumerate(cells):
         if cell:

@@ -21,6 +21,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("FASTPROF_SYMBOL_CACHE", raising=False)
     monkeypatch.setattr(kept, "LEAST", 0)
+    monkeypatch.setattr(chains, "_holders", type(chains._holders)())  # without programs of other tests
     (tmp_path / "a.c").write_text(SOURCE)
     subprocess.run(["cc", "-g", "-O0", "-Wl,--build-id", "a.c", "-o", "a"], cwd=tmp_path, check=True)
     return tmp_path / "a"
