@@ -20,9 +20,9 @@ static inline const uint8_t *varint32(const uint8_t *p, uint32_t *v) {
     return p;
 }
 
-/* Branchless, because zeros are unpredictable. */
+/* Of a number below 2^63.  Branchless, because zeros are unpredictable: twice a number and one has a highest bit. */
 static inline unsigned bytes_of(uint64_t v) {
-    return (0 - (unsigned)(v != 0)) & ((71 - (unsigned)__builtin_clzll(v | 1)) / 8);
+    return ((63 ^ (unsigned)__builtin_clzll(v << 1 | 1)) + 7) / 8;
 }
 
 /* Stores all eight bytes; the next value overwrites those that are not needed. */
@@ -30,10 +30,11 @@ static inline uint8_t *put_value(uint8_t *to, int64_t value, unsigned *code) {
     uint64_t v = (uint64_t)value;
     unsigned length = bytes_of(v);
     *code = length;
-    if (FP_UNLIKELY(value < 0) && bytes_of(0 - v) < 8) {
-        v = 0 - v;
-        length = bytes_of(v);
-        *code = 8 + length;
+    if (FP_UNLIKELY(value < 0)) {
+        const int is_short = 0 - v < (uint64_t)1 << 56;
+        v = is_short ? 0 - v : v;
+        length = is_short ? bytes_of(v) : 8;
+        *code = is_short ? 8 + length : 8;
     }
     memcpy(to, &v, 8);
     return to + length;
