@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.options import Options
+from fastprof.formats.callgrind import cachegrind
+from fastprof.formats.callgrind._write import CostLines
 from tests.reference.callgrind import parse
 from tests.support.graphs import read_parts, rewrite
 
@@ -189,3 +193,32 @@ def test_more_than_64_bits_of_cost_is_an_error() -> None:
     assert log.warnings == ["input: the sum of a part's costs exceeds 2^63 - 1"]
     with pytest.raises(FastprofError):
         rewrite(HEADER + b"fl=a\nfn=f\n1 9223372036854775807\n1 1\n", "cachegrind")
+
+
+@pytest.mark.parametrize("wide", [2, 1, 0])
+@pytest.mark.parametrize("n_values", [1, 2, 8, 9, 13, 16, 17])
+def test_cachegrind_lines_are_the_same_for_every_instruction_set(
+    n_values: int, wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines are written up to sixteen rows at a time, by different code below 10^4, below 10^7 and beyond."""
+
+    def lines(model: int, out: int, n_values: int) -> CostLines:
+        made = CostLines(model, out, n_values)
+        made.wide = wide
+        return made
+
+    monkeypatch.setattr(cachegrind, "CostLines", lines)
+    random = Random(n_values)
+    limits = [1, 10, 9999, 10_000, 9_999_999, 10_000_000, 1 << 32, 1 << 50]
+    text = [b"fl=a.c"]
+    for name in (b"f", b"g", b"h"):
+        text.append(b"fn=" + name)
+        for line in range(1, 40):
+            most = random.choice(limits)
+            counts = [random.choice([0, random.randrange(most), most]) // n_values for _ in range(n_values)]
+            text.append(b" ".join(b"%d" % v for v in (line * 7, *counts)))
+    rows = [line.split() for line in text if line[:1] != b"f"]
+    text.append(b"summary: " + b" ".join(b"%d" % sum(int(row[k + 1]) for row in rows) for k in range(n_values)))
+    events = b" ".join(b"E%d" % k for k in range(n_values))
+    written = rewrite(b"cmd: x\nevents: " + events + b"\n" + b"\n".join(text) + b"\n", "cachegrind").split(b"\n")
+    assert written[-len(text) - 1 : -1] == text
