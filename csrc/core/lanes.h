@@ -20,6 +20,8 @@
 #include "core/buf.h"
 #include "core/rounds.h"
 
+/* cffi-begin */
+
 struct fp_span {
     uint64_t begin, end;
     uint32_t what;   /* call: its function, or the argument of fp_lanes' `function`; event: its text, a string */
@@ -28,6 +30,8 @@ struct fp_span {
     uint16_t is_counter; /* with is_event: a value of the counter named `what`; `end` has the bits of the double */
     uint32_t place;      /* private: among the spans that begin at the same time */
 };
+
+/* cffi-end */
 
 /* Created, filled and freed by the reader. */
 struct fp_lanes {

@@ -51,6 +51,7 @@ ROOMS = (
     "gmon",
     "small_json",
     "xplane",
+    "gpu_sqlite",
 )
 
 
@@ -64,6 +65,7 @@ _ALIASES = {
     "proto": "pprof",
     "chrome": "trace-event",
     "fpa": "archive",
+    **dict.fromkeys(("nsys", "rocpd", "rpd"), "gpu-sqlite"),
     **dict.fromkeys(("bpftrace", "bcc", "dtrace"), "tracer-stacks"),
 }
 

@@ -139,7 +139,7 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
     (rb"MZ|\xcf\xfa\xed\xfe|\xca\xfe\xba\xbe", "a program", ""),
     (
         rb"SQLite format 3\0",
-        "an SQLite database (Nsight Systems, Perfetto ...)",
+        "an SQLite database of another program",
         "export it in a format of `fastprof formats`",
     ),
     (rb"PK\x03\x04", "a zip archive", "unpack it"),

@@ -68,6 +68,7 @@ FILES = (
     "tracer-stacks/good/offcputime.bcc",
     "trace-event/good/arguments.json",
     "trace-event/good/mixed.json",
+    "gpu-sqlite/good/nsys.sqlite",
     "xplane/good/device.xplane.pb",
     "xray/good/fdr-empty.xray",
     "xray/good/fdr5-busy.xray",

@@ -22,6 +22,7 @@ from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.reference import memray as writer
 from tests.reference import mojo, uftrace, xplane
+from tests.support import gpu_sqlite
 from tests.support import perfettotrace as t
 from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk
@@ -369,6 +370,14 @@ GROW: dict[str, Callable[[Path, int], None]] = {
         '{"version": 1, "recording": {"records": ['
         + ", ".join(['{"type": "timeline-record-type-cpu", "usage": 1}'] * times * 20_000)
         + '], "sampleStackTraces": [{"timestamp": 1, "stackFrames": [{"name": "f"}]}], "sampleDurations": [1]}}'
+    ),
+    "gpu-sqlite": lambda path, times: path.write_bytes(
+        gpu_sqlite.nsys(
+            {
+                "StringIds": [(1, "f")],
+                "CUPTI_ACTIVITY_KIND_RUNTIME": [(i, i, 0, gpu_sqlite.GLOBAL, 1, 1, 0) for i in range(20_000 * times)],
+            }
+        )
     ),
     "xplane": lambda path, times: path.write_bytes(
         xplane.write(

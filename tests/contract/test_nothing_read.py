@@ -17,6 +17,7 @@ from fastprof.core.options import Options
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from tests.reference import memray, uftrace
+from tests.support import gpu_sqlite
 from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk
 from tests.support.oprofile import sample_file
@@ -45,6 +46,7 @@ EMPTY = {
     "ghc-json": b'{"program": "a", "rts_arguments": [], "cost_centres": [{"id": 1, "label": "MAIN"}], "profile": '
     b'{"id": 1, "entries": 0, "alloc": 0, "ticks": 0, "children": []}}',
     "safari": b'{"version": 1, "recording": {"sampleStackTraces": [], "sampleDurations": []}}',
+    "gpu-sqlite": gpu_sqlite.nsys({}),
     "xplane": b"\x0a\x0b\x12\x09/host:CPU",
     "instruments": b"Weight\tSelf Weight\tSymbol Names\n",
     "pprof-raw": b"PeriodType: cpu ns\nSamples:\ncpu/ns \nLocations\n",

@@ -53,6 +53,7 @@ CHOSEN = [
         "tracer-stacks": "keys.dtrace maps.bpftrace profile.bcc",
         "speedscope": "28_recursion.json weights_first.json",
         "trace-event": "12_threads_apart.json profile_chunks.json sampled_mixed.json",
+        "gpu-sqlite": "trace.rpd",
         "xplane": "cpu.xplane.pb device.xplane.pb",
         "uftrace": "args.tar",
         "xray": "fdr5-busy.xray profile-swapped.xray",

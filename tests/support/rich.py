@@ -335,6 +335,7 @@ def sources() -> dict[str, Source]:
         Source("rprof", "rprof", _corpus("rprof/good/memory.Rprof")),
         Source("ghc-prof", "ghc-prof", _corpus("ghc-prof/good/labels.ghc.prof")),
         Source("safari", "safari", _corpus("safari/good/fib-recording.json")),
+        Source("gpu-sqlite", "gpu-sqlite", _corpus("gpu-sqlite/good/nsys.sqlite")),
         Source("xplane", "xplane", _corpus("xplane/good/device.xplane.pb")),
         Source("scalene", "scalene", _corpus("scalene/good/memory.scalene.json")),
         Source("ghc-json", "ghc-json", _corpus("ghc-json/good/lab.ghc.json")),

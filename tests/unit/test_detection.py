@@ -30,7 +30,6 @@ def field(number: int, *content: bytes) -> bytes:
 NODE = field(1, b"x") + field(2, b"Placeholder") + field(5, field(1, b"dtype"), field(2, b"0\1"))
 FUNCTION = field(1, field(1, b"__inference_pruned_12"), field(2, field(1, b"y"), b"\x18\1")) + field(3, NODE)
 MODEL = b"\x08\1" + field(2, field(1, field(2, field(1, field(1, b"AddV2"))), field(5, b"2.4.1")), field(2, NODE))
-PLANE = field(1, b"\x08\3", field(2, b"/host:CPU"), field(4, b"\x08\1", field(2, b"\x08\1", field(2, b"matmul"))))
 
 # None of these is a profile, but each contains a trait of one.
 NOT_PROFILES = {

@@ -72,6 +72,7 @@ INPUTS = {
     ".stackprof": "stackprof/good/wall.stackprof",
     "-recording.json": "safari/good/fib-recording.json",
     ".xplane.pb": "xplane/good/device.xplane.pb",
+    ".sqlite": "gpu-sqlite/good/nsys.sqlite",
     ".scalene.json": "scalene/good/memory.scalene.json",
     ".ghc.json": "ghc-json/good/lab.ghc.json",
     ".instruments.txt": "instruments/good/time.instruments.txt",

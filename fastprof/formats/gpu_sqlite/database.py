@@ -1,0 +1,117 @@
+"""A database of SQLite that is not trusted: opened read-only, and only ordinary tables are read."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import islice
+from urllib.parse import quote
+
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.source import WINDOW, Source
+from fastprof.core.streams import temporary_failed
+
+_MOST = 64 << 20  # bytes of a text
+_CACHE = -2000  # KiB
+_ORDINARY = re.compile(r"CREATE TABLE\b", re.IGNORECASE)
+
+
+class Place(NamedTuple):
+    """A thread: its process (a key and a name) and itself (a key, a name, and the id to show)."""
+
+    process: object
+    process_name: bytes
+    thread: object
+    name: bytes = b""
+    id: bytes = b""
+
+
+class Query(NamedTuple):
+    """Rows of a table.  Columns: begin, end, those of names and those of threads."""
+
+    table: str
+    category: bytes
+    times: tuple[str, str]
+    names: tuple[str, ...]
+    threads: tuple[str, ...]
+    name: Callable[..., bytes]  # of the values of `names`; empty: unknown
+    place: Callable[..., Place]  # of the values of `threads`
+    kind: Callable[..., int] | None = None  # of the values of `names`, if the rows are of several kinds
+
+
+CALL, EVENT, SKIPPED = 0, 1, 2
+
+
+class Database:
+    """Errors: sqlite3.Error."""
+
+    def __init__(self, source: Source) -> None:
+        source.spool()
+        self._copy: Any = None
+        self._most_rows = source.size or 0
+        path = source.path
+        if path is None or source.compression or not source.compressed_size or source.pinned:
+            path = self._copied(source)
+        self._db = sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        self._db.text_factory = bytes
+        self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST)
+        self._db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        for pragma in ("query_only=1", "trusted_schema=0", "cell_size_check=1", "mmap_size=0", f"cache_size={_CACHE}"):
+            self._db.execute(f"PRAGMA {pragma}")
+        found = self._db.execute("SELECT name, sql, rootpage FROM sqlite_master WHERE type = 'table'").fetchall()
+        ordinary = [(_str(name), root) for name, sql, root in found if _ORDINARY.match(_str(sql))]
+        self.tables = {name: self._columns(name) for name, _ in ordinary}
+        page = int.from_bytes(source.head[16:18], "big")
+        size = 65_536 if page == 1 else page
+        self.places = {name: (root - 1) * size for name, root in ordinary if isinstance(root, int)}  # offsets
+
+    def _copied(self, source: Source) -> str:
+        """SQLite opens files by path."""
+        try:
+            self._copy = tempfile.NamedTemporaryFile(prefix="fastprof-", suffix=".sqlite")
+            at = 0
+            while data := source.read_at(at, WINDOW):
+                at += self._copy.write(data)
+            self._copy.flush()
+        except OSError as error:
+            raise temporary_failed(error) from None
+        return str(self._copy.name)
+
+    def close(self) -> None:
+        self._db.close()
+        if self._copy is not None:
+            self._copy.close()
+
+    def _columns(self, table: str) -> frozenset[str]:
+        """Without generated and hidden ones."""
+        found = self._db.execute(f"PRAGMA table_info({_quoted(table)})")
+        return frozenset(_str(name) for _, name, *_ in found)
+
+    def select(self, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
+        """The rows, in the table's order; texts are bytes.  Rows are counted: pages may be linked again and again."""
+        rows = self._db.execute(f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)}")
+        yield from islice(rows, self._most_rows)
+        if next(rows, None) is not None:
+            raise sqlite3.DatabaseError("has more rows than the file has bytes")
+
+    def mapped(self, table: str, key: str, *columns: str) -> dict[Any, Any]:
+        """The first of the columns that the table has, by key; {} without the table."""
+        there = [column for column in columns if column in self.tables.get(table, ())]
+        if not there or key not in self.tables[table]:
+            return {}
+        return {row[0]: row[1] for row in self.select(table, key, there[0])}
+
+
+def _str(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: object) -> bytes:
+    """A name; empty if it is none."""
+    return value if isinstance(value, bytes) else b"%d" % value if isinstance(value, int) else b""
