@@ -28,7 +28,7 @@ struct fp_span {
     uint32_t thread; /* of the model */
     uint16_t is_event;
     uint16_t is_counter; /* with is_event: a value of the counter named `what`; `end` has the bits of the double */
-    uint32_t place;      /* private: among the spans that begin at the same time */
+    uint32_t place;      /* 0; set while rows are pulled */
 };
 
 /* cffi-end */
