@@ -105,6 +105,7 @@ HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
         ),
     ),
     "uftrace": (("uftrace",), (Head(words=(b"ustar",)),)),
+    "gpu_sqlite": (("gpu-sqlite",), (Head(starts=(b"SQLite format 3\0",)),)),
     "xplane": (("xplane",), (Head(starts=(b"\n",)),)),
 }
 
