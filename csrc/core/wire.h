@@ -188,6 +188,56 @@ static inline int fp_wire_list_next(struct fp_wire_list *l, uint64_t *v) {
     return more;
 }
 
+/* ---- records of other formats with such numbers ---- */
+
+/* Reads one record.  `status`: 0, FP_MORE (it is incomplete) or FP_E_MALFORMED (a number is longer than 64 bits); after
+ * that all that is read is 0, so it is looked at once, at the end. */
+struct fp_cursor {
+    const uint8_t *p, *end;
+    int status;
+};
+
+struct fp_cursor_text {
+    const uint8_t *p;
+    size_t n;
+};
+
+static inline uint64_t fp_cursor_stop(struct fp_cursor *c, int status) {
+    if (!c->status) c->status = status;
+    c->p = c->end;
+    return 0;
+}
+
+static inline uint64_t fp_cursor_number(struct fp_cursor *c) {
+    uint64_t v = 0;
+    const int n = fp_wire_read_varint(c->p, c->end, &v);
+    if (FP_UNLIKELY(n <= 0)) return fp_cursor_stop(c, n == FP_WIRE_BAD ? FP_E_MALFORMED : FP_MORE);
+    c->p += n;
+    return v;
+}
+
+/* A signed one: its sign is its lowest bit. */
+static inline uint64_t fp_cursor_delta(struct fp_cursor *c) {
+    return fp_zag(fp_cursor_number(c));
+}
+
+/* A number of n <= 8 bytes. */
+static inline uint64_t fp_cursor_fixed(struct fp_cursor *c, size_t n) {
+    uint64_t v = 0;
+    if (FP_UNLIKELY((size_t)(c->end - c->p) < n)) return fp_cursor_stop(c, FP_MORE);
+    memcpy(&v, c->p, n);
+    c->p += n;
+    return v;
+}
+
+/* A text that ends in a zero byte. */
+static inline struct fp_cursor_text fp_cursor_text(struct fp_cursor *c) {
+    const uint8_t *p = c->p, *end = p < c->end ? memchr(p, 0, (size_t)(c->end - p)) : NULL;
+    if (!end) return (struct fp_cursor_text){p, fp_cursor_stop(c, FP_MORE)};
+    c->p = end + 1;
+    return (struct fp_cursor_text){p, (size_t)(end - p)};
+}
+
 /* ---- writing ---- */
 
 /* The tag of a field.  It is written as a varint. */

@@ -2,21 +2,7 @@
 #include "core/array.h"
 #include "memray/state.h"
 
-struct fp_memray_text fp_memray_text(struct fp_memray_bytes *c) {
-    const size_t left = (size_t)(c->end - c->p);
-    const uint8_t *end = left ? memchr(c->p, 0, left) : NULL;
-    struct fp_memray_text t = {c->p, 0};
-    if (end) {
-        t.n = (size_t)(end - c->p);
-        c->p = end + 1;
-    } else {
-        if (!c->status) c->status = FP_MORE;
-        c->p = c->end;
-    }
-    return t;
-}
-
-static void define(struct fp_memray_reader *r, uint64_t id, struct fp_memray_text function, struct fp_memray_text file,
+static void define(struct fp_memray_reader *r, uint64_t id, struct fp_cursor_text function, struct fp_cursor_text file,
                    uint64_t line, const uint8_t *table, uint32_t n_table) {
     struct fp_model *m = r->model;
     const uint32_t row = fp_table_intern(&r->code_ids, (uint32_t[2]){(uint32_t)id, (uint32_t)(id >> 32)});
@@ -33,10 +19,10 @@ static void define(struct fp_memray_reader *r, uint64_t id, struct fp_memray_tex
     r->n_tables += n_table;
 }
 
-int fp_memray_read_code(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
-    const uint64_t id = fp_memray_number(c);
-    const struct fp_memray_text function = fp_memray_text(c), file = fp_memray_text(c);
-    const uint64_t line = r->line + fp_memray_delta(c), n = fp_memray_number(c);
+int fp_memray_read_code(struct fp_memray_reader *r, struct fp_cursor *c) {
+    const uint64_t id = fp_cursor_number(c);
+    const struct fp_cursor_text function = fp_cursor_text(c), file = fp_cursor_text(c);
+    const uint64_t line = r->line + fp_cursor_delta(c), n = fp_cursor_number(c);
     if (c->status) return c->status;
     if (n > UINT32_MAX) return fp_memray_bad(r, "the length of a line table", "less than 2^32");
     if (n > (uint64_t)(c->end - c->p)) return FP_MORE;
@@ -46,11 +32,11 @@ int fp_memray_read_code(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
     return 0;
 }
 
-int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_memray_bytes *c, int is_numbered) {
-    const uint64_t id = is_numbered ? fp_memray_fixed(c, 8) : r->frame + fp_memray_delta(c);
-    const struct fp_memray_text function = fp_memray_text(c), file = fp_memray_text(c);
-    const uint64_t line = is_numbered ? fp_memray_fixed(c, 4) : r->line + fp_memray_delta(c);
-    if (is_numbered) (void)fp_memray_fixed(c, 1); /* whether the interpreter was entered here */
+int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_cursor *c, int is_numbered) {
+    const uint64_t id = is_numbered ? fp_cursor_fixed(c, 8) : r->frame + fp_cursor_delta(c);
+    const struct fp_cursor_text function = fp_cursor_text(c), file = fp_cursor_text(c);
+    const uint64_t line = is_numbered ? fp_cursor_fixed(c, 4) : r->line + fp_cursor_delta(c);
+    if (is_numbered) (void)fp_cursor_fixed(c, 1); /* whether the interpreter was entered here */
     if (c->status) return c->status;
     define(r, id, function, file, line, NULL, 0);
     if (!is_numbered) r->frame = id, r->line = line;

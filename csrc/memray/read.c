@@ -45,33 +45,33 @@ void fp_memray_free(struct fp_memray *f) {
     free(r);
 }
 
-static int read_header(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
+static int read_header(struct fp_memray_reader *r, struct fp_cursor *c) {
     struct fp_memray *f = &r->f;
     if ((size_t)(c->end - c->p) < sizeof MAGIC) return FP_MORE;
     if (memcmp(c->p, MAGIC, sizeof MAGIC) != 0)
         return fp_memray_bad(r, "the file's beginning", "memray and a zero byte");
     c->p += sizeof MAGIC;
-    f->version = (uint32_t)fp_memray_fixed(c, 4);
+    f->version = (uint32_t)fp_cursor_fixed(c, 4);
     if (!c->status && (f->version < OLDEST || f->version > NEWEST)) {
         r->what = "the header's version";
         r->want = "11 to 13 (memray 1.11 to 1.20)";
         return FP_E_VERSION;
     }
-    f->python = f->version > 11 ? (uint32_t)fp_memray_fixed(c, 4) : 0;
-    f->has_native = fp_memray_fixed(c, 1) != 0;
-    f->is_aggregated = fp_memray_fixed(c, 1) != 0;
-    (void)fp_memray_fixed(c, 8), (void)fp_memray_fixed(c, 8); /* numbers of records, which are unset after a crash */
-    f->start_ms = (int64_t)fp_memray_fixed(c, 8);
-    f->end_ms = (int64_t)fp_memray_fixed(c, 8);
-    const struct fp_memray_text command = fp_memray_text(c);
-    f->pid = (uint32_t)fp_memray_fixed(c, 4);
-    f->main_thread = fp_memray_fixed(c, 8);
-    f->hidden = fp_memray_fixed(c, 8);
-    f->python_allocator = (int32_t)fp_memray_fixed(c, 1);
-    f->traces_python = (int32_t)fp_memray_fixed(c, 1);
-    if (f->version > 11) (void)fp_memray_fixed(c, 1); /* whether objects are recorded */
-    if (f->version > 12) (void)fp_memray_text(c);     /* a library's path, and lists of paths */
-    for (int lists = f->version > 12 ? 2 : 0; lists && !c->status;) lists -= !fp_memray_text(c).n;
+    f->python = f->version > 11 ? (uint32_t)fp_cursor_fixed(c, 4) : 0;
+    f->has_native = fp_cursor_fixed(c, 1) != 0;
+    f->is_aggregated = fp_cursor_fixed(c, 1) != 0;
+    (void)fp_cursor_fixed(c, 8), (void)fp_cursor_fixed(c, 8); /* numbers of records, which are unset after a crash */
+    f->start_ms = (int64_t)fp_cursor_fixed(c, 8);
+    f->end_ms = (int64_t)fp_cursor_fixed(c, 8);
+    const struct fp_cursor_text command = fp_cursor_text(c);
+    f->pid = (uint32_t)fp_cursor_fixed(c, 4);
+    f->main_thread = fp_cursor_fixed(c, 8);
+    f->hidden = fp_cursor_fixed(c, 8);
+    f->python_allocator = (int32_t)fp_cursor_fixed(c, 1);
+    f->traces_python = (int32_t)fp_cursor_fixed(c, 1);
+    if (f->version > 11) (void)fp_cursor_fixed(c, 1); /* whether objects are recorded */
+    if (f->version > 12) (void)fp_cursor_text(c);     /* a library's path, and lists of paths */
+    for (int lists = f->version > 12 ? 2 : 0; lists && !c->status;) lists -= !fp_cursor_text(c).n;
     if (c->status) return c->status;
     f->command = fp_strings_intern(&r->model->strings, command.p, command.n);
     r->has_header = 1;
@@ -124,10 +124,10 @@ static int point(struct fp_memray_reader *r, uint64_t ms, uint64_t resident) {
 }
 
 /* The records that all forms have: their kind is `kind`. */
-static int read_shared(struct fp_memray_reader *r, struct fp_memray_bytes *c, unsigned kind) {
+static int read_shared(struct fp_memray_reader *r, struct fp_cursor *c, unsigned kind) {
     switch (kind) {
         case 5: { /* a native frame and the number of its caller */
-            const uint64_t instruction = r->instruction + fp_memray_delta(c), native = r->native + fp_memray_delta(c);
+            const uint64_t instruction = r->instruction + fp_cursor_delta(c), native = r->native + fp_cursor_delta(c);
             if (c->status) return c->status;
             r->instruction = instruction, r->native = native;
             r->f.native_frames++;
@@ -135,23 +135,23 @@ static int read_shared(struct fp_memray_reader *r, struct fp_memray_bytes *c, un
         }
         case 6: return 0; /* the images of the process follow */
         case 7: {
-            (void)fp_memray_text(c);
-            uint64_t n = fp_memray_number(c);
-            for ((void)fp_memray_fixed(c, 8); n && !c->status; n--) { /* segments */
-                if (fp_memray_fixed(c, 1) != 8 && !c->status) return fp_memray_bad(r, "a segment of an image", "08");
-                (void)fp_memray_fixed(c, 8), (void)fp_memray_number(c);
+            (void)fp_cursor_text(c);
+            uint64_t n = fp_cursor_number(c);
+            for ((void)fp_cursor_fixed(c, 8); n && !c->status; n--) { /* segments */
+                if (fp_cursor_fixed(c, 1) != 8 && !c->status) return fp_memray_bad(r, "a segment of an image", "08");
+                (void)fp_cursor_fixed(c, 8), (void)fp_cursor_number(c);
             }
             return c->status;
         }
         case 10: {
-            const struct fp_memray_text name = fp_memray_text(c);
+            const struct fp_cursor_text name = fp_cursor_text(c);
             if (c->status) return c->status;
             if (!r->current) return fp_memray_bad(r, "a name before the first thread", NULL);
             fp_memray_current(r)->name = fp_strings_intern(&r->model->strings, name.p, name.n);
             return 0;
         }
         case 12: {
-            const uint64_t id = fp_memray_fixed(c, 8);
+            const uint64_t id = fp_cursor_fixed(c, 8);
             if (!c->status) r->current = (uint32_t)(thread_of(r, id) - r->threads) + 1;
             return c->status;
         }
@@ -161,30 +161,30 @@ static int read_shared(struct fp_memray_reader *r, struct fp_memray_bytes *c, un
 }
 
 /* Version 11: the kind is in the lower 4 bits. */
-static int read_old(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
+static int read_old(struct fp_memray_reader *r, struct fp_cursor *c) {
     static const uint8_t allocators[16] = {0, 6, 5, 8, 7, 9, 10, 11, 12, 13, 14, 15, 2, 3, 4, 1};
     const unsigned kind = *c->p & 15, flags = *c->p >> 4;
     c->p++;
     if (kind == 1 || kind == 2) {
         const unsigned allocator = allocators[flags];
-        const uint64_t address = r->pointer + fp_memray_delta(c);
+        const uint64_t address = r->pointer + fp_cursor_delta(c);
         const int is_free = allocator == 5 || allocator == 1;
-        const uint64_t size = is_free && kind == 1 ? 0 : fp_memray_number(c);
-        const uint64_t native = r->native + (kind == 2 ? fp_memray_delta(c) : 0);
+        const uint64_t size = is_free && kind == 1 ? 0 : fp_cursor_number(c);
+        const uint64_t native = r->native + (kind == 2 ? fp_cursor_delta(c) : 0);
         if (c->status) return c->status;
         r->pointer = address, r->native = native;
         return fp_memray_event(r, allocator, address, size);
     }
     if (kind == 3) return fp_memray_read_frame(r, c, 0);
     if (kind == 4) {
-        const uint64_t frame = r->frame + fp_memray_delta(c);
+        const uint64_t frame = r->frame + fp_cursor_delta(c);
         if (c->status) return c->status;
         r->frame = frame;
         return push(r, frame, 0);
     }
     if (kind == 9) return pop(r, flags + 1);
     if (kind == 11) {
-        const uint64_t resident = fp_memray_number(c), ms = fp_memray_number(c);
+        const uint64_t resident = fp_cursor_number(c), ms = fp_cursor_number(c);
         return c->status ? c->status : point(r, ms, resident);
     }
     r->is_over = kind == 0;
@@ -193,18 +193,18 @@ static int read_old(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
 }
 
 /* Allocations, frees, and objects made and destroyed: of versions 12 and 13. */
-static int read_address(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
+static int read_address(struct fp_memray_reader *r, struct fp_cursor *c) {
     const unsigned byte = *c->p++, is_object = byte < 0x80, slot = (is_object ? byte >> 1 : byte >> 3) & 15;
     uint64_t pointer = r->pointer, address = r->ring[(r->latest + slot) & 15], native = r->native, size = 0;
     unsigned allocator = byte & 7;
     if (slot == 15) {
-        pointer += fp_memray_delta(c);
+        pointer += fp_cursor_delta(c);
         address = pointer << 3;
     }
-    if (!is_object && !allocator) allocator = (unsigned)fp_memray_fixed(c, 1);
+    if (!is_object && !allocator) allocator = (unsigned)fp_cursor_fixed(c, 1);
     const int has_size = !is_object && allocator != 1 && allocator != 5;
-    if (r->f.has_native && (has_size || (is_object && byte & 1))) native += fp_memray_delta(c);
-    if (has_size) size = fp_memray_number(c);
+    if (r->f.has_native && (has_size || (is_object && byte & 1))) native += fp_cursor_delta(c);
+    if (has_size) size = fp_cursor_number(c);
     if (c->status) return c->status;
     if (slot == 15) {
         r->latest = (r->latest - 1) & 15;
@@ -214,17 +214,17 @@ static int read_address(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
     return is_object ? 0 : fp_memray_event(r, allocator, address, size);
 }
 
-static int read_record(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
+static int read_record(struct fp_memray_reader *r, struct fp_cursor *c) {
     const uint8_t byte = *c->p;
     if (byte & 0x80 || (byte & 0x60) == 0x20) return read_address(r, c);
     c->p++;
     if (byte & 0x40) {
-        const uint64_t code = fp_memray_number(c), instruction = fp_memray_delta(c);
+        const uint64_t code = fp_cursor_number(c), instruction = fp_cursor_delta(c);
         return c->status ? c->status : push(r, code, instruction);
     }
     if (byte & 0x10) return pop(r, (byte & 15u) + 1);
     if (byte == 2) {
-        const uint64_t resident = fp_memray_number(c), ms = fp_memray_number(c);
+        const uint64_t resident = fp_cursor_number(c), ms = fp_cursor_number(c);
         return c->status ? c->status : point(r, ms, resident);
     }
     r->is_over = byte <= 1;
@@ -257,10 +257,10 @@ static uint32_t stack_of(struct fp_memray_reader *r, uint32_t node, int is_main)
     return stack;
 }
 
-static int read_node(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
+static int read_node(struct fp_memray_reader *r, struct fp_cursor *c) {
     const int is_old = r->f.version == 11;
-    const uint64_t frame = is_old ? fp_memray_fixed(c, 8) : fp_memray_number(c);
-    const uint64_t parent = is_old ? fp_memray_fixed(c, 4) : fp_memray_number(c);
+    const uint64_t frame = is_old ? fp_cursor_fixed(c, 8) : fp_cursor_number(c);
+    const uint64_t parent = is_old ? fp_cursor_fixed(c, 4) : fp_cursor_number(c);
     if (c->status) return c->status;
     const uint32_t of = is_old ? fp_memray_frame(r, frame, 0) : frame < r->n_numbered ? r->numbered[frame] : 0;
     if (!of) return fp_memray_bad(r, "the frame of a node is not defined", NULL);
@@ -274,10 +274,10 @@ static int read_node(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
     return 0;
 }
 
-static int read_numbered(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
+static int read_numbered(struct fp_memray_reader *r, struct fp_cursor *c) {
     if (r->f.version == 11) return fp_memray_read_frame(r, c, 1);
-    const uint64_t number = fp_memray_number(c), code = fp_memray_number(c), instruction = fp_memray_delta(c);
-    (void)fp_memray_fixed(c, 1);
+    const uint64_t number = fp_cursor_number(c), code = fp_cursor_number(c), instruction = fp_cursor_delta(c);
+    (void)fp_cursor_fixed(c, 1);
     if (c->status) return c->status;
     const uint32_t frame = fp_memray_frame(r, code, instruction);
     if (number != r->n_numbered) return fp_memray_bad(r, "the number of a frame", "that of the last one plus 1");
@@ -289,7 +289,7 @@ static int read_numbered(struct fp_memray_reader *r, struct fp_memray_bytes *c) 
 
 /* thread 8, allocator 1 and 7 unused, native frame 8, node 8, generation 8, and the counts and bytes at the peak and at
  * the end: count, count, bytes, bytes */
-static int read_sum(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
+static int read_sum(struct fp_memray_reader *r, struct fp_cursor *c) {
     enum { SIZE = 72 };
     if (c->end - c->p < SIZE) return FP_MORE;
     static const int columns[4] = {FP_HEAP_PEAK, FP_HEAP_LEFT, FP_HEAP_PEAK_BYTES, FP_HEAP_LEFT_BYTES};
@@ -310,11 +310,11 @@ static int read_sum(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
     return 0;
 }
 
-static int read_aggregated(struct fp_memray_reader *r, struct fp_memray_bytes *c) {
+static int read_aggregated(struct fp_memray_reader *r, struct fp_cursor *c) {
     const uint8_t byte = *c->p++;
     switch (byte) {
         case 1: {
-            const uint64_t ms = fp_memray_fixed(c, 8), resident = fp_memray_fixed(c, 8), heap = fp_memray_fixed(c, 8);
+            const uint64_t ms = fp_cursor_fixed(c, 8), resident = fp_cursor_fixed(c, 8), heap = fp_cursor_fixed(c, 8);
             if (c->status) return c->status;
             r->f.heap.live = heap <= INT64_MAX ? (int64_t)heap : 0;
             return point(r, ms - (uint64_t)r->f.start_ms, resident);
@@ -323,8 +323,8 @@ static int read_aggregated(struct fp_memray_reader *r, struct fp_memray_bytes *c
         case 3: return read_node(r, c);
         case 4: return read_numbered(r, c);
         case 13: /* an object that is left */
-            (void)fp_memray_number(c);
-            if (r->f.has_native) (void)fp_memray_number(c);
+            (void)fp_cursor_number(c);
+            if (r->f.has_native) (void)fp_cursor_number(c);
             return c->status;
         case 0:
         case 15: r->is_over = 1; return byte ? 0 : FP_E_TRUNCATED;
@@ -355,7 +355,7 @@ int fp_memray_feed(struct fp_memray *f, struct fp_in *in, struct fp_batch *out, 
     struct fp_memray_reader *r = (struct fp_memray_reader *)f;
     while (!r->is_over) {
         if (in->pos == in->n && !in->eof) return FP_MORE;
-        struct fp_memray_bytes c = {in->p + in->pos, in->p + in->n, 0};
+        struct fp_cursor c = {in->p + in->pos, in->p + in->n, 0};
         const int is_first = !r->has_header;
         int status = c.p == c.end       ? FP_E_TRUNCATED
                      : is_first         ? read_header(r, &c)

@@ -5,17 +5,6 @@
 #include "core/wire.h"
 #include "memray/read.h"
 
-/* A record being read.  `status`: 0, FP_MORE (it is incomplete) or FP_E_MALFORMED. */
-struct fp_memray_bytes {
-    const uint8_t *p, *end;
-    int status;
-};
-
-struct fp_memray_text {
-    const uint8_t *p;
-    size_t n;
-};
-
 struct fp_memray_code {
     uint64_t table; /* of lines, in `tables` */
     uint32_t n_table, function, line;
@@ -94,44 +83,11 @@ static inline struct fp_memray_thread *fp_memray_current(const struct fp_memray_
     return r->current ? &r->threads[r->current - 1] : NULL;
 }
 
-static inline uint64_t fp_memray_number(struct fp_memray_bytes *c) {
-    uint64_t v = 0;
-    const int n = fp_wire_read_varint(c->p, c->end, &v);
-    if (FP_LIKELY(n > 0)) {
-        c->p += n;
-        return v;
-    }
-    if (!c->status) c->status = n == FP_WIRE_BAD ? FP_E_MALFORMED : FP_MORE;
-    c->p = c->end;
-    return 0;
-}
-
-static inline uint64_t fp_memray_delta(struct fp_memray_bytes *c) {
-    const uint64_t v = fp_memray_number(c);
-    return v >> 1 ^ (0 - (v & 1));
-}
-
-/* A number of n <= 8 bytes. */
-static inline uint64_t fp_memray_fixed(struct fp_memray_bytes *c, size_t n) {
-    uint64_t v = 0;
-    if (FP_UNLIKELY((size_t)(c->end - c->p) < n)) {
-        if (!c->status) c->status = FP_MORE;
-        c->p = c->end;
-        return 0;
-    }
-    memcpy(&v, c->p, n);
-    c->p += n;
-    return v;
-}
-
 static inline int fp_memray_bad(struct fp_memray_reader *r, const char *what, const char *want) {
     r->what = what;
     r->want = want;
     return FP_E_MALFORMED;
 }
-
-/* A text that ends in a zero byte. */
-struct fp_memray_text fp_memray_text(struct fp_memray_bytes *c);
 
 /* The allocations and frees of events.c: 0, or an error. */
 int fp_memray_event(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size);
@@ -139,8 +95,8 @@ int fp_memray_event(struct fp_memray_reader *r, unsigned allocator, uint64_t add
 uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thread);
 
 /* code.c: reads a code object, or a frame of version 11 (`numbered`: as of aggregated files). */
-int fp_memray_read_code(struct fp_memray_reader *r, struct fp_memray_bytes *c);
-int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_memray_bytes *c, int is_numbered);
+int fp_memray_read_code(struct fp_memray_reader *r, struct fp_cursor *c);
+int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_cursor *c, int is_numbered);
 /* The frame of an instruction of a code object, in the model; 0: that is not defined. */
 uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction);
 

@@ -5,6 +5,7 @@
 #include "core/array.h"
 #include "core/digits.h"
 #include "core/guard.h"
+#include "core/wire.h"
 
 enum { NEWEST = 3, UNKNOWN = 1 /* a string's number */ };
 enum mojo_event {
@@ -20,11 +21,6 @@ enum mojo_event {
     MEMORY,
     STRING,
     STRING_USE
-};
-
-struct mojo_bytes {
-    const uint8_t *p, *end;
-    int status;
 };
 
 struct mojo_reader {
@@ -72,34 +68,20 @@ static int bad(struct mojo_reader *r, const char *what, const char *want) {
     return FP_E_MALFORMED;
 }
 
-static int64_t number(struct mojo_bytes *c) {
+static int64_t number(struct fp_cursor *c) {
     uint64_t v = 0;
     int is_negative = 0;
     for (unsigned shift = 0;;) {
-        if (c->p == c->end) {
-            if (!c->status) c->status = FP_MORE;
-            return 0;
-        }
+        if (c->p == c->end) return (int64_t)fp_cursor_stop(c, FP_MORE);
         const uint8_t byte = *c->p++;
         const uint64_t bits = byte & (shift ? 127u : 63u);
         if (!shift) is_negative = byte >> 6 & 1;
-        if (shift > 62 || bits << shift >> shift != bits || bits << shift > INT64_MAX) {
-            if (!c->status) c->status = FP_E_MALFORMED;
-            return 0;
-        }
+        if (shift > 62 || bits << shift >> shift != bits || bits << shift > INT64_MAX)
+            return (int64_t)fp_cursor_stop(c, FP_E_MALFORMED);
         v |= bits << shift;
         if (!(byte & 128)) return is_negative ? -(int64_t)v : (int64_t)v;
         shift += shift ? 7 : 6;
     }
-}
-
-/* A text that ends in a zero byte; *n becomes its length. */
-static const uint8_t *text(struct mojo_bytes *c, size_t *n) {
-    const uint8_t *p = c->p, *end = p < c->end ? memchr(p, 0, (size_t)(c->end - p)) : NULL;
-    if (!end && !c->status) c->status = FP_MORE;
-    *n = end ? (size_t)(end - p) : 0;
-    c->p = end ? end + 1 : c->end;
-    return p;
 }
 
 /* The row of a number of the current process. */
@@ -129,20 +111,19 @@ static int add_named(struct mojo_reader *r, const void *name, size_t n) {
     return add(r, fp_model_name_frame(r->model, fp_strings_intern(&r->model->strings, name, n)));
 }
 
-static int read_description(struct mojo_reader *r, struct mojo_bytes *c) {
-    size_t n_key, n_value;
-    const uint8_t *key = text(c, &n_key), *value = text(c, &n_value);
+static int read_description(struct mojo_reader *r, struct fp_cursor *c) {
+    const struct fp_cursor_text key = fp_cursor_text(c), value = fp_cursor_text(c);
     if (c->status) return c->status;
     struct fp_strings *s = &r->model->strings;
     if (r->f.n_descriptions < FP_MOJO_DESCRIPTIONS) {
         uint32_t *to = &r->f.descriptions[2 * r->f.n_descriptions++];
-        to[0] = fp_strings_intern(s, key, n_key);
-        to[1] = fp_strings_intern(s, value, n_value);
+        to[0] = fp_strings_intern(s, key.p, key.n);
+        to[1] = fp_strings_intern(s, value.p, value.n);
     }
     return 0;
 }
 
-static int read_frame(struct mojo_reader *r, struct mojo_bytes *c) {
+static int read_frame(struct mojo_reader *r, struct fp_cursor *c) {
     struct fp_model *m = r->model;
     const int64_t key = number(c), file = number(c), scope = number(c), line = number(c);
     int64_t column = 0;
@@ -166,15 +147,15 @@ static int use_frame(struct mojo_reader *r, int64_t key) {
     return add_named(r, "?", 1);
 }
 
-static int read_sample(struct mojo_reader *r, struct mojo_bytes *c) {
+static int read_sample(struct mojo_reader *r, struct fp_cursor *c) {
     const int64_t pid = number(c);
-    size_t n;
     if (r->f.version > 2) (void)number(c); /* the interpreter */
-    const uint8_t *p = text(c, &n), *end = p + n;
+    const struct fp_cursor_text text = fp_cursor_text(c);
+    const uint8_t *p = text.p, *end = p + text.n;
     uint64_t id = 0;
     if (c->status) return c->status;
     if (pid < 0 || pid > UINT32_MAX) return bad(r, "the process", "a number from 0, below 2^32");
-    if (!n || fp_hexadecimal(&p, end, &id) || p != end) return bad(r, "the thread", "1 to 16 hexadecimal digits");
+    if (!text.n || fp_hexadecimal(&p, end, &id) || p != end) return bad(r, "the thread", "1 to 16 hexadecimal digits");
     r->pid = (uint32_t)pid;
     const uint32_t row = row_of(r, &r->thread_keys, (int64_t)id);
     if (row >= r->cap_threads || !r->threads[row]) {
@@ -196,9 +177,8 @@ uint32_t fp_mojo_thread(const struct fp_mojo *f, uint32_t i, uint64_t *id) {
     return i < r->cap_threads ? r->threads[i] : 0;
 }
 
-static int read_event(struct mojo_reader *r, struct mojo_bytes *c) {
+static int read_event(struct mojo_reader *r, struct fp_cursor *c) {
     const uint8_t kind = *c->p++;
-    size_t n;
     if (kind == DESCRIPTION) return read_description(r, c);
     if (kind == SAMPLE) return read_sample(r, c);
     if (kind < DESCRIPTION || kind > STRING_USE) return bad(r, "the kind of an event", "1 to 12");
@@ -209,14 +189,15 @@ static int read_event(struct mojo_reader *r, struct mojo_bytes *c) {
     r->is_idle |= kind == IDLE;
     if (kind == GC || kind == IDLE) return 0;
     if (kind == KERNEL) {
-        const uint8_t *name = text(c, &n);
-        return c->status ? c->status : add_named(r, name, n);
+        const struct fp_cursor_text name = fp_cursor_text(c);
+        return c->status ? c->status : add_named(r, name.p, name.n);
     }
     const int64_t v = number(c);
     if (kind == STRING) {
-        const uint8_t *p = text(c, &n);
+        const struct fp_cursor_text text = fp_cursor_text(c);
         if (c->status) return c->status;
-        set(&r->strings, &r->cap_strings, row_of(r, &r->string_keys, v), fp_strings_intern(&r->model->strings, p, n));
+        const uint32_t string = fp_strings_intern(&r->model->strings, text.p, text.n);
+        set(&r->strings, &r->cap_strings, row_of(r, &r->string_keys, v), string);
     }
     if (c->status) return c->status;
     if (kind == FRAME_USE) return use_frame(r, v);
@@ -248,7 +229,7 @@ static void put_sample(struct mojo_reader *r, struct fp_batch *out) {
     r->has_sample = 0;
 }
 
-static int read_head(struct mojo_reader *r, struct mojo_bytes *c) {
+static int read_head(struct mojo_reader *r, struct fp_cursor *c) {
     if (c->end - c->p < 4) return FP_MORE;
     if (memcmp(c->p, "MOJ", 3) != 0) return bad(r, "the file's beginning", "MOJ and a version");
     c->p += 3;
@@ -266,7 +247,7 @@ static int read_head(struct mojo_reader *r, struct mojo_bytes *c) {
 int fp_mojo_feed(struct fp_mojo *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct mojo_reader *r = (struct mojo_reader *)f;
     while (!f->bad_end && (in->pos < in->n || !r->has_head)) {
-        struct mojo_bytes c = {in->p + in->pos, in->p + in->n, 0};
+        struct fp_cursor c = {in->p + in->pos, in->p + in->n, 0};
         const int begins = r->has_head && *c.p == SAMPLE;
         if (begins && !r->was_asked) {
             r->was_asked = 1;

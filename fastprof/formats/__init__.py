@@ -47,6 +47,7 @@ ROOMS = (
     "memray",
     "mojo",
     "uftrace",
+    "tachyon",
     "texts",
     "gmon",
     "small_json",

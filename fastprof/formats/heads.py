@@ -104,6 +104,7 @@ HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
             Head(starts=(b"\4\b{",)),
         ),
     ),
+    "tachyon": (("tachyon",), (Head(starts=(b"HCAT", b"TACH")),)),
     "uftrace": (("uftrace",), (Head(words=(b"ustar",)),)),
     "gpu_sqlite": (("gpu-sqlite",), (Head(starts=(b"SQLite format 3\0",)),)),
     "xplane": (("xplane",), (Head(starts=(b"\n",)),)),

@@ -61,6 +61,7 @@ FILES = (
     "pyinstrument/good/async.pyisession",
     "safari/good/fib-recording.json",
     "stackprof/good/wall.stackprof",
+    "tachyon/good/plain.tachyon",
     "uftrace/good/calls.tar",
     "scalene/good/memory.scalene.json",
     "speedscope/good/01_evented.json",

@@ -21,7 +21,7 @@ from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.reference import memray as writer
-from tests.reference import mojo, uftrace, xplane
+from tests.reference import mojo, tachyon, uftrace, xplane
 from tests.support import gpu_sqlite
 from tests.support import perfettotrace as t
 from tests.support.conversions import OF_ANY
@@ -353,6 +353,9 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     ),
     "uftrace": lambda path, times: path.write_bytes(
         uftrace.write({7: uftrace.data([uftrace.Record(5, k & 1, 0, 0) for k in range(24_000)]) * times})
+    ),
+    "tachyon": lambda path, times: path.write_bytes(
+        tachyon.write([tachyon.Sample(7, 0, 0, 0, ())], data=(bytes(12) + b"\1\5\0\0") * (times * 40_000))
     ),
     "scalene": lambda path, times: path.write_text(
         '{"alloc_samples": 1, "elapsed_time_sec": 2.5, "files": {"a.py": {"functions": [{"line": "f", "lineno": 1}], '
