@@ -67,4 +67,6 @@ class MemrayReader(NativeReader):
         if 0 < r.python_allocator < len(_ALLOCATORS):
             log.facts["python_allocator"] = _ALLOCATORS[r.python_allocator]
         log.facts |= facts_of(r.heap)
+        if r.is_aggregated:
+            del log.facts["peak_ms"]  # not in the file
         log.count_all(REPORTED, counts_of(r))
