@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -148,6 +149,24 @@ def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
         yield name, ", ".join(map(str, value))
     else:
         yield from zip([name] + [""] * (len(value) - 1), value, strict=True)
+
+
+def html(log: Log) -> str:
+    """For notebooks: the facts with their units, below the name of the file, and what the log has to say."""
+    from fastprof.core.html import notes, table
+
+    rows = [(label, value) for label, value in labelled(log.facts) if label != "file"]
+    flat = [row for label, value in rows for row in _flat(label, value)]
+    return table(("", ""), flat, os.path.basename(str(log.facts.get("file", "")))) + notes(log)
+
+
+def _flat(label: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A map as a row for each of its values."""
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _flat(f"{label}: {name}", one)
+    else:
+        yield label, ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
 def add_arguments(parser: Parser) -> None:

@@ -119,7 +119,11 @@ class Log:
         return f"Log({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: facts and counts."""
+        """For notebooks: facts and counts; of `info` what `fastprof info` prints."""
+        if {"format", "view"} <= self.facts.keys():
+            from fastprof.core.printed import printed
+
+            return printed("cli.info:html", self)
         from fastprof.core.html import pairs
 
         counts = {name: getattr(self, name).texts() for name in _COUNTS}

@@ -114,3 +114,9 @@ def test_the_notebook_of_the_documentation() -> None:
     # fonts differ between machines
     plot = (folder / "notebook-1.png").read_bytes()
     assert plot[:8] == made["notebook-1.png"][:8] and len(plot) > 10_000
+
+
+def test_info_is_labelled_as_in_a_terminal() -> None:
+    rows = dict(cells(fastprof.info(CORPUS / "pprof/good/go-cpulabels.pb.gz")._repr_html_()))
+    assert (rows["totals: cpu"], rows["period"], rows["duration"]) == ("1.74 s", "10.0 ms of cpu", "4.11 s")
+    assert "units: cpu" not in rows and "duration ns" not in rows

@@ -19,6 +19,7 @@ from fastprof.cli.text import percent
 from fastprof.core.errors import printable
 from fastprof.core.figures import quantity
 from fastprof.core.function_names import Place
+from fastprof.core.units import SIZES
 from fastprof.core.words import counted
 from fastprof.verbs.browse import EVERYTHING, NO_VALUE, Browsed, Event, Selection, change_of, pattern
 
@@ -150,10 +151,12 @@ class Browser(App[None]):
         if browsed.compared:
             before, after = browsed.total(event)
             words = [f"{quantity(before, unit)} → {quantity(after, unit)}"]
-            rows = browsed.largest(event, 3)
+            rows = browsed.largest(event, 20)
+            grew = [row for row in rows if change_of(row.self) > 0] if unit.lower() in SIZES else []
+            rows = (grew or rows)[:3]
             changes = [f"{shown(row.place.name, 40)} {_signed(change_of(row.self), unit)}" for row in rows]
             if changes:
-                words.append("self costs changed most in " + ", ".join(changes))
+                words.append(("what grew most: " if grew else "self costs changed most in ") + ", ".join(changes))
             return "; ".join(words) if changes else "Nothing changed."
         if self.selection != EVERYTHING:
             tree = browsed.tree(event, self.selection)

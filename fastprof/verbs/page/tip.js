@@ -90,15 +90,18 @@ const answerLine = page => {
   const answer = () => {
     const {old, new: next} = state.event, whole = page.whole();
     if (head.compared) {
-      const changes = largest(3).map(fn => {
+      const listed = largest(20).map(fn => {
         const [before, after] = [old, next].map(k => page.rowFigure("row self", k, fn)), change = after - before;
-        return {fn, text: `${signed(change, figure(change, unit()))}${before ? "" : " (new)"}`};
+        return {fn, change, text: `${signed(change, figure(change, unit()))}${before ? "" : " (new)"}`};
       });
+      // of memory: what grew
+      const grew = UNITS.get(unit().toLowerCase())?.[1] === BYTES ? listed.filter(({change}) => change > 0) : [];
+      const changes = (grew.length ? grew : listed).slice(0, 3);
       if (!changes.length) return ["Nothing changed."];
       const [was, is, change] = pair([page.total(), page.totalNew(), page.totalNew() - page.total()], unit());
       const grown = page.totalNew() - page.total();
       return [`${was} → ${is}`, grown ? ` (${signed(grown, change)}${page.total() ? `, ${signed(grown, percent(grown, Math.abs(page.total())))}` : ""})` : " (as before)",
-        "; self costs changed most in ", ...joined(changes.map(({fn, text}) => element("span", {}, link(fn), ` ${text}`)))];
+        grew.length ? "; what grew most: " : "; self costs changed most in ", ...joined(changes.map(({fn, text}) => element("span", {}, link(fn), ` ${text}`)))];
     }
     const [fn] = largest(1);
     if (fn === undefined) return [];
