@@ -18,6 +18,7 @@ from fastprof.core.options import (
     PART,
     THREADS,
     TIME_RANGE,
+    TRIM,
     FilePath,
     Option,
     Options,
@@ -423,9 +424,12 @@ COMPUTE = _in(
     when=lambda f: f.formulas,
     switches=(COMPUTE_EVENTS,),
 )
+LAST_CALL = _in(
+    "stacks", "rows.last_call:last_call", "default.pgo", (TRIM,), when=lambda f: f.holds.trims, switches=(TRIM,)
+)
 # They look again at stacks that were removed.
-RENEWABLE = {NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TAG}
-BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TAG, COMPUTE)
+RENEWABLE = {NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TAG, LAST_CALL}
+BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TAG, COMPUTE, LAST_CALL)
 
 # Operators that keep distinct stacks distinct: frames keep their addresses.
 KEEP_DISTINCT = {NAME_ADDRESSES.place, FUNCTIONS.place}

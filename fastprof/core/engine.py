@@ -331,6 +331,7 @@ class Holds(NamedTuple):
     renews_stacks: bool = False  # stacks: removed stacks are added again before they occur again (set by plans)
     replaces_frames: bool = False  # stacks: all that are added to the model pass through the operator (set by plans)
     of_one: bool = False  # rows of one of several inputs, which pass through separate operators (set by plans)
+    trims: bool = False  # stacks: callers may be cut
     repeats_frames: bool = False  # stacks: writes all frames of a stack with each row
     # Keeps stacks as in the source: addresses are symbolized only with --symbols.
     verbatim: bool = False

@@ -567,6 +567,18 @@ MAX_MEMORY = Option(
     kept_unused=range(UINT64 + 1),
 )
 
+# For pprof, which is Go's profile for compilers, too.
+TRIM = Option(
+    "trim",
+    Switch(),
+    False,
+    group="values",
+    help="cut callers above the last call, for default.pgo of Go",
+    details="Each sample keeps its last call, and what is inlined there: all that `go build -pgo` looks at, with the "
+    "same weights.  The file is ten to a hundred times smaller.",
+    rare=True,
+)
+
 # Writers of formats for viewers use these two.
 BUDGET: Option[int | None] = Option(
     "budget",

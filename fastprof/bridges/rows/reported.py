@@ -62,6 +62,10 @@ REPORTED = reported(
         "objects": ("function whose object is dropped", "functions whose object is dropped"),
         "parts": ("part, merged with the others", "parts, merged"),
         "payloads": ("event payload", "event payloads"),
+        "cut-callers": (
+            "sample without the callers above its last call ({--trim})",
+            "samples without the callers above their last calls ({--trim})",
+        ),
         "samples": ("sample ({--table:=}samples writes them)", "samples ({--table:=}samples writes them)"),
         "system-names": ("symbol name of a function", "symbol names of functions"),
         "thread-names": ("name of a thread or process", "names of threads and processes"),

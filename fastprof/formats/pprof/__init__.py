@@ -60,6 +60,7 @@ FORMATS = (
             model_order=True,
             keeps_stacks=False,
             repeats_frames=True,
+            trims=True,
             short_names=True,
             lacks=frozenset({"thread-names", "long-names", "inherited-events", "parts"}),
             header=PPROF_FIELDS,
