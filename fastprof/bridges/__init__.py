@@ -138,13 +138,6 @@ LABELS_FROM: Option[str | None] = Option(
     rare=True,
 )
 INPUT_LABELS: tuple[Option[Any], ...] = (SET_LABEL, LABEL_PATH, LABEL_INPUT, LABELS_FROM)
-
-
-def only_to(option: Option[Any], view: str) -> str:
-    """What labels of inputs apply to, for the error about a view without them; "" for other options and views."""
-    return f"samples of stacks, and this is a {view}" if option in INPUT_LABELS and view != "stacks" else ""
-
-
 TAGROOT: Option[str | None] = Option(
     "tagroot",
     Text("KEY"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fastprof.bridges import LABELS, PER_THREAD
+from fastprof.bridges import INPUT_LABELS, LABELS, PER_THREAD
 from fastprof.bridges.reported import REPORTED
+from fastprof.core._typing import Any
 from fastprof.core.engine import Holds
 from fastprof.core.log import Log
-from fastprof.core.options import Options
+from fastprof.core.options import Option, Options
 
 _THREAD = frozenset({"thread", "process"})
 
@@ -32,3 +33,8 @@ def log_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]
     requested = options[LABELS] if holds.labels else ()
     for name in sorted({*(requested or ())} - {"own"} - found):
         log.warn(REPORTED["missing-labels"], name=name)
+
+
+def only_to(option: Option[Any], view: str) -> str:
+    """What labels of inputs apply to, for the error about a view without them; "" for other options and views."""
+    return f"samples of stacks, and this is a {view}" if option in INPUT_LABELS and view != "stacks" else ""
