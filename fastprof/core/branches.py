@@ -30,11 +30,13 @@ def value_types() -> list[ValueType]:
     return [ValueType(name, "count") for name in NAMES]
 
 
-def none(file: str) -> FastprofError:
-    """The error if a file has no branch stacks."""
-    return FastprofError(
-        Message("{file}: {--branches}: there are no branch stacks; `perf record -b` records them", file=file)
-    )
+def none(file: str, options: Options) -> FastprofError:
+    """The error if a file has no branch stacks, which an option or a target asks for."""
+    records = "there are no branch stacks; `perf record -b` records them"
+    if options[BRANCHES]:
+        return FastprofError(Message(f"{{file}}: {{--branches}}: {records}", file=file))
+    prints = f"{records}, and `perf script -F ip,brstack` prints them"
+    return FastprofError(f"{file}: a profile for compilers needs addresses of instructions or branches, and {prints}")
 
 
 def most(options: Options) -> int:

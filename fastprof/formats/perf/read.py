@@ -327,7 +327,7 @@ class PerfReader(NativeReader):
     def finish(self) -> None:
         r, facts = self._r, self.log.facts
         if self._by_branches and not r.has_branches:
-            raise none(self.source.name)
+            raise none(self.source.name, self.options)
         self._name_threads()
         facts |= self._features.facts
         facts["byte_order"] = "big-endian" if r.swap else "little-endian"

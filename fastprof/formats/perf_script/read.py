@@ -138,7 +138,7 @@ class PerfScriptReader(NativeReader):
     def _finish_branches(self, read: fp_perf_script_branches) -> None:
         counts = read.counts
         if not counts.branches and not counts.half_branches:
-            raise none(self.source.name)
+            raise none(self.source.name, self.options)
         self.log.count_all(REPORTED, counts_of(counts))
         self.log.facts["branches"], self.log.facts["mispredicted_branches"] = (
             int(counts.branches),
