@@ -18,7 +18,6 @@ from itertools import chain, product
 
 from fastprof import bridges, formats
 from fastprof.bridges import Facts, Operator
-from fastprof.bridges.labels import only_to
 from fastprof.bridges.selected import selected
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, OtherView
@@ -575,6 +574,8 @@ def refuse_idle(options: Options, plan: Plan, passed_over: Callable[[Option[Any]
         )
         writes = any(f.name == plan.end.name for f in formats.formats())
         direction = f"from {first.format} to {plan.end.name}" if writes else f"with {first.format}"
+        from fastprof.bridges.labels import only_to
+
         to = only_to(option, first.view) or owners(option) + _first(option, first)
         nothing = f"has no effect {direction}: it applies to {to}"
         raise usage_error(f"{{file}}: {{{option.flag}}} {{nothing}}", file=first.name, nothing=nothing)
