@@ -117,6 +117,25 @@ struct fp_trend_costs {
 int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint32_t *places, double *by_host,
                  uint32_t n_hosts, double *squares);
 
+/* The costs of a profile's rows on disk: their number, the widths of the columns, and the columns. */
+struct fp_trend_kept {
+    uint32_t *rows;
+    int64_t *self, *inclusive, *calls; /* borrowed, as rows */
+    uint32_t n;
+};
+
+/* Writes costs to `out`, which has room for 8 + 28 n bytes, with as few bytes a number as they need.  Returns the
+ * length.
+ */
+size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out);
+
+/* Reads what fp_trend_pack wrote; k->n is what the first four bytes say.  FP_E_MALFORMED for another length, or a row
+ * that is not below `most`. */
+int fp_trend_unpack(const uint8_t *data, size_t length, uint32_t most, struct fp_trend_kept *k);
+
+/* Adds absolute costs, times a scale, to the totals of their rows.  FP_DONE. */
+int fp_trend_total(double *totals, const uint32_t *rows, const int64_t *costs, uint32_t n, double scale);
+
 /* The items of `c` with a cost: their ids, self and inclusive costs and calls; the arrays have room for c->cap. Returns
  * their number. */
 uint32_t fp_trend_costs(const struct fp_top *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls);

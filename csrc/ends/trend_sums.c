@@ -31,6 +31,78 @@ int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint3
     return FP_DONE;
 }
 
+int fp_trend_total(double *totals, const uint32_t *rows, const int64_t *costs, uint32_t n, double scale) {
+    for (uint32_t i = 0; i < n; i++) totals[rows[i]] += fabs((double)costs[i]) * scale;
+    return FP_DONE;
+}
+
+/* ---- on disk */
+
+#define HEAD 8 /* bytes: the number of rows, and the widths of four columns */
+
+static uint32_t width_of(const int64_t *values, uint32_t n) {
+    int64_t low = 0, high = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (values[i] < low) low = values[i];
+        if (values[i] > high) high = values[i];
+    }
+    if (!low && !high) return 0;
+    if (low >= INT8_MIN && high <= INT8_MAX) return 1;
+    if (low >= INT16_MIN && high <= INT16_MAX) return 2;
+    return low >= INT32_MIN && high <= INT32_MAX ? 4 : 8;
+}
+
+static uint8_t *put(uint8_t *out, const int64_t *values, uint32_t n, uint32_t width) {
+    for (uint32_t i = 0; i < n && width; i++, out += width)
+        for (uint32_t k = 0; k < width; k++) out[k] = (uint8_t)((uint64_t)values[i] >> 8 * k);
+    return out;
+}
+
+static const uint8_t *get(const uint8_t *data, int64_t *values, uint32_t n, uint32_t width) {
+    const uint32_t unused = 64 - 8 * width;
+    for (uint32_t i = 0; i < n; i++, data += width) {
+        uint64_t x = 0;
+        for (uint32_t k = 0; k < width; k++) x |= (uint64_t)data[k] << 8 * k;
+        values[i] = width ? (int64_t)(x << unused) >> unused : 0;
+    }
+    return data;
+}
+
+size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out) {
+    const int64_t *columns[] = {k->self, k->inclusive, k->calls};
+    uint8_t *to = out + HEAD;
+    for (uint32_t i = 0; i < 4; i++) out[i] = (uint8_t)(k->n >> 8 * i);
+    out[4] = 4;
+    for (uint32_t i = 0; i < k->n; i++, to += 4)
+        for (uint32_t b = 0; b < 4; b++) to[b] = (uint8_t)(k->rows[i] >> 8 * b);
+    for (uint32_t c = 0; c < 3; c++) {
+        const uint32_t width = width_of(columns[c], k->n);
+        out[5 + c] = (uint8_t)width;
+        to = put(to, columns[c], k->n, width);
+    }
+    return (size_t)(to - out);
+}
+
+int fp_trend_unpack(const uint8_t *data, size_t length, uint32_t most, struct fp_trend_kept *k) {
+    int64_t *columns[] = {k->self, k->inclusive, k->calls};
+    size_t each = 4;
+    if (length < HEAD || data[4] != 4) return FP_E_MALFORMED;
+    for (uint32_t c = 0; c < 3; c++) {
+        const uint32_t width = data[5 + c];
+        if (width > 8 || (width & (width - 1))) return FP_E_MALFORMED;
+        each += width;
+    }
+    const uint64_t n = (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
+    if (n != k->n || n * each != length - HEAD) return FP_E_MALFORMED;
+    const uint8_t *from = data + HEAD;
+    for (uint32_t i = 0; i < k->n; i++, from += 4) {
+        k->rows[i] = (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+        if (k->rows[i] >= most) return FP_E_MALFORMED;
+    }
+    for (uint32_t c = 0; c < 3; c++) from = get(from, columns[c], k->n, data[5 + c]);
+    return FP_DONE;
+}
+
 /* Inverts a symmetric positive matrix of n rows in place (Gauss and Jordan). */
 static void invert(double *a, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) {

@@ -62,6 +62,7 @@ class State:
 
     def __init__(self, path: str, *, lenient: bool = False, keep: bool = True) -> None:
         self.path = path
+        self._entries: dict[str, tuple[int, bytes]] = {}  # by name: number, and bytes in the index
         self._fd: int | None = None
         self._ranges: Any = None  # for all profiles, which share what was read
         with open_store(path, lenient=lenient) as (source, self.archive):
@@ -110,7 +111,15 @@ class State:
         # without an index, replaced profiles are found as well
         with self.source(self.path) as source:
             found = chosen(self.path, source, self.archive, patterns)
+        for one in found:
+            if isinstance(one.entry, bytes):
+                self._entries[one.name] = one.number, one.entry
         return [*map(self.input, dict.fromkeys(one.name for one in found))]
+
+    def identity(self, name: str) -> tuple[Any, ...] | None:
+        """What changes if a profile of this store is replaced: of those that `inputs` returned.  None: unknown."""
+        found = self._entries.get(name)
+        return None if found is None else (*self._identity[:2], *found)
 
     def members(self, names: Iterable[str]) -> Iterator[Member | None]:
         """The profiles as the index has them.  If names are sorted, each of its pages is read once.  "" may be a name,

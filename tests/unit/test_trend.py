@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import sqlite3
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -435,14 +437,53 @@ def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (tmp_path / "sums").stat().st_size > size
 
 
+def never(*_: object, **__: object) -> None:
+    raise AssertionError("a profile was read")
+
+
+@pytest.mark.parametrize("kind", ["folder", "store"])
+def test_sums_are_kept_next_to_inputs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Without --cache, if the folder is the user's own: the next run reads what is new, and its answer is the same."""
+    runs, kept = written(tmp_path / "runs", 34, {"f4": (20, 1.5)}), tmp_path / ".runs.sums"
+    folder = runs
+    if kind == "store":
+        folder, kept = tmp_path / "all.fpa", tmp_path / ".all.fpa.sums"
+        assert main(["archive", "add", "-q", str(folder), str(runs)]) == 0
+    time.sleep(0.03)
+    plain = printed(folder, capsys, "--cache", "none")
+    assert not kept.exists()
+    assert printed(folder, capsys) == plain
+    assert kept.stat().st_mode & 0o022 == 0
+    monkeypatch.setattr("fastprof.verbs.trend.sums.Sums._summed", never)
+    assert printed(folder, capsys, "--explain", "0")
+    monkeypatch.undo()
+    changed = runs / "021.host0.folded"
+    was, text = changed.stat(), changed.read_text()
+    changed.write_text(text.replace("f4 ", "g4 "))
+    os.utime(changed, ns=(was.st_atime_ns, was.st_mtime_ns))  # of the same size, and as old
+    if kind == "store":
+        assert main(["archive", "add", "-q", "--replace", str(folder), str(runs)]) == 0
+    time.sleep(0.03)
+    now = printed(folder, capsys, "--cache", "none")
+    assert now != plain
+    assert printed(folder, capsys) == now
+    kept.unlink()
+    kept.symlink_to(tmp_path / "elsewhere")
+    assert printed(folder, capsys) == now
+    assert not (tmp_path / "elsewhere").exists()
+    kept.unlink()
+    tmp_path.chmod(0o777)
+    assert printed(folder, capsys) == now
+    assert not kept.exists()
+
+
 def test_cache_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second run opens no profile, except to explain."""
     folder = written(tmp_path / "runs", 6, {})
+    time.sleep(0.03)  # a file that was just written may change without another time
     first = over_points(folder, cache=str(tmp_path / "sums"))
-
-    def never(*_: object, **__: object) -> None:
-        raise AssertionError("a profile was read")
-
     monkeypatch.setattr("fastprof.verbs.trend.sums.Inputs", never)
     again = over_points(folder, cache=str(tmp_path / "sums"))
     assert again.points == first.points
@@ -478,8 +519,8 @@ def test_damaged_caches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert printed(folder, capsys, "--cache", str(path)) == plain
     path.write_bytes(whole)
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE profiles SET ids = zeroblob(4000), own = zeroblob(7)")
-        database.execute("UPDATE profiles SET facts = '{}' WHERE rowid % 2")
+        database.execute("UPDATE profiles SET costs = zeroblob(4000)")
+        database.execute("UPDATE profiles SET facts = '{}' WHERE hex(key) < '8'")
     assert printed(folder, capsys, "--cache", str(path)) == plain
     with sqlite3.connect(path) as database:
         database.execute("UPDATE names SET name = 5")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from fastprof.verbs.keywords import TrendOptions
+    from fastprof.verbs.trend.kept import Cache
     from fastprof.verbs.trend.table import SeriesTable
 
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N findings (default: 30; 0: all)")
@@ -151,8 +152,10 @@ CACHE: Option[Any] = Option(
     FilePath("FILE"),
     None,
     group="input",
-    help="keep sums of profiles in FILE; later runs read only new ones",
-    details="The answer is the same.  A changed profile is read again, and so are all with other reading options.",
+    help="keep sums of profiles in FILE, or none; later runs read only new ones",
+    details="Without it, a hidden file next to a store or folder, `.NAME.sums`, if only you can write there and it "
+    "has at least 32 profiles.  The answer is the same.  A changed profile is read again, and so are all with other "
+    "reading options.",
 )
 _PRINTED = (N, THRESHOLD, EXPLAIN, ROWS)
 _OWN = (OVER, ORDER, BY, PER, WITHIN, *_PRINTED, SIGNIFICANCE, FAIL_OVER, WINDOW, BISECT, CACHE)
@@ -172,6 +175,7 @@ _GROUPED = END._replace(
 )
 LABELS_OF_INPUTS = {option.key for option in bridges.INPUT_LABELS}  # of no use to other verbs that read them again
 _HOST = "host"
+_NO_CACHE = "none"
 _LEAST_POINTS = 4  # fewer do not distinguish a change from noise
 _MOST_CELLS = 12_000_000  # values of rows at points that are tested, 8 bytes each
 
@@ -307,18 +311,10 @@ def trend(
     log = Log()
     if WINDOW.key in chosen.given and chosen[FAIL_OVER] is None:
         raise usage_error("{--window} needs {--fail-over}")
+    inputs = listed(inputs)
     paths = _expanded(inputs, chosen, log, keep_going=keep_going)
     end = _GROUPED if keys_of(chosen[BY]) else END
-    cache = None
-    if chosen[CACHE] is not None:
-        from fastprof.verbs.trend.kept import Cache
-
-        own = {option.name for option in _OWN} - {BY.name, PER.name}
-        read = Options(**{key: value for key, value in chosen.given.items() if key not in own})
-        cache = Cache(chosen[CACHE], read, {"from": from_})
-        if cache.is_busy:
-            log.warn(REPORTED["busy-cache"], path=chosen[CACHE])
-            cache = None
+    cache = _cache(inputs, len(paths), chosen, from_, log)
     sums = Sums(end, chosen[BY], chosen, from_, progress, per=chosen[PER], cache=cache)
     try:
         profiles = _read(paths, sums, over, chosen, log, keep_going=keep_going)
@@ -328,12 +324,34 @@ def trend(
         sums.close()
 
 
-def _expanded(inputs: Any, chosen: Options, log: Log, *, keep_going: bool) -> list[Any]:
+def _cache(inputs: list[Any], n: int, chosen: Options, from_: str | None, log: Log) -> Cache | None:
+    """The cache of --cache, or that next to a single input."""
+    from fastprof.verbs.trend.kept import Cache, automatic
+
+    given = chosen[CACHE]
+    path = given if given != _NO_CACHE else None
+    if given is None and len(inputs) == 1:
+        path = automatic(inputs[0], n)
+    if path is None:
+        return None
+    own = {option.name for option in _OWN} - {BY.name, PER.name}
+    read = Options(**{key: value for key, value in chosen.given.items() if key not in own})
+    try:
+        cache = Cache(path, read, {"from": from_}, may_fail=given is None)
+    except FastprofError:
+        if given is None:
+            return None
+        raise
+    if cache.is_busy and given is not None:
+        log.warn(REPORTED["busy-cache"], path=path)
+    return None if cache.is_busy else cache
+
+
+def _expanded(inputs: list[Any], chosen: Options, log: Log, *, keep_going: bool) -> list[Any]:
     def failed(error: FastprofError) -> None:
         skipped(error, log)
 
-    given = listed(inputs)
-    paths = expand(given, log.warn, failed if keep_going else None, lenient=chosen[LENIENT], stores=True)
+    paths = expand(inputs, log.warn, failed if keep_going else None, lenient=chosen[LENIENT], stores=True)
     if chosen[CACHE] is not None:  # it may be in a folder of inputs
         own = {chosen[CACHE], f"{chosen[CACHE]}-journal"}
         names, places = {os.path.basename(path) for path in own}, {os.path.realpath(path) for path in own}
@@ -341,7 +359,7 @@ def _expanded(inputs: Any, chosen: Options, log: Log, *, keep_going: bool) -> li
         def is_cache(path: Any) -> bool:
             return isinstance(path, str) and os.path.basename(path) in names and os.path.realpath(path) in places
 
-        paths = [path for path in paths if not is_cache(path) or path in given]
+        paths = [path for path in paths if not is_cache(path) or path in inputs]
     if not paths:
         raise UsageError("no input given")
     return paths

@@ -1,8 +1,10 @@
 """The sums of profiles on disk (--cache), so that the next run reads only profiles that are new.
 
-A database of SQLite with a row for each profile, by its identity (path, inode, size and time; of a profile in a store
-its place) and all options that its sums depend on.  A file that is damaged or of another version is made anew: an
-answer never depends on the cache.
+A database of SQLite with a row for each profile, by a digest of its identity (path, inode, size and times; of a profile
+in a store its entry in the index) and of all options that its sums depend on.  A file that is damaged or of another
+version is made anew: an answer never depends on the cache.
+
+Without --cache it is a hidden file next to a store or folder (`automatic`), if nobody else can write there.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
+import time
 from array import array
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,29 +24,57 @@ from fastprof.core.errors import FastprofError, raise_as
 from fastprof.core.options import Options
 from fastprof.core.version import __version__
 from fastprof.inputs.stored import Stored, in_store
-from fastprof.verbs.trend.keys import Entry, Key
+from fastprof.verbs.trend.keys import Entry, Key, packed, unpacked
 
 _APPLICATION = 0x46507452  # "FPtR"
-_LAYOUT = 1
+_LAYOUT = 2
 _WAIT = 2  # seconds, for another run
 _TABLES = (
     "CREATE TABLE names (id INTEGER PRIMARY KEY, name BLOB, file BLOB, object BLOB, line INTEGER, label TEXT, "
     "digest BLOB)",
-    "CREATE TABLE profiles (key TEXT PRIMARY KEY, facts TEXT, ids BLOB, own BLOB, inclusive BLOB, calls BLOB, "
-    "digest BLOB)",
+    "CREATE TABLE profiles (key BLOB PRIMARY KEY, facts TEXT, costs BLOB, digest BLOB) WITHOUT ROWID",
 )
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_COLUMNS = ("I", "q", "q", "q")
+_LEAST = 32  # profiles of which sums are kept without --cache
+_SETTLED = 20_000_000  # nanoseconds: a file that was written later may change again without another time
+_COARSE = 2_000_000_000  # the same, of file systems that have only whole seconds
+
+
+def automatic(path: Any, n: int) -> str | None:
+    """The cache next to a store or folder of `n` profiles; None: there are few, or others could change it.
+
+    The folder has to be the user's own and not writable by others, and so has a file that is there already.
+    """
+    if n < _LEAST or not isinstance(path, str) or not hasattr(os, "geteuid") or "://" in path:
+        return None
+    try:
+        folder, name = os.path.split(os.path.realpath(path))
+        found = os.path.join(folder, f".{name}.sums")
+        at, of = os.stat(folder), os.stat(path)
+        if not name or at.st_uid != os.geteuid() or of.st_uid != at.st_uid or at.st_mode & 0o022:
+            return None
+        if not os.access(folder, os.W_OK):
+            return None
+        with suppress(FileExistsError):
+            os.close(os.open(found, os.O_CREAT | os.O_EXCL | os.O_WRONLY, of.st_mode & 0o666))
+        its = os.lstat(found)
+        is_own = its.st_uid == at.st_uid and its.st_nlink == 1 and not its.st_mode & 0o022
+        return found if stat.S_ISREG(its.st_mode) and is_own else None
+    except (OSError, ValueError):
+        return None
+
+
 
 
 class Cache:
     """Sums by profile.  `options`: those that sums depend on.
 
-    Errors: FastprofError for a file that cannot be written, or that is something else.
+    Errors: FastprofError for a file that cannot be written, or that is something else.  If it `may_fail`, as one that
+    nobody asked for, nothing more is kept after such an error.
     """
 
-    def __init__(self, path: str, options: Options, facts: Mapping[str, Any]) -> None:
-        self._path = path
+    def __init__(self, path: str, options: Options, facts: Mapping[str, Any], *, may_fail: bool = False) -> None:
+        self._path, self._may_fail = path, may_fail
         self._options = json.dumps([__version__, _LAYOUT, sorted(options.given.items(), key=str), facts], default=str)
         if os.path.lexists(path) and not _is_ours(path):
             raise FastprofError(f"{path}: is not a cache of fastprof trend; it is left as it is")
@@ -87,46 +119,41 @@ class Cache:
         except (OSError, sqlite3.Error) as error:
             raise FastprofError(f"{self._path}: the cache cannot be written: {error}") from None
 
-    def key(self, path: Any) -> str | None:
+    def key(self, path: Any) -> bytes | None:
         """The identity of an input and the options; None: it is not kept."""
         found: list[Any]
         try:
             if isinstance(path, Stored) and path.name is not None:
-                (member,) = path.state.members([path.name])
-                if member is None:
+                found = [os.path.abspath(path.state.path), path.name, path.state.identity(path.name)]
+                if found[-1] is None:
                     return None
-                inode = os.stat(path.state.path).st_ino
-                place = [*member.sections[:1]]
-                found = [os.path.abspath(path.state.path), inode, path.name, place, member.about.get("mtime")]
             elif isinstance(path, str) and not isinstance(path, Stored) and in_store(path) is None and path != "-":
-                stat = os.stat(path)
-                found = [os.path.abspath(path), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns]
-                if os.path.isdir(path):
+                its = os.stat(path)
+                found = [os.path.abspath(path), its.st_dev, its.st_ino, its.st_size, its.st_mtime_ns, its.st_ctime_ns]
+                age = time.time_ns() - max(its.st_mtime_ns, its.st_ctime_ns)
+                is_coarse = its.st_mtime_ns % 1_000_000_000 == 0 == its.st_ctime_ns % 1_000_000_000
+                if not stat.S_ISREG(its.st_mode) or age < (_COARSE if is_coarse else _SETTLED):
                     return None
             else:
                 return None
         except (OSError, ValueError, FastprofError):
             return None
-        return json.dumps([found, self._options])
+        return _digest(repr(found), self._options)
 
-    def get(self, key: str) -> Entry | None:
+    def get(self, key: bytes) -> Entry | None:
         """What is kept of a profile; None: nothing, or it is damaged."""
         try:
-            row = self._db.execute(
-                "SELECT facts, ids, own, inclusive, calls, digest FROM profiles WHERE key = ?", (key,)
-            ).fetchone()
+            row = self._db.execute("SELECT facts, costs, digest FROM profiles WHERE key = ?", (key,)).fetchone()
             if row is None or row[-1] != _digest(key, *row[:-1]):
                 return None
-            facts, columns = json.loads(row[0]), []
-            for kind, data in zip(_COLUMNS, row[1:-1], strict=True):
-                column = array(kind)
-                column.frombytes(data)
-                columns.append(column)
-            if not _is_valid(facts, columns, len(self._names)):
-                return None
-            return Entry(facts, *columns)
+            facts, costs = json.loads(row[0]), unpacked(row[1], len(self._names))
+            return Entry(facts, costs) if _is_valid(facts, costs[0]) else None
         except (sqlite3.Error, ValueError, TypeError, KeyError):
             return None
+
+    @property
+    def n_names(self) -> int:
+        return len(self._names)
 
     def name(self, number: int) -> Key:
         return self._names[number]
@@ -140,9 +167,9 @@ class Cache:
             self._write("INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?)", (found, *key, _digest(found, *key)))
         return found
 
-    def put(self, key: str, entry: Entry) -> None:
-        row = [key, json.dumps(entry.facts), *(column.tobytes() for column in entry[1:])]
-        self._write("INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _digest(*row)))
+    def put(self, key: bytes, entry: Entry) -> None:
+        row = key, json.dumps(entry.facts), packed(entry.costs)
+        self._write("INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?)", (*row, _digest(*row)))
 
     def _write(self, sql: str, values: tuple[Any, ...]) -> None:
         """Does nothing after damage was met: the file is begun again, and filled by the next run."""
@@ -151,7 +178,9 @@ class Cache:
         try:
             self._db.execute(sql, values)
         except (sqlite3.OperationalError, UnicodeEncodeError) as error:
-            raise FastprofError(f"{self._path}: the cache cannot be written: {error}") from None
+            self._is_new = True
+            if not self._may_fail:
+                raise FastprofError(f"{self._path}: the cache cannot be written: {error}") from None
         except sqlite3.DatabaseError:
             self._renew()
             self._is_new = True
@@ -192,13 +221,10 @@ def _digest(*values: Any) -> bytes:
 _FACTS = {"name": str, "labels": dict, "total": int, "samples": float, "unit": float, "inclusive": bool, "log": dict}
 
 
-def _is_valid(facts: Any, columns: list[array[int]], n_names: int) -> bool:
-    n = len(columns[0])
+def _is_valid(facts: Any, rows: array[int]) -> bool:
     return (
         isinstance(facts, dict)
         and all(isinstance(facts.get(name), kind) for name, kind in _FACTS.items())
         and all(isinstance(one, str) for pair in facts["labels"].items() for one in pair)
-        and all(len(column) == n for column in columns)
-        and (not n or max(columns[0]) < n_names)
-        and len({*columns[0]}) == n
+        and len({*rows}) == len(rows)
     )

@@ -28,7 +28,7 @@ from fastprof.core.value import Column
 from fastprof.inputs import Inputs, Progress, is_file
 from fastprof.verbs.function_costs import FunctionCosts
 from fastprof.verbs.groups import keys_of
-from fastprof.verbs.trend.keys import Entry, Key
+from fastprof.verbs.trend.keys import Costs, Entry, Key, packed, unpacked
 
 if TYPE_CHECKING:
     from fastprof.verbs.trend.kept import Cache
@@ -45,6 +45,7 @@ class Profile(NamedTuple):
     unit: float  # what its costs are divided by: its total, or as --per says
     at: int  # of its rows in the file of sums
     path: Any = None  # from which it can be read again
+    size: int = 0  # of its rows in that file
 
 
 class Rows:
@@ -159,6 +160,7 @@ class Sums:
         self.inclusive_known = True
         self._file = tempfile.TemporaryFile(prefix="fastprof-")
         self._numbers = array("i")  # by id of the model: its row; -1: unknown
+        self._of_names = array("i")  # by name of the cache: its row; -1: unknown
         self.unused: dict[str, int] = {}  # keys of options without effect: on how many profiles
         self.n_read = 0
         self._ends: list[Any] = []  # the first and the last input that can be read again
@@ -180,16 +182,16 @@ class Sums:
             ids, *columns = _costs_of(costs)
             rows = self._rows_of(costs, ids)
             is_known = not (self._per and self._per.is_missing)  # else it is read again, for the error
-            if self._cache and key is not None and is_known:
+            if self._cache and key is not None and is_known and self._cache.key(path) == key:  # not changed meanwhile
                 self._keep(self._cache, key, facts | {"log": own.data()}, [self._key(costs, i) for i in ids], columns)
         else:
-            facts, columns = entry.facts, [entry.own, entry.inclusive, entry.calls]
+            facts, columns = entry.facts, [*entry.costs[1:]]
             own.take_data(facts["log"])
-            rows = self._rows_of_names(entry.names)
+            rows = self._rows_of_names(entry.costs[0])
         name, total = facts["name"], facts["total"]
         labels = {**facts["labels"], **labels_of(name)}
         unit = self._per.unit(name, labels, facts["unit"], calls_known=facts["calls"]) if self._per else float(total)
-        at = self._written(rows, columns, total)
+        at, size = self._written(rows, columns, total)
         self.inclusive_known &= facts["inclusive"]
         for option in facts["idle"]:
             self.unused[option] = self.unused.get(option, 0) + 1
@@ -198,7 +200,7 @@ class Sums:
             self._ends[1:] = [path]
         log.take(own)
         time = time_ns if facts["time"] is None else facts["time"]
-        return Profile(name, labels, time, total, facts["samples"], unit, at, path)
+        return Profile(name, labels, time, total, facts["samples"], unit, at, path, size)
 
     def check_per(self) -> None:
         """Errors: UsageError if no profile has the value type of --per."""
@@ -231,7 +233,7 @@ class Sums:
             "idle": [option.key for option in idle],
         }, costs
 
-    def _from_cache(self, key: str | None) -> Entry | None:
+    def _from_cache(self, key: bytes | None) -> Entry | None:
         """What is kept of a profile, if it has the value type that reading it would give."""
         entry = self._cache.get(key) if self._cache and key is not None else None
         if entry is None or not entry.facts["value"]:
@@ -244,37 +246,41 @@ class Sums:
         return entry if type_ == self.value.type else None
 
     @staticmethod
-    def _keep(cache: Cache, key: str, facts: dict[str, Any], keys: list[Key], columns: list[array[int]]) -> None:
+    def _keep(cache: Cache, key: bytes, facts: dict[str, Any], keys: list[Key], columns: list[array[int]]) -> None:
         numbers = array("I", map(cache.number, keys))
-        names, *columns = _merged(numbers, columns)
-        cache.put(key, Entry(facts, names, *columns))
+        names, own, inclusive, calls = _merged(numbers, columns)
+        cache.put(key, Entry(facts, (names, own, inclusive, calls)))
 
     def _rows_of_names(self, names: array[int]) -> array[int]:
+        """The row of each name of the cache, which stays the same once it is known."""
         assert self._cache
-        return array("I", self.rows.numbers([self._cache.name(number) for number in names], self.n_read))
+        known = self._of_names
+        if len(known) < self._cache.n_names:
+            known.extend([-1] * (self._cache.n_names - len(known)))
+        rows = array("i", map(known.__getitem__, names))
+        if rows and min(rows) < 0:
+            rows = array("i", self.rows.numbers([self._cache.name(number) for number in names], self.n_read))
+            for number, row in zip(names, rows, strict=True):
+                known[number] = row
+        return array("I", rows.tobytes())
 
-    def _written(self, rows: array[int], columns: list[array[int]], total: int) -> int:
-        """Write the costs of rows to the file.  Returns their place."""
+    def _written(self, rows: array[int], columns: list[array[int]], total: int) -> tuple[int, int]:
+        """Write the costs of rows to the file.  Returns their place and length."""
         rows, *columns = _merged(rows, columns)
         most = len(self.rows.keys)
         if most > len(self.totals):
             self.totals.extend([0.0] * (most - len(self.totals)))
-        for row, cost in zip(rows, columns[0], strict=True):
-            self.totals[row] += abs(cost) / total if total else 0
-        at = self._file.seek(0, 2)
-        for part in (array("I", [len(rows)]), rows, *columns):
-            self._file.write(part.tobytes())
-        return at
+        totals: Any = ffi.from_buffer("double[]", self.totals)
+        ids = ffi.from_buffer("uint32_t[]", rows)
+        own = ffi.from_buffer("int64_t[]", columns[0])
+        lib.fp_trend_total(totals, ids, own, len(rows), 1 / total if total else 0.0)
+        data = packed((rows, columns[0], columns[1], columns[2]))
+        return self._file.seek(0, 2), self._file.write(data)
 
-    def kept(self, profile: Profile) -> tuple[array[int], ...]:
+    def kept(self, profile: Profile) -> Costs:
         """Rows, self and inclusive costs and calls of a profile."""
         self._file.seek(profile.at)
-        n = array("I")
-        n.frombytes(self._file.read(4))
-        found = array("I"), array("q"), array("q"), array("q")
-        for part in found:
-            part.frombytes(self._file.read(part.itemsize * n[0]))
-        return found
+        return unpacked(self._file.read(profile.size), len(self.rows.keys))
 
     def _rows_of(self, costs: FunctionCosts, ids: array[int]) -> array[int]:
         """The row of each id.  Functions and files keep their ids from profile to profile."""
