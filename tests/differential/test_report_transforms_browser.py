@@ -83,7 +83,11 @@ def options_of(steps: list[list[str]]) -> dict[str, Any]:
 
 def agrees(path: Path, tmp_path: Path) -> None:
     """The page of a profile with transforms has the contexts of the page of the transformed profile."""
-    report(path, tmp_path / "page.html", prune=0)
+    try:
+        report(path, tmp_path / "page.html", prune=0)
+    except fastprof.FastprofError as error:  # numbers of hand-made files add up to more than 2^63 - 1
+        assert "2^63" in str(error)
+        return
     plain = Page(tmp_path / "page.html")
     if not plain.columns.get("context up") or not plain.head["values"]:
         return
@@ -91,7 +95,7 @@ def agrees(path: Path, tmp_path: Path) -> None:
     names = Counter[str]()
     for (_, *functions), cost in plain.stacks(column).items():
         names.update({name: abs(cost) for name in functions if name not in NOT_FUNCTIONS})
-    literal = [f"^{re.escape(name)}$" for name, _ in names.most_common(2) if name.isascii() and name.isprintable()]
+    literal = [f"^{re.escape(name)}$" for name, _ in names.most_common(2) if name.isascii() and "\\" not in name]
     ways = [[["hide", one] for one in literal], [["collapse-recursion", ""]]]
     ways.append([["hide", "[aeiou]$"], ["hide-object", "[.]so"], ["collapse-object", "."], ["collapse-recursion", ""]])
     steps = [one for way in ways for one in (UNDO, value(DO.format(json.dumps(way))), value(STACKS))]
@@ -100,7 +104,7 @@ def agrees(path: Path, tmp_path: Path) -> None:
     for way, page in zip(ways, found, strict=True):
         try:
             report(path, tmp_path / "changed.html", prune=0, **options_of(way))
-        except fastprof.FastprofError as error:  # numbers of hand-made files add up to more than 2^63 - 1
+        except fastprof.FastprofError as error:
             assert "2^63" in str(error)
             continue
         changed = Page(tmp_path / "changed.html")

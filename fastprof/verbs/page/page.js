@@ -544,7 +544,8 @@ const begin = async () => {
       search: byId("search").value,
     };
     const all = [...Object.entries(parts), ["by", chooser.key?.name], ...labels.address().map(text => ["label", text]),
-      ...areFoldsGiven && [...folded].sort().join("\n") !== [...firstFolded].sort().join("\n") ? [["folds", "1"], ...[...folded].sort().map(name => ["folded", name]), ...transforms.address().map(text => ["do", text])];
+      ...areFoldsGiven && [...folded].sort().join("\n") !== [...firstFolded].sort().join("\n") ? [["folds", "1"], ...[...folded].sort().map(name => ["folded", name])] : [],
+      ...transforms.address().map(text => ["do", text])];
     return new URLSearchParams(all.filter(([, text]) => text)).toString();
   };
   const restore = given => {

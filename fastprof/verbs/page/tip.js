@@ -119,7 +119,7 @@ const answerLine = page => {
     if (state.order === "graph") return [`The ${exact(graph.nodes.length)} most expensive functions below their callers, calls above ${percent(LEAST_SHARE, 1)}` +
       `${(state.thread >= 0 || page.labels.isChosen) && !page.ofThread() ? ", of all threads" : ""}. Drag to move, the wheel zooms, click selects.`];
     if (state.order === "time") return [`Each box is ${head.samples ? "a function in consecutive samples of a thread" : "a call"}. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, ` +
-      `Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all; e enlarges rows." + (page.transforms.isActive ? " Transforms do not apply here." : "")];
+      `Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all; e enlarges rows.${sampledPart(head)}${page.transforms.isActive ? " Transforms do not apply here." : ""}`];
     if (state.order === "inverted") return ["Each box of the first row is a function; its width is its self cost. Its callers follow, each with its part of that cost."];
     if (state.order === "sandwich") return [`${labelOf(state.centre)}: its callers above, its callees below, each with its part of this function's inclusive cost.`];
     return answer();
