@@ -44,16 +44,26 @@ class Query(NamedTuple):
 CALL, EVENT, SKIPPED = 0, 1, 2
 
 
-class Database:
-    """Errors: sqlite3.Error."""
+def copy_of(source: Source) -> Any:
+    """A temporary file with what is not a file, because SQLite opens files by path; None for a file."""
+    source.spool()
+    if source.path is not None and not source.compression and source.compressed_size and not source.pinned:
+        return None
+    try:
+        copy, at = tempfile.NamedTemporaryFile(prefix="fastprof-", suffix=".sqlite"), 0
+        while data := source.read_at(at, WINDOW):
+            at += copy.write(data)
+        copy.flush()
+    except OSError as error:
+        raise temporary_failed(error) from None
+    return copy
 
-    def __init__(self, source: Source) -> None:
-        source.spool()
-        self._copy: Any = None
+
+class Database:
+    """The tables of the file at `path`, whose content `source` has, too.  Errors: sqlite3.Error."""
+
+    def __init__(self, source: Source, path: str) -> None:
         self._most_rows = source.size or 0
-        path = source.path
-        if path is None or source.compression or not source.compressed_size or source.pinned:
-            path = self._copied(source)
         self._db = sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True, check_same_thread=False)
         self._db.text_factory = bytes
         self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST)
@@ -67,22 +77,8 @@ class Database:
         size = 65_536 if page == 1 else page
         self.places = {name: (root - 1) * size for name, root in ordinary if isinstance(root, int)}  # offsets
 
-    def _copied(self, source: Source) -> str:
-        """SQLite opens files by path."""
-        try:
-            self._copy = tempfile.NamedTemporaryFile(prefix="fastprof-", suffix=".sqlite")
-            at = 0
-            while data := source.read_at(at, WINDOW):
-                at += self._copy.write(data)
-            self._copy.flush()
-        except OSError as error:
-            raise temporary_failed(error) from None
-        return str(self._copy.name)
-
     def close(self) -> None:
         self._db.close()
-        if self._copy is not None:
-            self._copy.close()
 
     def _columns(self, table: str) -> frozenset[str]:
         """Without generated and hidden ones."""

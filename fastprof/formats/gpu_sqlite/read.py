@@ -16,7 +16,7 @@ from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled
-from fastprof.formats.gpu_sqlite.database import CALL, EVENT, SKIPPED, Database, Query
+from fastprof.formats.gpu_sqlite.database import CALL, EVENT, SKIPPED, Database, Query, copy_of
 from fastprof.formats.gpu_sqlite.nsys import Nsys, is_nsys
 from fastprof.formats.gpu_sqlite.reported import REPORTED
 from fastprof.formats.gpu_sqlite.rocpd import Rocpd, is_rocpd
@@ -67,9 +67,9 @@ class GpuSqliteReader(Reader):
     # ---- rows
 
     def _read(self) -> None:
-        table, db = "", None
+        table, db, copy = "", None, copy_of(self.source)
         try:
-            db = Database(self.source)
+            db = Database(self.source, copy.name if copy else str(self.source.path))
             if not is_nsys(db) and not is_rocpd(db):
                 tables = ", ".join(sorted(db.tables)[:8])
                 raise self._fail(f"has no tables of Nsight Systems or rocpd, but {tables or 'none'}")
@@ -84,11 +84,13 @@ class GpuSqliteReader(Reader):
                 self._read_table(db, query)
         except sqlite3.Error as error:
             if not self._lenient or not table:
-                raise self._fail(f"table {table}: {error}" if table else str(error), db, table) from None
+                what = (f"table {table}: " if table else "") + str(error)
+                what += f", in the temporary copy {copy.name}" if copy else ""
+                raise self._fail(what, db, table) from None
             self._counts["unreadable-rest"] = 1
         finally:
-            if db is not None:
-                db.close()
+            for opened in filter(None, (db, copy)):
+                opened.close()
 
     def _fail(self, what: str, db: Database | None = None, table: str = "") -> FormatError:
         """With the offset of the table's first page."""
@@ -138,8 +140,10 @@ class GpuSqliteReader(Reader):
 
     def _put(self, spans: bytearray, n: int) -> None:
         data = ffi.cast("struct fp_span *", ffi.from_buffer(spans))
-        while lib.fp_span_sink_put(self._s, data, n) == lib.FP_ASK:
+        while (status := lib.fp_span_sink_put(self._s, data, n)) == lib.FP_ASK:
             self._spilled.answer(self._s.rounds)
+        if status < 0:
+            raise MemoryError("no memory for the calls of a database")
 
     def _function(self, query: Query, values: tuple[Any, ...]) -> tuple[int, int, int]:
         """The kind of rows with these names, the function, and the string of the name."""
