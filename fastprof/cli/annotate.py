@@ -16,7 +16,7 @@ from fastprof.cli.reported import REPORTED
 from fastprof.cli.text import Screen, cut, percent, print_table, shortened_by, text_of
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.figures import Scale
-from fastprof.core.unknown import readable
+from fastprof.core.unknown_names import readable
 from fastprof.core.urls import shown
 from fastprof.verbs.annotate import annotate, options
 from fastprof.verbs.annotation import Annotation, Call, Instruction, Line, Listing

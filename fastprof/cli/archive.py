@@ -12,8 +12,8 @@ from fastprof.cli.messages import Steps, print_log
 from fastprof.cli.parser import Parser, action_of
 from fastprof.cli.text import print_long_table
 from fastprof.core._typing import Any
+from fastprof.core.messages import counted
 from fastprof.core.urls import shown
-from fastprof.core.words import counted
 from fastprof.store import listing, pieces
 from fastprof.verbs.archive import (
     archive_add,

@@ -14,8 +14,8 @@ from fastprof.cli.parser import Parser, action_of
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
+from fastprof.core.messages import counted
 from fastprof.core.urls import shown
-from fastprof.core.words import counted
 from fastprof.inputs.expand import names_in
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch import merge as merging

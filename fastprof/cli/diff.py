@@ -17,9 +17,9 @@ from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, prin
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import UsageError
 from fastprof.core.figures import Scale
+from fastprof.core.messages import counted
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
-from fastprof.core.words import counted
 from fastprof.verbs.diff import STATS, Difference, diff, options
 from fastprof.verbs.diff.difference import Change, Failure, Runs, growth
 from fastprof.verbs.diff.gate import FAIL_OVER

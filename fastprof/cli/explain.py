@@ -15,7 +15,7 @@ from fastprof.cli.text import Screen, cut, percent, print_table, shortened_by, t
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.figures import Scale, quantity
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from fastprof.verbs.diff.difference import Change, growth
 from fastprof.verbs.explain import Comparison, Explanation, Finding, Function, Recorded, explain, options
 from fastprof.verbs.explain.hot import Step

@@ -13,8 +13,8 @@ from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, print_table, terminal_width
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format
+from fastprof.core.messages import filled
 from fastprof.core.options import Option, Switch
-from fastprof.core.words import filled
 
 DESCRIPTION = """\
 List the formats: name (for --from and --to), view, read or

@@ -6,7 +6,7 @@ from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_tabl
 from fastprof.cli.top import with_other_values
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.figures import Scale
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from fastprof.verbs.top import Top
 from fastprof.verbs.top.matrix import Matrix, Row
 

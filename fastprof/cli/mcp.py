@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from fastprof.cli import arguments
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
+from fastprof.core.messages import install
 from fastprof.core.options import Size
-from fastprof.core.words import install
 
 DESCRIPTION = """\
 Serve the verbs as tools of the Model Context Protocol, on

@@ -11,8 +11,8 @@ from fastprof.cli import print_message, print_raw
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.core.urls import shown
-from fastprof.core.words import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from fastprof.cli.text import terminal_width
 from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import printable
-from fastprof.core.words import did_you_mean, nearest
+from fastprof.core.messages import did_you_mean, nearest
 
 # Flags and verbs of other tools, and their equivalents.
 _ELSEWHERE = {

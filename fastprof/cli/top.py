@@ -16,10 +16,10 @@ from fastprof.core.engine import Format
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.figures import UNITS, Scale
 from fastprof.core.function_names import Place, marks
+from fastprof.core.messages import counted
 from fastprof.core.model import ValueType
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
-from fastprof.core.words import counted
 from fastprof.verbs.function_costs import Durations
 from fastprof.verbs.groups import keys_of
 from fastprof.verbs.reads import Reads

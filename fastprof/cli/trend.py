@@ -15,9 +15,9 @@ from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError, printable
+from fastprof.core.messages import counted
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
-from fastprof.core.words import counted
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.trend import LABELS_OF_INPUTS, Finding, Trend, options, trend
 from fastprof.verbs.trend.series import mean_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import FastprofError
+from fastprof.core.messages import Message
 from fastprof.core.options import MAX_MEMORY, THREADS, TIME_RANGE, Option, Switch
-from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from fastprof.core.model import ValueType

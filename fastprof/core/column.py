@@ -8,7 +8,7 @@ from itertools import accumulate, chain, repeat
 
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.owner import address_of
+from fastprof.core.c_memory import address_of
 
 
 class Texts(NamedTuple):

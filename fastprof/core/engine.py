@@ -6,15 +6,15 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError, FormatError, check, check_sums
 from fastprof.core.loaded import loaded
 from fastprof.core.log import Log
+from fastprof.core.messages import Message, joined
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, UINT64, Option, Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import REPORTED, Entry
 from fastprof.core.source import Source
-from fastprof.core.words import Message, joined
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_batch, fp_err, fp_feed, fp_in, fp_shares

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from fastprof.core._typing import TYPE_CHECKING, Any, NoReturn
-from fastprof.core.words import Message
+from fastprof.core.messages import Message
 
 if TYPE_CHECKING:
     from fastprof.core._c import FFI, fp_err

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
-from fastprof.core.unknown import known
+from fastprof.core.unknown_names import known
 
 if TYPE_CHECKING:
     from fastprof.core.model import Function, Model

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.log import Log
+from fastprof.core.messages import Message, some
 from fastprof.core.model import Model
 from fastprof.core.parts import labels_of
 from fastprof.core.reported import Entry
-from fastprof.core.unknown import text_of
-from fastprof.core.words import Message, some
+from fastprof.core.unknown_names import text_of
 
 NONE = "(none)"  # of samples without a label
 GROUP_END = b"\x1f"  # between the labels of a group and the name of its function

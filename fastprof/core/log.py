@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fastprof.core._typing import Any
+from fastprof.core.messages import Message, joined, packed, spelled, unpacked
 from fastprof.core.options import Option, Options
 from fastprof.core.reported import REPORTED, Entry
-from fastprof.core.words import Message, joined, packed, spelled, unpacked
 
 
 def percent(share: float) -> str:

@@ -15,10 +15,10 @@ from operator import index
 from fastprof.core import text_counts
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, T
+from fastprof.core.c_memory import address_of, owned
 from fastprof.core.errors import FastprofError, inputs_of
-from fastprof.core.owner import address_of, owned
+from fastprof.core.messages import Message
 from fastprof.core.thread_names import Names
-from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -152,7 +152,7 @@ class Part:
         return f"Part({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
-# All keys of a part's `extra`, with the shape of each value (core/shapes.py).  A key is present only if the source
+# All keys of a part's `extra`, with the shape of each value (core/schema.py).  A key is present only if the source
 # states it.  core/parts.py merges them.
 EXTRA: dict[str, Any] = {
     # The name of the default value type.  By pprof; by bridges that make stacks.

@@ -17,8 +17,8 @@ from operator import index
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
 from fastprof.core.errors import UsageError, usage_error
+from fastprof.core.messages import ARGUMENTS, did_you_mean, nearest
 from fastprof.core.named_alike import accepting
-from fastprof.core.words import ARGUMENTS, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from typing import overload

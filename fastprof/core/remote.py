@@ -11,8 +11,8 @@ from threading import Lock
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError, file_error, raise_as
+from fastprof.core.messages import install
 from fastprof.core.urls import CLOUDS, Remote, bare, is_taken_anew, shown
-from fastprof.core.words import install
 
 _CHUNK = 256 * 1024  # bytes read from a download at a time
 _BLOCK = 1024 * 1024  # bytes per range request

@@ -11,7 +11,7 @@
     log.warn(REPORTED["zero-period"], file=source.name)
 
 Scripts rely on codes, so codes stay when texts change.  A code has the same kind in all folders.  In a text, `{file}`
-is a value passed when it is reported, `{--period}` an option (core/words.py).
+is a value passed when it is reported, `{--period}` an option (core/messages.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.counted import COUNTED
-from fastprof.core.words import Message, filled
+from fastprof.core.messages import Message, filled
 
 if TYPE_CHECKING:
     from fastprof.core._c import CData

@@ -11,10 +11,10 @@ from operator import index
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError, UsageError, errors_of, printable_lines, raise_as
+from fastprof.core.messages import Message
 from fastprof.core.newfile import NewFile
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
 from fastprof.core.urls import is_url
-from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from types import TracebackType

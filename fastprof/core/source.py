@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import re
     from types import TracebackType
 
-    from fastprof.core.ahead import Ahead
     from fastprof.core.folder import Folder
+    from fastprof.core.prefetch import Prefetch
     from fastprof.core.remote import Ranges
 
 WINDOW = 256 * 1024
@@ -109,7 +109,7 @@ class Source:
         lost: Callable[..., None] | None = None,
         cores: int = 1,
         temporary: bool = False,
-        ahead: Ahead | None = None,
+        ahead: Prefetch | None = None,
     ) -> None:
         from fastprof.core._c import ffi
 
@@ -167,7 +167,7 @@ class Source:
         if path == "-":
             return standard_stream(sys.stdin, "<stdin>", "rb")
         if is_url(path):
-            from fastprof.core.live import opened
+            from fastprof.core.unsized_url import opened
 
             return opened(path)
         self.path = os.fspath(path)
@@ -387,10 +387,10 @@ class Source:
     def _read_ahead(self, read: int) -> None:
         """Start the thread once enough bytes were read."""
         if self._may_read_ahead and self.compression and read >= _FEW:
-            from fastprof.core.workers import Ahead
+            from fastprof.core.workers import Prefetch
 
             self._may_read_ahead = False
-            self._stream = self._ahead = Ahead(partial(self._stream.read, WINDOW))
+            self._stream = self._ahead = Prefetch(partial(self._stream.read, WINDOW))
 
     def _check_end(self) -> None:
         """Check that a file of known size ends at that size.  Errors: FastprofError, unless losses are counted."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from fastprof.core._typing import IO, Any
 from fastprof.core.errors import FastprofError, UsageError, file_error, raise_as
+from fastprof.core.messages import Message
 from fastprof.core.reported import REPORTED
-from fastprof.core.words import Message
 
 PEEK = 4096
 _ROOM = 64 * 1024  # compressed bytes passed to a decompressor at a time

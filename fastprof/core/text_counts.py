@@ -15,7 +15,7 @@ MOST = 32  # distinct texts kept
 
 # (parts with a text, [(text, parts with it, first position in a list)])
 TextCounts = tuple[int, list[tuple[bytes, int, int]]]
-SHAPE = (int, [(bytes, int, int)])  # core/shapes.py
+SHAPE = (int, [(bytes, int, int)])  # core/schema.py
 
 
 def counted(texts: Iterable[bytes], n: int) -> TextCounts:

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import Message, did_you_mean, some, spelled
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.parts import default_value, match_values, same_kind
 from fastprof.core.reported import REPORTED
-from fastprof.core.words import Message, did_you_mean, some, spelled
 
 _CALLS = "ncalls"
 _RECORDED = "cumulative_"

@@ -15,7 +15,7 @@ from itertools import takewhile
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
-from fastprof.core.words import Message
+from fastprof.core.messages import Message
 
 FEW_ROWS = 1 << 18  # of a timeline; threads do not pay for fewer
 
@@ -178,7 +178,7 @@ def side_by_side(call: Callable[[Any], Any], items: Iterable[Any], n: int) -> It
         workers.drop()
 
 
-class Ahead:
+class Prefetch:
     """A stream of the pieces that `make` returns, b"" at the end; another thread makes a few pieces ahead.
 
     `readinto` raises errors of `make` at their position.

@@ -14,11 +14,11 @@ from functools import cache
 from fastprof.core.engine import NO, Format
 from fastprof.core.errors import UnrecognizedError, UsageError, hexdump
 from fastprof.core.loaded import loaded
+from fastprof.core.messages import Message
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import shown
-from fastprof.core.words import Message
 from fastprof.formats.heads import CLAIMING, HEADS
 
 ROOMS = (
@@ -96,7 +96,7 @@ def get(name: str) -> Format:
     if name not in _by_name() and name in _plugins():
         return _plugins()[name]
     if name not in _by_name():
-        from fastprof.core.words import nearest
+        from fastprof.core.messages import nearest
 
         low = str(name).lower()
         meant = _ALIASES.get(low) or nearest(low, _by_name())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fastprof.core.words import Message, joined
+from fastprof.core.messages import Message, joined
 
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
 _PRINTED = "pass the profile itself"

@@ -12,19 +12,19 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Input, Reader, read_other
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import spelled
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, THREADS, TIME_RANGE, Options, cores_of
 from fastprof.core.source import Source
 from fastprof.core.thread_names import is_name
 from fastprof.core.urls import is_url
-from fastprof.core.words import spelled
 from fastprof.formats.archive import MEMBER
 from fastprof.inputs.expand import Failed
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Given, Stored, file_of, in_store, is_archive, may_be_store, shown_input
 
 if TYPE_CHECKING:
-    from fastprof.core.ahead import Ahead
+    from fastprof.core.prefetch import Prefetch
 
 Progress = Callable[[Any], object]
 
@@ -58,7 +58,7 @@ def open_reader(
     options: Options,
     log: Log,
     progress: Progress | None = None,
-    ahead: Ahead | None = None,
+    ahead: Prefetch | None = None,
 ) -> Reader:
     """A reader of one input.  The format is recognized unless `from_` names it.  The caller closes `reader.source`.
     `ahead` opens URLs.
@@ -77,7 +77,7 @@ def open_reader(
         raise
 
 
-def _opened(path: Any, options: Options, log: Log, ahead: Ahead | None = None) -> tuple[Source, Options]:
+def _opened(path: Any, options: Options, log: Log, ahead: Prefetch | None = None) -> tuple[Source, Options]:
     """The source of an input and the options for its reader, which for STORE:NAME select the profile."""
 
     if isinstance(path, Given):
@@ -180,11 +180,11 @@ class Inputs:
         self.all: list[Input] = []
         one = len(paths) == 1 and alone
         urls = [path for path in paths if is_object(path)]
-        self._ahead: Ahead | None = None
+        self._ahead: Prefetch | None = None
         if urls and (failed or not one):
-            from fastprof.core.ahead import Ahead
+            from fastprof.core.prefetch import Prefetch
 
-            self._ahead = Ahead(urls)
+            self._ahead = Prefetch(urls)
         try:
             for path in paths:
                 try:

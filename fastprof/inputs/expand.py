@@ -11,9 +11,9 @@ from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError, errors_of, file_error
 from fastprof.core.log import Log, Warn
+from fastprof.core.messages import Message, counted, joined
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.core.urls import has_listings, is_url, shown
-from fastprof.core.words import Message, counted, joined
 from fastprof.inputs.reported import REPORTED
 from fastprof.inputs.stored import Stored, file_of, in_store, may_be_store
 

@@ -17,12 +17,12 @@ from fastprof.core import newfile
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError, errors_of, raise_as, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import Message
 from fastprof.core.options import LENIENT, checked
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import Message
 from fastprof.formats.archive import _cbor as archive_cbor
 from fastprof.formats.archive.bundle import opened, restored
 from fastprof.formats.archive.index import (

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.shapes import fits
+from fastprof.core.schema import fits
 from fastprof.core.source import Source
 from fastprof.formats.archive.bundle import opened
 from fastprof.formats.archive.index import Archive, bases_of, payload, read_base_header, read_header

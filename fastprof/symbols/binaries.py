@@ -6,7 +6,7 @@ import os
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.unknown import UNKNOWN_BYTES
+from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.objects import ElfObject

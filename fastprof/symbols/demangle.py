@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from fastprof.symbols import llvm_demangler
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
-from fastprof.core.owner import owned
+from fastprof.core.c_memory import owned
 
 if TYPE_CHECKING:
     from fastprof.core._c import CData, fp_dwarf_bytes, fp_dwarf_frame

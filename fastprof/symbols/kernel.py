@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.owner import owned
+from fastprof.core.c_memory import owned
 from fastprof.symbols.elf import build_id_in
 from fastprof.symbols.names import NameTable
 

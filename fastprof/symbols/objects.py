@@ -16,9 +16,9 @@ from threading import RLock
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import SymbolError
-from fastprof.core.owner import owned
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from fastprof.symbols import kept
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.dwarf import LineTables, has_split_units

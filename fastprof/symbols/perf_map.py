@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.owner import owned
-from fastprof.core.words import counted
+from fastprof.core.c_memory import owned
+from fastprof.core.messages import counted
 from fastprof.symbols.names import NameTable
 
 if TYPE_CHECKING:

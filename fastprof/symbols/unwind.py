@@ -6,8 +6,8 @@ import struct
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import SymbolError
-from fastprof.core.owner import owned
 
 if TYPE_CHECKING:
     from fastprof.core._c import CData, fp_dwarf_bytes

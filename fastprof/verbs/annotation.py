@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.log import Log
 from fastprof.core.model import ValueType
-from fastprof.core.unknown import known, text_of
+from fastprof.core.unknown_names import known, text_of
 
 
 class Call(NamedTuple):

@@ -9,7 +9,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import NAMES
 from fastprof.core.errors import inputs_of, usage_error
-from fastprof.core.unknown import text_of
+from fastprof.core.unknown_names import text_of
 
 if TYPE_CHECKING:
     from fastprof.core.model import Batch, Model

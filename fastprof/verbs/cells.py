@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from fastprof.bridges.rows.as_table import Rows, utf8
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import address_of
 from fastprof.core.column import REAL, Column, Texts
 from fastprof.core.errors import FastprofError
 from fastprof.core.options import INT64
-from fastprof.core.owner import address_of
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:

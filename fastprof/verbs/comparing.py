@@ -11,9 +11,9 @@ from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.sum import added_up
 from fastprof.core.engine import Holds
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options, Words
-from fastprof.core.words import counted
 from fastprof.verbs.reported import REPORTED
 
 PAIR = Option(

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, errors_of, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import Message
 from fastprof.core.options import LENIENT
-from fastprof.core.words import Message
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.inputs import pinned
 from fastprof.inputs.stored import shown_input

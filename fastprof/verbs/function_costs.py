@@ -17,13 +17,13 @@ from fastprof.bridges.room import Room
 from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Holds, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of, usage_error
 from fastprof.core.labels import GROUP_END, label_text
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.thread_names import ThreadNames, apart, text_of_part
 from fastprof.core.value import Column, own_calls, recorded_inclusive

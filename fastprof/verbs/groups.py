@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END, NONE, values_of, warn_of_missing
 from fastprof.core.log import Log
+from fastprof.core.messages import did_you_mean, spelled
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Kind, quoted
-from fastprof.core.owner import owned
 from fastprof.core.thread_names import ThreadNames
-from fastprof.core.words import did_you_mean, spelled
 from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from time import perf_counter_ns
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import address_of
 from fastprof.core.model import MAX_VALUE_TYPES, Batch, Part, ValueType
-from fastprof.core.owner import address_of
 from fastprof.formats.arrow import tables
 from fastprof.formats.arrow._columns import Stream
 from fastprof.formats.arrow._tables import Threads

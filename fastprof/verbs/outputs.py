@@ -13,6 +13,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Input, Reader, Writer, write
 from fastprof.core.errors import Outgrown, inputs_of, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import Message
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import BUDGET, SPLIT, Options, cores_of
 from fastprof.core.sink import Sink
@@ -20,7 +21,6 @@ from fastprof.core.streams import compression_of_name, name_of
 from fastprof.core.thread_names import ThreadNames
 from fastprof.core.urls import shown
 from fastprof.core.value import defaulted
-from fastprof.core.words import Message
 
 if TYPE_CHECKING:
     from fastprof.bridges.budget.fit import Fit

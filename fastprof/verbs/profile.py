@@ -12,15 +12,15 @@ from fastprof import plan
 from fastprof.bridges import TABLE, TABLES
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.column import Column, Decoder
 from fastprof.core.engine import EVERYTHING, Holds, Scan
 from fastprof.core.errors import FastprofError, UnknownId, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, Options, checked
-from fastprof.core.owner import owned
 from fastprof.core.source import Source
-from fastprof.core.unknown import known, text_of
+from fastprof.core.unknown_names import known, text_of
 from fastprof.inputs import open_reader, pinned
 from fastprof.inputs.chosen import ROWS, below
 from fastprof.inputs.stored import Given

@@ -16,13 +16,13 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of, printable, usage_error
 from fastprof.core.function_names import Place
 from fastprof.core.log import Log, percent
+from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Switch, checked
 from fastprof.core.sink import Sink
 from fastprof.core.streams import name_of
-from fastprof.core.unknown import text_of
+from fastprof.core.unknown_names import text_of
 from fastprof.core.version import __version__
-from fastprof.core.words import counted
 from fastprof.verbs import annotate, scaling
 from fastprof.verbs.annotate.sources import Confined
 from fastprof.verbs.comparing import PAIR, read_all

@@ -11,10 +11,10 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Input, Writer
 from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UnrecognizedError, UsageError, inputs_of
 from fastprof.core.log import Log
+from fastprof.core.messages import Message, joined
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.streams import name_of
-from fastprof.core.words import Message, joined
 from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import Failed, expand, skipped, with_advice
 from fastprof.inputs.stored import Given

@@ -13,9 +13,9 @@ from math import lcm
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import printable, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import Message
 from fastprof.core.model import Part, ValueType
 from fastprof.core.options import Option, Options, Text, Whole
-from fastprof.core.words import Message
 from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:

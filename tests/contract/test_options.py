@@ -18,6 +18,7 @@ from fastprof.bridges import COMMON_VALUES, INTERSECT, NAME_ADDRESSES, UNION
 from fastprof.cli import main
 from fastprof.core.engine import Input
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.messages import spelled
 from fastprof.core.options import (
     BUDGET,
     CORES,
@@ -35,7 +36,6 @@ from fastprof.core.options import (
     WordList,
     Words,
 )
-from fastprof.core.words import spelled
 from fastprof.symbols import finder
 from tests.contract.dump import files
 from tests.support.chosen import cases

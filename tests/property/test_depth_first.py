@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.model import Model
-from fastprof.core.owner import owned
 from tests.support import profiles
 from tests.support.profiles import Fn, Frame, Sample
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.core import ahead
-from fastprof.core.ahead import Ahead
+from fastprof.core import prefetch
 from fastprof.core.errors import FastprofError
+from fastprof.core.prefetch import Prefetch
 
 
 class Server:
@@ -94,19 +94,19 @@ def test_a_merge_requests_objects_side_by_side_and_once(server: Server, tmp_path
     files = [tmp_path / f"{i}.folded" for i in range(40)]
     for i, file in enumerate(files):
         file.write_bytes(server.body(f"/{i}.folded"))
-    server.together = ahead.AT_ONCE
+    server.together = prefetch.AT_ONCE
     got = merged(server.urls(40), tmp_path / "got.folded")
     assert got == merged([*map(str, files)], tmp_path / "want.folded")
-    assert server.most == server.together == ahead.AT_ONCE
+    assert server.most == server.together == prefetch.AT_ONCE
     assert sorted(server.seen) == sorted(f"/{i}.folded" for i in range(40))
 
 
 def test_memory_is_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "SMALL", 100)
-    monkeypatch.setattr(ahead, "MOST", 300)
+    monkeypatch.setattr(prefetch, "SMALL", 100)
+    monkeypatch.setattr(prefetch, "MOST", 300)
     server.sizes = {"/3.folded": 1000}
     urls = server.urls(12)
-    objects = Ahead(urls)
+    objects = Prefetch(urls)
     for _ in range(3):
         for url in urls:
             assert objects.open(url).read() == server.body(url.removeprefix(server.url))
@@ -118,7 +118,7 @@ def test_memory_is_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_objects_in_any_order(server: Server) -> None:
     urls = server.urls(5)
-    objects = Ahead(urls)
+    objects = Prefetch(urls)
     for url in (urls[4], urls[4], urls[0], urls[2]):
         one = objects.open(url)
         assert one.read(5) + one.read() == server.body(url.removeprefix(server.url))

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError, FormatError
-from fastprof.core.owner import owned
 from tests.support.paths import CORPUS
 from tests.support.perfdata import ANY_BRANCH, BRANCH, CALL_STACK, CALLCHAIN, IP, PERIOD, TID, TIME, PerfData
 

@@ -12,12 +12,12 @@ import pytest
 
 from fastprof.bridges.project.project import to_graph
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.sink import Sink
 from fastprof.formats.callgrind.write import CallgrindWriter
 from tests.support import profiles

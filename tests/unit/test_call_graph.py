@@ -10,7 +10,7 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import UsageError
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from tests.support.paths import CORPUS
 
 POOL = CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray"

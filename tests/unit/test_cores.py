@@ -394,7 +394,7 @@ except FastprofError as error:
 def test_compression_in_threads(big_log: Path, suffix: str, tmp_path: Path, threads: list[str]) -> None:
     path = compressed(big_log, tmp_path, suffix)
     same_for_all(path, tmp_path, f".callgrind{suffix}", (1, 2))
-    assert {*threads} == {"Divided._take_or_fail", "Divided._end_table", "Ahead._next", "Background._write"}
+    assert {*threads} == {"Divided._take_or_fail", "Divided._end_table", "Prefetch._next", "Background._write"}
     assert threads.count("Background._write") == 1
 
 

@@ -279,7 +279,7 @@ def floor(path: Path) -> str:
 # Jobs that are done for all in one place each: a pattern, and the files that may contain it.
 ONE_PLACE = {
     "the model's tables are entered into": (r"\blib\.fp_model_", {"core/model.py"}),
-    "C objects get their owner": (r"\bffi\.gc\(", {"core/owner.py", "core/model.py"}),
+    "C objects get their owner": (r"\bffi\.gc\(", {"core/c_memory.py", "core/model.py"}),
 }
 
 

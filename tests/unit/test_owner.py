@@ -7,8 +7,8 @@ import pytest
 
 import fastprof
 from fastprof.core._c import ffi
+from fastprof.core.c_memory import owned
 from fastprof.core.model import Model
-from fastprof.core.owner import owned
 from tests.support.paths import CORPUS
 
 

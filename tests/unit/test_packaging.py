@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof.core import words
+from fastprof.core import messages
 from tests.differential.peers import need
 from tests.support.once import made_once
 from tests.support.paths import REPO
@@ -191,7 +191,7 @@ def test_types_are_visible_to_users(installed: Path, tmp_path: Path) -> None:
 
 def test_an_extra_is_installed_by_the_name_of_the_distribution() -> None:
     """The advice named the folder of the build, which may be gone."""
-    assert words.install("sql") == "run `pip install 'fastprof-tools[sql]'`"
+    assert messages.install("sql") == "run `pip install 'fastprof-tools[sql]'`"
 
 
 def test_no_text_installs_another_project() -> None:

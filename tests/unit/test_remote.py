@@ -20,7 +20,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 import fastprof
-from fastprof.core import ahead, remote
+from fastprof.core import prefetch, remote
 from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
@@ -354,8 +354,8 @@ def test_an_object_that_changes_while_it_is_read(scheme: str, bucket: Bucket) ->
 def test_an_object_that_changes_between_two_readings(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead, "SMALL", 0)  # objects are not kept
-    monkeypatch.setattr(ahead, "AT_ONCE", 1)
+    monkeypatch.setattr(prefetch, "SMALL", 0)  # objects are not kept
+    monkeypatch.setattr(prefetch, "AT_ONCE", 1)
     urls = [bucket.put(name, GRAPH.read_bytes()) for name in "ab"]
     # a is inspected first, then b
     bucket.proxy.faults = [Fault(target="/b", cut=10**9, meanwhile=lambda: bucket.put("a", GRAPH.read_bytes() + b"\n"))]

@@ -19,8 +19,8 @@ import pytest
 import fastprof
 from fastprof.cli import main
 from fastprof.core import remote
-from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.prefetch import AT_ONCE
 from fastprof.store import listing
 from fastprof.verbs.batch import remote_store
 from fastprof.verbs.batch.archive import batch_archive

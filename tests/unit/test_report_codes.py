@@ -21,8 +21,8 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.counted import COUNTED
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Counts, Log
+from fastprof.core.messages import ARGUMENTS, Message
 from fastprof.core.reported import SHARED, Entry
-from fastprof.core.words import ARGUMENTS, Message
 from fastprof.plan import known_options
 from tests.support.paths import CORPUS, REPO
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import address_of
 from fastprof.core.model import Model
-from fastprof.core.owner import address_of
 from fastprof.formats.callgrind import _lexer as callgrind
 from tests.support.paths import REPO
 

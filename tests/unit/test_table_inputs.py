@@ -17,8 +17,8 @@ import pyarrow.parquet
 import pytest
 
 import fastprof
+from fastprof.core.c_memory import address_of
 from fastprof.core.model import Model
-from fastprof.core.owner import address_of
 from fastprof.formats.arrow import read as streams
 from fastprof.formats.arrow._columns import Array as Own
 from fastprof.formats.arrow._columns import read

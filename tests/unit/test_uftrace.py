@@ -81,7 +81,7 @@ def test_an_address_outside_of_all_symbols() -> None:
 
 def test_exec_begins_a_session() -> None:
     """From 15 ns on there is no symbol."""
-    data = uftrace.write({7: uftrace.data(CALLS)}, sessions=b"SESS timestamp=0.000000015 pid=1 sid=cd exename=\"/b\"\n")
+    data = uftrace.write({7: uftrace.data(CALLS)}, sessions=b'SESS timestamp=0.000000015 pid=1 sid=cd exename="/b"\n')
     names = {row.name for row in fastprof.top(data, n=0).rows}
     assert names == {"f0", f"<{uftrace.BASE + uftrace.STEP:x}>"}
 

@@ -17,10 +17,10 @@ import pytest
 import fastprof
 from fastprof import plan
 from fastprof.cli import main, messages
-from fastprof.core import words
+from fastprof.core import messages as of_core
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.log import Log
-from fastprof.core.words import Message, joined, packed, spelled, unpacked
+from fastprof.core.messages import Message, joined, packed, spelled, unpacked
 from fastprof.store.adding import add
 from fastprof.verbs import top
 from tests.support.paths import CORPUS, REPO
@@ -223,7 +223,7 @@ def test_every_option_in_a_message_is_a_field_and_known() -> None:
     plan.known_options()
     said = [re.sub("`.*?`", "", text) for text in texts()]
     fields = {match[1] for text in said for match in re.finditer(r"\{(--?[A-Za-z][\w .-]*)", text)}
-    assert {"--lenient", "--to", "--value", "-o"} < fields <= words.ARGUMENTS.keys()
+    assert {"--lenient", "--to", "--value", "-o"} < fields <= of_core.ARGUMENTS.keys()
     bare = {match[1] for text in said if " " in text for match in re.finditer(FLAG, text)}
     # flags that only the command line has, and options of other programs
     others = {"-o", "--serve", "--port", "-O", "-fxray-instrument", "-X", "-e", "--dump-instr", "--no-"}
@@ -266,8 +266,8 @@ def test_a_damaged_file_called_like_a_flag(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_one_of_several_things() -> None:
-    assert words.counted(1, "file") == "1 file" and words.counted(2000, "file") == "2,000 files"
-    assert words.counted(0, "entry", "entries") == "0 entries" and words.counted(1, "entry", "entries") == "1 entry"
+    assert of_core.counted(1, "file") == "1 file" and of_core.counted(2000, "file") == "2,000 files"
+    assert of_core.counted(0, "entry", "entries") == "0 entries" and of_core.counted(1, "entry", "entries") == "1 entry"
 
 
 def test_rows_of_one() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fastprof.core.errors import FastprofError
-from fastprof.core.workers import Ahead, Background, Collected, Workers, begin
+from fastprof.core.workers import Background, Collected, Prefetch, Workers, begin
 from tests.support.paths import REPO
 from tests.unit.test_cores import ours_left
 
@@ -133,7 +133,7 @@ def test_without_a_thread_there_is_no_call(workers: Workers, monkeypatch: pytest
 
 def test_ahead_asks_for_nothing_after_the_end() -> None:
     pieces = iter([b"abc", b"de", b""])
-    ahead = Ahead(lambda: next(pieces))
+    ahead = Prefetch(lambda: next(pieces))
     assert ahead.read(2) + ahead.read(2) + ahead.read(9) + ahead.read(9) == b"abcde"
     ahead.stop()
     assert next(pieces, None) is None
@@ -144,7 +144,7 @@ def test_ahead_fails_where_its_piece_would_be() -> None:
         yield b"abc"
         raise FastprofError("damaged")
 
-    ahead = Ahead(partial(next, made()))
+    ahead = Prefetch(partial(next, made()))
     assert ahead.read(9) == b"abc"
     with pytest.raises(FastprofError, match="damaged"):
         ahead.read(9)

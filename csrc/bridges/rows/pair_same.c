@@ -66,7 +66,7 @@ static uint32_t base_hash(const struct fp_model *m, struct pair_same *s, uint32_
     return s->bases[path] = (uint32_t)fp_hash_bytes(p + start, n - start) | 1;
 }
 
-/* As fastprof/core/unknown.py. */
+/* As fastprof/core/unknown_names.py. */
 static int is_no_file(const struct fp_model *m, uint32_t path) {
     size_t n;
     const uint8_t *p = fp_string(&m->strings, path, &n);

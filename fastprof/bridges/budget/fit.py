@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from fastprof.bridges.budget.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, Budget
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import spelled
 from fastprof.core.model import Batch, Model
-from fastprof.core.owner import owned
 from fastprof.core.spill import Groups
-from fastprof.core.words import spelled
 
 _BUFFERED = 1 << 20  # bytes of packed rows kept in memory
 

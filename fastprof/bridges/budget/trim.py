@@ -15,15 +15,15 @@ from fastprof.bridges.budget.reported import REPORTED
 from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, Budget, Holds
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log, percent
+from fastprof.core.messages import spelled
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.spill import Groups
-from fastprof.core.words import spelled
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer

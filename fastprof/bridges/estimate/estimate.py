@@ -25,18 +25,18 @@ from fastprof.bridges.labels import labels_wanted, separating_labels
 from fastprof.bridges.rows.label import labelled_rows
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log, percent
+from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, labels_of, match_columns, merge_parts, parts_since
 from fastprof.core.reported import counts_of
 from fastprof.core.thread_names import ThreadNames
 from fastprof.core.value import own_calls
 from fastprof.core.version import __version__
-from fastprof.core.words import counted
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_batch

@@ -11,8 +11,8 @@ from fastprof.bridges.fold.arc_runs import ArcRuns
 from fastprof.bridges.sums.sorted_runs import Halt, Merge, Sorted, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Check, Pull
+from fastprof.core.c_memory import owned
 from fastprof.core.model import Batch
-from fastprof.core.owner import owned
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_feed, fp_fold, fp_fold_tree, fp_merge
@@ -215,9 +215,9 @@ class Paths(Accumulator):
 
 def streamed(merge: Merge[fp_fold_tree], threads: ExitStack) -> Pull:
     """The bytes of `merge` as input of another merge.  A thread produces them, until `threads` is closed."""
-    from fastprof.core.workers import Ahead
+    from fastprof.core.workers import Prefetch
 
     chunk = ffi.new("uint8_t[]", _STREAM)
-    ahead = Ahead(lambda: bytes(ffi.buffer(chunk, merge.pull(chunk, _STREAM))))
+    ahead = Prefetch(lambda: bytes(ffi.buffer(chunk, merge.pull(chunk, _STREAM))))
     threads.callback(ahead.stop)
     return lambda to, n: ahead.readinto(memoryview(ffi.buffer(to, n)))

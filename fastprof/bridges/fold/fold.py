@@ -24,12 +24,12 @@ from fastprof.bridges.sums.sorted_runs import Merge
 from fastprof.bridges.sums.sum import to_sum
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, ClassVar
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options, cores_of
-from fastprof.core.owner import owned
 from fastprof.core.parts import labels_of, merge_parts
 from fastprof.core.reported import counts_of
 from fastprof.core.version import __version__

@@ -19,7 +19,7 @@ from functools import partial
 from fastprof.bridges.fold.arc_runs import ArcRuns
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Pull
-from fastprof.core.owner import owned
+from fastprof.core.c_memory import owned
 from fastprof.core.workers import Workers
 
 if TYPE_CHECKING:

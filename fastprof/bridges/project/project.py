@@ -27,12 +27,12 @@ from fastprof.bridges.room import LEAST_NODES, Room
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import default_value, in_any_order, match_columns, match_values, merge_parts, parts_since
 from fastprof.core.reported import counts_of
 from fastprof.core.version import __version__

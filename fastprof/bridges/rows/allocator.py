@@ -14,11 +14,11 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import lib
 from fastprof.core._typing import Any
 from fastprof.core.allocators import KEEP_ALLOCATOR, drops_allocator, is_function, is_object
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 
 
 def without_allocator(

@@ -19,15 +19,15 @@ from fastprof.bridges.rows.nest import Clocks, nest
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.c_memory import address_of, owned
 from fastprof.core.column import WIDTHS, Column, Texts
 from fastprof.core.engine import EVERYTHING, Holds, Scan
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Batch, Model, ValueType
 from fastprof.core.options import UINT64, Options
-from fastprof.core.owner import address_of, owned
 from fastprof.core.parts import match_part
-from fastprof.core.unknown import UNKNOWN_BYTES
+from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from itertools import chain
 from fastprof.bridges import VALUE
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi
-from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
+from fastprof.core.messages import Message, some
 from fastprof.core.model import Batch, Model, Part
+from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 from fastprof.core.value import Column
-from fastprof.core.words import Message, some
 
 
 def one_value(

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
-from fastprof.core.owner import owned
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer

@@ -17,13 +17,13 @@ from functools import partial
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.formulas import Formulas
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 
 if TYPE_CHECKING:

@@ -20,19 +20,19 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.changed import Changed
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Holds, Summary
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import keys_in, which
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
+from fastprof.core.messages import Message, joined, some, spelled
 from fastprof.core.model import Batch, Model, Part
+from fastprof.core.operator_copy import Changed
 from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import labels_of
 from fastprof.core.thread_names import ThreadNames, is_chosen
 from fastprof.core.times import Span
-from fastprof.core.words import Message, joined, some, spelled
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_mask

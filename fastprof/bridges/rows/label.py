@@ -17,13 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from fastprof.bridges import LABEL_INPUT, LABEL_PATH, LABELS_FROM, SET_LABEL
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core.changed import Changed
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError, check_sums, printable, raise_as
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
+from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import labels_of
 from fastprof.core.path_pattern import PathPattern
 

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from fastprof.bridges import TIME_UNIT
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core.changed import Changed
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
+from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 
 NANOSECONDS = 1_000_000_000
 

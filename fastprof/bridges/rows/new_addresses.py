@@ -10,12 +10,12 @@ from collections import Counter
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
-from fastprof.core.words import counted
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.chains import save_new
 from fastprof.symbols.finder import Finder

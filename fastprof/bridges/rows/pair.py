@@ -23,11 +23,11 @@ from functools import cache
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple, T
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END
 from fastprof.core.model import Batch, Model
-from fastprof.core.owner import owned
-from fastprof.core.unknown import UNKNOWN_BYTES
+from fastprof.core.unknown_names import UNKNOWN_BYTES
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer

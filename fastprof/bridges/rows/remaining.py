@@ -10,9 +10,9 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import NothingLeft, inputs_of
 from fastprof.core.log import Log
+from fastprof.core.messages import joined, spelled
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.words import joined, spelled
 
 
 class Remaining:

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.bridges import LONGEST_NAME, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.substitution import parse
 
 

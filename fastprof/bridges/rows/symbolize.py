@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator
 from fastprof.bridges.rows.only_names import new_restack
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ from itertools import chain
 from fastprof.bridges import TAGLEAF, TAGROOT
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import NONE, values_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.thread_names import ThreadNames
 
 

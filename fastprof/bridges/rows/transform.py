@@ -20,13 +20,13 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.bridges.transforms import COLLAPSE_OBJECT, COLLAPSE_RECURSION, HIDE, HIDE_OBJECT
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import check_sums, inputs_of
 from fastprof.core.log import Log
+from fastprof.core.messages import spelled
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options
-from fastprof.core.owner import owned
-from fastprof.core.words import spelled
 
 
 def transform(

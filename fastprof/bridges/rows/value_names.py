@@ -16,12 +16,12 @@ from functools import partial
 from fastprof.bridges import RENAME_VALUE
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core.changed import Changed
 from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.formulas import renamed_terms
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 from fastprof.core.units import SIZES, TIMES
 

@@ -32,15 +32,15 @@ from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import OutOfOrder, check_sums
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import in_any_order, labels_of, match_columns, merge_parts
 from fastprof.core.spill import Spilled
-from fastprof.core.words import counted
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_aggregate

@@ -13,15 +13,15 @@ from fastprof.bridges import INTERSECT, UNION, VALUE
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any
-from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
+from fastprof.core.messages import Message
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 from fastprof.core.parts import match_values
-from fastprof.core.words import Message
 
 
 class Agreement:

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator
 from fastprof.bridges import INTERSECT, UNION
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.core._c import ffi
-from fastprof.core.changed import Changed
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 
 _IN_USE = {"objects": "inuse_objects", "space": "inuse_space"}

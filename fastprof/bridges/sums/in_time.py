@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import lib
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import MAX_MEMORY, Options
-from fastprof.core.owner import owned
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 
 

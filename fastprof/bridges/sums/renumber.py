@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model
-from fastprof.core.owner import owned
 
 
 def renumbered(batches: Iterable[Batch], model: Model) -> tuple[Iterator[Batch], Model]:

@@ -13,12 +13,12 @@ from fractions import Fraction
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.changed import Changed
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import values_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
-from fastprof.core.owner import owned
+from fastprof.core.operator_copy import Changed
 from fastprof.core.parts import labels_of
 
 if TYPE_CHECKING:

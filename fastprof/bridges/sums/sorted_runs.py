@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Generic, Merger, NamedTuple, Pull, Self
+from fastprof.core.c_memory import owned
 from fastprof.core.loaded import copied
-from fastprof.core.owner import owned
 from fastprof.core.spill import Spilled, not_cleared
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import sys
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
-from fastprof.core.words import install
+from fastprof.core.messages import install
 from fastprof.verbs.browse import Browsed
 
 

@@ -19,8 +19,8 @@ from fastprof.cli.text import percent
 from fastprof.core.errors import printable
 from fastprof.core.figures import quantity
 from fastprof.core.function_names import Place
+from fastprof.core.messages import counted
 from fastprof.core.units import SIZES
-from fastprof.core.words import counted
 from fastprof.verbs.browse import EVERYTHING, NO_VALUE, Browsed, Event, Selection, change_of, pattern
 
 VIEWS = ("tree", "flame", "functions")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fastprof.cli.browser.figures import Figures
 from fastprof.cli.browser.lines import DIM, Lines, Part, padded, shown
 from fastprof.core.function_names import Place
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from fastprof.verbs.browse import PRUNED, Call, Row, change_of
 
 ORDERS = ("self", "inclusive", "calls", "name")

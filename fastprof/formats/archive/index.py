@@ -15,10 +15,10 @@ from fastprof.core import lazy_re as re
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, printable
 from fastprof.core.log import Counts
+from fastprof.core.messages import Message
 from fastprof.core.model import Part
-from fastprof.core.shapes import fits
+from fastprof.core.schema import fits
 from fastprof.core.source import Source
-from fastprof.core.words import Message
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.bundle import opened
 from fastprof.formats.archive.parts import from_plain

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fastprof.core._typing import Any
 from fastprof.core.model import EXTRA, FIELDS, MAX_VALUE_TYPES, Part
-from fastprof.core.shapes import mismatch
+from fastprof.core.schema import mismatch
 from fastprof.formats.archive import _cbor
 
 

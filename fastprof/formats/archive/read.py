@@ -12,17 +12,17 @@ from functools import cached_property
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError
 from fastprof.core.log import Log
+from fastprof.core.messages import Message, counted
 from fastprof.core.model import VIEWS, Model, Part, ValueType
 from fastprof.core.options import LENIENT, PART, THREADS, TIME_RANGE, UINT64, Options
-from fastprof.core.owner import owned
-from fastprof.core.shapes import fits
+from fastprof.core.schema import fits
 from fastprof.core.source import Source
 from fastprof.core.thread_names import is_chosen
 from fastprof.core.times import Span
-from fastprof.core.words import Message, counted
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.bundle import Inner, opened

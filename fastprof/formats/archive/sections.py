@@ -10,10 +10,10 @@ import zstandard
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple, T
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import hexdump
-from fastprof.core.owner import owned
-from fastprof.core.shapes import fits
-from fastprof.core.words import Message
+from fastprof.core.messages import Message
+from fastprof.core.schema import fits
 from fastprof.formats.archive import MAGIC
 from fastprof.formats.archive import _cbor as archive_cbor
 from fastprof.formats.archive.dictionary import DICTIONARY

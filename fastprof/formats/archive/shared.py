@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.model import Model
-from fastprof.core.owner import owned
 
 _FULL, _MOST = lib.FP_ARCHIVE_SKETCH, (1 << 32) - 1  # hashes of a sketch, the largest one
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.shapes import fits
+from fastprof.core.schema import fits
 from fastprof.formats.archive.sections import MAX_NUMBER
 
 NBYTES = 8192  # about the bytes of a page before it is compressed; a page has an entry or more

@@ -10,12 +10,12 @@ from collections import Counter
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Summary, Writer
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import VIEWS, Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.formats.archive import LEVEL

@@ -19,9 +19,9 @@ import zstandard
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import owned
 from fastprof.core.column import REAL, WIDTHS
 from fastprof.core.errors import check_sums
-from fastprof.core.owner import owned
 from fastprof.core.version import __version__
 from fastprof.formats.arrow.schema import schema
 from fastprof.formats.arrow.thrift import Value, binary, boolean, byte, i32, i64, items, struct

@@ -15,11 +15,11 @@ from contextlib import suppress
 
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.c_memory import address_of
 from fastprof.core.errors import UsageError
-from fastprof.core.owner import address_of
+from fastprof.core.messages import install
 from fastprof.core.source import WINDOW
 from fastprof.core.streams import temporary_file
-from fastprof.core.words import install
 from fastprof.formats.arrow import tables
 from fastprof.formats.arrow._columns import Array, Stream
 from fastprof.formats.arrow.schema import DICTIONARY, ROWS, SCHEMA

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.c_memory import address_of
 from fastprof.core.engine import CAPACITY
 from fastprof.core.model import KINDS, Batch, Model, Part, ValueType
-from fastprof.core.owner import address_of
 from fastprof.formats.arrow._columns import Array, Cells, Stream, convert, read
 from fastprof.formats.arrow._tables import Spans, Stacks, Threads, feed_graph, resolve
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import address_of
 from fastprof.core.reported import coded
 from fastprof.core.source import WINDOW, Source
 from fastprof.core.version import __version__

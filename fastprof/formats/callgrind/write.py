@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Writer
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import address_of
 from fastprof.core.parts import comments_of, descriptions_of, remarks_of
 from fastprof.core.sink import Sink
 from fastprof.formats.callgrind import COMPRESS_NAMES, COMPRESS_POSITIONS

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Groups, Spilled

@@ -8,11 +8,11 @@ from itertools import chain
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import DRAIN, Writer
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, default_value, descriptions_of, match_values, merge_parts, remarks_of
 from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink

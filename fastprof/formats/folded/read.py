@@ -7,11 +7,11 @@ from array import array
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import address_of
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import address_of
 from fastprof.core.reported import coded
 from fastprof.core.source import WINDOW, Source
 from fastprof.formats.folded import COUNTS, DECIMALS, SUFFIXES, first_stacks

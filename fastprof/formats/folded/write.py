@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.log import Log, percent
+from fastprof.core.messages import Message
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
-from fastprof.core.words import Message
 from fastprof.formats.folded import NANOSECONDS, ROOT
 from fastprof.formats.folded.reported import REPORTED
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
+from fastprof.core.messages import Message, counted
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
-from fastprof.core.words import Message, counted
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.listed import SYMBOL_LINE, java_frame

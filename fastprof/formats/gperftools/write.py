@@ -7,11 +7,11 @@ import sys
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
 from fastprof.core.log import Log, percent
+from fastprof.core.messages import Message
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
-from fastprof.core.words import Message
 from fastprof.formats.gperftools import NANOSECONDS, PERIOD
 from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.maps import MapsText, arrange

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
-from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.gpu_sqlite.database import CALL, EVENT, SKIPPED, Database, Query, copy_of

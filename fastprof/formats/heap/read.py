@@ -8,12 +8,12 @@ from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.allocators import GO_KEPT, GO_NAMES, NAMES
+from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import address_of
 from fastprof.core.reported import coded
 from fastprof.core.source import Source
 from fastprof.formats.heap import _lexer

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.allocators import NAMES
+from fastprof.core.c_memory import owned
 from fastprof.core.heap_sums import TYPES, facts_of
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.heaptrack.reported import REPORTED

@@ -10,12 +10,12 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Summary, decode, read
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import MAX_MEMORY, Options
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled
-from fastprof.core.words import counted
 from fastprof.formats.jfr import CLASS_FRAMES, EVENTS, JOIN_CLASSES, KINDS, SIGNATURES, TRUNCATED_ROOTS
 from fastprof.formats.jfr.chunk import (
     COLUMNS,

@@ -8,12 +8,12 @@ from collections.abc import Generator, Iterator
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, hexdump
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.formats.jfr.chunk import CHECKPOINT_NBYTES, HEADER_NBYTES, MAGIC, Chunk, Place, checkpoint, header
 from fastprof.formats.jfr.reported import REPORTED

@@ -11,14 +11,14 @@ from heapq import merge
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Numbers
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import raise_as
 from fastprof.core.folder import File
 from fastprof.core.log import Log
+from fastprof.core.messages import Message
 from fastprof.core.model import Model
 from fastprof.core.options import UINT64, Options
-from fastprof.core.owner import owned
 from fastprof.core.source import Source
-from fastprof.core.words import Message
 from fastprof.formats.oprofile.names import Image
 from fastprof.formats.oprofile.reported import REPORTED
 from fastprof.symbols import DEBUG_DIRS, DELETED, DEMANGLE, SYMBOLIZE, SYMBOLS, SYSROOT

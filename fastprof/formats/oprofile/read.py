@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, UsageError, check
 from fastprof.core.folder import File
 from fastprof.core.log import Log
+from fastprof.core.messages import Message
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.tar import is_tar, members
-from fastprof.core.words import Message
 from fastprof.formats.oprofile import ADD_UP, LOGS, SPEC
 from fastprof.formats.oprofile.cpus import CPU_TYPES
 from fastprof.formats.oprofile.images import Images, Loaded

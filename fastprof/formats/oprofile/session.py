@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from fastprof.core._typing import Any
 from fastprof.core.folder import File
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.core.source import Source
-from fastprof.core.words import counted
 from fastprof.formats.oprofile.reported import REPORTED
 
 _LONGEST = 1 << 16  # bytes of such a file

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.errors import UsageError
-from fastprof.core.words import Message
+from fastprof.core.messages import Message
 from fastprof.formats.oprofile.names import SampleName
 
 _DEFAULT_SESSION = "current"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
 from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink

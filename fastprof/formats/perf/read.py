@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.branches import BRANCHES, apart, most, none
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
+from fastprof.core.messages import Message
 from fastprof.core.model import Model
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
-from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled
-from fastprof.core.words import Message
 from fastprof.formats.perf import CPUS
 from fastprof.formats.perf.container import (
     HEADER_NBYTES,

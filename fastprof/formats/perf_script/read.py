@@ -7,11 +7,11 @@ import re
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import BRANCHES, most, none, value_types
+from fastprof.core.c_memory import address_of, owned
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import address_of, owned
 from fastprof.core.reported import coded, counts_of
 from fastprof.core.source import Source
 from fastprof.formats.perf_script import COMM_FRAMES, has_only_branches, may_have_branches

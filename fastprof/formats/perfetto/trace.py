@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
-from fastprof.core.owner import owned
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.perfetto.inflate import Inflate

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fastprof.core._c import lib
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import ThreadIds, Threads

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import inputs_of, usage_error
-from fastprof.core.words import Message
+from fastprof.core.messages import Message
 from fastprof.formats.pgo import BOLT_ENCODING
 from fastprof.formats.pgo.branches import Runs, branches
 from fastprof.formats.pgo.calls import jump_of

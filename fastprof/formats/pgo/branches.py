@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError, check_sums
-from fastprof.core.owner import owned
 from fastprof.symbols.binaries import mapping_of
 from fastprof.symbols.symbolizer import link_address
 

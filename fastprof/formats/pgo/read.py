@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.compiled import NAMES
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.pgo import BINARY_MAGIC, EXTBINARY_MAGIC

@@ -7,11 +7,11 @@ import re
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import value_types
+from fastprof.core.c_memory import owned
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.pgo.reported import REPORTED

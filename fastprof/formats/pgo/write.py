@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import NAMES
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log, percent
+from fastprof.core.messages import Message, counted
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.sink import Sink
-from fastprof.core.words import Message, counted
 from fastprof.formats.pgo import ENCODING, NEST, rank
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.gcov import gcov

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, default_value
 from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink

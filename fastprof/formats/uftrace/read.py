@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.folder import File
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.tar import members

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.allocators import NAMES
+from fastprof.core.c_memory import address_of
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.owner import address_of
 from fastprof.core.reported import coded
 from fastprof.core.source import Source
 from fastprof.formats.valgrind import SNAPSHOT

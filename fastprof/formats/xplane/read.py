@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled

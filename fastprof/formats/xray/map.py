@@ -24,7 +24,7 @@ from itertools import pairwise
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import SymbolError
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from fastprof.symbols.demangle import demangle as readable
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.elf import SHT_RELA, ElfFile, Section

@@ -19,10 +19,10 @@ from functools import partial
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, Encoded, decode, finish, last
 from fastprof.core.errors import check
 from fastprof.core.model import Batch
-from fastprof.core.owner import owned
 from fastprof.core.spill import not_cleared
 from fastprof.formats.xray.read import ALL
 

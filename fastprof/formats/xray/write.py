@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from fastprof.core._c import ffi, lib
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.owner import owned
 from fastprof.core.reported import counts_of
 from fastprof.core.sink import Sink
 from fastprof.formats.xray.reported import REPORTED

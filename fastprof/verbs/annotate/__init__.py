@@ -16,12 +16,12 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import FolderPath, Option, Options, Share, Switch, Whole, checked
 from fastprof.core.parts import descriptions_of
 from fastprof.core.source import Source
-from fastprof.core.unknown import UNKNOWN, known
-from fastprof.core.words import counted
+from fastprof.core.unknown_names import UNKNOWN, known
 from fastprof.symbols import FINDING
 from fastprof.symbols.binaries import Binaries
 from fastprof.symbols.demangle import left_mangled

@@ -16,11 +16,11 @@ from functools import partial
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
-from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns
 from fastprof.core.value import Column
 

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
-from fastprof.core.unknown import UNKNOWN
+from fastprof.core.unknown_names import UNKNOWN
 
 # for Confined: a profile may name anything
 _LONGEST_NAME = 4096

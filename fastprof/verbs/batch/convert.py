@@ -13,6 +13,7 @@ from fastprof import plan
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import spelled
 from fastprof.core.options import (
     CORES,
     LENIENT,
@@ -26,7 +27,6 @@ from fastprof.core.options import (
     checked,
 )
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import spelled
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
     File,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 
 from fastprof.core.errors import usage_error
+from fastprof.core.messages import counted
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import counted
 from fastprof.verbs.batch.files import File
 from fastprof.verbs.batch.jobs import Record
 

@@ -19,9 +19,9 @@ from queue import Empty, SimpleQueue
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, usage_error
 from fastprof.core.log import Warn
+from fastprof.core.messages import Message, install
 from fastprof.core.options import Option, Text
 from fastprof.core.urls import is_url
-from fastprof.core.words import Message, install
 from fastprof.verbs.batch.jobs import CONVERT, ERROR, Job, Record, crashed, is_of_the_file
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.batch.proof import Proof, absolute, proof_of, seen

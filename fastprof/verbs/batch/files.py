@@ -12,9 +12,9 @@ from operator import itemgetter
 from fastprof import formats
 from fastprof.core import remote
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Warn
+from fastprof.core.prefetch import AT_ONCE
 from fastprof.core.urls import has_listings, is_recordable, is_url, shown
 from fastprof.inputs.expand import Failed, expand, files_below, objects_below, without_emptied
 from fastprof.inputs.stored import in_store

@@ -32,9 +32,9 @@ from fastprof.bridges import LABELS_FROM
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.log import Log
+from fastprof.core.messages import Message, counted, packed, unpacked
 from fastprof.core.options import Option, Options
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import Message, counted, packed, unpacked
 from fastprof.verbs.convert import converted
 
 Job = dict[str, Any]

@@ -27,8 +27,8 @@ from types import TracebackType
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, errors_of, raise_as, usage_error
+from fastprof.core.messages import Message
 from fastprof.core.urls import is_url
-from fastprof.core.words import Message
 from fastprof.core.workers import begin
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 from fastprof.verbs.batch.remote_folder import FOLDER, Pieces

@@ -38,17 +38,17 @@ from fastprof.bridges import (
 from fastprof.bridges import FUNCTION as NAMED
 from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.ahead import Ahead
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.made_folders import WorkFolder
+from fastprof.core.messages import spelled
 from fastprof.core.model import Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
+from fastprof.core.prefetch import Prefetch
 from fastprof.core.sink import Sink
 from fastprof.core.urls import has_listings, is_taken_anew, is_url, shown
 from fastprof.core.version import __version__
-from fastprof.core.words import spelled
 from fastprof.inputs import is_object, open_reader
 from fastprof.store.compact import verify
 from fastprof.verbs.batch.convert import (
@@ -441,7 +441,7 @@ def merge_one(job: Job) -> Record:
 
 def _views_of(job: Job) -> list[str]:
     options, views = checked(job["options"], plan.known_options()), []
-    ahead = Ahead([path for path in job["inputs"] if is_object(path)])
+    ahead = Prefetch([path for path in job["inputs"] if is_object(path)])
     try:
         for path in job["inputs"]:
             reader = open_reader(path, job["from"], Model(), options, Log(), ahead=ahead)

@@ -20,9 +20,9 @@ from fastprof.bridges.rows.label import InputLabels
 from fastprof.core.engine import Format
 from fastprof.core.errors import usage_error
 from fastprof.core.log import Log, Warn
+from fastprof.core.messages import joined, spelled
 from fastprof.core.options import Options
 from fastprof.core.urls import shown
-from fastprof.core.words import joined, spelled
 from fastprof.verbs.batch.files import File
 from fastprof.verbs.reported import REPORTED
 

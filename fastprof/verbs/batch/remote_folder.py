@@ -16,9 +16,9 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
 from fastprof.core import remote
-from fastprof.core.ahead import AT_ONCE
 from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.made_folders import PrivateFolder
+from fastprof.core.prefetch import AT_ONCE
 from fastprof.core.streams import temporary_failed
 from fastprof.core.urls import has_listings, is_url, shown
 from fastprof.core.workers import side_by_side

@@ -17,10 +17,10 @@ from itertools import islice
 from fastprof.core import remote
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, errors_of
+from fastprof.core.messages import counted
 from fastprof.core.sink import Sink
 from fastprof.core.streams import temporary_failed, temporary_file
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import counted
 from fastprof.inputs.stored import in_store
 from fastprof.verbs.batch.files import File, by_size, order, refuse_same_names, with_good_names
 from fastprof.verbs.batch.hashes import Hashes

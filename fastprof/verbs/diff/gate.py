@@ -13,7 +13,7 @@ from fastprof.bridges.rows.pair import stem
 from fastprof.core._typing import Any
 from fastprof.core.errors import usage_error
 from fastprof.core.options import Kind, Option
-from fastprof.core.unknown import readable
+from fastprof.core.unknown_names import readable
 from fastprof.verbs.diff.difference import Change, Difference, Failure, Runs, exceeds
 from fastprof.verbs.groups import keys_of
 

@@ -23,7 +23,7 @@ from fastprof.core.errors import usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.unknown import text_of
+from fastprof.core.unknown_names import text_of
 from fastprof.inputs import Inputs
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_part, merge_parts
-from fastprof.core.unknown import known, text_of
+from fastprof.core.unknown_names import known, text_of
 from fastprof.core.value import Column, settled_default
 from fastprof.core.version import __version__
 from fastprof.verbs.comparing import log_pairs, read_all

@@ -18,11 +18,11 @@ from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, overload
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, checked
 from fastprof.core.parts import default_value
 from fastprof.core.printed import printed
-from fastprof.core.words import counted
 from fastprof.verbs import info as describing
 from fastprof.verbs import top as ranking
 from fastprof.verbs.diff import diff

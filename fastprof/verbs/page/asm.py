@@ -9,7 +9,7 @@ The disassembler reads the programs that symbols are read from.
 from __future__ import annotations
 
 from fastprof.core._typing import Any
-from fastprof.core.unknown import readable
+from fastprof.core.unknown_names import readable
 from fastprof.verbs.annotation import Annotation, Instruction
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.page.source import key_of

@@ -20,7 +20,7 @@ from fastprof.core._typing import NamedTuple
 from fastprof.core.elided import shortened
 from fastprof.core.function_names import Place
 from fastprof.core.log import percent
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from fastprof.verbs.page.figures import Figures
 from fastprof.verbs.page.picture import colour_of_change, colour_of_share, text_of
 

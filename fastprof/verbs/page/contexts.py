@@ -19,12 +19,12 @@ from fastprof.bridges.project.project import calls_of, is_full
 from fastprof.bridges.room import Room
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.c_memory import owned
 from fastprof.core.engine import Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import CORES, Options
-from fastprof.core.owner import owned
 from fastprof.core.parts import match_part
 from fastprof.core.value import Column as ValueColumn
 from fastprof.core.value import settled_default

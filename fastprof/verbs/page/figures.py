@@ -15,7 +15,7 @@ from fastprof.core._typing import NamedTuple
 from fastprof.core.function_names import Place
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.core.unknown import known, text_of
+from fastprof.core.unknown_names import known, text_of
 from fastprof.verbs.function_costs import Durations, durations_of
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Finder, Row

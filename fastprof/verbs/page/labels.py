@@ -18,7 +18,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.labels import label_value
 from fastprof.core.model import Model
-from fastprof.core.unknown import text_of
+from fastprof.core.unknown_names import text_of
 from fastprof.verbs.page import NONE, Columns
 
 if TYPE_CHECKING:

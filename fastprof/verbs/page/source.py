@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from fastprof.core._typing import Any
 from fastprof.core.log import Log
 from fastprof.core.model import ValueType
-from fastprof.core.unknown import readable
+from fastprof.core.unknown_names import readable
 from fastprof.verbs.annotation import Annotation, Line
 from fastprof.verbs.page import Columns
 from fastprof.verbs.page.contexts import Shown

@@ -14,9 +14,9 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.made_folders import PrivateFolder
+from fastprof.core.messages import install
 from fastprof.core.options import LENIENT, Option
 from fastprof.core.streams import name_of
-from fastprof.core.words import install
 from fastprof.formats.archive import MEMBER
 from fastprof.inputs.copied import copy_of_input
 from fastprof.inputs.expand import expand, skipped

@@ -19,14 +19,14 @@ from fastprof.bridges.rows.as_table import CAPACITY, LAYOUTS, Rows, unused, utf8
 from fastprof.bridges.rows.label import InputLabels
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.c_memory import address_of
 from fastprof.core.column import Column, Texts
 from fastprof.core.engine import Scan
 from fastprof.core.errors import FastprofError, NothingLeft, UsageError, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import spelled
 from fastprof.core.options import Option, Options, checked
-from fastprof.core.owner import address_of
 from fastprof.core.urls import shown
-from fastprof.core.words import spelled
 from fastprof.inputs.expand import skipped, with_advice
 from fastprof.inputs.stored import Stored
 from fastprof.verbs.profile import Profile, Table, table_end

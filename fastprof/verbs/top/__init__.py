@@ -13,11 +13,11 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import inputs_of, printable, usage_error
 from fastprof.core.function_names import same
 from fastprof.core.log import Log
+from fastprof.core.messages import spelled
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
-from fastprof.core.unknown import known, text_of
+from fastprof.core.unknown_names import known, text_of
 from fastprof.core.value import Column
-from fastprof.core.words import spelled
 from fastprof.verbs.function_costs import Arc, Durations, FunctionCosts
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.reported import REPORTED

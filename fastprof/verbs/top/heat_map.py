@@ -7,7 +7,7 @@ from html import escape
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import printable
 from fastprof.core.html import STYLE
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from fastprof.verbs.top.matrix import Matrix, Row
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.model import Model
-from fastprof.core.unknown import known, text_of
+from fastprof.core.unknown_names import known, text_of
 
 
 class Column(NamedTuple):

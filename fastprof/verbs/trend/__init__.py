@@ -18,8 +18,8 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.labels import NONE
 from fastprof.core.log import Log
+from fastprof.core.messages import counted, spelled
 from fastprof.core.options import LENIENT, FilePath, Option, Options, Share, Switch, Text, Whole, checked
-from fastprof.core.words import counted, spelled
 from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped, with_advice
 from fastprof.verbs.diff.gate import FAIL_OVER as OF_DIFF

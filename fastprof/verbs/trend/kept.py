@@ -64,8 +64,6 @@ def automatic(path: Any, n: int) -> str | None:
         return None
 
 
-
-
 class Cache:
     """Sums by profile.  `options`: those that sums depend on.
 

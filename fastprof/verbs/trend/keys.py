@@ -7,7 +7,7 @@ from array import array
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.labels import GROUP_END
-from fastprof.core.unknown import known, text_of
+from fastprof.core.unknown_names import known, text_of
 
 Key = tuple[bytes, bytes, bytes, int, str]  # name, file, object, line, labels
 

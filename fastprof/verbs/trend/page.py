@@ -10,7 +10,7 @@ from math import log2
 
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import printable
-from fastprof.core.words import counted
+from fastprof.core.messages import counted
 from fastprof.verbs.trend.series import mean_of
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from itertools import pairwise
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError, errors_of, usage_error
 from fastprof.core.log import Log
+from fastprof.core.messages import some
 from fastprof.core.urls import is_url, shown
-from fastprof.core.words import some
 from fastprof.inputs.expand import _natural as natural
 from fastprof.inputs.stored import Stored
 from fastprof.verbs.reported import REPORTED

@@ -13,7 +13,7 @@ from math import isnan, sqrt
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
-from fastprof.core.owner import owned
+from fastprof.core.c_memory import owned
 from fastprof.verbs.trend.sums import Profile, Sums
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from fastprof.core.errors import printable, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import Options
-from fastprof.core.unknown import UNKNOWN_BYTES
+from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.core.value import Column
 from fastprof.inputs import Inputs, Progress, is_file
 from fastprof.verbs.function_costs import FunctionCosts

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from threading import Condition
 
 from fastprof.core.errors import FastprofError
-from fastprof.core.live import opened
 from fastprof.core.remote import Download
+from fastprof.core.unsized_url import opened
 from fastprof.core.workers import begin
 
 AT_ONCE = 16  # requests
@@ -22,7 +22,7 @@ SMALL = 2 << 20  # bytes; larger objects are streamed when their turn comes
 MOST = 64 << 20  # bytes kept, or expected from requests
 
 
-class Ahead:
+class Prefetch:
     """The objects behind `urls`, which are read in about this order, perhaps again and again."""
 
     def __init__(self, urls: Sequence[str]) -> None:

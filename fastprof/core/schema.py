@@ -10,7 +10,7 @@ range(a, b)          a whole number in this range
 
 from __future__ import annotations
 
-from fastprof.core._shapes import fits as fits
+from fastprof.core._schema import fits as fits
 from fastprof.core._typing import Any
 
 _WORDS = {int: "a whole number of 64 bits", str: "a text", bytes: "a byte string", dict: "a map"}
