@@ -14,7 +14,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from fastprof.core.arrow_c cimport ArrowArray, ArrowArrayStream, ArrowSchema
-from fastprof.core.column import encoded_metadata as _encoded
+from fastprof.core.arrow_column import encoded_metadata as _encoded
 
 cdef void *claim(size_t nbytes) except NULL:
     cdef void *p = calloc(1, nbytes)
@@ -155,7 +155,7 @@ cdef void drop_stream(object capsule) noexcept:
 
 
 def schema(list columns, dict metadata=None):
-    """A capsule "arrow_schema": a struct of `columns` (core/column.py)."""
+    """A capsule "arrow_schema": a struct of `columns` (core/arrow_column.py)."""
     cdef ArrowSchema *s = <ArrowSchema *>claim(sizeof(ArrowSchema))
     try:
         fill_schema(s, columns, metadata)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from fastprof.core._c import fp_table
-    from fastprof.core.column import Column
+    from fastprof.core.arrow_column import ArrowColumn
     from fastprof.core.times import Span
 
 # The words of enum fp_op and enum fp_kind: the values of the columns `op` and `kind`, by which `info` counts records
@@ -571,17 +571,17 @@ class Batch:
 
     # ---- Arrow (PyCapsule interface) -----------------------------------
 
-    def arrow_columns(self) -> list[Column]:
+    def arrow_columns(self) -> list[ArrowColumn]:
         """The columns, then the values as value0, value1, ..."""
-        from fastprof.core.column import Column
+        from fastprof.core.arrow_column import ArrowColumn
 
         c = self.c
         columns = [
-            Column(name.encode(), _ARROW[type_], address_of(getattr(c, name)))
+            ArrowColumn(name.encode(), _ARROW[type_], address_of(getattr(c, name)))
             for name, type_ in _COLUMNS[self.view].items()
         ]
         start = address_of(c.values)
-        return columns + [Column(b"value%d" % k, b"l", start + 8 * k * c.cap) for k in range(c.n_values)]
+        return columns + [ArrowColumn(b"value%d" % k, b"l", start + 8 * k * c.cap) for k in range(c.n_values)]
 
     def __arrow_c_schema__(self) -> object:
         from fastprof.core import _arrow

@@ -101,7 +101,7 @@ def default_value(part: Part, view: str) -> int:
     """Index of the default value type according to the part's header: the one named by the source, otherwise the first
     of a graph or the last of stacks.
 
-    Every verb shows or keeps it unless --value chooses another, or it is 0 in all rows: see core/value.py.
+    Every verb shows or keeps it unless --value chooses another, or it is 0 in all rows: see core/chosen_value.py.
     """
     names = [t.name for t in part.value_types]
     named = part.extra.get("default_sample_type")

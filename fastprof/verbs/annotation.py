@@ -97,7 +97,7 @@ class Annotation:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """`columns()` for readers of Arrow streams, with units."""
-        from fastprof.core.column import stream_of
+        from fastprof.core.arrow_column import stream_of
 
         return stream_of(self.columns(), {value.name: value.unit for value in self.value_types})
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from fastprof.bridges.rows.as_table import Rows, utf8
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.arrow_column import REAL, ArrowColumn, Texts
 from fastprof.core.c_memory import address_of
-from fastprof.core.column import REAL, Column, Texts
 from fastprof.core.errors import FastprofError
 from fastprof.core.options import INT64
 from fastprof.core.version import __version__
@@ -21,7 +21,7 @@ class Columns:
     """Columns of cells, and the owners of their memory."""
 
     def __init__(self) -> None:
-        self.found: list[Column] = []
+        self.found: list[ArrowColumn] = []
         self.owners: list[object] = []
 
     def add_texts(self, name: str, cells: Sequence[str]) -> None:
@@ -30,7 +30,7 @@ class Columns:
         items = ffi.new("int32_t[]", [ids.setdefault(cell, len(ids)) for cell in cells] or [0])
         words = Texts.of([utf8(text) for text in ids])
         valid = _bits([bool(cell) for cell in cells])
-        self._add(Column(name.encode(), b"i", address_of(items), True, address_of(valid), words), items, valid)
+        self._add(ArrowColumn(name.encode(), b"i", address_of(items), True, address_of(valid), words), items, valid)
 
     def add_reals(self, name: str, cells: Sequence[float | None]) -> None:
         self._add_numbers(name, REAL, "double[]", cells, {})
@@ -50,9 +50,11 @@ class Columns:
         items = ffi.new(type_, [0 if cell is None else cell for cell in cells] or [0])
         valid = _bits([cell is not None for cell in cells]) if is_missing else ffi.new("uint8_t[]", 1)
         at = address_of(valid) if is_missing else 0
-        self._add(Column(name.encode(), format_, address_of(items), is_missing, at, metadata=metadata), items, valid)
+        self._add(
+            ArrowColumn(name.encode(), format_, address_of(items), is_missing, at, metadata=metadata), items, valid
+        )
 
-    def _add(self, column: Column, *owners: object) -> None:
+    def _add(self, column: ArrowColumn, *owners: object) -> None:
         self.found.append(column)
         self.owners += owners
 

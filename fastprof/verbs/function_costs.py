@@ -18,6 +18,7 @@ from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.c_memory import owned
+from fastprof.core.chosen_value import ChosenValue, own_calls, recorded_inclusive
 from fastprof.core.engine import Holds, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of, usage_error
 from fastprof.core.labels import GROUP_END, label_text
@@ -26,7 +27,6 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_columns
 from fastprof.core.thread_names import ThreadNames, apart, text_of_part
-from fastprof.core.value import Column, own_calls, recorded_inclusive
 from fastprof.plan import Pipeline
 from fastprof.verbs.branches import Branches
 from fastprof.verbs.groups import Groups, keys_of
@@ -71,8 +71,8 @@ class FunctionCosts:
         self,
         model: Model,
         by: str,
-        value: Column,
-        second: Column | None,
+        value: ChosenValue,
+        second: ChosenValue | None,
         *,
         arcs: bool,
         cycles: bool,

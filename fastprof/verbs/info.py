@@ -196,8 +196,8 @@ def _add_summary(log: Log, model: Model, view: str, seen: Summary) -> None:
             facts["units"] = units
         first = model.parts[seen.first_part()] if model.parts else Part()
         if len(first.value_types) > 1:
+            from fastprof.core.chosen_value import settled_default
             from fastprof.core.parts import default_value
-            from fastprof.core.value import settled_default
 
             types = first.value_types
             has_cost = [totals.get(t.name, 0) for t in types]

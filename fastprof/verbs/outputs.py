@@ -10,6 +10,7 @@ from types import TracebackType
 
 from fastprof import formats, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.chosen_value import defaulted
 from fastprof.core.engine import Format, Input, Reader, Writer, write
 from fastprof.core.errors import Outgrown, inputs_of, usage_error
 from fastprof.core.log import Log
@@ -20,7 +21,6 @@ from fastprof.core.sink import Sink
 from fastprof.core.streams import compression_of_name, name_of
 from fastprof.core.thread_names import ThreadNames
 from fastprof.core.urls import shown
-from fastprof.core.value import defaulted
 
 if TYPE_CHECKING:
     from fastprof.bridges.budget.fit import Fit

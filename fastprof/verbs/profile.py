@@ -12,8 +12,8 @@ from fastprof import plan
 from fastprof.bridges import TABLE, TABLES
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.arrow_column import ArrowColumn, Decoder
 from fastprof.core.c_memory import owned
-from fastprof.core.column import Column, Decoder
 from fastprof.core.engine import EVERYTHING, Holds, Scan
 from fastprof.core.errors import FastprofError, UnknownId, UsageError
 from fastprof.core.log import Log
@@ -508,7 +508,7 @@ class Table:
         self._profile, self.name, self._scan = profile, name, scan
         self.error: BaseException | None = None  # of the last stream, since consumers of streams get only its text
         # DuckDB asks for the schema several times, and the first batch of a small file has all of its rows
-        self._schema: tuple[list[Column], dict[bytes, bytes]] | None = None
+        self._schema: tuple[list[ArrowColumn], dict[bytes, bytes]] | None = None
 
     def __repr__(self) -> str:
         return f"<Table {self.name} of {self._profile.name}>"
@@ -535,7 +535,7 @@ class Table:
         batches = self._rows()
         shown: list[Rows] = []
 
-        def items() -> Iterator[tuple[object, int, list[Column]]]:
+        def items() -> Iterator[tuple[object, int, list[ArrowColumn]]]:
             for rows in batches:
                 shown[:] = [rows]
                 yield rows.c, len(rows), rows.columns

@@ -15,7 +15,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.plan import make
-from fastprof.verbs.function_costs import Arc, Column, FunctionCosts
+from fastprof.verbs.function_costs import Arc, ChosenValue, FunctionCosts
 from fastprof.verbs.top import END
 from tests.property.test_bridges import CAPACITIES, NAMES, PLACES, VALUES, stacks_profiles
 from tests.property.test_xray import CASES
@@ -29,7 +29,12 @@ from tests.support.strategies_xray import Case
 
 def costs(model: Model, by: str, value: str = "v1", second: str | None = None, cycles: bool = True) -> FunctionCosts:
     return FunctionCosts(
-        model, by, Column(value, "--value"), Column(second, "--sort") if second else None, arcs=True, cycles=cycles
+        model,
+        by,
+        ChosenValue(value, "--value"),
+        ChosenValue(second, "--sort") if second else None,
+        arcs=True,
+        cycles=cycles,
     )
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core._c import ffi
-from fastprof.core.column import REAL, WIDTHS, Column, Texts
+from fastprof.core.arrow_column import REAL, WIDTHS, ArrowColumn, Texts
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
@@ -27,20 +27,22 @@ from fastprof.formats.arrow.parquet import ParquetWriter, _above, _cut
 _TYPES = {b"l": "int64", b"L": "uint64", b"i": "int32", b"I": "uint32", b"S": "uint16", b"C": "uint8"}
 
 
-def column(name: str, format_: bytes, cells: list[int | None], texts: Texts | None = None) -> tuple[Column, object]:
+def column(
+    name: str, format_: bytes, cells: list[int | None], texts: Texts | None = None
+) -> tuple[ArrowColumn, object]:
     """The column, and the owner of its memory."""
     n_bytes = WIDTHS[format_]
     items = ffi.from_buffer(b"".join((cell or 0).to_bytes(n_bytes, "little", signed=True) for cell in cells))
     bits = sum(1 << i for i, cell in enumerate(cells) if cell is not None)
     valid = ffi.from_buffer(bits.to_bytes(len(cells) // 8 + 1, "little"))
     items_at, valid_at = (int(ffi.cast("uintptr_t", memory)) for memory in (items, valid))
-    return Column(name.encode(), format_, items_at, True, valid_at, texts, {}), (items, valid)
+    return ArrowColumn(name.encode(), format_, items_at, True, valid_at, texts, {}), (items, valid)
 
 
 class Rows(list[int]):
     """A batch, as the bridge makes it."""
 
-    def __init__(self, n: int, columns: list[Column]) -> None:
+    def __init__(self, n: int, columns: list[ArrowColumn]) -> None:
         super().__init__(range(n))
         self.columns, self.metadata = columns, {b"table": b"samples"}
 

@@ -72,7 +72,7 @@ def test_columns_of_lines_and_addresses(tmp_path: Path) -> None:
 
 
 def test_large_and_missing_values() -> None:
-    from fastprof.core.column import stream_of
+    from fastprof.core.arrow_column import stream_of
 
     class Stream:
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:

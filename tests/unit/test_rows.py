@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 
 import fastprof
-from fastprof.core import column
+from fastprof.core import arrow_column
 from tests.support.paths import CORPUS
 from tests.support.xraylog import FdrLog
 
@@ -25,7 +25,7 @@ FILES = {
 
 @pytest.mark.parametrize(("file", "name"), [(file, name) for file, names in FILES.items() for name in names])
 def test_rows_are_those_of_arrow(file: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column, "_AT_A_TIME", 16)  # rows, so that a table has several batches
+    monkeypatch.setattr(arrow_column, "_AT_A_TIME", 16)  # rows, so that a table has several batches
     with fastprof.open(CORPUS / file) as profile:
         expected = pyarrow.table(profile.table(name)).to_pylist()
         assert [*profile.rows(name)] == expected != []

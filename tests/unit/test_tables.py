@@ -22,7 +22,7 @@ from fastprof import plan
 from fastprof.bridges import TABLES
 from fastprof.bridges.rows.as_table import CAPACITY, of_timeline
 from fastprof.core._c import lib
-from fastprof.core.column import Decoder
+from fastprof.core.arrow_column import Decoder
 from fastprof.core.engine import Scan
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.log import Log

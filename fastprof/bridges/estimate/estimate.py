@@ -26,6 +26,7 @@ from fastprof.bridges.rows.label import labelled_rows
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.c_memory import owned
+from fastprof.core.chosen_value import own_calls
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log, percent
@@ -35,7 +36,6 @@ from fastprof.core.options import Options
 from fastprof.core.parts import default_value, labels_of, match_columns, merge_parts, parts_since
 from fastprof.core.reported import counts_of
 from fastprof.core.thread_names import ThreadNames
-from fastprof.core.value import own_calls
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:

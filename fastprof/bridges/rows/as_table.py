@@ -19,8 +19,8 @@ from fastprof.bridges.rows.nest import Clocks, nest
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.arrow_column import WIDTHS, ArrowColumn, Texts
 from fastprof.core.c_memory import address_of, owned
-from fastprof.core.column import WIDTHS, Column, Texts
 from fastprof.core.engine import EVERYTHING, Holds, Scan
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
@@ -94,7 +94,7 @@ LAYOUTS = {
 class Rows:
     """Rows of a table, for Arrow (PyCapsule interface).  They own their memory."""
 
-    def __init__(self, c: object, n: int, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
+    def __init__(self, c: object, n: int, columns: list[ArrowColumn], metadata: dict[bytes, bytes]) -> None:
         self.c, self.columns, self.metadata = c, columns, metadata  # c: the owner of the columns' memory
         self._n = n
 
@@ -278,7 +278,7 @@ class _Table:
         columns = [self._column(i, kind, texts) for i, kind in enumerate(self._layout) if self._built[i]]
         return Rows(self._rows, int(self._rows.n), columns, self._metadata())
 
-    def _column(self, i: int, kind: _Kind, texts: dict[str, Texts]) -> Column:
+    def _column(self, i: int, kind: _Kind, texts: dict[str, Texts]) -> ArrowColumn:
         c = self._rows.all[i]
         if kind in (_FILE, _OBJECT) and (unknown := self._texts[str(kind.texts)].unknown):
             lib.fp_absent(ffi.cast("uint32_t *", c.items), c.valid, self._rows.n, unknown)
@@ -289,7 +289,7 @@ class _Table:
             metadata[b"unit"] = utf8(event.unit).encode()
         if event and event.long_name:
             metadata[b"description"] = utf8(event.long_name).encode()
-        return Column(
+        return ArrowColumn(
             utf8(kind.name).encode(),
             kind.format,
             address_of(c.items),

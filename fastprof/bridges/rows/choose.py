@@ -4,7 +4,7 @@
 
 Kept: everything else.  Lost: the other value types, which are counted unless the user named the one to keep.
 
-core/value.py chooses the value type.  If it is 0 in all rows, nothing is written (Log.zeros).
+core/chosen_value.py chooses the value type.  If it is 0 in all rows, nothing is written (Log.zeros).
 
 Some formats hold either one value type or certain ones together (Holds.together).  The latter are kept if the first
 part has them and the user named none.
@@ -18,6 +18,7 @@ from itertools import chain
 from fastprof.bridges import VALUE
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi
+from fastprof.core.chosen_value import ChosenValue
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
@@ -25,7 +26,6 @@ from fastprof.core.messages import Message, some
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
-from fastprof.core.value import Column
 
 
 def one_value(
@@ -35,7 +35,7 @@ def one_value(
 
     Errors, after the last row: UsageError when no value type has the requested name, or none fits the format.
     """
-    column = Column(options[VALUE], VALUE.flag, holds)
+    column = ChosenValue(options[VALUE], VALUE.flag, holds)
     chosen: dict[int, int] = {}  # by part: the column that is kept; -1: none
     together, batches = _together(batches, model, options, holds)
     is_zero = True  # so far

@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import lib
 from fastprof.core._typing import Any
+from fastprof.core.chosen_value import own_calls, recorded_inclusive
 from fastprof.core.engine import CAPACITY
 from fastprof.core.errors import FastprofError, inputs_of, printable
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import INT64
-from fastprof.core.value import own_calls, recorded_inclusive
 
 MOST = 1 << 22  # arcs made in a part
 _NOWHERE = (0, 0, 0, 0)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.column import WIDTHS
+from fastprof.core.arrow_column import WIDTHS
 from fastprof.formats.arrow.schema import DICTIONARY, ROWS, Flat, schema
 from fastprof.formats.arrow.write import TableWriter
 
 if TYPE_CHECKING:
-    from fastprof.core.column import Column, Texts
+    from fastprof.core.arrow_column import ArrowColumn, Texts
     from fastprof.core.log import Log
     from fastprof.core.model import Model
     from fastprof.core.options import Options
@@ -33,7 +33,7 @@ class ArrowWriter(TableWriter):
         super().__init__(model, sink, options, log)
         self._sent: dict[int, int] = {}  # texts of each dictionary that are written
 
-    def _begin(self, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
+    def _begin(self, columns: list[ArrowColumn], metadata: dict[bytes, bytes]) -> None:
         self.sink.write(schema(columns, metadata))
 
     def _put_rows(self, rows: Any) -> None:
@@ -75,7 +75,7 @@ def _of_texts(texts: Texts) -> list[Any]:
     return [b"", _buffer(texts.offsets, 8 * (texts.n + 1)), _buffer(texts.bytes, n_bytes)]
 
 
-def _of_column(column: Column, n: int) -> tuple[int, list[Any]]:
+def _of_column(column: ArrowColumn, n: int) -> tuple[int, list[Any]]:
     """The rows without a value; the buffers."""
     width, missing = WIDTHS[column.format], 0
     if column.valid:

@@ -19,8 +19,8 @@ import zstandard
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.arrow_column import REAL, WIDTHS
 from fastprof.core.c_memory import owned
-from fastprof.core.column import REAL, WIDTHS
 from fastprof.core.errors import check_sums
 from fastprof.core.version import __version__
 from fastprof.formats.arrow.schema import schema
@@ -28,7 +28,7 @@ from fastprof.formats.arrow.thrift import Value, binary, boolean, byte, i32, i64
 from fastprof.formats.arrow.write import TableWriter
 
 if TYPE_CHECKING:
-    from fastprof.core.column import Column, Texts
+    from fastprof.core.arrow_column import ArrowColumn, Texts
     from fastprof.core.log import Log
     from fastprof.core.model import Model
     from fastprof.core.options import Options
@@ -63,7 +63,7 @@ class ParquetWriter(TableWriter):
         self._at = 0  # bytes written
         self._groups: list[Value] = []
 
-    def _begin(self, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
+    def _begin(self, columns: list[ArrowColumn], metadata: dict[bytes, bytes]) -> None:
         self._columns, self._metadata = columns, metadata
         self._write(_MAGIC)
 
@@ -89,7 +89,7 @@ class ParquetWriter(TableWriter):
         self.sink.write(data)
         self._at += len(data)
 
-    def _put_range(self, columns: list[Column], start: int, n: int) -> None:
+    def _put_range(self, columns: list[ArrowColumn], start: int, n: int) -> None:
         """Writes n rows, of which the first is a multiple of 8, as a row group or as several."""
         if not n:
             return
@@ -112,7 +112,7 @@ class ParquetWriter(TableWriter):
         for page in pages:
             self._write(page)
 
-    def _encode(self, column: Column, start: int, n: int) -> bool:
+    def _encode(self, column: ArrowColumn, start: int, n: int) -> bool:
         """Whether the column's texts fit a dictionary.  Errors: FastprofError if those of few rows do not."""
         width = WIDTHS[column.format]
         rows = ffi.new("struct fp_arrow_rows *")
@@ -135,7 +135,7 @@ class ParquetWriter(TableWriter):
         check_sums(status, self._err, self.model, self.format)
         return True
 
-    def _chunk(self, column: Column, n: int, at: int, pages: list[bytes]) -> tuple[Value, int]:
+    def _chunk(self, column: ArrowColumn, n: int, at: int, pages: list[bytes]) -> tuple[Value, int]:
         """Appends the pages of the encoded column, of which the first is at offset `at`.  Returns their metadata and
         their size if they were not compressed."""
         p = self._pages
@@ -172,7 +172,7 @@ class ParquetWriter(TableWriter):
         pages += [header, data]
         return len(header) + int(content.n)
 
-    def _statistics(self, column: Column, n: int) -> Value:
+    def _statistics(self, column: ArrowColumn, n: int) -> Value:
         p = self._pages
         missing = i64(n - p.n_values)
         if not p.n_values or column.format == REAL:
@@ -226,7 +226,7 @@ def _above(text: bytes) -> bytes | None:
     return None
 
 
-def _physical(column: Column) -> int:
+def _physical(column: ArrowColumn) -> int:
     if column.texts is not None:
         return _BYTE_ARRAY
     if column.format == REAL:
@@ -238,7 +238,7 @@ def _root(n_columns: int) -> Value:
     return struct({4: binary(b"arrow_schema"), 5: i32(n_columns)})
 
 
-def _element(column: Column) -> Value:
+def _element(column: ArrowColumn) -> Value:
     """The schema of a column."""
     converted = logical = None
     if column.texts is not None:

@@ -14,12 +14,12 @@ Sources: flatbuffers.dev/internals; github.com/apache/arrow, format/Schema.fbs a
 from __future__ import annotations
 
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.column import REAL, WIDTHS
+from fastprof.core.arrow_column import REAL, WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fastprof.core.column import Column
+    from fastprof.core.arrow_column import ArrowColumn
 
 _VERSION = 4  # V5
 SCHEMA, DICTIONARY, ROWS = 1, 2, 3  # kinds of messages
@@ -96,7 +96,7 @@ class Flat:
         return _CONTINUES + n.to_bytes(4, "little") + head + b"".join(reversed(self._parts))
 
 
-def _field(flat: Flat, number: int, column: Column) -> int:
+def _field(flat: Flat, number: int, column: ArrowColumn) -> int:
     name = flat.text(column.name)
     metadata = (0, flat.pairs(column.metadata)) if column.metadata else None
     children = flat.vector([])
@@ -109,7 +109,7 @@ def _field(flat: Flat, number: int, column: Column) -> int:
     return flat.table((0, name), (1, column.nullable), (1, kind), (0, type_), dictionary, (0, children), metadata)
 
 
-def schema(columns: list[Column], metadata: dict[bytes, bytes]) -> bytes:
+def schema(columns: list[ArrowColumn], metadata: dict[bytes, bytes]) -> bytes:
     """The message of a stream's schema.  Columns of texts have dictionaries, numbered like the columns."""
     flat = Flat()
     fields = flat.vector([_field(flat, number, column) for number, column in enumerate(columns)])

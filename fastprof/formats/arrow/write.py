@@ -8,7 +8,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Writer
 
 if TYPE_CHECKING:
-    from fastprof.core.column import Column
+    from fastprof.core.arrow_column import ArrowColumn
 
 
 class TableWriter(Writer):
@@ -29,7 +29,7 @@ class TableWriter(Writer):
             batch = next(rows, None)
         self._end()
 
-    def _begin(self, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
+    def _begin(self, columns: list[ArrowColumn], metadata: dict[bytes, bytes]) -> None:
         raise NotImplementedError
 
     def _put_rows(self, rows: Any) -> None:

@@ -17,12 +17,12 @@ from functools import partial
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
+from fastprof.core.chosen_value import ChosenValue
 from fastprof.core.engine import batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.parts import match_columns
-from fastprof.core.value import Column
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
@@ -43,7 +43,7 @@ class Places:
         self._c = owned(lib.fp_places_new(model.c, by_address), lib.fp_places_free, "sums by place")
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Pointer[int]] = {}  # by part: the column of each of its values
-        self._value = Column(None, "--value")
+        self._value = ChosenValue(None, "--value")
         self.default = 0  # index of the default value type
 
     def settled(self, batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -141,7 +141,7 @@ class Difference(Record):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """`columns()` for readers of Arrow streams, with units."""
-        from fastprof.core.column import stream_of
+        from fastprof.core.arrow_column import stream_of
 
         units = {f"{value.name} {side}": value.unit for value in self.values for side in ("old", "new")}
         units |= {f"inclusive {side}": self.values[self.shown].unit for side in ("old", "new") if self.values}

@@ -8,10 +8,10 @@ from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import by_function
 from fastprof.bridges.rows.pair import Pairs
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.chosen_value import ChosenValue
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-from fastprof.core.value import Column
 from fastprof.verbs.function_costs import FunctionCosts
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ class Inclusive:
     def __init__(self, model: Model, options: Options, log: Log, n_old: int, n_runs: int) -> None:
         self._model, self._log = model, log
         self._n_old = n_old
-        first = Column(options[bridges.VALUE], bridges.VALUE.flag)
+        first = ChosenValue(options[bridges.VALUE], bridges.VALUE.flag)
         # a run whose costs are 0 in the default chooses another by itself
-        self._values = [first, *(Column(first.name, bridges.VALUE.flag, like=first) for _ in range(1, n_runs))]
+        self._values = [first, *(ChosenValue(first.name, bridges.VALUE.flag, like=first) for _ in range(1, n_runs))]
         self._costs = [
             FunctionCosts(model, "function", value, None, arcs=False, cycles=True, inclusive_only=True)
             for value in self._values

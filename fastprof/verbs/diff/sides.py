@@ -22,6 +22,7 @@ from fastprof.bridges.sums.agree import Agreement, common
 from fastprof.bridges.sums.heaps import Heaps
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.chosen_value import ChosenValue, settled_default
 from fastprof.core.engine import Input
 from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.log import Log
@@ -29,7 +30,6 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_part, merge_parts
 from fastprof.core.unknown_names import known, text_of
-from fastprof.core.value import Column, settled_default
 from fastprof.core.version import __version__
 from fastprof.verbs.comparing import log_pairs, read_all
 from fastprof.verbs.diff.difference import Change, Difference, Runs, Value
@@ -419,7 +419,7 @@ class Both(Input):
 
     def _shown(self, values: list[Value]) -> int:
         """The value to sort by: --value, else the old profile's default, else the first common one."""
-        names, column = [value.name for value in values], Column(self._options[bridges.VALUE], bridges.VALUE.flag)
+        names, column = [value.name for value in values], ChosenValue(self._options[bridges.VALUE], bridges.VALUE.flag)
         for index in chain(*self._totals):
             column.of(self._model.parts[index], "graph")
         at = names.index(column.type.name) if column.type and column.type.name in names else 0

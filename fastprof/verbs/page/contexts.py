@@ -20,14 +20,13 @@ from fastprof.bridges.room import Room
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.c_memory import owned
+from fastprof.core.chosen_value import ChosenValue, settled_default
 from fastprof.core.engine import Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import CORES, Options
 from fastprof.core.parts import match_part
-from fastprof.core.value import Column as ValueColumn
-from fastprof.core.value import settled_default
 from fastprof.verbs.function_costs import FunctionCosts, add_projected, new_durations
 from fastprof.verbs.page.labels import Labels
 
@@ -41,7 +40,7 @@ _LABEL_BYTES = 8 + 8  # per sum of fp_context_labels: its row and index entry
 _CONTEXT_BYTES = 12 + 22 + 8  # per node of fp_contexts: its row, index entry and total
 
 
-class Column(NamedTuple):
+class SideEvent(NamedTuple):
     """A value type of one side: 0, or 1 for the new profile of a comparison."""
 
     event: int
@@ -74,9 +73,9 @@ class Shown:
         self._options = options
         self._err = ffi.new("struct fp_err *")
         self.events: list[ValueType] = []
-        self.value = ValueColumn(options[VALUE], VALUE.flag)
+        self.value = ChosenValue(options[VALUE], VALUE.flag)
         self.default: int | None = None  # the event shown first
-        self.columns: list[Column] = []
+        self.columns: list[SideEvent] = []
         self.costs: list[FunctionCosts] = []  # by column
         self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
         self.in_time = ffi.addressof(self.contexts.times)  # samples with times
@@ -172,10 +171,10 @@ class Shown:
         """The column of each value of a part."""
         found = []
         for event in match_part(self._model, part, len(part.value_types), self.events):
-            column = Column(event, side)
+            column = SideEvent(event, side)
             if column not in self.columns:
                 self.columns.append(column)
-                value = ValueColumn(None, "--value")
+                value = ChosenValue(None, "--value")
                 self.costs.append(FunctionCosts(self._model, "function", value, None, arcs=True, cycles=True))
             found.append(self.columns.index(column))
             self.costs[found[-1]].begin_part(part)

@@ -19,8 +19,8 @@ from fastprof.bridges.rows.as_table import CAPACITY, LAYOUTS, Rows, unused, utf8
 from fastprof.bridges.rows.label import InputLabels
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.arrow_column import ArrowColumn, Texts
 from fastprof.core.c_memory import address_of
-from fastprof.core.column import Column, Texts
 from fastprof.core.engine import Scan
 from fastprof.core.errors import FastprofError, NothingLeft, UsageError, usage_error
 from fastprof.core.log import Log
@@ -127,7 +127,7 @@ class Together:
 
     def _look(self, names: Mapping[str, list[int]]) -> dict[str, JoinedTable]:
         """The tables that profiles must be opened for."""
-        columns: dict[str, dict[bytes, Column]] = {name: {} for name in names}
+        columns: dict[str, dict[bytes, ArrowColumn]] = {name: {} for name in names}
         first: dict[tuple[str, bytes], int] = {}
         chosen = {name: {*numbers} for name, numbers in names.items()}
         failed: list[FastprofError] = []
@@ -185,10 +185,10 @@ class Together:
                 self._counted[number, name] = rows
         return found if len(known) == len(numbers) else []
 
-    def _columns(self, number: int, names: list[str], rows_of: set[str]) -> dict[str, list[Column]]:
+    def _columns(self, number: int, names: list[str], rows_of: set[str]) -> dict[str, list[ArrowColumn]]:
         """The columns of a profile's tables.  Reads all rows if profiles with errors are skipped.
         `rows_of`: the tables whose rows the query reads; only their losses are counted."""
-        found: dict[str, list[Column]] = {}
+        found: dict[str, list[ArrowColumn]] = {}
         profile = self.open(number)
         with profile:
             self.seen.update(profile.tables)
@@ -223,7 +223,7 @@ class Together:
                 self._logged.add(number)
                 self.log.take(profile.log)
 
-    def _compare(self, known: Column, column: Column, other: str, number: int) -> None:
+    def _compare(self, known: ArrowColumn, column: ArrowColumn, other: str, number: int) -> None:
         """Errors: UsageError if values of one column have different units."""
         units = [(one.metadata or {}).get(b"unit", b"").decode() or "no unit" for one in (known, column)]
         if units[0] != units[1]:
@@ -261,12 +261,12 @@ class Together:
 class JoinedTable:
     """One table of many profiles, as an Arrow stream.  Each stream reads the profiles anew."""
 
-    def __init__(self, of: Together, name: str, numbers: list[int], columns: list[Column]) -> None:
+    def __init__(self, of: Together, name: str, numbers: list[int], columns: list[ArrowColumn]) -> None:
         self._of, self.name, self._numbers = of, name, numbers
         self.constants = of.constants(name)
         fixed = {kind.name for kind in LAYOUTS[name]}
         taken = {name.casefold() for name in self.constants} | fixed
-        self._columns: list[tuple[bytes, Column]] = []
+        self._columns: list[tuple[bytes, ArrowColumn]] = []
         for column in columns:
             text = column.name.decode()  # a value type may be named like a label
             found = column if text in fixed else column._replace(name=_unused(text, taken).encode())
@@ -281,7 +281,7 @@ class JoinedTable:
 
         return _arrow.stream(self._items(), self._placed({}, [], 0), None, failed)
 
-    def _items(self) -> Iterator[tuple[object, int, list[Column]]]:
+    def _items(self) -> Iterator[tuple[object, int, list[ArrowColumn]]]:
         zeros = ffi.new("uint8_t[]", 8 * CAPACITY)
         address = address_of(zeros)
         for number in self._numbers:
@@ -292,12 +292,12 @@ class JoinedTable:
                     yield (rows.c, zeros, texts), len(rows), placed
 
     def _placed(
-        self, texts: Mapping[str, Texts], columns: Iterable[Column], zeros: int, input_: str = ""
-    ) -> list[Column]:
+        self, texts: Mapping[str, Texts], columns: Iterable[ArrowColumn], zeros: int, input_: str = ""
+    ) -> list[ArrowColumn]:
         """All columns of the table: those that a profile lacks are NULL.  Errors: FastprofError for another column."""
         own = {column.name: column for column in columns}
         placed = [
-            Column(name.encode(), b"i", zeros, True, 0 if key in texts else zeros, texts.get(key, _NOTHING))
+            ArrowColumn(name.encode(), b"i", zeros, True, 0 if key in texts else zeros, texts.get(key, _NOTHING))
             for name, key in self.constants.items()
         ]
         for name, column in self._columns:
@@ -334,7 +334,7 @@ def _nbytes(rows: Rows) -> int:
     return (9 * len(rows) + 600) * len(rows.columns) + 2 * sum(map(_nbytes_of, texts.values())) + 2000
 
 
-def _without_memory(column: Column) -> Column:
+def _without_memory(column: ArrowColumn) -> ArrowColumn:
     return column._replace(items=0, valid=0, texts=column.texts and _NOTHING)
 
 

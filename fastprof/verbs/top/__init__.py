@@ -9,6 +9,7 @@ from functools import cache, partial
 from fastprof import bridges, plan
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.chosen_value import ChosenValue
 from fastprof.core.engine import Holds
 from fastprof.core.errors import inputs_of, printable, usage_error
 from fastprof.core.function_names import same
@@ -17,7 +18,6 @@ from fastprof.core.messages import spelled
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.unknown_names import known, text_of
-from fastprof.core.value import Column
 from fastprof.verbs.function_costs import Arc, Durations, FunctionCosts
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.reported import REPORTED
@@ -281,8 +281,8 @@ def _of_matrix(chosen: Options) -> Options:
 
 
 def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, log: Log, *, patterns: Patterns) -> Top:
-    value = Column(chosen[bridges.VALUE], "--value")
-    second = Column(chosen[SORT], "--sort", also=_COLUMNS) if chosen[SORT] not in _COLUMNS else None
+    value = ChosenValue(chosen[bridges.VALUE], "--value")
+    second = ChosenValue(chosen[SORT], "--sort", also=_COLUMNS) if chosen[SORT] not in _COLUMNS else None
     costs = FunctionCosts(model, chosen[BY], value, second, arcs=chosen[TREE] is not None, cycles=chosen[CYCLES])
     if chosen[STATS]:
         _check_timelines(pipelines)
@@ -309,7 +309,7 @@ def ranked(pipelines: Sequence[plan.Pipeline], model: Model, chosen: Options, lo
     return found._replace(stats=model.parts[-1].value_types[0]) if chosen[STATS] else found
 
 
-def _others(value: Column) -> list[str]:
+def _others(value: ChosenValue) -> list[str]:
     return [name for name in dict.fromkeys(t.name for t in value.others) if value.type and name != value.type.name]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fastprof.core._typing import Any
-from fastprof.core.column import stream_of
+from fastprof.core.arrow_column import stream_of
 from fastprof.core.html import figures, frame, notes, table
 from fastprof.verbs.function_costs import Durations
 from fastprof.verbs.top import Top

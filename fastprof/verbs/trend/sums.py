@@ -19,12 +19,12 @@ from fastprof import bridges, plan
 from fastprof.bridges.rows.pair import stem
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.chosen_value import ChosenValue
 from fastprof.core.errors import printable, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.unknown_names import UNKNOWN_BYTES
-from fastprof.core.value import Column
 from fastprof.inputs import Inputs, Progress, is_file
 from fastprof.verbs.function_costs import FunctionCosts
 from fastprof.verbs.groups import keys_of
@@ -154,7 +154,7 @@ class Sums:
         self._end, self._by, self._options, self._from, self._progress = end, by, options, from_, progress
         self._model, self._cache = Model(), cache
         self._per = Per(per) if per is not None else None
-        self.value = Column(options[bridges.VALUE], "--value")
+        self.value = ChosenValue(options[bridges.VALUE], "--value")
         self.rows = Rows(pair=by in ("function", "line", "object") or "function" in keys_of(by))
         self.totals = array("d")  # by row: of self costs, by which rows are chosen if there are too many
         self.inclusive_known = True
@@ -355,14 +355,14 @@ class Per:
 
     def __init__(self, word: str) -> None:
         self.key = word[6:] if word.startswith("label:") else None
-        self.value: Column | None = None
+        self.value: ChosenValue | None = None
         self.number: float | None = None
         if self.key is not None or word == "calls":
             return
         try:
             self.number = float(word)
         except ValueError:
-            self.value = Column(word, "--per", also=("calls", "label:KEY", "a number"))
+            self.value = ChosenValue(word, "--per", also=("calls", "label:KEY", "a number"))
         if self.number is not None and not 0 < self.number < inf:
             raise usage_error("{--per:=}{per} is not a number above 0", per=word)
 
@@ -396,7 +396,7 @@ class Per:
 _COUNTED = ("samples", "sample", "count")
 
 
-def _samples(parts: list[Part], value: Column, view: str, total: int) -> float:
+def _samples(parts: list[Part], value: ChosenValue, view: str, total: int) -> float:
     """The number of samples of a total; 0: it is exact, or unknown."""
     type_ = value.type
     if view != "stacks" or type_ is None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from fastprof.bridges.rows.as_table import CAPACITY, Rows
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.column import Decoder
+from fastprof.core.arrow_column import Decoder
 from fastprof.verbs.cells import Columns
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ class Texts(NamedTuple):
         return Texts(len(texts), address_of(offsets), address_of(joined), (offsets, joined))
 
 
-class Column(NamedTuple):
+class ArrowColumn(NamedTuple):
     """`format`: that of the items in Arrow's notation; `valid`: the address of one bit per item, or 0."""
 
     name: bytes
@@ -38,11 +38,11 @@ class Column(NamedTuple):
     texts: Texts | None = None
     metadata: dict[bytes, bytes] | None = None
 
-    def without_items(self) -> Column:
+    def without_items(self) -> ArrowColumn:
         """The column of a schema, which keeps no memory."""
         return self._replace(items=0, valid=0, texts=self.texts and Texts(0, 0, 0, None))
 
-    def is_like(self, other: Column) -> bool:
+    def is_like(self, other: ArrowColumn) -> bool:
         """Whether both can be batches of the same column of a stream."""
         return (self.name, self.format) == (other.name, other.format)
 
@@ -69,13 +69,13 @@ class Decoder:
     def __init__(self) -> None:
         self._texts: dict[bytes, list[str]] = {}
 
-    def rows(self, n: int, columns: list[Column]) -> Iterator[dict[str, Any]]:
+    def rows(self, n: int, columns: list[ArrowColumn]) -> Iterator[dict[str, Any]]:
         row = _row_of(tuple(column.name.decode("utf-8", "replace") for column in columns))
         for start in range(0, n, _AT_A_TIME):
             count = min(_AT_A_TIME, n - start)
             yield from map(row, *(self._cells(column, start, count) for column in columns))
 
-    def _cells(self, column: Column, start: int, n: int) -> Iterable[Any]:
+    def _cells(self, column: ArrowColumn, start: int, n: int) -> Iterable[Any]:
         width = WIDTHS[column.format]
         data = ffi.buffer(ffi.cast("uint8_t *", column.items) + start * width, n * width)
         cells: list[Any] = memoryview(data).cast(_ITEMS[column.format]).tolist()  # type: ignore[call-overload]
@@ -115,7 +115,7 @@ def encoded_metadata(metadata: dict[bytes, bytes]) -> bytes:
 _TEXTS = {"label", "thread", "name", "file", "object", "callee", "path", "text"}
 
 
-def _column_of(name: str, cells: list[Any], unit: str) -> tuple[Column, object]:
+def _column_of(name: str, cells: list[Any], unit: str) -> tuple[ArrowColumn, object]:
     """Values as a column, and the owner of its memory: texts, floats, or integers of 64 bits."""
     there = [cell is not None for cell in cells]
     texts, format_ = None, REAL if any(isinstance(cell, float) for cell in cells) else b"l"
@@ -129,7 +129,9 @@ def _column_of(name: str, cells: list[Any], unit: str) -> tuple[Column, object]:
     bits = bytes(sum(there[i + k] << k for k in range(min(8, len(there) - i))) for i in range(0, len(there), 8))
     valid = ffi.new("uint8_t[]", bits or b"\0") if not all(there) else None
     metadata = {b"unit": unit.encode()} if unit else None
-    column = Column(name.encode(), format_, address_of(items), True, address_of(valid) if valid else 0, texts, metadata)
+    column = ArrowColumn(
+        name.encode(), format_, address_of(items), True, address_of(valid) if valid else 0, texts, metadata
+    )
     return column, (items, valid, texts)
 
 

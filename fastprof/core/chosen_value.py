@@ -9,7 +9,7 @@
 
 All verbs follow this: convert, top, diff, annotate, report and info.  Those that keep the sums of all value types
 choose after the last row (`settled_default`).  The others hold rows back until the default has a cost
-(`Column.settled`): usually that is the first batch.
+(`ChosenValue.settled`): usually that is the first batch.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def recorded_inclusive(types: Sequence[ValueType], column: int) -> int:
     return pairs.get(column, column) if pairs else -1
 
 
-class Column:
+class ChosenValue:
     """One value type, and its column in each part.  `flag` and `also`, the option's other words, are for errors.
 
     `like`: the column of another side of a comparison, whose default is this one's, too.
@@ -57,7 +57,7 @@ class Column:
         name: str | None,
         flag: str,
         holds: Holds = EVERYTHING,
-        like: Column | None = None,
+        like: ChosenValue | None = None,
         also: tuple[str, ...] = (),
     ) -> None:
         self.name = name
@@ -197,7 +197,7 @@ def settled_default(
 def defaulted(batches: Iterable[Batch], model: Model, log: Log) -> Iterator[Batch]:
     """The same batches, of which all value types are written: afterwards a default without a cost is replaced in their
     parts.  If no sample has any cost, that is an error (Log.zeros)."""
-    column, parts = Column(None, "--value"), dict[int, Part]()
+    column, parts = ChosenValue(None, "--value"), dict[int, Part]()
     is_settled = has_cost = has_samples = False
     for batch in batches:
         part = parts[batch.part] = model.parts[batch.part]
