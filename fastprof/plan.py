@@ -28,7 +28,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import CORES, LENIENT, SPLIT, Option, Options, ambiguous, cores_of
 
 if TYPE_CHECKING:
-    from fastprof.bridges.rows.remaining import Remaining
+    from fastprof.bridges.rows.loss_watch import LossWatch
     from fastprof.bridges.sums.scale import Scaled
 
 
@@ -86,7 +86,7 @@ class Pipeline(NamedTuple):
     several: bool  # profiles, whose value types are compared
     holds: Holds
     options: Options  # of operators
-    remaining: Remaining
+    remaining: LossWatch
     optimistic: bool  # see Plan
     is_only: bool  # no other pipeline uses the model
 
@@ -264,9 +264,9 @@ def make(
             found.append((number, target, [input_ for input_ in side if view or input_.view == target]))
         if others := _others(end, view, side, options):
             found.append((number, end.also, others))
-    from fastprof.bridges.rows.remaining import Remaining
+    from fastprof.bridges.rows.loss_watch import LossWatch
 
-    remaining = Remaining(len(found), both=any(target == end.also for _, target, _ in found if view != target))
+    remaining = LossWatch(len(found), both=any(target == end.also for _, target, _ in found if view != target))
     for number, target, mine in found:
         is_only = len(found) == 1
         plan.pipelines.append(_pipeline(plan, number, mine, target, options, remaining, merge=merge, is_only=is_only))
@@ -339,7 +339,7 @@ def _pipeline(
     inputs: list[Input],
     view: str,
     options: Options,
-    remaining: Remaining,
+    remaining: LossWatch,
     *,
     merge: bool,
     is_only: bool,

@@ -4,7 +4,7 @@
  *
  * Entries are added to `to` when a row first needs them, so its ids follow the order of the rows, and it has no unused
  * entries.  Purpose: the ids of `from` depend on the order of its inputs.  If the order of the rows does not
- * (bridges/sums/rank.h, stack_order.h), neither does `to`.
+ * (bridges/sums/name_order.h, stack_order.h), neither does `to`.
  *
  * Memory: 4 bytes for each entry of `from`.
  */

@@ -467,7 +467,7 @@ NEST = _in(
 )
 SHALLOW = _in(
     "stacks",
-    "rows.shallow:shallow",
+    "rows.limit_depth:limit_depth",
     "stacks to a format that repeats frames",
     (MAX_DEPTH,),
     when=lambda f: f.holds.repeats_frames,

@@ -23,8 +23,8 @@ from fastprof.core.thread_names import ThreadNames
 from fastprof.core.urls import shown
 
 if TYPE_CHECKING:
-    from fastprof.bridges.budget.fit import Fit
-    from fastprof.bridges.budget.trim import Trim
+    from fastprof.bridges.budget.fit_stacks import Trim
+    from fastprof.bridges.budget.fit_timeline import Fit
     from fastprof.verbs.reads import Reads
 
 _NAME = 48  # bytes of a fairly long name
@@ -190,10 +190,10 @@ class Outputs:
         """The buffer for rows of a view."""
         assert self._target.budget
         if view == "timeline":
-            from fastprof.bridges.budget.fit import Fit
+            from fastprof.bridges.budget.fit_timeline import Fit
 
             return Fit(self._model, self._target.budget, budget, self._split)
-        from fastprof.bridges.budget.trim import Trim
+        from fastprof.bridges.budget.fit_stacks import Trim
 
         return Trim(self._model, self._target.budget, self._options, self._target.holds, self._split)
 

@@ -9,7 +9,7 @@ from functools import cache
 from io import BytesIO
 
 from fastprof import bridges, plan
-from fastprof.bridges.sums.heaps import Heaps
+from fastprof.bridges.sums.heap_values import Heaps
 from fastprof.core import urls
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.engine import Holds

@@ -2,8 +2,8 @@
  * each operator gets its own rows.
  *
  *   any view   fp_filter  fp_rename  fp_select  fp_transform; of stacks and graphs fp_remap and fp_pair
- *   timeline   fp_spans, and, for nested calls, fp_fit
- *   stacks     fp_tag, fp_trim, and after fp_project: fp_contexts and fp_first_lines
+ *   timeline   fp_spans, and, for nested calls, fp_fit_timeline
+ *   stacks     fp_tag, fp_fit_stacks, and after fp_project: fp_contexts and fp_first_lines
  *   graph      fp_top_graph  fp_first_lines
  *
  * Checked besides memory: every row and every value is present or counted as dropped; renumbered rows have the same
@@ -16,14 +16,14 @@
 #include "ends/contexts.h"
 #include "bridges/rows/filter.h"
 #include "bridges/project/first_lines.h"
-#include "bridges/budget/fit.h"
+#include "bridges/budget/fit_timeline.h"
 #include "bridges/rows/pair.h"
 #include "bridges/rows/rename.h"
 #include "core/remap.h"
 #include "bridges/rows/spans.h"
 #include "bridges/rows/tag.h"
 #include "bridges/rows/transform.h"
-#include "bridges/budget/trim.h"
+#include "bridges/budget/fit_stacks.h"
 #include "ends/top.h"
 #include "core/select.h"
 #include "program.h"
@@ -352,59 +352,60 @@ static void spans(const struct fp_model *m, const struct fp_batch *b, uint32_t r
 
 static void fitted(const struct fp_model *m, const struct fp_batch *b, uint32_t options) {
     const uint32_t by = options % 3;
-    struct fp_fit *f = fp_fit_new(m, (int)by, by == FP_FIT_SLICES ? 1 + options / 8 : 0);
+    struct fp_fit_timeline *f = fp_fit_timeline_new(m, (int)by, by == FP_FIT_TIMELINE_SLICES ? 1 + options / 8 : 0);
     struct fp_batch *rows = fp_batch_new(FP_TIMELINE, 1 + options % 7, 0);
     struct fp_err err;
     const uint64_t limit = options & 8 ? 64 * (uint64_t)(options >> 4) : UINT64_MAX / 4;
-    fp_fit_size(f, limit, 10 + options % 5, 3, options & 1 ? 7 : 0);
-    const int status = fp_fit_put(f, b, &err);
+    fp_fit_timeline_size(f, limit, 10 + options % 5, 3, options & 1 ? 7 : 0);
+    const int status = fp_fit_timeline_put(f, b, &err);
     must(status == FP_DONE || status == FP_E_OVERFLOW);
     uint64_t all = 0;
     for (uint32_t group = 0; status == FP_DONE && group < f->n_groups; group++) {
-        const struct fp_fit_group *of = &f->groups[group];
+        const struct fp_fit_timeline_group *of = &f->groups[group];
         struct fp_in in = {of->packed.p, of->packed.n, 0, 0, 1};
-        fp_fit_begin(f, group, fp_fit_rank(of, limit / 2));
+        fp_fit_timeline_begin(f, group, fp_fit_timeline_rank(of, limit / 2));
         for (int taken = FP_FULL; taken == FP_FULL;) {
-            taken = fp_fit_take(f, group, &in, rows);
+            taken = fp_fit_timeline_take(f, group, &in, rows);
             must(taken == FP_FULL || taken == FP_DONE);
             all += rows->n;
             fp_batch_reset(rows);
         }
     }
     /* slices add begins and ends of calls */
-    if (status == FP_DONE && by != FP_FIT_SLICES) must(all <= b->n);
+    if (status == FP_DONE && by != FP_FIT_TIMELINE_SLICES) must(all <= b->n);
     fp_batch_free(rows);
-    fp_fit_free(f);
+    fp_fit_timeline_free(f);
 }
 
 /* ---- stacks ---- */
 
 static void trimmed(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
     static const uint32_t columns[VALUES] = {0, 1};
-    struct fp_trim *t = fp_trim_new(m, options & 1);
+    struct fp_fit_stacks *t = fp_fit_stacks_new(m, options & 1);
     struct fp_err err;
-    must(fp_trim_put(t, b, &err) == FP_DONE);
+    must(fp_fit_stacks_put(t, b, &err) == FP_DONE);
     uint64_t sums[VALUES] = {0}, expected[VALUES] = {0};
     add_values(b, expected);
     for (uint32_t group = 0; group < t->n_groups; group++) {
-        const struct fp_trim_group *of = &t->groups[group];
+        const struct fp_fit_stacks_group *of = &t->groups[group];
         struct fp_batch *rows = fp_batch_new(FP_STACKS, ROWS, VALUES);
         struct fp_in in = {of->packed.p, of->packed.n, 0, 0, 1};
         double totals[VALUES] = {0}, pruned[VALUES] = {0};
-        fp_trim_begin(t, group);
-        must(fp_trim_take(t, group, &in, rows) == FP_DONE);
-        fp_trim_total(rows, columns, totals);
-        must(!fp_trim_weigh_begin(t));
-        fp_trim_weigh(t, rows, columns, totals, VALUES);
-        fp_trim_weighed(t, 20, 10, 5);
-        const uint32_t least = options >> 1 & 1 ? FP_TRIM_RANKS - options % 64 : options * 4;
-        must(fp_trim_share(least) >= 0 && !fp_trim_cut(t, least) && !fp_trim_batch(t, rows, columns, pruned));
+        fp_fit_stacks_begin(t, group);
+        must(fp_fit_stacks_take(t, group, &in, rows) == FP_DONE);
+        fp_fit_stacks_total(rows, columns, totals);
+        must(!fp_fit_stacks_weigh_begin(t));
+        fp_fit_stacks_weigh(t, rows, columns, totals, VALUES);
+        fp_fit_stacks_weighed(t, 20, 10, 5);
+        const uint32_t least = options >> 1 & 1 ? FP_FIT_STACKS_RANKS - options % 64 : options * 4;
+        must(fp_fit_stacks_share(least) >= 0 && !fp_fit_stacks_cut(t, least) &&
+             !fp_fit_stacks_batch(t, rows, columns, pruned));
         add_values(rows, sums);
         for (uint32_t i = 0; i < rows->n; i++) must(rows->stack[i] < m->stacks.n);
         fp_batch_free(rows);
     }
     must(!memcmp(sums, expected, sizeof sums));
-    fp_trim_free(t);
+    fp_fit_stacks_free(t);
 }
 
 /* The costs of contexts in samples with labels equal those of the rows with labels. */

@@ -13,7 +13,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import fastprof
-from fastprof.bridges.budget import trim
+from fastprof.bridges.budget import fit_stacks
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from tests.reference import firefox
@@ -109,7 +109,7 @@ def pruned_at(stacks: Stacks, kept: set[tuple[str, ...]]) -> Stacks:
 def test_what_is_left_is_exact_and_within_the_budget(
     profiles: list[Any], part: float, suffix: str, spilled: bool
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(trim, "_BUFFERED", 0 if spilled else 1 << 20):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(fit_stacks, "_BUFFERED", 0 if spilled else 1 << 20):
         path, out = Path(folder, "in.speedscope.json"), Path(folder, f"out{suffix}")
         path.write_bytes(source(profiles))
         otherwise = losses(fastprof.convert(path, out))

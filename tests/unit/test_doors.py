@@ -94,7 +94,7 @@ STANDARD = {
 COMMON = {
     *("fastprof", "fastprof.__main__", "fastprof.plan", "fastprof.symbols", "fastprof.bridges", "fastprof.verbs"),
     *("fastprof.bridges.selected", "fastprof.bridges.transforms"),
-    *("fastprof.bridges.rows", "fastprof.bridges.rows.remaining", "fastprof.bridges.rows.reported"),
+    *("fastprof.bridges.rows", "fastprof.bridges.rows.loss_watch", "fastprof.bridges.rows.reported"),
     *("fastprof.cli", "fastprof.cli.arguments", "fastprof.cli.as_json", "fastprof.cli.budget", "fastprof.cli.messages"),
     *("fastprof.cli.quick", "fastprof.cli.text", "fastprof.formats", "fastprof.formats.archive"),
     *("fastprof.formats.heads", "fastprof.formats.pprof.read", "fastprof.formats.pprof.reported"),

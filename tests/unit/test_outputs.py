@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof.bridges.budget.fit import Fit
+from fastprof.bridges.budget.fit_timeline import Fit
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.sink import Sink

@@ -35,7 +35,7 @@ void fp_fold_free(struct fp_fold *f) {
     free(f->nodes);
     free(f->called);
     free(f->predicted);
-    if (f->names) fp_rank_order_clear(f->names);
+    if (f->names) fp_name_order_clear(f->names);
     free(f->names);
     free(f->group_ranks);
     free(f->groups_in_order);

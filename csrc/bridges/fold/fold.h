@@ -149,7 +149,7 @@ struct fp_fold {
     uint32_t cap_nodes, cap_called, n_called, node_group;
     uint64_t hot; /* arcs with at least this many calls stay in memory when the others are spilled */
     /* tree: the order of names and groups, and the links of the tree, see fold_tree.c */
-    struct fp_rank_order *names;
+    struct fp_name_order *names;
     uint32_t *group_ranks, *groups_in_order;
     uint32_t n_group_ranks;
     uint32_t *child, *sibling;

@@ -13,7 +13,7 @@
 
 #include "bridges/fold/durations.h"
 #include "bridges/fold/fold.h"
-#include "bridges/sums/rank.h"
+#include "bridges/sums/name_order.h"
 #include "core/buf.h"
 
 /* What distinguishes contexts: a row of fp_fold's `groups`. */

@@ -49,7 +49,7 @@ static inline uint32_t parent_of(const struct fp_fold *f, uint32_t node) {
 }
 
 int fp_fold_rank(struct fp_fold *f) {
-    fp_rank_order_rank(f->names);
+    fp_name_order_rank(f->names);
     return 0;
 }
 

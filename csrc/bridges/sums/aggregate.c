@@ -12,7 +12,7 @@ struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode) {
     a->model = model;
     a->mode = mode;
     a->its = fp_have(calloc(1, sizeof *a->its));
-    a->its->order = (struct fp_rank_order){.model = model};
+    a->its->order = (struct fp_name_order){.model = model};
     return a;
 }
 
@@ -28,7 +28,7 @@ static void free_private(struct fp_aggregate_private *its) {
     free(its->sorting.order);
     fp_packed_merge_clear(&its->merging);
     fp_packed_merge_clear(&its->chain);
-    fp_rank_order_clear(&its->order);
+    fp_name_order_clear(&its->order);
     free(its);
 }
 
@@ -108,7 +108,7 @@ static int add_block(struct fp_aggregate *a, uint32_t function, uint64_t at, uin
 }
 
 /* Merges adjacent ascending runs until one is left; returns the array that contains it. */
-static struct fp_packed_row **merge_sort(const struct fp_rank_order *o, struct fp_packed_row **from,
+static struct fp_packed_row **merge_sort(const struct fp_name_order *o, struct fp_packed_row **from,
                                          struct fp_packed_row **to, uint32_t n) {
     for (;;) {
         uint32_t out = 0, runs = 0;
@@ -213,7 +213,7 @@ static inline void load(const struct fp_batch *in, uint32_t i, uint32_t mode, st
 }
 
 /* Whether the row sorts after the previous one, as most do: the fast path. */
-static inline int ascends(const struct fp_rank_order *o, const struct fp_packed_row *before,
+static inline int ascends(const struct fp_name_order *o, const struct fp_packed_row *before,
                           const struct fp_packed_row *row) {
     if (FP_LIKELY(row->kind == FP_COST && before->file == row->file && before->address == row->address &&
                   before->bb == row->bb && before->line < row->line && before->kind != FP_BLOCK))
@@ -299,7 +299,7 @@ int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b) {
         if (b->kind[i] != FP_COST) return 0;
         if (!its->any || b->function[i] != its->last_function || b->file[i] != its->last_file) {
             const uint32_t booked = line_function(a->model, b->function[i], b->file[i]);
-            if (its->any && fp_rank_order_functions(&its->order, its->last_booked, booked) >= 0) return 0;
+            if (its->any && fp_name_order_functions(&its->order, its->last_booked, booked) >= 0) return 0;
             its->any = 1;
             its->last_function = b->function[i];
             its->last_file = b->file[i];
@@ -336,7 +336,7 @@ int fp_aggregate_move(struct fp_aggregate *a, const uint32_t *to, uint32_t n, st
 
 /* Collects the functions that have rows, sorted, in its->functions. */
 static void order_functions(struct fp_aggregate_private *its) {
-    const struct fp_rank_order *o = &its->order;
+    const struct fp_name_order *o = &its->order;
     const uint32_t n = its->cap_last < o->n_functions ? its->cap_last : o->n_functions;
     uint32_t *functions = fp_have(realloc(its->functions, ((size_t)o->n_functions + 1) * sizeof *functions));
     its->functions = functions;
@@ -354,7 +354,7 @@ int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     if (close_block(a, err)) return err->code;
     its->from_runs = its->in_function = its->held = 0;
-    fp_rank_order_rank(&its->order);
+    fp_name_order_rank(&its->order);
     order_functions(its);
     fp_packed_merge_begin(&its->merging, &its->order, 0, a->n_columns);
     return 0;
@@ -362,7 +362,7 @@ int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err) {
 
 int fp_aggregate_merge(struct fp_aggregate *a, uint32_t n) {
     struct fp_aggregate_private *its = a->its;
-    fp_rank_order_rank(&its->order);
+    fp_name_order_rank(&its->order);
     fp_packed_merge_begin(&its->merging, &its->order, n, a->n_columns);
     free(a->windows);
     a->windows = NULL;

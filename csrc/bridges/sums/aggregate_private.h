@@ -33,7 +33,7 @@ struct fp_aggregate_sorting {
 };
 
 struct fp_aggregate_private {
-    struct fp_rank_order order;
+    struct fp_name_order order;
     uint8_t *bytes; /* packed blocks */
     size_t n, cap;
     struct fp_aggregate_block *blocks;

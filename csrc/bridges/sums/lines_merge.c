@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "bridges/sums/rank.h"
+#include "bridges/sums/name_order.h"
 #include "core/guard.h"
 
 /* An input; rows[at ..] are not read yet. */
@@ -13,7 +13,7 @@ struct input {
 };
 
 struct fp_lines_merge {
-    struct fp_rank_order order; /* without ranks: names are added while they are compared */
+    struct fp_name_order order; /* without ranks: names are added while they are compared */
     uint32_t function;          /* the current function, if in_function */
     int32_t in_function;
     uint32_t n;
@@ -46,7 +46,7 @@ static int next_function(struct fp_lines_merge *m) {
         const struct input *in = &m->inputs[i];
         if (in->ended) continue;
         const uint32_t f = in->rows->function[in->at];
-        if (!m->in_function || (f != m->function && fp_rank_order_functions(&m->order, f, m->function) < 0))
+        if (!m->in_function || (f != m->function && fp_name_order_functions(&m->order, f, m->function) < 0))
             m->function = f;
         m->in_function = 1;
     }

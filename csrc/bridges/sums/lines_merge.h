@@ -1,6 +1,6 @@
 /* bridges/sums/lines_merge.h - merges profiles of self costs whose lines are sorted.
  *
- * Each input lends its rows by function (in the order of struct fp_rank_order: file, then name) and ascending line,
+ * Each input lends its rows by function (in the order of struct fp_name_order: file, then name) and ascending line,
  * each place once, as Cachegrind writes them; fp_aggregate_in_order checks that.  So sums are complete as soon as all
  * inputs have passed their place:
  *

@@ -164,13 +164,13 @@ static inline int compare(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
 }
 
-static int compare_files(const struct fp_rank_order *o, uint32_t function, uint32_t a, uint32_t b) {
+static int compare_files(const struct fp_name_order *o, uint32_t function, uint32_t a, uint32_t b) {
     const uint32_t own = fp_file_of_function(o->model, function);
     if (a == own || b == own) return (a != own) - (b != own);
-    return fp_rank_order_strings(o, a, b);
+    return fp_name_order_strings(o, a, b);
 }
 
-int fp_packed_row_compare(const struct fp_rank_order *o, const struct fp_packed_row *a, const struct fp_packed_row *b) {
+int fp_packed_row_compare(const struct fp_name_order *o, const struct fp_packed_row *a, const struct fp_packed_row *b) {
     int found;
     if (FP_UNLIKELY(a->kind == FP_BLOCK || b->kind == FP_BLOCK)) return (b->kind == FP_BLOCK) - (a->kind == FP_BLOCK);
     if ((found = compare(a->address, b->address))) return found;
@@ -178,8 +178,8 @@ int fp_packed_row_compare(const struct fp_rank_order *o, const struct fp_packed_
     if (a->file != b->file && (found = compare_files(o, a->function, a->file, b->file))) return found;
     if ((found = compare(a->line, b->line))) return found;
     if ((found = compare(a->kind, b->kind)) || a->kind == FP_COST) return found;
-    if (a->callee != b->callee && (found = fp_rank_order_functions(o, a->callee, b->callee))) return found;
-    if (a->target_file != b->target_file && (found = fp_rank_order_strings(o, a->target_file, b->target_file)))
+    if (a->callee != b->callee && (found = fp_name_order_functions(o, a->callee, b->callee))) return found;
+    if (a->target_file != b->target_file && (found = fp_name_order_strings(o, a->target_file, b->target_file)))
         return found;
     if ((found = compare(a->target_line, b->target_line))) return found;
     if ((found = compare(a->target_address, b->target_address))) return found;
@@ -208,7 +208,7 @@ int fp_packed_row_add(struct fp_packed_row *to, const struct fp_packed_row *more
 
 /* ---- merging ---- */
 
-int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n,
+int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_name_order *order, uint32_t n,
                           uint32_t n_columns) {
     const size_t values = ((size_t)n + 1) * n_columns + 1; /* never 0 */
     fp_array_room(&m->heap, &m->cap_heap, n, sizeof *m->heap);
@@ -258,7 +258,7 @@ static inline int advance(struct fp_packed_merge *m, struct fp_packed_row_cursor
 
 static inline int compare_cursors(const struct fp_packed_merge *m, uint32_t a, uint32_t b) {
     const struct fp_packed_row *ra = &m->cursors[a].row, *rb = &m->cursors[b].row;
-    if (ra->function != rb->function) return fp_rank_order_functions(m->order, ra->function, rb->function);
+    if (ra->function != rb->function) return fp_name_order_functions(m->order, ra->function, rb->function);
     return fp_packed_row_compare(m->order, ra, rb);
 }
 

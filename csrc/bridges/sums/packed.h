@@ -16,12 +16,12 @@
  *     length 0 to 8: a number of that many bytes;  9 to 15: minus a number of 1 to 7.   -3 is 9 and one byte, 03
  *
  * The order of rows within a function: the row that only names it, then by address, basic block, file (the function's
- * own first), line, kind, callee and target.  Files and functions are in the order of struct fp_rank_order.
+ * own first), line, kind, callee and target.  Files and functions are in the order of struct fp_name_order.
  */
 #ifndef FP_PACKED_H
 #define FP_PACKED_H
 
-#include "bridges/sums/rank.h"
+#include "bridges/sums/name_order.h"
 #include "core/batch.h"
 #include "core/model.h"
 
@@ -69,7 +69,7 @@ size_t fp_packed_append(struct fp_packed_block *b, const struct fp_model *m, uin
 void fp_packed_end(struct fp_packed_block *b, uint8_t *to);
 
 /* Below 0, 0 or above 0 as row `a` comes before, at or after row `b` of the same function. */
-int fp_packed_row_compare(const struct fp_rank_order *order, const struct fp_packed_row *a,
+int fp_packed_row_compare(const struct fp_name_order *order, const struct fp_packed_row *a,
                           const struct fp_packed_row *b);
 
 /* Adds the counts and values of a row of the same place.  FP_DONE or FP_E_OVERFLOW. */
@@ -90,7 +90,7 @@ struct fp_packed_row_cursor {
 };
 
 struct fp_packed_merge {
-    const struct fp_rank_order *order;
+    const struct fp_name_order *order;
     struct fp_packed_row_cursor *cursors;
     uint32_t n;         /* cursors */
     uint32_t n_columns; /* of `row` */
@@ -107,7 +107,7 @@ struct fp_packed_merge {
 };
 
 /* Restarts with `n` cursors, all empty, to be refilled first, and rows of n_columns. */
-int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_rank_order *order, uint32_t n, uint32_t n_columns);
+int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_name_order *order, uint32_t n, uint32_t n_columns);
 void fp_packed_merge_clear(struct fp_packed_merge *m);
 
 /* Stores the next row in m->row.  FP_FULL: stored.  FP_MORE: refill m->to_refill.  FP_DONE.  FP_E_OVERFLOW. */

@@ -108,38 +108,38 @@ enum { OWN = UINT32_MAX }; /* the key is that of the node itself */
 
 #define STRING(column) {.at = (column), .ranks = o->rank_of_string, .n = o->n_strings}
 
-uint32_t *fp_rank_threads(const struct fp_rank_order *o) {
+uint32_t *fp_stack_order_threads(const struct fp_name_order *o) {
     return ROWS(o->model->threads, NUMBER(FP_THREAD_PID), NUMBER(FP_THREAD_TID), NUMBER(FP_THREAD_INPUT));
 }
 
-uint32_t *fp_rank_labels(const struct fp_rank_order *o) {
+uint32_t *fp_stack_order_labels(const struct fp_name_order *o) {
     const struct fp_table *labels = &o->model->labels;
     uint32_t *own =
         ROWS(*labels, STRING(FP_LABEL_KEY), STRING(FP_LABEL_STRING), I64(FP_LABEL_NUMBER), STRING(FP_LABEL_UNIT));
     return rank_tree(labels, FP_LABEL_NEXT, own, labels->n, OWN);
 }
 
-static uint32_t *rank_lines(const struct fp_rank_order *o) {
+static uint32_t *rank_lines(const struct fp_name_order *o) {
     const struct fp_table *lines = &o->model->lines;
     const struct stack_column function = {.at = FP_LINE_FUNCTION, .ranks = o->rank_of_function, .n = o->n_functions};
     uint32_t *own = ROWS(*lines, function, NUMBER(FP_LINE_LINE), NUMBER(FP_LINE_COLUMN));
     return rank_tree(lines, FP_LINE_OUTER, own, lines->n, OWN);
 }
 
-static uint32_t *rank_mappings(const struct fp_rank_order *o) {
+static uint32_t *rank_mappings(const struct fp_name_order *o) {
     const struct fp_model *m = o->model;
     uint32_t *objects = ROWS(m->objects, STRING(FP_OBJECT_NAME), STRING(FP_OBJECT_BUILD_ID));
     return ROWS(m->mappings, RANKED(FP_MAPPING_OBJECT, objects, m->objects), U64(FP_MAPPING_START),
                 U64(FP_MAPPING_LIMIT), U64(FP_MAPPING_OFFSET), NUMBER(FP_MAPPING_FLAGS));
 }
 
-uint32_t *fp_rank_frames(const struct fp_rank_order *o) {
+uint32_t *fp_stack_order_frames(const struct fp_name_order *o) {
     const struct fp_model *m = o->model;
     uint32_t *lines = rank_lines(o), *mappings = rank_mappings(o);
     return ROWS(m->frames, RANKED(FP_FRAME_MAPPING, mappings, m->mappings), U64(FP_FRAME_ADDRESS),
                 NUMBER(FP_FRAME_FLAGS), RANKED(FP_FRAME_LINES, lines, m->lines));
 }
 
-uint32_t *fp_rank_stacks(const struct fp_model *m, const uint32_t *frames, uint32_t n_frames) {
+uint32_t *fp_stack_order_stacks(const struct fp_model *m, const uint32_t *frames, uint32_t n_frames) {
     return rank_tree(&m->stacks, FP_STACK_PARENT, frames, n_frames, FP_STACK_FRAME);
 }

@@ -12,18 +12,18 @@
 #ifndef FP_STACK_ORDER_H
 #define FP_STACK_ORDER_H
 
-#include "bridges/sums/rank.h"
+#include "bridges/sums/name_order.h"
 
 /* By process, thread and input. */
-uint32_t *fp_rank_threads(const struct fp_rank_order *o);
+uint32_t *fp_stack_order_threads(const struct fp_name_order *o);
 
 /* By the labels of each set, from its last on: key, text, number, unit. */
-uint32_t *fp_rank_labels(const struct fp_rank_order *o);
+uint32_t *fp_stack_order_labels(const struct fp_name_order *o);
 
 /* By object and mapping, address, flags, lines. */
-uint32_t *fp_rank_frames(const struct fp_rank_order *o);
+uint32_t *fp_stack_order_frames(const struct fp_name_order *o);
 
 /* Each stack before those that it calls, and these by the ranks of their frames. */
-uint32_t *fp_rank_stacks(const struct fp_model *m, const uint32_t *frames, uint32_t n_frames);
+uint32_t *fp_stack_order_stacks(const struct fp_model *m, const uint32_t *frames, uint32_t n_frames);
 
 #endif

@@ -41,7 +41,7 @@ struct fp_sum *fp_sum_new(struct fp_model *model) {
 void fp_sum_free(struct fp_sum *s) {
     if (!s) return;
     fp_table_clear(&s->keys);
-    fp_rank_order_clear(&s->names);
+    fp_name_order_clear(&s->names);
     fp_release(s->sums, s->cap * sum_bytes(s));
     free(s->labels);
     free(s->threads);
@@ -183,25 +183,25 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
 /* ---- in order ---- */
 
 int fp_sum_rank(struct fp_sum *s) {
-    static uint32_t *(*const rank[WIDTH])(const struct fp_rank_order *) = {fp_rank_frames, fp_rank_labels,
-                                                                           fp_rank_threads};
+    static uint32_t *(*const rank[WIDTH])(const struct fp_name_order *) = {fp_stack_order_frames, fp_stack_order_labels,
+                                                                           fp_stack_order_threads};
     const struct fp_model *m = s->model;
-    struct fp_rank_order *order = &s->names;
+    struct fp_name_order *order = &s->names;
     order->model = m;
-    fp_rank_order_rank(order);
+    fp_name_order_rank(order);
     for (int i = 0; i < WIDTH; i++) {
         free(s->ranks[i]);
         s->ranks[i] = NULL;
         s->ranks[i] = fp_scratch_keep(rank[i](order));
         s->n_ranks[i] = (uint32_t[]){m->frames.n, m->labels.n, m->threads.n}[i];
     }
-    fp_rank_order_clear(order);
+    fp_name_order_clear(order);
     return 0;
 }
 
-static struct fp_ranks ranks_of(const struct fp_sum *s, int i) {
-    return s->ranks[i] ? (struct fp_ranks){s->ranks[i], s->n_ranks[i]}
-                       : (struct fp_ranks){s->numbers[i], s->cap_numbers[i]};
+static struct fp_walk_ranks ranks_of(const struct fp_sum *s, int i) {
+    return s->ranks[i] ? (struct fp_walk_ranks){s->ranks[i], s->n_ranks[i]}
+                       : (struct fp_walk_ranks){s->numbers[i], s->cap_numbers[i]};
 }
 
 void fp_sum_show_ranks(const struct fp_sum *s, struct fp_walk *walk) {
@@ -249,16 +249,16 @@ int fp_sum_order(struct fp_sum *s) {
     const uint32_t n = s->keys.n - 1;
     s->next = s->n_order = s->n_path = s->n_rest = s->last = 0;
     if (!s->ranks[0]) number_all(s);
-    const struct fp_ranks frames = ranks_of(s, 0), labels = ranks_of(s, 1), threads = ranks_of(s, 2);
+    const struct fp_walk_ranks frames = ranks_of(s, 0), labels = ranks_of(s, 1), threads = ranks_of(s, 2);
     free(s->stack_ranks);
     s->stack_ranks = NULL;
-    s->stack_ranks = fp_scratch_keep(fp_rank_stacks(s->model, frames.of, frames.n));
+    s->stack_ranks = fp_scratch_keep(fp_stack_order_stacks(s->model, frames.of, frames.n));
     s->order = fp_have(realloc(s->order, ((size_t)n + 1) * sizeof *s->order));
     struct fp_keyed *items = fp_scratch((size_t)n + 1, sizeof *items);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t *row = fp_table_row(&s->keys, i + 1);
-        const uint64_t label = fp_rank_of(&labels, row[1]);
-        items[i] = (struct fp_keyed){label << 32 | fp_rank_of(&threads, row[2]), s->stack_ranks[row[0]], i + 1};
+        const uint64_t label = fp_walk_rank_of(&labels, row[1]);
+        items[i] = (struct fp_keyed){label << 32 | fp_walk_rank_of(&threads, row[2]), s->stack_ranks[row[0]], i + 1};
     }
     fp_sort_keyed(items, n);
     for (uint32_t i = 0; i < n; i++) s->order[i] = items[i].item;

@@ -21,7 +21,7 @@
 #ifndef FP_SUM_H
 #define FP_SUM_H
 
-#include "bridges/sums/rank.h"
+#include "bridges/sums/name_order.h"
 #include "bridges/sums/walk.h"
 #include "core/batch.h"
 #include "core/model.h"
@@ -48,7 +48,7 @@ struct fp_sum {
     int32_t failed; /* fp_sum_pull: memory ran out */
 
     /* private from here on */
-    struct fp_rank_order names; /* in fp_sum_rank */
+    struct fp_name_order names; /* in fp_sum_rank */
     int64_t *sums;              /* of key i: sums[i * n_values ..]; core/memory.h */
     uint32_t n_sums, cap;       /* keys that have sums, and that `sums` has room for */
     /* of frames, labels, threads: by first occurrence, and by content or NULL */

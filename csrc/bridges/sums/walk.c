@@ -55,8 +55,8 @@ static inline uint32_t depth_of(uint64_t word) {
 }
 
 /* The rank of an id, then the id, which is not FP_NO_ID. */
-static inline uint64_t order_of(const struct fp_ranks *ranks, uint32_t id) {
-    return ((uint64_t)fp_rank_of(ranks, id) << 32 | id) + 1;
+static inline uint64_t order_of(const struct fp_walk_ranks *ranks, uint32_t id) {
+    return ((uint64_t)fp_walk_rank_of(ranks, id) << 32 | id) + 1;
 }
 
 /* Whether row a comes before row b of the same stack. */

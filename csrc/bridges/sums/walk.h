@@ -33,7 +33,7 @@
 enum { FP_WALK_HEAD = 2 };
 
 /* Ranks by id.  Ids from n on have rank 0. */
-struct fp_ranks {
+struct fp_walk_ranks {
     const uint32_t *of; /* borrowed */
     uint32_t n;
 };
@@ -50,7 +50,7 @@ struct fp_walk {
     int32_t split;      /* sums that do not fit become several rows; set by the caller */
     uint32_t to_refill; /* after FP_MORE: the run to refill */
     struct fp_run *runs;
-    struct fp_ranks frames, labels, threads;
+    struct fp_walk_ranks frames, labels, threads;
     /* after FP_FULL: the record */
     uint32_t is_row;
     uint32_t depth, frame; /* as above */
@@ -79,7 +79,7 @@ int fp_walk_pull(struct fp_walk *w, uint64_t *to, size_t n, size_t *got);
 
 /* cffi-end */
 
-static inline uint32_t fp_rank_of(const struct fp_ranks *ranks, uint32_t id) {
+static inline uint32_t fp_walk_rank_of(const struct fp_walk_ranks *ranks, uint32_t id) {
     return id < ranks->n ? ranks->of[id] : 0;
 }
 

@@ -19,7 +19,7 @@ from fastprof.bridges.rows.coarse import CALLS, coarse, subtracted
 from fastprof.bridges.rows.pair import Pairs
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.agree import Agreement, common
-from fastprof.bridges.sums.heaps import Heaps
+from fastprof.bridges.sums.heap_values import Heaps
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.chosen_value import ChosenValue, settled_default

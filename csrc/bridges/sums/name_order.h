@@ -1,14 +1,14 @@
-/* bridges/sums/rank.h - functions and strings in the order of their names, as bytes.  Private.
+/* bridges/sums/name_order.h - functions and strings in the order of their names, as bytes.  Private.
  *
  * Sums are written in this order, so output does not depend on the order of the inputs.  Names added later are compared
  * the same way; ranks only make it faster.
  */
-#ifndef FP_RANK_H
-#define FP_RANK_H
+#ifndef FP_NAME_ORDER_H
+#define FP_NAME_ORDER_H
 
 #include "core/model.h"
 
-struct fp_rank_order {
+struct fp_name_order {
     const struct fp_model *model; /* borrowed */
     /* Ranks of the first n_strings strings and n_functions functions; later ones have none. */
     uint32_t *rank_of_string;
@@ -17,13 +17,13 @@ struct fp_rank_order {
     uint32_t *strings; /* private: string ids in their order */
 };
 
-void fp_rank_order_clear(struct fp_rank_order *o);
+void fp_name_order_clear(struct fp_name_order *o);
 
 /* Ranks all names that the model has so far. */
-void fp_rank_order_rank(struct fp_rank_order *o);
+void fp_name_order_rank(struct fp_name_order *o);
 
 /* Below 0, 0 or above 0.  Strings: as bytes.  Functions: by object, its build id, file, name, symbol and line. */
-int fp_rank_order_strings(const struct fp_rank_order *o, uint32_t a, uint32_t b);
-int fp_rank_order_functions(const struct fp_rank_order *o, uint32_t a, uint32_t b);
+int fp_name_order_strings(const struct fp_name_order *o, uint32_t a, uint32_t b);
+int fp_name_order_functions(const struct fp_name_order *o, uint32_t a, uint32_t b);
 
 #endif

@@ -1,10 +1,10 @@
-#include "bridges/sums/rank.h"
+#include "bridges/sums/name_order.h"
 
 #include <stdlib.h>
 
 #include "core/guard.h"
 
-void fp_rank_order_clear(struct fp_rank_order *o) {
+void fp_name_order_clear(struct fp_name_order *o) {
     free(o->rank_of_string);
     free(o->rank_of_function);
     free(o->strings);
@@ -23,13 +23,13 @@ static int compare_texts(const struct fp_model *m, uint32_t a, uint32_t b) {
     return found ? found : compare_numbers(na, nb);
 }
 
-int fp_rank_order_strings(const struct fp_rank_order *o, uint32_t a, uint32_t b) {
+int fp_name_order_strings(const struct fp_name_order *o, uint32_t a, uint32_t b) {
     if (a == b) return 0;
     if (a < o->n_strings && b < o->n_strings) return compare_numbers(o->rank_of_string[a], o->rank_of_string[b]);
     return compare_texts(o->model, a, b);
 }
 
-int fp_rank_order_functions(const struct fp_rank_order *o, uint32_t a, uint32_t b) {
+int fp_name_order_functions(const struct fp_name_order *o, uint32_t a, uint32_t b) {
     if (a == b) return 0;
     if (a < o->n_functions && b < o->n_functions)
         return compare_numbers(o->rank_of_function[a], o->rank_of_function[b]);
@@ -39,10 +39,10 @@ int fp_rank_order_functions(const struct fp_rank_order *o, uint32_t a, uint32_t 
         const uint32_t *oa = fp_table_row(&m->objects, fa[FP_FUNCTION_OBJECT]);
         const uint32_t *ob = fp_table_row(&m->objects, fb[FP_FUNCTION_OBJECT]);
         for (uint32_t k = 0; k < FP_OBJECT_WIDTH; k++)
-            if (oa[k] != ob[k]) return fp_rank_order_strings(o, oa[k], ob[k]);
+            if (oa[k] != ob[k]) return fp_name_order_strings(o, oa[k], ob[k]);
     }
     for (uint32_t k = FP_FUNCTION_FILE; k <= FP_FUNCTION_SYSTEM_NAME; k++)
-        if (fa[k] != fb[k]) return fp_rank_order_strings(o, fa[k], fb[k]);
+        if (fa[k] != fb[k]) return fp_name_order_strings(o, fa[k], fb[k]);
     if (fa[FP_FUNCTION_LINE] != fb[FP_FUNCTION_LINE])
         return compare_numbers(fa[FP_FUNCTION_LINE], fb[FP_FUNCTION_LINE]);
     return compare_numbers(a, b); /* one is id 0, the unknown function, and the other has no name */
@@ -115,7 +115,7 @@ static void sort_strings(const struct fp_model *m, uint32_t *ids, uint32_t n) {
 }
 
 /* Ranks the strings added since the last call: sorts them, then merges them into the order. */
-static void rank_strings(struct fp_rank_order *o) {
+static void rank_strings(struct fp_name_order *o) {
     const uint32_t had = o->n_strings, n = o->model->strings.n;
     if (n == had) return;
     uint32_t *fresh = fp_scratch(n - had, sizeof *fresh), *order = fp_scratch(n, sizeof *order);
@@ -152,7 +152,7 @@ static int by_line(const void *a, const void *b) {
     return compare_numbers(((const struct lined *)a)->line, ((const struct lined *)b)->line);
 }
 
-void fp_rank_order_rank(struct fp_rank_order *o) {
+void fp_name_order_rank(struct fp_name_order *o) {
     const struct fp_model *m = o->model;
     const uint32_t n = m->functions.n;
     if (o->n_functions == n && o->n_strings == m->strings.n) return;

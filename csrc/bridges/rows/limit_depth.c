@@ -1,18 +1,18 @@
-#include "bridges/rows/shallow.h"
+#include "bridges/rows/limit_depth.h"
 
 #include <stdlib.h>
 
 #include "core/array.h"
 #include "core/guard.h"
 
-struct fp_shallow *fp_shallow_new(struct fp_model *model, uint64_t limit) {
-    struct fp_shallow *s = fp_made(sizeof *s);
+struct fp_limit_depth *fp_limit_depth_new(struct fp_model *model, uint64_t limit) {
+    struct fp_limit_depth *s = fp_made(sizeof *s);
     s->model = model;
     s->limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX - 1; /* there are never more stacks */
     return s;
 }
 
-void fp_shallow_free(struct fp_shallow *s) {
+void fp_limit_depth_free(struct fp_limit_depth *s) {
     if (!s) return;
     free(s->depth);
     free(s->kept);
@@ -20,7 +20,7 @@ void fp_shallow_free(struct fp_shallow *s) {
 }
 
 /* Reads the frames of new stacks.  A parent's id is less than its child's.  FP_DONE or FP_ASK. */
-static int read_frames(struct fp_shallow *s) {
+static int read_frames(struct fp_limit_depth *s) {
     struct fp_table *stacks = &s->model->stacks;
     if (s->n_emptied != s->model->n_emptied) {
         s->n_emptied = s->model->n_emptied;
@@ -72,7 +72,7 @@ static void move(struct fp_batch *b, uint32_t to, uint32_t from) {
         b->values[(size_t)k * b->cap + to] = b->values[(size_t)k * b->cap + from];
 }
 
-int fp_shallow_put(struct fp_shallow *s, struct fp_batch *b) {
+int fp_limit_depth_put(struct fp_limit_depth *s, struct fp_batch *b) {
     const int status = read_frames(s);
     if (status != FP_DONE || FP_LIKELY(!s->deepest)) return status;
     uint32_t n = 0;

@@ -1,4 +1,4 @@
-/* bridges/rows/shallow.h - limits the depth of stacks, for formats that repeat every frame of a stack in each row.
+/* bridges/rows/limit_depth.h - limits the depth of stacks, for formats that repeat every frame of a stack in each row.
  *
  * 40,000 nested calls make 40,000 stacks with 800 million frames in total.  Stacks deeper than the limit keep their
  * outermost frames; the rest becomes one frame:
@@ -12,19 +12,19 @@
  *
  * Memory: 8 bytes for each of the model's stacks.
  */
-#ifndef FP_SHALLOW_H
-#define FP_SHALLOW_H
+#ifndef FP_LIMIT_DEPTH_H
+#define FP_LIMIT_DEPTH_H
 
 #include "core/batch.h"
 #include "core/model.h"
 
 /* cffi-begin guarded */
 
-struct fp_shallow {
+struct fp_limit_depth {
     struct fp_model *model;
     uint32_t limit;   /* frames, 1 or more */
     int32_t named;    /* whether a frame replaces those below the limit: */
-    uint32_t deeper;  /* that frame; 0 until fp_shallow_put asks for it */
+    uint32_t deeper;  /* that frame; 0 until fp_limit_depth_put asks for it */
     uint64_t n_cut;   /* rows whose stack was deeper */
     uint32_t deepest; /* frames of the deepest stack so far */
     /* private from here on */
@@ -34,12 +34,12 @@ struct fp_shallow {
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */
-struct fp_shallow *fp_shallow_new(struct fp_model *model, uint64_t limit);
-void fp_shallow_free(struct fp_shallow *s);
+struct fp_limit_depth *fp_limit_depth_new(struct fp_model *model, uint64_t limit);
+void fp_limit_depth_free(struct fp_limit_depth *s);
 
 /* Replaces the stacks of a batch, in place; the batch may end up with fewer rows.  FP_DONE or FP_ASK: set `deeper` and
  * call again with the same batch. */
-int fp_shallow_put(struct fp_shallow *s, struct fp_batch *b);
+int fp_limit_depth_put(struct fp_limit_depth *s, struct fp_batch *b);
 
 /* cffi-end */
 

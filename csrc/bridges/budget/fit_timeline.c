@@ -1,4 +1,4 @@
-#include "bridges/budget/fit.h"
+#include "bridges/budget/fit_timeline.h"
 
 #include <stdlib.h>
 
@@ -7,17 +7,17 @@
 #include "core/guard.h"
 
 /* PINNED: the rank of calls that contain an event.  PACKED: an upper bound of a packed row without its payload. */
-enum { PINNED = FP_FIT_RANKS, NEW_THREAD = 8, NEW_CPU = 16, NEW_PART = 32, PACKED = 48 };
+enum { PINNED = FP_FIT_TIMELINE_RANKS, NEW_THREAD = 8, NEW_CPU = 16, NEW_PART = 32, PACKED = 48 };
 
-struct fp_fit_call {
+struct fp_fit_timeline_call {
     uint64_t entered, within; /* within: time spent in its callees */
     uint32_t function, first_argument;
     uint16_t cpu;
     uint8_t op, pinned;
 };
 
-struct fp_fit_thread {
-    struct fp_fit_call *calls; /* open calls, outermost first */
+struct fp_fit_timeline_thread {
+    struct fp_fit_timeline_call *calls; /* open calls, outermost first */
     uint32_t n, cap;
     uint32_t shown; /* calls whose enter was returned */
     uint64_t *arguments;
@@ -35,7 +35,7 @@ struct row {
     uint8_t op;
 };
 
-void fp_fit_free(struct fp_fit *f) {
+void fp_fit_timeline_free(struct fp_fit_timeline *f) {
     if (!f) return;
     for (uint32_t i = 0; i < f->n_groups; i++) {
         fp_buf_free(&f->groups[i].packed);
@@ -50,7 +50,7 @@ void fp_fit_free(struct fp_fit *f) {
     free(f);
 }
 
-void fp_fit_size(struct fp_fit *f, uint64_t limit, uint64_t call, uint64_t named, uint64_t event) {
+void fp_fit_timeline_size(struct fp_fit_timeline *f, uint64_t limit, uint64_t call, uint64_t named, uint64_t event) {
     f->limit = limit;
     f->call = call;
     f->named = named;
@@ -59,46 +59,46 @@ void fp_fit_size(struct fp_fit *f, uint64_t limit, uint64_t call, uint64_t named
 
 /* ---- ranks ---- */
 
-uint64_t fp_fit_length(uint32_t rank) {
+uint64_t fp_fit_timeline_length(uint32_t rank) {
     return fp_bins_begin(rank);
 }
 
-uint32_t fp_fit_rank(const struct fp_fit_group *g, uint64_t limit) {
+uint32_t fp_fit_timeline_rank(const struct fp_fit_timeline_group *g, uint64_t limit) {
     uint64_t left = g->kept;
     uint32_t rank = g->least;
-    while (left > limit && rank < FP_FIT_RANKS) left -= g->bytes[rank++];
+    while (left > limit && rank < FP_FIT_TIMELINE_RANKS) left -= g->bytes[rank++];
     return rank;
 }
 
 /* ---- groups ---- */
 
 /* The number of a group, added if it is new. */
-static uint32_t group_of(struct fp_fit *f, uint32_t thread, int64_t slice) {
+static uint32_t group_of(struct fp_fit_timeline *f, uint32_t thread, int64_t slice) {
     for (uint32_t i = 0; i < f->n_groups; i++)
         if (f->groups[i].thread == thread && f->groups[i].slice == slice) return i;
     fp_array_zeroed(&f->groups, &f->cap_groups, (uint64_t)f->n_groups + 1, sizeof *f->groups);
-    uint64_t *const counts = fp_have(calloc(3 * (size_t)(FP_FIT_RANKS + 1), sizeof *counts));
-    f->groups[f->n_groups] = (struct fp_fit_group){.thread = thread,
-                                                   .slice = slice,
-                                                   .bytes = counts,
-                                                   .calls = counts + FP_FIT_RANKS + 1,
-                                                   .self = counts + 2 * (FP_FIT_RANKS + 1)};
+    uint64_t *const counts = fp_have(calloc(3 * (size_t)(FP_FIT_TIMELINE_RANKS + 1), sizeof *counts));
+    f->groups[f->n_groups] = (struct fp_fit_timeline_group){.thread = thread,
+                                                            .slice = slice,
+                                                            .bytes = counts,
+                                                            .calls = counts + FP_FIT_TIMELINE_RANKS + 1,
+                                                            .self = counts + 2 * (FP_FIT_TIMELINE_RANKS + 1)};
     return f->n_groups++;
 }
 
-struct fp_fit *fp_fit_new(const struct fp_model *model, int by, uint64_t slice_ns) {
-    struct fp_fit *f = fp_made(sizeof *f);
+struct fp_fit_timeline *fp_fit_timeline_new(const struct fp_model *model, int by, uint64_t slice_ns) {
+    struct fp_fit_timeline *f = fp_made(sizeof *f);
     f->model = model;
     f->by = by;
     f->slice_ns = slice_ns;
-    if (by == FP_FIT_ALL) group_of(f, 0, 0);
+    if (by == FP_FIT_TIMELINE_ALL) group_of(f, 0, 0);
     return f;
 }
 
-static void count(struct fp_fit *f, struct fp_fit_group *g, uint32_t rank, uint64_t bytes) {
+static void count(struct fp_fit_timeline *f, struct fp_fit_timeline_group *g, uint32_t rank, uint64_t bytes) {
     g->bytes[rank] += bytes;
     if (rank >= g->least) g->kept += bytes;
-    while (g->kept > f->limit && g->least < FP_FIT_RANKS) g->kept -= g->bytes[g->least++];
+    while (g->kept > f->limit && g->least < FP_FIT_TIMELINE_RANKS) g->kept -= g->bytes[g->least++];
 }
 
 /* ---- output ---- */
@@ -107,9 +107,10 @@ static int is_exit(uint8_t op) {
     return op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
 }
 
-static void pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_thread *t, const struct row *r) {
+static void pack(struct fp_fit_timeline *f, struct fp_fit_timeline_group *g, const struct fp_fit_timeline_thread *t,
+                 const struct row *r) {
     fp_buf_reserve(&g->packed, PACKED + (size_t)r->payload_n);
-    struct fp_fit_state *const s = &g->state;
+    struct fp_fit_timeline_state *const s = &g->state;
     uint8_t *const from = g->packed.p + g->packed.n, *to = from + 1;
     *from = r->op;
     if (r->op == FP_OP_ARGUMENT) {
@@ -120,7 +121,7 @@ static void pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_t
         if (s->part != t->part) *from |= NEW_PART, to = fp_varint(to, t->part);
         if (!is_exit(r->op)) to = fp_varint(to, r->function);
         to = fp_varint(to, fp_zig(r->time - s->time));
-        *s = (struct fp_fit_state){.time = r->time, .thread = r->thread, .part = t->part, .cpu = r->cpu};
+        *s = (struct fp_fit_timeline_state){.time = r->time, .thread = r->thread, .part = t->part, .cpu = r->cpu};
     }
     if (r->op == FP_OP_CUSTOM || r->op == FP_OP_TYPED) {
         to = fp_varint(to, r->payload_n);
@@ -132,7 +133,7 @@ static void pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_t
 }
 
 /* 0 or FP_FULL. */
-static int give_out(struct fp_fit *f, const struct fp_fit_thread *t, const struct row *r) {
+static int give_out(struct fp_fit_timeline *f, const struct fp_fit_timeline_thread *t, const struct row *r) {
     struct fp_batch *const out = f->out;
     if (!out) {
         pack(f, &f->groups[t->group - 1], t, r);
@@ -157,12 +158,12 @@ static int give_out(struct fp_fit *f, const struct fp_fit_thread *t, const struc
 }
 
 /* Returns the enters, with their arguments, that were not returned yet.  After FP_FULL the next call continues. */
-static int show(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread) {
+static int show(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, uint32_t thread) {
     for (;;) {
         const int all = t->shown == t->n;
         const uint32_t end = all ? t->n_arguments : t->calls[t->shown].first_argument;
         while (t->shown_arguments < end) {
-            const struct fp_fit_call *c = &t->calls[t->shown - 1];
+            const struct fp_fit_timeline_call *c = &t->calls[t->shown - 1];
             const struct row r = {.time = c->entered,
                                   .aux = t->arguments[t->shown_arguments],
                                   .thread = thread,
@@ -173,7 +174,7 @@ static int show(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread) {
             t->shown_arguments++;
         }
         if (all) return 0;
-        const struct fp_fit_call *c = &t->calls[t->shown];
+        const struct fp_fit_timeline_call *c = &t->calls[t->shown];
         const struct row r = {
             .time = c->entered, .function = c->function, .thread = thread, .cpu = c->cpu, .op = c->op};
         const int status = give_out(f, t, &r);
@@ -185,33 +186,33 @@ static int show(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread) {
 /* ---- calls ---- */
 
 /* Whether there is room for one more row. */
-static int has_room(const struct fp_fit *f, const struct fp_fit_thread *t) {
+static int has_room(const struct fp_fit_timeline *f, const struct fp_fit_timeline_thread *t) {
     return !f->out || (f->out->n < f->out->cap && (!f->out->n || f->out->part == t->part));
 }
 
 /* Whether nothing is merged: then rows are returned immediately, in order. */
-static int all_fit(const struct fp_fit *f, const struct fp_fit_thread *t) {
+static int all_fit(const struct fp_fit_timeline *f, const struct fp_fit_timeline_thread *t) {
     return !(f->out ? f->least : f->groups[t->group - 1].least);
 }
 
 /* Begins a call.  0, FP_FULL (no room: the same row comes again). */
-static int enter(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
+static int enter(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, const struct row *r) {
     const int at_once = t->shown == t->n && all_fit(f, t);
     if (at_once && !has_room(f, t)) return FP_FULL;
     fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls);
-    t->calls[t->n++] = (struct fp_fit_call){
+    t->calls[t->n++] = (struct fp_fit_timeline_call){
         .entered = r->time, .function = r->function, .first_argument = t->n_arguments, .cpu = r->cpu, .op = r->op};
     return at_once ? show(f, t, r->thread) : 0;
 }
 
 /* Ends the innermost call with the row r.  0, FP_FULL (the same row comes again). */
-static int leave(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
-    const struct fp_fit_call c = t->calls[t->n - 1];
+static int leave(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, const struct row *r) {
+    const struct fp_fit_timeline_call c = t->calls[t->n - 1];
     const uint64_t length = r->time - c.entered;
     const uint32_t rank = c.pinned ? PINNED : fp_bins_of(length);
     uint32_t least = f->least;
     if (!f->out) {
-        struct fp_fit_group *const g = &f->groups[t->group - 1];
+        struct fp_fit_timeline_group *const g = &f->groups[t->group - 1];
         const uint32_t *row = fp_table_row(&f->model->functions, c.function);
         size_t name_n = 0;
         if (f->named) fp_string(&f->model->strings, row[FP_FUNCTION_NAME], &name_n);
@@ -237,7 +238,7 @@ static int leave(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r)
     return 0;
 }
 
-static int one(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
+static int one(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, const struct row *r) {
     switch (r->op) {
         case FP_OP_ENTER:
         case FP_OP_ENTER_ARGS: return enter(f, t, r);
@@ -266,23 +267,26 @@ static int too_many(struct fp_err *err) {
     return fp_fail_beyond(err, "the number of files", FP_NO_COLUMN, "500");
 }
 
-static int choose(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64_t slice, struct fp_err *err) {
-    const uint32_t number = group_of(f, f->by == FP_FIT_THREADS ? thread : 0, f->by == FP_FIT_SLICES ? slice : 0);
+static int choose(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, uint32_t thread, int64_t slice,
+                  struct fp_err *err) {
+    const uint32_t number =
+        group_of(f, f->by == FP_FIT_TIMELINE_THREADS ? thread : 0, f->by == FP_FIT_TIMELINE_SLICES ? slice : 0);
     t->group = number + 1;
-    return f->n_groups > FP_FIT_GROUPS ? too_many(err) : 0;
+    return f->n_groups > FP_FIT_TIMELINE_GROUPS ? too_many(err) : 0;
 }
 
 /* The slice of a time.  An exit at an edge belongs to the previous slice. */
-static int64_t slice_of(const struct fp_fit *f, uint64_t time, int ends) {
+static int64_t slice_of(const struct fp_fit_timeline *f, uint64_t time, int ends) {
     const uint64_t after = time - f->zero;
     if (time > f->zero) return (int64_t)((after - (uint64_t)ends) / f->slice_ns);
     return time < f->zero ? -1 - (int64_t)((f->zero - time - 1) / f->slice_ns) : 0;
 }
 
 /* Moves a thread to the slice of its next row: ends its open calls at each edge and begins them again. */
-static int cut(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64_t slice, struct fp_err *err) {
+static int cut(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, uint32_t thread, int64_t slice,
+               struct fp_err *err) {
     int64_t at = f->groups[t->group - 1].slice;
-    if (slice - at > FP_FIT_GROUPS && t->n) return too_many(err);
+    if (slice - at > FP_FIT_TIMELINE_GROUPS && t->n) return too_many(err);
     while (at < slice) {
         const uint32_t depth = t->n;
         at = depth ? at + 1 : slice;
@@ -306,7 +310,7 @@ static int cut(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64
     return 0;
 }
 
-int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err) {
+int fp_fit_timeline_put(struct fp_fit_timeline *f, const struct fp_batch *b, struct fp_err *err) {
     for (uint32_t i = 0; i < b->n; i++) {
         struct row r = {
             .time = b->time[i], .function = b->function[i], .thread = b->thread[i], .cpu = b->cpu[i], .op = b->op[i]};
@@ -316,13 +320,13 @@ int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err) {
             r.payload_n = (uint32_t)b->aux[i];
         }
         fp_array_zeroed(&f->threads, &f->cap_threads, (uint64_t)r.thread + 1, sizeof *f->threads);
-        struct fp_fit_thread *const t = &f->threads[r.thread];
+        struct fp_fit_timeline_thread *const t = &f->threads[r.thread];
         if (!t->n) t->part = b->part;
         if (!f->begun) {
             f->zero = r.time;
             f->begun = 1;
         }
-        const int slices = f->by == FP_FIT_SLICES;
+        const int slices = f->by == FP_FIT_TIMELINE_SLICES;
         const int64_t slice = slices ? slice_of(f, r.time, is_exit(r.op)) : 0;
         int status = 0;
         if (FP_UNLIKELY(!t->group))
@@ -337,21 +341,21 @@ int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err) {
 
 /* ---- unpacking rows ---- */
 
-void fp_fit_begin(struct fp_fit *f, uint32_t group, uint32_t least) {
-    f->groups[group].state = (struct fp_fit_state){0};
+void fp_fit_timeline_begin(struct fp_fit_timeline *f, uint32_t group, uint32_t least) {
+    f->groups[group].state = (struct fp_fit_timeline_state){0};
     f->least = least;
     for (uint32_t i = 0; i < f->cap_threads; i++) {
-        struct fp_fit_thread *t = &f->threads[i];
+        struct fp_fit_timeline_thread *t = &f->threads[i];
         t->n = t->shown = t->n_arguments = t->shown_arguments = 0;
     }
 }
 
-int fp_fit_take(struct fp_fit *f, uint32_t group, struct fp_in *in, struct fp_batch *out) {
-    struct fp_fit_state *const s = &f->groups[group].state;
+int fp_fit_timeline_take(struct fp_fit_timeline *f, uint32_t group, struct fp_in *in, struct fp_batch *out) {
+    struct fp_fit_timeline_state *const s = &f->groups[group].state;
     f->out = out;
     while (in->pos < in->n) {
         const size_t from = in->pos;
-        const struct fp_fit_state before = *s;
+        const struct fp_fit_timeline_state before = *s;
         const uint8_t head = in->p[in->pos++];
         struct row r = {.op = head & 7};
         if (r.op == FP_OP_ARGUMENT) {
@@ -371,7 +375,7 @@ int fp_fit_take(struct fp_fit *f, uint32_t group, struct fp_in *in, struct fp_ba
             r.payload = in->p + in->pos;
             in->pos += r.payload_n;
         }
-        struct fp_fit_thread *const t = &f->threads[r.thread];
+        struct fp_fit_timeline_thread *const t = &f->threads[r.thread];
         if (!t->n) t->part = s->part;
         if (is_exit(r.op)) r.function = t->calls[t->n - 1].function;
         const int status = one(f, t, &r);

@@ -1,4 +1,4 @@
-"""A timeline -> as much of it as a viewer can open, in one file or several (csrc/bridges/budget/fit.h).
+"""A timeline -> as much of it as a viewer can open, in one file or several (csrc/bridges/budget/fit_timeline.h).
 
     enter f 0, enter g 10, exit g 12, enter h 20, exit h 70, exit f 100      calls shorter than 5 merged:
     enter f 0, enter h 20, exit h 70, exit f 100                             f has spent 50 itself instead of 48
@@ -41,18 +41,20 @@ class Fit:
     If the rows take far more than `budget` bytes, only as many as can be needed are stored.
     """
 
-    highest: int = lib.FP_FIT_RANKS
+    highest: int = lib.FP_FIT_TIMELINE_RANKS
     least = "with all calls merged that can be"  # what is left at the highest rank
     first_time: int | None = None  # of the first row
 
     def __init__(self, model: Model, size: Budget, budget: int, split: str | None) -> None:
-        by, slice_ns = lib.FP_FIT_ALL, 0
+        by, slice_ns = lib.FP_FIT_TIMELINE_ALL, 0
         if split is not None:
             slice_ns = slice_of(split)
-            by = lib.FP_FIT_SLICES if slice_ns else lib.FP_FIT_THREADS
-        self._c = owned(lib.fp_fit_new(model.c, by, slice_ns), lib.fp_fit_free, "the calls of a timeline")
+            by = lib.FP_FIT_TIMELINE_SLICES if slice_ns else lib.FP_FIT_TIMELINE_THREADS
+        self._c = owned(
+            lib.fp_fit_timeline_new(model.c, by, slice_ns), lib.fp_fit_timeline_free, "the calls of a timeline"
+        )
         # sizes are estimates, up to twice the real size
-        lib.fp_fit_size(self._c, 2 * budget, size.call, size.names, size.event)
+        lib.fp_fit_timeline_size(self._c, 2 * budget, size.call, size.names, size.event)
         self._model = model
         self._packed = Groups()
 
@@ -66,7 +68,7 @@ class Fit:
                 raise usage_error(what, inputs=inputs_of(self._model))
             if self.first_time is None and len(batch):
                 self.first_time = batch["time"][0]
-            check_sums(lib.fp_fit_put(self._c, batch.c, err), err, self._model, spelled("--split", "name"))
+            check_sums(lib.fp_fit_timeline_put(self._c, batch.c, err), err, self._model, spelled("--split", "name"))
             if self._c.packed > _BUFFERED:
                 self._spill()
 
@@ -89,25 +91,25 @@ class Fit:
 
     def rank(self, group: int, nbytes: int) -> int:
         """The lowest rank at which a group's calls are estimated to fit this many bytes."""
-        return int(lib.fp_fit_rank(ffi.addressof(self._c.groups[group]), nbytes))
+        return int(lib.fp_fit_timeline_rank(ffi.addressof(self._c.groups[group]), nbytes))
 
     def estimated(self, group: int, rank: int) -> int:
         """The estimated bytes of calls of this rank or a higher one."""
         bytes_ = self._c.groups[group].bytes
-        return sum(ffi.unpack(bytes_ + rank, lib.FP_FIT_RANKS + 1 - rank))
+        return sum(ffi.unpack(bytes_ + rank, lib.FP_FIT_TIMELINE_RANKS + 1 - rank))
 
     def lost(self, group: int, rank: int) -> Merged:
         """The calls below a rank."""
-        c, n = self._c.groups[group], lib.FP_FIT_RANKS + 1
+        c, n = self._c.groups[group], lib.FP_FIT_TIMELINE_RANKS + 1
         calls, time = ffi.unpack(c.calls, n), ffi.unpack(c.self, n)
-        return Merged(int(lib.fp_fit_length(rank)), sum(calls[:rank]), sum(time[:rank]), sum(time))
+        return Merged(int(lib.fp_fit_timeline_length(rank)), sum(calls[:rank]), sum(time[:rank]), sum(time))
 
     def rows(self, group: int, rank: int) -> Iterator[Batch]:
         """The rows of a group, without calls below a rank, which is at least the result of `rank`."""
         out = Batch("timeline", CAPACITY["timeline"])
-        lib.fp_fit_begin(self._c, group, rank)
+        lib.fp_fit_timeline_begin(self._c, group, rank)
         for in_ in self._packed.windows(group, self._c.groups[group].packed):
-            while (status := lib.fp_fit_take(self._c, group, in_, out.c)) == lib.FP_FULL:
+            while (status := lib.fp_fit_timeline_take(self._c, group, in_, out.c)) == lib.FP_FULL:
                 yield out
                 out.reset()
             if status < 0:

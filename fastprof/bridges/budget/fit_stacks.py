@@ -1,4 +1,4 @@
-"""Stacks -> as many of them as a viewer can open, in one file or one per thread (csrc/bridges/budget/trim.h).
+"""Stacks -> as many of them as a viewer can open, in one file or one per thread (csrc/bridges/budget/fit_stacks.h).
 
     main > a > b 5, main > a > c 1, main > a > c > d 1, main > e 93      less than 3 % pruned:
     main > a > b 5, main > a > [pruned] 2,              main > e 93
@@ -47,13 +47,13 @@ class Pruned(NamedTuple):
 class Trim:
     """All stacks rows, one group per output file."""
 
-    highest: int = lib.FP_TRIM_RANKS
+    highest: int = lib.FP_FIT_STACKS_RANKS
     least = "with everything in [pruned]"  # what is left at the highest rank
     first_time: int | None = None
 
     def __init__(self, model: Model, size: Budget, options: Options, holds: Holds, split: str | None) -> None:
-        new = lib.fp_trim_new(model.c, split is not None)
-        self._c = owned(new, lib.fp_trim_free, "the stacks of a profile")
+        new = lib.fp_fit_stacks_new(model.c, split is not None)
+        self._c = owned(new, lib.fp_fit_stacks_free, "the stacks of a profile")
         self._model, self._size, self._options, self._holds = model, size, options, holds
         self._packed = Groups()
         self._events: list[ValueType] = []
@@ -70,7 +70,7 @@ class Trim:
             if batch.part not in self._columns:
                 columns = match_columns(self._model, batch.part, batch.c.n_values, self._events)
                 self._columns[batch.part] = columns
-            check_sums(lib.fp_trim_put(self._c, batch.c, err), err, self._model, spelled("--split", "name"))
+            check_sums(lib.fp_fit_stacks_put(self._c, batch.c, err), err, self._model, spelled("--split", "name"))
             if self._c.packed > _BUFFERED:
                 for number in range(self._c.n_groups):
                     self._packed.take(number, self._c.groups[number].packed)
@@ -118,11 +118,11 @@ class Trim:
         n = len(self._events)
         self._totals = ffi.new("double[]", n + 1)
         for batch in self._summed(group):
-            lib.fp_trim_total(batch.c, self._columns[batch.part], self._totals)
-        self._status(lib.fp_trim_weigh_begin(self._c))
+            lib.fp_fit_stacks_total(batch.c, self._columns[batch.part], self._totals)
+        self._status(lib.fp_fit_stacks_weigh_begin(self._c))
         for batch in self._summed(group):
-            lib.fp_trim_weigh(self._c, batch.c, self._columns[batch.part], self._totals, n)
-        lib.fp_trim_weighed(self._c, self._size.stack, self._size.sample, self._size.frame)
+            lib.fp_fit_stacks_weigh(self._c, batch.c, self._columns[batch.part], self._totals, n)
+        lib.fp_fit_stacks_weighed(self._c, self._size.stack, self._size.sample, self._size.frame)
 
     @staticmethod
     def _status(status: int) -> int:
@@ -148,9 +148,9 @@ class Trim:
     def _cut(self, group: int, rank: int) -> Iterator[Batch]:
         self._weigh(group)
         self._values = ffi.new("double[]", len(self._events) + 1)
-        self._status(lib.fp_trim_cut(self._c, rank))
+        self._status(lib.fp_fit_stacks_cut(self._c, rank))
         for batch in self._kept(group):
-            self._status(lib.fp_trim_batch(self._c, batch.c, self._columns[batch.part], self._values))
+            self._status(lib.fp_fit_stacks_batch(self._c, batch.c, self._columns[batch.part], self._values))
             yield batch
 
     def _kept(self, group: int) -> Iterator[Batch]:
@@ -163,9 +163,9 @@ class Trim:
             out.reset()
         if group >= c.n_groups:
             return  # no row was read
-        lib.fp_trim_begin(c, group)
+        lib.fp_fit_stacks_begin(c, group)
         for in_ in self._packed.windows(group, c.groups[group].packed):
-            while self._status(lib.fp_trim_take(c, group, in_, out.c)) == lib.FP_FULL:
+            while self._status(lib.fp_fit_stacks_take(c, group, in_, out.c)) == lib.FP_FULL:
                 yield out
                 out.reset()
         if len(out):
@@ -180,7 +180,7 @@ class Trim:
         if rank <= 0:
             return Pruned(0, 0, [0] * n, [0] * n, times)
         values, of = (ffi.unpack(p, n) if n else [] for p in (self._values, self._totals))
-        return Pruned(lib.fp_trim_share(rank), int(self._c.stacks), values, of, times)
+        return Pruned(lib.fp_fit_stacks_share(rank), int(self._c.stacks), values, of, times)
 
     def facts(self, lost: Pruned) -> dict[str, Any]:
         """For JSON."""

@@ -1,4 +1,4 @@
-"""Stacks -> stacks of bounded depth, for formats that write all frames of a stack in each row (rows/shallow.h).
+"""Stacks -> stacks of bounded depth, for formats that write all frames of a stack in each row (rows/limit_depth.h).
 
     main > f > f > f > g  3
     main > f > f > f      2    becomes    main > f > f > [deeper]  5    with --max-depth 3
@@ -21,18 +21,18 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 
 
-def shallow(
+def limit_depth(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches, with their stacks replaced in place.  Memory: 8 bytes per stack."""
     limit = options[MAX_DEPTH]
-    c = owned(lib.fp_shallow_new(model.c, limit), lib.fp_shallow_free, "the depths of stacks")
+    c = owned(lib.fp_limit_depth_new(model.c, limit), lib.fp_limit_depth_free, "the depths of stacks")
     c.named = holds.names
     for batch in batches:
-        status = lib.fp_shallow_put(c, batch.c)
+        status = lib.fp_limit_depth_put(c, batch.c)
         if status == lib.FP_ASK:
             c.deeper = model.frame(0, 0, lines=model.line(model.function("[deeper]")))
-            status = lib.fp_shallow_put(c, batch.c)
+            status = lib.fp_limit_depth_put(c, batch.c)
         if status != lib.FP_DONE:
             raise MemoryError("no memory for the depths of stacks")
         yield batch

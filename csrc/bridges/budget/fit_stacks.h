@@ -1,4 +1,4 @@
-/* bridges/budget/trim.h - prunes the cheapest stacks, so that a viewer can open the output.
+/* bridges/budget/fit_stacks.h - prunes the cheapest stacks, so that a viewer can open the output.
  *
  * Stacks that cost inclusively less than some share of the total become one frame [pruned] under their caller.  The
  * inclusive cost of a stack is never more than its caller's, so whole subtrees are pruned, and all totals stay.
@@ -18,8 +18,8 @@
  *
  * Memory: linear in the model's stacks, and the packed rows that the caller allows.
  */
-#ifndef FP_TRIM_H
-#define FP_TRIM_H
+#ifndef FP_FIT_STACKS_H
+#define FP_FIT_STACKS_H
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -27,74 +27,74 @@
 
 /* cffi-begin guarded */
 
-enum { FP_TRIM_RANKS = 45 * 32, FP_TRIM_GROUPS = 500 };
+enum { FP_FIT_STACKS_RANKS = 45 * 32, FP_FIT_STACKS_GROUPS = 500 };
 
 /* The state before a packed row. */
-struct fp_trim_state {
+struct fp_fit_stacks_state {
     uint64_t time;
     uint32_t part, n_values, thread, label;
     int32_t begun;
 };
 
-struct fp_trim_group {
+struct fp_fit_stacks_group {
     uint32_t thread;
     uint64_t timed;       /* rows with a time */
     struct fp_buf packed; /* rows that the caller has not spilled yet */
     /* private from here on */
-    struct fp_trim_state state;
+    struct fp_fit_stacks_state state;
 };
 
-struct fp_trim {
+struct fp_fit_stacks {
     struct fp_model *model; /* borrowed */
     int32_t by_thread;
-    struct fp_trim_group *groups;
+    struct fp_fit_stacks_group *groups;
     uint32_t n_groups;
     uint64_t packed; /* bytes in all groups */
     /* of the rows that were weighed */
-    uint64_t bytes[FP_TRIM_RANKS + 1]; /* by rank: bytes of its stacks */
-    uint64_t stacks;                   /* pruned stacks that had rows */
+    uint64_t bytes[FP_FIT_STACKS_RANKS + 1]; /* by rank: bytes of its stacks */
+    uint64_t stacks;                         /* pruned stacks that had rows */
     /* private from here on */
     uint32_t cap_groups, *group_of, cap_group_of; /* by thread: its group + 1 */
-    struct fp_trim_stack *of;                     /* by stack of the model */
+    struct fp_fit_stacks_stack *of;               /* by stack of the model */
     uint32_t n_of, cap_of;
     uint32_t least;  /* the minimum rank of stacks that stay */
     uint32_t pruned; /* the frame */
 };
 
-struct fp_trim *fp_trim_new(struct fp_model *model, int by_thread);
-void fp_trim_free(struct fp_trim *t);
+struct fp_fit_stacks *fp_fit_stacks_new(struct fp_model *model, int by_thread);
+void fp_fit_stacks_free(struct fp_fit_stacks *t);
 
-/* Keeps rows of stacks.  FP_DONE or FP_E_OVERFLOW for more groups than FP_TRIM_GROUPS. */
-int fp_trim_put(struct fp_trim *t, const struct fp_batch *b, struct fp_err *err);
+/* Keeps rows of stacks.  FP_DONE or FP_E_OVERFLOW for more groups than FP_FIT_STACKS_GROUPS. */
+int fp_fit_stacks_put(struct fp_fit_stacks *t, const struct fp_batch *b, struct fp_err *err);
 
 /* Starts to return the rows of a group. */
-void fp_trim_begin(struct fp_trim *t, uint32_t group);
+void fp_fit_stacks_begin(struct fp_fit_stacks *t, uint32_t group);
 
 /* Appends rows of the group to `out`, from its packed bytes from in->pos on.  FP_DONE: the bytes are used up; FP_FULL,
  * also where another part begins. */
-int fp_trim_take(struct fp_trim *t, uint32_t group, struct fp_in *in, struct fp_batch *out);
+int fp_fit_stacks_take(struct fp_fit_stacks *t, uint32_t group, struct fp_in *in, struct fp_batch *out);
 
 /* Adds the rows of a batch: value k, whatever its sign, to totals[columns[k]]. */
-void fp_trim_total(const struct fp_batch *b, const uint32_t *columns, double *totals);
+void fp_fit_stacks_total(const struct fp_batch *b, const uint32_t *columns, double *totals);
 
 /* Resets the weights. */
-int fp_trim_weigh_begin(struct fp_trim *t);
+int fp_fit_stacks_weigh_begin(struct fp_fit_stacks *t);
 
 /* Adds the shares of rows in these n totals. */
-void fp_trim_weigh(struct fp_trim *t, const struct fp_batch *b, const uint32_t *columns, const double *totals,
-                   uint32_t n);
+void fp_fit_stacks_weigh(struct fp_fit_stacks *t, const struct fp_batch *b, const uint32_t *columns,
+                         const double *totals, uint32_t n);
 
 /* After the last of them: sets t->bytes, for `stack` bytes per distinct stack, `row` per row and `frame` per frame. */
-void fp_trim_weighed(struct fp_trim *t, uint64_t stack, uint64_t row, uint64_t frame);
+void fp_fit_stacks_weighed(struct fp_fit_stacks *t, uint64_t stack, uint64_t row, uint64_t frame);
 
 /* The share at which a rank begins. */
-double fp_trim_share(uint32_t rank);
+double fp_fit_stacks_share(uint32_t rank);
 
 /* Sets the minimum rank of stacks that stay. */
-int fp_trim_cut(struct fp_trim *t, uint32_t least);
+int fp_fit_stacks_cut(struct fp_fit_stacks *t, uint32_t least);
 
 /* Replaces the stacks of a batch that do not stay, and adds the values of its rows to pruned[columns[k]]. */
-int fp_trim_batch(struct fp_trim *t, struct fp_batch *b, const uint32_t *columns, double *pruned);
+int fp_fit_stacks_batch(struct fp_fit_stacks *t, struct fp_batch *b, const uint32_t *columns, double *pruned);
 
 /* cffi-end */
 

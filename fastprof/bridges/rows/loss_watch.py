@@ -15,7 +15,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 
 
-class Remaining:
+class LossWatch:
     """Records whether filters leave any row of all inputs, and whether any input has the value types to rename and the
     labels that become frames.
 

@@ -1,4 +1,4 @@
-#include "bridges/budget/trim.h"
+#include "bridges/budget/fit_stacks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum { PACKED = 64, NUMBER = 10 };
 /* A share of 1.  Ranks distinguish smaller shares from 0 up to this. */
 static const double WHOLE = (double)((uint64_t)1 << 48);
 
-struct fp_trim_stack {
+struct fp_fit_stacks_stack {
     double share;  /* of its rows; later also of those below it */
     uint32_t rows; /* with this stack itself */
     uint32_t to;   /* its replacement + 1; 0: not known yet */
@@ -23,14 +23,14 @@ struct fp_trim_stack {
     uint8_t counted;    /* counted as pruned */
 };
 
-struct fp_trim *fp_trim_new(struct fp_model *model, int by_thread) {
-    struct fp_trim *t = fp_made(sizeof *t);
+struct fp_fit_stacks *fp_fit_stacks_new(struct fp_model *model, int by_thread) {
+    struct fp_fit_stacks *t = fp_made(sizeof *t);
     t->model = model;
     t->by_thread = by_thread;
     return t;
 }
 
-void fp_trim_free(struct fp_trim *t) {
+void fp_fit_stacks_free(struct fp_fit_stacks *t) {
     if (!t) return;
     for (uint32_t i = 0; i < t->n_groups; i++) fp_buf_free(&t->groups[i].packed);
     free(t->groups);
@@ -41,23 +41,23 @@ void fp_trim_free(struct fp_trim *t) {
 
 /* ---- packing rows ---- */
 
-static struct fp_trim_group *group_of(struct fp_trim *t, uint32_t thread) {
+static struct fp_fit_stacks_group *group_of(struct fp_fit_stacks *t, uint32_t thread) {
     if (!t->by_thread) thread = 0;
     fp_array_zeroed(&t->group_of, &t->cap_group_of, (uint64_t)thread + 1, sizeof *t->group_of);
     if (!t->group_of[thread]) {
         fp_array_room(&t->groups, &t->cap_groups, (uint64_t)t->n_groups + 1, sizeof *t->groups);
-        t->groups[t->n_groups++] = (struct fp_trim_group){.thread = thread};
+        t->groups[t->n_groups++] = (struct fp_fit_stacks_group){.thread = thread};
         t->group_of[thread] = t->n_groups;
     }
     return &t->groups[t->group_of[thread] - 1];
 }
 
-int fp_trim_put(struct fp_trim *t, const struct fp_batch *b, struct fp_err *err) {
+int fp_fit_stacks_put(struct fp_fit_stacks *t, const struct fp_batch *b, struct fp_err *err) {
     for (uint32_t i = 0; i < b->n; i++) {
-        struct fp_trim_group *const g = group_of(t, b->thread[i]);
+        struct fp_fit_stacks_group *const g = group_of(t, b->thread[i]);
         fp_buf_reserve(&g->packed, PACKED + NUMBER * (size_t)b->n_values);
-        if (t->n_groups > FP_TRIM_GROUPS) return fp_fail_beyond(err, "the number of files", FP_NO_COLUMN, "500");
-        struct fp_trim_state *const s = &g->state;
+        if (t->n_groups > FP_FIT_STACKS_GROUPS) return fp_fail_beyond(err, "the number of files", FP_NO_COLUMN, "500");
+        struct fp_fit_stacks_state *const s = &g->state;
         const int other = !s->begun || s->part != b->part || s->n_values != b->n_values || s->thread != b->thread[i] ||
                           s->label != b->label[i];
         uint8_t *const from = g->packed.p + g->packed.n;
@@ -71,7 +71,7 @@ int fp_trim_put(struct fp_trim *t, const struct fp_batch *b, struct fp_err *err)
         to = fp_varint(to, fp_zig(b->time[i] - s->time));
         for (uint32_t k = 0; k < b->n_values; k++)
             to = fp_varint(to, fp_zig((uint64_t)b->values[(size_t)k * b->cap + i]));
-        *s = (struct fp_trim_state){b->time[i], b->part, b->n_values, b->thread[i], b->label[i], 1};
+        *s = (struct fp_fit_stacks_state){b->time[i], b->part, b->n_values, b->thread[i], b->label[i], 1};
         g->timed += b->time[i] != 0;
         g->packed.n += (size_t)(to - from);
         t->packed += (size_t)(to - from);
@@ -79,16 +79,16 @@ int fp_trim_put(struct fp_trim *t, const struct fp_batch *b, struct fp_err *err)
     return FP_DONE;
 }
 
-void fp_trim_begin(struct fp_trim *t, uint32_t group) {
-    t->groups[group].state = (struct fp_trim_state){0};
+void fp_fit_stacks_begin(struct fp_fit_stacks *t, uint32_t group) {
+    t->groups[group].state = (struct fp_fit_stacks_state){0};
 }
 
-int fp_trim_take(struct fp_trim *t, uint32_t group, struct fp_in *in, struct fp_batch *out) {
-    struct fp_trim_state *const s = &t->groups[group].state;
+int fp_fit_stacks_take(struct fp_fit_stacks *t, uint32_t group, struct fp_in *in, struct fp_batch *out) {
+    struct fp_fit_stacks_state *const s = &t->groups[group].state;
     while (in->pos < in->n) {
         if (out->n == out->cap) return FP_FULL;
         const size_t from = in->pos;
-        const struct fp_trim_state before = *s;
+        const struct fp_fit_stacks_state before = *s;
         const uint64_t stack = fp_varint_next(in);
         if (stack & 1) {
             s->part = (uint32_t)fp_varint_next(in);
@@ -116,12 +116,12 @@ int fp_trim_take(struct fp_trim *t, uint32_t group, struct fp_in *in, struct fp_
 
 /* ---- shares ---- */
 
-void fp_trim_total(const struct fp_batch *b, const uint32_t *columns, double *totals) {
+void fp_fit_stacks_total(const struct fp_batch *b, const uint32_t *columns, double *totals) {
     for (uint32_t k = 0; k < b->n_values; k++)
         for (uint32_t i = 0; i < b->n; i++) totals[columns[k]] += fabs((double)b->values[(size_t)k * b->cap + i]);
 }
 
-int fp_trim_weigh_begin(struct fp_trim *t) {
+int fp_fit_stacks_weigh_begin(struct fp_fit_stacks *t) {
     /* including stacks that earlier cuts added, which have no rows */
     const uint32_t n = t->model->stacks.n;
     fp_array_room(&t->of, &t->cap_of, n, sizeof *t->of);
@@ -130,12 +130,12 @@ int fp_trim_weigh_begin(struct fp_trim *t) {
     return 0;
 }
 
-void fp_trim_weigh(struct fp_trim *t, const struct fp_batch *b, const uint32_t *columns, const double *totals,
-                   uint32_t n) {
+void fp_fit_stacks_weigh(struct fp_fit_stacks *t, const struct fp_batch *b, const uint32_t *columns,
+                         const double *totals, uint32_t n) {
     uint32_t counted = 0;
     for (uint32_t k = 0; k < n; k++) counted += totals[k] > 0;
     for (uint32_t i = 0; i < b->n; i++) {
-        struct fp_trim_stack *const of = &t->of[b->stack[i]];
+        struct fp_fit_stacks_stack *const of = &t->of[b->stack[i]];
         of->rows += of->rows < UINT32_MAX;
         for (uint32_t k = 0; k < b->n_values; k++) {
             const double total = totals[columns[k]];
@@ -144,18 +144,19 @@ void fp_trim_weigh(struct fp_trim *t, const struct fp_batch *b, const uint32_t *
     }
 }
 
-void fp_trim_weighed(struct fp_trim *t, uint64_t stack, uint64_t row, uint64_t frame) {
+void fp_fit_stacks_weighed(struct fp_fit_stacks *t, uint64_t stack, uint64_t row, uint64_t frame) {
     const struct fp_table *const stacks = &t->model->stacks;
     memset(t->bytes, 0, sizeof t->bytes);
     for (uint32_t i = t->n_of; i-- > 1;) { /* callers have lower ids */
-        struct fp_trim_stack *const of = &t->of[i], *const caller = &t->of[fp_table_row(stacks, i)[FP_STACK_PARENT]];
+        struct fp_fit_stacks_stack *const of = &t->of[i], *const caller =
+                                                              &t->of[fp_table_row(stacks, i)[FP_STACK_PARENT]];
         of->any |= of->rows > 0;
         caller->share += of->share;
         caller->any |= of->any;
         caller->inner |= of->any;
     }
     for (uint32_t i = 1; i < t->n_of; i++) {
-        struct fp_trim_stack *const of = &t->of[i];
+        struct fp_fit_stacks_stack *const of = &t->of[i];
         of->depth = t->of[fp_table_row(stacks, i)[FP_STACK_PARENT]].depth + 1;
         of->rank = (uint16_t)fp_bins_of((uint64_t)((of->share < 1 ? of->share : 1) * WHOLE));
         /* one more row for its direct children, if pruned */
@@ -163,13 +164,13 @@ void fp_trim_weighed(struct fp_trim *t, uint64_t stack, uint64_t row, uint64_t f
     }
 }
 
-double fp_trim_share(uint32_t rank) {
+double fp_fit_stacks_share(uint32_t rank) {
     return (double)fp_bins_begin(rank) / WHOLE;
 }
 
 /* ---- returning rows ---- */
 
-int fp_trim_cut(struct fp_trim *t, uint32_t least) {
+int fp_fit_stacks_cut(struct fp_fit_stacks *t, uint32_t least) {
     struct fp_model *const m = t->model;
     t->pruned = fp_model_name_frame(m, fp_strings_intern(&m->strings, "[pruned]", 8));
     t->least = least;
@@ -179,13 +180,13 @@ int fp_trim_cut(struct fp_trim *t, uint32_t least) {
 }
 
 /* The child [pruned] of a stack that stays. */
-static uint32_t pruned_under(struct fp_trim *t, uint32_t stack) {
+static uint32_t pruned_under(struct fp_fit_stacks *t, uint32_t stack) {
     if (stack && fp_table_row(&t->model->stacks, stack)[FP_STACK_FRAME] == t->pruned) return stack;
     return fp_model_stack(t->model, stack, t->pruned);
 }
 
 /* The replacement of a stack. */
-static uint32_t replaced(struct fp_trim *t, uint32_t stack) {
+static uint32_t replaced(struct fp_fit_stacks *t, uint32_t stack) {
     uint32_t at = stack;
     while (at && t->of[at].rank < t->least && !t->of[at].to) at = fp_table_row(&t->model->stacks, at)[FP_STACK_PARENT];
     if (at == stack && !t->of[at].to) return stack; /* it stays */
@@ -194,7 +195,7 @@ static uint32_t replaced(struct fp_trim *t, uint32_t stack) {
     return to;
 }
 
-int fp_trim_batch(struct fp_trim *t, struct fp_batch *b, const uint32_t *columns, double *pruned) {
+int fp_fit_stacks_batch(struct fp_fit_stacks *t, struct fp_batch *b, const uint32_t *columns, double *pruned) {
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t stack = b->stack[i], to = replaced(t, stack);
         if (to == stack) continue;
