@@ -24,7 +24,7 @@ from make_stub import stub  # noqa: E402
 
 # A header may only use headers ahead of it: first the core, then what formats share, then formats and bridges, which do
 # not include each other, then the ends.
-FIRST = ["core/fp.h", "core/buf.h", "core/secret.h", "core/model.h", "core/batch.h"]
+FIRST = ["core/fp.h", "core/buf.h", "core/hash_key.h", "core/model.h", "core/batch.h"]
 FLOORS = {"core": 0, "symbols": 1, "chrome": 1, "ends": 3}
 FOUND = sorted(p.relative_to(HERE).as_posix() for p in HERE.rglob("*.h"))
 HEADERS = FIRST + sorted(

@@ -15,7 +15,7 @@ static void release_far(struct fp_callgrind_far_number *far, size_t mask) {
 
 static size_t first_slot(const struct fp_callgrind_numbers *t, uint64_t id) {
     if (!t->secret.key[0]) return fp_callgrind_numbers_slot(t, id);
-    return (size_t)fp_secret_hash(&t->secret, &id, sizeof id) & t->far_mask;
+    return (size_t)fp_hash_key_hash(&t->secret, &id, sizeof id) & t->far_mask;
 }
 
 /* The slot of a far number, or a free slot for it. */
@@ -65,9 +65,9 @@ struct fp_callgrind_number *fp_callgrind_numbers_find_far(struct fp_callgrind_nu
     if (!t->far && rehash(t)) return NULL;
     struct fp_callgrind_far_number *slot = slot_of(t, id);
     if ((((size_t)(slot - t->far) - first_slot(t, id)) & t->far_mask) > FP_FAR && !t->secret.key[0]) {
-        fp_secret_take(&t->secret);
+        fp_hash_key_take(&t->secret);
         if (rehash(t)) {
-            t->secret = (struct fp_secret){0};
+            t->secret = (struct fp_hash_key){0};
             return NULL;
         }
         slot = slot_of(t, id);

@@ -13,7 +13,7 @@
 #ifndef FP_CALLGRIND_NUMBERS_H
 #define FP_CALLGRIND_NUMBERS_H
 
-#include "core/secret.h"
+#include "core/hash_key.h"
 
 /* The meaning of a number.  All 0: not defined.
  *
@@ -33,7 +33,7 @@ struct fp_callgrind_numbers {
     struct fp_callgrind_number *segment[64]; /* NULL: none yet */
     struct fp_callgrind_far_number *far;     /* numbers without a segment: a hash table with open addressing */
     size_t far_mask;
-    struct fp_secret secret; /* of the hash table */
+    struct fp_hash_key secret; /* of the hash table */
     size_t n_far;
     size_t n; /* defined numbers */
 };

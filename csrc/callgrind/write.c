@@ -237,7 +237,7 @@ const uint8_t *fp_callgrind_line_name(struct fp_callgrind_line_names *t, const s
     const uint8_t *p = fp_string(strings, name, n);
     int has_byte;
     if (FP_LIKELY(!is_special(p, *n, &has_byte))) return p;
-    uint32_t text = fp_unique_find(&t->unique, name);
+    uint32_t text = fp_utf8_names_find(&t->unique, name);
     if (!text) {
         struct fp_buf *b = &t->scratch;
         b->n = 0;
@@ -247,7 +247,7 @@ const uint8_t *fp_callgrind_line_name(struct fp_callgrind_line_names *t, const s
             if (letter) b->p[b->n++] = '\\';
             b->p[b->n++] = letter ? letter : p[i];
         }
-        text = fp_unique_text(&t->unique, name, b);
+        text = fp_utf8_names_text(&t->unique, name, b);
         if (text == FP_NO_ID) return NULL;
         t->escaped += (uint64_t)has_byte;
     }
@@ -255,7 +255,7 @@ const uint8_t *fp_callgrind_line_name(struct fp_callgrind_line_names *t, const s
 }
 
 static void clear_line_names(struct fp_callgrind_line_names *t) {
-    fp_unique_clear(&t->unique);
+    fp_utf8_names_clear(&t->unique);
     fp_buf_free(&t->scratch);
 }
 

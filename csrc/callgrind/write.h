@@ -15,7 +15,7 @@
 #ifndef FP_CALLGRIND_WRITE_H
 #define FP_CALLGRIND_WRITE_H
 
-#include "core/unique.h"
+#include "core/utf8_names.h"
 #include "core/buf.h"
 #include "callgrind/rows.h"
 #include "core/model.h"
@@ -30,7 +30,7 @@ struct fp_callgrind_named {
 /* Names as lines of text: a newline is `\n`, CR `\r` and NUL `\0`.  If another name already has that text, a number is
  * appended.  0 everywhere before the first call. */
 struct fp_callgrind_line_names {
-    struct fp_unique unique;
+    struct fp_utf8_names unique;
     struct fp_buf scratch;
     uint64_t escaped; /* names that held such a byte */
 };

@@ -79,22 +79,22 @@ static int grow_index(uint64_t **index, uint32_t *mask) {
 }
 
 /* Whether a free slot is too far from the slot where the search for a new key began. */
-static inline int is_far(uint32_t at, uint32_t hash, uint32_t mask, const struct fp_secret *secret) {
+static inline int is_far(uint32_t at, uint32_t hash, uint32_t mask, const struct fp_hash_key *secret) {
     return FP_UNLIKELY(((at - hash) & mask) > FP_FAR) && !secret->key[0];
 }
 
 /* Takes a secret and hashes all keys with it.  Key i is keys[start[i] .. start[i+1]), or of `width` bytes if there is
  * no `start`.  0 or FP_E_NOMEM. */
-static int rehash(uint64_t **index, uint32_t mask, struct fp_secret *secret, const void *keys, const uint64_t *start,
+static int rehash(uint64_t **index, uint32_t mask, struct fp_hash_key *secret, const void *keys, const uint64_t *start,
                   size_t width) {
     uint64_t *fresh = fp_zeroed(((size_t)mask + 1) * sizeof *fresh);
     if (!fresh) return FP_E_NOMEM;
-    fp_secret_take(secret);
+    fp_hash_key_take(secret);
     for (size_t i = 0; i <= mask; i++) {
         const uint32_t id = (uint32_t)(*index)[i];
         if (!id) continue;
         const uint64_t from = start ? start[id] : id * (uint64_t)width, n = start ? start[id + 1] - from : width;
-        enter(fresh, mask, fp_secret_hash(secret, (const uint8_t *)keys + from, (size_t)n) << 32 | id);
+        enter(fresh, mask, fp_hash_key_hash(secret, (const uint8_t *)keys + from, (size_t)n) << 32 | id);
     }
     release_index(*index, mask);
     *index = fresh;
@@ -162,7 +162,7 @@ __attribute__((noinline)) static uint32_t intern_cut(struct fp_strings *s, const
 
 uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash) {
     if (FP_UNLIKELY(n - 1 >= s->most)) return n ? intern_cut(s, p) : 0;
-    if (FP_UNLIKELY(s->secret.key[0])) hash = (uint32_t)fp_secret_hash(&s->secret, p, n);
+    if (FP_UNLIKELY(s->secret.key[0])) hash = (uint32_t)fp_hash_key_hash(&s->secret, p, n);
     uint32_t at = hash & s->index_mask;
     for (uint64_t slot; (slot = s->index[at]); at = (at + 1) & s->index_mask) {
         if (slot >> 32 != hash) continue;
@@ -252,7 +252,7 @@ uint32_t fp_table_append(struct fp_table *t, const uint32_t *row) {
 }
 
 static inline uint32_t secret_hash(const struct fp_table *t, const uint32_t *row) {
-    return (uint32_t)fp_secret_hash(&t->secret, row, t->width * sizeof *row);
+    return (uint32_t)fp_hash_key_hash(&t->secret, row, t->width * sizeof *row);
 }
 
 /* Not inlined: fp_table_find is called for each location of each sample, and would save more registers. */

@@ -17,7 +17,7 @@
 #ifndef FP_MODEL_H
 #define FP_MODEL_H
 
-#include "core/secret.h"
+#include "core/hash_key.h"
 
 /* cffi-begin */
 
@@ -34,7 +34,7 @@ struct fp_strings {
     uint32_t n;     /* number of strings; start has n + 1 entries */
     uint32_t n_cut; /* strings that were cut */
     uint32_t cut;   /* the last of them */
-    struct fp_secret secret;
+    struct fp_hash_key secret;
 
     /* private from here on */
     uint32_t most;   /* bytes of a string; longer ones are cut.  In a model: FP_NAME_MOST */
@@ -49,7 +49,7 @@ struct fp_table {
     uint32_t *words;
     uint32_t width;
     uint32_t n;
-    struct fp_secret secret;
+    struct fp_hash_key secret;
 
     /* private from here on */
     uint32_t cap;
@@ -279,7 +279,7 @@ static inline const uint8_t *fp_string(const struct fp_strings *s, uint32_t id, 
     return s->bytes + s->start[id];
 }
 
-/* Mixes two words into a hash.  This hash is public, so colliding keys can be constructed: see core/secret.h. */
+/* Mixes two words into a hash.  This hash is public, so colliding keys can be constructed: see core/hash_key.h. */
 static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
     __extension__ typedef unsigned __int128 u128;
     u128 r = (u128)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd6e8feb86659fd93u);

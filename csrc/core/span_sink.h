@@ -1,8 +1,8 @@
-/* core/span_sink.h - calls and events of a reader in Python -> rows of a timeline (core/lanes.h). */
+/* core/span_sink.h - calls and events of a reader in Python -> rows of a timeline (core/overlap_lanes.h). */
 #ifndef FP_SPAN_SINK_H
 #define FP_SPAN_SINK_H
 
-#include "core/lanes.h"
+#include "core/overlap_lanes.h"
 
 /* cffi-begin guarded */
 

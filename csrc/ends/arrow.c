@@ -121,7 +121,7 @@ void fp_ends_tables_free(struct fp_ends_tables *t) {
     clear_texts(&t->files);
     clear_texts(&t->objects);
     clear_texts(&t->labels);
-    fp_unique_clear(&t->unique);
+    fp_utf8_names_clear(&t->unique);
     fp_buf_free(&t->scratch);
     for (uint32_t i = 0; i < t->cap_threads; i++) free(t->threads[i].calls);
     free(t->threads);
@@ -152,8 +152,8 @@ static inline uint32_t text_of(struct fp_ends_tables *t, struct fp_ends_texts *t
     const struct fp_strings *strings = &t->model->strings;
     size_t n;
     for (; t->n_unique < string; t->n_unique++)
-        fp_unique_utf8(&t->unique, &t->scratch, strings, t->n_unique, &n, &t->replaced);
-    const uint8_t *p = fp_unique_utf8(&t->unique, &t->scratch, strings, string, &n, &t->replaced);
+        fp_utf8_names_utf8(&t->unique, &t->scratch, strings, t->n_unique, &n, &t->replaced);
+    const uint8_t *p = fp_utf8_names_utf8(&t->unique, &t->scratch, strings, string, &n, &t->replaced);
     return add_text(t, texts, string, p, n);
 }
 

@@ -11,14 +11,15 @@
  *
  * A column of names holds dictionary indices of texts.  Texts are distinct and valid UTF-8; they are added with the
  * rows and keep their index.  A string that is not UTF-8 gets U+FFFD for each wrong byte; strings that become equal are
- * made unique (core/unique.h) in the order of the model, so all columns and tables of a profile have the same texts.
+ * made unique (core/utf8_names.h) in the order of the model, so all columns and tables of a profile have the same
+ * texts.
  *
  * Memory: the columns; the texts; 4 bytes for each string, and frame or stack, of the model; open calls.
  */
 #ifndef FP_ARROW_H
 #define FP_ARROW_H
 
-#include "core/unique.h"
+#include "core/utf8_names.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/clock.h"
@@ -83,8 +84,8 @@ struct fp_ends_tables {
     uint32_t only_counted;          /* spans: all are built, but no column is read, so nothing is written */
     /* private from here on */
     struct fp_model *model;
-    struct fp_unique unique; /* texts of strings that are not UTF-8 */
-    uint32_t n_unique;       /* strings of the model that were made unique */
+    struct fp_utf8_names unique; /* texts of strings that are not UTF-8 */
+    uint32_t n_unique;           /* strings of the model that were made unique */
     struct fp_buf scratch;
     struct fp_ends_open_spans *threads; /* spans: by thread */
     uint32_t cap_threads;

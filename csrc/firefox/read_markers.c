@@ -1,4 +1,4 @@
-/* Markers as a timeline: markers with a duration become calls, the others events (core/lanes.h); and values of
+/* Markers as a timeline: markers with a duration become calls, the others events (core/overlap_lanes.h); and values of
  * counters.
  *
  * Gecko writes a marker when it ends, and markers of a thread need not nest.
@@ -7,7 +7,7 @@
 
 #include "firefox/read_private.h"
 
-#include "core/lanes.h"
+#include "core/overlap_lanes.h"
 
 enum phase { INSTANT = 0, INTERVAL = 1, BEGINS = 2, ENDS = 3 };
 
@@ -18,7 +18,7 @@ struct begun {
 };
 
 struct fp_firefox_marks {
-    struct fp_lanes lanes;
+    struct fp_overlap_lanes lanes;
     struct begun *begun;
     uint32_t cap_begun;
 };
@@ -33,18 +33,18 @@ static uint32_t function_of(void *arg, uint32_t name) {
 static void begin_marks(struct fp_firefox_read *r) {
     if (r->rows.marks) return;
     r->rows.marks = fp_have(calloc(1, sizeof *r->rows.marks));
-    r->rows.marks->lanes = (struct fp_lanes){.model = r->model,
-                                             .rounds = &r->rounds,
-                                             .rows = &r->counts.rows,
-                                             .added = &r->counts.lanes,
-                                             .cut = &r->counts.cut,
-                                             .arg = r,
-                                             .function = function_of};
+    r->rows.marks->lanes = (struct fp_overlap_lanes){.model = r->model,
+                                                     .rounds = &r->rounds,
+                                                     .rows = &r->counts.rows,
+                                                     .added = &r->counts.lanes,
+                                                     .cut = &r->counts.cut,
+                                                     .arg = r,
+                                                     .function = function_of};
 }
 
 void fp_firefox_free_marks(struct fp_firefox_read *r) {
     if (!r->rows.marks) return;
-    fp_lanes_clear(&r->rows.marks->lanes);
+    fp_overlap_lanes_clear(&r->rows.marks->lanes);
     free(r->rows.marks->begun);
     free(r->rows.marks);
 }
@@ -68,7 +68,7 @@ static int time_of(const struct fp_firefox_read *r, int64_t v, uint64_t *time) {
 static int put(struct fp_firefox_read *r, uint64_t begin, uint64_t end, uint32_t name, int is_call) {
     const uint32_t thread = r->threads[r->tables[r->table].thread - 1].thread;
     const struct fp_span span = {.begin = begin, .end = end, .what = name, .thread = thread, .is_event = !is_call};
-    const int status = fp_lanes_put(&r->rows.marks->lanes, span);
+    const int status = fp_overlap_lanes_put(&r->rows.marks->lanes, span);
     if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
     return status;
 }
@@ -140,7 +140,7 @@ int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v) {
     } else if (has_count) {
         begin_marks(r);
         memcpy(&span.end, &sum, sizeof sum);
-        const int status = fp_lanes_put(&r->rows.marks->lanes, span);
+        const int status = fp_overlap_lanes_put(&r->rows.marks->lanes, span);
         if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
         if (status) return status;
     }
@@ -153,7 +153,7 @@ int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v) {
 
 int fp_firefox_marker_rows(struct fp_firefox_read *r, struct fp_batch *out) {
     if (!r->rows.marks) return FP_DONE;
-    const int status = fp_lanes_pull(&r->rows.marks->lanes, out);
+    const int status = fp_overlap_lanes_pull(&r->rows.marks->lanes, out);
     if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
     return status;
 }

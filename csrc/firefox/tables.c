@@ -52,7 +52,7 @@ int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string) {
     fp_array_zeroed(&w->string_of, &w->cap_string_of, m->strings.n, sizeof *w->string_of);
     if (!w->string_of[string]) {
         size_t n;
-        const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, string, &n, &w->replaced);
+        const uint8_t *p = fp_utf8_names_utf8(&w->texts, &w->scratch, &m->strings, string, &n, &w->replaced);
         w->text.n = 0;
         fp_buf_put(&w->text, "\"", 1);
         fp_json_text(&w->text, p, n, &w->replaced);

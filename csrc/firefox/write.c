@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/counter.h"
+#include "core/counter_value.h"
 #include "core/json.h"
 #include "core/utf8.h"
 #include "firefox/private.h"
@@ -28,7 +28,7 @@ void fp_firefox_free(struct fp_firefox *w) {
     if (!w) return;
     for (uint32_t i = 0; i < w->cap_columns; i++) fp_buf_free(&w->columns[i]);
     for (uint32_t i = 0; i < w->n_threads; i++) free(w->threads[i].calls);
-    fp_unique_clear(&w->texts);
+    fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->columns);
     free(w->dirty);
@@ -297,7 +297,7 @@ static void put_counter(struct fp_firefox *w, const struct fp_batch *b, uint32_t
 }
 
 static void put_row(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
-    const size_t length = fp_counter_of(b, i);
+    const size_t length = fp_counter_value_of(b, i);
     if (FP_UNLIKELY(length > 0)) {
         put_counter(w, b, i, length);
         return;

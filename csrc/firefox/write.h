@@ -18,7 +18,7 @@
 #ifndef FP_FIREFOX_WRITE_H
 #define FP_FIREFOX_WRITE_H
 
-#include "core/unique.h"
+#include "core/utf8_names.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -137,7 +137,7 @@ struct fp_firefox {
     uint32_t *above, *nodes; /* scratch: lines, stacks */
     uint32_t cap_above, cap_nodes;
     struct fp_buf text;
-    struct fp_unique texts; /* names as UTF-8 */
+    struct fp_utf8_names texts; /* names as UTF-8 */
     struct fp_buf scratch;
 };
 

@@ -18,7 +18,7 @@ struct fp_folded_writer *fp_folded_writer_new(struct fp_model *model) {
 
 void fp_folded_writer_free(struct fp_folded_writer *w) {
     if (!w) return;
-    fp_unique_clear(&w->names);
+    fp_utf8_names_clear(&w->names);
     free(w->root_of);
     free(w->leaf_of);
     fp_buf_free(&w->line);
@@ -67,12 +67,12 @@ static int clean(struct fp_folded_writer *w, const uint8_t *p, size_t n) {
 
 /* The text of a name, a string of the model.  FP_NO_ID when memory ran out. */
 static uint32_t text_of_name(struct fp_folded_writer *w, uint32_t name) {
-    const uint32_t known = fp_unique_find(&w->names, name);
+    const uint32_t known = fp_utf8_names_find(&w->names, name);
     if (FP_LIKELY(known)) return known;
     size_t n;
     const uint8_t *p = fp_string(&w->model->strings, name, &n);
     if (clean(w, p, n)) return FP_NO_ID;
-    const uint32_t text = fp_unique_text(&w->names, name, &w->scratch);
+    const uint32_t text = fp_utf8_names_text(&w->names, name, &w->scratch);
     w->stats.renamed += w->scratch.n != n || memcmp(w->scratch.p, p, n) != 0;
     return text;
 }
@@ -103,7 +103,7 @@ static uint32_t text_in_place(struct fp_folded_writer *w, uint32_t **of, uint32_
     b->n = 0;
     if ((!at && fp_buf_put(b, "_", 1)) || fp_buf_put(b, p, n)) return FP_NO_ID;
     if (at) b->p[at] = '_';
-    const uint32_t found = fp_unique_add(&w->names, b);
+    const uint32_t found = fp_utf8_names_add(&w->names, b);
     w->stats.renamed++;
     return found == FP_NO_ID ? found : ((*of)[text] = found);
 }
@@ -168,7 +168,7 @@ static int make_line(struct fp_folded_writer *w, uint32_t stack) {
     if (!w->no_stack) {
         w->scratch.n = 0;
         if (fp_buf_put(&w->scratch, "[no stack]", 10)) return FP_E_NOMEM;
-        const uint32_t text = fp_unique_add(&w->names, &w->scratch);
+        const uint32_t text = fp_utf8_names_add(&w->names, &w->scratch);
         if (text == FP_NO_ID) return FP_E_NOMEM;
         w->no_stack = text;
     }

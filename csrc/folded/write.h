@@ -17,7 +17,7 @@
 #ifndef FP_FOLDED_WRITE_H
 #define FP_FOLDED_WRITE_H
 
-#include "core/unique.h"
+#include "core/utf8_names.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -48,7 +48,7 @@ struct fp_folded_writer {
 
     /* private from here on */
     uint32_t row;                /* of the batch: the first row not written */
-    struct fp_unique names;      /* by strings of the model */
+    struct fp_utf8_names names;  /* by strings of the model */
     uint32_t *root_of, *leaf_of; /* by text: its replacement at line start and end, 0 = not known yet */
     uint32_t cap_root_of, cap_leaf_of;
     uint32_t no_stack;     /* the text "[no stack]", 0 = not added yet */

@@ -1,4 +1,4 @@
-/* Events with durations as a timeline: each becomes an enter and an exit (core/lanes.h).
+/* Events with durations as a timeline: each becomes an enter and an exit (core/overlap_lanes.h).
  *
  * The JVM writes events when they end, from a buffer per thread.  Those of a thread nest, except some of the JVM's own.
  */
@@ -11,17 +11,17 @@ static void name_lane(void *arg, uint32_t lane, uint32_t of) {
 }
 
 void fp_jfr_begin_spans(struct fp_jfr_reader *r) {
-    r->spans.lanes = (struct fp_lanes){.model = r->model,
-                                       .rounds = &r->rounds,
-                                       .rows = &r->counts.rows,
-                                       .added = &r->counts.lanes,
-                                       .cut = &r->counts.cut_spans,
-                                       .arg = r,
-                                       .lane = name_lane};
+    r->spans.lanes = (struct fp_overlap_lanes){.model = r->model,
+                                               .rounds = &r->rounds,
+                                               .rows = &r->counts.rows,
+                                               .added = &r->counts.lanes,
+                                               .cut = &r->counts.cut_spans,
+                                               .arg = r,
+                                               .lane = name_lane};
 }
 
 void fp_jfr_free_spans(struct fp_jfr_reader *r) {
-    fp_lanes_clear(&r->spans.lanes);
+    fp_overlap_lanes_clear(&r->spans.lanes);
     fp_rounds_clear(&r->rounds);
 }
 
@@ -66,7 +66,7 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     if (!thread) thread = fp_model_thread(r->model, r->virtual_input, r->chunk.pid, 0);
     span.thread = thread;
     span.what = function_of(r, type, slots, record->end);
-    const int status = fp_lanes_put(&r->spans.lanes, span);
+    const int status = fp_overlap_lanes_put(&r->spans.lanes, span);
     if (status == FP_ASK) r->request = FP_JFR_SPILL;
     return status;
 }
@@ -87,7 +87,7 @@ int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) 
 
 int fp_jfr_pull(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
     (void)err; /* the guard sets it */
-    const int status = fp_lanes_pull(&r->spans.lanes, out);
+    const int status = fp_overlap_lanes_pull(&r->spans.lanes, out);
     if (status == FP_ASK) r->request = FP_JFR_SPILL;
     return status;
 }

@@ -3,7 +3,7 @@
 #define FP_JFR_STATE_H
 
 #include "core/buf.h"
-#include "core/lanes.h"
+#include "core/overlap_lanes.h"
 #include "core/model.h"
 
 /* The types of a chunk. */
@@ -101,7 +101,7 @@ struct fp_jfr_names {
 };
 
 struct fp_jfr_spans {
-    struct fp_lanes lanes;
+    struct fp_overlap_lanes lanes;
     struct fp_strings reported; /* facts already reported to the caller */
 };
 

@@ -26,7 +26,7 @@ static void grow(struct fp_memray_reader *r) {
     const uint64_t n = old ? r->mask + 1 : 0, more = n ? 2 * n : 1024;
     struct fp_memray_block *blocks = fp_have(fp_zeroed(more * sizeof *blocks));
     for (uint64_t i = 0; i < more; i++) blocks[i].size = -1;
-    if (!n) fp_secret_take(&r->secret);
+    if (!n) fp_hash_key_take(&r->secret);
     r->blocks = blocks;
     r->mask = more - 1;
     for (uint64_t i = 0; i < n; i++)
@@ -99,7 +99,7 @@ static int add_map(struct fp_memray_reader *r, uint64_t start, uint64_t end, uin
     } else {
         r->free_map = r->maps[at].left;
     }
-    if (!r->secret.key[0]) fp_secret_take(&r->secret);
+    if (!r->secret.key[0]) fp_hash_key_take(&r->secret);
     const uint32_t rank = (uint32_t)fp_mix(++r->n_ranks ^ r->secret.key[0], r->secret.key[1]);
     r->n_in_use++;
     r->maps[at] = (struct fp_memray_map){.start = start, .end = end, .most = end, .sum = sum, .rank = rank};

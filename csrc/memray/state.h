@@ -67,7 +67,7 @@ struct fp_memray_reader {
     struct fp_memray_span *spans;
     uint32_t n_spans, cap_spans;
     /* blocks in use, by hash of their address */
-    struct fp_secret secret;
+    struct fp_hash_key secret;
     struct fp_memray_block *blocks;
     uint64_t mask, n_blocks;
     struct fp_memray_map *maps; /* the first one is not used */

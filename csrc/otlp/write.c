@@ -29,7 +29,7 @@ void fp_otlp_writer_free(struct fp_otlp_writer *w) {
     for (uint32_t i = 0; w->buffers && i < w->n_buffers; i++) fp_buf_free(&w->buffers[i]);
     free(w->buffers);
     fp_strings_clear(&w->places);
-    fp_unique_clear(&w->texts);
+    fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
     fp_buf_free(&w->entry);
     fp_buf_free(&w->attributes);
@@ -74,7 +74,7 @@ static void put_key_value(struct fp_otlp_writer *w, struct fp_buf *to, uint32_t 
                           uint32_t string, int64_t value) {
     size_t n;
     uint64_t replaced = 0;
-    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, key, &n, &replaced);
+    const uint8_t *p = fp_utf8_names_utf8(&w->texts, &w->scratch, &w->model->strings, key, &n, &replaced);
     const size_t mark = fp_wire_begin(to, number);
     fp_wire_put_bytes(to, 1, p + skip, n - skip);
     fp_otlp_put_value(w, to, 2, string, value);
@@ -93,7 +93,7 @@ static void put_scope(struct fp_otlp_writer *w, uint32_t key, uint32_t string, i
         return;
     }
     uint64_t replaced = 0;
-    p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &replaced);
+    p = fp_utf8_names_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &replaced);
     fp_wire_put_bytes(&w->scope, is_name ? 1 : 2, p, n);
 }
 

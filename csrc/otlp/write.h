@@ -21,7 +21,7 @@
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
-#include "core/unique.h"
+#include "core/utf8_names.h"
 
 /* cffi-begin guarded */
 
@@ -58,7 +58,7 @@ struct fp_otlp_writer {
     /* private from here on */
     uint32_t cap_buffers;
     uint32_t row; /* of the batch: the first row not written */
-    struct fp_unique texts;
+    struct fp_utf8_names texts;
     struct fp_buf scratch, entry, attributes, resource, scope;
     /* id of the model -> index in the file + 1; 0: not written yet */
     uint32_t *strings, *functions, *frames, *stacks;

@@ -15,7 +15,7 @@ static struct fp_buf *table(struct fp_otlp_writer *w, int number) {
 
 static const uint8_t *utf8(struct fp_otlp_writer *w, uint32_t string, size_t *n) {
     uint64_t replaced = 0;
-    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, string, n, &replaced);
+    const uint8_t *p = fp_utf8_names_utf8(&w->texts, &w->scratch, &w->model->strings, string, n, &replaced);
     w->stats.not_utf8 += replaced > 0;
     return p;
 }

@@ -1,11 +1,11 @@
-/* Counters: a value of a track, or one that atrace prints, becomes a record and then a row (core/counter.h).
+/* Counters: a value of a track, or one that atrace prints, becomes a record and then a row (core/counter_value.h).
  *
  *   track "Heap" {unit_multiplier: 1024}, value 3      3072 Heap
  *   C|1234|frames|7                                    7 frames, of process 1234
  */
 #include <stdlib.h>
 
-#include "core/counter.h"
+#include "core/counter_value.h"
 #include "perfetto/read_private.h"
 
 void fp_perfetto_counters_restart(struct fp_perfetto_read *r) {
@@ -122,7 +122,7 @@ int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto
     if (!fp_perfetto_thread_of(r, t->place - 1, 0, &thread)) return FP_ASK;
     const uint8_t *name = fp_string(&r->model->strings, record->id ? record->id : t->counter->name, &n);
     memcpy(&value, &record->extra, sizeof value);
-    fp_counter_payload(&r->feed.scratch, value, name, n);
+    fp_counter_value_payload(&r->feed.scratch, value, name, n);
     if (!r->feed.scratch.n) return FP_DONE; /* not a number: only counted */
     const int status = fp_batch_payload(out, r->feed.scratch.p, r->feed.scratch.n, &slice);
     if (status) return out->n ? FP_FULL : fp_escape();

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "core/counter.h"
+#include "core/counter_value.h"
 #include "core/digits.h"
 #include "perfetto/read_private.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "core/counter.h"
+#include "core/counter_value.h"
 #include "core/guard.h"
 #include "core/utf8.h"
 #include "core/wire.h"
@@ -63,7 +63,7 @@ void fp_perfetto_free(struct fp_perfetto *w) {
     fp_buf_free(&w->packet);
     fp_buf_free(&w->name);
     fp_strings_clear(&w->counters);
-    fp_unique_clear(&w->texts);
+    fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->values);
     free(w);
@@ -150,7 +150,7 @@ static void make_name(struct fp_perfetto *w, uint32_t iid) {
     const char *const text = iid == CUSTOM ? "custom event" : iid == TYPED ? "typed event" : "[unknown]";
     const uint8_t *p = (const uint8_t *)text;
     if (name)
-        p = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, name, &n, &replaced);
+        p = fp_utf8_names_utf8(&w->texts, &w->scratch, &m->strings, name, &n, &replaced);
     else
         n = strlen(text);
     w->not_utf8 += replaced > 0;
@@ -179,7 +179,7 @@ static void put_category(struct fp_perfetto *w, struct fp_perfetto_thread *t, ui
     if (t->categorized[category / 8] >> category % 8 & 1) return;
     size_t n;
     uint64_t replaced = 0;
-    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, category, &n, &replaced);
+    const uint8_t *p = fp_utf8_names_utf8(&w->texts, &w->scratch, &w->model->strings, category, &n, &replaced);
     w->not_utf8 += replaced > 0;
     put_interned(&w->packet, CATEGORIES, category, p, n);
     t->categorized[category / 8] |= (uint8_t)(1 << category % 8);
@@ -409,7 +409,7 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
             put_enter(w, b, i, out);
         } else if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
             if (t->depth-- <= FP_PERFETTO_DEPTH) put_short(t, thread, b->time[i], END, 0, 0, out);
-        } else if ((length = fp_counter_of(b, i))) {
+        } else if ((length = fp_counter_value_of(b, i))) {
             put_counter(w, b, i, length, out);
         } else if (t->depth >= FP_PERFETTO_DEPTH) {
             w->deep++;

@@ -11,7 +11,7 @@
  *     5a 04 48 01 50 05            track_event: BEGIN of the name 5
  *   0a 0a 40 .. 50 02 68 02 5a 02 48 02            its END
  *
- * A counter (core/counter.h) has a track of its own, below that of its thread.
+ * A counter (core/counter_value.h) has a track of its own, below that of its thread.
  *
  * Calls of functions that have a category (fp_model_category) name it, by its iid in the sequence, too.
  *
@@ -21,7 +21,7 @@
 #ifndef FP_PERFETTO_WRITE_H
 #define FP_PERFETTO_WRITE_H
 
-#include "core/unique.h"
+#include "core/utf8_names.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -46,7 +46,7 @@ struct fp_perfetto {
     uint32_t cap_threads;
     struct fp_buf packet, name;
     struct fp_strings counters; /* thread and name */
-    struct fp_unique texts;     /* names as UTF-8 */
+    struct fp_utf8_names texts; /* names as UTF-8 */
     struct fp_buf scratch;
     /* A call whose arguments may follow: `caller` is its thread + 1, 0 = none. */
     uint32_t caller, function;

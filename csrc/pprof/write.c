@@ -18,7 +18,7 @@ struct fp_pprof_writer *fp_pprof_writer_new(struct fp_model *model) {
 void fp_pprof_writer_free(struct fp_pprof_writer *w) {
     if (!w) return;
     free(w->strings);
-    fp_unique_clear(&w->texts);
+    fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->functions);
     free(w->frames);

@@ -19,7 +19,7 @@
 #ifndef FP_PPROF_WRITE_H
 #define FP_PPROF_WRITE_H
 
-#include "core/unique.h"
+#include "core/utf8_names.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -59,7 +59,7 @@ struct fp_pprof_writer {
     uint32_t n_strings; /* written */
     uint32_t no_stack;  /* the location of samples without stack; 0 = not yet written */
     /* id of the model -> id in the file, 0 = not yet written */
-    struct fp_unique texts; /* strings as UTF-8 */
+    struct fp_utf8_names texts; /* strings as UTF-8 */
     struct fp_buf scratch;
     uint32_t *strings, *functions, *frames, *mappings;
     uint32_t cap_strings, cap_functions, cap_frames, cap_mappings;

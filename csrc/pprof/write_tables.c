@@ -23,7 +23,7 @@ int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_bu
     if (FP_LIKELY(w->strings[string])) return w->strings[string];
     size_t n;
     uint64_t replaced = 0;
-    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &replaced);
+    const uint8_t *p = fp_utf8_names_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &replaced);
     w->stats.not_utf8 += replaced > 0;
     fp_wire_put_bytes(out, STRING, p, n);
     return w->strings[string] = w->n_strings++;

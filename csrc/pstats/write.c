@@ -30,7 +30,7 @@ void fp_pstats_writer_free(struct fp_pstats_writer *w) {
     free(w->of_keys);
     free(w->first);
     free(w->sorted);
-    fp_unique_clear(&w->texts);
+    fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->text_refs);
     free(w->key_refs);
@@ -267,7 +267,7 @@ static void put_text(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t st
         return;
     }
     w->text_refs[string] = ++w->n_refs;
-    const uint8_t *text = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &w->replaced);
+    const uint8_t *text = fp_utf8_names_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &w->replaced);
     put_u32(out, 'u' | NUMBERED, (uint32_t)n);
     fp_buf_put(out, text, n);
     fp_buf_reserve(out, ITEM_BYTES);

@@ -20,7 +20,7 @@
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
-#include "core/unique.h"
+#include "core/utf8_names.h"
 #include "pstats/read.h"
 
 /* cffi-begin guarded */
@@ -64,7 +64,7 @@ struct fp_pstats_writer {
     uint32_t cap_of_keys;
     uint32_t *first, *sorted; /* by key: where its arcs begin in `sorted`, arcs by callee */
     uint32_t key, arc;        /* the next ones to write */
-    struct fp_unique texts;
+    struct fp_utf8_names texts;
     struct fp_buf scratch;
     uint32_t *text_refs, cap_text_refs; /* by string, by key: its reference number, + 1 */
     uint32_t *key_refs, cap_key_refs;

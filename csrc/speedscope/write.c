@@ -32,8 +32,8 @@ void fp_speedscope_free(struct fp_speedscope *w) {
     free(w->open);
     free(w->ends);
     free(w->frames);
-    fp_unique_clear(&w->names);
-    fp_unique_clear(&w->files);
+    fp_utf8_names_clear(&w->names);
+    fp_utf8_names_clear(&w->files);
     fp_buf_free(&w->scratch);
     free(w);
 }
@@ -256,7 +256,7 @@ int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_
         const uint32_t *row = fp_table_row(&m->functions, w->functions[*from]);
         size_t name_n, file_n;
         const uint8_t *name =
-            fp_unique_utf8(&w->names, &w->scratch, &m->strings, row[FP_FUNCTION_NAME], &name_n, &w->replaced);
+            fp_utf8_names_utf8(&w->names, &w->scratch, &m->strings, row[FP_FUNCTION_NAME], &name_n, &w->replaced);
         if (!name_n) {
             name = (const uint8_t *)"[unknown]";
             name_n = 9;
@@ -265,7 +265,7 @@ int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_
         fp_buf_put(out, "\n{\"name\":\"", 10);
         fp_json_text(out, name, name_n, &w->replaced);
         const uint8_t *file =
-            fp_unique_utf8(&w->files, &w->scratch, &m->strings, row[FP_FUNCTION_FILE], &file_n, &w->replaced);
+            fp_utf8_names_utf8(&w->files, &w->scratch, &m->strings, row[FP_FUNCTION_FILE], &file_n, &w->replaced);
         if (file_n) {
             fp_buf_put(out, "\",\"file\":\"", 10);
             fp_json_text(out, file, file_n, &w->replaced);

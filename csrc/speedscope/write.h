@@ -20,7 +20,7 @@
 #ifndef FP_SPEEDSCOPE_WRITE_H
 #define FP_SPEEDSCOPE_WRITE_H
 
-#include "core/unique.h"
+#include "core/utf8_names.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -68,7 +68,7 @@ struct fp_speedscope {
     uint32_t *functions; /* by frame */
     uint32_t n_frames, cap_functions;
     /* of the rows being converted */
-    struct fp_unique names, files; /* as UTF-8 */
+    struct fp_utf8_names names, files; /* as UTF-8 */
     struct fp_buf scratch;
     uint32_t *open; /* frames of calls, or of a sample */
     uint32_t n_open, cap_open;

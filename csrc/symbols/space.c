@@ -5,7 +5,7 @@
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/model.h"
-#include "core/secret.h"
+#include "core/hash_key.h"
 
 enum { CACHED = 256, FOUND = 64 }; /* powers of two */
 
@@ -40,13 +40,13 @@ struct fp_space {
     uint32_t n_nodes, cap_nodes, free_nodes;
     uint64_t generations;
     uint64_t n_made; /* nodes made so far, for priorities */
-    struct fp_secret secret;
+    struct fp_hash_key secret;
     struct space_cached cache[CACHED];
     struct space_found found[FOUND]; /* by pid modulo FOUND */
 };
 
 static void init(struct fp_space *s) {
-    fp_secret_take(&s->secret);
+    fp_hash_key_take(&s->secret);
     s->n_nodes = 1;
     fp_table_init(&s->pids, 2);
     fp_array_zeroed(&s->processes, &s->cap_processes, 1, sizeof *s->processes);
@@ -83,7 +83,7 @@ static uint32_t make(struct fp_space *s, const struct fp_space_hit *map) {
         id = s->n_nodes++;
     }
     const uint64_t number = s->n_made++;
-    const uint32_t priority = (uint32_t)fp_secret_hash(&s->secret, &number, sizeof number);
+    const uint32_t priority = (uint32_t)fp_hash_key_hash(&s->secret, &number, sizeof number);
     s->nodes[id] = (struct space_node){.map = *map, .priority = priority, .refs = 1};
     return id;
 }

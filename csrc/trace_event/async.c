@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "core/digits.h"
-#include "core/secret.h"
+#include "core/hash_key.h"
 #include "trace_event/read_private.h"
 
 /* Of a key: the track, and 64 bits, a hash of the track, the id, the scope, and of S and F the name.  So texts of ids
@@ -37,7 +37,7 @@ struct track {
 };
 
 struct fp_trace_async {
-    struct fp_secret secret;
+    struct fp_hash_key secret;
     struct span *spans;
     uint32_t *buckets; /* their number is a power of 2 */
     uint32_t cap_spans, n_spans, n_buckets, unused, closing;
@@ -50,7 +50,7 @@ struct fp_trace_async {
 void fp_trace_async_new(struct fp_trace_read *r) {
     r->async = fp_have(calloc(1, sizeof *r->async));
     fp_table_init(&r->async->track_keys, 6);
-    fp_secret_take(&r->async->secret);
+    fp_hash_key_take(&r->async->secret);
 }
 
 void fp_trace_async_free(struct fp_trace_async *a) {
@@ -236,7 +236,7 @@ static void end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint
 }
 
 static uint64_t hash_of(const struct fp_trace_async *a, const struct fp_buf *text) {
-    return text->n ? fp_secret_hash(&a->secret, text->p, text->n) : 0;
+    return text->n ? fp_hash_key_hash(&a->secret, text->p, text->n) : 0;
 }
 
 /* An id of the form 0x1a as a number, other texts as their hash. */
@@ -283,7 +283,7 @@ static void key_of(const struct fp_trace_read *r, uint32_t track, uint32_t *key)
     const uint64_t id = id_of(r, &kind);
     const uint64_t hashed[] = {track, kind | (is_legacy ? LEGACY : 0), id, hash_of(r->async, &e->scope),
                                is_legacy ? hash_of(r->async, &e->name) : 0};
-    set_key(key, track, fp_secret_hash(&r->async->secret, hashed, sizeof hashed));
+    set_key(key, track, fp_hash_key_hash(&r->async->secret, hashed, sizeof hashed));
 }
 
 int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {

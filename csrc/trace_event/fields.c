@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "core/counter.h"
+#include "core/counter_value.h"
 #include "core/digits.h"
 #include "trace_event/read_private.h"
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "core/counter.h"
+#include "core/counter_value.h"
 #include "core/rows.h"
 #include "trace_event/read_private.h"
 
@@ -219,7 +219,7 @@ static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     if (h->type == FP_COUNTER_TYPE) {
         double value;
         memcpy(&value, &h->duration, sizeof value);
-        fp_counter_payload(&r->text.scratch, value, p, n);
+        fp_counter_value_payload(&r->text.scratch, value, p, n);
         p = r->text.scratch.p;
         n = r->text.scratch.n;
     }

@@ -18,7 +18,7 @@
  * Times are in microseconds, converted to nanoseconds digit by digit.  Numbers may be strings.  If a time is negative,
  * all times are shifted so that the earliest is 0.
  *
- * Each number among the arguments of a counter (C) becomes a value of it (core/counter.h).
+ * Each number among the arguments of a counter (C) becomes a value of it (core/counter_value.h).
  *
  * Asynchronous calls (b, e; S, F) are paired by category and id and get tracks of their own (async.c).
  *

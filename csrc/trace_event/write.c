@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "core/counter.h"
+#include "core/counter_value.h"
 #include "core/digits.h"
 #include "core/guard.h"
 #include "core/json.h"
@@ -28,7 +28,7 @@ struct fp_trace_write *fp_trace_write_new(const struct fp_model *model) {
 void fp_trace_write_free(struct fp_trace_write *w) {
     if (!w) return;
     fp_buf_free(&w->names);
-    fp_unique_clear(&w->texts);
+    fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
     free(w->starts);
     free(w->threads);
@@ -57,7 +57,7 @@ static void put_category(struct fp_trace_write *w, struct fp_buf *to, uint32_t f
     const uint32_t category = fp_model_category(w->model, function);
     if (!category) return;
     size_t n;
-    const uint8_t *p = fp_unique_utf8(&w->texts, &w->scratch, &w->model->strings, category, &n, &w->replaced);
+    const uint8_t *p = fp_utf8_names_utf8(&w->texts, &w->scratch, &w->model->strings, category, &n, &w->replaced);
     fp_buf_put(to, CATEGORY, sizeof CATEGORY - 1);
     fp_json_text(to, p, n, &w->replaced);
     fp_buf_put(to, "\"", 1);
@@ -72,7 +72,7 @@ static const uint8_t *name_of(struct fp_trace_write *w, uint32_t function, size_
         uint32_t length;
         size_t name_n;
         const uint32_t string = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
-        const uint8_t *name = fp_unique_utf8(&w->texts, &w->scratch, &m->strings, string, &name_n, &w->replaced);
+        const uint8_t *name = fp_utf8_names_utf8(&w->texts, &w->scratch, &m->strings, string, &name_n, &w->replaced);
         fp_buf_put(&w->names, &(uint32_t){0}, sizeof length);
         put_name(w, &w->names, name, name_n);
         put_category(w, &w->names, function);
@@ -127,7 +127,7 @@ static int is_text(const uint8_t *p, size_t n) {
 
 /* Appends the beginning of an event's row, up to its phase. */
 static void put_event_name(struct fp_trace_write *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
-    const size_t value = fp_counter_of(b, i), n = (uint32_t)b->aux[i];
+    const size_t value = fp_counter_value_of(b, i), n = (uint32_t)b->aux[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     if (value)
         put_name(w, out, p + value + 1, n - value - 1);
@@ -143,7 +143,7 @@ static void put_event(const struct fp_batch *b, uint32_t i, struct fp_buf *out) 
     const uint32_t n = (uint32_t)b->aux[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     const int typed = b->op[i] == FP_OP_TYPED, text = is_text(p, n);
-    const size_t value = fp_counter_of(b, i);
+    const size_t value = fp_counter_value_of(b, i);
     if (value) {
         fp_buf_put(out, VALUE, sizeof VALUE - 1);
         fp_buf_put(out, p, value);

@@ -20,7 +20,7 @@
 #ifndef FP_TRACE_EVENT_WRITE_H
 #define FP_TRACE_EVENT_WRITE_H
 
-#include "core/unique.h"
+#include "core/utf8_names.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -45,8 +45,8 @@ struct fp_trace_write {
     /* private from here on */
     struct fp_trace_thread *threads; /* by id */
     uint32_t cap_threads;
-    struct fp_buf names;    /* {"name":"...","cat":"...","ph":" of functions */
-    struct fp_unique texts; /* names as UTF-8 */
+    struct fp_buf names;        /* {"name":"...","cat":"...","ph":" of functions */
+    struct fp_utf8_names texts; /* names as UTF-8 */
     struct fp_buf scratch;
     uint64_t *starts; /* by function: its offset in `names` + 1; 0 = not added yet */
     uint32_t cap_starts;

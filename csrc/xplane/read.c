@@ -5,7 +5,7 @@
 #include "core/array.h"
 #include "core/digits.h"
 #include "core/guard.h"
-#include "core/lanes.h"
+#include "core/overlap_lanes.h"
 #include "core/wire.h"
 
 /* Kinds of messages that are entered. */
@@ -51,7 +51,7 @@ struct what {
 struct xplane_reader {
     struct fp_xplane x;
     struct fp_model *model; /* borrowed */
-    struct fp_lanes lanes;
+    struct fp_overlap_lanes lanes;
     int32_t lenient, is_read, has_base;
     uint32_t depth; /* of `levels`; the space has none */
     struct level {
@@ -190,7 +190,7 @@ static int take_event(struct xplane_reader *r, const struct fp_wire_field *f, co
                                  .what = what,
                                  .thread = r->thread,
                                  .is_event = !e.duration_ps};
-    const int status = fp_lanes_put(&r->lanes, span);
+    const int status = fp_overlap_lanes_put(&r->lanes, span);
     if (!status) r->x.stats += stats;
     return status;
 }
@@ -333,14 +333,14 @@ struct fp_xplane *fp_xplane_new(struct fp_model *model, int lenient) {
     struct xplane_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
-    r->lanes = (struct fp_lanes){.model = model,
-                                 .rounds = &r->x.rounds,
-                                 .rows = &r->x.n_rows,
-                                 .added = &r->x.lanes,
-                                 .cut = &r->x.cut,
-                                 .arg = r,
-                                 .function = function_of,
-                                 .text = text_of};
+    r->lanes = (struct fp_overlap_lanes){.model = model,
+                                         .rounds = &r->x.rounds,
+                                         .rows = &r->x.n_rows,
+                                         .added = &r->x.lanes,
+                                         .cut = &r->x.cut,
+                                         .arg = r,
+                                         .function = function_of,
+                                         .text = text_of};
     fp_strings_init(&r->lines);
     fp_strings_init(&r->kinds);
     fp_strings_init(&r->keys);
@@ -350,7 +350,7 @@ struct fp_xplane *fp_xplane_new(struct fp_model *model, int lenient) {
 void fp_xplane_free(struct fp_xplane *x) {
     struct xplane_reader *r = (struct xplane_reader *)x;
     if (!r) return;
-    fp_lanes_clear(&r->lanes);
+    fp_overlap_lanes_clear(&r->lanes);
     fp_rounds_clear(&x->rounds);
     fp_strings_clear(&r->lines);
     fp_strings_clear(&r->kinds);
@@ -378,6 +378,6 @@ int fp_xplane_feed(struct fp_xplane *x, struct fp_in *in, struct fp_batch *out, 
         fp_rounds_end(&x->rounds);
     }
     if (in->pos < in->n) in->pos = in->n; /* after damage */
-    const int status = fp_lanes_pull(&r->lanes, out);
+    const int status = fp_overlap_lanes_pull(&r->lanes, out);
     return status == FP_DONE && !in->eof ? FP_MORE : status;
 }

@@ -8,7 +8,7 @@
  *     2a .. map entry       the same for keys of stats
  *
  * A message may be longer than the window: it is entered, and only fields without parts are read whole.  Names come
- * after the events that have them, so events wait, sorted by time (core/lanes.h), until the end.
+ * after the events that have them, so events wait, sorted by time (core/overlap_lanes.h), until the end.
  *
  * Times are picoseconds.  If lines begin at a date, they count from the midnight a day ahead of the first one.
  *

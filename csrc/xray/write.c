@@ -1,7 +1,7 @@
 #include "xray/write.h"
 
 #include "core/array.h"
-#include "core/counter.h"
+#include "core/counter_value.h"
 #include "xray/records.h"
 
 #include <stdlib.h>
@@ -130,7 +130,7 @@ int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct 
     fp_array_zeroed(&w->wall_us, &w->n_wall, w->model->threads.n, sizeof *w->wall_us);
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t op = b->op[i], thread = b->thread[i];
-        if (FP_UNLIKELY(fp_counter_of(b, i) > 0)) {
+        if (FP_UNLIKELY(fp_counter_value_of(b, i) > 0)) {
             w->counters++;
             continue;
         }

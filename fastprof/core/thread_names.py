@@ -91,7 +91,8 @@ class Names:
         return found
 
     def first(self, input_: int) -> int:
-        """The first input of the model of the same reader: calls that overlap get another one (core/lanes.h)."""
+        """The first input of the model of the same reader: calls that overlap get another one
+        (core/overlap_lanes.h)."""
         at = bisect_right(self._starts, input_, key=lambda start: start[0])
         return self._starts[at - 1][0] if at else input_
 

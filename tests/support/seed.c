@@ -1,4 +1,4 @@
-// Preloaded (LD_PRELOAD), this replaces libc's syscall(): the random bytes that csrc/core/secret.c requests
+// Preloaded (LD_PRELOAD), this replaces libc's syscall(): the random bytes that csrc/core/hash_key.c requests
 // from the kernel are SEED's, and each request adds a byte to the file SEED_ASKED.
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -296,14 +296,14 @@ def test_hash_is_that_of_python() -> None:
     said, algorithm = done.stdout.rsplit(None, 1)
     if algorithm != "siphash13":
         pytest.skip("needs a Python that hashes with SipHash-1-3")
-    secret = ffi.new("struct fp_secret *")
-    assert [lib.fp_secret_hash(secret, text, len(text)) for text in texts] == json.loads(said)
+    secret = ffi.new("struct fp_hash_key *")
+    assert [lib.fp_hash_key_hash(secret, text, len(text)) for text in texts] == json.loads(said)
 
 
 def test_secrets_differ() -> None:
     """Except where fuzzers look for errors, and in other builds with FP_DEBUG, which do not ask the system."""
-    secrets = ffi.new("struct fp_secret[2]")
+    secrets = ffi.new("struct fp_hash_key[2]")
     for secret in secrets:
-        lib.fp_secret_take(ffi.addressof(secret))
+        lib.fp_hash_key_take(ffi.addressof(secret))
         assert secret.key[0]
     assert list(secrets[0].key) != list(secrets[1].key)

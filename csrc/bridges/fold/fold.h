@@ -138,7 +138,7 @@ struct fp_fold {
     struct fp_durations *durations; /* in ticks, if requested; only with `inclusive` */
     uint32_t *index;                /* open addressing: arc + 1 */
     uint32_t index_shift;
-    struct fp_secret secret;
+    struct fp_hash_key secret;
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
     uint32_t *predicted; /* index slots that the current batch will probe, and a scratch stack */
     uint32_t cap_predicted;

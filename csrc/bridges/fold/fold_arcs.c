@@ -33,7 +33,7 @@ void fp_fold_drop(struct fp_fold *f) {
 
 static uint32_t secret_slot(const struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group) {
     const uint32_t key[] = {caller, callee, group};
-    return (uint32_t)(fp_secret_hash(&f->secret, key, sizeof key) >> f->index_shift);
+    return (uint32_t)(fp_hash_key_hash(&f->secret, key, sizeof key) >> f->index_shift);
 }
 
 /* Whether a free slot is too far from the slot where the search for a new arc began. */
@@ -70,7 +70,7 @@ static void index_arcs(struct fp_fold *f) {
 }
 
 static void index_anew(struct fp_fold *f) {
-    fp_secret_take(&f->secret);
+    fp_hash_key_take(&f->secret);
     memset(f->index, 0, index_bytes(f->index_shift));
     index_arcs(f);
 }

@@ -63,7 +63,8 @@ int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err);
 #define FP_FOLD_NO_CALLER UINT64_MAX /* no caller: neither a function id nor a tree node */
 
 /* Fibonacci hashing; the table is kept sparse, because probing a second slot costs a mispredicted branch.  An index
- * with a secret (core/secret.h) has its arcs elsewhere: if an arc is not found from this slot on, call fp_fold_arc. */
+ * with a secret (core/hash_key.h) has its arcs elsewhere: if an arc is not found from this slot on, call fp_fold_arc.
+ */
 static inline uint32_t fp_fold_slot(uint32_t caller, uint32_t callee, uint32_t group, unsigned shift) {
     uint64_t key = ((uint64_t)caller << 32 | callee) ^ (uint64_t)group * 0xd6e8feb86659fd93u;
     return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> shift);

@@ -31,7 +31,7 @@ from fastprof.verbs.function_costs import FunctionCosts, add_projected, new_dura
 from fastprof.verbs.page.labels import Labels
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_contexts, fp_fold, fp_listed, fp_project, fp_top, fp_top_durations
+    from fastprof.core._c import Pointer, fp_contexts, fp_fold, fp_page_callers, fp_project, fp_top, fp_top_durations
 
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit the page
 _MOST_SAMPLES = 400_000  # the same of samples with times
@@ -81,7 +81,7 @@ class Shown:
         self.in_time = ffi.addressof(self.contexts.times)  # samples with times
         self.in_time.room = _MOST_SAMPLES if timed and not compared else 0
         self._has_labels = False  # labels to show
-        self._arcs = ffi.new("struct fp_listed_arc[]", lib.FP_LISTED * lib.FP_LISTED_VALUES)
+        self._arcs = ffi.new("struct fp_page_callers_arc[]", lib.FP_PAGE_CALLERS * lib.FP_PAGE_CALLERS_VALUES)
         self.labels = Labels(model, ffi.addressof(self.contexts.labels), self._fits, self._err)
         self.estimated = False
         self.times: Times | None = None
@@ -89,7 +89,7 @@ class Shown:
         self._contexts = self._new_project(per_thread=not compared)
         self._functions = self._new_project(per_thread=False)  # costs are added up once, not for each thread
         self.durations: fp_top_durations | None = None  # of single calls
-        self.listed: fp_listed | None = None  # callers and callees of a timeline, instead of those in `costs`
+        self.listed: fp_page_callers | None = None  # callers and callees of a timeline, instead of those in `costs`
 
     def _new_project(self, *, per_thread: bool) -> fp_project:
         new = lib.fp_project_new(self._model.c, per_thread, True)
@@ -126,7 +126,7 @@ class Shown:
         options = self._options.with_given(**{PER_THREAD.name: False, CORES.name: 1, MAX_MEMORY.name: limit})
         self.durations = None if self._compared else new_durations()
         if self._alone:
-            self.listed = owned(ffi.new("struct fp_listed *"), lib.fp_listed_clear, "callers and callees")
+            self.listed = owned(ffi.new("struct fp_page_callers *"), lib.fp_page_callers_clear, "callers and callees")
         functions = Functions(self._model, options, self._log if self._alone else Log(), self.durations)
         rows = functions.through(batches)
         if self._alone:
@@ -147,7 +147,7 @@ class Shown:
 
         for batch in functions.rows(inclusive):
             if self.listed is not None:
-                self._fits(lib.fp_listed_put(self.listed, batch.c, self._err))
+                self._fits(lib.fp_page_callers_put(self.listed, batch.c, self._err))
             for value, k in enumerate(found):
                 self.costs[k].put(batch, value, calls=lib.FP_FOLD_CALLS)
             self._fits(lib.fp_first_lines_graph(self._lines, self._model.c, batch.c, self._err))
@@ -324,8 +324,8 @@ class Shown:
         """The arcs in `listed`, the most expensive in a value column first: the other function, time, inclusive calls,
         and calls, one arc after the other."""
         assert self.listed is not None
-        n = lib.fp_listed_get(self.listed, function, into, column, self._arcs)
-        return array("q", bytes(ffi.buffer(self._arcs, n * ffi.sizeof("struct fp_listed_arc"))))
+        n = lib.fp_page_callers_get(self.listed, function, into, column, self._arcs)
+        return array("q", bytes(ffi.buffer(self._arcs, n * ffi.sizeof("struct fp_page_callers_arc"))))
 
     def first_line(self, function: int) -> int:
         """The first line of a function; 0 if unknown."""

@@ -1,4 +1,4 @@
-/* core/secret.h - keeps hash tables fast on files made to slow them down.
+/* core/hash_key.h - keeps hash tables fast on files made to slow them down.
  *
  * The tables hash with constants, which is fast and repeatable.  But the constants are public: a file can contain keys
  * that all collide in one slot, and with open addressing 10^5 of them take 10^10 steps.  A table detects this
@@ -11,22 +11,22 @@
  *
  * Ids are given in the order in which keys arrive, so no output depends on a secret.
  */
-#ifndef FP_SECRET_H
-#define FP_SECRET_H
+#ifndef FP_HASH_KEY_H
+#define FP_HASH_KEY_H
 
 #include "core/fp.h"
 
 /* cffi-begin */
 
-struct fp_secret {
+struct fp_hash_key {
     uint64_t key[2]; /* key[0] is 0: none taken yet */
 };
 
 /* Gets a random secret from the system. */
-void fp_secret_take(struct fp_secret *s);
+void fp_hash_key_take(struct fp_hash_key *s);
 
 /* The hash of `n` bytes at `p`: SipHash-1-3. */
-uint64_t fp_secret_hash(const struct fp_secret *s, const void *p, size_t n);
+uint64_t fp_hash_key_hash(const struct fp_hash_key *s, const void *p, size_t n);
 
 /* cffi-end */
 

@@ -1,4 +1,4 @@
-#include "core/secret.h"
+#include "core/hash_key.h"
 
 #if defined(__linux__)
 #include <sys/syscall.h>
@@ -8,7 +8,7 @@ extern long syscall(long number, ...); /* not from unistd.h: the core includes n
 #include <sys/random.h>
 #endif
 
-void fp_secret_take(struct fp_secret *s) {
+void fp_hash_key_take(struct fp_hash_key *s) {
 #if defined(FP_DEBUG) /* so that findings of fuzzers are reproducible */
     s->key[0] = s->key[1] = 1;
 #else
@@ -39,7 +39,7 @@ static inline void round_of(uint64_t v[4]) {
     v[2] = rotated(v[2], 32);
 }
 
-uint64_t fp_secret_hash(const struct fp_secret *s, const void *p, size_t n) {
+uint64_t fp_hash_key_hash(const struct fp_hash_key *s, const void *p, size_t n) {
     const uint8_t *at = p;
     uint64_t v[] = {s->key[0] ^ 0x736f6d6570736575u, s->key[1] ^ 0x646f72616e646f6du, s->key[0] ^ 0x6c7967656e657261u,
                     s->key[1] ^ 0x7465646279746573u};

@@ -1,4 +1,4 @@
-/* core/unique.h - the text of each name in an output format, distinct for distinct names.
+/* core/utf8_names.h - the text of each name in an output format, distinct for distinct names.
  *
  * Some names cannot be written in a format: newlines in lines of text, bytes that are not UTF-8 in JSON.  Their
  * replacement may equal another name, which would merge two functions.  So the second one gets a number:
@@ -9,15 +9,15 @@
  *
  * Memory: the texts, and 4 bytes for each name and text up to the last one.  Zero-initialize before the first call.
  */
-#ifndef FP_UNIQUE_H
-#define FP_UNIQUE_H
+#ifndef FP_UTF8_NAMES_H
+#define FP_UTF8_NAMES_H
 
 #include "core/buf.h"
 #include "core/model.h"
 
 /* cffi-begin */
 
-struct fp_unique {
+struct fp_utf8_names {
     /* private from here on */
     struct fp_strings texts;
     uint32_t *text_of; /* by name: its text, 0 = none yet */
@@ -28,23 +28,23 @@ struct fp_unique {
 
 /* cffi-end */
 
-void fp_unique_clear(struct fp_unique *a);
+void fp_utf8_names_clear(struct fp_utf8_names *a);
 
 /* Adds a non-empty text for a name that has none yet, and appends ` [2]`, ` [3]` ... if another name has it.  Returns
  * its id in `texts`; FP_NO_ID when memory ran out. */
-uint32_t fp_unique_add(struct fp_unique *a, struct fp_buf *text);
+uint32_t fp_utf8_names_add(struct fp_utf8_names *a, struct fp_buf *text);
 
 /* The same for the name with this number, which keeps the text that it already has. */
-uint32_t fp_unique_text(struct fp_unique *a, uint32_t name, struct fp_buf *text);
+uint32_t fp_utf8_names_text(struct fp_utf8_names *a, uint32_t name, struct fp_buf *text);
 
 /* A string as UTF-8: unchanged if it is valid, otherwise with U+FFFD for each invalid byte, and made unique.  *n
  * becomes its length; it is valid until the next call.  *replaced counts the invalid bytes, once for each string.  NULL
  * when memory ran out. */
-const uint8_t *fp_unique_utf8(struct fp_unique *a, struct fp_buf *scratch, const struct fp_strings *strings,
-                              uint32_t string, size_t *n, uint64_t *replaced);
+const uint8_t *fp_utf8_names_utf8(struct fp_utf8_names *a, struct fp_buf *scratch, const struct fp_strings *strings,
+                                  uint32_t string, size_t *n, uint64_t *replaced);
 
 /* The text of a name, 0 if it has none yet. */
-static inline uint32_t fp_unique_find(const struct fp_unique *a, uint32_t name) {
+static inline uint32_t fp_utf8_names_find(const struct fp_utf8_names *a, uint32_t name) {
     return name < a->cap_text_of ? a->text_of[name] : 0;
 }
 

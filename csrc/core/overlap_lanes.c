@@ -1,9 +1,9 @@
-#include "core/lanes.h"
+#include "core/overlap_lanes.h"
 
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "core/counter.h"
+#include "core/counter_value.h"
 #include "core/guard.h"
 #include "core/model.h"
 #include "core/rows.h"
@@ -25,7 +25,7 @@ struct fp_lane {
     uint32_t next;   /* lane + 1; 0: none */
 };
 
-void fp_lanes_clear(struct fp_lanes *l) {
+void fp_overlap_lanes_clear(struct fp_overlap_lanes *l) {
     for (uint32_t i = 0; i < l->cap_lanes; i++) free(l->lanes[i].open);
     free(l->lanes);
     free(l->lane_of);
@@ -33,7 +33,7 @@ void fp_lanes_clear(struct fp_lanes *l) {
     fp_buf_free(&l->payload);
 }
 
-int fp_lanes_put(struct fp_lanes *l, struct fp_span span) {
+int fp_overlap_lanes_put(struct fp_overlap_lanes *l, struct fp_span span) {
     if (span.end < span.begin && !span.is_counter) span.end = span.begin;
     return fp_rounds_put(l->rounds, span.begin, 0, (const uint8_t *)&span, sizeof span);
 }
@@ -49,7 +49,7 @@ static int leave(struct fp_lane *lane, uint64_t time, struct fp_batch *out) {
 }
 
 /* Adds lane `number` of a thread.  Returns its index. */
-static uint32_t new_lane(struct fp_lanes *l, uint32_t thread, uint32_t number) {
+static uint32_t new_lane(struct fp_overlap_lanes *l, uint32_t thread, uint32_t number) {
     fp_array_zeroed(&l->lanes, &l->cap_lanes, (uint64_t)l->n_lanes + 1, sizeof *l->lanes);
     struct fp_lane *lane = &l->lanes[l->n_lanes];
     const uint32_t *words = fp_table_row(&l->model->threads, thread);
@@ -65,7 +65,7 @@ static uint32_t new_lane(struct fp_lanes *l, uint32_t thread, uint32_t number) {
 }
 
 /* 0, or FP_FULL: call again. */
-static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t thread, struct fp_batch *out) {
+static int put_event(struct fp_overlap_lanes *l, const struct fp_span *span, uint32_t thread, struct fp_batch *out) {
     size_t n;
     const uint32_t text = l->text ? l->text(l->arg, span->what) : span->what;
     const uint8_t *p = fp_string(&l->model->strings, text, &n);
@@ -73,7 +73,7 @@ static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t th
     if (span->is_counter) {
         double value;
         memcpy(&value, &span->end, sizeof value);
-        fp_counter_payload(&l->payload, value, p, n);
+        fp_counter_value_payload(&l->payload, value, p, n);
         p = l->payload.p;
         n = l->payload.n;
     }
@@ -86,7 +86,7 @@ static int put_event(struct fp_lanes *l, const struct fp_span *span, uint32_t th
 }
 
 /* Enters a call in the first lane where it nests; an event goes to lane 0.  0, or FP_FULL: call again. */
-static int enter(struct fp_lanes *l, struct fp_span *span, struct fp_batch *out) {
+static int enter(struct fp_overlap_lanes *l, struct fp_span *span, struct fp_batch *out) {
     fp_array_zeroed(&l->lane_of, &l->cap_lane_of, (uint64_t)span->thread + 1, sizeof *l->lane_of);
     uint32_t at = l->lane_of[span->thread], before = 0;
     for (uint32_t number = 0;; number++) {
@@ -123,7 +123,7 @@ static int by_end(const void *a, const void *b) {
 }
 
 /* Fetches the next spans that begin at the same time into l->ties; none at the end.  0 or FP_ASK. */
-static int next_ties(struct fp_lanes *l) {
+static int next_ties(struct fp_overlap_lanes *l) {
     for (;;) {
         if (!l->has_record) {
             const int status = fp_rounds_next(l->rounds);
@@ -144,7 +144,7 @@ static int next_ties(struct fp_lanes *l) {
     return 0;
 }
 
-int fp_lanes_pull(struct fp_lanes *l, struct fp_batch *out) {
+int fp_overlap_lanes_pull(struct fp_overlap_lanes *l, struct fp_batch *out) {
     if (!l->is_pulling) fp_rounds_end(l->rounds);
     l->is_pulling = 1;
     for (;;) {

@@ -1,4 +1,4 @@
-#include "core/unique.h"
+#include "core/utf8_names.h"
 
 #include <stdlib.h>
 
@@ -6,14 +6,14 @@
 #include "core/digits.h"
 #include "core/utf8.h"
 
-void fp_unique_clear(struct fp_unique *a) {
+void fp_utf8_names_clear(struct fp_utf8_names *a) {
     fp_strings_clear(&a->texts);
     free(a->text_of);
     free(a->n_wanted);
-    *a = (struct fp_unique){0};
+    *a = (struct fp_utf8_names){0};
 }
 
-static uint32_t enter(struct fp_unique *a, const struct fp_buf *text) {
+static uint32_t enter(struct fp_utf8_names *a, const struct fp_buf *text) {
     if (!a->texts.start && fp_strings_init(&a->texts)) return FP_NO_ID;
     const uint32_t id = fp_strings_intern(&a->texts, text->p, text->n);
     if (id == FP_NO_ID || fp_array_zeroed(&a->n_wanted, &a->cap_wanted, (uint64_t)id + 1, sizeof *a->n_wanted))
@@ -21,7 +21,7 @@ static uint32_t enter(struct fp_unique *a, const struct fp_buf *text) {
     return id;
 }
 
-uint32_t fp_unique_add(struct fp_unique *a, struct fp_buf *text) {
+uint32_t fp_utf8_names_add(struct fp_utf8_names *a, struct fp_buf *text) {
     const size_t length = text->n;
     const uint32_t wanted = enter(a, text);
     uint32_t id = wanted;
@@ -37,10 +37,10 @@ uint32_t fp_unique_add(struct fp_unique *a, struct fp_buf *text) {
     return id;
 }
 
-uint32_t fp_unique_text(struct fp_unique *a, uint32_t name, struct fp_buf *text) {
+uint32_t fp_utf8_names_text(struct fp_utf8_names *a, uint32_t name, struct fp_buf *text) {
     if (fp_array_zeroed(&a->text_of, &a->cap_text_of, (uint64_t)name + 1, sizeof *a->text_of)) return FP_NO_ID;
     if (!a->text_of[name]) {
-        const uint32_t id = fp_unique_add(a, text);
+        const uint32_t id = fp_utf8_names_add(a, text);
         if (id == FP_NO_ID) return FP_NO_ID;
         a->text_of[name] = id;
     }
@@ -57,11 +57,11 @@ static int needs_unique(const uint8_t *p, size_t n) {
     return 0;
 }
 
-const uint8_t *fp_unique_utf8(struct fp_unique *a, struct fp_buf *scratch, const struct fp_strings *strings,
-                              uint32_t string, size_t *n, uint64_t *replaced) {
+const uint8_t *fp_utf8_names_utf8(struct fp_utf8_names *a, struct fp_buf *scratch, const struct fp_strings *strings,
+                                  uint32_t string, size_t *n, uint64_t *replaced) {
     const uint8_t *p = fp_string(strings, string, n);
     if (FP_LIKELY(!needs_unique(p, *n))) return p;
-    uint32_t text = fp_unique_find(a, string);
+    uint32_t text = fp_utf8_names_find(a, string);
     if (!text) {
         scratch->n = 0;
         if (fp_utf8_replace(scratch, p, *n)) return NULL;
@@ -70,7 +70,7 @@ const uint8_t *fp_unique_utf8(struct fp_unique *a, struct fp_buf *scratch, const
             *replaced += !length;
             i += length ? length : 1;
         }
-        text = fp_unique_text(a, string, scratch);
+        text = fp_utf8_names_text(a, string, scratch);
         if (text == FP_NO_ID) return NULL;
     }
     return fp_string(&a->texts, text, n);

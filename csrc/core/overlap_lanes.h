@@ -1,4 +1,4 @@
-/* core/lanes.h - calls with a begin and an end -> rows of a timeline.
+/* core/overlap_lanes.h - calls with a begin and an end -> rows of a timeline.
  *
  * A recorder that writes each call when it ends lists the calls of a thread in the order of their ends, and not all of
  * them nest.  So the calls are sorted by their begin (core/rounds.h).  A call that ends after the innermost open call
@@ -13,8 +13,8 @@
  * at the end of its caller in the last one.  Memory: linear in threads, lanes, open calls and calls that begin at the
  * same time (at most 65,536).
  */
-#ifndef FP_LANES_H
-#define FP_LANES_H
+#ifndef FP_OVERLAP_LANES_H
+#define FP_OVERLAP_LANES_H
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -24,7 +24,7 @@
 
 struct fp_span {
     uint64_t begin, end;
-    uint32_t what;   /* call: its function, or the argument of fp_lanes' `function`; event: its text, a string */
+    uint32_t what; /* call: its function, or the argument of fp_overlap_lanes' `function`; event: its text, a string */
     uint32_t thread; /* of the model */
     uint16_t is_event;
     uint16_t is_counter; /* with is_event: a value of the counter named `what`; `end` has the bits of the double */
@@ -34,7 +34,7 @@ struct fp_span {
 /* cffi-end */
 
 /* Created, filled and freed by the reader. */
-struct fp_lanes {
+struct fp_overlap_lanes {
     struct fp_model *model;
     struct fp_rounds *rounds;
     uint64_t *rows, *added, *cut;                        /* counters: calls and events; lanes; calls that were cut */
@@ -53,14 +53,14 @@ struct fp_lanes {
     int has_record, is_pulling, taking;
 };
 
-void fp_lanes_clear(struct fp_lanes *l);
+void fp_overlap_lanes_clear(struct fp_overlap_lanes *l);
 
 /* Adds a call, an event or a value of a counter.  An end before the begin is raised to it.  0 or FP_ASK (serve the
  * rounds and call again). */
-int fp_lanes_put(struct fp_lanes *l, struct fp_span span);
+int fp_overlap_lanes_put(struct fp_overlap_lanes *l, struct fp_span span);
 
 /* Appends the rows of all spans added.  FP_FULL; FP_ASK: serve the rounds and call again; FP_DONE: more spans can be
  * added. */
-int fp_lanes_pull(struct fp_lanes *l, struct fp_batch *out);
+int fp_overlap_lanes_pull(struct fp_overlap_lanes *l, struct fp_batch *out);
 
 #endif

@@ -1,11 +1,11 @@
-/* core/counter.h - values of counters in timelines.
+/* core/counter_value.h - values of counters in timelines.
  *
  * A value is a typed event of type FP_COUNTER_TYPE.  Its payload is the value, as a JSON number, and the name:
  *
  *   12.5 heap        the counter "heap" is 12.5 from now on
  */
-#ifndef FP_COUNTER_H
-#define FP_COUNTER_H
+#ifndef FP_COUNTER_VALUE_H
+#define FP_COUNTER_VALUE_H
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -22,10 +22,10 @@ size_t fp_put_real(uint8_t *to, double v);
 double fp_real_of(const uint8_t *p, size_t n);
 
 /* Writes the payload of a value to `to`.  0 or FP_E_NOMEM; empty: not a finite number. */
-int fp_counter_payload(struct fp_buf *to, double value, const uint8_t *name, size_t n);
+int fp_counter_value_payload(struct fp_buf *to, double value, const uint8_t *name, size_t n);
 
 /* The length of the value at the beginning of a row's payload; the name begins after the blank that follows.  0: the
  * row is no value of a counter. */
-size_t fp_counter_of(const struct fp_batch *b, uint32_t row);
+size_t fp_counter_value_of(const struct fp_batch *b, uint32_t row);
 
 #endif

@@ -1,4 +1,4 @@
-#include "core/counter.h"
+#include "core/counter_value.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ double fp_real_of(const uint8_t *p, size_t n) {
     return *p == '-' ? -v : v;
 }
 
-int fp_counter_payload(struct fp_buf *to, double value, const uint8_t *name, size_t n) {
+int fp_counter_value_payload(struct fp_buf *to, double value, const uint8_t *name, size_t n) {
     uint8_t number[FP_REAL_ROOM];
     const size_t length = fp_put_real(number, value);
     to->n = 0;
@@ -117,7 +117,7 @@ int fp_counter_payload(struct fp_buf *to, double value, const uint8_t *name, siz
                                                                                                            : 0;
 }
 
-size_t fp_counter_of(const struct fp_batch *b, uint32_t row) {
+size_t fp_counter_value_of(const struct fp_batch *b, uint32_t row) {
     uint8_t digits[MOST_DIGITS];
     size_t n_digits;
     int64_t exponent;
