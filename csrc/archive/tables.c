@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "archive/private.h"
-#include "archive/shapes.h"
+#include "archive/row_layout.h"
 #include "core/array.h"
 #include "core/guard.h"
 

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "jfr/known.h"
+#include "jfr/stack_memo.h"
 
 static void forget(struct fp_jfr_pool *pool) {
     fp_table_empty(&pool->keys);
@@ -28,10 +28,10 @@ void fp_jfr_forget(struct fp_jfr_reader *r) {
     r->methods.n_sure = 0;
     const uint64_t n_texts = r->methods.described.start[r->methods.described.n];
     const uint64_t n_bytes = r->stacks.texts.start[r->stacks.texts.n] + n_texts + 4 * (uint64_t)r->stacks.n_methods;
-    if (n_bytes > MOST_KNOWN || r->methods.ids.n > MOST_METHODS) fp_jfr_forget_known(r);
+    if (n_bytes > MOST_KNOWN || r->methods.ids.n > MOST_METHODS) fp_jfr_forget_memo(r);
 }
 
-void fp_jfr_forget_known(struct fp_jfr_reader *r) {
+void fp_jfr_forget_memo(struct fp_jfr_reader *r) {
     fp_table_empty(&r->methods.ids);
     fp_strings_empty(&r->methods.described);
     fp_strings_empty(&r->stacks.texts);
@@ -71,7 +71,7 @@ static void keep_value(struct fp_jfr_reader *r, uint32_t type, uint64_t key, con
 static void keep_stack(struct fp_jfr_reader *r, uint32_t type, uint64_t key, const uint8_t *p, size_t n) {
     const uint32_t before = r->stacks.texts.n, id = fp_strings_intern(&r->stacks.texts, p, n);
     fp_array_room(&r->stacks.known, &r->stacks.cap_known, (uint64_t)id + 1, sizeof *r->stacks.known);
-    if (id >= before || !id) r->stacks.known[id] = (struct fp_jfr_known){.type = type};
+    if (id >= before || !id) r->stacks.known[id] = (struct fp_jfr_memo){.type = type};
     r->stacks.next = id + 1;
     keep(r, type, key, (uint64_t)id + 1);
 }

@@ -4,7 +4,7 @@
  *                     > field {name stackTrace, class 28, constantPool true}
  *                       > annotation {class 40, value TICKS}
  */
-#include "jfr/known.h"
+#include "jfr/stack_memo.h"
 #include "jfr/text.h"
 
 struct fp_jfr_tree {
@@ -274,7 +274,7 @@ static void empty(struct fp_jfr_reader *r) {
     memset(r->metadata.small, 0, sizeof r->metadata.small);
     fp_strings_empty(&r->metadata.names);
     fp_table_empty(&r->metadata.type_ids);
-    fp_jfr_forget_known(r);
+    fp_jfr_forget_memo(r);
     /* type 0 means "none" */
     fp_jfr_add_words(&r->metadata.names);
     fp_array_room(&r->metadata.types, &r->metadata.cap_types, 1, sizeof *r->metadata.types);

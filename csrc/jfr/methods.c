@@ -1,5 +1,5 @@
 /* Methods: their names, and the model's functions of them. */
-#include "jfr/known.h"
+#include "jfr/stack_memo.h"
 
 /* The letter that async-profiler's tools append for how code was compiled: name_[j].  0: none. */
 static char letter_of(const uint8_t *p, size_t n) {

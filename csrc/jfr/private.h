@@ -318,7 +318,7 @@ struct fp_jfr_program {
     uint32_t most;        /* bytes of a value, if it is plain */
     uint32_t slots;       /* + 1: in the reader's `slots`; 0: none yet.  Of an event that is plain */
     uint32_t varints;     /* their number, if there is nothing else */
-    int32_t is_plain;     /* only compressed numbers and bytes: fp_jfr_ahead */
+    int32_t is_plain;     /* only compressed numbers and bytes: fp_jfr_prefetch */
     int32_t has_keys;     /* whether thread, state and class are keys or absent */
     /* of an event that was decoded ahead */
     uint32_t epoch;             /* the chunk's that the following were set for */
@@ -420,7 +420,7 @@ enum { FP_JFR_AHEAD = 32 };
  * events that have a row in the batch are added to it, and those that can wait do; the next one is the only one
  * decoded.
  */
-uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most);
+uint32_t fp_jfr_prefetch(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most);
 /* Prepares the program of a type for events of this chunk.  NULL if they cannot be decoded ahead. */
 const struct fp_jfr_program *fp_jfr_prepare(struct fp_jfr_reader *r, uint32_t type);
 
@@ -463,7 +463,7 @@ static inline uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t 
 struct fp_jfr_constant {
     uint64_t at;    /* offset in the arena + 1, of a stack its string in `stacks` + 1; 0: not in the file */
     uint32_t known; /* its resolved id + 1; 0: not resolved yet */
-    uint32_t also;  /* a second result; of a stack: is it cut, bit 0; then its number in fp_jfr_grid */
+    uint32_t also;  /* a second result; of a stack: is it cut, bit 0; then its number in fp_jfr_pending_counts */
 };
 
 /* A constant as in the file. */
@@ -531,18 +531,18 @@ struct fp_jfr_context {
     uint32_t epoch; /* the chunk's; if another: unused entry */
     uint32_t type;
     uint32_t thread, label, class_, state, metric;
-    uint32_t held_as; /* its number among the contexts of waiting samples; 0: none yet */
+    uint32_t pending_as; /* its number among the contexts of waiting samples; 0: none yet */
 };
 enum { FP_JFR_CONTEXTS = 1 << 11 };
 
 /* The same for samples that wait, by the bytes of these keys. */
-struct fp_jfr_brief {
+struct fp_jfr_pending_context {
     uint64_t rest, of; /* `of`: the chunk and the type */
-    uint32_t held_as, metric;
+    uint32_t pending_as, metric;
 };
 enum { FP_JFR_BRIEFS = 1 << 10 };
 
-static inline struct fp_jfr_brief *fp_jfr_brief_at(const struct fp_jfr_reader *r, uint64_t key) {
+static inline struct fp_jfr_pending_context *fp_jfr_pending_context_at(const struct fp_jfr_reader *r, uint64_t key) {
     return &r->sums.briefs[key * UINT64_C(0x9e3779b97f4a7c15) >> 54];
 }
 

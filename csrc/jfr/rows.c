@@ -1,5 +1,5 @@
 /* Converts events to rows. */
-#include "jfr/held.h"
+#include "jfr/pending.h"
 #include "jfr/sums.h"
 
 /* ---- values ---- */
@@ -139,8 +139,8 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     }
     const struct fp_jfr_slot *start = &slots[FP_JFR_START];
     if (r->sums.holds && amounts[0] == 1 && start->kind == FP_JFR_IS_NUMBER) {
-        const uint64_t key = fp_jfr_held_key(r, context, stack);
-        if (key && fp_jfr_hold(r, key, start->n, amounts[1])) return 0;
+        const uint64_t key = fp_jfr_pending_key(r, context, stack);
+        if (key && fp_jfr_add_pending(r, key, start->n, amounts[1])) return 0;
     }
     put(r, start->kind == FP_JFR_IS_NUMBER ? fp_jfr_time(r, start->n) : 0, context->label, context->thread, metric,
         stack, amounts[0], amounts[1], 1, out);
@@ -162,8 +162,8 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     if (FP_UNLIKELY(!fp_jfr_has_columns(r, context->metric, out))) return 0;
     r->counts.no_stack += stack->known == 1;
     r->counts.truncated += stack->also & 1;
-    const uint64_t key = r->sums.holds ? fp_jfr_held_key(r, context, stack->known - 1) : 0;
-    if (key && fp_jfr_hold(r, key, one->slots[FP_JFR_START], value)) return 1;
+    const uint64_t key = r->sums.holds ? fp_jfr_pending_key(r, context, stack->known - 1) : 0;
+    if (key && fp_jfr_add_pending(r, key, one->slots[FP_JFR_START], value)) return 1;
     if (one->summed) fp_jfr_remember(r, one, context->metric, value, out);
     put(r, fp_jfr_time(r, one->slots[FP_JFR_START]), context->label, context->thread, context->metric, stack->known - 1,
         1, value, 1, out);
@@ -174,7 +174,7 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
 static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_jfr_ready ready[FP_JFR_AHEAD];
     const uint32_t room = out->cap - out->n;
-    const uint32_t n = fp_jfr_ahead(r, in, ready, room < FP_JFR_AHEAD ? room : FP_JFR_AHEAD);
+    const uint32_t n = fp_jfr_prefetch(r, in, ready, room < FP_JFR_AHEAD ? room : FP_JFR_AHEAD);
     if (!n) return FP_MORE;
     for (uint32_t k = 0; k < n; k++) {
         const struct fp_jfr_ready *one = &ready[k];
@@ -195,12 +195,12 @@ static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch
 }
 
 /* Adds the rows of samples that waited.  0 when none are left, FP_FULL or FP_ASK. */
-static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out) {
-    struct fp_jfr_held *h = r->sums.held;
+static int rows_pending(struct fp_jfr_reader *r, struct fp_batch *out) {
+    struct fp_jfr_pending *h = r->sums.pending;
     if (!h || (!h->n && !h->n_log)) return 0;
     fp_jfr_add_up(h);
     h->is_due = 1; /* until all are rows */
-    for (struct fp_jfr_held_sum one; fp_jfr_next_sum(h, &one); fp_jfr_pass_sum(h)) {
+    for (struct fp_jfr_pending_sum one; fp_jfr_next_sum(h, &one); fp_jfr_pass_sum(h)) {
         const uint32_t *context = fp_table_row(&h->contexts, (uint32_t)one.key);
         const uint32_t label = context[0], thread = context[1], metric = context[2];
         if (out->n == out->cap) return FP_FULL;
@@ -212,7 +212,7 @@ static int rows_held(struct fp_jfr_reader *r, struct fp_batch *out) {
         put(r, h->time, label, thread, metric, (uint32_t)(one.key >> 32), (int64_t)one.count, one.value, one.count,
             out);
     }
-    fp_jfr_empty_held(r);
+    fp_jfr_empty_pending(r);
     return 0;
 }
 
@@ -225,16 +225,16 @@ static int row_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_re
     return row(r, type, record, slots, out, err);
 }
 
-/* Makes room for samples that wait: adds them up, or makes rows of them.  As rows_held. */
+/* Makes room for samples that wait: adds them up, or makes rows of them.  As rows_pending. */
 static int make_room(struct fp_jfr_reader *r, struct fp_batch *out) {
-    struct fp_jfr_held *h = r->sums.held;
+    struct fp_jfr_pending *h = r->sums.pending;
     if (!h->is_due && !r->model->is_refused) fp_jfr_add_up(h);
-    return h->is_due || r->model->is_refused ? rows_held(r, out) : 0;
+    return h->is_due || r->model->is_refused ? rows_pending(r, out) : 0;
 }
 
 /* Whether no further sample can wait until some are added up or become rows. */
 static inline int has_no_room(const struct fp_jfr_reader *r) {
-    return r->sums.held && (r->sums.held->is_due || r->model->is_refused || fp_jfr_is_full(r->sums.held));
+    return r->sums.pending && (r->sums.pending->is_due || r->model->is_refused || fp_jfr_is_full(r->sums.pending));
 }
 
 static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
@@ -266,6 +266,6 @@ int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
 int fp_jfr_release(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
     (void)err; /* the guard sets it */
     out->is_summed = r->is_summed;
-    const int status = rows_held(r, out);
+    const int status = rows_pending(r, out);
     return status ? status : FP_DONE;
 }

@@ -4,7 +4,7 @@
 #endif
 
 #include "core/cpu.h"
-#include "jfr/known.h"
+#include "jfr/stack_memo.h"
 
 uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n) {
     return fp_model_name_frame(r->model, fp_strings_intern(&r->model->strings, name, n));
@@ -253,7 +253,7 @@ static void find_same(struct fp_jfr_reader *r, uint32_t type) {
     for (uint32_t i = 0; i < pool->n_constants; i++) {
         struct fp_jfr_constant *constant = &pool->constants[i];
         if (!constant->at || constant->known) continue;
-        struct fp_jfr_known *one = &r->stacks.known[constant->at - 1];
+        struct fp_jfr_memo *one = &r->stacks.known[constant->at - 1];
         if (one->type != type || !one->epoch || r->methods.changed > one->epoch) continue;
         one->epoch = r->constants.epoch;
         constant->known = one->node + 1;
@@ -262,7 +262,7 @@ static void find_same(struct fp_jfr_reader *r, uint32_t type) {
 }
 
 /* Whether a stack has the same methods as in the last chunk that had it. */
-static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_known *one) {
+static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_memo *one) {
     if (r->methods.checked != r->constants.epoch) {
         fp_jfr_check_methods(r);
         if (has_all_methods(r)) find_same(r, one->type);
@@ -279,7 +279,7 @@ static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_known *
 
 /* Keeps the methods of a stack of n frames, so that later chunks can find it again.  Without those of all frames they
  * cannot. */
-static void keep_methods(struct fp_jfr_reader *r, struct fp_jfr_known *one, uint32_t n) {
+static void keep_methods(struct fp_jfr_reader *r, struct fp_jfr_memo *one, uint32_t n) {
     one->epoch = 0;
     for (uint32_t i = 0; i < n; i++)
         if (!r->stacks.frame_methods[i]) return;
@@ -297,7 +297,7 @@ static void keep_methods(struct fp_jfr_reader *r, struct fp_jfr_known *one, uint
 /* Finds the stack of a constant. */
 static void find_stack(struct fp_jfr_reader *r, uint32_t type, struct fp_jfr_constant *constant) {
     const uint32_t id = (uint32_t)constant->at - 1;
-    struct fp_jfr_known other = {0}, *one = r->stacks.known[id].type == type ? &r->stacks.known[id] : &other;
+    struct fp_jfr_memo other = {0}, *one = r->stacks.known[id].type == type ? &r->stacks.known[id] : &other;
     if (one->epoch != r->constants.epoch && (!one->epoch || !has_same_methods(r, one))) {
         const uint8_t *bytes = r->stacks.texts.bytes;
         uint32_t n;

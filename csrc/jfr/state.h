@@ -56,8 +56,8 @@ struct fp_jfr_stacks {
     struct fp_jfr_frame *cache;       /* the last frames */
     uint32_t *frames, *frame_methods; /* of the current stack */
     uint32_t cap_frames, cap_frame_methods;
-    struct fp_strings texts;    /* stacks of this chunk and earlier ones, as in the file */
-    struct fp_jfr_known *known; /* by string of `texts` */
+    struct fp_strings texts;   /* stacks of this chunk and earlier ones, as in the file */
+    struct fp_jfr_memo *known; /* by string of `texts` */
     uint32_t cap_known;
     uint32_t next;      /* the string after that of the last constant */
     uint32_t n_renewed; /* the model's */
@@ -77,15 +77,15 @@ struct fp_jfr_methods {
 
 /* Samples that are added up. */
 struct fp_jfr_sums {
-    struct fp_jfr_context *contexts; /* the last ones */
-    struct fp_jfr_brief *briefs;     /* of samples that wait */
+    struct fp_jfr_context *contexts;       /* the last ones */
+    struct fp_jfr_pending_context *briefs; /* of samples that wait */
     void *memory;
     struct fp_jfr_summed *rows;       /* of the batch, by the bytes of their events; in `memory` */
     int32_t is_summing;               /* some can be found there */
     uint32_t n_tried, n_found;        /* events looked up there */
     uint64_t sure_ticks;              /* this many ticks from the chunk's start on have times */
     uint64_t first_ticks, last_ticks; /* of samples added to rows */
-    struct fp_jfr_held *held;         /* samples that wait to be added up; NULL: there were none */
+    struct fp_jfr_pending *pending;   /* samples that wait to be added up; NULL: there were none */
     int32_t holds;                    /* samples wait */
 };
 

@@ -3,9 +3,9 @@
 
 #include "core/cpu.h"
 #include "core/guard.h"
-#include "jfr/held.h"
-#include "jfr/known.h"
-#include "jfr/short.h"
+#include "jfr/pending.h"
+#include "jfr/stack_memo.h"
+#include "jfr/fast_fields.h"
 #include "jfr/sums.h"
 
 /* ---- instructions ---- */
@@ -136,44 +136,44 @@ static const struct fp_jfr_context *context_of(const struct fp_jfr_reader *r, co
     for (uint32_t i = 0; i < FP_JFR_KEYS; i++) keys[i] = key_of(event, of->shape->key[i]);
     const struct fp_jfr_context *one = fp_jfr_context_at(r, of->type, keys[THREAD], keys[STATE], keys[CLASS]);
     const int is_known = fp_jfr_is_context(r, one, of->type, keys[THREAD], keys[STATE], keys[CLASS]);
-    return is_known && one->held_as ? one : NULL;
+    return is_known && one->pending_as ? one : NULL;
 }
 
 /* The same by the bytes of its keys but the stack's, if they are in 8 bytes.
  *
  *   07 | ac 02 | 05      thread 7, stack 300, state 5: the bytes are 07 05
  */
-FP_INLINE struct fp_jfr_brief brief_of(const struct fp_jfr_with with, const struct fp_jfr_reader *r,
-                                       const struct fp_jfr_last *of, const struct fp_jfr_short *event) {
+FP_INLINE struct fp_jfr_pending_context brief_of(const struct fp_jfr_with with, const struct fp_jfr_reader *r,
+                                                 const struct fp_jfr_last *of, const struct fp_jfr_short *event) {
     const struct fp_jfr_layout *at = event->at;
-    struct fp_jfr_brief found = {0}, *place = &found;
+    struct fp_jfr_pending_context found = {0}, *place = &found;
     if (FP_LIKELY(at->n_low < 64)) {
         const uint64_t bytes = with.lowest(fp_u64(event->body + at->keys), at->n_low);
         const uint32_t begin = 8u * (at->stack - at->keys), end = begin + at->n_stack;
         const uint64_t rest = with.lowest(bytes, begin) | bytes >> end << begin;
-        place = fp_jfr_brief_at(r, rest ^ of->rows);
+        place = fp_jfr_pending_context_at(r, rest ^ of->rows);
         if (FP_LIKELY(place->rest == rest && place->of == of->rows)) return *place;
         found.rest = rest;
     }
     const struct fp_jfr_context *context = context_of(r, of, event);
-    if (!context) return (struct fp_jfr_brief){0};
-    return *place = (struct fp_jfr_brief){found.rest, of->rows, context->held_as, context->metric};
+    if (!context) return (struct fp_jfr_pending_context){0};
+    return *place = (struct fp_jfr_pending_context){found.rest, of->rows, context->pending_as, context->metric};
 }
 
 /* An event that was decoded, and is not in the log yet. */
-struct fp_jfr_pending {
+struct fp_jfr_decoded {
     const uint8_t *p;
     struct fp_jfr_constant *stack;
     uint64_t key; /* of the stack */
-    uint32_t held_as, stack_type;
+    uint32_t pending_as, stack_type;
     int64_t value;
 };
 enum { AT_ONCE = FP_JFR_HELD_ROOM };
 
 /* Decodes up to AT_ONCE events from p on that can wait, and prefetches their stacks.  Their number; *next: where it
  * stopped. */
-FP_INLINE uint32_t pending_by(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
-                              const uint8_t *end, const uint8_t *stop, struct fp_jfr_pending *found,
+FP_INLINE uint32_t decoded_by(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
+                              const uint8_t *end, const uint8_t *stop, struct fp_jfr_decoded *found,
                               const uint8_t **next) {
     const uint64_t start_ticks = (uint64_t)r->chunk.start_ticks, sure_ticks = r->sums.sure_ticks;
     uint64_t first = r->sums.first_ticks, last = r->sums.last_ticks;
@@ -183,15 +183,15 @@ FP_INLINE uint32_t pending_by(const struct fp_jfr_with with, struct fp_jfr_reade
     for (; n < AT_ONCE && p < stop && fp_jfr_short_at(with, r, p, end, &of, &event); p += event.size) {
         const uint64_t ticks = fp_jfr_ticks_of(with, &event);
         if (FP_UNLIKELY(ticks - start_ticks >= sure_ticks)) break;
-        const struct fp_jfr_brief context = brief_of(with, r, &of, &event);
+        const struct fp_jfr_pending_context context = brief_of(with, r, &of, &event);
         const uint64_t key = fp_jfr_field_at(with, event.body + event.at->stack, event.at->n_stack);
-        const struct fp_jfr_pool *stacks = context.held_as ? of.stacks : NULL;
+        const struct fp_jfr_pool *stacks = context.pending_as ? of.stacks : NULL;
         if (FP_UNLIKELY(!stacks || key - stacks->first >= stacks->n_dense)) break;
         struct fp_jfr_constant *stack = &stacks->constants[key - stacks->first];
         __builtin_prefetch(stack);
         const int64_t value =
             of.shape->has_value ? fp_jfr_value_of(with, &event, of.shape) : r->chunk.period[context.metric];
-        found[n++] = (struct fp_jfr_pending){p, stack, key, context.held_as, of.stack_type, value};
+        found[n++] = (struct fp_jfr_decoded){p, stack, key, context.pending_as, of.stack_type, value};
         first = ticks < first ? ticks : first;
         last = ticks > last ? ticks : last;
     }
@@ -202,7 +202,7 @@ FP_INLINE uint32_t pending_by(const struct fp_jfr_with with, struct fp_jfr_reade
 }
 
 /* Prefetches stacks that are not known yet, and the bytes of those that no earlier chunk had. */
-static void prefetch_stacks(const struct fp_jfr_reader *r, const struct fp_jfr_pending *found, uint32_t n) {
+static void prefetch_stacks(const struct fp_jfr_reader *r, const struct fp_jfr_decoded *found, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         if (FP_UNLIKELY(!found[i].stack->known) && found[i].stack->at)
             __builtin_prefetch(&r->stacks.known[found[i].stack->at - 1]);
@@ -215,22 +215,22 @@ static void prefetch_stacks(const struct fp_jfr_reader *r, const struct fp_jfr_p
 }
 
 /* Looks up a stack for the first time.  1, or 0: it is no constant of the chunk, or memory ran out. */
-static int find_stack(struct fp_jfr_reader *r, const struct fp_jfr_pending *one) {
+static int find_stack(struct fp_jfr_reader *r, const struct fp_jfr_decoded *one) {
     const struct fp_jfr_slot slot = {.kind = FP_JFR_IS_KEY, .type = one->stack_type, .n = one->key};
     int cut;
     return one->stack->at && fp_jfr_stack(r, &slot, NULL, &cut) != FP_NO_ID && one->stack->known;
 }
 
 /* What keys have for a stack that has no number yet. */
-static uint32_t number_of(struct fp_jfr_held *h, struct fp_jfr_constant *stack) {
-    const uint32_t id = fp_jfr_held_stack(h, stack->known - 1);
+static uint32_t number_of(struct fp_jfr_pending *h, struct fp_jfr_constant *stack) {
+    const uint32_t id = fp_jfr_pending_stack(h, stack->known - 1);
     if (h->by_number) stack->also |= id << 1;
     return id;
 }
 
 /* Enters events in the log, up to the first whose stack is not in the chunk.  Their number. */
-static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_pending *found, uint32_t n) {
-    struct fp_jfr_held *h = r->sums.held;
+static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_decoded *found, uint32_t n) {
+    struct fp_jfr_pending *h = r->sums.pending;
     uint32_t i = 0;
     prefetch_stacks(r, found, n);
     for (; i < n; i++) {
@@ -240,7 +240,7 @@ static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_pending *foun
         r->counts.truncated += stack->also & 1;
         uint32_t id = h->by_number ? stack->also >> 1 : stack->known - 1;
         if (FP_UNLIKELY(!id && h->by_number)) id = number_of(h, found[i].stack);
-        fp_jfr_enter(h, (uint64_t)id << 32 | found[i].held_as, found[i].value);
+        fp_jfr_enter(h, (uint64_t)id << 32 | found[i].pending_as, found[i].value);
     }
     return i;
 }
@@ -250,12 +250,12 @@ static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_pending *foun
  * Stacks are far apart, so a group of events waits for the memory of all of them at the same time. */
 FP_INLINE const uint8_t *hold_by(const struct fp_jfr_with with, struct fp_jfr_reader *r, const uint8_t *p,
                                  const uint8_t *end, const uint8_t *readable) {
-    struct fp_jfr_pending found[AT_ONCE];
-    const struct fp_jfr_held *h = r->sums.held;
+    struct fp_jfr_decoded found[AT_ONCE];
+    const struct fp_jfr_pending *h = r->sums.pending;
     if (!h || h->is_due || (!h->n_log && !h->n)) return p;
     const uint8_t *stop = fp_jfr_short_end(p, end, readable), *next;
     while (!fp_jfr_is_full(h)) {
-        const uint32_t n = pending_by(with, r, p, end, stop, found, &next), n_entered = enter(r, found, n);
+        const uint32_t n = decoded_by(with, r, p, end, stop, found, &next), n_entered = enter(r, found, n);
         if (n_entered < n) return found[n_entered].p;
         p = next;
         if (n < AT_ONCE) break;
@@ -300,8 +300,8 @@ const uint8_t *fp_jfr_add(struct fp_jfr_reader *r, const uint8_t *p, const uint8
     return HAS_BMI2(r) ? add_bmi2(r, p, end, readable, ready) : add_of(r, p, end, readable, ready);
 }
 
-const uint8_t *fp_jfr_hold_many(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
-                                const uint8_t *readable) {
+const uint8_t *fp_jfr_add_pending_many(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
+                                       const uint8_t *readable) {
     return HAS_BMI2(r) ? hold_bmi2(r, p, end, readable) : hold_of(r, p, end, readable);
 }
 

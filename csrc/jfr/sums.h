@@ -30,7 +30,8 @@ const uint8_t *fp_jfr_add(struct fp_jfr_reader *r, const uint8_t *p, const uint8
 void fp_jfr_remember(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, uint32_t metric, int64_t value,
                      const struct fp_batch *out);
 /* Lets samples wait from p on, up to the first that cannot.  Returns where it stopped. */
-const uint8_t *fp_jfr_hold_many(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end, const uint8_t *readable);
+const uint8_t *fp_jfr_add_pending_many(struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end,
+                                       const uint8_t *readable);
 /* Writes the sums to the rows. */
 void fp_jfr_write_sums(struct fp_jfr_reader *r, const struct fp_batch *out);
 /* Ends a call: adds the times of the samples to the counts. */

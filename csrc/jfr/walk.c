@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "jfr/held.h"
-#include "jfr/short.h"
+#include "jfr/pending.h"
+#include "jfr/fast_fields.h"
 #include "jfr/sums.h"
 
 enum { LEAST_CHUNK_HEAD = 8 };
@@ -43,7 +43,7 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
         free(r->constants.pools[i].constants);
     }
     fp_jfr_free_spans(r);
-    fp_jfr_free_held(r);
+    fp_jfr_free_pending(r);
     fp_strings_clear(&r->metadata.names);
     fp_strings_clear(&r->walked.counted);
     fp_strings_clear(&r->spans.reported);

@@ -15,7 +15,7 @@ from fastprof.core.blanks cimport is_blank, strip_blanks
 from fastprof.core.fp cimport *
 
 
-cdef extern from "folded/known.h" nogil:
+cdef extern from "folded/stack_memo.h" nogil:
     enum:
         FP_PLAIN_LINES
 
@@ -88,7 +88,7 @@ cdef class Lexer:
     `n_counts`: the counts of a line, 1 or 2.  `decimals`: counts are taken times 10 to the power of this, 9 at most.
     `suffixes`: read suffixes of names as kinds of code.
     Borrows the model, whose address it is given.  Memory: the model's growth, 4 bytes for each of its strings, the
-    longest line, and up to 20 MiB for stacks that come again (csrc/folded/known.h).
+    longest line, and up to 20 MiB for stacks that come again (csrc/folded/stack_memo.h).
     """
 
     cdef fp_model *model
@@ -184,7 +184,7 @@ cdef class Lexer:
         return FP_DONE if in_.eof else FP_MORE
 
     cdef int plain_lines(self, const uint8_t **p, const uint8_t *end, fp_batch *b) noexcept nogil:
-        """Reads plain lines (csrc/folded/known.h) and moves *p past them.
+        """Reads plain lines (csrc/folded/stack_memo.h) and moves *p past them.
 
         FP_MORE, FP_DONE if the next line is not plain or not whole, or FP_E_NOMEM.
         """

@@ -1,6 +1,6 @@
-/* jfr/known.h - methods and stacks that chunks repeat. */
-#ifndef FP_JFR_KNOWN_H
-#define FP_JFR_KNOWN_H
+/* jfr/stack_memo.h - methods and stacks that chunks repeat. */
+#ifndef FP_JFR_STACK_MEMO_H
+#define FP_JFR_STACK_MEMO_H
 
 #include "jfr/private.h"
 
@@ -20,13 +20,13 @@ uint32_t fp_jfr_function(struct fp_jfr_reader *r, const struct fp_jfr_slot *meth
 void fp_jfr_check_methods(struct fp_jfr_reader *r);
 
 /* A stack by its bytes. */
-struct fp_jfr_known {
+struct fp_jfr_memo {
     uint32_t type;  /* of the first constant with these bytes; those of another type are another stack */
     uint32_t epoch; /* of the last chunk in which it was this node; 0: none */
     uint32_t node, is_cut;
     uint32_t first, n; /* its methods, in r->stacks.methods */
 };
 /* Forgets methods and stacks of earlier chunks. */
-void fp_jfr_forget_known(struct fp_jfr_reader *r);
+void fp_jfr_forget_memo(struct fp_jfr_reader *r);
 
 #endif

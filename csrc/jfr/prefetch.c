@@ -4,8 +4,8 @@
  * one.
  */
 #include "core/cpu.h"
-#include "jfr/held.h"
-#include "jfr/short.h"
+#include "jfr/pending.h"
+#include "jfr/fast_fields.h"
 #include "jfr/sums.h"
 
 /* Decodes the fields of an event at p, where as many bytes can be read as they can have.  Its end. */
@@ -84,8 +84,8 @@ enum { TRIED = 1 << 12 };
 /* Whether to look for rows: if few are found, samples wait until few of those have different keys. */
 static inline int looks_for_rows(struct fp_jfr_reader *r) {
     if (FP_UNLIKELY(r->sums.n_tried >= TRIED)) {
-        if (r->sums.n_found < TRIED / 4 && !(r->sums.held && r->sums.held->are_few)) return 0;
-        if (r->sums.held) r->sums.held->are_few = 0;
+        if (r->sums.n_found < TRIED / 4 && !(r->sums.pending && r->sums.pending->are_few)) return 0;
+        if (r->sums.pending) r->sums.pending->are_few = 0;
         r->sums.n_tried = r->sums.n_found = 0;
     }
     return r->is_summed;
@@ -113,7 +113,7 @@ FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct f
     }
     if (r->sums.holds && most && !r->options.class_leaf && r->stacks.n_renewed == r->model->n_renewed) {
         const uint8_t *start = p;
-        p = fp_jfr_hold_many(r, p, end, readable);
+        p = fp_jfr_add_pending_many(r, p, end, readable);
         if (p > start) most = 1; /* most samples can wait, from here on, too */
     }
     uint32_t n = 0;
@@ -167,6 +167,6 @@ FP_JFR_BMI2 static uint32_t ahead_bmi2(struct fp_jfr_reader *r, struct fp_in *in
 #define AHEAD ahead_of
 #endif
 
-uint32_t fp_jfr_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
+uint32_t fp_jfr_prefetch(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
     return r->chunk.compressed ? AHEAD(r, in, ready, most) : 0;
 }

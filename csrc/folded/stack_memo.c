@@ -1,4 +1,4 @@
-#include "folded/known.h"
+#include "folded/stack_memo.h"
 
 #include "core/digits.h"
 #include "core/memory.h"

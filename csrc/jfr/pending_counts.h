@@ -1,4 +1,5 @@
-/* jfr/grid.h - counts samples by stack and context, while there are few of both and all samples have the same value.
+/* jfr/pending_counts.h - counts samples by stack and context, while there are few of both and all samples have the same
+ * value.
  *
  * Stacks get numbers as they occur, so that the counts are dense:
  *
@@ -6,18 +7,18 @@
  *
  * A cell has 16 bits; one that would overflow begins again at 1, and is noted in `full`.
  */
-#ifndef FP_JFR_GRID_H
-#define FP_JFR_GRID_H
+#ifndef FP_JFR_PENDING_COUNTS_H
+#define FP_JFR_PENDING_COUNTS_H
 
 #include "core/fp.h"
 
 /* Samples with the same key: stack << 32 | number of the context. */
-struct fp_jfr_held_sum {
+struct fp_jfr_pending_sum {
     uint64_t key, count;
     int64_t value;
 };
 
-struct fp_jfr_grid {
+struct fp_jfr_pending_counts {
     uint32_t *number_of; /* by stack; 0: none */
     uint32_t *stack_of;  /* by number, from 1 on */
     uint32_t cap_number_of, cap_stack_of, n;
@@ -35,13 +36,14 @@ struct fp_jfr_grid {
 enum { FP_JFR_GRID_CELLS = 1 << 22 };
 
 /* The number of a stack; 0: there are no more. */
-uint32_t fp_jfr_grid_number(struct fp_jfr_grid *g, uint32_t stack);
+uint32_t fp_jfr_pending_counts_number(struct fp_jfr_pending_counts *g, uint32_t stack);
 /* Counts n samples of this value, by number << 32 | context.  1, or 0: the grid does not take them. */
-int fp_jfr_grid_add(struct fp_jfr_grid *g, const uint64_t *keys, uint32_t n, uint32_t n_contexts, int64_t value);
+int fp_jfr_pending_counts_add(struct fp_jfr_pending_counts *g, const uint64_t *keys, uint32_t n, uint32_t n_contexts,
+                              int64_t value);
 /* The next sum, by key.  1, or 0: there are no more.  Increment `context` to pass over it. */
-int fp_jfr_grid_sum(struct fp_jfr_grid *g, struct fp_jfr_held_sum *sum);
+int fp_jfr_pending_counts_sum(struct fp_jfr_pending_counts *g, struct fp_jfr_pending_sum *sum);
 /* Forgets all samples, but not the numbers. */
-void fp_jfr_empty_grid(struct fp_jfr_grid *g);
-void fp_jfr_free_grid(struct fp_jfr_grid *g);
+void fp_jfr_empty_pending_counts(struct fp_jfr_pending_counts *g);
+void fp_jfr_free_pending_counts(struct fp_jfr_pending_counts *g);
 
 #endif

@@ -1,6 +1,6 @@
-/* archive/shapes.h - the columns of the model's tables in a payload.  Private to the archive's C files. */
-#ifndef FP_ARCHIVE_SHAPES_H
-#define FP_ARCHIVE_SHAPES_H
+/* archive/row_layout.h - the columns of the model's tables in a payload.  Private to the archive's C files. */
+#ifndef FP_ARCHIVE_ROW_LAYOUT_H
+#define FP_ARCHIVE_ROW_LAYOUT_H
 
 #include "archive/private.h"
 

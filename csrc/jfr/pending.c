@@ -12,7 +12,7 @@
  * sums would wait for memory at each sample.  Sorting waits, too, so if all values are equal, as periods are, it moves
  * only keys.  When there are too many sums, they become rows, so memory is limited.
  */
-#include "jfr/held.h"
+#include "jfr/pending.h"
 
 #include <stdlib.h>
 
@@ -24,19 +24,19 @@ enum { LEAST_LOG = 1 << 12, MOST_LOG = 1 << 18, MOST_SUMS = 1 << 19, FEW = 1 << 
 /* Stacks that are added while samples wait, as these keep the model from dropping any. */
 enum { MOST_STACKS = 1 << 16 };
 
-static void free_log(struct fp_jfr_log *log, uint32_t cap) {
+static void free_log(struct fp_jfr_pending_list *log, uint32_t cap) {
     fp_release(log->keys, log->keys ? cap * sizeof *log->keys : 0);
     fp_release(log->values, log->values ? cap * sizeof *log->values : 0);
-    *log = (struct fp_jfr_log){0};
+    *log = (struct fp_jfr_pending_list){0};
 }
 
-static void new_log(struct fp_jfr_log *log, uint32_t cap) {
+static void new_log(struct fp_jfr_pending_list *log, uint32_t cap) {
     log->keys = fp_have(fp_grow(NULL, 0, cap * sizeof *log->keys));
     log->values = fp_have(fp_grow(NULL, 0, cap * sizeof *log->values));
 }
 
 /* Replaces the log, which is empty, by one of this size. */
-static void make_log(struct fp_jfr_held *h, uint32_t cap) {
+static void make_log(struct fp_jfr_pending *h, uint32_t cap) {
     free_log(&h->log, h->cap_log);
     free_log(&h->sorted, h->cap_log);
     h->cap_log = cap;
@@ -44,32 +44,32 @@ static void make_log(struct fp_jfr_held *h, uint32_t cap) {
     new_log(&h->sorted, cap);
 }
 
-static void free_held(struct fp_jfr_held *h) {
+static void free_pending(struct fp_jfr_pending *h) {
     free_log(&h->log, h->cap_log);
     free_log(&h->sorted, h->cap_log);
     fp_release(h->sums, h->cap_sums * sizeof *h->sums);
     fp_release(h->other, h->cap_other * sizeof *h->other);
-    fp_jfr_free_grid(&h->grid);
+    fp_jfr_free_pending_counts(&h->grid);
     fp_table_clear(&h->contexts);
     free(h);
 }
 
-static struct fp_jfr_held *held_of(struct fp_jfr_reader *r) {
-    if (FP_LIKELY(r->sums.held != NULL)) return r->sums.held;
-    struct fp_jfr_held *h = r->sums.held = fp_have(calloc(1, sizeof *h));
+static struct fp_jfr_pending *pending_of(struct fp_jfr_reader *r) {
+    if (FP_LIKELY(r->sums.pending != NULL)) return r->sums.pending;
+    struct fp_jfr_pending *h = r->sums.pending = fp_have(calloc(1, sizeof *h));
     fp_table_init(&h->contexts, 3);
     make_log(h, LEAST_LOG);
     h->by_number = 1;
     return h;
 }
 
-void fp_jfr_free_held(struct fp_jfr_reader *r) {
-    if (r->sums.held) free_held(r->sums.held);
-    r->sums.held = NULL;
+void fp_jfr_free_pending(struct fp_jfr_reader *r) {
+    if (r->sums.pending) free_pending(r->sums.pending);
+    r->sums.pending = NULL;
 }
 
 /* Replaces numbers in the log by stacks: the grid takes no more samples. */
-static void leave_grid(struct fp_jfr_held *h) {
+static void leave_grid(struct fp_jfr_pending *h) {
     h->by_number = 0;
     h->bits = 0;
     for (uint32_t i = 0; i < h->n_log; i++) {
@@ -79,25 +79,25 @@ static void leave_grid(struct fp_jfr_held *h) {
     }
 }
 
-uint32_t fp_jfr_held_stack(struct fp_jfr_held *h, uint32_t stack) {
-    const uint32_t number = h->by_number ? fp_jfr_grid_number(&h->grid, stack) : 0;
+uint32_t fp_jfr_pending_stack(struct fp_jfr_pending *h, uint32_t stack) {
+    const uint32_t number = h->by_number ? fp_jfr_pending_counts_number(&h->grid, stack) : 0;
     if (number) return number;
     if (h->by_number) leave_grid(h);
     return stack;
 }
 
-uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack) {
-    struct fp_jfr_held *h = held_of(r);
-    if (FP_UNLIKELY(!context->held_as)) {
+uint64_t fp_jfr_pending_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack) {
+    struct fp_jfr_pending *h = pending_of(r);
+    if (FP_UNLIKELY(!context->pending_as)) {
         const uint32_t words[] = {context->label, context->thread, context->metric};
-        context->held_as = fp_table_intern(&h->contexts, words);
+        context->pending_as = fp_table_intern(&h->contexts, words);
     }
     h->is_due |= (h->n_log || h->n) && r->model->stacks.n - h->n_stacks > MOST_STACKS;
-    return (uint64_t)fp_jfr_held_stack(h, stack) << 32 | context->held_as;
+    return (uint64_t)fp_jfr_pending_stack(h, stack) << 32 | context->pending_as;
 }
 
-int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value) {
-    struct fp_jfr_held *h = r->sums.held;
+int fp_jfr_add_pending(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value) {
+    struct fp_jfr_pending *h = r->sums.pending;
     if (h->is_due || h->n_log == h->cap_log || ticks - (uint64_t)r->chunk.start_ticks >= r->sums.sure_ticks) return 0;
     if (!h->n_log && !h->n) {
         h->time = fp_jfr_time(r, ticks);
@@ -138,8 +138,8 @@ static uint64_t unpacked(uint64_t key, unsigned low) {
 }
 
 /* Sorts by a digit of the keys; equal ones keep their order.  `to`: the number of keys with each smaller digit. */
-FP_INLINE void sort_by(struct fp_jfr_held *h, unsigned shift, uint64_t mask, uint32_t *to, int is_short) {
-    const struct fp_jfr_log from = h->log, sorted = h->sorted;
+FP_INLINE void sort_by(struct fp_jfr_pending *h, unsigned shift, uint64_t mask, uint32_t *to, int is_short) {
+    const struct fp_jfr_pending_list from = h->log, sorted = h->sorted;
     const uint32_t n = h->n_log;
     const int differ = h->differs != 0; /* else all have the first value */
     sorted.values[0] = from.values[0];
@@ -154,7 +154,7 @@ FP_INLINE void sort_by(struct fp_jfr_held *h, unsigned shift, uint64_t mask, uin
 }
 
 /* Sorts the log by key.  `low`: bits of a context; `n`: of a key; `is_short`: packed keys have 32 bits. */
-FP_INLINE void sort(struct fp_jfr_held *h, unsigned low, unsigned n, int is_short) {
+FP_INLINE void sort(struct fp_jfr_pending *h, unsigned low, unsigned n, int is_short) {
     const unsigned digits = is_short ? SHORT_DIGITS : DIGITS, digit = (n + digits - 1) / digits;
     uint32_t starts[DIGITS][1 << DIGIT];
     const uint64_t mask = (UINT64_C(1) << digit) - 1;
@@ -180,7 +180,7 @@ FP_INLINE void sort(struct fp_jfr_held *h, unsigned low, unsigned n, int is_shor
 
 /* Merges the log, which was sorted, into the sums, and sets `are_few`.  A sum that would overflow begins another one
  * with the same key. */
-FP_INLINE void merge(struct fp_jfr_held *h, unsigned low, int is_short) {
+FP_INLINE void merge(struct fp_jfr_pending *h, unsigned low, int is_short) {
     const size_t most = (size_t)h->n + h->n_log;
     if (most > h->cap_other) {
         fp_release(h->other, h->cap_other * sizeof *h->other);
@@ -189,15 +189,15 @@ FP_INLINE void merge(struct fp_jfr_held *h, unsigned low, int is_short) {
         h->other = fp_have(fp_grow(NULL, 0, 2 * most * sizeof *h->other));
         h->cap_other = 2 * most; /* what is not used is not resident */
     }
-    const struct fp_jfr_held_sum *at = h->sums, *end = at + h->n;
+    const struct fp_jfr_pending_sum *at = h->sums, *end = at + h->n;
     const void *keys = h->log.keys;
     const int64_t *values = h->log.values;
     const uint32_t n = h->n_log, step = h->differs != 0;
-    struct fp_jfr_held_sum *to = h->other;
+    struct fp_jfr_pending_sum *to = h->other;
     uint32_t n_keys = 0, next;
     for (uint32_t i = 0; i < n; i = next) {
         const uint64_t key = packed_at(keys, i, is_short);
-        struct fp_jfr_held_sum sum = {.key = unpacked(key, low)};
+        struct fp_jfr_pending_sum sum = {.key = unpacked(key, low)};
         int64_t value;
         for (; at < end && at->key < sum.key; at++) *to++ = *at;
         if (at < end && at->key == sum.key) sum = *at++;
@@ -225,41 +225,41 @@ FP_INLINE void merge(struct fp_jfr_held *h, unsigned low, int is_short) {
     while (at < end) *to++ = *at++;
     h->are_few = n_keys < n / 4 && n_keys < FEW;
     h->n = (uint32_t)(to - h->other);
-    const struct fp_jfr_held had = *h;
+    const struct fp_jfr_pending had = *h;
     h->sums = had.other;
     h->cap_sums = had.cap_other;
     h->other = had.sums;
     h->cap_other = had.cap_sums;
 }
 
-FP_INLINE void add_up(struct fp_jfr_held *h, unsigned low, unsigned n, int is_short) {
+FP_INLINE void add_up(struct fp_jfr_pending *h, unsigned low, unsigned n, int is_short) {
     sort(h, low, n, is_short);
     merge(h, low, is_short);
 }
 
 /* Makes sums of the grid. */
-static void end_grid(struct fp_jfr_held *h) {
+static void end_grid(struct fp_jfr_pending *h) {
     const size_t n = h->grid.n_sums;
     if (n > h->cap_sums) {
         h->sums = fp_have(fp_grow(h->sums, h->cap_sums * sizeof *h->sums, n * sizeof *h->sums));
         h->cap_sums = n;
     }
-    for (size_t i = 0; i < n && fp_jfr_grid_sum(&h->grid, &h->sums[i]); i++) h->grid.context++;
-    fp_jfr_empty_grid(&h->grid);
+    for (size_t i = 0; i < n && fp_jfr_pending_counts_sum(&h->grid, &h->sums[i]); i++) h->grid.context++;
+    fp_jfr_empty_pending_counts(&h->grid);
 }
 
 /* Counts the samples of the log in the grid.  1, or 0: it does not take them. */
-static int count_up(struct fp_jfr_held *h) {
+static int count_up(struct fp_jfr_pending *h) {
     if (h->differs) return 0;
     const int64_t value = h->log.values[0];
-    if (!fp_jfr_grid_add(&h->grid, h->log.keys, h->n_log, h->contexts.n, value)) return 0;
+    if (!fp_jfr_pending_counts_add(&h->grid, h->log.keys, h->n_log, h->contexts.n, value)) return 0;
     h->n = h->grid.n_sums;
     h->are_few = h->n < h->n_log / 4 && h->n < FEW;
     return 1;
 }
 
 /* Adds up the log without the grid. */
-static void sort_up(struct fp_jfr_held *h) {
+static void sort_up(struct fp_jfr_pending *h) {
     if (h->by_number) leave_grid(h);
     if (h->grid.n_sums) end_grid(h);
     const unsigned low = width_of((uint32_t)h->bits), n = low + width_of((uint32_t)(h->bits >> 32));
@@ -269,23 +269,23 @@ static void sort_up(struct fp_jfr_held *h) {
         add_up(h, low, n, 0);
 }
 
-void fp_jfr_add_up(struct fp_jfr_held *h) {
+void fp_jfr_add_up(struct fp_jfr_pending *h) {
     if (!h->n_log) return;
     if (!h->by_number || !count_up(h)) sort_up(h);
-    fp_jfr_empty_log(h);
+    fp_jfr_empty_pending_list(h);
     h->is_due |= h->n > MOST_SUMS;
     if (h->cap_log < MOST_LOG && h->n > h->cap_log / 2) make_log(h, 2 * h->cap_log);
 }
 
-void fp_jfr_empty_held(struct fp_jfr_reader *r) {
-    struct fp_jfr_held *h = r->sums.held;
+void fp_jfr_empty_pending(struct fp_jfr_reader *r) {
+    struct fp_jfr_pending *h = r->sums.pending;
     h->n = h->next = 0;
-    fp_jfr_empty_grid(&h->grid);
-    fp_jfr_empty_log(h);
+    fp_jfr_empty_pending_counts(&h->grid);
+    fp_jfr_empty_pending_list(h);
     h->is_due = 0;
     r->model->n_waiting--;
 }
 
 void fp_jfr_abandon(struct fp_jfr_reader *r) {
-    if (r->sums.held && (r->sums.held->n || r->sums.held->n_log)) fp_jfr_empty_held(r);
+    if (r->sums.pending && (r->sums.pending->n || r->sums.pending->n_log)) fp_jfr_empty_pending(r);
 }

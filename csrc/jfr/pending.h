@@ -1,25 +1,25 @@
-/* jfr/held.h - samples that wait to be added up. */
-#ifndef FP_JFR_HELD_H
-#define FP_JFR_HELD_H
+/* jfr/pending.h - samples that wait to be added up. */
+#ifndef FP_JFR_PENDING_H
+#define FP_JFR_PENDING_H
 
 #include "jfr/private.h"
-#include "jfr/grid.h"
+#include "jfr/pending_counts.h"
 
 /* Samples that wait.  Their keys: stack, or its number in the grid, << 32 | number of the context. */
-struct fp_jfr_log {
+struct fp_jfr_pending_list {
     uint64_t *keys;
     int64_t *values;
 };
 
-struct fp_jfr_held {
+struct fp_jfr_pending {
     /* samples in the order in which they were read, and as many for sorting them; core/memory.h */
-    struct fp_jfr_log log, sorted;
+    struct fp_jfr_pending_list log, sorted;
     uint32_t n_log, cap_log;
     uint64_t bits, differs; /* that are set in some key of the log, and in which some of its values differ */
     /* all samples before those: in the grid, or by key, with the memory for the next ones; core/memory.h */
-    struct fp_jfr_grid grid;
+    struct fp_jfr_pending_counts grid;
     int32_t by_number; /* keys of the log have numbers of stacks */
-    struct fp_jfr_held_sum *sums, *other;
+    struct fp_jfr_pending_sum *sums, *other;
     size_t cap_sums, cap_other;
     uint32_t n, next;         /* sums of either; of `sums` those from `next` on are not rows of a batch yet */
     int32_t is_due;           /* no more can wait: they must become rows */
@@ -32,40 +32,40 @@ struct fp_jfr_held {
 enum { FP_JFR_HELD_ROOM = 64 }; /* samples that can wait after the log counts as full */
 
 /* Whether samples must be added up, or become rows, before others can wait. */
-static inline int fp_jfr_is_full(const struct fp_jfr_held *h) {
+static inline int fp_jfr_is_full(const struct fp_jfr_pending *h) {
     return h->n_log + FP_JFR_HELD_ROOM > h->cap_log;
 }
 
 /* Enters a sample in the log, which has room. */
-static inline void fp_jfr_enter(struct fp_jfr_held *h, uint64_t key, int64_t value) {
+static inline void fp_jfr_enter(struct fp_jfr_pending *h, uint64_t key, int64_t value) {
     h->log.keys[h->n_log] = key;
     h->log.values[h->n_log++] = value;
     h->bits |= key;
     h->differs |= (uint64_t)(value ^ h->log.values[0]);
 }
 
-static inline void fp_jfr_empty_log(struct fp_jfr_held *h) {
+static inline void fp_jfr_empty_pending_list(struct fp_jfr_pending *h) {
     h->n_log = 0;
     h->bits = h->differs = 0;
 }
 
 /* What keys of the log have for a stack. */
-uint32_t fp_jfr_held_stack(struct fp_jfr_held *h, uint32_t stack);
+uint32_t fp_jfr_pending_stack(struct fp_jfr_pending *h, uint32_t stack);
 /* The key of samples with a stack and a context. */
-uint64_t fp_jfr_held_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack);
+uint64_t fp_jfr_pending_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack);
 /* Lets a sample wait.  1, or 0 if it cannot. */
-int fp_jfr_hold(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value);
+int fp_jfr_add_pending(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value);
 /* Adds up the samples of the log. */
-void fp_jfr_add_up(struct fp_jfr_held *h);
+void fp_jfr_add_up(struct fp_jfr_pending *h);
 /* The next sum that is not a row yet, by key.  1, or 0: there are no more. */
-static inline int fp_jfr_next_sum(struct fp_jfr_held *h, struct fp_jfr_held_sum *sum) {
-    if (h->grid.n_sums) return fp_jfr_grid_sum(&h->grid, sum);
+static inline int fp_jfr_next_sum(struct fp_jfr_pending *h, struct fp_jfr_pending_sum *sum) {
+    if (h->grid.n_sums) return fp_jfr_pending_counts_sum(&h->grid, sum);
     if (h->next == h->n) return 0;
     *sum = h->sums[h->next];
     return 1;
 }
 
-static inline void fp_jfr_pass_sum(struct fp_jfr_held *h) {
+static inline void fp_jfr_pass_sum(struct fp_jfr_pending *h) {
     if (h->grid.n_sums)
         h->grid.context++;
     else
@@ -73,7 +73,7 @@ static inline void fp_jfr_pass_sum(struct fp_jfr_held *h) {
 }
 
 /* Forgets the samples, which have become rows. */
-void fp_jfr_empty_held(struct fp_jfr_reader *r);
-void fp_jfr_free_held(struct fp_jfr_reader *r);
+void fp_jfr_empty_pending(struct fp_jfr_reader *r);
+void fp_jfr_free_pending(struct fp_jfr_reader *r);
 
 #endif

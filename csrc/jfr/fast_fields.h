@@ -1,6 +1,6 @@
-/* jfr/short.h - usual events of few bytes, decoded without a loop over their fields. */
-#ifndef FP_JFR_SHORT_H
-#define FP_JFR_SHORT_H
+/* jfr/fast_fields.h - usual events of few bytes, decoded without a loop over their fields. */
+#ifndef FP_JFR_FAST_FIELDS_H
+#define FP_JFR_FAST_FIELDS_H
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>

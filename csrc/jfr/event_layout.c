@@ -1,5 +1,5 @@
 /* Where the fields of usual events are. */
-#include "jfr/short.h"
+#include "jfr/fast_fields.h"
 
 /* ---- shapes ---- */
 

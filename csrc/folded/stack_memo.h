@@ -1,4 +1,4 @@
-/* folded/known.h - caches the stacks of plain lines of folded stacks.
+/* folded/stack_memo.h - caches the stacks of plain lines of folded stacks.
  *
  * Profilers that do not sum their samples repeat the same lines.  One lookup of a stack's whole text costs a fraction
  * of the lookups of its frames:
@@ -17,8 +17,8 @@
  * found fewer than a quarter of its lines, it rests for the next 128 MiB of the input; if fewer than one line in 64 was
  * found when it reaches 1 MiB of text, it rests then.
  */
-#ifndef FP_FOLDED_KNOWN_H
-#define FP_FOLDED_KNOWN_H
+#ifndef FP_FOLDED_STACK_MEMO_H
+#define FP_FOLDED_STACK_MEMO_H
 
 #include "core/fp.h"
 

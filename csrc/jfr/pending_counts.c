@@ -1,4 +1,4 @@
-#include "jfr/grid.h"
+#include "jfr/pending_counts.h"
 
 #include <stdlib.h>
 
@@ -7,23 +7,23 @@
 /* AHEAD: so many samples ahead their counts are fetched, which are in no near cache. */
 enum { MOST_STACKS = 1 << 22, MOST_NUMBERS = FP_JFR_GRID_CELLS / 8, AHEAD = 32 };
 
-void fp_jfr_empty_grid(struct fp_jfr_grid *g) {
+void fp_jfr_empty_pending_counts(struct fp_jfr_pending_counts *g) {
     free(g->counts);
     free(g->full);
-    *g = (struct fp_jfr_grid){.number_of = g->number_of,
-                              .stack_of = g->stack_of,
-                              .cap_number_of = g->cap_number_of,
-                              .cap_stack_of = g->cap_stack_of,
-                              .n = g->n};
+    *g = (struct fp_jfr_pending_counts){.number_of = g->number_of,
+                                        .stack_of = g->stack_of,
+                                        .cap_number_of = g->cap_number_of,
+                                        .cap_stack_of = g->cap_stack_of,
+                                        .n = g->n};
 }
 
-void fp_jfr_free_grid(struct fp_jfr_grid *g) {
-    fp_jfr_empty_grid(g);
+void fp_jfr_free_pending_counts(struct fp_jfr_pending_counts *g) {
+    fp_jfr_empty_pending_counts(g);
     free(g->number_of);
     free(g->stack_of);
 }
 
-uint32_t fp_jfr_grid_number(struct fp_jfr_grid *g, uint32_t stack) {
+uint32_t fp_jfr_pending_counts_number(struct fp_jfr_pending_counts *g, uint32_t stack) {
     if (stack >= MOST_STACKS || fp_array_zeroed(&g->number_of, &g->cap_number_of, stack + 1, sizeof *g->number_of))
         return 0;
     if (FP_LIKELY(g->number_of[stack])) return g->number_of[stack];
@@ -33,7 +33,7 @@ uint32_t fp_jfr_grid_number(struct fp_jfr_grid *g, uint32_t stack) {
 }
 
 /* Makes room for all numbers and this many contexts.  0 if there is none. */
-static int widen(struct fp_jfr_grid *g, uint32_t n_contexts) {
+static int widen(struct fp_jfr_pending_counts *g, uint32_t n_contexts) {
     const uint64_t rows = (uint64_t)g->n + 1, more = g->width + g->width / 2;
     uint64_t width = g->width;
     if (n_contexts > width) width = ((n_contexts > more ? n_contexts : more) + 7) & ~UINT64_C(7);
@@ -52,11 +52,12 @@ static int widen(struct fp_jfr_grid *g, uint32_t n_contexts) {
     return 1;
 }
 
-static inline uint32_t cell_of(const struct fp_jfr_grid *g, uint64_t key) {
+static inline uint32_t cell_of(const struct fp_jfr_pending_counts *g, uint64_t key) {
     return (uint32_t)(key >> 32) * g->width + (uint32_t)key;
 }
 
-int fp_jfr_grid_add(struct fp_jfr_grid *g, const uint64_t *keys, uint32_t n, uint32_t n_contexts, int64_t value) {
+int fp_jfr_pending_counts_add(struct fp_jfr_pending_counts *g, const uint64_t *keys, uint32_t n, uint32_t n_contexts,
+                              int64_t value) {
     uint32_t n_new = 0;
     if ((g->n_samples && value != g->value) || value != (int32_t)value || g->n_samples + n > UINT32_MAX) return 0;
     if (!widen(g, n_contexts) || fp_array_room(&g->full, &g->cap_full, (uint64_t)g->n_full + n, sizeof *g->full))
@@ -85,7 +86,7 @@ static int by_cell(const void *a, const void *b) {
 }
 
 /* How many of `full`, which is sorted, are below a cell. */
-static uint32_t below(const struct fp_jfr_grid *g, uint64_t cell) {
+static uint32_t below(const struct fp_jfr_pending_counts *g, uint64_t cell) {
     uint32_t from = 0, to = g->n_full;
     while (from < to) {
         const uint32_t middle = from + (to - from) / 2;
@@ -97,7 +98,7 @@ static uint32_t below(const struct fp_jfr_grid *g, uint64_t cell) {
     return from;
 }
 
-int fp_jfr_grid_sum(struct fp_jfr_grid *g, struct fp_jfr_held_sum *sum) {
+int fp_jfr_pending_counts_sum(struct fp_jfr_pending_counts *g, struct fp_jfr_pending_sum *sum) {
     if (!g->is_sorted && g->n_full) qsort(g->full, g->n_full, sizeof *g->full, by_cell);
     g->is_sorted = 1;
     for (; g->stack < g->cap_number_of; g->stack++, g->context = 0) {
@@ -107,7 +108,7 @@ int fp_jfr_grid_sum(struct fp_jfr_grid *g, struct fp_jfr_held_sum *sum) {
             const uint64_t cell = first + g->context, here = g->counts[cell];
             if (!here) continue;
             const uint64_t count = here + (uint64_t)UINT16_MAX * (below(g, cell + 1) - below(g, cell));
-            *sum = (struct fp_jfr_held_sum){(uint64_t)g->stack << 32 | g->context, count, (int64_t)count * g->value};
+            *sum = (struct fp_jfr_pending_sum){(uint64_t)g->stack << 32 | g->context, count, (int64_t)count * g->value};
             return 1;
         }
     }
