@@ -76,7 +76,7 @@ int fp_chrome_samples_take_element(struct fp_chrome_samples *r, enum fp_chrome_s
     if (c->n == FP_CHROME_KEPT) {
         r->pub.column = which;
         r->pub.request = FP_CHROME_SPILL;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     int status = 0;
     if (which == FP_CHROME_NODES)
@@ -90,7 +90,8 @@ int fp_chrome_samples_take_element(struct fp_chrome_samples *r, enum fp_chrome_s
     return status;
 }
 
-void fp_chrome_samples_elements(struct fp_chrome_samples *r, struct fp_in *in, enum fp_chrome_samples_column which) {
+void fp_chrome_samples_elements(struct fp_chrome_samples *r, struct fp_window *in,
+                                enum fp_chrome_samples_column which) {
     struct fp_chrome_samples_values *c = &r->pub.columns[which];
     if (!r->second) { /* the first pass counts them */
         c->total += fp_json_skip(&r->walk.json, in);

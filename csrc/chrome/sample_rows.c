@@ -87,7 +87,7 @@ int fp_chrome_samples_of_columns(struct fp_chrome_samples *r, uint32_t profile, 
             r->pub.block = block;
             r->loaded = block + 1;
             r->pub.request = FP_CHROME_BLOCK;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         int64_t clock;
         if (time_of(r, p, r->pos, &clock))
@@ -191,7 +191,7 @@ int fp_chrome_samples_of_event(struct fp_chrome_samples *r, struct fp_batch *out
     if (e->weight < 0) return fp_chrome_samples_broken(r, e->at, "the weight of a sample is negative", NULL, err);
     int status =
         r->pub.thread_ids.pid.kind || r->pub.thread_ids.tid.kind ? fp_chrome_thread_of(&r->pub.thread_ids, &thread) : 0;
-    if (status == FP_ASK) r->pub.request = FP_CHROME_THREAD;
+    if (status == FP_NEEDS) r->pub.request = FP_CHROME_THREAD;
     if (status) return status;
     const uint64_t broken = r->pub.broken;
     status = stack_of(r, &stack, err);

@@ -180,7 +180,7 @@ static int take_of_frame(struct fp_chrome_samples *r, uint32_t code) {
     return 0;
 }
 
-/* Stores a text, number or word.  0, FP_ASK, or an error code with `err` not set. */
+/* Stores a text, number or word.  0, FP_NEEDS, or an error code with `err` not set. */
 static int take_value(struct fp_chrome_samples *r, uint32_t code) {
     struct fp_chrome_samples_event *e = &r->event;
     const struct fp_json *j = &r->walk.json;
@@ -216,7 +216,7 @@ static int take_value(struct fp_chrome_samples *r, uint32_t code) {
     return 0;
 }
 
-static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     struct fp_chrome_samples *r = to;
     const struct fp_json *j = &r->walk.json;
     if (code == NO_TEXT)
@@ -252,7 +252,7 @@ static int end_of_profile(struct fp_chrome_samples *r, int has_thread, struct fp
     p->n_samples += r->pub.columns[FP_CHROME_NODES].total;
     if (has_thread) {
         const int status = fp_chrome_thread_of(&r->pub.thread_ids, &p->thread);
-        if (status == FP_ASK) r->pub.request = FP_CHROME_THREAD;
+        if (status == FP_NEEDS) r->pub.request = FP_CHROME_THREAD;
         if (status) return status;
     }
     if (e->has_start)
@@ -270,7 +270,7 @@ static int end_of_event(struct fp_chrome_samples *r, struct fp_batch *out, struc
         fp_chrome_meta(&r->pub.thread_ids, &r->name);
         if (r->second || !r->pub.thread_ids.meta || !r->pub.text.n || r->pub.thread_ids.noted) return FP_DONE;
         r->pub.request = FP_CHROME_NAME;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     const int whole = is_named(r, "CpuProfile") || is_named(r, "Profile");
     if ((e->ph == 'P' || e->ph == 'I') && (whole || is_named(r, "ProfileChunk")))
@@ -281,7 +281,7 @@ static int end_of_event(struct fp_chrome_samples *r, struct fp_batch *out, struc
 }
 
 /* An object ends. */
-static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_chrome_samples *r = to;
     (void)in;
     switch (kind) {
@@ -303,7 +303,7 @@ static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
 /* ---- the text ---- */
 
 /* Some writers write the timeDeltas of a chunk twice, in its data and in its cpuProfile.  Those in data are used.
- * FP_ASK if deltas of the cpuProfile were spilled and must be dropped. */
+ * FP_NEEDS if deltas of the cpuProfile were spilled and must be dropped. */
 static int choose_deltas(struct fp_chrome_samples *r) {
     struct fp_chrome_samples_values *c = &r->pub.columns[FP_CHROME_DELTAS];
     const uint32_t within = fp_json_within(&r->walk);
@@ -315,10 +315,10 @@ static int choose_deltas(struct fp_chrome_samples *r) {
     c->total = 0;
     r->pub.column = FP_CHROME_DELTAS;
     r->pub.request = FP_CHROME_DROP;
-    return written ? FP_ASK : FP_DONE;
+    return written ? FP_NEEDS : FP_DONE;
 }
 
-static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_chrome_samples *r = to;
     const uint64_t at = in->base + in->pos;
     (void)err;
@@ -349,7 +349,7 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
     return FP_DONE;
 }
 
-static int key(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int key(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_chrome_samples *r = to;
     const struct fp_json_row *row = r->walk.row;
     (void)in, (void)err;
@@ -361,7 +361,7 @@ static int key(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
 }
 
 /* Reads elements of arrays of numbers, as far as they need no tokens.  The first token of times sets is_absolute. */
-static int elements(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int elements(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     const enum fp_chrome_samples_column which = code == ONE_NODE   ? FP_CHROME_NODES
                                                 : code == ONE_LINE ? FP_CHROME_LINES
                                                                    : FP_CHROME_DELTAS;
@@ -420,7 +420,7 @@ static int ends_in_events(struct fp_chrome_samples *r) {
 }
 
 /* Another value follows: a document, or only text. */
-static int continues(struct fp_chrome_samples *r, const struct fp_in *in) {
+static int continues(struct fp_chrome_samples *r, const struct fp_window *in) {
     struct fp_json *j = &r->walk.json;
     if (j->rest != 2 || !(in->p[in->pos] == '{' || in->p[in->pos] == '[')) return 0;
     r->after = 1;
@@ -430,7 +430,7 @@ static int continues(struct fp_chrome_samples *r, const struct fp_in *in) {
 
 /* A token after a document, which may be one of another document.  That is known at the second one: a key in an object,
  * an object in an array, or the end of either.  Other text is skipped. */
-static int begin_document(struct fp_chrome_samples *r, struct fp_in *in, struct fp_err *err) {
+static int begin_document(struct fp_chrome_samples *r, struct fp_window *in, struct fp_err *err) {
     struct fp_json *j = &r->walk.json;
     if (j->token >= FP_JSON_STRING || (j->depth && j->token == FP_JSON_ARRAY)) {
         r->over = 1;
@@ -448,7 +448,7 @@ static int begin_document(struct fp_chrome_samples *r, struct fp_in *in, struct 
 
 /* Reads up to the end of a document.  Each one gets parts of the model: `{}{}{}...` would fill the memory, so there is
  * a limit. */
-static int read_document(struct fp_chrome_samples *r, struct fp_in *in, struct fp_err *err) {
+static int read_document(struct fp_chrome_samples *r, struct fp_window *in, struct fp_err *err) {
     enum { MOST_DOCUMENTS = 1 << 16 };
     if (r->pub.thread_ids.document < MOST_DOCUMENTS)
         return r->after ? fp_json_peek(&r->walk, r, in, err) : fp_json_run(&r->walk, r, in, err);
@@ -474,7 +474,7 @@ int fp_chrome_samples_again(struct fp_chrome_samples_read *pub, struct fp_err *e
     return FP_DONE;
 }
 
-int fp_chrome_samples_feed(struct fp_chrome_samples_read *pub, struct fp_in *in, struct fp_batch *out,
+int fp_chrome_samples_feed(struct fp_chrome_samples_read *pub, struct fp_window *in, struct fp_batch *out,
                            struct fp_err *err) {
     struct fp_chrome_samples *r = (struct fp_chrome_samples *)pub;
     struct fp_json *j = &r->walk.json;

@@ -31,7 +31,7 @@
 
 enum { FP_CHROME_KEPT = 32768 }; /* of each column, before a spill */
 
-/* What the caller must do after FP_ASK, before the next call. */
+/* What the caller must do after FP_NEEDS, before the next call. */
 enum fp_chrome_samples_request {
     FP_CHROME_THREAD = 1, /* call fp_chrome_set_thread for r->thread_ids.pid, r->thread_ids.tid */
     FP_CHROME_NAME = 2,   /* record r->text as the name r->thread_ids.meta of r->thread_ids.pid, r->thread_ids.tid; set
@@ -88,8 +88,8 @@ void fp_chrome_samples_read_free(struct fp_chrome_samples_read *r);
 /* Makes stacks of the frames, between the two passes.  FP_DONE or an error. */
 int fp_chrome_samples_again(struct fp_chrome_samples_read *r, struct fp_err *err);
 
-/* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
-int fp_chrome_samples_feed(struct fp_chrome_samples_read *r, struct fp_in *in, struct fp_batch *out,
+/* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
+int fp_chrome_samples_feed(struct fp_chrome_samples_read *r, struct fp_window *in, struct fp_batch *out,
                            struct fp_err *err);
 
 /* cffi-end */

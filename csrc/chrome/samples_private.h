@@ -110,10 +110,10 @@ int fp_chrome_samples_take_time(struct fp_chrome_samples *r, int64_t *ns);
 /* A line, counted from `first`; 0: unknown. */
 int fp_chrome_samples_take_line(struct fp_chrome_samples *r, int64_t first, int64_t *line);
 
-/* Adds an element to its column.  0, FP_ASK, or an error code with `err` not set. */
+/* Adds an element to its column.  0, FP_NEEDS, or an error code with `err` not set. */
 int fp_chrome_samples_take_element(struct fp_chrome_samples *r, enum fp_chrome_samples_column which);
 /* Adds the next elements, as long as they are numbers and the column has room; the others need a token. */
-void fp_chrome_samples_elements(struct fp_chrome_samples *r, struct fp_in *in, enum fp_chrome_samples_column which);
+void fp_chrome_samples_elements(struct fp_chrome_samples *r, struct fp_window *in, enum fp_chrome_samples_column which);
 
 /* Records the current frame as a node of the current event; an entry of the dictionary becomes a node immediately. */
 int fp_chrome_samples_end_frame(struct fp_chrome_samples *r, int in_dictionary, struct fp_err *err);
@@ -128,7 +128,7 @@ uint32_t fp_chrome_samples_frame(struct fp_model *m, uint32_t function, uint32_t
 
 /* The row of a profile in `profiles`. */
 uint32_t fp_chrome_samples_profile(struct fp_chrome_samples *r);
-/* Adds the rows of V8's samples in the columns.  FP_DONE, FP_FULL, FP_ASK or an error. */
+/* Adds the rows of V8's samples in the columns.  FP_DONE, FP_FULL, FP_NEEDS or an error. */
 int fp_chrome_samples_of_columns(struct fp_chrome_samples *r, uint32_t profile, struct fp_batch *out,
                                  struct fp_err *err);
 /* Gives hits of profiles without samples their value type. */
@@ -136,7 +136,7 @@ void fp_chrome_samples_plan_hits(struct fp_chrome_samples *r);
 /* Adds the rows of samples still open at the end, and of those hits.  FP_DONE or FP_FULL. */
 int fp_chrome_samples_last(struct fp_chrome_samples *r, struct fp_batch *out);
 /* Adds the row of the current sample, which has its own stack; the first pass only records its name.  FP_DONE, FP_FULL,
- * FP_ASK or an error. */
+ * FP_NEEDS or an error. */
 int fp_chrome_samples_of_event(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err);
 
 #endif

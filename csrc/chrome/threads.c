@@ -43,7 +43,7 @@ int fp_chrome_thread_of(struct fp_chrome_ids *ids, uint32_t *thread) {
         ids->last = pair;
         memcpy(ids->last_key, key, sizeof key);
     }
-    if (!ids->thread_of[ids->last]) return FP_ASK;
+    if (!ids->thread_of[ids->last]) return FP_NEEDS;
     *thread = ids->thread_of[ids->last] - 1;
     return 0;
 }

@@ -1,6 +1,6 @@
 /* chrome/threads.h - the process and thread of an event, in the file and in the model.
  *
- * An id may be a number of any size, a string, or missing.  For each new pair of ids FP_ASK requests a thread of the
+ * An id may be a number of any size, a string, or missing.  For each new pair of ids FP_NEEDS requests a thread of the
  * model, which the caller sets with fp_chrome_set_thread.
  */
 #ifndef FP_CHROME_THREADS_H
@@ -43,7 +43,7 @@ void fp_chrome_ids_clear(struct fp_chrome_ids *ids);
 /* Reads an id from a text, number or word; a number beyond 63 bits becomes a text.  0, FP_E_MALFORMED, FP_E_NOMEM. */
 int fp_chrome_take_id(struct fp_chrome_id *id, const struct fp_json *j, struct fp_buf *scratch, struct fp_model *model);
 
-/* The thread of the current event.  0, FP_ASK, FP_E_NOMEM. */
+/* The thread of the current event.  0, FP_NEEDS, FP_E_NOMEM. */
 int fp_chrome_thread_of(struct fp_chrome_ids *ids, uint32_t *thread);
 
 /* Sets ids->meta for a metadata event of this name. */

@@ -57,7 +57,7 @@ static inline const uint8_t *fp_varint_read(const uint8_t *p, uint64_t *v) {
 }
 
 /* The same from a window. */
-static inline uint64_t fp_varint_next(struct fp_in *in) {
+static inline uint64_t fp_varint_next(struct fp_window *in) {
     uint64_t v;
     in->pos = (size_t)(fp_varint_read(in->p + in->pos, &v) - in->p);
     return v;

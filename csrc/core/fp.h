@@ -28,7 +28,7 @@ enum fp_status {
     FP_DONE = 0,         /* complete, nothing pending */
     FP_MORE = 1,         /* refill the input window and call again */
     FP_FULL = 2,         /* drain the batch and call again */
-    FP_ASK = 3,          /* the decoder needs a name; see the header of that format */
+    FP_NEEDS = 3,        /* the decoder needs a name; see the header of that format */
     FP_E_MALFORMED = -1, /* recognized as this format, but damaged */
     FP_E_TRUNCATED = -2, /* the input ends inside a record */
     FP_E_OVERFLOW = -3,  /* a number does not fit */
@@ -64,7 +64,7 @@ struct fp_err {
 
 /* A window on the input.  A decoder only advances `pos`, past whole records; base + pos is the absolute offset.  A
  * refill moves the unconsumed bytes, [pos, n), to the front and appends more. */
-struct fp_in {
+struct fp_window {
     const uint8_t *p;
     size_t n;
     size_t pos;

@@ -23,18 +23,18 @@ const uint8_t *fp_json_blanks(const uint8_t *p, const uint8_t *end) {
     return p;
 }
 
-static int fail(const struct fp_in *in, size_t at, const char *want, struct fp_err *err) {
+static int fail(const struct fp_window *in, size_t at, const char *want, struct fp_err *err) {
     const size_t left = in->n - at;
     return fp_fail_text(err, FP_E_MALFORMED, in->base + at, 0, "the next JSON token", in->p + at, left < 20 ? left : 20,
                         want);
 }
 
-static int more(const struct fp_in *in, struct fp_err *err) {
+static int more(const struct fp_window *in, struct fp_err *err) {
     return in->eof ? fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the JSON text is incomplete") : FP_MORE;
 }
 
 /* Finds the end of the string whose first character is at `at`. */
-static int string_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
+static int string_at(struct fp_json *j, struct fp_window *in, size_t at, struct fp_err *err) {
     j->escaped = j->odd = 0;
     j->text = in->p + at;
     for (size_t i = at; (i = (size_t)(after_plain(in->p + i, in->p + in->n) - in->p)) < in->n; i++) {
@@ -68,7 +68,7 @@ static int is_word_byte(uint8_t c) {
 }
 
 /* Reads a number or a word: all characters up to its end. */
-static int word_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
+static int word_at(struct fp_json *j, struct fp_window *in, size_t at, struct fp_err *err) {
     const uint8_t *const text = in->p + at, *const limit = in->p + in->n;
     const int is_number = *text == '-' || fp_is_digit(*text);
     const uint8_t *const number = is_number ? after_number(text, limit) : NULL, *end = number ? number : text;
@@ -99,7 +99,7 @@ static int is_object(const struct fp_json *j, uint32_t level) {
 }
 
 /* Checks what follows the value, from `at` on.  FP_MORE; FP_DONE: the token is the end. */
-static int after_value(struct fp_json *j, struct fp_in *in, size_t at) {
+static int after_value(struct fp_json *j, struct fp_window *in, size_t at) {
     while (at < in->n && (is_blank(in->p[at]) || !in->p[at])) {
         if (!in->p[at]) j->rest = 1;
         at++;
@@ -113,12 +113,12 @@ static int after_value(struct fp_json *j, struct fp_in *in, size_t at) {
 }
 
 /* Whether the visible text begins with a byte order mark. */
-static int is_mark(const struct fp_in *in) {
+static int is_mark(const struct fp_window *in) {
     return !in->base && in->n && !memcmp(in->p, "\xef\xbb\xbf", in->n < 3 ? in->n : 3);
 }
 
 /* Reads the key at `at` and the colon after it. */
-static int key_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
+static int key_at(struct fp_json *j, struct fp_window *in, size_t at, struct fp_err *err) {
     if (in->p[at] != '"') return fail(in, at, "a key in quotes", err);
     const int status = string_at(j, in, at + 1, err);
     if (status) return status;
@@ -130,7 +130,7 @@ static int key_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err 
     return FP_DONE;
 }
 
-int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
+int fp_json_next(struct fp_json *j, struct fp_window *in, struct fp_err *err) {
     for (;;) {
         size_t at = in->pos;
         if (FP_UNLIKELY(j->expects == FP_JSON_VALUE && !at) && is_mark(in)) {
@@ -192,7 +192,7 @@ static void open_level(struct fp_json *j, int object) {
     j->deep[bit / 8] = (uint8_t)(object ? j->deep[bit / 8] | mask : j->deep[bit / 8] & ~mask);
 }
 
-void fp_json_take(struct fp_json *j, struct fp_in *in) {
+void fp_json_take(struct fp_json *j, struct fp_window *in) {
     in->pos = j->end;
     switch (j->token) {
         case FP_JSON_OBJECT:

@@ -52,10 +52,10 @@ struct fp_json {
 /* cffi-end */
 
 /* The next token.  FP_DONE, FP_MORE, FP_E_MALFORMED; FP_E_TRUNCATED: the text ends before the value does. */
-int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err);
+int fp_json_next(struct fp_json *j, struct fp_window *in, struct fp_err *err);
 
 /* Moves the window past the token. */
-void fp_json_take(struct fp_json *j, struct fp_in *in);
+void fp_json_take(struct fp_json *j, struct fp_window *in);
 
 /* The token begins an object or array that the caller has read without the lexer, up to `end` in the window:
  * fp_json_take will move past all of it. */
@@ -88,11 +88,11 @@ int fp_json_between(const struct fp_json *j);
 /* The fast path for arrays of numbers: stores elements that are numbers (see fp_json_number) or null (`none`), up to
  * `room` of them, and moves past each and its comma.  `exact`: stops at a number that rounding would change.  Returns
  * how many; 0 also where fp_json_next must read what comes next, as the last element. */
-size_t fp_json_numbers(struct fp_json *j, struct fp_in *in, int scale, int exact, int64_t none, int64_t *to,
+size_t fp_json_numbers(struct fp_json *j, struct fp_window *in, int scale, int exact, int64_t none, int64_t *to,
                        size_t room);
 
 /* Moves past elements of an array that are scalars, without looking at them.  Returns how many. */
-size_t fp_json_skip(struct fp_json *j, struct fp_in *in);
+size_t fp_json_skip(struct fp_json *j, struct fp_window *in);
 
 /* Decodes the escapes of a string or key into `scratch`.  0 or FP_E_NOMEM. */
 int fp_json_unescape(struct fp_json *j, struct fp_buf *scratch);

@@ -49,18 +49,18 @@ static const struct fp_json_row *row_of(struct fp_json_walk *w) {
     return &rows[i];
 }
 
-static int key(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+static int key(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     if (FP_UNLIKELY(w->json.escaped) && w->unescape) fp_json_unescape(&w->json, &w->scratch);
     w->row = row_of(w);
     return w->shape->key ? w->shape->key(to, fp_json_within(w), in, err) : 0;
 }
 
-static int not_object(const struct fp_in *in, struct fp_err *err) {
+static int not_object(const struct fp_window *in, struct fp_err *err) {
     return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "the file is not a JSON object");
 }
 
 /* An object or array begins. */
-static int open_level(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+static int open_level(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     enum { TRIED = 4 }; /* levels: the outermost one may not fit the window */
     struct fp_json *j = &w->json;
     const uint32_t kind = w->skipped ? 0 : j->token == FP_JSON_OBJECT ? w->row->object : w->row->array;
@@ -84,7 +84,7 @@ static int open_level(struct fp_json_walk *w, void *to, struct fp_in *in, struct
     return 0;
 }
 
-static int close_level(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+static int close_level(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     if (w->skipped) {
         w->skipped--;
         return 0;
@@ -95,7 +95,7 @@ static int close_level(struct fp_json_walk *w, void *to, struct fp_in *in, struc
     return status;
 }
 
-static inline int peek(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+static inline int peek(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     if (FP_UNLIKELY(w->skipped)) {
         fp_json_skip(&w->json, in);
     } else if (w->row->many && fp_json_between(&w->json)) {
@@ -107,7 +107,7 @@ static inline int peek(struct fp_json_walk *w, void *to, struct fp_in *in, struc
     return status;
 }
 
-static inline int token(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+static inline int token(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     int status = 0;
     switch (w->json.token) {
         case FP_JSON_KEY:
@@ -127,15 +127,15 @@ static inline int token(struct fp_json_walk *w, void *to, struct fp_in *in, stru
     return status;
 }
 
-int fp_json_peek(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+int fp_json_peek(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     return peek(w, to, in, err);
 }
 
-int fp_json_token(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+int fp_json_token(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     return token(w, to, in, err);
 }
 
-int fp_json_run(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+int fp_json_run(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     for (;;) {
         int status = peek(w, to, in, err);
         if (status || w->json.token == FP_JSON_END) return status;
@@ -144,7 +144,7 @@ int fp_json_run(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_er
     }
 }
 
-int fp_json_walk(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+int fp_json_walk(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     if (!w->over) {
         const int status = fp_json_run(w, to, in, err);
         w->bad_end = status < 0 && w->is_damaged && w->lenient;

@@ -44,12 +44,12 @@ struct fp_json_shape {
     const struct fp_json_row *rows;
     uint32_t n;
     /* An object or array begins.  May read all of it and call fp_json_whole; or set w->pass to skip it. */
-    int (*begin)(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err);
-    int (*end)(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err);
-    int (*value)(void *to, uint32_t code, struct fp_in *in, struct fp_err *err);
-    int (*key)(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err); /* may be NULL */
+    int (*begin)(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err);
+    int (*end)(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err);
+    int (*value)(void *to, uint32_t code, struct fp_window *in, struct fp_err *err);
+    int (*key)(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err); /* may be NULL */
     /* Reads plain elements, as fp_json_numbers does; needed if a row has `many`. */
-    int (*elements)(void *to, uint32_t code, struct fp_in *in, struct fp_err *err);
+    int (*elements)(void *to, uint32_t code, struct fp_window *in, struct fp_err *err);
 };
 
 struct fp_json_walk {
@@ -79,15 +79,15 @@ void fp_json_free(struct fp_json_walk *w);
 
 /* Reads the text and calls the functions of its shape with `to`.  FP_DONE at its end, FP_MORE, an error, or what one
  * of these functions returned.  An error where the text is of no kind. */
-int fp_json_walk(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
+int fp_json_walk(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err);
 
 /* For a format with another end: the same, but returns FP_DONE before the token FP_JSON_END, and the error of damaged
  * text, if lenient, too. */
-int fp_json_run(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
+int fp_json_run(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err);
 
 /* The steps of it: reads the next token, as fp_json_next; calls the function for that token, and takes it. */
-int fp_json_peek(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
-int fp_json_token(struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
+int fp_json_peek(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err);
+int fp_json_token(struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err);
 
 /* The kind of the open object or array at a level from 1 on; 0 if it is skipped. */
 static inline uint32_t fp_json_kind(const struct fp_json_walk *w, uint32_t level) {

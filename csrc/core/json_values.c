@@ -148,7 +148,7 @@ static const uint8_t *next_element(const struct fp_json *j, const uint8_t *at, c
     return at < end && *at == ',' ? at + 1 : NULL;
 }
 
-size_t fp_json_numbers(struct fp_json *j, struct fp_in *in, int scale, int exact, int64_t none, int64_t *to,
+size_t fp_json_numbers(struct fp_json *j, struct fp_window *in, int scale, int exact, int64_t none, int64_t *to,
                        size_t room) {
     const uint8_t *const end = in->p + in->n, *at = in->p + in->pos, *next;
     size_t n = 0;
@@ -282,7 +282,7 @@ const uint8_t *fp_json_value(struct fp_json *j, const uint8_t *p, const uint8_t 
     return p;
 }
 
-size_t fp_json_skip(struct fp_json *j, struct fp_in *in) {
+size_t fp_json_skip(struct fp_json *j, struct fp_window *in) {
     const uint8_t *const end = in->p + in->n, *p = in->p + in->pos, *next;
     size_t n = 0;
     if (!fp_json_between(j) || !(next = next_element(j, p, end))) return 0;

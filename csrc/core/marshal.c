@@ -254,9 +254,9 @@ static void next(struct fp_marshal *m, struct marshal_bytes *b) {
     put(m, ",", 1);
 }
 
-int fp_marshal_walk(struct fp_marshal *m, struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err) {
+int fp_marshal_walk(struct fp_marshal *m, struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err) {
     for (;;) {
-        struct fp_in json = {m->text.p, m->text.n, m->taken, 0, m->is_over};
+        struct fp_window json = {m->text.p, m->text.n, m->taken, 0, m->is_over};
         int status = FP_MORE;
         if (json.n) status = fp_json_walk(w, to, &json, err);
         m->taken = json.pos;

@@ -38,6 +38,6 @@ void fp_marshal_begin(struct fp_marshal *m);
 void fp_marshal_free(struct fp_marshal *m);
 
 /* As fp_json_walk; offsets of errors are those of the dump. */
-int fp_marshal_walk(struct fp_marshal *m, struct fp_json_walk *w, void *to, struct fp_in *in, struct fp_err *err);
+int fp_marshal_walk(struct fp_marshal *m, struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err);
 
 #endif

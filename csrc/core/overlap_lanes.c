@@ -122,12 +122,12 @@ static int by_end(const void *a, const void *b) {
     return (one->place > other->place) - (one->place < other->place);
 }
 
-/* Fetches the next spans that begin at the same time into l->ties; none at the end.  0 or FP_ASK. */
+/* Fetches the next spans that begin at the same time into l->ties; none at the end.  0 or FP_NEEDS. */
 static int next_ties(struct fp_overlap_lanes *l) {
     for (;;) {
         if (!l->has_record) {
             const int status = fp_rounds_next(l->rounds);
-            if (status == FP_ASK) return status;
+            if (status == FP_NEEDS) return status;
             if (status == FP_DONE) break;
             l->has_record = 1;
         }

@@ -55,11 +55,11 @@ struct fp_overlap_lanes {
 
 void fp_overlap_lanes_clear(struct fp_overlap_lanes *l);
 
-/* Adds a call, an event or a value of a counter.  An end before the begin is raised to it.  0 or FP_ASK (serve the
+/* Adds a call, an event or a value of a counter.  An end before the begin is raised to it.  0 or FP_NEEDS (serve the
  * rounds and call again). */
 int fp_overlap_lanes_put(struct fp_overlap_lanes *l, struct fp_span span);
 
-/* Appends the rows of all spans added.  FP_FULL; FP_ASK: serve the rounds and call again; FP_DONE: more spans can be
+/* Appends the rows of all spans added.  FP_FULL; FP_NEEDS: serve the rounds and call again; FP_DONE: more spans can be
  * added. */
 int fp_overlap_lanes_pull(struct fp_overlap_lanes *l, struct fp_batch *out);
 

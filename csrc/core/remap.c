@@ -54,7 +54,7 @@ void fp_remap_free(struct fp_remap *r) {
 }
 
 /* ---- entries ----
- * Each function below replaces *id, an id of `from`, by that in `to`.  0, FP_ASK or FP_E_MALFORMED: then *id is
+ * Each function below replaces *id, an id of `from`, by that in `to`.  0, FP_NEEDS or FP_E_MALFORMED: then *id is
  * unchanged. */
 
 /* The place for the new id of an entry of a table of `n`; NULL after an error, which is in *status. */
@@ -140,7 +140,7 @@ static int function_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
 
 /* ---- trees: the nodes above an entry are entered before it ---- */
 
-/* Collects the nodes from `id` upwards that are not known yet in a path.  After FP_ASK the path already has them. */
+/* Collects the nodes from `id` upwards that are not known yet in a path.  After FP_NEEDS the path already has them. */
 static int climb(struct fp_remap *r, enum remap_table table, const struct fp_table *t, uint32_t parent, uint32_t id,
                  struct remap_path *path, struct fp_err *err) {
     if (path->n) return 0;

@@ -24,7 +24,7 @@ void fp_remap_free(struct fp_remap *r);
 
 /* Sets the ids of a batch to those in `to`; within one model labels and threads stay.  If the stacks of `from` were
  * removed since, removes those of `to`.  FP_DONE, FP_E_MALFORMED (an id that `from` does not have), or the
- * result of a hook: after FP_ASK call again with the same batch. */
+ * result of a hook: after FP_NEEDS call again with the same batch. */
 int fp_remap_batch(struct fp_remap *r, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
@@ -35,7 +35,7 @@ enum fp_remap_role { FP_REMAP_TEXT, FP_REMAP_NAME, FP_REMAP_FILE, FP_REMAP_ROW_F
 /* Callbacks that replace entries within one model.  NULL: such entries stay. */
 struct fp_remap_hooks {
     void *arg; /* the first argument of each */
-    /* Replaces a string.  0, FP_ASK or an error, which leave *id unchanged. */
+    /* Replaces a string.  0, FP_NEEDS or an error, which leave *id unchanged. */
     int (*string)(void *arg, enum fp_remap_role role, uint32_t *id, struct fp_err *err);
     /* Replaces a function as a whole: 1, and no other hook is called for it.  0: it stays. */
     int (*replace)(void *arg, uint32_t *id);

@@ -145,7 +145,7 @@ static void push(struct fp_rounds *r, uint32_t run) {
     r->heap[i] = top;
 }
 
-/* Requests the next bytes of a run if its window has no complete record.  0 or FP_ASK; *left: whether it has a
+/* Requests the next bytes of a run if its window has no complete record.  0 or FP_NEEDS; *left: whether it has a
  * record. */
 static int look(struct fp_rounds *r, uint32_t number, int *left) {
     struct fp_rounds_run *run = &r->runs[number];
@@ -171,7 +171,7 @@ static int look(struct fp_rounds *r, uint32_t number, int *left) {
     run->at += r->n_bytes;
     run->n += r->n_bytes;
     r->reading = number + 1;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
 /* Advances the run that delivered a record to its next, or removes it from the heap. */
@@ -194,7 +194,7 @@ static int advance(struct fp_rounds *r) {
     return 0;
 }
 
-/* Spills the records in memory as a run.  FP_ASK for each chunk, then 0. */
+/* Spills the records in memory as a run.  FP_NEEDS for each chunk, then 0. */
 static int write_away(struct fp_rounds *r) {
     size_t n = 0;
     if (!r->writing) {
@@ -215,7 +215,7 @@ static int write_away(struct fp_rounds *r) {
             r->bytes = (uint8_t *)(uintptr_t)p;
             r->n_bytes = nbytes;
             r->written = run->end += nbytes;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         memcpy(r->chunk + n, p, nbytes);
         n += nbytes;
@@ -224,7 +224,7 @@ static int write_away(struct fp_rounds *r) {
         r->bytes = r->chunk;
         r->n_bytes = n;
         r->written = run->end += n;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     for (uint32_t i = 0; i < r->n_keys; i++) release(r, i);
     r->n_keys = r->at = 0;

@@ -9,7 +9,7 @@
  * Records of the same time keep the order in which they were put.  A late record is delivered at the next
  * opportunity and adds to n_late.  Without marks, everything is delivered at the end.
  *
- * Waiting records beyond `most` bytes are spilled as a sorted run.  This code does no I/O: it returns FP_ASK, the
+ * Waiting records beyond `most` bytes are spilled as a sorted run.  This code does no I/O: it returns FP_NEEDS, the
  * caller performs `asks` on a temporary file and calls again.
  */
 #ifndef FP_ROUNDS_H
@@ -29,7 +29,7 @@ struct fp_rounds {
     uint64_t n_late; /* records older than one that was delivered before they were put */
     uint64_t n_runs_ever;
 
-    /* after FP_ASK */
+    /* after FP_NEEDS */
     int32_t asks;
     uint8_t *bytes;
     size_t n_bytes;
@@ -70,7 +70,7 @@ struct fp_rounds {
 /* All 0 but `most` is an empty one. */
 void fp_rounds_clear(struct fp_rounds *r);
 
-/* Adds a record of n bytes with a tag, any number.  0, or FP_ASK: call again with the same record.  Only
+/* Adds a record of n bytes with a tag, any number.  0, or FP_NEEDS: call again with the same record.  Only
  * when `next` has returned FP_DONE. */
 int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_t *p, uint32_t n);
 
@@ -80,7 +80,7 @@ void fp_rounds_mark(struct fp_rounds *r);
 /* The end of the input, or a time before which nothing more comes: everything may be delivered. */
 void fp_rounds_end(struct fp_rounds *r);
 
-/* The next record that may be delivered: FP_FULL.  FP_DONE: none.  FP_ASK: call again. */
+/* The next record that may be delivered: FP_FULL.  FP_DONE: none.  FP_NEEDS: call again. */
 int fp_rounds_next(struct fp_rounds *r);
 
 /* cffi-end */

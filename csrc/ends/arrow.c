@@ -448,7 +448,7 @@ int fp_ends_tables_samples(struct fp_ends_tables *t, const struct fp_batch *in, 
         if (label && c[LABELS].items) {
             if (label >= t->labels.cap || !t->labels.of[label]) {
                 t->requested = label;
-                return FP_ASK;
+                return FP_NEEDS;
             }
             put_u32(&c[LABELS], row, t->labels.of[label] - 1);
             has_value(&c[LABELS], row);

@@ -72,7 +72,7 @@ struct fp_ends_tables {
     uint64_t arguments;    /* of calls, whose values have no column; so far */
     uint64_t replaced;     /* bytes of names that are not UTF-8 */
     uint64_t events;       /* custom and typed ones, whose payloads have none; `spans` has no row for them */
-    uint32_t requested;    /* FP_ASK: the label set whose text is needed */
+    uint32_t requested;    /* FP_NEEDS: the label set whose text is needed */
     /* of the part of the following batches */
     uint32_t has_addresses, has_lines;
     const uint32_t *value_columns; /* the column of each value; borrowed */
@@ -103,13 +103,13 @@ struct fp_ends_tables {
 struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m);
 void fp_ends_tables_free(struct fp_ends_tables *t);
 
-/* Answers FP_ASK: the text of the label set `requested`. */
+/* Answers FP_NEEDS: the text of the label set `requested`. */
 int fp_ends_tables_label(struct fp_ends_tables *t, const uint8_t *p, size_t n);
 
 void fp_ends_tables_clock(struct fp_ends_tables *t, uint64_t ticks_per_second);
 
 /* Each appends rows for those of `in` from *from on, and advances it; columns are in the order above.  FP_DONE; FP_FULL
- * when `out` is full: call again with another; FP_ASK (samples), FP_E_OVERFLOW for a time beyond 2^63 - 1,
+ * when `out` is full: call again with another; FP_NEEDS (samples), FP_E_OVERFLOW for a time beyond 2^63 - 1,
  * FP_E_MALFORMED for an id that the model does not have. */
 int fp_ends_tables_events(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
                           struct fp_ends_columns *out, struct fp_err *err);

@@ -127,7 +127,7 @@ int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t
         if (keep == FP_PLACES_UNKNOWN) {
             p->requested = group;
             p->resume = i;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         if (in->kind[i] == FP_COST) {
             if (!at || in->function[i] != function || in->file[i] != file) {

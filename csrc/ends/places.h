@@ -21,7 +21,7 @@
 /* cffi-begin guarded */
 
 enum fp_places_keep {
-    FP_PLACES_UNKNOWN = 0, /* not decided: FP_ASK */
+    FP_PLACES_UNKNOWN = 0, /* not decided: FP_NEEDS */
     FP_PLACES_TOTAL = 1,   /* only the self costs are kept */
     FP_PLACES_ROWS = 2
 };
@@ -39,14 +39,14 @@ struct fp_places {
     struct fp_model *model;
     uint32_t by_address; /* by instruction of functions; otherwise by line of files */
     uint32_t n_values;
-    uint32_t requested;           /* after FP_ASK: the group */
+    uint32_t requested;           /* after FP_NEEDS: the group */
     struct fp_places_sums groups; /* fp_places_end: self costs by group */
 
     /* private from here on */
     struct fp_places_sums functions; /* self costs by (group, name); by address the name is 0 */
     uint8_t *keep;                   /* by group: enum fp_places_keep */
     uint32_t cap_keep;
-    uint32_t resume; /* the row of the batch that caused FP_ASK */
+    uint32_t resume; /* the row of the batch that caused FP_NEEDS */
     struct fp_places_sums rows;
     uint32_t *order; /* fp_places_end: rows by group and place */
     uint32_t at, end;
@@ -59,8 +59,8 @@ void fp_places_free(struct fp_places *p);
 /* Sets what to keep of a group. */
 int fp_places_keep(struct fp_places *p, uint32_t group, uint32_t keep);
 
-/* Adds the rows of a graph batch; its value k goes to value columns[k].  Jumps are skipped.  FP_DONE.  FP_ASK: set what
- * to keep of the group p->requested, and call again with the same batch.  FP_E_OVERFLOW when a sum does not fit;
+/* Adds the rows of a graph batch; its value k goes to value columns[k].  Jumps are skipped.  FP_DONE.  FP_NEEDS: set
+ * what to keep of the group p->requested, and call again with the same batch.  FP_E_OVERFLOW when a sum does not fit;
  * err->line is then the source line. */
 int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 

@@ -7,14 +7,14 @@
 
 enum { COLUMNS = 4, FIRST = 64 };
 
-static void columns_of(struct fp_top *c, int64_t **columns[COLUMNS]) {
+static void columns_of(struct fp_top_sums *c, int64_t **columns[COLUMNS]) {
     columns[0] = &c->self;
     columns[1] = &c->inclusive;
     columns[2] = &c->calls;
     columns[3] = &c->second;
 }
 
-void fp_top_clear(struct fp_top *c) {
+void fp_top_sums_clear(struct fp_top_sums *c) {
     int64_t **columns[COLUMNS];
     columns_of(c, columns);
     for (int k = 0; k < COLUMNS; k++) fp_release(*columns[k], c->cap * sizeof **columns[k]);
@@ -22,12 +22,12 @@ void fp_top_clear(struct fp_top *c) {
     memset(c, 0, sizeof *c);
 }
 
-void fp_top_room(struct fp_top *c, uint64_t n) {
+void fp_top_room(struct fp_top_sums *c, uint64_t n) {
     if (n <= c->cap) return;
     const uint64_t cap = n > 2 * (uint64_t)c->cap ? (n > FIRST ? n : FIRST) : 2 * (uint64_t)c->cap;
     if (cap > UINT32_MAX) fp_escape();
     /* Grow all arrays or none, because they share their capacity. */
-    struct fp_top more = {.cap = (uint32_t)cap};
+    struct fp_top_sums more = {.cap = (uint32_t)cap};
     int64_t **had[COLUMNS], **to[COLUMNS];
     columns_of(c, had);
     columns_of(&more, to);
@@ -45,7 +45,7 @@ void fp_top_room(struct fp_top *c, uint64_t n) {
     }
     if (c->cap) memcpy(more.seen, c->seen, c->cap);
     memset(more.seen + c->cap, 0, cap - c->cap);
-    fp_top_clear(c);
+    fp_top_sums_clear(c);
     *c = more;
 }
 
@@ -53,8 +53,8 @@ static int beyond(struct fp_err *err) {
     return fp_fail_beyond(err, "a sum of costs or calls", FP_NO_COLUMN, "2^63 - 1");
 }
 
-int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, const int64_t *second, uint32_t n,
-               struct fp_err *err) {
+int fp_top_sums_add(struct fp_top_sums *c, const uint32_t *ids, const int64_t *values, const int64_t *second,
+                    uint32_t n, struct fp_err *err) {
     int overflow = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t id = ids[i];
@@ -66,7 +66,7 @@ int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, con
     return overflow ? beyond(err) : FP_DONE;
 }
 
-int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err *err) {
+int fp_top_sums_add_calls(struct fp_top_sums *c, const struct fp_top_sums *calls, struct fp_err *err) {
     int overflow = 0;
     fp_top_room(c, calls->cap);
     for (uint32_t i = 0; i < calls->cap; i++)
@@ -74,7 +74,7 @@ int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err
     return overflow ? beyond(err) : FP_DONE;
 }
 
-int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
+int fp_top_graph(struct fp_top_sums *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
                  int second, int inclusive, struct fp_table *places, struct fp_err *err) {
     const int64_t *const recorded = inclusive < 0 ? NULL : in->values + (size_t)inclusive * in->cap;
     const int64_t *const values = value < 0 ? NULL : in->values + (size_t)value * in->cap;
@@ -110,7 +110,7 @@ int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp
     return overflow ? beyond(err) : FP_DONE;
 }
 
-int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct fp_err *err) {
+int fp_top_sums_sum(const struct fp_top_sums *c, const int64_t *key, int64_t *sum, struct fp_err *err) {
     int overflow = 0;
     *sum = 0;
     for (uint32_t i = 0; i < c->cap; i++) overflow |= __builtin_add_overflow(*sum, key[i], sum);
@@ -129,7 +129,7 @@ static void sink(uint64_t *heap, uint32_t n) {
     heap[at] = v;
 }
 
-uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t want, uint32_t *ids) {
+uint32_t fp_top_sums_largest(const struct fp_top_sums *c, const int64_t *key, uint32_t want, uint32_t *ids) {
     uint32_t n_seen = 0, n = 0;
     for (uint32_t i = 0; i < c->cap; i++) n_seen += c->seen[i];
     uint64_t least = 0;
@@ -151,7 +151,7 @@ uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t wan
     return n;
 }
 
-int fp_top_zeros(const struct fp_top *c, uint32_t *at, struct fp_batch *out) {
+int fp_top_sums_zeros(const struct fp_top_sums *c, uint32_t *at, struct fp_batch *out) {
     uint32_t n = 0, i = *at;
     for (; i < c->cap && n < out->cap; i++)
         if (c->seen[i] && !c->self[i]) out->function[n++] = i;

@@ -31,22 +31,22 @@
 
 /* cffi-begin guarded */
 
-/* `cap` items; new ones are zero.  A zeroed struct has none; fp_top_clear frees the memory. */
-struct fp_top {
+/* `cap` items; new ones are zero.  A zeroed struct has none; fp_top_sums_clear frees the memory. */
+struct fp_top_sums {
     int64_t *self, *inclusive, *calls, *second;
     uint8_t *seen; /* 1 if it has a row */
     uint32_t cap;
 };
 
-void fp_top_clear(struct fp_top *c);
+void fp_top_sums_clear(struct fp_top_sums *c);
 
 /* Adds the first value of `n` rows to the self cost of the items `ids`, and the second value, which may be NULL.
  * FP_DONE or FP_E_OVERFLOW. */
-int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, const int64_t *second, uint32_t n,
-               struct fp_err *err);
+int fp_top_sums_add(struct fp_top_sums *c, const uint32_t *ids, const int64_t *values, const int64_t *second,
+                    uint32_t n, struct fp_err *err);
 
 /* Adds the self costs of `calls` to the calls of the same items.  As above. */
-int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err *err);
+int fp_top_sums_add_calls(struct fp_top_sums *c, const struct fp_top_sums *calls, struct fp_err *err);
 
 /* The kind of items. */
 enum fp_top_by {
@@ -60,19 +60,19 @@ enum fp_top_by {
  * counts those made there; for files and objects a graph does not provide this.  Value columns `value` and `second`,
  * and `inclusive` with the inclusive cost of each function, at its first line; negative: the batch has none.  `places`
  * has three columns.  FP_DONE or FP_E_OVERFLOW. */
-int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
+int fp_top_graph(struct fp_top_sums *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
                  int second, int inclusive, struct fp_table *places, struct fp_err *err);
 
 /* The sum of one of the arrays of `c`.  FP_DONE or FP_E_OVERFLOW. */
-int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct fp_err *err);
+int fp_top_sums_sum(const struct fp_top_sums *c, const int64_t *key, int64_t *sum, struct fp_err *err);
 
 /* The ids of the `want` items seen with the largest |key| (`key` is one of the arrays of `c`), in any order, and of
  * all items that tie with the last.  `ids` has room for c->cap.  Returns their number; UINT32_MAX when memory ran
  * out. */
-uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t want, uint32_t *ids);
+uint32_t fp_top_sums_largest(const struct fp_top_sums *c, const int64_t *key, uint32_t want, uint32_t *ids);
 
 /* Pulls a graph row of zeros for each function from `*at` on that has rows but no self cost.  FP_FULL or FP_DONE. */
-int fp_top_zeros(const struct fp_top *c, uint32_t *at, struct fp_batch *out);
+int fp_top_sums_zeros(const struct fp_top_sums *c, uint32_t *at, struct fp_batch *out);
 
 struct fp_top_arc {
     uint32_t caller, callee;
@@ -81,7 +81,7 @@ struct fp_top_arc {
 
 struct fp_top_functions {
     struct fp_model *model;
-    struct fp_top all;
+    struct fp_top_sums all;
     uint32_t *cycle; /* by function: its cycle from 1 on, 0 = none; set by fp_top_functions_end */
     uint32_t n_cycles;
 
@@ -161,12 +161,12 @@ uint32_t fp_top_functions_cycle_arcs(const struct fp_top_functions *f, uint32_t 
  * fp_top_by) of all groups in sum `value`.  Exact: a stack counts once in the inclusive cost of an item that it
  * contains several times.  Sum `second` (negative: none) goes to c->second.  `places` has three columns.  As
  * fp_project_put. */
-int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places, struct fp_top *c,
-                  struct fp_err *err);
+int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places,
+                  struct fp_top_sums *c, struct fp_err *err);
 
 /* After fp_fold_end, with FP_FOLD_INCLUSIVE: adds to `c` the inclusive cost of each function of the graph's rows, over
  * all threads, in value column `column` (enum fp_fold_column).  FP_DONE or FP_E_OVERFLOW. */
-int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, uint32_t column, struct fp_top *c,
+int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, uint32_t column, struct fp_top_sums *c,
                     struct fp_err *err);
 
 /* How long the calls of a function took.  Percentile q is the duration with index floor(q * calls) of all sorted, from
@@ -198,6 +198,6 @@ static inline uint64_t fp_top_magnitude(int64_t v) {
 }
 
 /* Room for the items below `n`. */
-void fp_top_room(struct fp_top *c, uint64_t n);
+void fp_top_room(struct fp_top_sums *c, uint64_t n);
 
 #endif

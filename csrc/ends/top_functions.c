@@ -63,7 +63,7 @@ void fp_top_functions_free(struct fp_top_functions *f) {
         free(f->arcs[exact].into_start);
     }
     free(f->arcs);
-    fp_top_clear(&f->all);
+    fp_top_sums_clear(&f->all);
     free_parts(f);
     free(f->cycle);
     free(f->shown_as);
@@ -266,7 +266,7 @@ static int64_t recorded_or_not(const struct fp_top_function_sums *s) {
 }
 
 int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err) {
-    struct fp_top *const all = &f->all;
+    struct fp_top_sums *const all = &f->all;
     int overflow = 0;
     fp_top_room(all, f->cap);
     graph_room(f);
@@ -330,7 +330,7 @@ static void find_cycles(struct fp_top_functions *f, const struct fp_top_arcs *a)
 }
 
 int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *err) {
-    struct fp_top *const all = &f->all;
+    struct fp_top_sums *const all = &f->all;
     const struct fp_top_arcs *const a = &f->arcs[0];
     int overflow = 0;
     room(f);

@@ -36,7 +36,7 @@ static uint32_t *items(const struct fp_project *s, int by, struct fp_table *plac
 }
 
 /* Adds a node's self cost to its item and begins its total.  0 or FP_E_OVERFLOW. */
-static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
+static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top_sums *c, uint32_t at, uint32_t depth) {
     uint32_t n, key = s->nodes[at].key;
     const uint32_t *chain = fp_project_chain(s, at, &n);
     for (uint32_t i = 0; i < n; i++) {
@@ -54,7 +54,7 @@ static int enter(const struct fp_project *s, struct stack_walk *w, struct fp_top
 }
 
 /* Adds a node's complete total to its items, except those that are also further up on the stack. */
-static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
+static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top_sums *c, uint32_t at, uint32_t depth) {
     uint32_t n;
     const uint32_t *chain = fp_project_chain(s, at, &n);
     int overflow = 0;
@@ -67,7 +67,7 @@ static int leave(const struct fp_project *s, struct stack_walk *w, struct fp_top
 }
 
 /* Walks the tree depth first, without recursion. */
-static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top *c) {
+static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top_sums *c) {
     const struct fp_project_node *nodes = s->nodes;
     uint32_t at = 0, depth = 0;
     int status = enter(s, w, c, 0, 0);
@@ -98,8 +98,8 @@ static int walk(const struct fp_project *s, struct stack_walk *w, struct fp_top 
     }
 }
 
-int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places, struct fp_top *c,
-                  struct fp_err *err) {
+int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places,
+                  struct fp_top_sums *c, struct fp_err *err) {
     if (value >= s->n_values) return fp_unknown_id(err, "the column of a value", value, s->n_values);
     struct stack_walk w = {.value = value, .second = second, .item = items(s, by, places)};
     uint32_t n = 1;

@@ -1,7 +1,7 @@
 #include "bridges/fold/fold_private.h"
 #include "ends/top.h"
 
-int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, uint32_t column, struct fp_top *c,
+int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, uint32_t column, struct fp_top_sums *c,
                     struct fp_err *err) {
     const uint64_t hertz = column == FP_FOLD_TIME ? o->ticks_per_second : 0; /* 0: unchanged */
     for (uint32_t i = 0; i < f->cap_inclusive; i++) {

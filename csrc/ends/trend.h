@@ -138,7 +138,7 @@ int fp_trend_total(double *totals, const uint32_t *rows, const int64_t *costs, u
 
 /* The items of `c` with a cost: their ids, self and inclusive costs and calls; the arrays have room for c->cap. Returns
  * their number. */
-uint32_t fp_trend_costs(const struct fp_top *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls);
+uint32_t fp_trend_costs(const struct fp_top_sums *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls);
 
 /* cffi-end */
 

@@ -5,7 +5,7 @@
 #include "core/guard.h"
 #include "ends/trend.h"
 
-uint32_t fp_trend_costs(const struct fp_top *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls) {
+uint32_t fp_trend_costs(const struct fp_top_sums *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->cap; i++) {
         if (!c->self[i] && !c->inclusive[i]) continue;

@@ -64,7 +64,7 @@ enum fp_firefox_sample_column {
 /* How weights become values. */
 enum fp_firefox_weights { FP_FIREFOX_WHOLE = 0, FP_FIREFOX_MS = 1 };
 
-/* What the caller must do after FP_ASK, before the next call. */
+/* What the caller must do after FP_NEEDS, before the next call. */
 enum fp_firefox_request {
     FP_FIREFOX_SPILL = 1,  /* spill the columns `dirty`, and call fp_firefox_kept */
     FP_FIREFOX_WINDOW = 2, /* pass the next numbers of column `requested_column` to fp_firefox_window */
@@ -182,7 +182,7 @@ struct fp_firefox_read {
     struct fp_firefox_table *tables;
     struct fp_firefox_counter *of_counters;
     uint32_t n_processes, n_threads, n_libs, n_tables, n_of_counters;
-    uint32_t request; /* after FP_ASK: enum fp_firefox_request */
+    uint32_t request; /* after FP_NEEDS: enum fp_firefox_request */
     uint64_t *dirty;  /* columns to spill: table * FP_FIREFOX_COLUMNS + column */
     uint32_t n_dirty, requested_column;
     struct fp_rounds rounds; /* of markers */
@@ -199,8 +199,8 @@ struct fp_firefox_read *fp_firefox_read_new(struct fp_model *model, int lenient)
 void fp_firefox_read_free(struct fp_firefox_read *r);
 
 /* Scans the file for its tables.  If `early` is not 0 afterwards, a new reader, with `before` set, must scan the file
- * again.  FP_MORE, FP_ASK, FP_DONE or an error. */
-int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *err);
+ * again.  FP_MORE, FP_NEEDS, FP_DONE or an error. */
+int fp_firefox_scan(struct fp_firefox_read *r, struct fp_window *in, struct fp_err *err);
 
 /* Call it once the dirty columns are spilled. */
 void fp_firefox_kept(struct fp_firefox_read *r);
@@ -215,11 +215,11 @@ void fp_firefox_use_thread(struct fp_firefox_read *r, uint32_t thread);
  * they become rows, in order of time.  0 or an error. */
 int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, int pulls, struct fp_err *err);
 
-/* Sets the next bytes of column `requested_column`, as one `kept` had them; they must stay valid until the next FP_ASK
- * for it. */
+/* Sets the next bytes of column `requested_column`, as one `kept` had them; they must stay valid until the next
+ * FP_NEEDS for it. */
 void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbytes);
 
-/* Reads the rows of the table.  FP_FULL, FP_ASK, FP_DONE or an error. */
+/* Reads the rows of the table.  FP_FULL, FP_NEEDS, FP_DONE or an error. */
 int fp_firefox_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

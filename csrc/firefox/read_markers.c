@@ -69,11 +69,11 @@ static int put(struct fp_firefox_read *r, uint64_t begin, uint64_t end, uint32_t
     const uint32_t thread = r->threads[r->tables[r->table].thread - 1].thread;
     const struct fp_span span = {.begin = begin, .end = end, .what = name, .thread = thread, .is_event = !is_call};
     const int status = fp_overlap_lanes_put(&r->rows.marks->lanes, span);
-    if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
+    if (status == FP_NEEDS) r->request = FP_FIREFOX_ROUNDS;
     return status;
 }
 
-/* Keeps a begin until the end of the same name, which makes them a call.  0 or FP_ASK. */
+/* Keeps a begin until the end of the same name, which makes them a call.  0 or FP_NEEDS. */
 static int pair(struct fp_firefox_read *r, int is_end, uint64_t time, uint32_t name) {
     struct fp_firefox_marks *k = r->rows.marks;
     fp_array_zeroed(&k->begun, &k->cap_begun, r->model->strings.n, sizeof *k->begun);
@@ -118,7 +118,7 @@ int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err
     return status;
 }
 
-/* Counts are differences to the value before.  0 or FP_ASK. */
+/* Counts are differences to the value before.  0 or FP_NEEDS. */
 int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     const struct fp_firefox_counter *c = &r->of_counters[t->thread - 1];
@@ -141,10 +141,10 @@ int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v) {
         begin_marks(r);
         memcpy(&span.end, &sum, sizeof sum);
         const int status = fp_overlap_lanes_put(&r->rows.marks->lanes, span);
-        if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
+        if (status == FP_NEEDS) r->request = FP_FIREFOX_ROUNDS;
         if (status) return status;
     }
-    r->rows.clock = clock; /* not before, because after FP_ASK the same value is put again */
+    r->rows.clock = clock; /* not before, because after FP_NEEDS the same value is put again */
     r->rows.sum = isfinite(sum) ? sum : r->rows.sum;
     return 0;
 }
@@ -154,6 +154,6 @@ int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v) {
 int fp_firefox_marker_rows(struct fp_firefox_read *r, struct fp_batch *out) {
     if (!r->rows.marks) return FP_DONE;
     const int status = fp_overlap_lanes_pull(&r->rows.marks->lanes, out);
-    if (status == FP_ASK) r->request = FP_FIREFOX_ROUNDS;
+    if (status == FP_NEEDS) r->request = FP_FIREFOX_ROUNDS;
     return status;
 }

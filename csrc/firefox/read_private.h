@@ -127,10 +127,10 @@ enum fp_firefox_code {
  */
 enum { FP_FX_FILE_ROW = 0, FP_FX_THREADS_ROW, FP_FX_LIBS_ROW };
 extern const struct fp_json_shape fp_firefox_shape;
-int fp_firefox_open(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err);
-int fp_firefox_close(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err);
-int fp_firefox_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err);
-int fp_firefox_elements(void *to, uint32_t code, struct fp_in *in, struct fp_err *err);
+int fp_firefox_open(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err);
+int fp_firefox_close(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err);
+int fp_firefox_value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err);
+int fp_firefox_elements(void *to, uint32_t code, struct fp_window *in, struct fp_err *err);
 
 /* scan_keys.c: sets a field of the last library or thread. */
 void fp_firefox_lib_value(struct fp_firefox_read *r, uint32_t code, uint32_t text, int64_t number);

@@ -413,7 +413,7 @@ int fp_firefox_begin(struct fp_firefox_read *r, uint32_t table, int pulls, struc
     return 0;
 }
 
-/* Asks for windows that are empty.  *n becomes the number of rows that all windows have.  0 or FP_ASK. */
+/* Asks for windows that are empty.  *n becomes the number of rows that all windows have.  0 or FP_NEEDS. */
 static int next_rows(struct fp_firefox_read *r, uint64_t *n) {
     const struct fp_firefox_table *t = &r->tables[r->table];
     *n = r->rows.n - r->rows.at;
@@ -422,7 +422,7 @@ static int next_rows(struct fp_firefox_read *r, uint64_t *n) {
         if (!r->rows.windows[c].n && !fp_firefox_next_block(r, c)) {
             r->requested_column = c;
             r->request = FP_FIREFOX_WINDOW;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         if (r->rows.windows[c].n < *n) *n = r->rows.windows[c].n;
     }
@@ -452,7 +452,7 @@ static int table_rows(struct fp_firefox_read *r, uint64_t n, struct fp_err *err)
         if (is_stacks && i + AHEAD < n) prefetch_stack(r, i + AHEAD);
         const int status = table_row(r, v, err);
         if (status) {
-            take_rows(r, i); /* after FP_ASK it continues with the same row */
+            take_rows(r, i); /* after FP_NEEDS it continues with the same row */
             return status;
         }
     }

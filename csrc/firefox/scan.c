@@ -117,7 +117,7 @@ static int64_t whole_of(int64_t fine) {
 }
 
 /* Appends elements of a column as long as they are plain numbers, whose order needs no tokens. */
-static void column_values(struct fp_firefox_read *r, struct fp_in *in) {
+static void column_values(struct fp_firefox_read *r, struct fp_window *in) {
     const uint32_t kind = r->tables[r->table].kind, column = r->scan.column;
     const int is_weight = fp_firefox_is_samples(kind) && column == FP_FIREFOX_IN_WEIGHT;
     const uint32_t into = is_weight ? FP_FIREFOX_IN_WEIGHT_MS : column;
@@ -301,7 +301,7 @@ static int begin(struct fp_firefox_read *r, uint32_t kind, uint64_t at, struct f
 }
 
 /* The offset of the token, or of the text that contains it. */
-static uint64_t at_token(const struct fp_firefox_read *r, const struct fp_in *in) {
+static uint64_t at_token(const struct fp_firefox_read *r, const struct fp_window *in) {
     return r->scan.texts ? r->scan.text_at : in->base + in->pos;
 }
 
@@ -313,10 +313,10 @@ static int is_full(struct fp_firefox_read *r) {
     return 1;
 }
 
-int fp_firefox_open(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+int fp_firefox_open(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_firefox_read *r = to;
     const uint64_t at = at_token(r, in);
-    if (is_full(r)) return FP_ASK;
+    if (is_full(r)) return FP_NEEDS;
     if (r->scan.in_schema) {
         r->scan.walk->pass = 1;
         return 0;
@@ -331,10 +331,10 @@ int fp_firefox_open(void *to, uint32_t kind, struct fp_in *in, struct fp_err *er
     return status < 0 ? status : 0;
 }
 
-int fp_firefox_close(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+int fp_firefox_close(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_firefox_read *r = to;
     (void)in, (void)err;
-    if (is_full(r)) return FP_ASK;
+    if (is_full(r)) return FP_NEEDS;
     r->scan.in_schema = 0;
     if (kind == FP_FX_ROW) end_row(r);
     if (kind == FP_FX_PROCESS) r->scan.process = r->processes[r->scan.process].parent;
@@ -342,9 +342,9 @@ int fp_firefox_close(void *to, uint32_t kind, struct fp_in *in, struct fp_err *e
     return 0;
 }
 
-int fp_firefox_elements(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+int fp_firefox_elements(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     (void)code, (void)err;
-    if (is_full(to)) return FP_ASK;
+    if (is_full(to)) return FP_NEEDS;
     column_values(to, in);
     return 0;
 }
@@ -436,7 +436,7 @@ static int scan_text(struct fp_firefox_read *r, uint32_t row, uint64_t at, struc
         return fp_firefox_broken(r, at, "JSON in texts is nested too deep", NULL, err);
     struct fp_json_walk *const outer = r->scan.walk, *const inner = fp_scratch(1, sizeof *inner);
     const uint32_t outer_depth = r->scan.outer_depth, process = r->scan.process;
-    struct fp_in in = {.eof = 1};
+    struct fp_window in = {.eof = 1};
     in.p = fp_json_plain(&outer->json, &r->scan.text[r->scan.texts++], &in.n);
     fp_json_begin(inner, &fp_firefox_shape);
     inner->row = &fp_firefox_shape.rows[row];
@@ -473,11 +473,11 @@ static int field(struct fp_firefox_read *r, uint32_t code, uint64_t at, struct f
     }
 }
 
-int fp_firefox_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+int fp_firefox_value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     struct fp_firefox_read *r = to;
     const uint64_t at = at_token(r, in);
     const int is_text = r->scan.walk->json.token == FP_JSON_STRING;
-    if (is_full(r)) return FP_ASK;
+    if (is_full(r)) return FP_NEEDS;
     if (r->scan.in_schema) return code >= FP_FX_COLUMN_0 ? schema_value(r, code - FP_FX_COLUMN_0, at, err) : 0;
     switch (code) {
         case FP_FX_ENTRY: return column_value(r, at, r->scan.column, err);
@@ -492,7 +492,7 @@ int fp_firefox_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *e
     return code < FP_FX_WRAPPED ? field(r, code, at, err) : 0;
 }
 
-int fp_firefox_scan(struct fp_firefox_read *r, struct fp_in *in, struct fp_err *err) {
+int fp_firefox_scan(struct fp_firefox_read *r, struct fp_window *in, struct fp_err *err) {
     const int status = fp_json_walk(r->scan.walk, r, in, err);
     if (status) return status;
     r->counts.bad_end = (uint64_t)r->scan.walk->bad_end;

@@ -66,7 +66,7 @@ int fp_gperftools_sniff(const uint8_t *p, size_t n) {
     return depth <= FP_GPERF_MAX_DEPTH || count <= MANY_TICKS;
 }
 
-static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
+static int header(struct fp_gperftools_reader *g, struct fp_window *in, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     size_t left = in->n - in->pos;
     uint64_t at = in->base + in->pos;
@@ -90,7 +90,7 @@ static int header(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_er
 }
 
 /* Skips g->feed.skip bytes.  FP_DONE or FP_MORE. */
-static int pass_over(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
+static int pass_over(struct fp_gperftools_reader *g, struct fp_window *in, struct fp_err *err) {
     size_t left = in->n - in->pos;
     size_t n = g->feed.skip < left ? (size_t)g->feed.skip : left;
     in->pos += n;
@@ -156,7 +156,8 @@ static int add_all(struct fp_gperftools_reader *g, struct record *records, uint3
 enum { GOT = 16 };
 
 /* The next record.  GOT, FP_MORE, an error, or FP_DONE when there are no more: g->feed.state is what follows. */
-static inline int next_record(struct fp_gperftools_reader *g, struct fp_in *in, struct record *r, struct fp_err *err) {
+static inline int next_record(struct fp_gperftools_reader *g, struct fp_window *in, struct record *r,
+                              struct fp_err *err) {
     const size_t w = (size_t)g->word;
     const int word = g->word, swap = g->swap;
     const uint8_t *p = in->p + in->pos;
@@ -196,7 +197,7 @@ static inline int next_record(struct fp_gperftools_reader *g, struct fp_in *in, 
     return GOT;
 }
 
-static int records(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
+static int records(struct fp_gperftools_reader *g, struct fp_window *in, struct fp_err *err) {
     struct record group[GROUP];
     for (;;) {
         int status = GOT;
@@ -214,7 +215,7 @@ static int records(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_e
 }
 
 /* Lenient: after a malformed record, searches the trailer word by word, to find the mapped objects. */
-static int resync(struct fp_gperftools_reader *g, struct fp_in *in) {
+static int resync(struct fp_gperftools_reader *g, struct fp_window *in) {
     const size_t w = (size_t)g->word;
     for (;;) {
         const uint8_t *p = in->p + in->pos;
@@ -240,7 +241,7 @@ static int resync(struct fp_gperftools_reader *g, struct fp_in *in) {
 
 /* The text, line by line.  If a forked process wrote to the file, words follow the text (gperftools/read.h).  They are
  * recognized by bytes of 0, which small numbers have and text does not. */
-static int text(struct fp_gperftools_reader *g, struct fp_in *in) {
+static int text(struct fp_gperftools_reader *g, struct fp_window *in) {
     const size_t w = (size_t)g->word;
     const uint8_t *p = in->p + in->pos;
     size_t left = in->n - in->pos;
@@ -268,10 +269,10 @@ static int text(struct fp_gperftools_reader *g, struct fp_in *in) {
     const uint8_t *end = left ? memchr(p, '\n', left) : NULL;
     if (!end && !in->eof) return FP_MORE;
     g->line_n = end ? (size_t)(end - p) + 1 : left;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
-int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err) {
+int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_window *in, struct fp_err *err) {
     for (;;) {
         int status = FP_DONE;
         switch (g->feed.state) {

@@ -71,7 +71,7 @@ struct fp_gperftools_reader {
     int32_t java;
     int32_t trailer;    /* 1: the trailer was seen */
     uint64_t period_us; /* microseconds a tick; the caller may change it before the rows */
-    size_t line_n;      /* after FP_ASK: bytes of the current line of text, 0 at the end */
+    size_t line_n;      /* after FP_NEEDS: bytes of the current line of text, 0 at the end */
     struct fp_gperftools_stats stats;
 
     /* private from here on */
@@ -92,9 +92,10 @@ int fp_gperftools_header(const uint8_t *p, size_t n, int *swap);
 /* Whether a profile begins with these first bytes of a file. */
 int fp_gperftools_sniff(const uint8_t *p, size_t n);
 
-/* Reads header and records.  FP_MORE, or an error, or FP_ASK: the caller reads the current line of text, line_n bytes,
- * and calls again.  line_n 0 is the end of the file: now add the mapped objects and names, then pull the rows. */
-int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_in *in, struct fp_err *err);
+/* Reads header and records.  FP_MORE, or an error, or FP_NEEDS: the caller reads the current line of text, line_n
+ * bytes, and calls again.  line_n 0 is the end of the file: now add the mapped objects and names, then pull the rows.
+ */
+int fp_gperftools_feed(struct fp_gperftools_reader *g, struct fp_window *in, struct fp_err *err);
 
 /* Assigns [start, limit) to `mapping` of the model.  If ranges overlap, the first one wins. */
 int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t limit, uint32_t mapping);

@@ -45,13 +45,13 @@ struct heapprofile_reader {
     uint32_t next; /* of the rows */
 };
 
-static int bad(const struct fp_in *in, const char *what, const char *want, struct fp_err *err) {
+static int bad(const struct fp_window *in, const char *what, const char *want, struct fp_err *err) {
     fp_fail(err, FP_E_MALFORMED, in->base + in->pos, what);
     err->want = want;
     return FP_E_MALFORMED;
 }
 
-static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct heapprofile_reader *r = to;
     r->h.samples += kind == SAMPLE;
     if (kind == CALL) r->nodes[r->open].has_frame = 1;
@@ -65,7 +65,7 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
     return 0;
 }
 
-static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct heapprofile_reader *r = to;
     if (kind != NODE) return 0;
     struct node *node = &r->nodes[r->open];
@@ -77,7 +77,7 @@ static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
     return 0;
 }
 
-static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     struct heapprofile_reader *r = to;
     struct node *node = &r->nodes[r->open];
     int64_t number;
@@ -154,7 +154,7 @@ static int rows(struct heapprofile_reader *r, struct fp_batch *out) {
     return FP_DONE;
 }
 
-int fp_heapprofile_feed(struct fp_heapprofile *h, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_heapprofile_feed(struct fp_heapprofile *h, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct heapprofile_reader *r = (struct heapprofile_reader *)h;
     int status = fp_json_walk(&r->walk, r, in, err);
     if (status < 0 && r->lenient) {

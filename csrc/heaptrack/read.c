@@ -304,7 +304,7 @@ static int check_version(struct heaptrack_reader *r, uint64_t offset, struct fp_
     return FP_E_VERSION;
 }
 
-int fp_heaptrack_feed(struct fp_heaptrack *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_heaptrack_feed(struct fp_heaptrack *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct heaptrack_reader *r = (struct heaptrack_reader *)f;
     while (in->pos < in->n) {
         const uint8_t *p = in->p + in->pos;

@@ -38,7 +38,7 @@ struct fp_heaptrack *fp_heaptrack_new(struct fp_model *model, int lenient);
 void fp_heaptrack_free(struct fp_heaptrack *f);
 
 /* FP_MORE, FP_FULL, FP_DONE or an error.  The batch has FP_HEAP_COLUMNS value columns. */
-int fp_heaptrack_feed(struct fp_heaptrack *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_heaptrack_feed(struct fp_heaptrack *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

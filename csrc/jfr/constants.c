@@ -141,16 +141,16 @@ const uint8_t *fp_jfr_bytes_of(struct fp_jfr_reader *r, const struct fp_jfr_slot
 /* ---- reading ---- */
 
 /* The end of the bytes in the window that belong to the checkpoint. */
-static const uint8_t *bound(const struct fp_jfr_reader *r, const struct fp_in *in) {
+static const uint8_t *bound(const struct fp_jfr_reader *r, const struct fp_window *in) {
     const uint64_t left = r->constants.limit - (in->base + in->pos), there = in->n - in->pos;
     return in->p + in->pos + (left < there ? left : there);
 }
 
-static int is_all(const struct fp_jfr_reader *r, const struct fp_in *in) {
+static int is_all(const struct fp_jfr_reader *r, const struct fp_window *in) {
     return r->constants.limit - (in->base + in->pos) <= in->n - in->pos;
 }
 
-static int begin(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
+static int begin(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err) {
     struct fp_jfr_record record;
     const int status = fp_jfr_head(r, in, &record, err);
     uint64_t v = 0;
@@ -170,7 +170,7 @@ static int begin(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) 
 }
 
 /* Reads the head of a pool.  0, FP_MORE, or an error. */
-static int pool(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
+static int pool(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err) {
     uint64_t id, n;
     const uint8_t *end = bound(r, in), *p = fp_jfr_number(r, in->p + in->pos, end, 8, &id);
     const uint64_t at = in->base + in->pos;
@@ -193,7 +193,7 @@ static int pool(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
 }
 
 /* Reads the values of a pool in the window.  0, FP_MORE, or an error. */
-static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
+static int values(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     const struct fp_jfr_program *program = fp_jfr_program_of(r, r->constants.at_type);
     const uint8_t *end = bound(r, in);
@@ -226,7 +226,7 @@ static int values(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err)
     return 0;
 }
 
-int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
+int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err) {
     int status = 0;
     while (!status) {
         if (!r->constants.limit)

@@ -323,7 +323,7 @@ static int read(struct fp_jfr_reader *r, const struct fp_jfr_record *record, str
     return 0;
 }
 
-int fp_jfr_metadata(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
+int fp_jfr_metadata(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err) {
     struct fp_jfr_record record;
     int status = fp_jfr_head(r, in, &record, err);
     if (status) return status;

@@ -100,8 +100,8 @@ static inline int is_readable(const struct fp_jfr_program *program, const uint8_
 
 typedef const uint8_t *fields_fn(const struct fp_jfr_op *, uint32_t, const uint8_t *, uint64_t *);
 
-FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready,
-                            uint32_t most) {
+FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct fp_window *in,
+                            struct fp_jfr_ready *ready, uint32_t most) {
     const uint64_t left = r->chunk.stop - (in->base + in->pos), there = in->n - in->pos;
     const uint8_t *p = in->p + in->pos, *end = p + (left < there ? left : there), *readable = in->p + in->n;
     ready->summed = NULL;
@@ -153,12 +153,12 @@ FP_INLINE uint32_t ahead_by(fields_fn *fields, struct fp_jfr_reader *r, struct f
     return n;
 }
 
-static uint32_t ahead_of(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
+static uint32_t ahead_of(struct fp_jfr_reader *r, struct fp_window *in, struct fp_jfr_ready *ready, uint32_t most) {
     return ahead_by(fields_of, r, in, ready, most);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-FP_JFR_BMI2 static uint32_t ahead_bmi2(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready,
+FP_JFR_BMI2 static uint32_t ahead_bmi2(struct fp_jfr_reader *r, struct fp_window *in, struct fp_jfr_ready *ready,
                                        uint32_t most) {
     return ahead_by(fields_bmi2, r, in, ready, most);
 }
@@ -167,6 +167,6 @@ FP_JFR_BMI2 static uint32_t ahead_bmi2(struct fp_jfr_reader *r, struct fp_in *in
 #define AHEAD ahead_of
 #endif
 
-uint32_t fp_jfr_prefetch(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most) {
+uint32_t fp_jfr_prefetch(struct fp_jfr_reader *r, struct fp_window *in, struct fp_jfr_ready *ready, uint32_t most) {
     return r->chunk.compressed ? AHEAD(r, in, ready, most) : 0;
 }

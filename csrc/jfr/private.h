@@ -106,16 +106,16 @@ struct fp_jfr_record {
 
 /* Reads the head of the record at the window's position.  0; FP_MORE if the window lacks part of it; FP_E_* if it is
  * not a record or ends past the range. */
-int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp_jfr_record *record,
+int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_window *in, struct fp_jfr_record *record,
                 struct fp_err *err);
 
 /* Skips records up to one that becomes a row, which is then whole in the window.  FP_FULL: one of type `*type`;
  * FP_MORE, FP_DONE, or FP_E_*. */
-int fp_jfr_next(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_record *record, uint32_t *type,
+int fp_jfr_next(struct fp_jfr_reader *r, struct fp_window *in, struct fp_jfr_record *record, uint32_t *type,
                 struct fp_err *err);
 
 /* Passes over the record that was begun.  FP_MORE, or 0: a record begins at the position, or the range ends. */
-static inline int fp_jfr_skipped(struct fp_jfr_reader *r, struct fp_in *in) {
+static inline int fp_jfr_skipped(struct fp_jfr_reader *r, struct fp_window *in) {
     const uint64_t there = in->n - in->pos, n = r->skip < there ? r->skip : there;
     in->pos += (size_t)n;
     r->skip -= n;
@@ -420,7 +420,7 @@ enum { FP_JFR_AHEAD = 32 };
  * events that have a row in the batch are added to it, and those that can wait do; the next one is the only one
  * decoded.
  */
-uint32_t fp_jfr_prefetch(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_ready *ready, uint32_t most);
+uint32_t fp_jfr_prefetch(struct fp_jfr_reader *r, struct fp_window *in, struct fp_jfr_ready *ready, uint32_t most);
 /* Prepares the program of a type for events of this chunk.  NULL if they cannot be decoded ahead. */
 const struct fp_jfr_program *fp_jfr_prepare(struct fp_jfr_reader *r, uint32_t type);
 

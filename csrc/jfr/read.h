@@ -60,7 +60,7 @@ enum fp_jfr_metric {
 
 enum { FP_JFR_NO_COLUMN = 0xffffffffu, FP_JFR_SLOTS = 12, FP_JFR_MOST_DEPTH = 32 };
 
-/* What FP_ASK requests. */
+/* What FP_NEEDS requests. */
 enum fp_jfr_request {
     FP_JFR_COLUMNS = 1, /* metric `requested_metric` needs columns: drain the batch,
                            add a part, set `column` */
@@ -150,7 +150,7 @@ struct fp_jfr_reader {
     struct fp_rounds rounds; /* timelines */
     int32_t lenient;
     int32_t timeline;     /* read events with durations, not samples */
-    int32_t is_probe;     /* fp_jfr_walk stops at the first sample: FP_ASK, and `has_samples` is set */
+    int32_t is_probe;     /* fp_jfr_walk stops at the first sample: FP_NEEDS, and `has_samples` is set */
     int32_t is_summed;    /* add up samples with equal stacks and labels: single times are not needed */
     int32_t is_portable;  /* for tests: use no instructions that only some processors have */
     int32_t always_holds; /* for tests: every sample that can waits to be added up */
@@ -165,7 +165,7 @@ struct fp_jfr_reader {
 
     struct fp_jfr_walked walked;
 
-    /* after FP_ASK */
+    /* after FP_NEEDS */
     int32_t request;
     uint32_t requested_metric, requested_kind; /* enum fp_jfr_fact_kind */
     struct fp_jfr_fact fact[FP_JFR_SLOTS];
@@ -202,20 +202,20 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r);
 void fp_jfr_begin(struct fp_jfr_reader *r);
 
 /* Walks over the records up to the end of the range.  `open`: the chunk's size is unknown; it ends where another
- * begins.  After fp_jfr_metadata it also counts events by type, and returns FP_ASK at facts.  FP_MORE, FP_ASK, FP_DONE,
- * or an error; lenient: a damaged record ends the walk. */
-int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_err *err);
+ * begins.  After fp_jfr_metadata it also counts events by type, and returns FP_NEEDS at facts.  FP_MORE, FP_NEEDS,
+ * FP_DONE, or an error; lenient: a damaged record ends the walk. */
+int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_window *in, struct fp_err *err);
 
 /* Reads a range that is a metadata record.  FP_MORE, FP_DONE, or an error. */
-int fp_jfr_metadata(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
+int fp_jfr_metadata(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err);
 
 /* Reads a range that is a checkpoint.  FP_MORE, FP_DONE, or an error. */
-int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
+int fp_jfr_constants(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err);
 
-/* Converts the events of a chunk to rows.  FP_MORE, FP_FULL, FP_ASK, FP_DONE, or an error. */
-int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+/* Converts the events of a chunk to rows.  FP_MORE, FP_FULL, FP_NEEDS, FP_DONE, or an error. */
+int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
-/* After all chunks, if samples are added up: the rows of those that still wait.  FP_FULL, FP_ASK, FP_DONE, or
+/* After all chunks, if samples are added up: the rows of those that still wait.  FP_FULL, FP_NEEDS, FP_DONE, or
  * FP_E_NOMEM. */
 int fp_jfr_release(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err);
 
@@ -223,8 +223,8 @@ int fp_jfr_release(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err 
 void fp_jfr_abandon(struct fp_jfr_reader *r);
 
 /* For timelines: fp_jfr_spans collects the events of a chunk; after all chunks, fp_jfr_pull returns the rows.
- * FP_MORE or FP_FULL, FP_ASK, FP_DONE, or an error. */
-int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err);
+ * FP_MORE or FP_FULL, FP_NEEDS, FP_DONE, or an error. */
+int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err);
 int fp_jfr_pull(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err);
 
 /* The name (a string) of a thread of the model; 0: none. */

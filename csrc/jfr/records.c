@@ -27,7 +27,7 @@ int fp_jfr_cut(const struct fp_jfr_record *record, struct fp_err *err) {
                        record->size, NULL, 0);
 }
 
-int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_in *in, struct fp_jfr_record *record,
+int fp_jfr_head(const struct fp_jfr_reader *r, const struct fp_window *in, struct fp_jfr_record *record,
                 struct fp_err *err) {
     const uint8_t *p = in->p + in->pos, *end = in->p + in->n, *q;
     record->at = in->base + in->pos;
@@ -59,7 +59,7 @@ static inline const uint8_t *whole(const struct fp_jfr_reader *r, const uint8_t 
     return record->body;
 }
 
-int fp_jfr_next(struct fp_jfr_reader *r, struct fp_in *in, struct fp_jfr_record *record, uint32_t *type,
+int fp_jfr_next(struct fp_jfr_reader *r, struct fp_window *in, struct fp_jfr_record *record, uint32_t *type,
                 struct fp_err *err) {
     for (;;) {
         if (fp_jfr_skipped(r, in)) return FP_MORE;

@@ -104,7 +104,7 @@ FP_INLINE void put(struct fp_jfr_reader *r, uint64_t time, uint32_t label, uint3
     r->counts.rows += samples;
 }
 
-/* Adds the row of an event with these fields.  0, FP_ASK, or FP_E_*. */
+/* Adds the row of an event with these fields.  0, FP_NEEDS, or FP_E_*. */
 static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record,
                const struct fp_jfr_slot *slots, struct fp_batch *out, struct fp_err *err) {
     const struct fp_jfr_event *event = &fp_jfr_events[r->metadata.types[type].event - 1];
@@ -125,7 +125,7 @@ static int row(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
         r->counts.dangling -= missing; /* the event comes again */
         r->request = FP_JFR_COLUMNS;
         r->requested_metric = metric;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     int64_t amounts[2];
     if (values_of(r, event, metric, slots, &amounts[0], &amounts[1]))
@@ -170,8 +170,8 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     return 1;
 }
 
-/* Adds the rows of events that can be decoded ahead, one or more: FP_MORE if there are none, 0, FP_ASK, or FP_E_*. */
-static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+/* Adds the rows of events that can be decoded ahead, one or more: FP_MORE if there are none, 0, FP_NEEDS, or FP_E_*. */
+static int rows_ahead(struct fp_jfr_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_jfr_ready ready[FP_JFR_AHEAD];
     const uint32_t room = out->cap - out->n;
     const uint32_t n = fp_jfr_prefetch(r, in, ready, room < FP_JFR_AHEAD ? room : FP_JFR_AHEAD);
@@ -194,7 +194,7 @@ static int rows_ahead(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch
     return 0;
 }
 
-/* Adds the rows of samples that waited.  0 when none are left, FP_FULL or FP_ASK. */
+/* Adds the rows of samples that waited.  0 when none are left, FP_FULL or FP_NEEDS. */
 static int rows_pending(struct fp_jfr_reader *r, struct fp_batch *out) {
     struct fp_jfr_pending *h = r->sums.pending;
     if (!h || (!h->n && !h->n_log)) return 0;
@@ -207,7 +207,7 @@ static int rows_pending(struct fp_jfr_reader *r, struct fp_batch *out) {
         if (FP_UNLIKELY(!fp_jfr_has_columns(r, metric, out))) {
             r->request = FP_JFR_COLUMNS;
             r->requested_metric = metric;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         put(r, h->time, label, thread, metric, (uint32_t)(one.key >> 32), (int64_t)one.count, one.value, one.count,
             out);
@@ -216,7 +216,7 @@ static int rows_pending(struct fp_jfr_reader *r, struct fp_batch *out) {
     return 0;
 }
 
-/* Adds the row of one event.  0, FP_FULL, FP_ASK, or FP_E_*. */
+/* Adds the row of one event.  0, FP_FULL, FP_NEEDS, or FP_E_*. */
 static int row_of(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_batch *out,
                   struct fp_err *err) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
@@ -237,7 +237,7 @@ static inline int has_no_room(const struct fp_jfr_reader *r) {
     return r->sums.pending && (r->sums.pending->is_due || r->model->is_refused || fp_jfr_is_full(r->sums.pending));
 }
 
-static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+static int feed(struct fp_jfr_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_jfr_record record;
     uint32_t type;
     int status;
@@ -253,7 +253,7 @@ static int feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out,
     }
 }
 
-int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_jfr_feed(struct fp_jfr_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     fp_jfr_index(r);
     if (!out->n || !r->sums.sure_ticks) fp_jfr_begin_sums(r);
     out->is_summed = r->is_summed;

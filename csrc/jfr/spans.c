@@ -45,7 +45,7 @@ static uint32_t function_of(struct fp_jfr_reader *r, uint32_t type, const struct
     return fp_model_function(r->model, 0, 0, id, 0, 0);
 }
 
-/* Adds an event to `rounds`.  0, FP_ASK, or FP_E_*. */
+/* Adds an event to `rounds`.  0, FP_NEEDS, or FP_E_*. */
 static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_record *record, struct fp_err *err) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     uint32_t thread, label;
@@ -67,11 +67,11 @@ static int put(struct fp_jfr_reader *r, uint32_t type, const struct fp_jfr_recor
     span.thread = thread;
     span.what = function_of(r, type, slots, record->end);
     const int status = fp_overlap_lanes_put(&r->spans.lanes, span);
-    if (status == FP_ASK) r->request = FP_JFR_SPILL;
+    if (status == FP_NEEDS) r->request = FP_JFR_SPILL;
     return status;
 }
 
-int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
+int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err) {
     struct fp_jfr_record record;
     uint32_t type;
     int status;
@@ -88,6 +88,6 @@ int fp_jfr_spans(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) 
 int fp_jfr_pull(struct fp_jfr_reader *r, struct fp_batch *out, struct fp_err *err) {
     (void)err; /* the guard sets it */
     const int status = fp_overlap_lanes_pull(&r->spans.lanes, out);
-    if (status == FP_ASK) r->request = FP_JFR_SPILL;
+    if (status == FP_NEEDS) r->request = FP_JFR_SPILL;
     return status;
 }

@@ -134,7 +134,7 @@ static void name_setting(struct fp_jfr_reader *r) {
     fp_buf_put(&r->text, name, n);
 }
 
-/* Decodes a fact.  FP_ASK, 0 if it was reported before, or FP_E_*. */
+/* Decodes a fact.  FP_NEEDS, 0 if it was reported before, or FP_E_*. */
 static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_t index,
                 const struct fp_jfr_record *record, struct fp_err *err) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
@@ -151,25 +151,26 @@ static int fact(struct fp_jfr_reader *r, const struct fp_jfr_type *type, uint32_
     const int is_number = r->requested_kind == FP_JFR_LOST_SAMPLES || r->requested_kind == FP_JFR_DATA_LOSS;
     if (id < before && !is_number) return 0;
     r->request = FP_JFR_FACT;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
-/* Counts an event with a duration that is not read.  FP_ASK if a probe finds a sample, else 0. */
+/* Counts an event with a duration that is not read.  FP_NEEDS if a probe finds a sample, else 0. */
 static int timed(struct fp_jfr_reader *r, uint32_t index, const struct fp_jfr_record *record) {
     struct fp_jfr_slot slots[FP_JFR_SLOTS];
     int64_t ns;
     if (r->metadata.types[index].event) {
         r->walked.has_samples = 1;
         r->request = FP_JFR_PROBED;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     if (!fp_jfr_decode(r, index, record->body, record->end, slots)) return 0;
     r->counts.timed += !fp_jfr_value(r, &slots[FP_JFR_DURATION_SLOT], 1, &ns) && ns > 0;
     return 0;
 }
 
-/* Counts an event, once the metadata is read.  FP_MORE, FP_ASK after skipping it, 0, or an error. */
-static int event(struct fp_jfr_reader *r, struct fp_in *in, const struct fp_jfr_record *record, struct fp_err *err) {
+/* Counts an event, once the metadata is read.  FP_MORE, FP_NEEDS after skipping it, 0, or an error. */
+static int event(struct fp_jfr_reader *r, struct fp_window *in, const struct fp_jfr_record *record,
+                 struct fp_err *err) {
     const uint32_t index = fp_jfr_find_type(r, record->type);
     if (!index) {
         unknown(r, record->type);
@@ -230,7 +231,7 @@ static const uint8_t *same(const uint8_t *p, const uint8_t *end, uint32_t n_size
 }
 
 /* Counts events that are whole in the window, one after the other: records are most often these. */
-static void count(struct fp_jfr_reader *r, struct fp_in *in) {
+static void count(struct fp_jfr_reader *r, struct fp_window *in) {
     const uint64_t left = r->chunk.stop - (in->base + in->pos), there = in->n - in->pos;
     const uint8_t *start = in->p + in->pos, *p = start, *end = p + (left < there ? left : there);
     while (end - p >= 2 * FP_JFR_LONGEST) {
@@ -249,20 +250,20 @@ static void count(struct fp_jfr_reader *r, struct fp_in *in) {
     in->pos += (size_t)(p - start);
 }
 
-/* Walks over a record.  FP_MORE, FP_ASK, 0, or an error. */
-static int step(struct fp_jfr_reader *r, struct fp_in *in, struct fp_err *err) {
+/* Walks over a record.  FP_MORE, FP_NEEDS, 0, or an error. */
+static int step(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *err) {
     struct fp_jfr_record record;
     int status = fp_jfr_head(r, in, &record, err);
     if (status) return status;
     if (record.type == 1 && !in->eof && in->n - in->pos < 64 && record.size > in->n - in->pos) return FP_MORE;
     if (record.type <= 1) note(r, &record);
-    if (record.type > 1 && r->metadata.is_described && (status = event(r, in, &record, err)) && status != FP_ASK)
+    if (record.type > 1 && r->metadata.is_described && (status = event(r, in, &record, err)) && status != FP_NEEDS)
         return status;
     r->skip = record.size;
     return status;
 }
 
-int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_err *err) {
+int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_window *in, struct fp_err *err) {
     for (;;) {
         if (fp_jfr_skipped(r, in)) return FP_MORE;
         if (r->metadata.is_described && r->chunk.compressed && !open) count(r, in);
@@ -279,7 +280,7 @@ int fp_jfr_walk(struct fp_jfr_reader *r, int open, struct fp_in *in, struct fp_e
         const int status = step(r, in, err);
         if (status == FP_MORE) return FP_MORE;
         if (status < 0 && !r->lenient) return status;
-        if (status == FP_ASK) return FP_ASK;
+        if (status == FP_NEEDS) return FP_NEEDS;
         if (status < 0) {
             r->counts.bad_records++;
             break;

@@ -334,7 +334,7 @@ static int read_aggregated(struct fp_memray_reader *r, struct fp_cursor *c) {
 
 /* ---- the loop ---- */
 
-static int failed(struct fp_memray_reader *r, struct fp_in *in, int status, struct fp_err *err) {
+static int failed(struct fp_memray_reader *r, struct fp_window *in, int status, struct fp_err *err) {
     if (r->lenient && r->has_header && status != FP_E_OVERFLOW) {
         r->f.bad_end = 1;
         r->is_over = 1;
@@ -351,7 +351,7 @@ static int failed(struct fp_memray_reader *r, struct fp_in *in, int status, stru
     return status;
 }
 
-int fp_memray_feed(struct fp_memray *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_memray_reader *r = (struct fp_memray_reader *)f;
     while (!r->is_over) {
         if (in->pos == in->n && !in->eof) return FP_MORE;
@@ -369,7 +369,7 @@ int fp_memray_feed(struct fp_memray *f, struct fp_in *in, struct fp_batch *out, 
             break;
         }
         in->pos = (size_t)(c.p - in->p);
-        if (is_first) return FP_ASK;
+        if (is_first) return FP_NEEDS;
     }
     in->pos = in->n; /* zeros */
     return in->eof ? fp_heap_rows(&f->heap, out) : FP_MORE;

@@ -25,12 +25,12 @@
 
 struct fp_memray {
     struct fp_heap_sums heap;
-    /* the header, after FP_ASK */
+    /* the header, after FP_NEEDS */
     uint32_t version, python, pid, command; /* python: as PY_VERSION_HEX; command: a string */
     int32_t has_native, is_aggregated, python_allocator, traces_python;
     int64_t start_ms, end_ms;
     uint64_t main_thread, hidden; /* frames of memray's at the root of the main thread */
-    uint32_t input;               /* of the model; set by the caller after FP_ASK */
+    uint32_t input;               /* of the model; set by the caller after FP_NEEDS */
     uint32_t n_threads;
     uint64_t FP_COUNT(native_frames, "native-frames", not_representable, "frame of native code",
                       "frames of native code");
@@ -41,9 +41,9 @@ struct fp_memray {
 struct fp_memray *fp_memray_new(struct fp_model *model, int lenient);
 void fp_memray_free(struct fp_memray *f);
 
-/* FP_MORE, FP_FULL, FP_DONE, an error, or FP_ASK, once: the header is read.  The batch has FP_HEAP_COLUMNS value
+/* FP_MORE, FP_FULL, FP_DONE, an error, or FP_NEEDS, once: the header is read.  The batch has FP_HEAP_COLUMNS value
  * columns, of an aggregated file the last four of them. */
-int fp_memray_feed(struct fp_memray *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* The thread of number i < n_threads in the model, and its name, a string or 0. */
 uint32_t fp_memray_thread(const struct fp_memray *f, uint32_t i, uint32_t *name);

@@ -244,14 +244,14 @@ static int read_head(struct mojo_reader *r, struct fp_cursor *c) {
     return 0;
 }
 
-int fp_mojo_feed(struct fp_mojo *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_mojo_feed(struct fp_mojo *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct mojo_reader *r = (struct mojo_reader *)f;
     while (!f->bad_end && (in->pos < in->n || !r->has_head)) {
         struct fp_cursor c = {in->p + in->pos, in->p + in->n, 0};
         const int begins = r->has_head && *c.p == SAMPLE;
         if (begins && !r->was_asked) {
             r->was_asked = 1;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         if (begins && r->has_sample) {
             if (out->n == out->cap) return FP_FULL;
@@ -276,7 +276,7 @@ int fp_mojo_feed(struct fp_mojo *f, struct fp_in *in, struct fp_batch *out, stru
     if (!in->eof) return FP_MORE;
     if (!r->was_asked) {
         r->was_asked = 1;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     if (r->has_sample && out->n == out->cap) return FP_FULL;
     if (r->has_sample) put_sample(r, out);

@@ -26,7 +26,7 @@ enum fp_mojo_value { FP_MOJO_SAMPLES, FP_MOJO_MEMORY, FP_MOJO_GROWTH, FP_MOJO_CP
 enum { FP_MOJO_DESCRIPTIONS = 64 };
 
 struct fp_mojo {
-    uint32_t version, input;                         /* input: of the model, set by the caller after FP_ASK */
+    uint32_t version, input;                         /* input: of the model, set by the caller after FP_NEEDS */
     uint32_t n_descriptions;                         /* the first FP_MOJO_DESCRIPTIONS are kept */
     uint32_t descriptions[2 * FP_MOJO_DESCRIPTIONS]; /* strings: key, value */
     int32_t columns[FP_MOJO_VALUES];
@@ -40,8 +40,8 @@ struct fp_mojo {
 struct fp_mojo *fp_mojo_new(struct fp_model *model, int lenient);
 void fp_mojo_free(struct fp_mojo *f);
 
-/* FP_MORE, FP_FULL, FP_DONE, an error, or FP_ASK, once: what comes before the first sample is read. */
-int fp_mojo_feed(struct fp_mojo *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+/* FP_MORE, FP_FULL, FP_DONE, an error, or FP_NEEDS, once: what comes before the first sample is read. */
+int fp_mojo_feed(struct fp_mojo *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* The thread of number i < n_threads in the model, and its id in the file. */
 uint32_t fp_mojo_thread(const struct fp_mojo *f, uint32_t i, uint64_t *id);

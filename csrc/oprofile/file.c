@@ -151,7 +151,7 @@ static int bad_layout(const struct fp_oprofile_reader *r, const uint8_t *p, cons
                        slots);
 }
 
-static int head(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *err) {
+static int head(struct fp_oprofile_reader *r, struct fp_window *in, struct fp_err *err) {
     const size_t want = r->bytes < HEAD_NBYTES ? (size_t)r->bytes : HEAD_NBYTES;
     const size_t n = in->n - in->pos < want ? in->n - in->pos : want;
     if (n < want && !in->eof) return FP_MORE;
@@ -186,7 +186,7 @@ static int head(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *e
 
 /* ---- nodes ---- */
 
-static int nodes(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *err) {
+static int nodes(struct fp_oprofile_reader *r, struct fp_window *in, struct fp_err *err) {
     const uint64_t first = (r->at - r->header_nbytes - DESCR_NBYTES) / NODE_NBYTES; /* slot of the next node */
     if (first >= r->used || r->used == 1) {
         r->state = END;
@@ -219,7 +219,7 @@ static int nodes(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *
     return FP_DONE;
 }
 
-int fp_oprofile_feed(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *err) {
+int fp_oprofile_feed(struct fp_oprofile_reader *r, struct fp_window *in, struct fp_err *err) {
     int status = FP_DONE;
     while (status == FP_DONE && r->state != END) status = r->state == HEAD ? head(r, in, err) : nodes(r, in, err);
     return status;

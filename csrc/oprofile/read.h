@@ -106,7 +106,7 @@ struct fp_oprofile_reader {
     uint64_t FP_COUNT(lost_nodes, "lost-nodes", losses, "node missing at the end of a sample file",
                       "nodes missing at the ends of sample files");
 
-    /* FP_ASK: the symbol that has no function yet */
+    /* FP_NEEDS: the symbol that has no function yet */
     struct fp_oprofile_image *requested_image;
     uint32_t requested_symbol;
 
@@ -142,15 +142,15 @@ void fp_oprofile_begin_file(struct fp_oprofile_reader *r, uint64_t bytes, uint32
 
 /* Reads the current file: its first byte is at in->base + in->pos in the first call.  FP_MORE; FP_DONE as soon as all
  * used nodes are read; or an error, whose offset counts from the file's first byte. */
-int fp_oprofile_feed(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *err);
+int fp_oprofile_feed(struct fp_oprofile_reader *r, struct fp_window *in, struct fp_err *err);
 
 /* Call after all files of the group, before the rows.  With `to`, the keys are arcs. */
 int fp_oprofile_end_group(struct fp_oprofile_reader *r, struct fp_oprofile_image *from, uint64_t from_shift,
                           struct fp_oprofile_image *to, uint64_t to_shift, uint32_t n_values);
 
 /* Rows of the group, by key: FP_COST, or FP_CALL, whose count is the number of its samples.  Addresses are those of
- * the sections; lines and files are 0, and set by the caller.  FP_FULL, FP_DONE, an error, or FP_ASK: add the function
- * of requested_image->symbols[requested_symbol] and call again. */
+ * the sections; lines and files are 0, and set by the caller.  FP_FULL, FP_DONE, an error, or FP_NEEDS: add the
+ * function of requested_image->symbols[requested_symbol] and call again. */
 int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct fp_err *err);
 
 /* An image of an object of the model.  NULL when memory ran out. */

@@ -120,7 +120,7 @@ static int is_plain(const uint8_t *name, size_t n) {
     return n && name[0] != '_' && name[0] != '?';
 }
 
-/* The function of a place.  0; FP_ASK if the caller has to add it. */
+/* The function of a place.  0; FP_NEEDS if the caller has to add it. */
 static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *image, const struct section_place *place,
                        uint32_t *function) {
     if (place->symbol == NO_SYMBOL) {
@@ -134,7 +134,7 @@ static int function_of(struct fp_oprofile_reader *r, struct fp_oprofile_image *i
         if (image->ask || !is_plain(name, n)) {
             r->requested_image = image;
             r->requested_symbol = place->symbol;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         const uint32_t string = fp_strings_intern(&image->model->strings, name, n);
         symbol->function = fp_model_function(image->model, image->object, 0, string, 0, 0);

@@ -150,7 +150,7 @@ static int is_group(const struct fp_otlp_json_level *level) {
 }
 
 /* Handles a value of the wrong type. */
-static int wrong(struct fp_otlp_json *j, const struct fp_in *in, struct fp_err *err) {
+static int wrong(struct fp_otlp_json *j, const struct fp_window *in, struct fp_err *err) {
     if (j->lenient) {
         j->bad_values++;
         return 0;
@@ -164,7 +164,7 @@ static int wrong(struct fp_otlp_json *j, const struct fp_in *in, struct fp_err *
 }
 
 /* Notes the input offset of a field in a message without length, for byte `find` of the output. */
-static void note_place(struct fp_otlp_json *j, const struct fp_in *in, const struct fp_buf *out) {
+static void note_place(struct fp_otlp_json *j, const struct fp_window *in, const struct fp_buf *out) {
     if (j->n_out + out->n <= j->find) j->found = in->base + in->pos;
     if (j->first_mark == SIZE_MAX) {
         j->first_mark = out->n;
@@ -172,7 +172,8 @@ static void note_place(struct fp_otlp_json *j, const struct fp_in *in, const str
     }
 }
 
-static int push(struct fp_otlp_json *j, const struct fp_in *in, struct fp_otlp_json_level level, struct fp_err *err) {
+static int push(struct fp_otlp_json *j, const struct fp_window *in, struct fp_otlp_json_level level,
+                struct fp_err *err) {
     if (j->depth == FP_OTLP_JSON_LEVELS)
         return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "a value is nested too deeply");
     j->levels[j->depth++] = level;
@@ -185,7 +186,7 @@ static int skip_value(struct fp_otlp_json *j) {
     return 0;
 }
 
-static int open_object(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf *out, struct fp_err *err) {
+static int open_object(struct fp_otlp_json *j, const struct fp_window *in, struct fp_buf *out, struct fp_err *err) {
     struct fp_otlp_json_level level = {0};
     if (!j->depth) {
         level.message = FP_OTLP_DATA;
@@ -210,7 +211,7 @@ static int open_object(struct fp_otlp_json *j, const struct fp_in *in, struct fp
     return push(j, in, level, err);
 }
 
-static int open_list(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf *out, struct fp_err *err) {
+static int open_list(struct fp_otlp_json *j, const struct fp_window *in, struct fp_buf *out, struct fp_err *err) {
     const struct fp_otlp_json_field *f = j->depth ? field_of(j) : NULL;
     if (j->depth && !f) return skip_value(j);
     if (!f || !f->repeated || top(j)->field) {
@@ -233,7 +234,7 @@ static void close_level(struct fp_otlp_json *j, struct fp_buf *out) {
     if (j->first_mark != SIZE_MAX && j->depth <= j->first_depth) j->first_mark = SIZE_MAX;
 }
 
-static int scalar(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf *out, struct fp_err *err) {
+static int scalar(struct fp_otlp_json *j, const struct fp_window *in, struct fp_buf *out, struct fp_err *err) {
     const struct fp_json *t = &j->json;
     if (!j->depth) return wrong(j, in, err);
     const struct fp_otlp_json_field *f = field_of(j);
@@ -256,7 +257,7 @@ static int is_before_1_8(const struct fp_otlp_json *j, unsigned message) {
            (message == FP_OTLP_J_SAMPLE && fp_json_is(&j->json, "locationsStartIndex"));
 }
 
-static int take_key(struct fp_otlp_json *j, const struct fp_in *in, struct fp_err *err) {
+static int take_key(struct fp_otlp_json *j, const struct fp_window *in, struct fp_err *err) {
     size_t n;
     const uint8_t *p = fp_json_plain(&j->json, &j->scratch, &n);
     const unsigned message = top(j)->message;
@@ -268,7 +269,7 @@ static int take_key(struct fp_otlp_json *j, const struct fp_in *in, struct fp_er
     return 0;
 }
 
-static int token(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf *out, struct fp_err *err) {
+static int token(struct fp_otlp_json *j, const struct fp_window *in, struct fp_buf *out, struct fp_err *err) {
     const int kind = j->json.token;
     if (j->skipped) {
         j->skipped += kind == FP_JSON_OBJECT || kind == FP_JSON_ARRAY;
@@ -286,7 +287,7 @@ static int token(struct fp_otlp_json *j, const struct fp_in *in, struct fp_buf *
 }
 
 /* Lenient: the text is damaged.  Drops the innermost message and ends those around it. */
-static int end_here(struct fp_otlp_json *j, struct fp_in *in, struct fp_buf *out) {
+static int end_here(struct fp_otlp_json *j, struct fp_window *in, struct fp_buf *out) {
     if (!j->over && j->first_mark != SIZE_MAX) {
         out->n = j->first_mark;
         j->depth = j->first_depth;
@@ -300,7 +301,7 @@ static int end_here(struct fp_otlp_json *j, struct fp_in *in, struct fp_buf *out
     return in->eof ? FP_DONE : FP_MORE;
 }
 
-int fp_otlp_json_feed(struct fp_otlp_json *j, struct fp_in *in, struct fp_buf *out, struct fp_err *err) {
+int fp_otlp_json_feed(struct fp_otlp_json *j, struct fp_window *in, struct fp_buf *out, struct fp_err *err) {
     struct fp_json *t = &j->json;
     for (;;) {
         if (out->n >= FP_DRAIN && j->first_mark == SIZE_MAX) {

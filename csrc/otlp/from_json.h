@@ -49,7 +49,7 @@ struct fp_otlp_json *fp_otlp_json_new(void);
 void fp_otlp_json_free(struct fp_otlp_json *j);
 
 /* FP_MORE; FP_FULL: drain `out`; FP_DONE; or an error. */
-int fp_otlp_json_feed(struct fp_otlp_json *j, struct fp_in *in, struct fp_buf *out, struct fp_err *err);
+int fp_otlp_json_feed(struct fp_otlp_json *j, struct fp_window *in, struct fp_buf *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -317,7 +317,7 @@ static void end_dictionary(struct fp_otlp_reader *r) {
     r->current.n_attributes = 0;
 }
 
-int fp_otlp_scan(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err) {
+int fp_otlp_scan(struct fp_otlp_reader *r, struct fp_window *in, struct fp_err *err) {
     for (;;) {
         struct fp_wire_field f;
         const unsigned before = fp_otlp_inside(&r->walk);

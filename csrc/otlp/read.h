@@ -207,8 +207,8 @@ enum fp_otlp_pass { FP_OTLP_SCAN = 0, FP_OTLP_TABLES = 1, FP_OTLP_ROWS = 2 };
 void fp_otlp_begin(struct fp_otlp_reader *r, int pass);
 
 /* FP_MORE, FP_DONE or an error. */
-int fp_otlp_scan(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err);
-int fp_otlp_tables(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err);
+int fp_otlp_scan(struct fp_otlp_reader *r, struct fp_window *in, struct fp_err *err);
+int fp_otlp_tables(struct fp_otlp_reader *r, struct fp_window *in, struct fp_err *err);
 
 /* 0 or an error. */
 int fp_otlp_scanned(struct fp_otlp_reader *r, struct fp_err *err);
@@ -220,7 +220,7 @@ int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err);
 int fp_otlp_choose(struct fp_otlp_reader *r);
 
 /* The window of the k-th chosen profile. */
-struct fp_in *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k);
+struct fp_window *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k);
 
 /* Adds a row per timestamp of a sample, or a single one.  FP_MORE: the window of profile `waiting` needs bytes;
  * FP_FULL, FP_DONE or an error. */

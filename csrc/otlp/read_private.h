@@ -92,7 +92,7 @@ enum fp_otlp_cursor_state { FP_OTLP_WANTED = 0, FP_OTLP_FOUND, FP_OTLP_OVER }; /
 
 /* Reads the samples of a profile. */
 struct fp_otlp_cursor {
-    struct fp_in window;
+    struct fp_window window;
     struct fp_otlp_walk walk;
     uint32_t column, state;
     int32_t joined;               /* the sample becomes rows together with the leader's */
@@ -102,7 +102,7 @@ struct fp_otlp_cursor {
     struct fp_buf attributes, packed, times; /* lists in several pieces, joined */
 };
 
-static inline uint64_t fp_otlp_offset(const struct fp_in *in, const uint8_t *p) {
+static inline uint64_t fp_otlp_offset(const struct fp_window *in, const uint8_t *p) {
     return in->base + (uint64_t)(p - in->p);
 }
 

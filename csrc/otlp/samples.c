@@ -306,7 +306,7 @@ int fp_otlp_choose(struct fp_otlp_reader *r) {
     return (int)r->n_chosen;
 }
 
-struct fp_in *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k) {
+struct fp_window *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k) {
     return &r->rows.cursors[k].window;
 }
 

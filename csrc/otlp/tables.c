@@ -147,7 +147,7 @@ static int own_attribute(struct fp_otlp_reader *r, uint64_t at, const struct fp_
     return 0;
 }
 
-static int take_resource(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+static int take_resource(struct fp_otlp_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                          struct fp_err *err) {
     struct fp_otlp_resource *resource = &r->scan.resources[r->scan.n_resources - 1];
     struct fp_wire m = fp_wire_inside(entry);
@@ -165,7 +165,7 @@ static int take_resource(struct fp_otlp_reader *r, const struct fp_in *in, const
     return kind == FP_WIRE_BAD ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a resource is malformed", err) : 0;
 }
 
-static int take_scope(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+static int take_scope(struct fp_otlp_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                       struct fp_err *err) {
     struct fp_otlp_scope *scope = &r->scan.scopes[r->scan.n_scopes - 1];
     struct fp_wire m = fp_wire_inside(entry);
@@ -285,7 +285,7 @@ static int take_string(struct fp_otlp_reader *r, const struct fp_wire_field *ent
     return 0;
 }
 
-static int take_entry(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
+static int take_entry(struct fp_otlp_reader *r, const struct fp_window *in, const struct fp_wire_field *f,
                       struct fp_err *err) {
     const uint64_t at = fp_otlp_offset(in, f->at);
     const uint32_t n[] = {0,
@@ -307,7 +307,7 @@ static int take_entry(struct fp_otlp_reader *r, const struct fp_in *in, const st
 
 /* ---- profiles ---- */
 
-static int value_type(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+static int value_type(struct fp_otlp_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                       struct fp_otlp_value_type *to, struct fp_err *err) {
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
@@ -316,7 +316,7 @@ static int value_type(struct fp_otlp_reader *r, const struct fp_in *in, const st
     return kind ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a value type is malformed", err) : 0;
 }
 
-static int take_profile_list(struct fp_otlp_reader *r, const struct fp_in *in, const struct fp_wire_field *f,
+static int take_profile_list(struct fp_otlp_reader *r, const struct fp_window *in, const struct fp_wire_field *f,
                              uint32_t *first, uint32_t *n, struct fp_err *err) {
     const int moves = *n && *first + *n != r->caps.n_lists; /* in several pieces */
     fp_array_room(&r->current.lists, &r->caps.cap_lists, (uint64_t)r->caps.n_lists + (moves ? *n : 0), 4);
@@ -329,7 +329,7 @@ static int take_profile_list(struct fp_otlp_reader *r, const struct fp_in *in, c
 }
 
 /* Reads the fields from 7 on, whose numbers differ between releases. */
-static int late_profile_field(struct fp_otlp_reader *r, struct fp_otlp_profile *p, const struct fp_in *in,
+static int late_profile_field(struct fp_otlp_reader *r, struct fp_otlp_profile *p, const struct fp_window *in,
                               const struct fp_wire_field *f, struct fp_err *err) {
     const int is_1_8 = r->layout == FP_OTLP_1_8;
     const uint32_t number = f->number - (uint32_t)is_1_8; /* as in 1.9 */
@@ -349,7 +349,7 @@ static int late_profile_field(struct fp_otlp_reader *r, struct fp_otlp_profile *
     return 0;
 }
 
-static int take_profile_field(struct fp_otlp_reader *r, const struct fp_in *in, struct fp_wire_field *f,
+static int take_profile_field(struct fp_otlp_reader *r, const struct fp_window *in, struct fp_wire_field *f,
                               struct fp_err *err) {
     struct fp_otlp_profile *p = &r->current.profiles[r->current.n_profiles - 1];
     if (fp_wire_store(fp_otlp_schema(FP_OTLP_PROFILE), p, f)) return 0;
@@ -361,7 +361,7 @@ static int take_profile_field(struct fp_otlp_reader *r, const struct fp_in *in, 
     }
 }
 
-static int take_begin(struct fp_otlp_reader *r, const struct fp_in *in) {
+static int take_begin(struct fp_otlp_reader *r, const struct fp_window *in) {
     switch (fp_otlp_inside(&r->walk)) {
         case FP_OTLP_RESOURCE_PROFILES:
             fp_array_room(&r->scan.resources, &r->scan.cap_resources, (uint64_t)r->scan.n_resources + 1,
@@ -390,7 +390,7 @@ static void end_profile(struct fp_otlp_reader *r, uint64_t at) {
     if (p && p->end == UINT64_MAX) p->end = at;
 }
 
-int fp_otlp_tables(struct fp_otlp_reader *r, struct fp_in *in, struct fp_err *err) {
+int fp_otlp_tables(struct fp_otlp_reader *r, struct fp_window *in, struct fp_err *err) {
     for (;;) {
         struct fp_wire_field f;
         int status = fp_otlp_next(&r->walk, in, &f, err);

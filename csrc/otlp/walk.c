@@ -25,7 +25,7 @@ void fp_otlp_walk_begin(struct fp_otlp_walk *w, unsigned container) {
     w->lost = 0;
 }
 
-static int cut_short(struct fp_otlp_walk *w, struct fp_in *in, uint64_t at, struct fp_err *err) {
+static int cut_short(struct fp_otlp_walk *w, struct fp_window *in, uint64_t at, struct fp_err *err) {
     const uint64_t end = in->base + in->n;
     in->pos = in->n;
     if (!w->lenient) return fp_fail(err, FP_E_TRUNCATED, at, "the file ends inside a message");
@@ -37,7 +37,7 @@ static int cut_short(struct fp_otlp_walk *w, struct fp_in *in, uint64_t at, stru
 }
 
 /* Skips w->skip bytes.  0 when done. */
-static int pass_over(struct fp_otlp_walk *w, struct fp_in *in, struct fp_err *err) {
+static int pass_over(struct fp_otlp_walk *w, struct fp_window *in, struct fp_err *err) {
     const size_t left = in->n - in->pos, n = w->skip < left ? (size_t)w->skip : left;
     in->pos += n;
     w->skip -= n;
@@ -73,7 +73,7 @@ static int end(struct fp_otlp_walk *w, uint64_t at) {
 }
 
 /* Begins a frame: a length and a message. */
-static int next_frame(struct fp_otlp_walk *w, struct fp_in *in, struct fp_err *err) {
+static int next_frame(struct fp_otlp_walk *w, struct fp_window *in, struct fp_err *err) {
     const size_t left = in->n - in->pos;
     const uint64_t at = in->base + in->pos;
     if (left < 4 && !in->eof) return FP_MORE;
@@ -95,7 +95,7 @@ static int is_before_1_8(unsigned container, const struct fp_wire_field *f) {
 }
 
 /* Handles a field whose head takes `used` bytes.  0: it is damaged and skipped. */
-static int take_field(struct fp_otlp_walk *w, struct fp_in *in, struct fp_wire_field *f, size_t used,
+static int take_field(struct fp_otlp_walk *w, struct fp_window *in, struct fp_wire_field *f, size_t used,
                       struct fp_err *err) {
     const unsigned inside = fp_otlp_inside(w);
     const uint64_t at = w->at, limit = w->levels[w->depth - 1].end;
@@ -138,7 +138,7 @@ static int take_field(struct fp_otlp_walk *w, struct fp_in *in, struct fp_wire_f
 }
 
 /* Reads the one-byte begin or end of a group.  0: it is neither. */
-static int group(struct fp_otlp_walk *w, struct fp_in *in) {
+static int group(struct fp_otlp_walk *w, struct fp_window *in) {
     const uint8_t tag = in->p[in->pos];
     if ((tag & 7) == 4) {
         const uint64_t at = in->base + in->pos++;
@@ -153,7 +153,7 @@ static int group(struct fp_otlp_walk *w, struct fp_in *in) {
  *
  *     12 1a ...   field 2, 26 bytes      12 9a 01 ...   154 bytes
  */
-static void skip_samples(const struct fp_otlp_walk *w, struct fp_in *in) {
+static void skip_samples(const struct fp_otlp_walk *w, struct fp_window *in) {
     const uint64_t left = w->levels[w->depth - 1].end - (in->base + in->pos);
     const uint8_t *p = in->p + in->pos, *const end = left < in->n - in->pos ? p + left : in->p + in->n;
     while (end - p > 3 && p[0] == 0x12) {
@@ -164,7 +164,7 @@ static void skip_samples(const struct fp_otlp_walk *w, struct fp_in *in) {
     in->pos = (size_t)(p - in->p);
 }
 
-int fp_otlp_next(struct fp_otlp_walk *w, struct fp_in *in, struct fp_wire_field *f, struct fp_err *err) {
+int fp_otlp_next(struct fp_otlp_walk *w, struct fp_window *in, struct fp_wire_field *f, struct fp_err *err) {
     for (;;) {
         if (FP_UNLIKELY(w->skip)) {
             const int status = pass_over(w, in, err);

@@ -81,7 +81,7 @@ static inline unsigned fp_otlp_inside(const struct fp_otlp_walk *w) {
 
 /* The next event of the walk: FP_OTLP_FIELD, BEGIN or END; FP_MORE, FP_DONE or an error.  Unwanted fields have no
  * content. */
-int fp_otlp_next(struct fp_otlp_walk *w, struct fp_in *in, struct fp_wire_field *f, struct fp_err *err);
+int fp_otlp_next(struct fp_otlp_walk *w, struct fp_window *in, struct fp_wire_field *f, struct fp_err *err);
 
 /* The wire types of a container's fields. */
 const struct fp_wire_schema *fp_otlp_schema(unsigned container);

@@ -93,7 +93,7 @@ int fp_perf_branch_rows(struct fp_perf_reader *r, struct fp_batch *out) {
     r->branches.sums.next += !r->branches.sums.next;
     if (out->n_values != FP_BRANCHES_COLUMNS) {
         r->request = FP_PERF_COLUMNS;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     const uint64_t time = r->branches.apart == FP_PERF_SAMPLES_APART ? r->branches.time : 0;
     return fp_branches_rows(&r->branches.sums, time, out);

@@ -194,7 +194,7 @@ void fp_perf_count_branches(struct fp_perf_reader *r, const struct fp_perf_sampl
 uint32_t fp_perf_thread(struct fp_perf_reader *r, uint32_t pid, uint32_t tid);
 /* The model's thread and labels of a sample. */
 void fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s, uint32_t *thread, uint32_t *label);
-/* Applies a record that is not a sample.  0; FP_ASK: call again with the same record. */
+/* Applies a record that is not a sample.  0; FP_NEEDS: call again with the same record. */
 int fp_perf_apply(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n);
 
 /* The build id of a mapped file, looked up at its first sample: `perf inject -b` inserts it after the mapping. */
@@ -210,7 +210,7 @@ void fp_perf_map_codes(struct fp_perf_reader *r, uint64_t time);
 
 /* rows.c */
 
-/* Adds the rows of a sample.  0; FP_FULL or FP_ASK: call again with the same sample; or an error. */
+/* Adds the rows of a sample.  0; FP_FULL or FP_NEEDS: call again with the same sample; or an error. */
 int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out,
                 struct fp_err *err);
 
@@ -236,20 +236,20 @@ uint32_t fp_perf_code_frame(struct fp_perf_reader *r, uint32_t pid, uint64_t add
 static inline int fp_perf_by_branches(const struct fp_perf_reader *r) {
     return r->wants_branches == FP_PERF_ONLY_BRANCHES || (r->wants_branches && r->has_branches);
 }
-/* Adds the branches of a sample.  0; FP_FULL or FP_ASK: call again with the same record. */
+/* Adds the branches of a sample.  0; FP_FULL or FP_NEEDS: call again with the same record. */
 int fp_perf_branches(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t event, struct fp_batch *out);
-/* Adds the rows of all branches so far.  0; FP_FULL or FP_ASK: call again. */
+/* Adds the rows of all branches so far.  0; FP_FULL or FP_NEEDS: call again. */
 int fp_perf_branch_rows(struct fp_perf_reader *r, struct fp_batch *out);
 
 /* switches.c */
 
-/* Adds the row of the thread that a switch resumes.  0; FP_FULL or FP_ASK: call again. */
+/* Adds the row of the thread that a switch resumes.  0; FP_FULL or FP_NEEDS: call again. */
 int fp_perf_continue_next(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                           struct fp_batch *out);
 /* Then records that the sample's own thread leaves its CPU. */
 void fp_perf_leave_at(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                       uint32_t stack, uint32_t label);
-/* Applies a SWITCH record.  0; FP_FULL or FP_ASK: call again with the same record. */
+/* Applies a SWITCH record.  0; FP_FULL or FP_NEEDS: call again with the same record. */
 int fp_perf_switch(struct fp_perf_reader *r, const struct fp_perf_event *e, const uint8_t *p, uint32_t n,
                    struct fp_batch *out);
 
@@ -263,7 +263,7 @@ int fp_perf_has_room_for_fields(const struct fp_perf_reader *r);
 
 /* unwind.c */
 
-/* Unwinds the copy of a stack, which is not empty, into r->unwound.frames.  0, FP_ASK: call again. */
+/* Unwinds the copy of a stack, which is not empty, into r->unwound.frames.  0, FP_NEEDS: call again. */
 int fp_perf_unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s);
 
 /* deferred.c */

@@ -153,7 +153,7 @@ static int is_dump(const uint8_t *name, size_t n) {
     return k && n >= 4 && !memcmp(name + n - 4, "jit-", 4) && (n == 4 || name[n - 5] == '/');
 }
 
-/* Requests each JIT dump that a process maps once.  0 or FP_ASK. */
+/* Requests each JIT dump that a process maps once.  0 or FP_NEEDS. */
 static int note_dump(struct fp_perf_reader *r, uint32_t pid, const uint8_t *name, size_t n) {
     if (!is_dump(name, n)) return 0;
     const uint32_t string = fp_strings_intern(&r->model->strings, name, n), known = r->dumps.names.n;
@@ -164,7 +164,7 @@ static int note_dump(struct fp_perf_reader *r, uint32_t pid, const uint8_t *name
     r->record_n = n;
     r->dumps.pid = pid;
     r->dumps.name = string;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
 static int map_user(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
@@ -219,7 +219,7 @@ static int map_kernel(struct fp_perf_reader *r, uint64_t start, uint64_t len, ui
             r->request = FP_PERF_KERNEL;
             r->requested_name = string;
             r->requested_address = pgoff;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         if (!start && pgoff) {
             len = len > pgoff ? len - pgoff : UINT64_MAX - pgoff;

@@ -31,7 +31,7 @@
 
 /* cffi-begin guarded */
 
-/* What FP_ASK requests. */
+/* What FP_NEEDS requests. */
 enum fp_perf_request {
     FP_PERF_COLUMNS = 1,    /* event `requested_event` needs columns (FP_NO_ID: off-CPU time does); drain the batch, add
                                a part, fp_perf_set_column */
@@ -143,7 +143,7 @@ struct fp_perf_reader {
     uint32_t machine;       /* e_machine, for unwinding; 0: do not unwind */
     struct fp_perf_counts counts;
 
-    /* after FP_ASK */
+    /* after FP_NEEDS */
     int32_t request; /* enum fp_perf_request */
     uint32_t requested_event;
     uint32_t requested_name, requested_build_id; /* strings */
@@ -212,8 +212,8 @@ int fp_perf_give(struct fp_perf_reader *r, const uint8_t *p, size_t n);
 /* The name of thread `i` from 1 on, a string, and whether it has samples.  FP_NO_ID after the last thread. */
 uint32_t fp_perf_comm(const struct fp_perf_reader *r, uint32_t i, uint32_t *pid, uint32_t *tid, int *has_samples);
 
-/* FP_MORE, FP_FULL, FP_DONE at the end of the range, FP_ASK, or an error. */
-int fp_perf_feed(struct fp_perf_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+/* FP_MORE, FP_FULL, FP_DONE at the end of the range, FP_NEEDS, or an error. */
+int fp_perf_feed(struct fp_perf_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -186,7 +186,7 @@ static int ask(struct fp_perf_reader *r, const uint8_t *p, uint64_t n, uint64_t 
     r->record = p;
     r->record_n = n;
     r->record_at = at;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
 /* A record written by perf itself. */
@@ -261,7 +261,7 @@ static int inner_record(struct fp_perf_reader *r, struct fp_err *err) {
 }
 
 /* Gives up the rest of the range. */
-static int lose_rest(struct fp_perf_reader *r, struct fp_in *in, int code, const char *what, uint64_t got,
+static int lose_rest(struct fp_perf_reader *r, struct fp_window *in, int code, const char *what, uint64_t got,
                      struct fp_err *err) {
     const uint64_t at = in->base + in->pos;
     if (!r->lenient) {
@@ -297,8 +297,8 @@ static uint64_t tracing_size(const struct fp_perf_reader *r, const uint8_t *p, s
 }
 
 /* Puts the samples at the front of the window into their round: nearly all records.  It leaves those that need care to
- * outer_record.  0 or FP_ASK. */
-static int take_samples(struct fp_perf_reader *r, struct fp_in *in) {
+ * outer_record.  0 or FP_NEEDS. */
+static int take_samples(struct fp_perf_reader *r, struct fp_window *in) {
     if (r->feed.skip || r->feed.lost || r->inner.n != r->inner.pos || !r->events.n || !r->events.list[0].id_all)
         return 0;
     while (in->n - in->pos >= FP_PERF_HEAD) {
@@ -319,7 +319,7 @@ static int take_samples(struct fp_perf_reader *r, struct fp_in *in) {
 }
 
 /* The next record in the window: NEXT, FP_MORE, FP_DONE at the end of the range, or as one_record. */
-static int outer_record(struct fp_perf_reader *r, struct fp_in *in, struct fp_err *err) {
+static int outer_record(struct fp_perf_reader *r, struct fp_window *in, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const size_t left = in->n - in->pos;
     if (r->feed.skip || r->feed.lost) {
@@ -376,7 +376,7 @@ static int outer_record(struct fp_perf_reader *r, struct fp_in *in, struct fp_er
     return status;
 }
 
-/* Delivers all records that are due.  0, FP_FULL, FP_ASK or an error. */
+/* Delivers all records that are due.  0, FP_FULL, FP_NEEDS or an error. */
 static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp_err *err) {
     for (;;) {
         int status = deliver_now(r, out, err);
@@ -395,13 +395,13 @@ static int deliver_due(struct fp_perf_reader *r, struct fp_batch *out, struct fp
             continue;
         }
         r->request = FP_PERF_SPILL;
-        if (status == FP_ASK) return status;
+        if (status == FP_NEEDS) return status;
         if (r->dumps.next_code <= r->rounds.time) fp_perf_map_codes(r, r->rounds.time);
         deliver(r, r->rounds.p, r->rounds.n, r->rounds.tag);
     }
 }
 
-int fp_perf_feed(struct fp_perf_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_perf_feed(struct fp_perf_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     int status;
     for (;;) {
         if ((status = deliver_due(r, out, err)) || (status = take_samples(r, in))) return status;

@@ -204,14 +204,14 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
 
 /* ---- rows ---- */
 
-/* Adds a row of an event.  0, FP_FULL, FP_ASK or FP_E_*. */
+/* Adds a row of an event.  0, FP_FULL, FP_NEEDS or FP_E_*. */
 static int put(struct fp_perf_reader *r, uint32_t event, uint64_t period, uint32_t stack, uint32_t thread,
                uint32_t label, uint64_t time, struct fp_batch *out, struct fp_err *err) {
     struct fp_perf_event *e = &r->events.list[event];
     if (FP_UNLIKELY(e->column + 1 >= out->n_values || e->column == FP_PERF_NO_COLUMN)) {
         r->request = FP_PERF_COLUMNS;
         r->requested_event = event;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     if (out->n == out->cap) return FP_FULL;
     if (period > INT64_MAX)
@@ -240,7 +240,7 @@ static uint32_t counter_of(struct fp_perf_reader *r, const struct fp_perf_event 
     return fp_table_find(&r->events.ids, words);
 }
 
-/* Adds a row for each changed counter of a sample.  0, FP_FULL, FP_ASK or FP_E_*. */
+/* Adds a row for each changed counter of a sample.  0, FP_FULL, FP_NEEDS or FP_E_*. */
 static int put_counters(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s,
                         uint32_t stack, uint32_t thread, uint32_t label, struct fp_batch *out, struct fp_err *err) {
     for (; r->feed.row < s->n_read; r->feed.row++) {
@@ -266,7 +266,7 @@ static void leave_early(struct fp_perf_reader *r, const struct fp_perf_event *e,
     fp_perf_leave_at(r, e, s, stack, label);
 }
 
-/* Unwinds the copy of the stack, if the sample has one.  0, FP_ASK or an error. */
+/* Unwinds the copy of the stack, if the sample has one.  0, FP_NEEDS or an error. */
 static int unwind(struct fp_perf_reader *r, const struct fp_perf_event *e, const struct fp_perf_sample *s) {
     r->unwound.n = 0;
     return s->n_stack ? fp_perf_unwind(r, e, s) : 0;

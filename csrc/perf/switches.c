@@ -61,7 +61,7 @@ static void leave(struct fp_perf_reader *r, uint32_t row, uint32_t by, uint64_t 
     keep_frames(r, t, stack);
 }
 
-/* Records that it resumes.  0, FP_FULL or FP_ASK. */
+/* Records that it resumes.  0, FP_FULL or FP_NEEDS. */
 static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct fp_batch *out) {
     struct fp_perf_thread *t = &r->threads.list[row];
     if (!t->left) return 0;
@@ -73,7 +73,7 @@ static int go_on(struct fp_perf_reader *r, uint32_t row, uint64_t time, struct f
     if (r->off_column >= out->n_values) {
         r->request = FP_PERF_COLUMNS;
         r->requested_event = FP_NO_ID;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     if (out->n == out->cap) return FP_FULL;
     uint32_t stack = 0;

@@ -24,7 +24,7 @@ static int find_table(void *self, uint64_t address, struct fp_unwind_place *plac
         r->unwound.map = hit.word;
         r->requested_name = map->name;
         r->requested_build_id = fp_perf_build_id_of(r, map);
-        return FP_ASK;
+        return FP_NEEDS;
     }
     *place = (struct fp_unwind_place){
         .start = hit.start,

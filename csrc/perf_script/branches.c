@@ -276,7 +276,7 @@ static int begin(struct fp_perf_script_branches *r, struct text *t) {
     return 1;
 }
 
-int fp_perf_script_branches_feed(struct fp_perf_script_branches *r, struct fp_in *in, struct fp_batch *out,
+int fp_perf_script_branches_feed(struct fp_perf_script_branches *r, struct fp_window *in, struct fp_batch *out,
                                  struct fp_err *err) {
     r->sums.most = r->most;
     for (;;) {

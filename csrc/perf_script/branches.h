@@ -62,7 +62,7 @@ struct fp_perf_script_branches *fp_perf_script_branches_new(struct fp_model *mod
 void fp_perf_script_branches_free(struct fp_perf_script_branches *r);
 
 /* FP_MORE, FP_FULL, FP_DONE, or an error: FP_E_TRUNCATED for a branch that is cut off. */
-int fp_perf_script_branches_feed(struct fp_perf_script_branches *r, struct fp_in *in, struct fp_batch *out,
+int fp_perf_script_branches_feed(struct fp_perf_script_branches *r, struct fp_window *in, struct fp_batch *out,
                                  struct fp_err *err);
 
 /* cffi-end */

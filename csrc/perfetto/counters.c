@@ -119,7 +119,7 @@ int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto
     size_t n;
     if (!record->id && !t->counter) return FP_DONE; /* its track is not described as a counter: only counted */
     if (out->n == out->cap) return FP_FULL;
-    if (!fp_perfetto_thread_of(r, t->place - 1, 0, &thread)) return FP_ASK;
+    if (!fp_perfetto_thread_of(r, t->place - 1, 0, &thread)) return FP_NEEDS;
     const uint8_t *name = fp_string(&r->model->strings, record->id ? record->id : t->counter->name, &n);
     memcpy(&value, &record->extra, sizeof value);
     fp_counter_value_payload(&r->feed.scratch, value, name, n);

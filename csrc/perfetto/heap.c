@@ -117,7 +117,7 @@ int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out) {
         uint32_t thread, i = out->n;
         if (are_objects && key[2] != r->places[key[0]].dump) continue;
         if (i == out->cap) return FP_FULL;
-        if (!fp_perfetto_thread_of(r, key[0], 0, &thread)) return FP_ASK;
+        if (!fp_perfetto_thread_of(r, key[0], 0, &thread)) return FP_NEEDS;
         label_of(r, key[1], &out->label[i]);
         const int64_t *values = &t->heap_values[(size_t)t->next * FP_PERFETTO_HEAP_VALUES];
         for (uint32_t v = 0; v < n_values; v++) out->values[(size_t)v * out->cap + i] = values[v];

@@ -225,7 +225,7 @@ static int damaged(struct fp_perfetto_read *r, int status, uint64_t at, const ch
     return FP_DONE;
 }
 
-/* Reads a packet.  FP_DONE, FP_ASK for a compressed packet (skip it after the packets in it), or an error. */
+/* Reads a packet.  FP_DONE, FP_NEEDS for a compressed packet (skip it after the packets in it), or an error. */
 static int read_packet(struct fp_perfetto_read *r, struct fp_wire message, uint64_t at, struct fp_err *err) {
     struct fp_perfetto_packet k;
     k.at = at;
@@ -276,7 +276,7 @@ static int read_inner(struct fp_perfetto_read *r, struct fp_err *err) {
         }
         if (!used && !r->feed.inner_over) {
             r->asks = FP_PERFETTO_INFLATE;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         r->feed.in_inner = 0;
         if (r->feed.inner.n == r->feed.inner_pos) return FP_DONE;
@@ -285,7 +285,7 @@ static int read_inner(struct fp_perfetto_read *r, struct fp_err *err) {
 }
 
 /* Handles an incomplete or malformed packet at in->pos.  FP_MORE, FP_DONE or an error. */
-static int end_of_window(struct fp_perfetto_read *r, int64_t used, struct fp_in *in, struct fp_err *err) {
+static int end_of_window(struct fp_perfetto_read *r, int64_t used, struct fp_window *in, struct fp_err *err) {
     const uint64_t at = in->base + in->pos;
     if (!used && !in->eof) return FP_MORE;
     if (used || in->pos < in->n) {
@@ -302,8 +302,8 @@ static int end_of_window(struct fp_perfetto_read *r, int64_t used, struct fp_in 
     return FP_DONE;
 }
 
-/* Reads all packets.  FP_MORE, FP_ASK, FP_DONE or an error. */
-static int read_packets(struct fp_perfetto_read *r, struct fp_in *in, struct fp_err *err) {
+/* Reads all packets.  FP_MORE, FP_NEEDS, FP_DONE or an error. */
+static int read_packets(struct fp_perfetto_read *r, struct fp_window *in, struct fp_err *err) {
     for (;;) {
         struct fp_wire message;
         int is_packet, status = fp_perfetto_put_pending(r);
@@ -324,13 +324,13 @@ static int read_packets(struct fp_perfetto_read *r, struct fp_in *in, struct fp_
     }
 }
 
-int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_in *in, int until_call, struct fp_err *err) {
+int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_window *in, int until_call, struct fp_err *err) {
     r->feed.surveying = 1;
     r->feed.until_call = until_call;
     return read_packets(r, in, err);
 }
 
-int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     if (!r->feed.over) {
         const int status = read_packets(r, in, err);
         if (status) return status;

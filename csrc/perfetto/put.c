@@ -17,7 +17,7 @@ int fp_perfetto_end_call(struct fp_perfetto_read *r, uint32_t place, uint32_t la
         return FP_DONE;
     }
     if (out->n == out->cap) return FP_FULL;
-    if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
+    if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_NEEDS;
     fp_perfetto_add_row(r, out, FP_OP_EXIT, (uint64_t)time, thread, l->calls[l->n - 1].function);
     l->n--;
     return FP_DONE;
@@ -28,7 +28,7 @@ int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t 
     const int is_row = r->data != FP_PERFETTO_OFF_CPU;
     uint32_t thread = 0;
     if (is_row && out->n == out->cap) return FP_FULL;
-    if (is_row && !fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
+    if (is_row && !fp_perfetto_thread_of(r, place, lane, &thread)) return FP_NEEDS;
     fp_perfetto_lane_room(&r->places[place], lane); /* without rows no thread was requested */
     struct fp_perfetto_lane *l = &r->places[place].lanes[lane];
     fp_array_room(&l->calls, &l->cap, (uint64_t)l->n + 1, sizeof *l->calls);
@@ -42,7 +42,7 @@ int fp_perfetto_put_sample_row(struct fp_perfetto_read *r, uint32_t place, uint3
     const uint32_t i = out->n;
     uint32_t thread;
     if (i == out->cap) return FP_FULL;
-    if (!fp_perfetto_thread_of(r, place, 0, &thread)) return FP_ASK;
+    if (!fp_perfetto_thread_of(r, place, 0, &thread)) return FP_NEEDS;
     out->time[i] = r->rounds.time;
     out->thread[i] = thread;
     out->stack[i] = stack;

@@ -42,7 +42,7 @@ enum fp_perfetto_data {
     FP_PERFETTO_V8 = 7       /* no rows: `text` of V8's samples, which chrome/samples.h reads */
 };
 
-/* What the caller must do after FP_ASK, before the next call. */
+/* What the caller must do after FP_NEEDS, before the next call. */
 enum fp_perfetto_asks {
     FP_PERFETTO_INFLATE = 1, /* call fp_perfetto_give with the next decompressed bytes of `compressed` */
     FP_PERFETTO_SPILL = 2,   /* perform rounds.asks */
@@ -154,7 +154,7 @@ struct fp_perfetto_read {
     uint32_t data; /* enum fp_perfetto_data */
     struct fp_rounds rounds;
     uint64_t counts[FP_PERFETTO_COUNTS];
-    uint32_t asks; /* after FP_ASK: enum fp_perfetto_asks */
+    uint32_t asks; /* after FP_NEEDS: enum fp_perfetto_asks */
     const uint8_t *compressed;
     size_t n_compressed;
     uint64_t compressed_at; /* its offset */
@@ -183,9 +183,9 @@ void fp_perfetto_read_free(struct fp_perfetto_read *r);
 /* From now on, keeps the data that call stacks need. */
 int fp_perfetto_keep_stacks(struct fp_perfetto_read *r);
 
-/* Finds the kinds of data in the trace, and collects symbols.  FP_MORE, FP_ASK, an error, or FP_DONE: at the
+/* Finds the kinds of data in the trace, and collects symbols.  FP_MORE, FP_NEEDS, an error, or FP_DONE: at the
  * end, or once there is a call if `until_call`. */
-int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_in *in, int until_call, struct fp_err *err);
+int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_window *in, int until_call, struct fp_err *err);
 
 /* Forgets everything but clocks, symbols and thread names, so that the trace can be read again. */
 int fp_perfetto_restart(struct fp_perfetto_read *r);
@@ -196,8 +196,8 @@ int fp_perfetto_give(struct fp_perfetto_read *r, const uint8_t *p, size_t n, int
 /* Sets the thread of the model for the requested lane. */
 int fp_perfetto_set_thread(struct fp_perfetto_read *r, uint32_t thread);
 
-/* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
-int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+/* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
+int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

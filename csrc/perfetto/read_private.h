@@ -279,7 +279,7 @@ struct fp_perfetto_record {
 /* Adds a record. */
 void fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32_t op, uint32_t id,
                             int64_t extra);
-/* Adds the waiting records.  0 or FP_ASK. */
+/* Adds the waiting records.  0 or FP_NEEDS. */
 int fp_perfetto_put_pending(struct fp_perfetto_read *r);
 
 /* The model's thread for a lane: 1, or 0 after requesting it. */
@@ -298,7 +298,7 @@ int fp_perfetto_extra_tracks(struct fp_perfetto_extra *to, struct fp_wire event,
 /* Adds the extra values of an event. */
 int fp_perfetto_put_extra(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, struct fp_wire event,
                           int64_t time);
-/* Adds the row of a value.  FP_DONE, FP_FULL or FP_ASK. */
+/* Adds the row of a value.  FP_DONE, FP_FULL or FP_NEEDS. */
 int fp_perfetto_counter_row(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
 /* Forgets the last values, or frees all. */
 void fp_perfetto_counters_restart(struct fp_perfetto_read *r);
@@ -390,11 +390,11 @@ struct fp_perfetto_lane {
 /* Adds a row of a timeline, for which the batch has room.  Returns its index. */
 uint32_t fp_perfetto_add_row(struct fp_perfetto_read *r, struct fp_batch *out, uint32_t op, uint64_t time,
                              uint32_t thread, uint32_t function);
-/* Begins a call of a lane, or ends its innermost one.  FP_DONE, FP_FULL or FP_ASK. */
+/* Begins a call of a lane, or ends its innermost one.  FP_DONE, FP_FULL or FP_NEEDS. */
 int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, uint32_t op, uint32_t function,
                            int64_t end, struct fp_batch *out);
 int fp_perfetto_end_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time, struct fp_batch *out);
-/* Adds a row of stacks with one value.  FP_DONE, FP_FULL or FP_ASK. */
+/* Adds a row of stacks with one value.  FP_DONE, FP_FULL or FP_NEEDS. */
 int fp_perfetto_put_sample_row(struct fp_perfetto_read *r, uint32_t place, uint32_t stack, int64_t value,
                                struct fp_batch *out);
 
@@ -406,7 +406,7 @@ int fp_perfetto_waking(struct fp_perfetto_read *r, struct fp_wire m, int64_t tim
 int fp_perfetto_task(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 /* Reads events in compact form; counts them if they are malformed, up to where they are read. */
 int fp_perfetto_compact(struct fp_perfetto_read *r, struct fp_wire m, uint64_t cpu, uint32_t clock);
-/* Converts a record of a switch, a waking or a state to rows.  FP_DONE; FP_FULL or FP_ASK: call again.
+/* Converts a record of a switch, a waking or a state to rows.  FP_DONE; FP_FULL or FP_NEEDS: call again.
  */
 int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out);
 /* Counts the threads that are not on a CPU at the end. */

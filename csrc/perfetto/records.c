@@ -28,7 +28,7 @@ void fp_perfetto_put_record(struct fp_perfetto_read *r, int64_t time, uint32_t t
     if (r->feed.surveying || !is_wanted(r->data, op)) return;
     if (!r->feed.pending.n) {
         const int status = fp_rounds_put(&r->rounds, (uint64_t)time, track, (const uint8_t *)&record, n);
-        if (status != FP_ASK) return;
+        if (status != FP_NEEDS) return;
         r->feed.owes = FP_PERFETTO_SPILL;
     }
     const struct waiting head = {time, track, n};
@@ -40,14 +40,14 @@ int fp_perfetto_put_pending(struct fp_perfetto_read *r) {
     if (FP_UNLIKELY(r->feed.owes)) {
         r->asks = (uint32_t)r->feed.owes;
         r->feed.owes = 0;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     while (FP_UNLIKELY(r->feed.pending_pos < r->feed.pending.n)) {
         const uint8_t *p = r->feed.pending.p + r->feed.pending_pos;
         struct waiting head;
         memcpy(&head, p, sizeof head);
         const int status = fp_rounds_put(&r->rounds, (uint64_t)head.time, head.track, p + sizeof head, head.n);
-        if (status == FP_ASK) r->asks = FP_PERFETTO_SPILL;
+        if (status == FP_NEEDS) r->asks = FP_PERFETTO_SPILL;
         if (status) return status;
         r->feed.pending_pos += sizeof head + head.n;
     }

@@ -118,7 +118,7 @@ static int put_instant(struct fp_perfetto_read *r, uint32_t place, const struct 
     uint64_t slice;
     size_t n;
     if (out->n == out->cap) return FP_FULL;
-    if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
+    if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_NEEDS;
     const uint8_t *p = fp_string(&r->model->strings, record->id, &n);
     const int status = fp_batch_payload(out, p, n, &slice);
     if (status) return out->n ? FP_FULL : fp_escape();
@@ -128,7 +128,7 @@ static int put_instant(struct fp_perfetto_read *r, uint32_t place, const struct 
     return FP_DONE;
 }
 
-/* Converts a record to rows.  FP_DONE; FP_FULL or FP_ASK: call again with the same record. */
+/* Converts a record to rows.  FP_DONE; FP_FULL or FP_NEEDS: call again with the same record. */
 static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
     const struct fp_perfetto_record record = record_of(&r->rounds);
     struct fp_perfetto_track *track = &r->tracks.list[r->rounds.tag];
@@ -148,14 +148,14 @@ static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
         case FP_PO_COMPLETE: return put_complete(r, place, track, record.id, record.extra, out);
         case FP_PO_ARGUMENT:
             if (out->n == out->cap) return FP_FULL;
-            if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_ASK;
+            if (!fp_perfetto_thread_of(r, place, lane, &thread)) return FP_NEEDS;
             out->aux[fp_perfetto_add_row(r, out, FP_OP_ARGUMENT, r->rounds.time, thread, 0)] = (uint64_t)record.extra;
             return FP_DONE;
         default: return put_instant(r, place, track, &record, out);
     }
 }
 
-/* Ends all open complete calls.  FP_DONE, FP_FULL or FP_ASK. */
+/* Ends all open complete calls.  FP_DONE, FP_FULL or FP_NEEDS. */
 static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
     for (uint32_t place = 1; place < r->tracks.n_places; place++)
         for (uint32_t lane = 0; lane < r->places[place].n_lanes; lane++) {
@@ -165,7 +165,7 @@ static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
     return FP_DONE;
 }
 
-/* Converts the next record to rows.  FP_DONE; FP_FULL or FP_ASK: call again. */
+/* Converts the next record to rows.  FP_DONE; FP_FULL or FP_NEEDS: call again. */
 static int put_any_record(struct fp_perfetto_read *r, struct fp_batch *out) {
     const struct fp_perfetto_record record = record_of(&r->rounds);
     if (record.op == FP_PO_COUNTER) return fp_perfetto_counter_row(r, &record, out);
@@ -188,7 +188,7 @@ int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp
     for (;;) {
         if (!r->feed.has_head) {
             status = fp_rounds_next(&r->rounds);
-            if (status == FP_ASK) r->asks = FP_PERFETTO_SPILL;
+            if (status == FP_NEEDS) r->asks = FP_PERFETTO_SPILL;
             if (status == FP_DONE) break;
             if (status != FP_FULL) return status;
             r->feed.has_head = 1;

@@ -228,7 +228,7 @@ static uint32_t open_calls(struct fp_perfetto_read *r, uint32_t place) {
     return stack;
 }
 
-/* Ends a state: FP_DONE, FP_FULL or FP_ASK. */
+/* Ends a state: FP_DONE, FP_FULL or FP_NEEDS. */
 static int end_state(struct fp_perfetto_read *r, uint32_t place, struct sched_thread *t, struct fp_batch *out) {
     if (r->data == FP_PERFETTO_STATES) return fp_perfetto_end_call(r, place, 0, (int64_t)r->rounds.time, out);
     if (t->state < RUNNABLE || r->rounds.time == t->since) return FP_DONE;
@@ -236,7 +236,7 @@ static int end_state(struct fp_perfetto_read *r, uint32_t place, struct sched_th
     return fp_perfetto_put_sample_row(r, place, stack, (int64_t)(r->rounds.time - t->since), out);
 }
 
-/* Changes the state of a thread.  FP_DONE; FP_FULL or FP_ASK: call again. */
+/* Changes the state of a thread.  FP_DONE; FP_FULL or FP_NEEDS: call again. */
 static int set_state(struct fp_perfetto_read *r, uint32_t track, struct switch_reason reason, struct fp_batch *out) {
     struct fp_perfetto_sched *s = r->calls.sched;
     const uint32_t place = r->tracks.list[track].place - 1;

@@ -10,7 +10,7 @@ enum { ENOUGH = 1 << 18 };
 static int is_object(const uint8_t *p, size_t n) {
     enum { MORE_LEVELS = 8 }; /* of the text around it */
     struct fp_json json = {.loose = 1};
-    struct fp_in in = {.p = p, .n = n, .eof = 1};
+    struct fp_window in = {.p = p, .n = n, .eof = 1};
     struct fp_err err;
     if (!n || *p != '{') return 0;
     if (fp_json_value(&json, p, p + n) == p + n) return 1;

@@ -395,7 +395,7 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
         struct fp_perfetto_thread *t = &w->threads[thread];
         if (FP_UNLIKELY(!t->begun)) {
             w->new_thread = thread;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         if (FP_UNLIKELY(op == FP_OP_ARGUMENT)) { /* of a call that is too deep: no call is held back */
             if (!w->caller) continue;

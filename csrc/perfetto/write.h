@@ -34,7 +34,7 @@ enum { FP_PERFETTO_DEPTH = 512 };
 
 struct fp_perfetto {
     const struct fp_model *model; /* borrowed */
-    uint32_t new_thread;          /* after FP_ASK: the thread to call fp_perfetto_begin for */
+    uint32_t new_thread;          /* after FP_NEEDS: the thread to call fp_perfetto_begin for */
     uint32_t row;                 /* of the batch: the first row not written */
     /* counters: written, dropped, changed */
     uint64_t calls, events, arguments;
@@ -70,8 +70,8 @@ int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t t
 /* Begins the sequence of a thread; call once. */
 int fp_perfetto_begin(struct fp_perfetto *w, uint32_t thread, struct fp_buf *out);
 
-/* Writes the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a new thread: write its descriptor
- * and call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
+/* Writes the rows of a batch from w->row on, which the caller sets to 0.  FP_NEEDS for a new thread: write its
+ * descriptor and call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
 int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_buf *out);
 
 /* Writes the call still held back. */

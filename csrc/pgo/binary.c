@@ -397,7 +397,7 @@ static int step(struct fp_pgo_binary *b, struct bytes *in, struct fp_batch *out)
     }
 }
 
-int fp_pgo_binary_feed(struct fp_pgo_binary *b, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_pgo_binary_feed(struct fp_pgo_binary *b, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     fp_pgo_begin_rows(b->rows);
     if (b->is_damaged) {
         in->pos = in->n;

@@ -135,7 +135,7 @@ static int line(struct fp_pgo_fdata *r, struct fp_pgo_line t, struct fp_batch *o
     return 0;
 }
 
-int fp_pgo_fdata_feed(struct fp_pgo_fdata *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_pgo_fdata_feed(struct fp_pgo_fdata *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     while (in->pos < in->n) {
         const uint8_t *p = in->p + in->pos, *end = memchr(p, '\n', in->n - in->pos);
         if (!end && !in->eof) return FP_MORE;

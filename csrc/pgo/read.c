@@ -176,7 +176,7 @@ static int line(struct fp_pgo_reader *r, struct fp_pgo_text t, struct fp_batch *
     return place_line(r, t, depth, out);
 }
 
-int fp_pgo_feed(struct fp_pgo_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_pgo_feed(struct fp_pgo_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     fp_pgo_begin_rows(r);
     while (in->pos < in->n) {
         const uint8_t *p = in->p + in->pos, *end = memchr(p, '\n', in->n - in->pos);

@@ -135,7 +135,7 @@ static int cut_short(struct fp_pprof_reader *r, uint64_t at, uint64_t left, stru
 }
 
 /* Skips r->feed.skip bytes.  0 when done. */
-static int pass_over(struct fp_pprof_reader *r, struct fp_in *in, struct fp_err *err) {
+static int pass_over(struct fp_pprof_reader *r, struct fp_window *in, struct fp_err *err) {
     size_t left = in->n - in->pos;
     size_t n = r->feed.skip < left ? (size_t)r->feed.skip : left;
     in->pos += n;
@@ -146,7 +146,7 @@ static int pass_over(struct fp_pprof_reader *r, struct fp_in *in, struct fp_err 
     return r->feed.lost ? FP_DONE : cut_short(r, r->feed.field_at, in->base + in->pos - r->feed.field_at, err);
 }
 
-int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted, struct fp_wire_field *f,
+int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_window *in, uint32_t wanted, struct fp_wire_field *f,
                         struct fp_err *err) {
     if (r->feed.skip) {
         int status = pass_over(r, in, err);
@@ -201,7 +201,7 @@ int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wa
 /* Limited, because a batch has a column for each type. */
 enum { MAX_TYPES = 1024 };
 
-static int value_type(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+static int value_type(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                       struct fp_pprof_value_type *to, struct fp_err *err) {
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
@@ -211,7 +211,7 @@ static int value_type(struct fp_pprof_reader *r, const struct fp_in *in, const s
 }
 
 /* A malformed one is an error even when lenient: without types the values of samples are meaningless. */
-static int sample_type(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+static int sample_type(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                        struct fp_err *err) {
     struct fp_pprof_value_type found;
     int status = value_type(r, in, entry, &found, err);
@@ -224,7 +224,7 @@ static int sample_type(struct fp_pprof_reader *r, const struct fp_in *in, const 
     return 0;
 }
 
-static int period_type(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+static int period_type(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                        struct fp_err *err) {
     struct fp_pprof_value_type found;
     int status = value_type(r, in, entry, &found, err);
@@ -239,7 +239,7 @@ static int period_type(struct fp_pprof_reader *r, const struct fp_in *in, const 
     return 0;
 }
 
-static int comments(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+static int comments(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                     struct fp_err *err) {
     struct fp_wire list = fp_wire_inside(entry);
     uint64_t index;
@@ -252,7 +252,8 @@ static int comments(struct fp_pprof_reader *r, const struct fp_in *in, const str
 }
 
 /* Reads a field of the profile. */
-static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, struct fp_wire_field *f, struct fp_err *err) {
+static int take_field(struct fp_pprof_reader *r, const struct fp_window *in, struct fp_wire_field *f,
+                      struct fp_err *err) {
     if (fp_wire_store(&fp_pprof_schema[FP_PPROF_PROFILE], r, f)) return 0;
     switch (f->number) {
         case 1: return sample_type(r, in, f, err);
@@ -278,7 +279,7 @@ static int take_field(struct fp_pprof_reader *r, const struct fp_in *in, struct 
     }
 }
 
-int fp_pprof_tables(struct fp_pprof_reader *r, struct fp_in *in, struct fp_err *err) {
+int fp_pprof_tables(struct fp_pprof_reader *r, struct fp_window *in, struct fp_err *err) {
     const uint32_t wanted = 1u << 1 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 11 | 1u << 13;
     r->feed.first_pass = 1;
     for (;;) {

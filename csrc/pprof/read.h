@@ -89,13 +89,13 @@ void fp_pprof_reader_free(struct fp_pprof_reader *r);
 int fp_pprof_sniff(const uint8_t *p, size_t n);
 
 /* First pass.  FP_MORE, FP_DONE at the end of the input, or an error. */
-int fp_pprof_tables(struct fp_pprof_reader *r, struct fp_in *in, struct fp_err *err);
+int fp_pprof_tables(struct fp_pprof_reader *r, struct fp_window *in, struct fp_err *err);
 
 /* Between the passes.  0 or an error. */
 int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err);
 
 /* Second pass, from the beginning of the input: one row for each sample.  FP_MORE, FP_FULL, FP_DONE, or an error. */
-int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

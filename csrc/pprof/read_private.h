@@ -53,7 +53,7 @@ enum fp_pprof_message {
 extern const struct fp_wire_schema fp_pprof_schema[];
 
 /* The absolute offset of a byte of the window. */
-static inline uint64_t fp_pprof_offset(const struct fp_in *in, const uint8_t *p) {
+static inline uint64_t fp_pprof_offset(const struct fp_window *in, const uint8_t *p) {
     return in->base + (uint64_t)(p - in->p);
 }
 
@@ -67,7 +67,7 @@ enum { FP_PPROF_FIELD = 16 };
 
 /* The next field of the profile.  `wanted`: a bit for the number of each field whose complete content is needed; others
  * are skipped.  FP_PPROF_FIELD, FP_MORE, FP_DONE, or an error. */
-int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted, struct fp_wire_field *f,
+int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_window *in, uint32_t wanted, struct fp_wire_field *f,
                         struct fp_err *err);
 
 /* A malformed entry of a table at absolute offset `at`: an error or, when lenient, counted and 0. */
@@ -78,11 +78,11 @@ static inline int fp_pprof_bad_entry(struct fp_pprof_reader *r, uint64_t at, con
 }
 
 /* Take one entry of a table.  0 or an error. */
-int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                           struct fp_err *err);
-int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                            struct fp_err *err);
-int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                            struct fp_err *err);
 int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_err *err);
 

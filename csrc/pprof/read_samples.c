@@ -141,7 +141,7 @@ FP_INLINE void take_label(struct fp_pprof_reader *r, struct sample *s, const uin
 
 /* Finds the fields of a sample; its values become those of row `row`.  0, an error, or 1 when its list of locations or
  * its labels are in r->sample.chain or r->sample.label_set, which the next sample overwrites. */
-static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+static int sample_fields(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                          struct fp_batch *out, uint32_t row, struct sample *s, struct fp_err *err) {
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
@@ -219,7 +219,7 @@ static int sample_rows(struct fp_pprof_reader *r, struct sample *samples, uint32
     return 0;
 }
 
-int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct sample samples[GROUP];
     if (out->n_values != r->n_types) fp_batch_set_values(out, r->n_types);
     for (;;) {

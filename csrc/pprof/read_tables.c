@@ -48,7 +48,7 @@ static int enter(struct fp_pprof_reader *r, struct fp_table *ids, uint64_t id, u
     return place < before ? fp_pprof_bad_entry(r, at, twice, err) : 1;
 }
 
-int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                           struct fp_err *err) {
     struct fp_pprof_mapping m = {.at = fp_pprof_offset(in, entry->at)};
     struct fp_wire message = fp_wire_inside(entry);
@@ -77,7 +77,7 @@ static int refuse_functions_without_id(struct fp_pprof_reader *r, struct fp_err 
     return 0;
 }
 
-int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                            struct fp_err *err) {
     struct fp_pprof_function m = {.at = fp_pprof_offset(in, entry->at)};
     struct fp_wire message = fp_wire_inside(entry);
@@ -110,7 +110,7 @@ static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entr
     return 0;
 }
 
-int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                            struct fp_err *err) {
     struct fp_pprof_location m = {.at = fp_pprof_offset(in, entry->at), .first_line = r->tables.n_lines};
     struct fp_wire message = fp_wire_inside(entry);

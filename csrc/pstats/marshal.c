@@ -9,7 +9,7 @@
 /* The position in the input window. */
 struct pstats_reading {
     struct fp_pstats_marshal *m;
-    const struct fp_in *in;
+    const struct fp_window *in;
     size_t pos;
     struct fp_err *err;
 };
@@ -418,7 +418,7 @@ static int any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marsha
     return status;
 }
 
-int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_in *in, size_t *pos,
+int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_window *in, size_t *pos,
                            struct fp_pstats_marshal_value *value, struct fp_err *err) {
     struct pstats_reading r = {m, in, *pos, err};
     const int status = any(&r, 0, value);

@@ -101,7 +101,7 @@ void fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m);
 
 /* Reads the value at in->p + *pos and moves *pos past it.  FP_DONE; FP_MORE: it is incomplete; or an error, with the
  * offset of the value. */
-int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_in *in, size_t *pos,
+int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_window *in, size_t *pos,
                            struct fp_pstats_marshal_value *value, struct fp_err *err);
 
 #endif

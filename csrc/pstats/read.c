@@ -190,7 +190,7 @@ static int rows(struct fp_pstats_reader *r, struct fp_batch *out, struct fp_err 
 
 /* ---- the dict ---- */
 
-static int begin(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *err) {
+static int begin(struct fp_pstats_reader *r, struct fp_window *in, struct fp_err *err) {
     if (in->pos == in->n)
         return in->eof ? fp_fail(err, FP_E_TRUNCATED, in->base + in->pos, "the file is empty") : FP_MORE;
     const uint8_t type = in->p[in->pos];
@@ -215,7 +215,7 @@ static int is_mark(const struct fp_pstats_reader *r) {
 }
 
 /* Reads an entry.  FP_DONE: it has rows, or the state changed; FP_MORE or an error. */
-static int entry(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *err) {
+static int entry(struct fp_pstats_reader *r, struct fp_window *in, struct fp_err *err) {
     struct fp_pstats_marshal *m = &r->marshal;
     size_t pos = in->pos;
     fp_pstats_marshal_begin(m);
@@ -244,7 +244,7 @@ static int entry(struct fp_pstats_reader *r, struct fp_in *in, struct fp_err *er
     return FP_DONE;
 }
 
-static int step(struct fp_pstats_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+static int step(struct fp_pstats_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     int status;
     switch (r->state) {
         case BEGIN: return begin(r, in, err);
@@ -265,7 +265,7 @@ static int step(struct fp_pstats_reader *r, struct fp_in *in, struct fp_batch *o
     }
 }
 
-int fp_pstats_feed(struct fp_pstats_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_pstats_feed(struct fp_pstats_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     int status;
     do status = step(r, in, out, err);
     while (status == FP_DONE);

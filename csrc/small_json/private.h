@@ -56,7 +56,8 @@ struct fp_small_json_reader {
 extern const struct fp_json_shape fp_pyinstrument_shape, fp_safari_shape, fp_stackprof_shape;
 
 /* A record without what `want` names: an error, or 0 and a loss. */
-int fp_small_json_broken(struct fp_small_json_reader *r, const struct fp_in *in, const char *want, struct fp_err *err);
+int fp_small_json_broken(struct fp_small_json_reader *r, const struct fp_window *in, const char *want,
+                         struct fp_err *err);
 
 /* Add a row of stacks, or of a graph: self cost, or that of calls if there is a callee.  fp_small_json_put sets a
  * value. */

@@ -32,7 +32,7 @@ static int ask(struct fp_small_json_reader *r, int is_tree) {
     r->s.is_tree = is_tree;
     if (r->is_asked) return 0;
     r->is_asked = 1;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
 /* ---- sessions ---- */
@@ -101,7 +101,7 @@ static void add_frame(struct fp_small_json_reader *r) {
     r->stacks[r->n++] = r->names[text];
 }
 
-static int end_of_record(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int end_of_record(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     const int64_t ns = r->numbers[0];
     if (r->is_bad || ns < 0 || ns > INT64_MAX - (int64_t)r->now)
         return fp_small_json_broken(r, in, "a list of frames, as texts, and seconds from 0", err);
@@ -134,7 +134,7 @@ static void make_stack(struct fp_small_json_reader *r) {
     node->stack = fp_model_stack(m, node->stack, fp_model_plain_frame(m, function));
 }
 
-static int end_of_node(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int end_of_node(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     if (r->out->n == r->out->cap) return FP_FULL;
     struct fp_small_json_node *node = &r->nodes[r->n_nodes];
     if (!node->stack) make_stack(r);
@@ -153,7 +153,7 @@ static int end_of_node(struct fp_small_json_reader *r, struct fp_in *in, struct 
 
 /* ---- the walk ---- */
 
-static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     (void)in, (void)err;
     if (kind == ODD) r->is_bad = 1;
@@ -173,12 +173,12 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
     return 0;
 }
 
-static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     if (kind == RECORD) return end_of_record(to, in, err);
     return kind == NODE ? end_of_node(to, in, err) : 0;
 }
 
-static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     const struct fp_json *j = &r->walk.json;
     struct fp_small_json_node *node = r->n_nodes ? &r->nodes[r->n_nodes] : NULL;

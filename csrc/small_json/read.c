@@ -64,7 +64,8 @@ static const struct fp_json_row rows_of_ghc[] = {
     FP_JSON_EACH(CHILDREN, .object = NODE),
 };
 
-int fp_small_json_broken(struct fp_small_json_reader *r, const struct fp_in *in, const char *want, struct fp_err *err) {
+int fp_small_json_broken(struct fp_small_json_reader *r, const struct fp_window *in, const char *want,
+                         struct fp_err *err) {
     if (r->lenient) {
         r->s.broken++;
         return 0;
@@ -108,7 +109,7 @@ static int64_t time_of(const struct fp_small_json_reader *r, int64_t share) {
     return ns < 3.2e16 ? (int64_t)ns : -1;
 }
 
-static int end_of_line(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int end_of_line(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     const int64_t *n = r->numbers;
     if (n[LINENO] < 0 || n[LINENO] > INT32_MAX) return fp_small_json_broken(r, in, "a line with a \"lineno\"", err);
     int64_t values[FP_SMALL_VALUES] = {0, time_of(r, n[PYTHON]), time_of(r, n[NATIVE]), time_of(r, n[SYSTEM])};
@@ -154,7 +155,7 @@ static uint32_t file_of(struct fp_model *m, uint32_t place, uint32_t *line) {
     return 0;
 }
 
-static int end_of_centre(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int end_of_centre(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     struct fp_model *m = r->model;
     const int64_t id = r->numbers[ID];
     if (id < 0 || id >= MOST_CENTRES || !r->name)
@@ -170,7 +171,7 @@ static int end_of_centre(struct fp_small_json_reader *r, struct fp_in *in, struc
 }
 
 /* The row of a node, whose numbers precede its children. */
-static int take_node(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int take_node(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     const int64_t *n = r->numbers;
     if (r->is_taken) return 0;
     if (r->out->n == r->out->cap) return FP_FULL;
@@ -194,7 +195,7 @@ static int take_node(struct fp_small_json_reader *r, struct fp_in *in, struct fp
 
 /* ---- the walk ---- */
 
-static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     if (kind == CHILDREN) return take_node(r, in, err);
     if (kind == FILE_ && r->cap_names) memset(r->names, 0, r->cap_names * sizeof *r->names);
@@ -208,7 +209,7 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
     return 0;
 }
 
-static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     int status = 0;
     if (kind == LINE_) status = end_of_line(r, in, err);
@@ -222,14 +223,14 @@ static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
     return status;
 }
 
-static int key(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int key(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     (void)in, (void)err;
     if (kind == FILES_) r->file = fp_json_intern(&r->walk, &r->model->strings);
     return 0;
 }
 
-static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     const struct fp_json *j = &r->walk.json;
     (void)in, (void)err;
@@ -300,7 +301,7 @@ void fp_small_json_thread(const struct fp_small_json *s, uint32_t i, uint32_t *n
     *id = row[1];
 }
 
-int fp_small_json_feed(struct fp_small_json *s, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_small_json_feed(struct fp_small_json *s, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_small_json_reader *r = (struct fp_small_json_reader *)s;
     r->out = out;
     int status = s->is_marshal && !r->walk.over ? fp_marshal_walk(&r->marshal, &r->walk, r, in, err)

@@ -37,7 +37,7 @@ struct fp_small_json {
     int64_t elapsed_ns; /* Scalene, pyinstrument */
     /* pyinstrument */
     int64_t start_ns, cpu_ns; /* -1: unknown */
-    int32_t is_tree;          /* known after FP_ASK */
+    int32_t is_tree;          /* known after FP_NEEDS */
     uint32_t target;          /* a string */
     uint32_t input, n_threads;
     /* StackProf */
@@ -58,9 +58,9 @@ void fp_small_json_free(struct fp_small_json *s);
 /* Begins the input again, with what is known. */
 void fp_small_json_again(struct fp_small_json *s);
 
-/* FP_MORE, FP_FULL, FP_DONE, an error, or FP_ASK: what precedes the rows is read, and the caller adds the part.  A
+/* FP_MORE, FP_FULL, FP_DONE, an error, or FP_NEEDS: what precedes the rows is read, and the caller adds the part.  A
  * batch of Scalene, or of StackProf with is_graph, is a graph, others have stacks. */
-int fp_small_json_feed(struct fp_small_json *s, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_small_json_feed(struct fp_small_json *s, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* pyinstrument: the name and the id of thread i from 1 up to n_threads, strings of the model. */
 void fp_small_json_thread(const struct fp_small_json *s, uint32_t i, uint32_t *name, uint32_t *id);

@@ -44,7 +44,7 @@ static void end_of_frame(struct fp_small_json_reader *r) {
 }
 
 /* Without a time it is an error; if lenient it is kept, as durations have indices only. */
-static int end_of_sample(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int end_of_sample(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     const int status = r->own < 0 ? fp_small_json_broken(r, in, "a \"timestamp\" from 0", err) : 0;
     uint32_t stack = 0;
     if (status) return status;
@@ -57,7 +57,7 @@ static int end_of_sample(struct fp_small_json_reader *r, struct fp_in *in, struc
 }
 
 /* Durations come after all samples, in their order.  -1: one that cannot be read. */
-static int end_of_duration(struct fp_small_json_reader *r, int64_t duration, struct fp_in *in, struct fp_err *err) {
+static int end_of_duration(struct fp_small_json_reader *r, int64_t duration, struct fp_window *in, struct fp_err *err) {
     const int has_sample = r->next_time + 1 < r->n;
     if (duration < 0 || !has_sample) {
         r->next_time += has_sample && r->lenient;
@@ -71,7 +71,7 @@ static int end_of_duration(struct fp_small_json_reader *r, int64_t duration, str
     return 0;
 }
 
-static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     (void)in, (void)err;
     r->has_rows |= kind == DURATIONS;
@@ -83,7 +83,7 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
     return 0;
 }
 
-static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     if (kind == FRAME) end_of_frame(r);
     if (kind == SAMPLE) return end_of_sample(r, in, err);
@@ -92,7 +92,7 @@ static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
     return 0;
 }
 
-static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     const struct fp_json *j = &r->walk.json;
     if (code >= NAME) {

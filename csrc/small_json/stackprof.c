@@ -42,7 +42,7 @@ static int64_t number_of(const struct fp_small_json_reader *r) {
     return fp_json_is_integer(&r->walk, &v) && v >= 0 ? v : -1;
 }
 
-static int ask(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int ask(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     r->has_rows = 1;
     if (r->is_asked || r->s.only_times) return 0;
     if (!r->s.mode || r->s.interval <= 0) {
@@ -52,7 +52,7 @@ static int ask(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *
         r->s.interval = 1;
     }
     r->is_asked = 1;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
 /* ---- frames ---- */
@@ -63,7 +63,7 @@ static void add_item(struct fp_small_json_reader *r, uint32_t callee, uint32_t l
     r->items[r->n_items++] = (struct fp_small_json_item){r->file, callee, line, weight};
 }
 
-static int end_of_frame(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int end_of_frame(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     if (!r->name || r->is_bad) return fp_small_json_broken(r, in, "a \"name\", and \"samples\" from 0", err);
     struct fp_model *m = r->model;
     const uint32_t line = r->line > 0 && r->line <= INT32_MAX ? (uint32_t)r->line : 0;
@@ -79,7 +79,7 @@ static uint32_t function_of(const struct fp_model *m, uint32_t frame) {
 }
 
 /* Without samples: the rows of all frames. */
-static int put_items(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int put_items(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     for (; r->next_item < r->n_items; r->next_item++) {
         const struct fp_small_json_item *item = &r->items[r->next_item];
         const uint32_t frame = frame_of(r, item->frame), callee = item->callee ? frame_of(r, item->callee) : 0;
@@ -100,7 +100,7 @@ static int put_items(struct fp_small_json_reader *r, struct fp_in *in, struct fp
 
 /* ---- samples ---- */
 
-static int end_of_sample(struct fp_small_json_reader *r, int64_t weight, struct fp_in *in, struct fp_err *err) {
+static int end_of_sample(struct fp_small_json_reader *r, int64_t weight, struct fp_window *in, struct fp_err *err) {
     if (r->out->n == r->out->cap) return FP_FULL;
     int64_t value;
     r->left = 0;
@@ -117,7 +117,7 @@ static int end_of_sample(struct fp_small_json_reader *r, int64_t weight, struct 
 }
 
 /* A number of `raw`: that of frames, then each of these, then samples. */
-static int take_raw(struct fp_small_json_reader *r, struct fp_in *in, struct fp_err *err) {
+static int take_raw(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     const int64_t v = number_of(r);
     if (v < 0) return fp_small_json_broken(r, in, "numbers from 0, below 2^63", err);
     if (!r->left) {
@@ -137,7 +137,7 @@ static int take_raw(struct fp_small_json_reader *r, struct fp_in *in, struct fp_
 
 /* ---- the walk ---- */
 
-static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     if (kind == FRAMES || kind == RAW_ || kind == TIMES) {
         r->walk.pass = r->s.only_times != (kind == TIMES) || (kind == RAW_ && r->s.is_graph);
@@ -155,7 +155,7 @@ static int begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) 
     return kind == ODD ? fp_small_json_broken(r, in, "numbers", err) : 0;
 }
 
-static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     if (kind == FRAME) return end_of_frame(r, in, err);
     if (kind == FRAMES) return put_items(r, in, err);
@@ -167,7 +167,7 @@ static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
 }
 
 /* Keys that are numbers: ids of frames, and lines. */
-static int key(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int key(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     int64_t v;
     if (kind != FRAMES && kind != EDGES && kind != LINES) return 0;
@@ -183,7 +183,7 @@ static int key(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
     return 0;
 }
 
-static int value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     if (code == RAW) return take_raw(r, in, err);
     if (code == MODE || code == NAME || code == FILE_) {

@@ -120,7 +120,7 @@ static void copy(struct speedscope_reader *r, struct fp_speedscope_text *to) {
     memcpy(to->p, p, to->n);
 }
 
-static int first_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int first_begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct speedscope_reader *r = to;
     r->at = in->base + in->pos;
     r->name = r->file = r->line = 0;
@@ -138,13 +138,13 @@ static int first_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err 
     }
 }
 
-static int first_end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int first_end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     (void)in, (void)err;
     if (kind == FRAME) add_frame(to);
     return FP_DONE;
 }
 
-static int first_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int first_value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     struct speedscope_reader *r = to;
     const struct fp_json *j = &r->walk.json;
     int64_t line;
@@ -258,7 +258,7 @@ static int add_value(struct speedscope_reader *r, uint32_t list, int64_t value, 
         if (r->pub.n_kept == FP_SPEEDSCOPE_KEPT) {
             r->spilled = 1;
             r->pub.request = FP_SPEEDSCOPE_SPILL;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         r->pub.kept[r->pub.n_kept++] = value;
         r->pub.n_first++;
@@ -271,13 +271,13 @@ static int add_value(struct speedscope_reader *r, uint32_t list, int64_t value, 
         r->read = 0;
         if (r->spilled) {
             r->pub.request = FP_SPEEDSCOPE_SPILL; /* spill the rest, then read all of them back */
-            return FP_ASK;
+            return FP_NEEDS;
         }
     }
     if (r->read == r->pub.n_kept) {
         r->read = 0;
         r->pub.request = FP_SPEEDSCOPE_REFILL;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     if (room(p, out)) return FP_FULL;
     const int64_t kept = r->pub.kept[r->read++], weight = list == WEIGHTS ? value : kept;
@@ -303,7 +303,7 @@ static int not_sample(struct speedscope_reader *r, struct fp_err *err) {
 }
 
 /* What is in the place of a frame of a sample, or the end of an array in this place. */
-static int sample_frame(struct speedscope_reader *r, const struct fp_in *in, struct fp_err *err) {
+static int sample_frame(struct speedscope_reader *r, const struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &r->walk.json;
     const int nested = fp_json_within(&r->walk) == NESTED;
     int64_t index = -1;
@@ -319,7 +319,7 @@ static int sample_frame(struct speedscope_reader *r, const struct fp_in *in, str
     return FP_DONE;
 }
 
-static int weight_value(struct speedscope_reader *r, const struct fp_in *in, struct fp_err *err) {
+static int weight_value(struct speedscope_reader *r, const struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &r->walk.json;
     const struct fp_speedscope_profile *p = of(r);
     int64_t weight = 0; /* null counts as 0 */
@@ -347,7 +347,7 @@ static void next_profile(struct speedscope_reader *r) {
     r->last_time = INT64_MIN;
 }
 
-static int second_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int second_begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct speedscope_reader *r = to;
     switch (kind) {
         case PROFILE: next_profile(r); return FP_DONE;
@@ -371,7 +371,7 @@ static int second_begin(void *to, uint32_t kind, struct fp_in *in, struct fp_err
     }
 }
 
-static int second_end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int second_end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct speedscope_reader *r = to;
     switch (kind) {
         case EVENT: return end_event(r, err);
@@ -385,7 +385,7 @@ static int second_end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *
     }
 }
 
-static int second_value(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int second_value(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     return code == TYPE || code == FRAME_OF || code == AT ? event_value(to, code) : second_begin(to, code, in, err);
 }
 
@@ -424,7 +424,7 @@ void fp_speedscope_again(struct fp_speedscope_read *pub) {
     fp_json_begin(&r->walk, &shapes[1]);
 }
 
-int fp_speedscope_feed(struct fp_speedscope_read *pub, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_speedscope_feed(struct fp_speedscope_read *pub, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct speedscope_reader *r = (struct speedscope_reader *)pub;
     r->out = out;
     const int status = fp_json_walk(&r->walk, r, in, err);

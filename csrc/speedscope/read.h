@@ -19,7 +19,7 @@
 
 enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* samples or weights in memory */
 
-/* What the caller must do after FP_ASK, before the next call. */
+/* What the caller must do after FP_NEEDS, before the next call. */
 enum fp_speedscope_request {
     FP_SPEEDSCOPE_SPILL = 1, /* append r->kept[0 .. r->n_kept) to the spilled ones, and set n_kept to 0 */
     FP_SPEEDSCOPE_REFILL = 2 /* read up to FP_SPEEDSCOPE_KEPT spilled ones back to r->kept; set r->n_kept */
@@ -49,7 +49,7 @@ struct fp_speedscope_read {
     struct fp_speedscope_profile *profiles;
     uint32_t n_profiles;
     int64_t active;   /* the profile to show first, from 0 */
-    uint32_t request; /* after FP_ASK: enum fp_speedscope_request */
+    uint32_t request; /* after FP_NEEDS: enum fp_speedscope_request */
     int64_t *kept;    /* FP_SPEEDSCOPE_KEPT of them */
     uint32_t n_kept;
     uint64_t bad_end, rows; /* counted in the second pass */
@@ -69,8 +69,8 @@ void fp_speedscope_read_free(struct fp_speedscope_read *r);
 /* Begins the second pass. */
 void fp_speedscope_again(struct fp_speedscope_read *r);
 
-/* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
-int fp_speedscope_feed(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+/* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
+int fp_speedscope_feed(struct fp_speedscope_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -138,7 +138,7 @@ void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero)
     w->now = w->groups[group].first - zero;
 }
 
-int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp_buf *out) {
+int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_window *in, struct fp_buf *out) {
     while (in->pos < in->n) {
         if (out->n >= FP_DRAIN) return FP_FULL;
         fp_buf_reserve(out, FIXED);
@@ -181,7 +181,8 @@ static void open_frame(struct fp_speedscope *w, uint32_t depth, uint32_t frame) 
 }
 
 /* Goes to the next sample whose value k is above 0, *weight: 0 when the bytes are used up. */
-static void next_sample(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k, uint64_t *weight) {
+static void next_sample(struct fp_speedscope *w, struct fp_window *in, uint32_t n_values, uint32_t k,
+                        uint64_t *weight) {
     *weight = 0;
     while (!*weight && in->pos < in->n) {
         const uint32_t shared = (uint32_t)fp_varint_next(in), n = shared + (uint32_t)fp_varint_next(in);
@@ -208,7 +209,7 @@ static void open_sample(struct fp_speedscope *w) {
         open_frame(w, w->n_frames_open, w->frames[w->n_frames_open]);
 }
 
-int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
+int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_window *in, uint32_t n_values, uint32_t k,
                              struct fp_buf *out) {
     while (out->n < FP_DRAIN) {
         uint64_t weight;
@@ -233,7 +234,7 @@ int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t
     return FP_FULL;
 }
 
-int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
+int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_window *in, uint32_t n_values, uint32_t k,
                               struct fp_buf *out) {
     while (out->n < FP_DRAIN) {
         uint64_t weight;

@@ -98,10 +98,10 @@ void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero)
 /* Convert packed rows from in->pos on: to events; or, for samples with n_values values each, those whose value k is
  * above 0, to their stacks or their weights.  FP_FULL: drain `out` and call again.  FP_DONE: the bytes are used up.
  * FP_E_NOMEM. */
-int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp_buf *out);
-int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
+int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_window *in, struct fp_buf *out);
+int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_window *in, uint32_t n_values, uint32_t k,
                              struct fp_buf *out);
-int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
+int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_window *in, uint32_t n_values, uint32_t k,
                               struct fp_buf *out);
 
 /* Appends the frames from *from on, and advances it.  FP_FULL, FP_DONE, FP_E_NOMEM. */

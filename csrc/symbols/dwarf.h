@@ -35,7 +35,7 @@ struct fp_dwarf {
     struct fp_dwarf_bytes sections[9]; /* by enum fp_dwarf_section */
     int32_t swap;                      /* the other byte order */
     int32_t address_size;              /* of the file: 4 or 8 */
-    int32_t has_all; /* otherwise only the first two are loaded: functions that need others return FP_ASK */
+    int32_t has_all; /* otherwise only the first two are loaded: functions that need others return FP_NEEDS */
 };
 
 /* Whether a unit has its functions in another file (.dwo), according to .debug_abbrev. */

@@ -145,7 +145,7 @@ static void read_old_tables(struct line_unit *u, struct fp_dwarf_cursor *c, stru
     }
 }
 
-/* Version 5: a table begins with the format of its entries, then their number.  0 or FP_ASK. */
+/* Version 5: a table begins with the format of its entries, then their number.  0 or FP_NEEDS. */
 static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, struct fp_dwarf_cursor *c,
                           int is_files) {
     uint64_t contents[MOST_CONTENTS], forms[MOST_CONTENTS];
@@ -155,7 +155,7 @@ static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, s
         contents[i] = fp_dwarf_take_uleb(c);
         forms[i] = fp_dwarf_take_uleb(c);
         const int is_here = forms[i] == FP_FORM_STRING || forms[i] == FP_FORM_LINE_STRP;
-        if (contents[i] == PATH && !is_here && !l->d->has_all) return FP_ASK;
+        if (contents[i] == PATH && !is_here && !l->d->has_all) return FP_NEEDS;
     }
     const uint64_t n = fp_dwarf_take_uleb(c);
     for (uint64_t i = 0; i < n && !c->bad; i++) {
@@ -177,7 +177,7 @@ static int read_new_table(const struct fp_dwarf_lines *l, struct line_unit *u, s
     return 0;
 }
 
-/* 0 or FP_ASK. */
+/* 0 or FP_NEEDS. */
 static int read_files(struct fp_dwarf_lines *l, uint32_t number) {
     struct line_unit *u = &l->units[number];
     struct fp_dwarf_cursor c = fp_dwarf_cursor_at(l->d, FP_DWARF_LINE, u->tables);
@@ -187,7 +187,7 @@ static int read_files(struct fp_dwarf_lines *l, uint32_t number) {
         status = read_new_table(l, u, &c, 0);
         if (!status) status = read_new_table(l, u, &c, 1);
     } else {
-        if (!l->d->has_all) return FP_ASK; /* the compilation directory is in .debug_info */
+        if (!l->d->has_all) return FP_NEEDS; /* the compilation directory is in .debug_info */
         fp_dwarf_units_begin(&l->infos, l->d);
         read_old_tables(u, &c, fp_dwarf_units_directory(l->infos, u->offset));
         uint32_t at = 0;
@@ -202,8 +202,8 @@ static int read_files(struct fp_dwarf_lines *l, uint32_t number) {
         }
         for (; at < l->n_defined && l->defined[at].unit == number; at++) add_file(u, l->defined[at].file);
     }
-    if (status == FP_ASK) u->n_files = u->n_directories = 0;
-    u->has_files = status != FP_ASK;
+    if (status == FP_NEEDS) u->n_files = u->n_directories = 0;
+    u->has_files = status != FP_NEEDS;
     return status;
 }
 
@@ -488,7 +488,7 @@ static int is_place(const struct fp_dwarf_lines *l, uint64_t line_table, uint64_
 /* The row of a declaration, in a unit that may have no rows. */
 static int declared(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found) {
     struct fp_dwarf_declaration d;
-    if (!l->d->has_all) return FP_ASK;
+    if (!l->d->has_all) return FP_NEEDS;
     if (!fp_dwarf_functions_declaration(functions(l), address, &d)) return 0;
     if (!is_place(l, d.line_table, d.file, d.line, found)) return 0;
     found->address = address;
@@ -529,7 +529,7 @@ int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, 
 int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_frame *frames, uint32_t cap,
                          uint32_t *n) {
     struct fp_dwarf_function at;
-    if (!l->d->has_all) return FP_ASK;
+    if (!l->d->has_all) return FP_NEEDS;
     if (!fp_dwarf_functions_find(functions(l), address, &at)) return 0;
     struct fp_dwarf_line place = {0};
     uint32_t discriminator;

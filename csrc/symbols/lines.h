@@ -59,11 +59,11 @@ int fp_dwarf_lines_find(struct fp_dwarf_lines *l, uint64_t address, struct fp_dw
  * line and begins a statement; the last row there belongs to the first instruction, which often has no line.  In
  * optimized code the first row may already be after the prologue, in a statement of the function or of one inlined into
  * it.  Then the result is the declaration of the function, or, if that is unknown, the row, with is_body set.  1, 0 if
- * nothing is known, or FP_ASK. */
+ * nothing is known, or FP_NEEDS. */
 int fp_dwarf_lines_entry(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_line *found);
 
 /* The three pieces of a file's path: the compilation directory, a directory and a name; each may be empty; pieces
- * before the last absolute one are ignored.  1, 0 for an unknown file number, or FP_ASK. */
+ * before the last absolute one are ignored.  1, 0 for an unknown file number, or FP_NEEDS. */
 int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, struct fp_dwarf_bytes pieces[3]);
 
 enum { FP_DWARF_DEEPEST = 4096 }; /* nested entries of a unit; deeper ones are damage */
@@ -78,7 +78,7 @@ struct fp_dwarf_frame {
 };
 
 /* The functions at an address, innermost first: inlined ones, then the function that contains them.  *n: their number;
- * FP_DWARF_DEEPEST is room for all.  1, 0 if no function is there, or FP_ASK. */
+ * FP_DWARF_DEEPEST is room for all.  1, 0 if no function is there, or FP_NEEDS. */
 int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_dwarf_frame *frames, uint32_t cap,
                          uint32_t *n);
 

@@ -123,8 +123,8 @@ struct fp_unwind_place {
 
 enum { FP_UNWIND_NO_WORD = 0xffffffff }; /* of a frame at whose address nothing is mapped */
 
-/* Finds the place of an address.  FP_DONE: found.  FP_MORE: nothing is mapped there.  FP_ASK: fp_unwind_stack returns
- * FP_ASK. */
+/* Finds the place of an address.  FP_DONE: found.  FP_MORE: nothing is mapped there.  FP_NEEDS: fp_unwind_stack returns
+ * FP_NEEDS. */
 typedef int (*fp_unwind_finder)(void *self, uint64_t address, struct fp_unwind_place *place);
 
 /* A sample as perf writes it: the registers of the mask, lowest bit first, 8 bytes each; and the copy of the stack from
@@ -151,7 +151,7 @@ struct fp_unwind *fp_unwind_new(uint32_t machine, uint32_t flags);
 void fp_unwind_free(struct fp_unwind *u);
 
 /* Unwinds a stack, leaf first, into at most `most` frames; *n is their number and *why an enum fp_unwind_end.  FP_DONE,
- * or FP_ASK if the finder did: nothing changed, call again.  *n is 0 if the sample lacks a register. */
+ * or FP_NEEDS if the finder did: nothing changed, call again.  *n is 0 if the sample lacks a register. */
 int fp_unwind_stack(struct fp_unwind *u, const struct fp_unwind_sample *sample, fp_unwind_finder find, void *self,
                     struct fp_unwind_frame *frames, uint32_t most, uint32_t *n, uint32_t *why);
 

@@ -57,7 +57,7 @@ static int place_at(struct walk *w, uint64_t address) {
     const int status = w->find(w->self, address, &w->place);
     if (status == FP_DONE) return 1;
     w->place = (struct fp_unwind_place){.word = FP_UNWIND_NO_WORD, .why_not = FP_UNWIND_NO_MAP};
-    return status == FP_ASK ? ASK : 0;
+    return status == FP_NEEDS ? ASK : 0;
 }
 
 static uint64_t looked_up(uint64_t pc, int exact) {
@@ -353,7 +353,7 @@ int fp_unwind_stack(struct fp_unwind *u, const struct fp_unwind_sample *sample, 
                      .most = most};
     int end = unwind_fast(&w, frame_of(m, &r, 1));
     if (end == RESTART) end = unwind_full(&w, r);
-    if (end == ASK) return FP_ASK;
+    if (end == ASK) return FP_NEEDS;
     *n = w.n;
     *why = (uint32_t)end;
     return FP_DONE;

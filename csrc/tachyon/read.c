@@ -225,7 +225,7 @@ static int read_record(struct tachyon_reader *r, struct fp_cursor *c, struct fp_
     return status ? status : put_sample(r, out, row, delta, state);
 }
 
-int fp_tachyon_feed(struct fp_tachyon *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_tachyon_feed(struct fp_tachyon *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct tachyon_reader *r = (struct tachyon_reader *)f;
     while (!f->bad_end && (in->pos < in->n || r->left)) {
         if (out->n == out->cap) return FP_FULL;

@@ -50,7 +50,7 @@ int fp_tachyon_strings(struct fp_tachyon *f, const uint8_t *p, size_t nbytes, ui
 int fp_tachyon_frames(struct fp_tachyon *f, const uint8_t *p, size_t nbytes, uint32_t n, struct fp_err *err);
 
 /* Reads samples.  FP_MORE, FP_FULL, FP_DONE or an error.  The batch has two value columns: time and samples. */
-int fp_tachyon_feed(struct fp_tachyon *f, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_tachyon_feed(struct fp_tachyon *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* The thread of number i < n_threads in the model, and its id in the file. */
 uint32_t fp_tachyon_thread(const struct fp_tachyon *f, uint32_t i, uint64_t *id);

@@ -101,7 +101,7 @@ static uint32_t slot_at(struct track *t, int64_t time) {
     return node - t->cap;
 }
 
-/* The thread of a slot.  0 or FP_ASK. */
+/* The thread of a slot.  0 or FP_NEEDS. */
 static int thread_of_slot(struct fp_trace_read *r, uint32_t track, uint32_t slot, uint32_t *thread) {
     struct track *t = &r->async->tracks[track];
     *thread = t->threads[slot] - 1;
@@ -113,7 +113,7 @@ static int thread_of_slot(struct fp_trace_read *r, uint32_t track, uint32_t slot
     r->lane = slot;
     r->lane_of = t->threads[0] - 1;
     r->request = FP_TRACE_TRACK;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
 void fp_trace_set_track(struct fp_trace_read *r, uint32_t thread) {

@@ -46,7 +46,7 @@ static const uint8_t *member(struct fp_trace_read *r, const uint8_t *p, const ui
     return r->text.field == FP_TE_ID2 ? NULL : p;
 }
 
-int fp_trace_whole_event(struct fp_trace_read *r, const struct fp_in *in) {
+int fp_trace_whole_event(struct fp_trace_read *r, const struct fp_window *in) {
     const uint8_t *const end = in->p + in->n, *p = in->p + r->json.end;
     int has_args = 0;
     for (;;) {

@@ -6,7 +6,7 @@
 #include "core/digits.h"
 #include "trace_event/read_private.h"
 
-void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in) {
+void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_window *in) {
     struct fp_trace_event *e = &r->event;
     memset(e, 0, offsetof(struct fp_trace_event, name));
     e->at = in->base + in->pos;

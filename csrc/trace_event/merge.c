@@ -35,7 +35,7 @@ void fp_trace_sort(struct fp_trace_read *r) {
 static int refill(struct fp_trace_read *r, uint32_t run) {
     r->run = run;
     r->request = FP_TRACE_REFILL;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
 static const struct fp_trace_record *next_of(const struct fp_trace_read *r, uint32_t at) {
@@ -58,7 +58,7 @@ static void sift_down(struct fp_trace_read *r, uint32_t i) {
     }
 }
 
-/* Makes a heap of the runs, ordered by their next records.  FP_ASK: a run must be refilled. */
+/* Makes a heap of the runs, ordered by their next records.  FP_NEEDS: a run must be refilled. */
 static int make_heap(struct fp_trace_read *r) {
     fp_array_room(&r->merging.heap, &r->merging.cap_heap, (uint64_t)r->n_runs + 1, sizeof *r->merging.heap);
     for (; r->merging.n_started < r->n_runs; r->merging.n_started++) {
@@ -73,7 +73,7 @@ static int make_heap(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-/* Sets r->merging.head to the smallest next record of all runs.  FP_ASK: a run must be refilled. */
+/* Sets r->merging.head to the smallest next record of all runs.  FP_NEEDS: a run must be refilled. */
 static int next_record(struct fp_trace_read *r) {
     if (!r->merging.has_heap) {
         const int status = make_heap(r);
@@ -92,13 +92,13 @@ static int next_record(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-/* Pairs begins and ends, sorted by time.  FP_ASK. */
+/* Pairs begins and ends, sorted by time.  FP_NEEDS. */
 static int pair_all(struct fp_trace_read *r) {
     for (;;) {
         const struct fp_trace_record *h = &r->merging.head;
         if (r->n_records >= FP_TRACE_RECORDS) {
             r->request = FP_TRACE_SPILL;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         int status = r->merging.has_head ? FP_DONE : next_record(r);
         if (status) return status;
@@ -120,7 +120,7 @@ static int pair_all(struct fp_trace_read *r) {
     r->pairing = r->by_time = r->merging.has_heap = 0;
     r->merging.n_started = r->merging.n_heap = 0;
     r->request = FP_TRACE_MERGE;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
 static uint32_t thread_of(const struct fp_trace_lanes *l, uint32_t lane) {
@@ -159,7 +159,7 @@ static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
 }
 
 /* Enters the call in the first lane in which it nests, or in lane 0 if an annotation divides calls; an excess of 1 ns,
- * from rounding, is cut.  The batch has room. FP_DONE or FP_ASK. */
+ * from rounding, is cut.  The batch has room. FP_DONE or FP_NEEDS. */
 static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
     struct fp_trace_lanes *l = &r->lanes;
     const struct fp_trace_record *h = &r->merging.head;
@@ -183,7 +183,7 @@ static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
         r->lane = lane;
         r->lane_of = h->thread;
         r->request = FP_TRACE_LANE;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     if (in->n && end > in->calls[in->n - 1].end) {
         r->counts.cut += h->duration != FP_TRACE_ENDLESS;
@@ -202,7 +202,7 @@ void fp_trace_set_lane(struct fp_trace_read *r, uint32_t thread) {
     if (r->lane >= l->n) l->n = r->lane + 1;
 }
 
-/* Adds the row of the head, which is not an end.  FP_DONE, FP_FULL or FP_ASK. */
+/* Adds the row of the head, which is not an end.  FP_DONE, FP_FULL or FP_NEEDS. */
 static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
     const struct fp_trace_record *h = &r->merging.head;
     if (out->n == out->cap) return FP_FULL;

@@ -44,7 +44,7 @@ void fp_trace_read_free(struct fp_trace_read *r) {
 
 static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
     const int status = fp_chrome_thread_of(&r->thread_ids, thread);
-    if (status == FP_ASK) r->request = FP_TRACE_THREAD;
+    if (status == FP_NEEDS) r->request = FP_TRACE_THREAD;
     if (status) return status;
     fp_trace_in_document(r, *thread, r->thread_ids.document);
     fp_array_zeroed(&r->calls.stacks_of, &r->calls.cap_stacks, (uint64_t)*thread + 1, sizeof *r->calls.stacks_of);
@@ -116,7 +116,7 @@ static void begin_or_end(struct fp_trace_read *r, uint32_t thread) {
     for (uint32_t k = 0; k < e->n_args; k++) fp_trace_argument(r, thread, e->args[k]);
 }
 
-/* 0 or FP_ASK. */
+/* 0 or FP_NEEDS. */
 static int asynchronous(struct fp_trace_read *r) {
     const struct fp_trace_event *e = &r->event;
     const int begins = e->ph == 'b' || e->ph == 'S', ends = e->ph == 'e' || e->ph == 'F';
@@ -142,7 +142,7 @@ static int broken(struct fp_trace_read *r, const char *what, const char *want, s
     return FP_E_MALFORMED;
 }
 
-/* An event on the time axis: its rows.  0 or FP_ASK. */
+/* An event on the time axis: its rows.  0 or FP_NEEDS. */
 static int timed_event(struct fp_trace_read *r) {
     uint32_t thread;
     const uint8_t ph = r->event.ph;
@@ -172,13 +172,13 @@ static int is_of_profiler(const struct fp_trace_read *r) {
     return pid && (is_text(r, pid, "Spans") || is_text(r, pid, "Traces"));
 }
 
-/* A name of a process or thread.  FP_DONE or FP_ASK. */
+/* A name of a process or thread.  FP_DONE or FP_NEEDS. */
 static int end_meta(struct fp_trace_read *r) {
     if (is_of_profiler(r)) return FP_DONE;
     fp_chrome_meta(&r->thread_ids, &r->event.name);
     if (!r->thread_ids.meta || !r->event.text.n || r->thread_ids.noted) return FP_DONE;
     r->request = FP_TRACE_NAME;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
 /* Whether arguments that only other phases have are lost. */
@@ -213,7 +213,7 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     }
     if (r->n_records >= FP_TRACE_RECORDS) {
         r->request = FP_TRACE_SPILL;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     if (!e->is_moved && __builtin_add_overflow(e->ts, r->documents.more, &e->ts))
         return broken(r, "a time in an event", "a 64-bit number", err);
@@ -266,7 +266,7 @@ static int take_base(struct fp_trace_read *r) {
 }
 
 /* A token at depth 1, outside of events.  Sets the field.  FP_DONE or an error. */
-static int key_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
+static int key_token(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_KEY) {
         r->text.field = fp_json_is(j, "traceEvents")           ? FP_TE_ARGS
@@ -286,7 +286,7 @@ static int key_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
 }
 
 /* A token outside of events. */
-static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
+static int outer_token(struct fp_trace_read *r, struct fp_window *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const int begins_events =
         j->token == FP_JSON_ARRAY && (!j->depth || (j->depth == 1 && r->text.field == FP_TE_ARGS));
@@ -311,7 +311,7 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
 }
 
 /* A string, a number or a word of an event. */
-static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
+static int value_token(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
     const int status = fp_trace_take_value(r);
     if (!status) return FP_DONE;
     if (!r->lenient)
@@ -323,7 +323,7 @@ static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct f
 }
 
 /* A token among the fields of an event. */
-static int field_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
+static int field_token(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_OBJECT_END) return end_event(r, err);
     if (j->token == FP_JSON_KEY) {
@@ -342,7 +342,7 @@ static int field_token(struct fp_trace_read *r, const struct fp_in *in, struct f
 }
 
 /* A token within a field; only those of `args` are used. */
-static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
+static int arg_token(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_OBJECT_END || j->token == FP_JSON_ARRAY_END) {
         r->text.in_args = 0;
@@ -361,7 +361,7 @@ static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_
 }
 
 /* The first token of an element of the events. */
-static int element(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
+static int element(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
     fp_trace_event_begin(r, in);
     r->counts.stray_elements += !r->event.is_object;
@@ -372,7 +372,7 @@ static int element(struct fp_trace_read *r, const struct fp_in *in, struct fp_er
     return FP_DONE;
 }
 
-static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
+static int event_token(struct fp_trace_read *r, struct fp_window *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const uint32_t depth = j->depth - r->text.events_depth; /* 0: between events, 1: in an event, 2: in its args */
     int status = FP_DONE;
@@ -388,7 +388,7 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
 }
 
 /* Another value follows: an event, or a document. */
-static int continues(struct fp_trace_read *r, struct fp_in *in) {
+static int continues(struct fp_trace_read *r, struct fp_window *in) {
     struct fp_json *j = &r->json;
     if (j->rest != 2) return 0;
     const uint8_t c = in->p[in->pos];
@@ -424,11 +424,11 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
     r->merging.is_on = 1;
     r->pairing = r->by_time;
     r->request = FP_TRACE_MERGE;
-    return FP_ASK;
+    return FP_NEEDS;
 }
 
-/* The text is truncated or not JSON.  FP_ASK or FP_DONE if what was read can be kept, otherwise the error. */
-static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, struct fp_err *err) {
+/* The text is truncated or not JSON.  FP_NEEDS or FP_DONE if what was read can be kept, otherwise the error. */
+static int end_early(struct fp_trace_read *r, int status, struct fp_window *in, struct fp_err *err) {
     const int between =
         r->lines ? !r->json.depth : r->text.in_events && r->text.events_depth == 1 && fp_json_between(&r->json);
     const int has_begun = r->text.in_events && (r->text.events_depth > 1 || r->event.is_object);
@@ -452,7 +452,7 @@ static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, stru
     return end_text(r, err);
 }
 
-int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_trace_feed(struct fp_trace_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     if (r->lines) r->text.in_events = r->text.seen_events = 1;
     while (!r->text.over) {

@@ -38,7 +38,7 @@
 /* RECORDS: kept in memory before a spill.  ARGS: maximum number of arguments kept per call. */
 enum { FP_TRACE_RECORDS = 131072, FP_TRACE_ARGS = 16 };
 
-/* What the caller must do after FP_ASK, before the next call. */
+/* What the caller must do after FP_NEEDS, before the next call. */
 enum fp_trace_request {
     FP_TRACE_THREAD = 1, /* call fp_chrome_set_thread for r->thread_ids.pid, r->thread_ids.tid */
     FP_TRACE_NAME = 2,   /* record r->event.text as the name r->thread_ids.meta of r->thread_ids.pid, r->thread_ids.tid;
@@ -182,7 +182,7 @@ struct fp_trace_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient, by_time;
     int32_t out_of_order; /* after FP_DONE: the result is invalid; read the file again by time */
-    uint32_t request;     /* after FP_ASK: enum fp_trace_request */
+    uint32_t request;     /* after FP_NEEDS: enum fp_trace_request */
     uint32_t lane, lane_of, category;
     int32_t lines; /* set by the caller before the first call: events are at the top level of the text */
     struct fp_chrome_ids thread_ids;
@@ -220,8 +220,8 @@ void fp_trace_sort(struct fp_trace_read *r);
 void fp_trace_set_lane(struct fp_trace_read *r, uint32_t thread);
 void fp_trace_set_track(struct fp_trace_read *r, uint32_t thread);
 
-/* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
-int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+/* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
+int fp_trace_feed(struct fp_trace_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

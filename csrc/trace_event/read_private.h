@@ -108,10 +108,10 @@ static inline int fp_trace_has_args(uint8_t ph) {
 
 /* event.c.  Reads the event whose first token was read, and sets the token to all of it.  0: it must be read token by
  * token, from its beginning. */
-int fp_trace_whole_event(struct fp_trace_read *r, const struct fp_in *in);
+int fp_trace_whole_event(struct fp_trace_read *r, const struct fp_window *in);
 
 /* fields.c. */
-void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_in *in);
+void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_window *in);
 uint32_t fp_trace_field_of(const struct fp_json *j);
 /* The field of a key of `args`: name, labels, data, type, or arg0, arg1, ... in this order; or of `id2`. */
 uint32_t fp_trace_argument_of(const struct fp_trace_read *r);
@@ -144,7 +144,7 @@ static inline uint32_t fp_trace_ended_by(const struct fp_trace_read *r, const st
     return fp_trace_among(r, s->calls + s->n, s->n, name);
 }
 
-/* async.c.  Each returns 0 or FP_ASK. */
+/* async.c.  Each returns 0 or FP_NEEDS. */
 void fp_trace_async_new(struct fp_trace_read *r);
 void fp_trace_async_free(struct fp_trace_async *a);
 /* A begin, end or instant of an asynchronous call; its name as a function (of an end as a string, or FP_NO_ID). */
@@ -153,7 +153,7 @@ int fp_trace_async_event(struct fp_trace_read *r, uint32_t name);
 int fp_trace_async_record(struct fp_trace_read *r, const struct fp_trace_record *record);
 void fp_trace_async_close(struct fp_trace_read *r);
 
-/* merge.c.  Appends rows of the runs' records; by time, first turns them into calls.  FP_FULL, FP_ASK or
+/* merge.c.  Appends rows of the runs' records; by time, first turns them into calls.  FP_FULL, FP_NEEDS or
  * FP_DONE. */
 int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out);
 

@@ -214,7 +214,7 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
         struct fp_trace_thread *t = &w->threads[thread];
         if (FP_UNLIKELY(!t->tail_n)) {
             w->new_thread = thread;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         const uint64_t ns = b->time[i];
         if (FP_UNLIKELY(!w->begun)) fp_trace_write_first(w, ns);

@@ -33,7 +33,7 @@ enum { FP_TRACE_DEPTH = 512 };
 struct fp_trace_write {
     const struct fp_model *model; /* borrowed */
     int32_t args;                 /* write arguments of calls; set by the caller */
-    uint32_t new_thread;          /* after FP_ASK: the thread to call fp_trace_thread for */
+    uint32_t new_thread;          /* after FP_NEEDS: the thread to call fp_trace_thread for */
     uint32_t row;                 /* of the batch: the first row not written */
     uint64_t rows;
     uint64_t deep; /* calls dropped because of FP_TRACE_DEPTH */
@@ -66,7 +66,7 @@ void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, ui
 /* Sets the earliest time, and from it w->zero.  Call it first if rows do not come in order of time. */
 void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns);
 
-/* Appends the rows of a batch from w->row on; set it to 0 for a new batch.  FP_ASK for a new thread: set its ids and
+/* Appends the rows of a batch from w->row on; set it to 0 for a new batch.  FP_NEEDS for a new thread: set its ids and
  * call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
 int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err);
 

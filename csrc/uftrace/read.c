@@ -234,7 +234,7 @@ static int end_of_thread(struct uftrace_reader *r, struct fp_batch *out) {
     return leave(r, out, r->last, 0, &r->u.no_exits) ? FP_FULL : FP_DONE;
 }
 
-static int bad(struct uftrace_reader *r, struct fp_in *in, int status, const char *what, struct fp_err *err) {
+static int bad(struct uftrace_reader *r, struct fp_window *in, int status, const char *what, struct fp_err *err) {
     if (!r->lenient) return fp_fail(err, status, in->base + in->pos, what);
     r->u.bad_ends++;
     in->pos = in->n;
@@ -242,7 +242,7 @@ static int bad(struct uftrace_reader *r, struct fp_in *in, int status, const cha
     return FP_MORE;
 }
 
-static int feed_thread(struct uftrace_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+static int feed_thread(struct uftrace_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     while (in->n - in->pos >= RECORD) {
         const uint8_t *p = in->p + in->pos;
         const uint64_t word = fp_u64(p + 8), given = fp_u64(p), time = given > r->last ? given : r->last;
@@ -255,9 +255,9 @@ static int feed_thread(struct uftrace_reader *r, struct fp_in *in, struct fp_bat
         if (FP_UNLIKELY(given >= r->u.until) && r->u.until != UINT64_MAX) {
             r->u.request = FP_UFTRACE_SESSION;
             r->u.time = given;
-            return FP_ASK;
+            return FP_NEEDS;
         }
-        if (kind <= EXIT && !(at = function_at(r, word >> 16))) return FP_ASK;
+        if (kind <= EXIT && !(at = function_at(r, word >> 16))) return FP_NEEDS;
         const struct uftrace_function *f = at ? &r->functions[at] : NULL;
         const int64_t nbytes = length_of(r, p, in->n - in->pos, f);
         if (nbytes < 0) {
@@ -280,7 +280,7 @@ static int feed_thread(struct uftrace_reader *r, struct fp_in *in, struct fp_bat
     return status == FP_MORE ? end_of_thread(r, out) : status;
 }
 
-static int feed_switches(struct uftrace_reader *r, struct fp_in *in, struct fp_err *err) {
+static int feed_switches(struct uftrace_reader *r, struct fp_window *in, struct fp_err *err) {
     for (;;) {
         const uint8_t *p = in->p + in->pos;
         const size_t n = in->n - in->pos, size = n < PERF_HEAD ? PERF_HEAD : fp_u16(p + 6);
@@ -306,7 +306,7 @@ static int feed_switches(struct uftrace_reader *r, struct fp_in *in, struct fp_e
     return status == FP_MORE ? FP_DONE : status;
 }
 
-int fp_uftrace_feed(struct fp_uftrace *u, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_uftrace_feed(struct fp_uftrace *u, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct uftrace_reader *r = (struct uftrace_reader *)u;
     u->unsized = 0;
     if (r->is_over) in->pos = in->n;

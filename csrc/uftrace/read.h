@@ -24,7 +24,7 @@
 
 /* cffi-begin guarded */
 
-/* What FP_ASK asks for: the function at `address` of `session`; the session at the time of the record. */
+/* What FP_NEEDS asks for: the function at `address` of `session`; the session at the time of the record. */
 enum fp_uftrace_request { FP_UFTRACE_FUNCTION, FP_UFTRACE_SESSION };
 
 struct fp_uftrace {
@@ -56,8 +56,8 @@ void fp_uftrace_begin(struct fp_uftrace *u, uint32_t tid, uint32_t thread);
  * bytes, each a size or 255 for a text; the arguments end with 0; n 0: unknown. */
 int fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *sizes, uint32_t n);
 
-/* FP_MORE, FP_FULL, FP_DONE (the range is complete), FP_ASK or an error. */
-int fp_uftrace_feed(struct fp_uftrace *u, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+/* FP_MORE, FP_FULL, FP_DONE (the range is complete), FP_NEEDS or an error. */
+int fp_uftrace_feed(struct fp_uftrace *u, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

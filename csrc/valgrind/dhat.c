@@ -53,7 +53,7 @@ static uint32_t intern(struct fp_valgrind_reader *d) {
 }
 
 /* Reports an invalid number: an error or, when lenient, a point that is skipped. */
-static int bad_number(struct fp_valgrind_reader *d, struct fp_in *in, const char *what, const char *want,
+static int bad_number(struct fp_valgrind_reader *d, struct fp_window *in, const char *what, const char *want,
                       struct fp_err *err) {
     const struct fp_json *j = &d->walk.json;
     d->bad = 1;
@@ -64,7 +64,7 @@ static int bad_number(struct fp_valgrind_reader *d, struct fp_in *in, const char
 
 /* ---- fields of the file ---- */
 
-static int field(struct fp_valgrind_reader *d, uint32_t key, struct fp_in *in, struct fp_err *err) {
+static int field(struct fp_valgrind_reader *d, uint32_t key, struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &d->walk.json;
     if (key >= TEXT && j->token == FP_JSON_STRING) {
         const uint32_t string = intern(d);
@@ -155,7 +155,7 @@ static int end_point(struct fp_valgrind_reader *d, struct fp_err *err) {
 }
 
 /* Reads an element of "fs". */
-static int frame_index(struct fp_valgrind_reader *d, struct fp_in *in, struct fp_err *err) {
+static int frame_index(struct fp_valgrind_reader *d, struct fp_window *in, struct fp_err *err) {
     int64_t index;
     if (!fp_json_is_integer(&d->walk, &index) || index < 0 || index >= FP_NO_ID)
         return bad_number(d, in, "a frame of a point", "an index of the frame table", err);
@@ -278,7 +278,7 @@ static void begin_point(struct fp_valgrind_reader *d) {
 }
 
 /* A point, which may be read whole. */
-static int point(struct fp_valgrind_reader *d, const struct fp_in *in, struct fp_err *err) {
+static int point(struct fp_valgrind_reader *d, const struct fp_window *in, struct fp_err *err) {
     d->at = in->base + in->pos;
     begin_point(d);
     const uint8_t *const end = plain_point(d, in->p + in->pos, in->p + in->n);
@@ -290,13 +290,13 @@ static int point(struct fp_valgrind_reader *d, const struct fp_in *in, struct fp
     return 0;
 }
 
-static int not_point(struct fp_valgrind_reader *d, const struct fp_in *in, struct fp_err *err) {
+static int not_point(struct fp_valgrind_reader *d, const struct fp_window *in, struct fp_err *err) {
     if (!d->lenient) return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "a point is not an object");
     d->pub.broken++;
     return 0;
 }
 
-static int point_value(struct fp_valgrind_reader *d, uint32_t value, struct fp_in *in, struct fp_err *err) {
+static int point_value(struct fp_valgrind_reader *d, uint32_t value, struct fp_window *in, struct fp_err *err) {
     int64_t number;
     if (!fp_json_is_integer(&d->walk, &number) || number < 0)
         return bad_number(d, in, "a value of a point", "a number from 0 to 2^63 - 1", err);
@@ -307,7 +307,7 @@ static int point_value(struct fp_valgrind_reader *d, uint32_t value, struct fp_i
 
 /* ---- the frame table ---- */
 
-static int table_entry(struct fp_valgrind_reader *d, const struct fp_in *in, struct fp_err *err) {
+static int table_entry(struct fp_valgrind_reader *d, const struct fp_window *in, struct fp_err *err) {
     uint32_t string = 0;
     if (d->walk.json.token == FP_JSON_STRING)
         string = intern(d);
@@ -346,7 +346,7 @@ int fp_valgrind_is_alone(const struct fp_valgrind_reader *d, uint32_t string) {
 /* ---- the text ---- */
 
 /* A value, or the beginning of an object or array. */
-static int begin(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) {
+static int begin(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
     struct fp_valgrind_reader *d = to;
     switch (code) {
         case POINTS: d->seen_points = 1; return 0;
@@ -365,7 +365,7 @@ static int begin(void *to, uint32_t code, struct fp_in *in, struct fp_err *err) 
     }
 }
 
-static int end(void *to, uint32_t kind, struct fp_in *in, struct fp_err *err) {
+static int end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     (void)in;
     return kind == POINT ? end_point(to, err) : 0;
 }
@@ -415,12 +415,12 @@ static int check(const struct fp_valgrind_reader *d, struct fp_err *err) {
     return 0;
 }
 
-int fp_valgrind_feed(struct fp_valgrind *pub, struct fp_in *in, struct fp_err *err) {
+int fp_valgrind_feed(struct fp_valgrind *pub, struct fp_window *in, struct fp_err *err) {
     struct fp_valgrind_reader *d = (struct fp_valgrind_reader *)pub;
     int status = fp_json_walk(&d->walk, d, in, err);
     if (status) return status;
     pub->bad_end = d->walk.bad_end;
     status = add_held(d, err);
     if (!status) status = check(d, err);
-    return status ? status : FP_ASK;
+    return status ? status : FP_NEEDS;
 }

@@ -4,7 +4,7 @@
  *   ,"pps":[{"tb":72704,"tbk":1,"tl":859062,"mb":72704 ...,"fs":[1,2]} ...]     program points: values, and frames
  *   ,"ftbl":["[root]","0x4005AF0: ??? (in /lib/ld.so)","0x109611: main (mem.cc:9)"]}
  *
- * The frame table comes last, so points are kept as indices of frames; points of the same stack are added up.  FP_ASK
+ * The frame table comes last, so points are kept as indices of frames; points of the same stack are added up.  FP_NEEDS
  * at the end of the input: the caller sets the place of each text of the table (fp_valgrind_place) and then reads the
  * rows.
  *
@@ -64,8 +64,8 @@ struct fp_valgrind {
 struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient);
 void fp_valgrind_free(struct fp_valgrind *d);
 
-/* Reads the text.  FP_MORE, FP_ASK at its end, or an error. */
-int fp_valgrind_feed(struct fp_valgrind *d, struct fp_in *in, struct fp_err *err);
+/* Reads the text.  FP_MORE, FP_NEEDS at its end, or an error. */
+int fp_valgrind_feed(struct fp_valgrind *d, struct fp_window *in, struct fp_err *err);
 
 /* The number of entries of the frame table, and the string of entry i. */
 uint32_t fp_valgrind_table(const struct fp_valgrind *d, uint32_t i);

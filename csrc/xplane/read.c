@@ -74,7 +74,7 @@ struct xplane_reader {
     uint32_t cap_names, cap_whats, cap_line_names, cap_key_names, n_pending, cap_pending;
 };
 
-static int fail(const struct fp_in *in, int code, const char *what, struct fp_err *err) {
+static int fail(const struct fp_window *in, int code, const char *what, struct fp_err *err) {
     return fp_fail(err, code, in->base + in->pos, what);
 }
 
@@ -161,8 +161,8 @@ static void begin_events(struct xplane_reader *r) {
     r->line_at = r->line_names[index];
 }
 
-/* Adds an event to `lanes`.  0, FP_ASK or an error. */
-static int take_event(struct xplane_reader *r, const struct fp_wire_field *f, const struct fp_in *in,
+/* Adds an event to `lanes`.  0, FP_NEEDS or an error. */
+static int take_event(struct xplane_reader *r, const struct fp_wire_field *f, const struct fp_window *in,
                       struct fp_err *err) {
     struct fp_wire m = fp_wire_inside(f);
     struct fp_wire_field field;
@@ -237,8 +237,8 @@ static void enter(struct xplane_reader *r, enum kind kind) {
     if (kind == ENTRY || kind == STAT_ENTRY) r->entry = 0;
 }
 
-/* Takes a field that is in the window.  0, FP_ASK or an error. */
-static int take(struct xplane_reader *r, enum kind kind, const struct fp_wire_field *f, const struct fp_in *in,
+/* Takes a field that is in the window.  0, FP_NEEDS or an error. */
+static int take(struct xplane_reader *r, enum kind kind, const struct fp_wire_field *f, const struct fp_window *in,
                 struct fp_err *err) {
     const uint32_t place = (uint32_t)kind << 8 | f->number;
     uint32_t text = 0;
@@ -273,8 +273,8 @@ static int take(struct xplane_reader *r, enum kind kind, const struct fp_wire_fi
 
 /* ---- the walk ---- */
 
-/* The next field: entered, taken or skipped.  0, FP_MORE, FP_ASK or an error. */
-static int step(struct xplane_reader *r, struct fp_in *in, struct fp_err *err) {
+/* The next field: entered, taken or skipped.  0, FP_MORE, FP_NEEDS or an error. */
+static int step(struct xplane_reader *r, struct fp_window *in, struct fp_err *err) {
     const struct level *level = &r->levels[r->depth];
     const uint64_t left = r->depth ? level->end - in->base - in->pos : UINT64_MAX; /* of the message */
     const uint8_t *p = in->p + in->pos, *end = in->p + in->n;
@@ -306,8 +306,8 @@ static int step(struct xplane_reader *r, struct fp_in *in, struct fp_err *err) {
     return 0;
 }
 
-/* FP_DONE at the end of the input, FP_MORE, FP_ASK or an error. */
-static int walk(struct xplane_reader *r, struct fp_in *in, struct fp_err *err) {
+/* FP_DONE at the end of the input, FP_MORE, FP_NEEDS or an error. */
+static int walk(struct xplane_reader *r, struct fp_window *in, struct fp_err *err) {
     int status = 0;
     while (!status) {
         const size_t n = r->skip < in->n - in->pos ? (size_t)r->skip : in->n - in->pos;
@@ -363,7 +363,7 @@ void fp_xplane_free(struct fp_xplane *x) {
     free(r);
 }
 
-int fp_xplane_feed(struct fp_xplane *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_xplane_feed(struct fp_xplane *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct xplane_reader *r = (struct xplane_reader *)x;
     if (!r->is_read) {
         int status = walk(r, in, err);

@@ -33,7 +33,7 @@ struct fp_xplane_name {
 enum { FP_XPLANE_MESSAGES = 16 };
 
 struct fp_xplane {
-    struct fp_rounds rounds; /* to be served after FP_ASK */
+    struct fp_rounds rounds; /* to be served after FP_NEEDS */
     uint64_t base_ns;        /* from which times count */
     uint32_t input;          /* of the model; set by the caller */
     uint32_t n_messages;     /* errors and warnings of the profiler, the first ones: strings */
@@ -60,8 +60,8 @@ struct fp_xplane {
 struct fp_xplane *fp_xplane_new(struct fp_model *model, int lenient);
 void fp_xplane_free(struct fp_xplane *x);
 
-/* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
-int fp_xplane_feed(struct fp_xplane *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+/* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
+int fp_xplane_feed(struct fp_xplane *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -149,7 +149,7 @@ static int take_function(struct fp_xray *x, const uint8_t *p, uint64_t offset, s
     const uint32_t named = fp_xray_lookup(x->names, now.function);
     if (!named) {
         x->requested = now.function;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     /* Versions 1 and 2 have uninitialized memory in place of version 3's pid. */
     const uint32_t tid = fp_u32s(p + 16, x->swap), pid = x->version >= 3 ? fp_u32s(p + 20, x->swap) : 0;
@@ -173,7 +173,7 @@ static int take_function(struct fp_xray *x, const uint8_t *p, uint64_t offset, s
     return 0;
 }
 
-/* The record at p.  0, FP_ASK or an error. */
+/* The record at p.  0, FP_NEEDS or an error. */
 static int take_record(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out, struct fp_err *err) {
     const uint32_t type = fp_u16s(p, x->swap);
     if (type == 1) return take_argument(x, p, offset, out, err);
@@ -183,12 +183,12 @@ static int take_record(struct fp_xray *x, const uint8_t *p, uint64_t offset, str
     return fp_fail_got(err, FP_E_MALFORMED, offset, "record type", FP_GOT_UNSIGNED, type, "0 or 1", 0);
 }
 
-int fp_xray_basic_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_xray_basic_feed(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     if (!x->basic) x->basic = fp_have(calloc(1, sizeof *x->basic));
     while (in->n - in->pos >= RECORD) {
         if (out->n == out->cap) return FP_FULL;
         int status = take_record(x, in->p + in->pos, in->base + in->pos, out, err);
-        if (status == FP_ASK) return status;
+        if (status == FP_NEEDS) return status;
         if (status < 0) {
             if (!x->lenient) return status;
             x->stats.bad_records++;

@@ -168,9 +168,9 @@ static int take_metadata(struct fp_xray *x, const uint8_t *p, uint64_t nbytes, u
 
 /* ---- function records ------------------------------------------------------ */
 
-/* Handles the function records at the front of the window, up to the first other record.  0 or FP_ASK.  Callers
+/* Handles the function records at the front of the window, up to the first other record.  0 or FP_NEEDS.  Callers
  * pass a constant for `swap`, so the compiler generates two loops without a test of it. */
-static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, const int swap) {
+static inline int take_functions(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, const int swap) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *const start = in->p + in->pos, *p = start;
     const uint64_t have = in->n - in->pos, there = (f->left < have ? f->left : have) / FP_XRAY_FUNCTION_NBYTES;
@@ -194,7 +194,7 @@ static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_
             named = fp_xray_lookup_sparse(x->names, id);
             if (!named) {
                 x->requested = id;
-                status = FP_ASK;
+                status = FP_NEEDS;
                 break;
             }
         }
@@ -216,7 +216,7 @@ static inline int take_functions(struct fp_xray *x, struct fp_in *in, struct fp_
 /* ---- buffers ----------------------------------------------------------------- */
 
 /* Moves to the first record of the next buffer.  0, FP_MORE or an error. */
-static int begin_buffer(struct fp_xray *x, struct fp_in *in, struct fp_err *err) {
+static int begin_buffer(struct fp_xray *x, struct fp_window *in, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *p = in->p + in->pos;
     const uint64_t offset = in->base + in->pos;
@@ -267,7 +267,8 @@ static int past_the_buffer(struct fp_xray *x, const uint8_t *p, uint64_t nbytes,
 }
 
 /* A complete record of `nbytes` that the fast path does not handle.  0 or an error. */
-static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, struct fp_batch *out, struct fp_err *err) {
+static int take_whole(struct fp_xray *x, struct fp_window *in, uint64_t nbytes, struct fp_batch *out,
+                      struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *p = in->p + in->pos;
     const uint64_t offset = in->base + in->pos;
@@ -295,7 +296,7 @@ static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, stru
 }
 
 /* Handles the record of a buffer at the front of the window.  0, FP_MORE or an error. */
-static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+static int take_record(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
     const uint8_t *p = in->p + in->pos;
     const uint64_t offset = in->base + in->pos;
@@ -329,7 +330,7 @@ static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out
 /* ---- ranges -------------------------------------------------------------------- */
 
 /* Skips f->skip bytes while there are any.  FP_MORE, or 0 when done. */
-static int pass_over(struct fp_xray *x, struct fp_in *in) {
+static int pass_over(struct fp_xray *x, struct fp_window *in) {
     struct fp_xray_fdr *f = x->fdr;
     const size_t have = in->n - in->pos, step = f->skip < have ? (size_t)f->skip : have;
     f->skip -= step;
@@ -365,7 +366,7 @@ static int end_range(struct fp_xray *x, uint64_t offset, struct fp_err *err) {
     return FP_DONE;
 }
 
-static int feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+static int feed(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
     for (;;) {
         int status = f->skip ? pass_over(x, in) : 0;
@@ -381,7 +382,7 @@ static int feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struc
     }
 }
 
-int fp_xray_fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_xray_fdr_feed(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     if (!x->fdr) x->fdr = fp_have(calloc(1, sizeof *x->fdr));
     x->fdr->run = out->n;
     int status = feed(x, in, out, err);

@@ -81,7 +81,7 @@ static void read_preamble(const struct fp_xray *x, const uint8_t *p, size_t n, s
 
 /* ---- buffer by buffer ---------------------------------------------------- */
 
-static int index_v1(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next) {
+static int index_v1(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next) {
     const uint64_t at = in->base + in->pos, left = size - at;
     const uint64_t stride = fp_xray_v1_stride(x->buffer_size);
     struct buffer b = {.offset = at, .nbytes = stride && stride < left ? stride : left};
@@ -93,7 +93,7 @@ static int index_v1(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
 }
 
 /* Walks the records to the end of a buffer without extents.  0, FP_MORE or an error. */
-static int index_end(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
+static int index_end(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     struct buffer *b = &x->index->buffers[x->index->n - 1];
     const uint64_t window_end = in->base + in->n;
     uint64_t at = in->base + in->pos;
@@ -151,7 +151,7 @@ static size_t find_buffer(const struct fp_xray *x, const uint8_t *p, size_t n, s
 }
 
 /* Ends the last buffer at the start of the next one, if its extents reach farther. */
-static void index_next(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next) {
+static void index_next(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next) {
     struct buffer *b = &x->index->buffers[x->index->n - 1];
     const uint64_t end = b->offset + b->nbytes, window_end = in->base + in->n;
     *next = in->base + find_buffer(x, in->p, in->n, in->pos, 0);
@@ -167,7 +167,7 @@ static void index_next(struct fp_xray *x, struct fp_in *in, uint64_t size, uint6
 
 /* Skips bytes that are not a buffer.  A preamble without extents begins a buffer with damaged extents, which reaches to
  * the next one. */
-static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next) {
+static int index_gap(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next) {
     const uint64_t at = in->base + in->pos;
     const size_t found = find_buffer(x, in->p, in->n, in->pos, 1);
     *next = in->base + found;
@@ -186,7 +186,7 @@ static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_
 /* ---- version 2 on --------------------------------------------------------- */
 
 /* Handles a buffer that does not begin with an extents record. */
-static int no_extents(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
+static int no_extents(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const uint64_t at = in->base + in->pos;
     if (x->version == 2 && p[0] == FP_XRAY_NEW_BUFFER) {
@@ -207,7 +207,7 @@ static int no_extents(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64
                        "0xf, a buffer extents record", 0);
 }
 
-static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
+static int index_v2(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const size_t have = in->n - in->pos;
     const uint64_t at = in->base + in->pos, left = size - at;
@@ -248,7 +248,7 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
     return 0;
 }
 
-static int index_window(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
+static int index_window(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const struct fp_xray_index *index = x->index;
     const uint64_t window_end = in->base + in->n;
     for (;;) {
@@ -289,7 +289,7 @@ static int by_time(const void *left, const void *right) {
     return 0;
 }
 
-int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
+int fp_xray_index(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     if (!x->index) x->index = fp_have(calloc(1, sizeof *x->index));
     int status = index_window(x, in, size, next, err);
     struct fp_xray_index *index = x->index;

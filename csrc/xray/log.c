@@ -31,7 +31,7 @@ void fp_xray_free(struct fp_xray *x) {
 
 /* ---- decoding ---------------------------------------------------------- */
 
-int fp_xray_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_xray_feed(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     switch (x->mode) {
         case FP_XRAY_FDR: return fp_xray_fdr_feed(x, in, out, err);
         case FP_XRAY_BASIC: return fp_xray_basic_feed(x, in, out, err);

@@ -13,7 +13,7 @@
 
 /* Makes *to a decoder with the names of `x`, but without its state. */
 static void make_another(const struct fp_xray *x, struct fp_xray **to) {
-    const struct fp_xray_names *known = x->names; /* those in its array; it uses FP_ASK for others */
+    const struct fp_xray_names *known = x->names; /* those in its array; it uses FP_NEEDS for others */
     struct fp_xray *other = *to = fp_have(malloc(sizeof *other));
     *other = *x;
     memset(&other->stats, 0, sizeof other->stats);
@@ -109,8 +109,8 @@ static int fill(struct fp_feed *feed) {
         __atomic_store_n(&s->at, now, __ATOMIC_SEQ_CST);
         const uint64_t awaited = __atomic_load_n(s->awaited, __ATOMIC_SEQ_CST);
         s->passed = was <= awaited && now > awaited;
-        if (s->passed) return FP_ASK;
-        struct fp_in in = {.p = piece->bytes + b->at, .n = b->nbytes, .pos = s->pos, .base = b->offset, .eof = 1};
+        if (s->passed) return FP_NEEDS;
+        struct fp_window in = {.p = piece->bytes + b->at, .n = b->nbytes, .pos = s->pos, .base = b->offset, .eof = 1};
         s->x->thread = b->thread;
         const int status = fp_xray_fdr_feed(s->x, &in, feed->out, &s->err);
         s->pos = in.pos;

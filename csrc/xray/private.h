@@ -43,9 +43,9 @@ int fp_xray_is_header(const struct fp_xray *x, const uint8_t *p, size_t n);
 int fp_xray_begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err);
 
 /* fp_xray_feed of each mode. */
-int fp_xray_fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
-int fp_xray_basic_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
-int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_xray_fdr_feed(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
+int fp_xray_basic_feed(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
+int fp_xray_profile_feed(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* All take NULL. */
 void fp_xray_index_free(struct fp_xray_index *index);

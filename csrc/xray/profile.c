@@ -63,14 +63,14 @@ static uint32_t path_of(struct fp_xray_profile *q, uint32_t stack) {
     return row;
 }
 
-/* Adds the path q->ids with its values.  0, FP_ASK (the next call continues with the requested id), or an error. */
+/* Adds the path q->ids with its values.  0, FP_NEEDS (the next call continues with the requested id), or an error. */
 static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t offset, struct fp_err *err) {
     struct fp_xray_profile *q = x->profile;
     for (; q->n_ids; q->n_ids--) {
         const uint32_t id = q->ids[q->n_ids - 1], named = fp_xray_lookup(x->names, id);
         if (!named) {
             x->requested = id;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         const uint32_t frame = fp_model_plain_frame(x->model, named - 1);
         q->parent = q->stack;
@@ -124,8 +124,8 @@ static int read_path(struct fp_xray *x, const uint8_t *p, size_t have, uint64_t 
     return 0;
 }
 
-/* One block header or record at the window's front.  0, FP_MORE, FP_ASK or an error. */
-static int step(struct fp_xray *x, struct fp_in *in, struct fp_err *err) {
+/* One block header or record at the window's front.  0, FP_MORE, FP_NEEDS or an error. */
+static int step(struct fp_xray *x, struct fp_window *in, struct fp_err *err) {
     struct fp_xray_profile *q = x->profile;
     const uint8_t *p = in->p + in->pos;
     const uint64_t offset = in->base + in->pos;
@@ -155,7 +155,7 @@ static int step(struct fp_xray *x, struct fp_in *in, struct fp_err *err) {
     }
     p += q->nbytes - 16;
     int status = add_record(x, fp_u64s(p, x->swap), (int64_t)fp_u64s(p + 8, x->swap), offset, err);
-    if (status == FP_ASK) return status;
+    if (status == FP_NEEDS) return status;
     const uint64_t nbytes = q->nbytes;
     q->nbytes = 0;
     if (status) return status;
@@ -190,7 +190,7 @@ static int drain(struct fp_xray *x, struct fp_batch *out) {
     return FP_DONE;
 }
 
-int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+int fp_xray_profile_feed(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     if (!x->profile) x->profile = fp_have(calloc(1, sizeof *x->profile));
     struct fp_xray_profile *q = x->profile;
     for (;;) {
@@ -205,7 +205,7 @@ int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *o
         if (in->pos == in->n && in->eof && q->state == AT_BLOCK) return drain(x, out);
         int status = step(x, in, err);
         if (!status) continue;
-        if (status == FP_ASK || (status == FP_MORE && !in->eof)) return status;
+        if (status == FP_NEEDS || (status == FP_MORE && !in->eof)) return status;
         if (status == FP_MORE)
             status = fp_fail_got(err, FP_E_TRUNCATED, in->base + in->pos, "length of the last record", FP_GOT_UNSIGNED,
                                  in->n - in->pos, "a complete record", 0);

@@ -61,7 +61,7 @@ struct fp_xray {
     uint64_t pid;         /* profile: the process of the log being read */
 
     struct fp_xray_stats stats;
-    uint32_t requested; /* after FP_ASK: the function id that fp_xray_define must name */
+    uint32_t requested; /* after FP_NEEDS: the function id that fp_xray_define must name */
     uint32_t thread;    /* FDR: id in the model of the buffer's thread, if known in advance; otherwise 0 */
 
     /* private from here on */
@@ -85,7 +85,7 @@ int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes
 /* FDR: finds the buffers that begin in the window.  FP_MORE: the next window must begin at *next, which may be far
  * beyond this one.  FP_DONE at the end of the file: the buffers are in order of wall clock, first TSC, thread, process,
  * offset.  `size` is the file's length in bytes.  Memory: linear in buffers. */
-int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err);
+int fp_xray_index(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next, struct fp_err *err);
 
 /* FDR: finds the next two buffers with the same thread, times and length.  The `other` may be a copy of the `one`,
  * which the caller checks by comparing their bytes; if so, it calls fp_xray_drop.  Returns 1 and sets their offsets and
@@ -99,13 +99,13 @@ void fp_xray_drop(struct fp_xray *x);
  * Returns 1, or 0 at the end. */
 int fp_xray_range(struct fp_xray *x, uint64_t most, uint64_t *offset, uint64_t *nbytes);
 
-/* Decodes records.  FP_ASK: define x->requested and call again with the same window.
+/* Decodes records.  FP_NEEDS: define x->requested and call again with the same window.
  *
  * FDR, basic: timeline rows, times in ticks.
  * Profile: stacks rows with two values, ticks and calls, both self.  Ticks in the file include callees, so a path's
  * self ticks are known only at the end of the input, where all rows are returned.  Memory: linear in distinct call
  * paths. */
-int fp_xray_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_xray_feed(struct fp_xray *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* Records the operations of functions in timeline rows: sets bit fp_op of seen[function].  Ignores functions from n
  * on. */
@@ -138,9 +138,9 @@ struct fp_xray_piece {
 struct fp_xray_share {
     struct fp_feed feed; /* its status is as that of fp_xray_feed, but never FP_MORE */
     struct fp_err err;   /* when its status is an error */
-    struct fp_xray *x;   /* the decoder: after FP_ASK, its `requested` */
+    struct fp_xray *x;   /* the decoder: after FP_NEEDS, its `requested` */
     uint32_t next;       /* the current buffer of the piece */
-    int32_t passed;      /* 1: the share returned FP_ASK only because it has passed `awaited` */
+    int32_t passed;      /* 1: the share returned FP_NEEDS only because it has passed `awaited` */
 
     /* private from here on */
     const struct fp_xray_piece *piece;

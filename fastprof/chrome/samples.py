@@ -19,7 +19,7 @@ from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_json
+    from fastprof.core._c import fp_batch, fp_err, fp_json, fp_window
 
 _BLOCK = 8 * lib.FP_CHROME_KEPT  # bytes of a column
 
@@ -85,7 +85,7 @@ class SamplesReader(NativeReader):
             self.model.add_part(parts[-1])
         return first
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = super().feed(in_, batch, err)
         if status < 0:
             self.locate(err)
@@ -93,7 +93,7 @@ class SamplesReader(NativeReader):
             self._threads.add_names(self._parts)
         return status
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_chrome_samples_feed(self._r, in_, batch, err)
 
     def _drop(self, _: fp_batch) -> None:

@@ -17,7 +17,7 @@ from fastprof.core.reported import REPORTED, Entry
 from fastprof.core.source import Source
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_feed, fp_in, fp_shares
+    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_feed, fp_shares, fp_window
     from fastprof.core.sink import Sink
 
 # Rows of a batch: few enough for its columns to fit a core's L2 cache.  With values not a power of two: value columns
@@ -220,7 +220,7 @@ class Reader(Input):
         """Byte ranges to read, as (offset, length), in this order.  The default is the whole input."""
         return ((0, None),)
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         """Decode from `in_` into `batch`.
 
         FP_MORE: all whole records in the window were consumed; refill it.

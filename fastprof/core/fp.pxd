@@ -14,7 +14,7 @@ cdef extern from "core/fp.h" nogil:
         FP_DONE
         FP_MORE
         FP_FULL
-        FP_ASK
+        FP_NEEDS
         FP_E_MALFORMED
         FP_E_TRUNCATED
         FP_E_OVERFLOW
@@ -24,7 +24,7 @@ cdef extern from "core/fp.h" nogil:
         int32_t code
         uint64_t line
 
-    struct fp_in:
+    struct fp_window:
         const uint8_t *p
         size_t n
         size_t pos

@@ -9,7 +9,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
 from fastprof.core.engine import Reader
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
     Answers = Mapping[int, Callable[[Any, fp_batch], int | None]]
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class NativeReader(Reader):
     """A reader that only calls a decoder and does what it asks for.
 
-    A subclass has `step`, which calls the decoder, and sets `part`.  If the decoder returns FP_ASK, `_r.request` says
+    A subclass has `step`, which calls the decoder, and sets `part`.  If the decoder returns FP_NEEDS, `_r.request` says
     for what: `answers` has a function for each, of the reader and the batch.  A decoder with one request
     has `answer` instead.
     """
@@ -26,13 +26,13 @@ class NativeReader(Reader):
     part = -1  # of the rows that come next, which is in the model; -1: not known yet
     answers: ClassVar[Answers]
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         while True:
             if self.part >= 0:
                 if batch.n and batch.part != self.part:
                     return int(lib.FP_FULL)
                 self.widen(batch)
-            if (status := int(self.step(in_, batch, err))) != lib.FP_ASK:
+            if (status := int(self.step(in_, batch, err))) != lib.FP_NEEDS:
                 return status
             if (done := self.answer(batch)) is not None:
                 return done
@@ -43,8 +43,8 @@ class NativeReader(Reader):
         if lib.fp_batch_set_values(batch, len(self.model.parts[self.part].value_types)):
             raise MemoryError("no memory for a batch's values")
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
-        """What `feed` returns, or FP_ASK."""
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
+        """What `feed` returns, or FP_NEEDS."""
         raise NotImplementedError
 
     def answer(self, batch: fp_batch) -> int | None:

@@ -83,7 +83,7 @@ class _Reading:
 class Source:
     """A window over a file, a pipe, a remote object or bytes, decompressed.
 
-    A decoder reads the window through `in_`, a `struct fp_in`.  Offsets are absolute in the decompressed bytes.
+    A decoder reads the window through `in_`, a `struct fp_window`.  Offsets are absolute in the decompressed bytes.
 
     `seekable`: `select` may go backwards; `spool` makes that possible through a temporary file, `spool_part` for a
     part of the input at a time, `use_ranges` for a remote object.  `again`: another Source can read the same bytes from
@@ -150,7 +150,7 @@ class Source:
 
         # a small file gets a small window; files of /proc have size 0
         self._window = bytearray(WINDOW if self.size is None else min(WINDOW, max(self.size + 1, _LEAST)))
-        self.in_ = ffi.new("struct fp_in *")
+        self.in_ = ffi.new("struct fp_window *")
         self._attach()
 
     # ---- opening -------------------------------------------------------

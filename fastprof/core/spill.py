@@ -11,7 +11,7 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.streams import temporary_failed, temporary_file
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_buf, fp_in, fp_rounds
+    from fastprof.core._c import fp_buf, fp_rounds, fp_window
 
 MOST_ROUNDS = 1 << 34  # bytes that readers of rounds keep in memory: the limit of the C code's counters
 
@@ -84,12 +84,12 @@ class Groups(Spilled):
         """Bytes written of a group."""
         return sum(n for _, n in self._blocks.get(group, ()))
 
-    def windows(self, group: int, buffer: fp_buf) -> Iterator[fp_in]:
-        """All bytes of a group, written or still buffered, as struct fp_in *, each valid until the next."""
+    def windows(self, group: int, buffer: fp_buf) -> Iterator[fp_window]:
+        """All bytes of a group, written or still buffered, as struct fp_window *, each valid until the next."""
         blocks = self._blocks.get(group, ())
         block = not_cleared("uint8_t[]", max((n for _, n in blocks), default=1))
         for offset, n in blocks:
             self.read(offset, memoryview(ffi.buffer(block, n)))
-            yield ffi.new("struct fp_in *", {"p": block, "n": n, "eof": 1})
+            yield ffi.new("struct fp_window *", {"p": block, "n": n, "eof": 1})
         if buffer.n:
-            yield ffi.new("struct fp_in *", {"p": buffer.p, "n": buffer.n, "eof": 1})
+            yield ffi.new("struct fp_window *", {"p": buffer.p, "n": buffer.n, "eof": 1})

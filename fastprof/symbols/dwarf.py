@@ -159,7 +159,7 @@ class LineTables:
 
     def _ask(self, question: Callable[..., int], *arguments: CData | int) -> int:
         status = question(self._lines, *arguments)
-        if status == lib.FP_ASK:
+        if status == lib.FP_NEEDS:
             self._sections.add(_OTHERS)
             self._sections.c.has_all = True
             status = question(self._lines, *arguments)

@@ -32,7 +32,7 @@ from fastprof.verbs.branches import Branches
 from fastprof.verbs.groups import Groups, keys_of
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_project, fp_top, fp_top_arc, fp_top_durations
+    from fastprof.core._c import Pointer, fp_project, fp_top_arc, fp_top_durations, fp_top_sums
 
 _BY = {
     "function": lib.FP_TOP_BY_FUNCTION,
@@ -98,7 +98,9 @@ class FunctionCosts:
         self.inclusive_known = by in _BY and self._branches is None
         self.self_alone = False  # some part has only self costs
         self._durations: fp_top_durations | None = None
-        self._totals = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of groups")  # with callees
+        self._totals = owned(
+            ffi.new("struct fp_top_sums *"), lib.fp_top_sums_clear, "the sums of groups"
+        )  # with callees
 
     def keep_durations(self) -> None:
         """Also summarize the durations of each function's calls; call it before the rows of a timeline."""
@@ -130,13 +132,13 @@ class FunctionCosts:
             own = options.with_given(**{PER_THREAD.name: self.by == "thread"})
             self.graph(to_graph(batches, self.model, own, log))
 
-    def inclusive_to(self, types: list[ValueType]) -> list[tuple[fp_top, int]]:
+    def inclusive_to(self, types: list[ValueType]) -> list[tuple[fp_top_sums, int]]:
         """Where the stack machine adds inclusive costs, for the value type of a timeline."""
         column = self.value.of(Part(types), "graph")
         return [(self.sums, column)] if column >= 0 else []
 
     @property
-    def sums(self) -> fp_top:
+    def sums(self) -> fp_top_sums:
         return ffi.addressof(self._c)
 
     def begin_timeline(self, *, arcs: bool = True) -> None:
@@ -180,7 +182,7 @@ class FunctionCosts:
             part, n_values = batch.part, int(batch.c.n_values)
             yield batch
         if self.inclusive_known and part >= 0:
-            zeros = partial(lib.fp_top_zeros, ffi.addressof(self._c), ffi.new("uint32_t *"))
+            zeros = partial(lib.fp_top_sums_zeros, ffi.addressof(self._c), ffi.new("uint32_t *"))
             yield from batches_of("graph", n_values, part, zeros)
 
     def _chosen(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -265,7 +267,7 @@ class FunctionCosts:
                 pass
             return
         model = self.model
-        sums = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of threads and labels")
+        sums = owned(ffi.new("struct fp_top_sums *"), lib.fp_top_sums_clear, "the sums of threads and labels")
         current = -1
         for batch in batches:
             if batch.part != current:
@@ -286,7 +288,7 @@ class FunctionCosts:
         else:
             yield from self._added_groups(batches, groups, ffi.addressof(self._c))
 
-    def _added_groups(self, batches: Iterable[Batch], groups: Groups, top: fp_top) -> Iterator[Batch]:
+    def _added_groups(self, batches: Iterable[Batch], groups: Groups, top: fp_top_sums) -> Iterator[Batch]:
         current = -1
         for batch in batches:
             if batch.part != current:
@@ -300,11 +302,11 @@ class FunctionCosts:
         """The columns of the value and the second value in a part; -1: none."""
         return self.value.of(part, view), self.second.of(part, view) if self.second else -1
 
-    def _add_by(self, top: fp_top, ids: Pointer[int], batch: Batch, value: int, second: int) -> None:
+    def _add_by(self, top: fp_top_sums, ids: Pointer[int], batch: Batch, value: int, second: int) -> None:
         """Add the rows of a batch to the sums of these ids, one for each row."""
         c = batch.c
         other = c.values + second * c.cap if second >= 0 else ffi.NULL
-        self._fits(lib.fp_top_add(top, ids, c.values + value * c.cap, other, c.n, self._err))
+        self._fits(lib.fp_top_sums_add(top, ids, c.values + value * c.cap, other, c.n, self._err))
 
     def _only_groups(self, groups: Groups) -> None:
         """Of the functions, leave those that stand for groups, with the costs of their groups."""
@@ -327,7 +329,7 @@ class FunctionCosts:
         label, end, function = name.partition(GROUP_END.decode())
         return (label, function) if self._is_within and end else ("", name)
 
-    def _named_stacks(self, sums: fp_top, part: int) -> None:
+    def _named_stacks(self, sums: fp_top_sums, part: int) -> None:
         """Add the sums of a part under their names."""
         model = self.model
         for i in range(sums.cap):
@@ -337,7 +339,7 @@ class FunctionCosts:
                 self._name(label_text(model, i), sums.self[i], sums.second[i])
             else:
                 self._name(i or text_of_part(model.parts[part]), sums.self[i], sums.second[i])
-        lib.fp_top_clear(sums)
+        lib.fp_top_sums_clear(sums)
 
     def _stacks(self, batches: Iterable[Batch], options: Options, keeps_stacks: bool) -> None:
         model = self.model
@@ -368,17 +370,17 @@ class FunctionCosts:
         lib.fp_project_empty(project)
 
     def _projected(
-        self, project: fp_project, events: list[ValueType], value: int, second: int, counts: fp_top | None
+        self, project: fp_project, events: list[ValueType], value: int, second: int, counts: fp_top_sums | None
     ) -> None:
         top = ffi.addressof(self._c)
         if value >= 0:
             self._fits(lib.fp_top_stacks(project, _BY[self.by], value, second, self._places, top, self._err), events)
         if counts is not None:
-            self._fits(lib.fp_top_add_calls(top, counts, self._err))
+            self._fits(lib.fp_top_sums_add_calls(top, counts, self._err))
 
-    def _project_calls(self, project: fp_project, events: list[ValueType], calls: int) -> fp_top:
+    def _project_calls(self, project: fp_project, events: list[ValueType], calls: int) -> fp_top_sums:
         """The functions' figures in the column of calls."""
-        counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
+        counts = owned(ffi.new("struct fp_top_sums *"), lib.fp_top_sums_clear, "the sums of calls")
         status = lib.fp_top_stacks(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err)
         self._fits(status, events)
         return counts
@@ -416,14 +418,14 @@ class FunctionCosts:
 
     def regrouped(self, ids: Pointer[int]) -> memoryview:
         """Inclusive costs by other ids: `ids` has one for each function."""
-        sums = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of functions")
-        self._fits(lib.fp_top_add(sums, ids, self._c.inclusive, ffi.NULL, self._c.cap, self._err))
+        sums = owned(ffi.new("struct fp_top_sums *"), lib.fp_top_sums_clear, "the sums of functions")
+        self._fits(lib.fp_top_sums_add(sums, ids, self._c.inclusive, ffi.NULL, self._c.cap, self._err))
         return memoryview(bytes(ffi.buffer(sums.self, 8 * sums.cap)) if sums.cap else b"").cast("q")
 
     def sum(self, name: str) -> int:
         """The sum of a column."""
         total = ffi.new("int64_t *")
-        self._fits(lib.fp_top_sum(ffi.addressof(self._c), getattr(self._c, name), total, self._err))
+        self._fits(lib.fp_top_sums_sum(ffi.addressof(self._c), getattr(self._c, name), total, self._err))
         return int(total[0])
 
     @property
@@ -469,7 +471,7 @@ class FunctionCosts:
         if not c.cap:
             return []
         ids = ffi.new("uint32_t[]", c.cap)
-        n = lib.fp_top_largest(ffi.addressof(c), getattr(c, key), min(want, c.cap), ids)
+        n = lib.fp_top_sums_largest(ffi.addressof(c), getattr(c, key), min(want, c.cap), ids)
         if n == lib.FP_NO_ID:
             raise MemoryError("no memory to sort")
         return list(ids[0:n])

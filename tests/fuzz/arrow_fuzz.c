@@ -122,7 +122,7 @@ static int all(put *each, struct fp_ends_tables *t, const struct fp_batch *in, c
     int status = FP_FULL;
     while (status == FP_FULL) {
         struct fp_ends_columns *c = columns_of(s, room);
-        while ((status = each(t, in, &from, c, &err)) == FP_ASK)
+        while ((status = each(t, in, &from, c, &err)) == FP_NEEDS)
             if (fp_ends_tables_label(t, (const uint8_t *)"{}", 2)) abort();
         if (status == FP_FULL && c->n != room) abort();
         *rows += c->n;

@@ -114,7 +114,7 @@ static int summed(struct fp_model *m, struct fp_batch *in, struct fp_batch *out,
 static int by_place(struct fp_places *p, const struct fp_batch *rows, uint32_t options, struct fp_err *err) {
     static const uint32_t columns[VALUES] = {0, 1};
     int status;
-    while ((status = fp_places_put(p, rows, columns, err)) == FP_ASK)
+    while ((status = fp_places_put(p, rows, columns, err)) == FP_NEEDS)
         if (fp_places_keep(p, p->requested, 1 + (p->requested + options) % 2)) return FP_E_NOMEM;
     return status;
 }
@@ -149,7 +149,7 @@ static void check_places(struct fp_places *p, const struct totals *graph, uint32
 }
 
 /* Adds the self costs of items. */
-static void add_things(struct totals *t, const struct fp_top *c) {
+static void add_things(struct totals *t, const struct fp_top_sums *c) {
     for (uint32_t i = 0; i < c->cap; i++) {
         if (!c->seen[i] && (c->self[i] || c->inclusive[i] || c->calls[i] || c->second[i])) abort();
         t->overflow |= __builtin_add_overflow(t->of[0], c->self[i], &t->of[0]);
@@ -158,19 +158,19 @@ static void add_things(struct totals *t, const struct fp_top *c) {
 }
 
 static int top_of_stacks(struct fp_project *s, int by, struct totals *t, struct fp_err *err) {
-    struct fp_top c = {0};
+    struct fp_top_sums c = {0};
     struct fp_table places = {0};
     uint32_t *ids;
     if (fp_table_init(&places, 3)) abort();
     int status = fp_top_stacks(s, by, 0, 1, &places, &c, err);
     if (status == FP_DONE) add_things(t, &c);
     if (status == FP_DONE && c.cap && (ids = malloc(c.cap * sizeof *ids))) {
-        const uint32_t few = fp_top_largest(&c, c.inclusive, 3, ids);
-        if (few > fp_top_largest(&c, c.inclusive, c.cap, ids)) abort();
+        const uint32_t few = fp_top_sums_largest(&c, c.inclusive, 3, ids);
+        if (few > fp_top_sums_largest(&c, c.inclusive, c.cap, ids)) abort();
         free(ids);
     }
     fp_table_clear(&places);
-    fp_top_clear(&c);
+    fp_top_sums_clear(&c);
     return status;
 }
 

@@ -22,11 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fp_err err;
     int status = FP_MORE;
     while (status == FP_MORE) {
-        struct fp_in *in = show(&window, status);
+        struct fp_window *in = show(&window, status);
         status = fp_valgrind_feed(d, in, &err);
         hide(&window, status, &err);
     }
-    if (status == FP_ASK) {
+    if (status == FP_NEEDS) {
         struct fp_batch *batch = fp_batch_new(FP_STACKS, 1 + (options >> 4), FP_VALGRIND_VALUES);
         give_places(d, m);
         while ((status = fp_valgrind_rows(d, batch, &err)) == FP_FULL) fp_batch_reset(batch);

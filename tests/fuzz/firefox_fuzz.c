@@ -61,7 +61,7 @@ static int scan(struct fp_firefox_read *r, struct window *w, struct fp_err *err)
     while (status == FP_MORE) {
         status = fp_firefox_scan(r, show(w, status), err);
         hide(w, status, err);
-        if (status == FP_ASK) abort();
+        if (status == FP_NEEDS) abort();
     }
     return status;
 }
@@ -103,7 +103,7 @@ static int rows(struct fp_firefox_read *r, struct fp_model *m, struct fp_batch *
                 if (t->thread != thread || t->kind != kind || !is_wanted(r, t)) continue;
                 for (status = fp_firefox_begin(r, i, kind >= FP_FIREFOX_MARKERS, err); status >= 0;) {
                     status = fp_firefox_rows(r, batch, err);
-                    if (status == FP_ASK) answer(r, i, &file);
+                    if (status == FP_NEEDS) answer(r, i, &file);
                     if (status == FP_FULL || status == FP_DONE) drain(m, batch);
                     if (status == FP_DONE) break;
                 }

@@ -74,7 +74,7 @@ static void write_away(struct fp_fold *f, struct away *away, uint32_t step) {
 }
 
 /* Shows `step` more bytes of a run; p is the whole run. */
-static void refill(struct fp_in *in, const struct fp_buf *run, uint32_t step) {
+static void refill(struct fp_window *in, const struct fp_buf *run, uint32_t step) {
     in->p = run->p;
     in->eof = in->n == run->n;
     in->n = run->n - in->n < step ? run->n : in->n + step;
@@ -262,11 +262,11 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
     if (t.status == FP_DONE) t.status = fp_fold_end(f, &err);
     if (t.status == FP_DONE && by & FP_FOLD_INCLUSIVE) {
         const struct fp_fold_out o = {.model = m};
-        struct fp_top c = {0};
+        struct fp_top_sums c = {0};
         const int status = fp_top_timeline(f, &o, (uint32_t)n & 1, &c, &err);
         for (uint32_t i = 0; status == FP_DONE && i < c.cap; i++)
             if (c.inclusive[i] < 0) abort();
-        fp_top_clear(&c);
+        fp_top_sums_clear(&c);
     }
     if (t.status == FP_DONE && into == FP_FOLD_TREE) take_contexts(f, spill);
     if (t.status == FP_DONE && into == FP_FOLD_ARCS) add_graph(f, &t);

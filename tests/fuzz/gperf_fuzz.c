@@ -124,14 +124,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fp_err err;
     int status = FP_MORE;
     while (status == FP_MORE) {
-        struct fp_in *in = show(&window, status);
-        while ((status = fp_gperftools_feed(g, in, &err)) == FP_ASK && g->line_n) {
+        struct fp_window *in = show(&window, status);
+        while ((status = fp_gperftools_feed(g, in, &err)) == FP_NEEDS && g->line_n) {
             if (g->line_n > in->n - in->pos) abort();
             in->pos += g->line_n;
         }
         hide(&window, status, &err);
     }
-    if (status == FP_ASK) {
+    if (status == FP_NEEDS) {
         give_objects(g, m, options >> 2 & 3);
         drain(g, m, cap);
     }

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fp_err err;
     int status = FP_MORE;
     while (status == FP_MORE || status == FP_FULL) {
-        struct fp_in *in = show(&window, status);
+        struct fp_window *in = show(&window, status);
         status = fp_heaptrack_feed(f, in, batch, &err);
         hide(&window, status, &err);
         fp_batch_reset(batch);

@@ -69,7 +69,7 @@ static void use_columns(struct run *run) {
     if (fp_batch_set_values(run->out, 2 * FP_JFR_METRICS)) abort();
 }
 
-static int feed(struct run *run, enum step what, struct fp_in *in, struct fp_err *err) {
+static int feed(struct run *run, enum step what, struct fp_window *in, struct fp_err *err) {
     switch (what) {
         case METADATA: return fp_jfr_metadata(run->r, in, err);
         case CONSTANTS: return fp_jfr_constants(run->r, in, err);
@@ -86,10 +86,10 @@ static int range(struct run *run, enum step what, size_t from, size_t to) {
     int status = FP_MORE;
     run->r->chunk.stop = to;
     while (status > FP_DONE) {
-        struct fp_in *in = show(&w, status);
+        struct fp_window *in = show(&w, status);
         status = feed(run, what, in, &err);
         hide(&w, status, &err);
-        if (status == FP_ASK && run->r->request == FP_JFR_COLUMNS) use_columns(run);
+        if (status == FP_NEEDS && run->r->request == FP_JFR_COLUMNS) use_columns(run);
         if (status == FP_FULL) {
             run->rows += run->out->n;
             fp_batch_reset(run->out);

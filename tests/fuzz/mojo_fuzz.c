@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct window window = {.data = data, .size = size, .step = data[size - 2] ? data[size - 2] : size};
     struct fp_err err;
     int status = FP_MORE;
-    while (status == FP_MORE || status == FP_FULL || status == FP_ASK) {
-        struct fp_in *in = show(&window, status);
+    while (status == FP_MORE || status == FP_FULL || status == FP_NEEDS) {
+        struct fp_window *in = show(&window, status);
         status = fp_mojo_feed(f, in, batch, &err);
         hide(&window, status, &err);
         fp_batch_reset(batch);

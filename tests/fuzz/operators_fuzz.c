@@ -85,7 +85,7 @@ static void filtered(struct fp_model *m, const struct fp_batch *b, uint32_t opti
     struct fp_batch *rows = fp_batch_copy(b);
     struct fp_err err;
     int status;
-    while ((status = fp_filter_learn(f, &err)) == FP_ASK)
+    while ((status = fp_filter_learn(f, &err)) == FP_NEEDS)
         fp_filter_answer(f, f->text_n ? f->text[0] & 1 : options >> 2 & 1);
     must(status == FP_DONE && fp_filter_batch(f, rows, &err) == FP_DONE);
     must(rows->n + f->left_out == b->n);
@@ -98,7 +98,7 @@ static void renamed(struct fp_model *m, const struct fp_batch *b, uint32_t optio
     struct fp_batch *rows = fp_batch_copy(b);
     struct fp_err err;
     int status;
-    while ((status = fp_rename_batch(r, rows, &err)) == FP_ASK) {
+    while ((status = fp_rename_batch(r, rows, &err)) == FP_NEEDS) {
         const uint8_t name[2] = {(uint8_t)('a' + (r->text_n ? r->text[0] : 0) % 3), 'x'};
         must(!fp_rename_answer(r, name, 1 + (options >> 2 & 1)));
     }
@@ -362,7 +362,7 @@ static void fitted(const struct fp_model *m, const struct fp_batch *b, uint32_t 
     uint64_t all = 0;
     for (uint32_t group = 0; status == FP_DONE && group < f->n_groups; group++) {
         const struct fp_fit_timeline_group *of = &f->groups[group];
-        struct fp_in in = {of->packed.p, of->packed.n, 0, 0, 1};
+        struct fp_window in = {of->packed.p, of->packed.n, 0, 0, 1};
         fp_fit_timeline_begin(f, group, fp_fit_timeline_rank(of, limit / 2));
         for (int taken = FP_FULL; taken == FP_FULL;) {
             taken = fp_fit_timeline_take(f, group, &in, rows);
@@ -389,7 +389,7 @@ static void trimmed(struct fp_model *m, const struct fp_batch *b, uint32_t optio
     for (uint32_t group = 0; group < t->n_groups; group++) {
         const struct fp_fit_stacks_group *of = &t->groups[group];
         struct fp_batch *rows = fp_batch_new(FP_STACKS, ROWS, VALUES);
-        struct fp_in in = {of->packed.p, of->packed.n, 0, 0, 1};
+        struct fp_window in = {of->packed.p, of->packed.n, 0, 0, 1};
         double totals[VALUES] = {0}, pruned[VALUES] = {0};
         fp_fit_stacks_begin(t, group);
         must(fp_fit_stacks_take(t, group, &in, rows) == FP_DONE);
@@ -491,7 +491,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
 /* ---- graphs ---- */
 
 static void top(const struct fp_model *m, const struct fp_batch *b, int by) {
-    struct fp_top c = {0}, calls = {0};
+    struct fp_top_sums c = {0}, calls = {0};
     struct fp_table places = {0};
     struct fp_first_lines lines = {0};
     struct fp_err err;
@@ -500,15 +500,15 @@ static void top(const struct fp_model *m, const struct fp_batch *b, int by) {
     for (uint32_t i = 0; i < b->n; i++) expected += b->kind[i] == FP_COST ? (uint64_t)b->values[i] : 0;
     must(!fp_table_init(&places, 3) && fp_first_lines_graph(&lines, m, b, &err) == FP_DONE);
     int status = fp_top_graph(&c, m, b, by, 0, 1, by & 1 ? 1 : -1, &places, &err);
-    if (status == FP_DONE) status = fp_top_add(&calls, b->function, b->values, b->values + b->cap, b->n, &err);
-    if (status == FP_DONE) status = fp_top_add_calls(&c, &calls, &err);
-    if (status == FP_DONE) status = fp_top_sum(&c, c.self, &sum, &err);
+    if (status == FP_DONE) status = fp_top_sums_add(&calls, b->function, b->values, b->values + b->cap, b->n, &err);
+    if (status == FP_DONE) status = fp_top_sums_add_calls(&c, &calls, &err);
+    if (status == FP_DONE) status = fp_top_sums_sum(&c, c.self, &sum, &err);
     if (status == FP_DONE) must((uint64_t)sum == expected);
     must(status == FP_DONE || status == FP_E_OVERFLOW);
     fp_first_lines_clear(&lines);
     fp_table_clear(&places);
-    fp_top_clear(&c);
-    fp_top_clear(&calls);
+    fp_top_sums_clear(&c);
+    fp_top_sums_clear(&calls);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {

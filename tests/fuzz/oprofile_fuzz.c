@@ -14,7 +14,7 @@ static int read_file(struct fp_oprofile_reader *r, const uint8_t *data, size_t s
     while (status == FP_MORE) {
         status = fp_oprofile_feed(r, show(&window, status), &err);
         hide(&window, status, &err);
-        if (status == FP_FULL || status == FP_ASK) abort();
+        if (status == FP_FULL || status == FP_NEEDS) abort();
     }
     return status;
 }
@@ -42,15 +42,15 @@ static uint64_t read_rows(struct fp_oprofile_reader *r, struct fp_model *m, uint
     do {
         status = fp_oprofile_rows(r, batch, &err);
         if (status < 0) abort();
-        if (status == FP_ASK)
+        if (status == FP_NEEDS)
             r->requested_image->symbols[r->requested_symbol].function = fp_model_function(m, 0, 0, 0, 0, 1);
         if (status == FP_FULL && batch->n != cap) abort();
-        for (uint32_t i = 0; i < batch->n && status != FP_ASK; i++) {
+        for (uint32_t i = 0; i < batch->n && status != FP_NEEDS; i++) {
             if (batch->function[i] >= m->functions.n) abort();
             if (batch->kind[i] == FP_CALL && batch->callee[i] >= m->functions.n) abort();
             for (uint32_t k = 0; k < batch->n_values; k++) sum += (uint64_t)batch->values[k * batch->cap + i];
         }
-        if (status != FP_ASK) fp_batch_reset(batch);
+        if (status != FP_NEEDS) fp_batch_reset(batch);
     } while (status != FP_DONE);
     fp_batch_free(batch);
     return sum;

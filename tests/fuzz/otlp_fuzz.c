@@ -16,7 +16,7 @@ static int pass(struct fp_otlp_reader *r, int which, const uint8_t *data, size_t
     struct fp_err err;
     fp_otlp_begin(r, which);
     for (int status = FP_MORE;;) {
-        struct fp_in *in = show(&window, status);
+        struct fp_window *in = show(&window, status);
         status = which == FP_OTLP_SCAN ? fp_otlp_scan(r, in, &err) : fp_otlp_tables(r, in, &err);
         hide(&window, status, &err);
         if (status != FP_MORE) return status;
@@ -33,7 +33,7 @@ static void write_rows(struct fp_otlp_writer *w, const struct fp_batch *batch) {
 }
 
 /* Moves the window of a profile: a block of exactly its size, so that reads beyond it are detected. */
-static void refill(struct fp_in *in, const uint8_t *data, uint64_t end, size_t step) {
+static void refill(struct fp_window *in, const uint8_t *data, uint64_t end, size_t step) {
     if (in->eof) abort(); /* at the end no more input can be requested */
     const size_t start = (size_t)in->base + in->pos, tail = in->n - in->pos, left = (size_t)end - start - tail;
     const size_t n = tail + (step < left ? step : left);
@@ -41,7 +41,7 @@ static void refill(struct fp_in *in, const uint8_t *data, uint64_t end, size_t s
     if (!block) abort();
     memcpy(block, data + start, n);
     free((void *)(uintptr_t)in->p);
-    *in = (struct fp_in){block, n, 0, start, start + n == end};
+    *in = (struct fp_window){block, n, 0, start, start + n == end};
 }
 
 /* The samples of a message; with a writer, they are written. */
@@ -54,7 +54,7 @@ static int rows(struct fp_otlp_reader *r, const uint8_t *data, size_t size, size
         const struct fp_otlp_profile *profiles = r->current.profiles + r->first;
         for (int k = 0; k < n; k++) {
             if (profiles[k].start > profiles[k].end || profiles[k].end > size) abort();
-            *fp_otlp_window(r, (uint32_t)k) = (struct fp_in){.base = profiles[k].start};
+            *fp_otlp_window(r, (uint32_t)k) = (struct fp_window){.base = profiles[k].start};
         }
         do {
             status = fp_otlp_feed(r, batch, &err);
@@ -67,9 +67,9 @@ static int rows(struct fp_otlp_reader *r, const uint8_t *data, size_t size, size
             fp_batch_reset(batch);
         } while (status == FP_MORE || status == FP_FULL);
         for (int k = 0; k < n; k++) {
-            struct fp_in *in = fp_otlp_window(r, (uint32_t)k);
+            struct fp_window *in = fp_otlp_window(r, (uint32_t)k);
             free((void *)(uintptr_t)in->p);
-            *in = (struct fp_in){0};
+            *in = (struct fp_window){0};
         }
     }
     return status;
@@ -132,7 +132,7 @@ static int translate(const uint8_t *data, size_t size, int lenient, size_t step,
     int status = FP_MORE;
     j->lenient = lenient;
     while (status == FP_MORE) { /* the input is shorter than what would fill the buffer */
-        struct fp_in *in = show(&window, status);
+        struct fp_window *in = show(&window, status);
         status = fp_otlp_json_feed(j, in, out, &err);
         hide(&window, status, &err);
     }

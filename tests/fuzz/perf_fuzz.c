@@ -150,24 +150,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int status = FP_MORE;
     fp_perf_begin(r);
     while (status > 0) {
-        struct fp_in *in = show(&window, status);
+        struct fp_window *in = show(&window, status);
         status = fp_perf_feed(r, in, batch, &err);
-        if (status == FP_ASK && r->request == FP_PERF_SPILL) {
+        if (status == FP_NEEDS && r->request == FP_PERF_SPILL) {
             serve(&r->rounds, &file);
-        } else if (status == FP_ASK && r->request == FP_PERF_COLUMNS) {
+        } else if (status == FP_NEEDS && r->request == FP_PERF_COLUMNS) {
             drain(m, batch);
             if (fp_batch_set_values(batch, by_branches(r) ? FP_BRANCHES_COLUMNS : 2 * n_events + 1)) abort();
             r->off_column = 2 * n_events;
             for (uint32_t i = 0; i < n_events; i++) fp_perf_set_column(r, i, 2 * i);
-        } else if (status == FP_ASK && r->request == FP_PERF_TABLE) {
+        } else if (status == FP_NEEDS && r->request == FP_PERF_TABLE) {
             fp_perf_set_table(r, NULL, FP_UNWIND_NO_FILE);
-        } else if (status == FP_ASK && r->request == FP_PERF_RECORD) {
+        } else if (status == FP_NEEDS && r->request == FP_PERF_RECORD) {
             on_record(r, &n_events);
-        } else if (status == FP_ASK && r->request == FP_PERF_DUMP) {
+        } else if (status == FP_NEEDS && r->request == FP_PERF_DUMP) {
             if (r->record_n % 2 && fp_perf_give_codes(r, codes, sizeof codes / sizeof *codes)) abort();
-        } else if (status == FP_ASK && r->request == FP_PERF_KERNEL) {
+        } else if (status == FP_NEEDS && r->request == FP_PERF_KERNEL) {
             if (r->requested_address % 2 && fp_perf_build_id(r, r->requested_name, r->requested_name)) abort();
-        } else if (status == FP_ASK) {
+        } else if (status == FP_NEEDS) {
             if (r->record_skip > r->record_n) abort();
             if (fp_perf_give(r, r->record + r->record_skip, (size_t)(r->record_n - r->record_skip))) abort();
         }

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r->most = options & 2 ? 4 : 1 << 10;
     int status = FP_MORE;
     while (status > 0) {
-        struct fp_in *in = show(&window, status);
+        struct fp_window *in = show(&window, status);
         status = fp_perf_script_branches_feed(r, in, batch, &err);
         hide(&window, status, &err);
         if (status == FP_FULL) drain(m, batch);

@@ -84,9 +84,9 @@ static int pass(struct fp_perfetto_read *r, struct fp_model *m, struct fp_batch 
     struct fp_err err;
     int status = FP_MORE;
     while (status > 0) {
-        struct fp_in *in = show(w, status);
+        struct fp_window *in = show(w, status);
         status = batch ? fp_perfetto_feed(r, in, batch, &err) : fp_perfetto_survey(r, in, 0, &err);
-        while (status == FP_ASK) {
+        while (status == FP_NEEDS) {
             answer(r, m, &file, n_threads);
             status = batch ? fp_perfetto_feed(r, in, batch, &err) : fp_perfetto_survey(r, in, 0, &err);
         }

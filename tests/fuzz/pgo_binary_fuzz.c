@@ -20,7 +20,7 @@ static int feed(struct fp_pgo_binary *b, const struct fp_model *m, struct fp_bat
     struct fp_err err;
     int status = FP_MORE;
     while (status > 0) {
-        struct fp_in *in = show(window, status);
+        struct fp_window *in = show(window, status);
         status = fp_pgo_binary_feed(b, in, batch, &err);
         hide(window, status, &err);
         if (status == FP_FULL) drain(m, batch);

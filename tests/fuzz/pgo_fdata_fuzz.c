@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fp_err err;
     int status = FP_MORE;
     while (status > 0) {
-        struct fp_in *in = show(&window, status);
+        struct fp_window *in = show(&window, status);
         status = fp_pgo_fdata_feed(r, in, batch, &err);
         hide(&window, status, &err);
         if (status == FP_FULL) drain(m, batch);

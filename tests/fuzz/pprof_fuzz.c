@@ -13,7 +13,7 @@ static int pass(struct fp_pprof_reader *r, const uint8_t *data, size_t size, siz
     struct window window = {.data = data, .size = size, .step = step};
     struct fp_err err;
     for (int status = FP_MORE;;) {
-        struct fp_in *in = show(&window, status);
+        struct fp_window *in = show(&window, status);
         status = batch ? fp_pprof_feed(r, in, batch, &err) : fp_pprof_tables(r, in, &err);
         hide(&window, status, &err);
         if (batch && w && status >= 0) {

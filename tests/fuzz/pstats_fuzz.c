@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int status = FP_MORE, written = FP_DONE;
     w->complete = options >> 1 & 1;
     while (status == FP_MORE || status == FP_FULL) {
-        struct fp_in *in = show(&window, status);
+        struct fp_window *in = show(&window, status);
         status = fp_pstats_feed(r, in, batch, &err);
         hide(&window, status, &err);
         if (!written) written = fp_pstats_put(w, batch, &err);

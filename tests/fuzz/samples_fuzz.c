@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fp_err err;
     int status = FP_DONE;
     for (int pass = 0; pass < 2 && status == FP_DONE; pass++) {
-        struct fp_in in = {0};
+        struct fp_window in = {0};
         size_t have = 0;
         r->part = 0;
         r->named = 1;
@@ -36,8 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             if (status == FP_MORE) have = have + step < size ? have + step : size;
             uint8_t *window = malloc(have - start + 1); /* a separate block, so that a read beyond it is detected */
             memcpy(window, data + start, have - start);
-            in = (struct fp_in){window, have - start, 0, start, have == size};
-            while ((status = fp_chrome_samples_feed(r, &in, batch, &err)) == FP_ASK) {
+            in = (struct fp_window){window, have - start, 0, start, have == size};
+            while ((status = fp_chrome_samples_feed(r, &in, batch, &err)) == FP_NEEDS) {
                 if (r->request == FP_CHROME_THREAD)
                     fp_chrome_set_thread(&r->thread_ids, fp_model_thread(m, 0, (uint32_t)r->thread_ids.pid.number,
                                                                          (uint32_t)r->thread_ids.tid.number));

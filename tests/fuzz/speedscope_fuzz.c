@@ -12,7 +12,7 @@ static void finish(struct fp_speedscope *w, struct fp_buf *out) {
         if (pass) fp_buf_put(out, "],\"weights\":[", 13);
         int any = 0;
         for (uint32_t i = 0; i < w->n_groups; i++) {
-            struct fp_in in = {w->groups[i].packed.p, w->groups[i].packed.n, 0, 0, 1};
+            struct fp_window in = {w->groups[i].packed.p, w->groups[i].packed.n, 0, 0, 1};
             const size_t before = out->n;
             if (any) fp_buf_put(out, ",", 1);
             fp_speedscope_begin(w, i, 0);
@@ -49,7 +49,7 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
         for (status = FP_MORE;;) {
             status = fp_speedscope_feed(r, show(&window, status), batch, &err);
             hide(&window, status, &err);
-            if (status == FP_ASK) abort(); /* there are fewer values */
+            if (status == FP_NEEDS) abort(); /* there are fewer values */
             uint32_t row = 0;
             if (status >= 0 && !calls && fp_speedscope_samples(w, batch, &row) != FP_DONE) abort();
             fp_batch_reset(batch);

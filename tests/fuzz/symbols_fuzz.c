@@ -33,11 +33,11 @@ static void ask_chain(struct fp_dwarf_lines *l, struct fp_dwarf *d, const struct
     struct fp_dwarf_bytes pieces[3];
     uint32_t n = 0;
     int status = fp_dwarf_lines_chain(l, address, frames, FP_DWARF_DEEPEST, &n);
-    if (status == FP_ASK) {
+    if (status == FP_NEEDS) {
         *d = *all;
         status = fp_dwarf_lines_chain(l, address, frames, FP_DWARF_DEEPEST, &n);
     }
-    if (status < 0 || status == FP_ASK || (status == 1) != (n > 0)) abort();
+    if (status < 0 || status == FP_NEEDS || (status == 1) != (n > 0)) abort();
     for (uint32_t i = 0; i < n; i++) {
         if (!frames[i].start || fp_dwarf_lines_name(l, frames[i].function, pieces) < 0) abort();
         check_piece(d, pieces[0]);
@@ -45,7 +45,7 @@ static void ask_chain(struct fp_dwarf_lines *l, struct fp_dwarf *d, const struct
         if (fp_dwarf_lines_declared(l, frames[i].function, &line) != (line != 0)) abort();
         if (!frames[i].has_place) continue;
         status = fp_dwarf_lines_file(l, frames[i].place.unit, frames[i].place.file, pieces);
-        if (status < 0 || status == FP_ASK) abort();
+        if (status < 0 || status == FP_NEEDS) abort();
         for (int k = 0; status && k < 3; k++) check_piece(d, pieces[k]);
     }
 }
@@ -55,19 +55,19 @@ static void ask(struct fp_dwarf_lines *l, struct fp_dwarf *d, const struct fp_dw
     struct fp_dwarf_bytes pieces[3];
     for (int entry = 0; entry < 2; entry++) {
         int status = entry ? fp_dwarf_lines_entry(l, address, &found) : fp_dwarf_lines_find(l, address, &found);
-        if (status == FP_ASK) {
+        if (status == FP_NEEDS) {
             *d = *all;
             status = fp_dwarf_lines_entry(l, address, &found); /* fp_dwarf_lines_find never requests a section */
         }
-        if (status < 0 || status == FP_ASK) abort();
+        if (status < 0 || status == FP_NEEDS) abort();
         if (!status) continue;
         if (entry ? found.address != address || !found.line : found.address > address) abort();
         status = fp_dwarf_lines_file(l, found.unit, found.file, pieces);
-        if (status == FP_ASK) {
+        if (status == FP_NEEDS) {
             *d = *all;
             status = fp_dwarf_lines_file(l, found.unit, found.file, pieces);
         }
-        if (status < 0 || status == FP_ASK) abort();
+        if (status < 0 || status == FP_NEEDS) abort();
         for (int i = 0; status && i < 3; i++) check_piece(d, pieces[i]);
     }
     ask_chain(l, d, all, address);

@@ -22,7 +22,7 @@ static int write_nested(struct output *o) {
         piece.n = 0;
         status = fp_trace_write_put(o->w, o->nested, &piece, &err);
         if (fp_buf_put(&o->text, piece.p, piece.n)) abort();
-        if (status == FP_ASK) fp_trace_thread(o->w, o->w->new_thread, 1, o->w->new_thread + 1);
+        if (status == FP_NEEDS) fp_trace_thread(o->w, o->w->new_thread, 1, o->w->new_thread + 1);
     } while (status > 0);
     fp_buf_free(&piece);
     fp_batch_reset(o->nested);
@@ -69,8 +69,8 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
     fp_buf_put(&o.text, "[", 1);
     int status = FP_MORE, writing = FP_DONE;
     for (;;) {
-        struct fp_in *in = show(&window, status);
-        while ((status = fp_trace_feed(r, in, batch, &err)) == FP_ASK) {
+        struct fp_window *in = show(&window, status);
+        while ((status = fp_trace_feed(r, in, batch, &err)) == FP_NEEDS) {
             if (r->request == FP_TRACE_THREAD) {
                 fp_chrome_set_thread(&r->thread_ids, fp_model_thread(m, 0, (uint32_t)r->thread_ids.pid.number,
                                                                      (uint32_t)r->thread_ids.tid.number));

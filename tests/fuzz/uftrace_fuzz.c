@@ -23,13 +23,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         u->is_switches = !part;
         u->until = options & 2 ? 1 << 20 : UINT64_MAX;
         if (part) fp_uftrace_begin(u, 7, fp_model_thread(m, 0, 1, 7));
-        for (status = FP_MORE; status == FP_MORE || status == FP_FULL || status == FP_ASK;) {
-            struct fp_in *in = show(&window, status);
+        for (status = FP_MORE; status == FP_MORE || status == FP_FULL || status == FP_NEEDS;) {
+            struct fp_window *in = show(&window, status);
             status = fp_uftrace_feed(u, in, batch, &err);
             hide(&window, status, &err);
-            if (status == FP_ASK && u->request == FP_UFTRACE_SESSION)
+            if (status == FP_NEEDS && u->request == FP_UFTRACE_SESSION)
                 u->session++, u->until = UINT64_MAX;
-            else if (status == FP_ASK)
+            else if (status == FP_NEEDS)
                 fp_uftrace_define(u, u->schedule, sizes, options & 4 ? sizeof sizes : 0);
             fp_batch_reset(batch);
         }

@@ -26,7 +26,7 @@ static int find(void *self, uint64_t address, struct fp_unwind_place *place) {
     struct process *p = self;
     if (p->asks) {
         p->asks = 0;
-        return FP_ASK;
+        return FP_NEEDS;
     }
     const uint64_t page = address & ~(uint64_t)0xffff;
     if (page > UINT32_MAX) return FP_MORE;
@@ -66,7 +66,7 @@ struct stack {
 
 static void unwind(struct fp_unwind *u, struct process *p, const struct fp_unwind_sample *sample, struct stack *s) {
     p->asks = 1;
-    if (fp_unwind_stack(u, sample, find, p, s->frames, MOST, &s->n, &s->why) != FP_ASK) abort();
+    if (fp_unwind_stack(u, sample, find, p, s->frames, MOST, &s->n, &s->why) != FP_NEEDS) abort();
     if (fp_unwind_stack(u, sample, find, p, s->frames, MOST, &s->n, &s->why) != FP_DONE) abort();
     if (s->n == 0 || s->n > MOST || s->why >= FP_UNWIND_ENDS) abort();
 }

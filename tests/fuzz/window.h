@@ -13,15 +13,15 @@ enum { FORBIDDEN = 256 }; /* bytes before and after the window */
 struct window {
     const uint8_t *data;
     size_t size, step, have; /* have: the end of the window */
-    struct fp_in in;
+    struct fp_window in;
 };
 
-/* The window after FP_MORE, or FP_FULL or FP_ASK; the first time after FP_MORE. */
-static inline struct fp_in *show(struct window *w, int status) {
+/* The window after FP_MORE, or FP_FULL or FP_NEEDS; the first time after FP_MORE. */
+static inline struct fp_window *show(struct window *w, int status) {
     if (w->in.eof && status == FP_MORE) abort(); /* at the end no more input can be requested */
     const size_t start = (size_t)w->in.base + w->in.pos, left = w->size - w->have;
     if (status == FP_MORE) w->have += w->step < left ? w->step : left;
-    w->in = (struct fp_in){w->data + start, w->have - start, 0, start, w->have == w->size};
+    w->in = (struct fp_window){w->data + start, w->have - start, 0, start, w->have == w->size};
     const size_t before = start < FORBIDDEN ? start : FORBIDDEN, behind = w->size - w->have;
     ASAN_POISON_MEMORY_REGION(w->in.p - before, before);
     ASAN_POISON_MEMORY_REGION(w->data + w->have, behind < FORBIDDEN ? behind : FORBIDDEN);

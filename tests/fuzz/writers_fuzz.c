@@ -60,7 +60,7 @@ static void to_pprof(struct fp_model *m, const struct fp_batch *b, uint32_t opti
     struct fp_model *again = fp_model_new();
     struct fp_pprof_reader *r = fp_pprof_reader_new(again, 0);
     struct fp_batch *rows = fp_batch_new(FP_STACKS, ROWS + 1, VALUES);
-    struct fp_in in = {out.p, out.n, 0, 0, 1};
+    struct fp_window in = {out.p, out.n, 0, 0, 1};
     must(fp_pprof_tables(r, &in, &err) == FP_DONE && !fp_pprof_resolve(r, &err));
     in.pos = 0;
     must(fp_pprof_feed(r, &in, rows, &err) == FP_DONE && rows->n == b->n);
@@ -81,11 +81,11 @@ static void to_gperftools(struct fp_model *m, const struct fp_batch *b, uint32_t
         must(!fp_buf_put(&out, trailer, sizeof trailer));
         struct fp_model *again = fp_model_new();
         struct fp_gperftools_reader *r = fp_gperftools_reader_new(again, 0);
-        struct fp_in in = {out.p, out.n, 0, 0, 1};
+        struct fp_window in = {out.p, out.n, 0, 0, 1};
         int status;
-        while ((status = fp_gperftools_feed(r, &in, &err)) == FP_ASK && r->line_n) in.pos += r->line_n;
-        must(status == FP_ASK || status == FP_E_OVERFLOW); /* counts of equal stacks are summed */
-        must(status != FP_ASK || r->stats.records == w.rows);
+        while ((status = fp_gperftools_feed(r, &in, &err)) == FP_NEEDS && r->line_n) in.pos += r->line_n;
+        must(status == FP_NEEDS || status == FP_E_OVERFLOW); /* counts of equal stacks are summed */
+        must(status != FP_NEEDS || r->stats.records == w.rows);
         fp_gperftools_reader_free(r);
         fp_model_free(again);
     }
@@ -170,20 +170,20 @@ static void read_xray(const struct fp_buf *log, const uint64_t *written) {
     next = head;
     for (int status = FP_MORE; status == FP_MORE;) {
         must(next <= log->n);
-        struct fp_in in = {log->p + next, log->n - next, 0, next, 1};
+        struct fp_window in = {log->p + next, log->n - next, 0, next, 1};
         status = fp_xray_index(x, &in, log->n, &next, &err);
         must(status >= 0);
     }
     while (fp_xray_range(x, 0, &at, &nbytes)) {
-        struct fp_in in = {log->p + at, nbytes, 0, at, 1};
+        struct fp_window in = {log->p + at, nbytes, 0, at, 1};
         int status;
         do {
             status = fp_xray_feed(x, &in, b, &err);
-            if (status == FP_ASK) must(!fp_xray_define(x, x->requested, 0));
-            if (status == FP_ASK) continue;
+            if (status == FP_NEEDS) must(!fp_xray_define(x, x->requested, 0));
+            if (status == FP_NEEDS) continue;
             must(status >= 0 && fp_batch_summarize(b, &s) == FP_DONE);
             fp_batch_reset(b);
-        } while (status == FP_ASK || status == FP_FULL);
+        } while (status == FP_NEEDS || status == FP_FULL);
         must(status == FP_DONE);
     }
     must(s.rows[FP_OP_CUSTOM] == written[FP_OP_CUSTOM] && s.rows[FP_OP_TYPED] == written[FP_OP_TYPED]);
@@ -230,7 +230,7 @@ static void to_speedscope(struct fp_model *m, const struct fp_batch *b) {
     must(!fp_speedscope_calls(w, b));
     text(&out, "{\"profiles\":[");
     for (uint32_t i = 0; i < w->n_groups; i++) {
-        struct fp_in in = {w->groups[i].packed.p, w->groups[i].packed.n, 0, 0, 1};
+        struct fp_window in = {w->groups[i].packed.p, w->groups[i].packed.n, 0, 0, 1};
         int status;
         text(&out, i ? "," : "");
         text(&out, "{\"type\":\"evented\",\"startValue\":0,\"endValue\":9e18,\"events\":[");
@@ -247,7 +247,7 @@ static void to_speedscope(struct fp_model *m, const struct fp_batch *b) {
     struct fp_model *again = fp_model_new();
     struct fp_speedscope_read *r = fp_speedscope_read_new(again, 0);
     struct fp_batch *rows = fp_batch_new(FP_TIMELINE, 512, 0);
-    struct fp_in in = {out.p, out.n, 0, 0, 1};
+    struct fp_window in = {out.p, out.n, 0, 0, 1};
     must(fp_speedscope_feed(r, &in, rows, &err) == FP_DONE && r->n_profiles == w->n_groups);
     for (uint32_t i = 0; i < r->n_profiles; i++) r->profiles[i].wanted = 1;
     fp_speedscope_again(r);
@@ -267,7 +267,7 @@ static void to_perfetto(const struct fp_model *m, const struct fp_batch *b) {
     struct fp_wire_field f;
     int status;
     must(!fp_perfetto_process(1, 7, "p", 1, &out));
-    while ((status = fp_perfetto_put(w, b, &out)) == FP_ASK)
+    while ((status = fp_perfetto_put(w, b, &out)) == FP_NEEDS)
         must(!fp_perfetto_thread(w->new_thread, 1, 7, w->new_thread, "t", 1, &out) &&
              !fp_perfetto_begin(w, w->new_thread, &out));
     must(status == FP_DONE && !fp_perfetto_end(w, &out));

@@ -39,14 +39,14 @@ static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t en
         /* Detects a read past the window without copying it. */
         const size_t forbidden = end - at - n < FORBIDDEN ? end - at - n : FORBIDDEN;
         ASAN_POISON_MEMORY_REGION(data + at + n, forbidden);
-        struct fp_in in = {data + at, n, 0, at, at + n == end};
+        struct fp_window in = {data + at, n, 0, at, at + n == end};
         int status;
         do {
             status = fp_xray_feed(x, &in, b, &err);
             must(in.pos <= in.n && b->n <= b->cap);
-            if (status == FP_ASK) must(!fp_xray_define(x, x->requested, x->requested % 7));
+            if (status == FP_NEEDS) must(!fp_xray_define(x, x->requested, x->requested % 7));
             if (status == FP_FULL || status == FP_DONE) *sum += take_rows(x, b);
-        } while (status == FP_ASK || status == FP_FULL);
+        } while (status == FP_NEEDS || status == FP_FULL);
         ASAN_UNPOISON_MEMORY_REGION(data + at + n, forbidden);
         at += in.pos;
         /* no progress on a window: the record is longer */
@@ -68,7 +68,7 @@ static int find_buffers(struct fp_xray *x, const uint8_t *data, size_t n, size_t
     while (status == FP_MORE) {
         must(next <= n);
         const size_t have = n - (size_t)next < 256 ? n - (size_t)next : 256;
-        struct fp_in in = {data + next, have, 0, next, 0};
+        struct fp_window in = {data + next, have, 0, next, 0};
         status = fp_xray_index(x, &in, n, &next, &err);
     }
     while (status == FP_DONE && fp_xray_duplicates(x, &one, &other, &nbytes)) {
@@ -87,7 +87,7 @@ static int feed_share(struct fp_xray_share *s, const struct fp_xray_piece *piece
     for (;;) {
         const int status = s->feed.fill(&s->feed);
         must(status != FP_MORE && s->next <= end && b->n <= b->cap);
-        if (status == FP_ASK) must(!fp_xray_define(s->x, s->x->requested, s->x->requested % 7));
+        if (status == FP_NEEDS) must(!fp_xray_define(s->x, s->x->requested, s->x->requested % 7));
         if (status == FP_FULL || status == FP_DONE) *sum += take_rows(s->x, b);
         if (status == FP_DONE) return 0;
         if (status < 0) return status;

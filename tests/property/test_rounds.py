@@ -25,7 +25,7 @@ class Rounds:
 
     def _done(self, call: Any, *arguments: Any) -> int:
         c = self.c
-        while (status := int(call(c, *arguments))) == lib.FP_ASK:
+        while (status := int(call(c, *arguments))) == lib.FP_NEEDS:
             if c.asks == lib.FP_ROUNDS_WRITE:
                 self._file += ffi.buffer(c.bytes, c.n_bytes)[:]
             else:

@@ -83,7 +83,7 @@ void fp_fit_stacks_begin(struct fp_fit_stacks *t, uint32_t group) {
     t->groups[group].state = (struct fp_fit_stacks_state){0};
 }
 
-int fp_fit_stacks_take(struct fp_fit_stacks *t, uint32_t group, struct fp_in *in, struct fp_batch *out) {
+int fp_fit_stacks_take(struct fp_fit_stacks *t, uint32_t group, struct fp_window *in, struct fp_batch *out) {
     struct fp_fit_stacks_state *const s = &t->groups[group].state;
     while (in->pos < in->n) {
         if (out->n == out->cap) return FP_FULL;

@@ -72,7 +72,7 @@ void fp_fit_stacks_begin(struct fp_fit_stacks *t, uint32_t group);
 
 /* Appends rows of the group to `out`, from its packed bytes from in->pos on.  FP_DONE: the bytes are used up; FP_FULL,
  * also where another part begins. */
-int fp_fit_stacks_take(struct fp_fit_stacks *t, uint32_t group, struct fp_in *in, struct fp_batch *out);
+int fp_fit_stacks_take(struct fp_fit_stacks *t, uint32_t group, struct fp_window *in, struct fp_batch *out);
 
 /* Adds the rows of a batch: value k, whatever its sign, to totals[columns[k]]. */
 void fp_fit_stacks_total(const struct fp_batch *b, const uint32_t *columns, double *totals);

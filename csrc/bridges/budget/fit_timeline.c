@@ -350,7 +350,7 @@ void fp_fit_timeline_begin(struct fp_fit_timeline *f, uint32_t group, uint32_t l
     }
 }
 
-int fp_fit_timeline_take(struct fp_fit_timeline *f, uint32_t group, struct fp_in *in, struct fp_batch *out) {
+int fp_fit_timeline_take(struct fp_fit_timeline *f, uint32_t group, struct fp_window *in, struct fp_batch *out) {
     struct fp_fit_timeline_state *const s = &f->groups[group].state;
     f->out = out;
     while (in->pos < in->n) {

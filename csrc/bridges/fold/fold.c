@@ -352,7 +352,7 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
 int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {
     for (;;) {
         feed->status = feed->fill(feed);
-        if (feed->status < 0 || feed->status == FP_ASK) return FP_DONE;
+        if (feed->status < 0 || feed->status == FP_NEEDS) return FP_DONE;
         const int status = fp_fold_put(f, feed->out, err);
         feed->n_rows += feed->out->n;
         fp_batch_reset(feed->out);

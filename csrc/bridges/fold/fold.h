@@ -169,7 +169,7 @@ int fp_fold_register(struct fp_fold *f, const struct fp_fold *like);
  * FP_FULL: all rows are added, spill before the next batch; FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
 
-/* Calls a feed and adds its rows, until the feed returns FP_DONE, FP_ASK or an error; its status is in `feed`.
+/* Calls a feed and adds its rows, until the feed returns FP_DONE, FP_NEEDS or an error; its status is in `feed`.
  * FP_DONE; FP_FULL: spill and call again; FP_E_OVERFLOW. */
 int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err);
 
@@ -251,8 +251,8 @@ struct fp_fold_tree_head {
 /* Merges runs of such records: equal contexts become one with the sums. */
 struct fp_fold_tree {
     struct fp_fold *fold;
-    int32_t once;       /* set by the caller: stacks are added without a lookup, because each context is pulled once */
-    struct fp_in *runs; /* refilled by the caller, who owns the bytes */
+    int32_t once; /* set by the caller: stacks are added without a lookup, because each context is pulled once */
+    struct fp_window *runs; /* refilled by the caller, who owns the bytes */
     uint32_t n_runs;
     uint32_t to_refill;            /* after FP_MORE: the run to refill */
     struct fp_fold_tree_head head; /* the current record */

@@ -55,7 +55,7 @@ static int damaged(struct fp_err *err) {
 /* Reads the next record of a run into its head: FP_FULL.  FP_DONE at the end of the run, FP_MORE or FP_E_MALFORMED. */
 static int load(struct fp_fold_tree *t, uint32_t run, struct fp_err *err) {
     const struct fp_fold *f = t->fold;
-    struct fp_in *in = &t->runs[run];
+    struct fp_window *in = &t->runs[run];
     struct fp_fold_tree_head *head = &t->heads[run];
     if (in->n - in->pos < FP_TREE_RECORD && !in->eof) {
         t->to_refill = run;

@@ -130,7 +130,7 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
         const uint32_t object = fp_table_row(&m->functions, f->n_functions)[FP_FUNCTION_OBJECT];
         if (object >= m->objects.n) return fp_unknown_id(err, "the object of a function", object, m->objects.n);
         const int matches = ask_both(f, f->n_functions, object);
-        if (!matches) return FP_ASK;
+        if (!matches) return FP_NEEDS;
         f->functions[f->n_functions] = matches == YES;
     }
     if (!f->n_lines) f->n_lines = 1; /* line 0 is none */
@@ -142,7 +142,7 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
     for (; f->n_frames < m->frames.n; f->n_frames++) {
         const int matches = ask_frame(f, f->n_frames, err);
         if (matches < 0) return matches;
-        if (!matches) return FP_ASK;
+        if (!matches) return FP_NEEDS;
         f->frames[f->n_frames] = matches == YES;
     }
     if (!f->n_stacks || f->n_emptied != m->n_emptied) f->n_stacks = 1; /* stack 0 is empty */

@@ -4,7 +4,7 @@
  *   graph     the rows of such functions: self costs, calls of any function, jumps
  *   timeline  the calls of such functions, with everything within them
  *
- * A function matches if its name and its object match.  The caller decides: FP_ASK requests an answer once for each
+ * A function matches if its name and its object match.  The caller decides: FP_NEEDS requests an answer once for each
  * distinct name, and for the address of each frame without a function.
  */
 #ifndef FP_FILTER_H
@@ -21,7 +21,7 @@ enum fp_filter_by { FP_FILTER_NAME = 1, FP_FILTER_OBJECT = 2 };
 struct fp_filter {
     struct fp_model *model;
     int32_t by;          /* bits of enum fp_filter_by */
-    int32_t request;     /* after FP_ASK: one of these bits, the pattern for `text` */
+    int32_t request;     /* after FP_NEEDS: one of these bits, the pattern for `text` */
     const uint8_t *text; /* valid until the answer */
     size_t text_n;
     uint64_t left_out; /* rows */
@@ -49,7 +49,7 @@ struct fp_filter {
 struct fp_filter *fp_filter_new(struct fp_model *model, int by);
 void fp_filter_free(struct fp_filter *f);
 
-/* Checks the model's new entries; call before each batch.  FP_ASK: answer for f->text and call again.  FP_DONE: the
+/* Checks the model's new entries; call before each batch.  FP_NEEDS: answer for f->text and call again.  FP_DONE: the
  * batch can be filtered.  FP_E_MALFORMED (an id that the model does not have). */
 int fp_filter_learn(struct fp_filter *f, struct fp_err *err);
 void fp_filter_answer(struct fp_filter *f, int matches);

@@ -19,7 +19,7 @@ void fp_limit_depth_free(struct fp_limit_depth *s) {
     free(s);
 }
 
-/* Reads the frames of new stacks.  A parent's id is less than its child's.  FP_DONE or FP_ASK. */
+/* Reads the frames of new stacks.  A parent's id is less than its child's.  FP_DONE or FP_NEEDS. */
 static int read_frames(struct fp_limit_depth *s) {
     struct fp_table *stacks = &s->model->stacks;
     if (s->n_emptied != s->model->n_emptied) {
@@ -37,7 +37,7 @@ static int read_frames(struct fp_limit_depth *s) {
         if (depth <= s->limit || is_end) continue;
         if (s->named && !s->deeper) {
             s->n_known = node;
-            return FP_ASK;
+            return FP_NEEDS;
         }
         if (depth > s->deepest) s->deepest = depth;
         s->kept[node] = s->kept[parent];

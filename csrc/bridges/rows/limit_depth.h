@@ -37,8 +37,8 @@ struct fp_limit_depth {
 struct fp_limit_depth *fp_limit_depth_new(struct fp_model *model, uint64_t limit);
 void fp_limit_depth_free(struct fp_limit_depth *s);
 
-/* Replaces the stacks of a batch, in place; the batch may end up with fewer rows.  FP_DONE or FP_ASK: set `deeper` and
- * call again with the same batch. */
+/* Replaces the stacks of a batch, in place; the batch may end up with fewer rows.  FP_DONE or FP_NEEDS: set `deeper`
+ * and call again with the same batch. */
 int fp_limit_depth_put(struct fp_limit_depth *s, struct fp_batch *b);
 
 /* cffi-end */

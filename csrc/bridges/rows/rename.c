@@ -29,7 +29,7 @@ static int rename_string(void *arg, enum fp_remap_role role, uint32_t *id, struc
         r->request = what;
         r->string = *id;
         r->text = fp_string(&r->model->strings, *id, &r->text_n);
-        return FP_ASK;
+        return FP_NEEDS;
     }
     *id = t->to[*id] - 1;
     return 0;

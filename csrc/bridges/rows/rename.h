@@ -18,7 +18,7 @@ enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2, FP_RENAME_OBJE
 struct fp_rename {
     struct fp_model *model;
     int32_t what;        /* bits of enum fp_rename_what: which names may change */
-    int32_t request;     /* after FP_ASK: one bit, the kind of name that `text` is */
+    int32_t request;     /* after FP_NEEDS: one bit, the kind of name that `text` is */
     const uint8_t *text; /* valid until the answer */
     size_t text_n;
     uint32_t *made; /* functions renamed since the caller set n_made to 0: old and new ids alternating */
@@ -38,7 +38,7 @@ struct fp_rename {
 struct fp_rename *fp_rename_new(struct fp_model *model, int what);
 void fp_rename_free(struct fp_rename *r);
 
-/* Replaces the ids of a batch, in place.  FP_ASK: answer and call again with the same batch.  FP_DONE, FP_E_MALFORMED
+/* Replaces the ids of a batch, in place.  FP_NEEDS: answer and call again with the same batch.  FP_DONE, FP_E_MALFORMED
  * (an id that the model does not have). */
 int fp_rename_batch(struct fp_rename *r, struct fp_batch *b, struct fp_err *err);
 

@@ -5,7 +5,7 @@
  *   5 ms main > h        5 ms main > h      equal times keep their order
  *
  * Rows without a time stay in their batch.  Rows are sorted by core/rounds.h, which spills them
- * beyond rounds.most bytes: after FP_ASK the caller performs rounds.asks and calls again.
+ * beyond rounds.most bytes: after FP_NEEDS the caller performs rounds.asks and calls again.
  */
 #ifndef FP_IN_TIME_H
 #define FP_IN_TIME_H
@@ -30,10 +30,10 @@ struct fp_in_time {
 struct fp_in_time *fp_in_time_new(void);
 void fp_in_time_free(struct fp_in_time *s);
 
-/* Moves the rows with a time out of the batch.  FP_DONE or FP_ASK. */
+/* Moves the rows with a time out of the batch.  FP_DONE or FP_NEEDS. */
 int fp_in_time_put(struct fp_in_time *s, struct fp_batch *b);
 
-/* After the last of them: appends rows to a batch.  FP_FULL, also where another part begins; FP_DONE or FP_ASK. */
+/* After the last of them: appends rows to a batch.  FP_FULL, also where another part begins; FP_DONE or FP_NEEDS. */
 int fp_in_time_take(struct fp_in_time *s, struct fp_batch *out);
 
 /* cffi-end */

@@ -70,7 +70,7 @@ def to_functions(
 ) -> Iterator[Batch]:
     """`to_graph`, which also adds to `costs` the inclusive costs of functions: in cycles, arcs do not determine them.
 
-    `costs` returns, for the value types, pairs of a struct fp_top * and the column to add."""
+    `costs` returns, for the value types, pairs of a struct fp_top_sums * and the column to add."""
     functions = Functions(model, options, log, durations)
     functions.graph.read(batches)
     yield from functions.rows(costs)
@@ -126,9 +126,18 @@ def repaired(batches: Iterable[Batch], model: Model, log: Log) -> None:
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_fold, fp_fold_out, fp_merge, fp_top, fp_top_durations
+    from fastprof.core._c import (
+        Pointer,
+        fp_batch,
+        fp_err,
+        fp_fold,
+        fp_fold_out,
+        fp_merge,
+        fp_top_durations,
+        fp_top_sums,
+    )
 
-    Costs = Callable[[list[ValueType]], Iterable[tuple[fp_top, int]]]
+    Costs = Callable[[list[ValueType]], Iterable[tuple[fp_top_sums, int]]]
     M = TypeVar("M", bound="_Machine")
 
 

@@ -243,7 +243,7 @@ class _Table:
             elif status == lib.FP_FULL:
                 yield self._full()
                 self._begin()
-            elif status == lib.FP_ASK:
+            elif status == lib.FP_NEEDS:
                 text = _label_text(self._model, self.c.requested).encode("utf-8", "replace")
                 if lib.fp_ends_tables_label(self.c, text, len(text)):
                     raise MemoryError("no memory for labels")

@@ -154,7 +154,7 @@ def functions(
     changed = Changed(model)
     for batch in batches:
         had = len(batch)
-        while check_sums(lib.fp_filter_learn(c, err), err, model, "the functions that match") == lib.FP_ASK:
+        while check_sums(lib.fp_filter_learn(c, err), err, model, "the functions that match") == lib.FP_NEEDS:
             name = bytes(ffi.buffer(c.text, min(c.text_n, LONGEST_NAME))).decode("utf-8", "surrogateescape")
             lib.fp_filter_answer(c, patterns[c.request].search(name) is not None)
         check_sums(lib.fp_filter_batch(c, batch.c, err), err, model, "the functions that match")

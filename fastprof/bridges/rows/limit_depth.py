@@ -30,7 +30,7 @@ def limit_depth(
     c.named = holds.names
     for batch in batches:
         status = lib.fp_limit_depth_put(c, batch.c)
-        if status == lib.FP_ASK:
+        if status == lib.FP_NEEDS:
             c.deeper = model.frame(0, 0, lines=model.line(model.function("[deeper]")))
             status = lib.fp_limit_depth_put(c, batch.c)
         if status != lib.FP_DONE:

@@ -39,7 +39,7 @@ def rename(
     c = owned(lib.fp_rename_new(model.c, sum(changes)), lib.fp_rename_free, "other names")
     err = ffi.new("struct fp_err *")
     for batch in batches:
-        while check_sums(lib.fp_rename_batch(c, batch.c, err), err, model, "other names") == lib.FP_ASK:
+        while check_sums(lib.fp_rename_batch(c, batch.c, err), err, model, "other names") == lib.FP_NEEDS:
             name = renamed(bytes(ffi.buffer(c.text, c.text_n)), changes[c.request])
             if lib.fp_rename_answer(c, name, len(name)):
                 raise MemoryError("no memory for other names")

@@ -72,7 +72,7 @@ class _ByTime:
 
     def _done(self, call: Callable[[], int]) -> int:
         """Call until it asks for nothing more."""
-        while (status := call()) == lib.FP_ASK:
+        while (status := call()) == lib.FP_NEEDS:
             self._spilled.answer(self._c.rounds)
         if status < 0:
             raise MemoryError("no memory for samples in order of time")

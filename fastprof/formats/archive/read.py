@@ -49,7 +49,7 @@ from fastprof.formats.archive.sections import (
 )
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_in
+    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_window
 
 
 _LOST = {TABLES: "archive-tables", NUMBERS: "archive-numbers", PARTS: "archive-parts", END: "archive-summaries"}
@@ -229,7 +229,7 @@ class ArchiveReader(Reader):
 
     # ---- feeding ---------------------------------------------------------------
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         try:
             status = self._rows(batch, err) if self._open else self._next(in_, batch, err)
             while status == lib.FP_DONE and self._inner:
@@ -249,7 +249,7 @@ class ArchiveReader(Reader):
             in_.pos = in_.n
             return int(lib.FP_DONE)
 
-    def _next(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def _next(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         offset, type_, nbytes = self._expected
         if in_.n - in_.pos < nbytes and not in_.eof:
             return int(lib.FP_MORE)

@@ -89,7 +89,7 @@ cdef class Lexer:
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events, bint keeps_names=False):
         """Begin a part: no current names, no base position, sums at 0.  Numbers of names stay.
 
-        Without `has_events`, the first cost line returns FP_ASK if the part may inherit the `n_values` of the previous
+        Without `has_events`, the first cost line returns FP_NEEDS if the part may inherit the `n_values` of the previous
         part.
         `keeps_names`: the current names and the base position stay as well.
         """
@@ -182,15 +182,15 @@ cdef class Lexer:
     # ---- the text -----------------------------------------------------------
 
     def feed(self, size_t in_, size_t batch, size_t err):
-        """Read what the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
+        """Read what the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
-        Returns an fp_status.  FP_ASK: the line at in.pos, `line_length` bytes long with its newline, is not a body
+        Returns an fp_status.  FP_NEEDS: the line at in.pos, `line_length` bytes long with its newline, is not a body
         line.  The caller reads it, calls `drop_line` and calls again.  If `undefined` is not 0, it is a body line with
         a number that has no name yet.  The caller names it with `define` and calls again.
         """
         cdef int status
         with nogil:
-            status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
+            status = self.window(<fp_window *>in_, <fp_batch *>batch, <fp_err *>err)
             fp_callgrind_costs_flush(&self.body.costs)
         return status
 
@@ -209,8 +209,8 @@ cdef class Lexer:
         return self.body.names.undefined
 
     def drop_line(self, size_t in_):
-        """Continue after the line that FP_ASK returned."""
-        cdef fp_in *input = <fp_in *>in_
+        """Continue after the line that FP_NEEDS returned."""
+        cdef fp_window *input = <fp_window *>in_
         cdef uint8_t c = input.p[input.pos]
         self.body.counts.indented_lines += c == c' ' or c == c'\t'
         input.pos += self.body.line_length
@@ -249,7 +249,7 @@ cdef class Lexer:
 
     # ---- the window -----------------------------------------------------
 
-    cdef int window(self, fp_in *in_, fp_batch *b, fp_err *err) noexcept nogil:
+    cdef int window(self, fp_window *in_, fp_batch *b, fp_err *err) noexcept nogil:
         cdef const uint8_t *p = in_.p + in_.pos
         cdef const uint8_t *end = in_.p + in_.n
         cdef size_t n
@@ -289,7 +289,7 @@ cdef class Lexer:
                 in_.pos = in_.n
                 return finish_body(&self.body, b, err)
             status = read_lines(&self.body, &p, p + n + 1, p + n + 1, b, err)
-            if status == FP_ASK:
+            if status == FP_NEEDS:
                 self.body.line_length = n
             if status != FP_MORE:
                 return status

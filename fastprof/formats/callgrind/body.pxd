@@ -31,7 +31,7 @@ cdef struct Body:
     Counts counts
     Names names
     uint64_t line              # lines read so far
-    size_t line_length         # after FP_ASK: bytes of the line with its newline
+    size_t line_length         # after FP_NEEDS: bytes of the line with its newline
     fp_callgrind_lines lines             # of the text at hand
     size_t shift               # a pointer into the text plus this is the absolute offset
     # of this part

@@ -39,8 +39,8 @@ cdef struct Names:
     uint32_t n_seen, next_seen  # entries that were ever filled in and used
     uint8_t *expansion          # buffer to compose a name
     size_t expansion_cap
-    int undefined_kind          # after FP_ASK: the kind of a number without a name,
-    uint64_t undefined          # and that number + 1; 0 if FP_ASK has another reason
+    int undefined_kind          # after FP_NEEDS: the kind of a number without a name,
+    uint64_t undefined          # and that number + 1; 0 if FP_NEEDS has another reason
 
 
 # ---- any name -------------------------------------------------------------
@@ -58,7 +58,7 @@ cdef inline int name(Names *names, const uint8_t *p, const uint8_t *stop, int ki
                      uint64_t *key, bint *defined, fp_err *err) noexcept nogil:
     """Reads the name from p to `stop`: its string, its number + 1 (0: none), and whether the number is defined here.
 
-    `key` and `defined` may be NULL.  OK; FP_ASK when the number has no name yet; BAD; FP_E_NOMEM.
+    `key` and `defined` may be NULL.  OK; FP_NEEDS when the number has no name yet; BAD; FP_E_NOMEM.
     """
     cdef uint64_t id
     cdef bint fits = True
@@ -98,7 +98,7 @@ cdef inline int name(Names *names, const uint8_t *p, const uint8_t *stop, int ki
     elif e.name == 0:
         names.undefined_kind = kind
         names.undefined = id + 1
-        return FP_ASK
+        return FP_NEEDS
     string[0] = e.name
     if key != NULL:
         key[0] = id + 1

@@ -15,7 +15,7 @@ from fastprof.formats.callgrind.positions cimport *
 
 
 cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, fp_batch *b, fp_err *err) noexcept nogil:
-    """Reads one line at at[0], which then moves past it unless the status is FP_FULL, FP_ASK or an error."""
+    """Reads one line at at[0], which then moves past it unless the status is FP_FULL, FP_NEEDS or an error."""
     cdef const uint8_t *p = at[0]
     cdef const uint8_t *next
     cdef uint64_t offset = <size_t>p + body.shift
@@ -40,7 +40,7 @@ cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, f
     # it is looked at again, or dropped
     body.line -= 1
     body.counts.indented_lines = indented
-    if status == FP_ASK:
+    if status == FP_NEEDS:
         body.line_length = next - p
     return status
 
@@ -60,13 +60,13 @@ cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint
         return OK
     if not body.has_events and not body.names.numbered:
         # read.py reads all lines of Cachegrind's header, because a command may contain any text
-        return FP_ASK
+        return FP_NEEDS
     c = p[0]
     if begins_cost(c):
         return position_line(body, p, stop, offset, b, err)
     if c == c'#':
         if body.keeps_comments:
-            return FP_ASK
+            return FP_NEEDS
         body.counts.excess_comments += 1
         return OK
     return keyword_line(body, p, stop, offset, b, err)
@@ -110,7 +110,7 @@ cdef inline int keyword_line(Body *body, const uint8_t *p, const uint8_t *stop, 
         return count_line(body, p + 6, stop, offset, FP_CALL, err)
     if n >= 7 and memcmp(p, b"rcalls=", 7) == 0:
         return count_line(body, p + 7, stop, offset, FP_CALL, err)
-    return FP_ASK
+    return FP_NEEDS
 
 
 # ---- lines with names -----------------------------------------------
@@ -271,7 +271,7 @@ cdef inline int position_line(Body *body, const uint8_t *p, const uint8_t *stop,
     cdef int status
     if not body.has_events:
         if body.costs.n_values:
-            return FP_ASK  # the part inherits the previous part's events if the reader confirms
+            return FP_NEEDS  # the part inherits the previous part's events if the reader confirms
         fp_fail_text(err, FP_E_MALFORMED, offset, 0, "line before `events:`", p, stop - p, "a header line")
         return BAD
     if body.pending == DISCARD:

@@ -19,7 +19,7 @@ from fastprof.formats.callgrind.reported import REPORTED
 from fastprof.formats.callgrind.types import take_described
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 CREATOR = b"fastprof-" + __version__.encode()
 POSITIONS = ("instr", "bb", "line")
@@ -80,7 +80,7 @@ class CallgrindReader(Reader):
 
     # ---- the loop ----------------------------------------------------------
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         lexer = self._lexer
         if batch is not self._batch:
             # the three rarely change between batches, and getting them takes as long as reading ten lines
@@ -103,7 +103,7 @@ class CallgrindReader(Reader):
                     self._lose(
                         "the input ends before `events:`", in_.base + in_.pos, lexer.line, code=lib.FP_E_TRUNCATED
                     )
-            if status != lib.FP_ASK:
+            if status != lib.FP_NEEDS:
                 self._lent |= status == lib.FP_FULL
                 return status
             if lexer.undefined:
@@ -454,7 +454,7 @@ class CallgrindReader(Reader):
 
     # ---- numbers used before their definition --------------------------------
 
-    def _find_definition(self, in_: fp_in) -> None:
+    def _find_definition(self, in_: fp_window) -> None:
         """Name a number that has none yet: by its definition further on.  A pipe is spooled for that."""
         lexer, source = self._lexer, self.source
         kind, number = lexer.undefined_kind, lexer.undefined - 1

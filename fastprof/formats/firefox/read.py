@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         fp_firefox_read,
         fp_firefox_table,
         fp_firefox_thread_in,
-        fp_in,
+        fp_window,
     )
 
 _NONE = -(1 << 63)
@@ -81,8 +81,8 @@ class FirefoxReader(Reader):
         self.view = "timeline" if options[MARKERS] else "stacks"
         self.addresses = self.view == "stacks"
         self._columns, self._spilled = Groups(), Spilled()
-        self._windows: dict[int, Iterator[fp_in]] = {}  # by column of the current table
-        self._window: dict[int, fp_in] = {}
+        self._windows: dict[int, Iterator[fp_window]] = {}  # by column of the current table
+        self._window: dict[int, fp_window] = {}
         self._tables: Iterator[tuple[int, bool]] | None = None  # to be read; None during the scan
         self._types: list[ValueType] = []
         self._thread_of: dict[int, int] = {}  # by counter: its thread + 1, beyond those of the file for `counters`
@@ -106,11 +106,11 @@ class FirefoxReader(Reader):
             self._columns = Groups()
             yield 0, None
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         r = self._r
         r.timeline = self.view == "timeline"
         if self._tables is None:
-            while (status := int(lib.fp_firefox_scan(r, in_, err))) == lib.FP_ASK:
+            while (status := int(lib.fp_firefox_scan(r, in_, err))) == lib.FP_NEEDS:
                 self._spill()
             if status != lib.FP_DONE or r.counts.early:
                 return status
@@ -125,7 +125,7 @@ class FirefoxReader(Reader):
             raise MemoryError("no memory for a batch's values")
         while self._table >= 0:
             status = int(lib.fp_firefox_rows(r, batch, err))
-            if status == lib.FP_ASK:
+            if status == lib.FP_NEEDS:
                 self._answer()
             elif status != lib.FP_DONE:
                 return status

@@ -140,16 +140,16 @@ cdef class Lexer:
         return self.seen
 
     def feed(self, size_t in_, size_t batch, size_t err):
-        """Read the lines that the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
+        """Read the lines that the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
         The batch has `n_counts` value columns.  Returns an fp_status.
         """
         cdef int status
         with nogil:
-            status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
+            status = self.window(<fp_window *>in_, <fp_batch *>batch, <fp_err *>err)
         return status
 
-    cdef int window(self, fp_in *in_, fp_batch *b, fp_err *err) noexcept nogil:
+    cdef int window(self, fp_window *in_, fp_batch *b, fp_err *err) noexcept nogil:
         cdef const uint8_t *p = in_.p + in_.pos
         cdef const uint8_t *end = in_.p + in_.n
         cdef const uint8_t *stop

@@ -20,7 +20,7 @@ from fastprof.formats.folded.inclusive import SelfCosts, may_include_callees
 from fastprof.formats.folded.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _TWO_COUNTS = rb".*[ \t]\d+(\.\d*)?[ \t]+\d+(\.\d*)?"
 _VALUE_TYPES = {
@@ -71,7 +71,7 @@ class FoldedReader(NativeReader):
             self.log.warn(REPORTED["maybe-inclusive"], file=self.source.name)
         return costs.values if costs.is_time else None
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         n, done = int(batch.n), self._lexer.counts["rows"]
         status = self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
         if self._selves:

@@ -30,7 +30,7 @@ from fastprof.formats.gmon.rows import GraphReader
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_in
+    from fastprof.core._c import fp_window
     from fastprof.symbols.objects import ElfObject
 
 _NS = 1_000_000_000
@@ -65,7 +65,7 @@ class GmonReader(GraphReader):
 
     # ---- records
 
-    def _parse(self, in_: fp_in) -> bool:
+    def _parse(self, in_: fp_window) -> bool:
         """Read whole records; whether these are all.  Errors: FormatError."""
         data = memoryview(ffi.buffer(in_.p, in_.n))
         if not self._address and in_.n < _HEAD + _PEEK and not in_.eof:

@@ -9,7 +9,7 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Reader
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class GraphReader(Reader):
@@ -21,14 +21,14 @@ class GraphReader(Reader):
     _rows: Iterator[tuple[int, ...]] | None = None
     _waiting: tuple[int, ...] | None = None
 
-    def _parse(self, in_: fp_in) -> bool:
+    def _parse(self, in_: fp_window) -> bool:
         raise NotImplementedError
 
     def _made(self) -> Iterator[tuple[int, ...]]:
         """Kind, function, callee, file, line, calls, value."""
         raise NotImplementedError
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         if self._rows is None:
             if not self._parse(in_):
                 return int(lib.FP_MORE)

@@ -28,7 +28,7 @@ from fastprof.formats.gmon.reported import REPORTED
 from fastprof.formats.gmon.rows import GraphReader
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_in
+    from fastprof.core._c import fp_window
 
 _REAL = rb" {0,20}(-?\d{1,9}\.\d{1,9}|-?nan)"
 _NAME = rb" +(\S.*?)(?: <cycle \d+>)? [\[(](\d{1,9})[\])]"
@@ -71,7 +71,7 @@ class GprofTextReader(GraphReader):
             0,
         )  # of the entry that is read; its function, 0 = none yet
 
-    def _parse(self, in_: fp_in) -> bool:
+    def _parse(self, in_: fp_window) -> bool:
         for line in BytesIO(ffi.buffer(in_.p + in_.pos, in_.n - in_.pos)):
             if not line.endswith(b"\n") and not in_.eof:
                 return False

@@ -22,7 +22,7 @@ from fastprof.symbols.listed import SYMBOL_LINE, java_frame
 from fastprof.symbols.maps import MapsText, arrange
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 # Frames that pprof prunes from reports of CPU profiles, by name: the profiler's own.
 SIGNAL_FUNCTIONS = (
@@ -72,11 +72,11 @@ class GperftoolsReader(Reader):
         # functions: methods would refer to this reader, which then keeps its model until the next garbage collection
         self._step = GperftoolsReader._symbol_text if self._symbolized else GperftoolsReader._records
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         batch.part = self._part_index
         return self._step(self, in_, batch, err)
 
-    def _symbol_text(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def _symbol_text(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         for line in self._text_lines(in_):
             line = line.rstrip(b"\r\n")
             if line.startswith(b"--- profile"):
@@ -101,7 +101,7 @@ class GperftoolsReader(Reader):
         return int(lib.FP_MORE)
 
     @staticmethod
-    def _text_lines(in_: fp_in) -> Iterator[bytes]:
+    def _text_lines(in_: fp_window) -> Iterator[bytes]:
         """The complete lines of the window, consumed one by one; at the end of the input also the last."""
         window = ffi.buffer(in_.p + in_.pos, in_.n - in_.pos)[:]
         at = 0
@@ -115,9 +115,9 @@ class GperftoolsReader(Reader):
             yield window[at:end]
             at = end
 
-    def _records(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def _records(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         g = self._g
-        while (status := int(lib.fp_gperftools_feed(g, in_, err))) == lib.FP_ASK and g.line_n:
+        while (status := int(lib.fp_gperftools_feed(g, in_, err))) == lib.FP_NEEDS and g.line_n:
             if not g.java:
                 # no header of a forked process looks like these lines; a limit, because other lines may alternate
                 text = ffi.buffer(in_.p + in_.pos, min(in_.n - in_.pos, _LINES))[:]
@@ -133,14 +133,14 @@ class GperftoolsReader(Reader):
                 self._name(int(m[1], 16), [java_frame(m[2])])
             else:
                 self._maps.line(line)
-        if status != lib.FP_ASK:
+        if status != lib.FP_NEEDS:
             return status
         self._describe()
         self._step = GperftoolsReader._rows
         batch.part = self._part_index
         return self._rows(in_, batch, err)
 
-    def _rows(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def _rows(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return int(lib.fp_gperftools_rows(self._g, batch, err))
 
     def _name(self, address: int, frames: list[tuple[bytes, bytes, int]]) -> None:

@@ -22,7 +22,7 @@ from fastprof.formats.gpu_sqlite.reported import REPORTED
 from fastprof.formats.gpu_sqlite.rocpd import Rocpd, is_rocpd
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _SPAN = struct.Struct("=QQIIHHI")  # struct fp_span
 _ROWS = 4096
@@ -55,12 +55,12 @@ class GpuSqliteReader(Reader):
         self.source.spool()
         yield 0, 0  # SQLite reads the file
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         if not self._is_read:
             self._read()
             self._is_read = True
         batch.part = self.part
-        while (status := lib.fp_span_sink_pull(self._s, batch)) == lib.FP_ASK:
+        while (status := lib.fp_span_sink_pull(self._s, batch)) == lib.FP_NEEDS:
             self._spilled.answer(self._s.rounds)
         return int(status)
 
@@ -140,7 +140,7 @@ class GpuSqliteReader(Reader):
 
     def _put(self, spans: bytearray, n: int) -> None:
         data = ffi.cast("struct fp_span *", ffi.from_buffer(spans))
-        while (status := lib.fp_span_sink_put(self._s, data, n)) == lib.FP_ASK:
+        while (status := lib.fp_span_sink_put(self._s, data, n)) == lib.FP_NEEDS:
             self._spilled.answer(self._s.rounds)
         if status < 0:
             raise MemoryError("no memory for the calls of a database")

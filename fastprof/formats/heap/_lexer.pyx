@@ -70,7 +70,7 @@ cdef struct Name:
 cdef class Lexer:
     """Reads lines into stacks batches.
 
-    FP_ASK: if `line_length` is not 0, Python reads the line `text` and either consumes it or calls `use` to have it read
+    FP_NEEDS: if `line_length` is not 0, Python reads the line `text` and either consumes it or calls `use` to have it read
     as a row.  Otherwise the input is at its end and Python calls `describe`.  Borrows the model at the given address.
     Memory: distinct stacks, and distinct pairs of stacks and labels.
     """
@@ -157,7 +157,7 @@ cdef class Lexer:
 
     def consume(self, size_t in_):
         """Skip the line, which Python has read."""
-        (<fp_in *>in_).pos += self.line_n
+        (<fp_window *>in_).pos += self.line_n
 
     def use(self, int mode, *, bint again=False, int64_t rate=0, int64_t period=0, int64_t hertz=0, bint swapped=False,
             bint sized=False, bint java=False):
@@ -205,14 +205,14 @@ cdef class Lexer:
         self.described = True
 
     def feed(self, size_t in_, size_t batch, size_t err):
-        """Read what the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
+        """Read what the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
         Returns an fp_status.
         """
         cdef int status
         with nogil:
             status = self.drain(<fp_batch *>batch, <fp_err *>err) if self.described \
-                else self.window(<fp_in *>in_, <fp_err *>err)
+                else self.window(<fp_window *>in_, <fp_err *>err)
         return status
 
     cdef int drain(self, fp_batch *b, fp_err *err) noexcept nogil:
@@ -220,7 +220,7 @@ cdef class Lexer:
         self.merge = False
         return status if status != 0 else store_drain(&self.store, b, err)
 
-    cdef int window(self, fp_in *in_, fp_err *err) noexcept nogil:
+    cdef int window(self, fp_window *in_, fp_err *err) noexcept nogil:
         cdef const uint8_t *p
         cdef const uint8_t *stop
         cdef const uint8_t *end = in_.p + in_.n
@@ -242,7 +242,7 @@ cdef class Lexer:
                 stop -= 1
                 self.seen.carriage_returns += 1
             self.text_n = stop - p
-            status = FP_ASK if self.mode == M_HEAD or self.mode == M_TAIL else self.read_line(p, stop, whole, err)
+            status = FP_NEEDS if self.mode == M_HEAD or self.mode == M_TAIL else self.read_line(p, stop, whole, err)
             if status != OK:
                 return status
             in_.pos += self.line_n
@@ -252,12 +252,12 @@ cdef class Lexer:
         if status == OK:
             status = self.add_held(err)
         self.line_n = 0
-        return status if status < 0 else FP_ASK
+        return status if status < 0 else FP_NEEDS
 
     # ---- lines ----------------------------------------------------------------
 
     cdef int read_line(self, const uint8_t *first, const uint8_t *stop, bint whole, fp_err *err) noexcept nogil:
-        """Read a line of rows.  OK, FP_ASK if the line is for Python, or an error."""
+        """Read a line of rows.  OK, FP_NEEDS if the line is for Python, or an error."""
         cdef const uint8_t *p = skip_blanks(first, stop)
         cdef int status
         stop = strip_blanks(p, stop)
@@ -278,7 +278,7 @@ cdef class Lexer:
     cdef int end_rows(self, fp_err *err) noexcept nogil:
         cdef int status = self.close(err)
         self.mode = M_TAIL
-        return status if status < 0 else FP_ASK
+        return status if status < 0 else FP_NEEDS
 
     cdef int bad(self, fp_err *err, bint whole, const uint8_t *p, const uint8_t *stop, const char *want) noexcept nogil:
         """Report a malformed line: an error, or a loss."""

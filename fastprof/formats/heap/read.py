@@ -24,7 +24,7 @@ from fastprof.symbols.listed import SYMBOL_LINE, java_frame
 from fastprof.symbols.maps import MappedObject, MapsText, arrange
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _COUNT, _BYTES = "count", "bytes"
 _IN_USE = [ValueType("inuse_objects", _COUNT), ValueType("inuse_space", _BYTES)]
@@ -77,13 +77,13 @@ class HeapReader(Reader):
 
     # ---- lines --------------------------------------------------------------
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         lexer = self._lexer
         while True:
             if self._part_index >= 0:
                 batch.part = self._part_index
             status = lexer.feed(address_of(in_), address_of(batch), address_of(err))
-            if status != lib.FP_ASK:
+            if status != lib.FP_NEEDS:
                 return status
             if not lexer.line_length:
                 self._describe(batch)

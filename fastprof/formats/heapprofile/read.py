@@ -14,7 +14,7 @@ from fastprof.core.source import Source
 from fastprof.formats.heapprofile.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class HeapprofileReader(NativeReader):
@@ -30,7 +30,7 @@ class HeapprofileReader(NativeReader):
         )
         self.part = model.add_part(Part([ValueType("inuse_space", "bytes")]))
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_heapprofile_feed(self._h, in_, batch, err)
 
     def finish(self) -> None:

@@ -16,7 +16,7 @@ from fastprof.core.source import Source
 from fastprof.formats.heaptrack.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class HeaptrackReader(NativeReader):
@@ -32,7 +32,7 @@ class HeaptrackReader(NativeReader):
         self._r = owned(new, lib.fp_heaptrack_free, "the reader of heaptrack's recordings")
         self.part = model.add_part(Part(TYPES, extra={"drop_frames": NAMES}))
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = lib.fp_heaptrack_feed(self._r, in_, batch, err)
         if status in (lib.FP_FULL, lib.FP_DONE):  # rows come after the last line
             self.model.parts[self.part].command = self.model.string(self._r.command) or None

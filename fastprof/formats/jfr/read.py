@@ -33,7 +33,7 @@ from fastprof.formats.jfr.reported import REPORTED
 from fastprof.formats.jfr.survey import READ_CONSTANTS, READ_EVENTS, READ_METADATA, READ_ROWS, WALK_OPEN, Survey
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _SKIPPED = 1 << 18  # bytes of a checkpoint's rest that are not read on the way to the next record
 _TIMES = frozenset({"time_ns", "duration_ns", "period", "period_type"})  # fields of parts
@@ -236,7 +236,7 @@ class JfrReader(Survey):
             yield self._range(READ_CONSTANTS, place.at, place.at + place.nbytes)
         yield self._range(READ_EVENTS, chunk.records, chunk.end)
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         r = self._r
         status = super().feed(in_, batch, err)
         if status == lib.FP_MORE and r.skip > _SKIPPED and self.source.seekable:
@@ -245,7 +245,7 @@ class JfrReader(Survey):
             self.source.select(at, int(r.chunk.stop) - at)
         return status
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         r, phase = self._r, self._phase
         is_timeline = self.view == "timeline"
         if phase == READ_ROWS:

@@ -15,7 +15,7 @@ from fastprof.core.source import Source
 from fastprof.formats.memray.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _ALLOCATORS = ("", "pymalloc", "pymalloc_debug", "malloc", "other", "mimalloc", "mimalloc_debug")
 
@@ -31,7 +31,7 @@ class MemrayReader(NativeReader):
         new = lib.fp_memray_new(model.c, options[LENIENT])
         self._r = owned(new, lib.fp_memray_free, "the reader of memray's captures")
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = lib.fp_memray_feed(self._r, in_, batch, err)
         if status in (lib.FP_FULL, lib.FP_DONE):  # rows come after the last record
             self._name_threads()

@@ -28,7 +28,7 @@ from fastprof.formats.oprofile.session import log_lost_samples, read_abi
 from fastprof.formats.oprofile.spec import parse as parse_specs
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_oprofile_header
+    from fastprof.core._c import fp_batch, fp_err, fp_oprofile_header, fp_window
 
 _NO_PLACE = Image("")
 _HEAD_NBYTES = 128
@@ -201,7 +201,7 @@ class OProfileReader(Reader):
                 lib.fp_oprofile_begin_file(r, sample.file.size, self._class_at[sample.class_], sample.sign)
                 yield sample.file.start, sample.file.size
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         r, group = self._r, self._group
         assert group is not None
         if self._current is not None:
@@ -256,7 +256,7 @@ class OProfileReader(Reader):
         r, from_, to = self._r, self._from, self._to
         assert from_ is not None and self._group is not None
         before = int(batch.n)
-        while (status := int(lib.fp_oprofile_rows(r, batch, err))) == lib.FP_ASK:
+        while (status := int(lib.fp_oprofile_rows(r, batch, err))) == lib.FP_NEEDS:
             image = from_ if r.requested_image == from_.c else to
             assert image is not None
             self._images.name(r.requested_image, r.requested_symbol, image)
@@ -284,7 +284,9 @@ class OProfileReader(Reader):
         r.has_abi, r.abi = self._r.has_abi, self._r.abi
         lib.fp_oprofile_begin_file(r, sample.file.size, 0, 1)
         window = ffi.from_buffer("uint8_t[]", data)
-        lib.fp_oprofile_feed(r, ffi.new("struct fp_in *", {"p": window, "n": len(data)}), ffi.new("struct fp_err *"))
+        lib.fp_oprofile_feed(
+            r, ffi.new("struct fp_window *", {"p": window, "n": len(data)}), ffi.new("struct fp_err *")
+        )
         return int(r.header.mtime)
 
     # ---- parts

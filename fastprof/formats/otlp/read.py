@@ -20,7 +20,7 @@ from fastprof.formats.otlp.reported import REPORTED
 from fastprof.formats.otlp.values import text_of, texts_of
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_otlp_attribute, fp_otlp_json
+    from fastprof.core._c import fp_batch, fp_err, fp_otlp_attribute, fp_otlp_json, fp_window
 
 # JSON, as opposed to a message of 123 bytes: a line feed (field 1) and a brace (its length).
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"[A-Za-z_$]|\}|$)')
@@ -59,7 +59,7 @@ _WINDOW = 64 << 10
 class _Window:
     """A window over the bytes of a profile; `in_` is the decoder's."""
 
-    def __init__(self, in_: fp_in) -> None:
+    def __init__(self, in_: fp_window) -> None:
         self.in_ = in_
         self._end = 0
         self._resize(_WINDOW)
@@ -201,7 +201,7 @@ class OtlpReader(Reader):
         check(status, self._err, self.source.name, self.format)
         return status
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         r = self._r
         if self._pass == lib.FP_OTLP_SCAN:
             status = lib.fp_otlp_scan(r, in_, err)

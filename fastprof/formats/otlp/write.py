@@ -21,7 +21,7 @@ from fastprof.formats.otlp.reported import REPORTED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fastprof.core._c import fp_in
+    from fastprof.core._c import fp_window
 
 # Strings that the encoder compares with, by their names in C.
 _KEYS = {
@@ -203,8 +203,8 @@ class OtlpWriter(Writer):
         held = int(self._w.buffers[buffer].n) if buffer < self._w.n_buffers else 0
         return held + self._groups.size(buffer)
 
-    def _content(self, buffer: int) -> Iterator[fp_in]:
-        """The content, as struct fp_in *."""
+    def _content(self, buffer: int) -> Iterator[fp_window]:
+        """The content, as struct fp_window *."""
         if self._nbytes(buffer):
             yield from self._groups.windows(buffer, self._w.buffers[buffer])
 

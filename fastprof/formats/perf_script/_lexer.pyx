@@ -111,9 +111,9 @@ cdef class Lexer:
         return [(self.events[self.order[k]], bool(self.has_period[self.order[k]])) for k in range(self.n_events)]
 
     def feed(self, size_t in_, size_t batch, size_t err):
-        """Read what the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
+        """Read what the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
-        Returns an fp_status.  FP_ASK: `columns` are more than before: the batch, which is empty or has to be drained
+        Returns an fp_status.  FP_NEEDS: `columns` are more than before: the batch, which is empty or has to be drained
         first, needs a part with them.
         """
         cdef int status
@@ -121,7 +121,7 @@ cdef class Lexer:
             if self.n_renewed != self.model.n_renewed:
                 self.forget_stacks()
             self.model.n_waiting -= self.waits
-            status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
+            status = self.window(<fp_window *>in_, <fp_batch *>batch, <fp_err *>err)
             self.waits = self.draining or (self.in_sample and self.known_stack != 0)
             self.model.n_waiting += self.waits
         return status
@@ -154,12 +154,12 @@ cdef class Lexer:
         """The next rows belong to the part with the current `columns`."""
         self.n_known_columns = self.n_columns
 
-    cdef int window(self, fp_in *in_, fp_batch *b, fp_err *err) noexcept nogil:
+    cdef int window(self, fp_window *in_, fp_batch *b, fp_err *err) noexcept nogil:
         cdef int status
         while True:
             if self.draining:
                 if self.n_known_columns != self.n_columns:
-                    return FP_ASK
+                    return FP_NEEDS
                 if not self.drain(b):
                     return FP_FULL
             if self.ended:
@@ -193,7 +193,7 @@ cdef class Lexer:
         self.draining, self.n_rows, self.drained = False, 0, 0
         return True
 
-    cdef int fill(self, fp_in *in_, const fp_batch *b, fp_err *err) noexcept nogil:
+    cdef int fill(self, fp_window *in_, const fp_batch *b, fp_err *err) noexcept nogil:
         """Reads lines.  FP_FULL: there are rows to give out, or the end was reached."""
         cdef const uint8_t *p
         cdef const uint8_t *end = in_.p + in_.n

@@ -21,7 +21,7 @@ from fastprof.formats.perf_script.reported import REPORTED
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_perf_script_branches
+    from fastprof.core._c import fp_batch, fp_err, fp_perf_script_branches, fp_window
 
 # Events whose periods are nanoseconds, whatever modifiers follow: `cpu-clock:u`.
 _CLOCKS = re.compile(r"(?:cpu-clock|task-clock|offcpu-time)(?::[a-zA-Z]*)?")
@@ -67,7 +67,7 @@ class PerfScriptReader(NativeReader):
             self.part = self.model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
         return super().ranges()
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         if self._b is not None:
             return lib.fp_perf_script_branches_feed(self._b, in_, batch, err)
         return self._lexer.feed(address_of(in_), address_of(batch), address_of(err))

@@ -24,7 +24,7 @@ from fastprof.formats.perfetto.threads import PlaceThreads
 from fastprof.formats.perfetto.trace import FORMAT, Trace
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _NUMBERS = {
     "calls": lib.FP_PERFETTO_CALLS,
@@ -99,12 +99,12 @@ class PerfettoReader(NativeReader):
             }
         return Part([ValueType("samples", "count")], extra=extra)
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = super().feed(in_, batch, err)
         self._threads.add_names(self.model.parts[self.part])
         return status
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_perfetto_feed(self._r, in_, batch, err)
 
     def answer(self, batch: fp_batch) -> None:

@@ -66,7 +66,7 @@ class Trace:
         source.spool()
         source.select(0)
         status = lib.FP_MORE
-        while status in (lib.FP_MORE, lib.FP_ASK):
+        while status in (lib.FP_MORE, lib.FP_NEEDS):
             if status == lib.FP_MORE:
                 source.refill()
             elif self.c.asks != lib.FP_PERFETTO_TEXT:

@@ -22,7 +22,7 @@ from fastprof.formats.pgo import BINARY_MAGIC, EXTBINARY_MAGIC
 from fastprof.formats.pgo.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_pgo_binary
+    from fastprof.core._c import fp_batch, fp_err, fp_pgo_binary, fp_window
 
 _SUMMARY, _NAMES, _CONTEXTS, _FUNCTIONS = 1, 2, 6, 32  # types of sections
 _KNOWN = {_SUMMARY, _NAMES, 3, 4, 5, _CONTEXTS, _FUNCTIONS}  # also symbols, offsets of functions, checksums
@@ -67,7 +67,7 @@ class LlvmReader(NativeReader):
         self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
         self._n_sections = 0
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         if self._b is None:
             return lib.fp_pgo_feed(self._p, in_, batch, err)
         return lib.fp_pgo_binary_feed(self._b, in_, batch, err)

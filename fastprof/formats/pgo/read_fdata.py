@@ -17,7 +17,7 @@ from fastprof.core.source import Source
 from fastprof.formats.pgo.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _EVENT = re.compile(rb"(?:boltedcollection\n)?no_lbr ?([^\n]*)\n")
 
@@ -40,7 +40,7 @@ class FdataReader(NativeReader):
             types = [ValueType(name or "samples", "count")]
         self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_pgo_fdata_feed(self._p, in_, batch, err)
 
     def finish(self) -> None:

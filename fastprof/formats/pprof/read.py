@@ -17,7 +17,7 @@ from fastprof.core.source import Source
 from fastprof.formats.pprof.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class PprofReader(NativeReader):
@@ -46,7 +46,7 @@ class PprofReader(NativeReader):
         self.part = self.model.add_part(self._describe())
         yield 0, None
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         is_first = self.part < 0
         return lib.fp_pprof_tables(self._r, in_, err) if is_first else lib.fp_pprof_feed(self._r, in_, batch, err)
 

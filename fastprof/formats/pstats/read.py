@@ -15,7 +15,7 @@ from fastprof.formats.pstats import VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _TYPES = [ValueType(name, "nanoseconds" if name.endswith("time") else "count") for name in VALUE_TYPES]
 
@@ -33,7 +33,7 @@ class PstatsReader(NativeReader):
         )
         self.part = model.add_part(Part([*_TYPES], extra={"default_sample_type": "time"}))
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_pstats_feed(self._r, in_, batch, err)
 
     def finish(self) -> None:

@@ -17,7 +17,7 @@ from fastprof.core.source import Source
 from fastprof.formats.small_json.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class SmallJsonReader(NativeReader):
@@ -34,7 +34,7 @@ class SmallJsonReader(NativeReader):
         if types:
             self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_small_json_feed(self._s, in_, batch, err)
 
     def finish(self) -> None:

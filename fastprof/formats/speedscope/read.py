@@ -21,7 +21,7 @@ from fastprof.formats.speedscope import EVENTED
 from fastprof.formats.speedscope.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_speedscope_profile
+    from fastprof.core._c import fp_batch, fp_err, fp_speedscope_profile, fp_window
 
 _TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
 _EVENTED = re.compile(rb'"type"\s{0,8}:\s{0,8}"evented"')
@@ -146,7 +146,7 @@ class SpeedscopeReader(NativeReader):
             return ValueType("time", "nanoseconds")
         return ValueType("size", "bytes") if unit == b"bytes" else ValueType("weight", "count")
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         if self.view == "stacks" and lib.fp_batch_set_values(batch, len(self._types)):
             raise MemoryError("no memory for a batch's values")
         return lib.fp_speedscope_feed(self._r, in_, batch, err)

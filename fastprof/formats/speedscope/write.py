@@ -20,7 +20,7 @@ from fastprof.core.version import __version__
 from fastprof.formats.speedscope.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_in, fp_speedscope_group
+    from fastprof.core._c import fp_speedscope_group, fp_window
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -76,7 +76,7 @@ class SpeedscopeWriter(Writer):
             raise MemoryError("no memory for speedscope's JSON")
         return int(status)
 
-    def _as_json(self, number: int, put: Callable[[fp_in], int], zero: int = 0) -> None:
+    def _as_json(self, number: int, put: Callable[[fp_window], int], zero: int = 0) -> None:
         lib.fp_speedscope_begin(self._w, number, zero)
         for in_ in self._packed.windows(number, self._w.groups[number].packed):
             while self._status(put(in_)) == lib.FP_FULL:

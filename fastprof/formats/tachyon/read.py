@@ -18,7 +18,7 @@ from fastprof.core.source import Source
 from fastprof.formats.tachyon.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _HEAD, _FOOTER, _NEWEST = 64, 32, 2
 # After the magic number: version, Python's, start, interval, samples, threads, places of strings and frames,
@@ -75,7 +75,7 @@ class TachyonReader(NativeReader):
         self.part = model.add_part(part)
         log.facts |= {"python": ".".join(map(str, found[1:4])), "interval_us": interval}
         log.facts |= {"mode": "all" if mode == 4 else name} if mode else {}
-        self._plain = ffi.new("struct fp_in *")  # a window of decompressed samples
+        self._plain = ffi.new("struct fp_window *")  # a window of decompressed samples
         self._window = b""
         self._stream: Any = None
         self._is_damaged = False
@@ -97,7 +97,7 @@ class TachyonReader(NativeReader):
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         yield _HEAD, self._strings - _HEAD
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         if not self._compression:
             return int(lib.fp_tachyon_feed(self._r, in_, batch, err))
         while (status := int(lib.fp_tachyon_feed(self._r, self._plain, batch, err))) == lib.FP_MORE:
@@ -108,7 +108,7 @@ class TachyonReader(NativeReader):
             err.offset = in_.base + in_.pos  # of what was decompressed last
         return status
 
-    def _decompress(self, in_: fp_in) -> None:
+    def _decompress(self, in_: fp_window) -> None:
         """Append to the window of samples what the next bytes expand to."""
         import zstandard
 

@@ -40,7 +40,7 @@ cdef class Lines:
 
     cdef int read_line(self, const uint8_t *p, const uint8_t *stop, fp_batch *b, fp_err *err) noexcept nogil
     cdef int at_end(self, fp_batch *b, fp_err *err) noexcept nogil
-    cdef int window(self, fp_in *in_, fp_batch *b, fp_err *err) noexcept nogil
+    cdef int window(self, fp_window *in_, fp_batch *b, fp_err *err) noexcept nogil
     cdef int bad(self, fp_err *err, const char *what, const uint8_t *p, const uint8_t *stop,
                  const char *want) noexcept nogil
     cdef int push(self, uint32_t frame, fp_err *err) noexcept nogil

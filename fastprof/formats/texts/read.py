@@ -21,7 +21,7 @@ from fastprof.formats.texts._trees import Ghc, Instruments
 from fastprof.formats.texts.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
     from fastprof.formats.texts._machine import Lines
 
 
@@ -60,7 +60,7 @@ class TextReader(NativeReader):
     def value_types(self) -> list[ValueType]:
         return [ValueType("samples", "count")]
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return self.lines.feed(address_of(in_), address_of(batch), address_of(err))
 
     def finish(self) -> None:

@@ -22,7 +22,7 @@ from fastprof.formats.trace_event import SAMPLES, begins_with_event
 from fastprof.formats.trace_event.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_trace_read, fp_trace_record
+    from fastprof.core._c import fp_batch, fp_err, fp_trace_read, fp_trace_record, fp_window
 
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEXbS]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[\s{0,80}[^\s\]]')
@@ -71,13 +71,13 @@ class TraceEventReader(NativeReader):
         self._r.lines = begins_with_event(self.source.head)
         self._file, self._blocks = Spilled(), []
 
-    def feed(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         batch.part = self._numbers[0]
         status = super().feed(in_, batch, err)
         self._threads.add_names(self._parts)
         return status
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_trace_feed(self._r, in_, batch, err)
 
     def _set_lane(self, _: fp_batch) -> None:

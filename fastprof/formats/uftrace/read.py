@@ -26,7 +26,7 @@ from fastprof.symbols import DEMANGLE
 from fastprof.symbols.demangle import demangle
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _HEAD, _NEVER, _MOST_SESSIONS = 40, (1 << 64) - 1, 1 << 16
 _TASK = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
@@ -191,7 +191,7 @@ class UftraceReader(NativeReader):
         if file.size:
             yield file.start, file.size
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = int(lib.fp_uftrace_feed(self._r, in_, batch, err))
         if status < 0:
             err.offset = max(0, err.offset - self._start)  # 0 without memory

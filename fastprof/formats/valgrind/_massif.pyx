@@ -77,7 +77,7 @@ cdef struct Row:
 cdef class Lexer:
     """Reads lines into stacks batches of one value.
 
-    FP_ASK: `text` is a line of the header (`header_taken`) or, if `is_place`, a frame whose `place` is requested; then
+    FP_NEEDS: `text` is a line of the header (`header_taken`) or, if `is_place`, a frame whose `place` is requested; then
     feed again.  Borrows the model.  Memory: snapshots, distinct frames, the depth of a tree.
     """
 
@@ -121,7 +121,7 @@ cdef class Lexer:
 
     @property
     def text(self):
-        """The line or frame that FP_ASK is about."""
+        """The line or frame that FP_NEEDS is about."""
         cdef size_t n
         cdef const uint8_t *p
         if not self.asks_place:
@@ -157,16 +157,16 @@ cdef class Lexer:
         self.part_label = label
 
     def feed(self, size_t in_, size_t batch, size_t err):
-        """Read what the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
+        """Read what the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
         Returns an fp_status.
         """
         cdef int status
         with nogil:
-            status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
+            status = self.window(<fp_window *>in_, <fp_batch *>batch, <fp_err *>err)
         return status
 
-    cdef int window(self, fp_in *in_, fp_batch *b, fp_err *err) noexcept nogil:
+    cdef int window(self, fp_window *in_, fp_batch *b, fp_err *err) noexcept nogil:
         cdef const uint8_t *p
         cdef const uint8_t *stop
         cdef const uint8_t *end = in_.p + in_.n
@@ -191,13 +191,13 @@ cdef class Lexer:
                 stop -= 1
                 self.seen.carriage_returns += not self.second
             status = self.read_line(p, stop, whole, err)
-            if status == FP_ASK and self.asks_place:
+            if status == FP_NEEDS and self.asks_place:
                 self.line -= 1  # the line is read again
                 return status
             if status < 0:
                 return status
             in_.pos += self.line_n
-            if status == FP_ASK:
+            if status == FP_NEEDS:
                 return status
         if not in_.eof:
             return FP_MORE
@@ -246,7 +246,7 @@ cdef class Lexer:
                 if self.n_snapshots != 0 and not is_header(p, stop):
                     return self.bad(err, whole, p, stop, b"snapshot=")
                 self.header, self.header_n, self.asks_place = p, stop - p, False
-                return FP_ASK
+                return FP_NEEDS
             if fp_array_room(&self.snapshots, &self.cap_snapshots, <uint64_t>self.n_snapshots + 1, sizeof(Snapshot)):
                 return fp_fail(err, FP_E_NOMEM, 0, "memory")
             memset(&self.snapshots[self.n_snapshots], 0, sizeof(Snapshot))
@@ -352,7 +352,7 @@ cdef class Lexer:
                 return fp_fail(err, FP_E_NOMEM, 0, "memory")
             if not self.places[text].known:
                 self.wanted, self.asks_place = text, True
-                return FP_ASK
+                return FP_NEEDS
         if fp_array_room(&self.levels, &self.cap_levels, <uint64_t>n + 1, sizeof(Level)):
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
         if n != 0:

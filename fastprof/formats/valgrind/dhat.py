@@ -16,7 +16,7 @@ from fastprof.formats.valgrind.places import Places
 from fastprof.formats.valgrind.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 # Names in the order of enum fp_valgrind_value, and whether they are bytes, blocks or time.
 _TOTAL = (("total_bytes", "bytes"), ("total_blocks", "blocks"))
@@ -50,7 +50,7 @@ class DhatReader(NativeReader):
             lib.fp_valgrind_new(model.c, options[LENIENT]), lib.fp_valgrind_free, "the reader of DHAT profiles"
         )
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         d = self._d
         return lib.fp_valgrind_feed(d, in_, err) if self.part < 0 else lib.fp_valgrind_rows(d, batch, err)
 

@@ -20,7 +20,7 @@ from fastprof.formats.valgrind.places import Places
 from fastprof.formats.valgrind.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
     from fastprof.formats.valgrind._massif import Snapshot
 
 _TREES = ("", "detailed", "peak")
@@ -107,7 +107,7 @@ class MassifReader(NativeReader):
         if not any(s["kind"] for s in found):
             self.log.warn(REPORTED["no-tree"], file=self.source.name)
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
 
     def answer(self, batch: fp_batch) -> None:

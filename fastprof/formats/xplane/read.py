@@ -17,7 +17,7 @@ from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.xplane.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in
+    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class XplaneReader(NativeReader):
@@ -41,7 +41,7 @@ class XplaneReader(NativeReader):
         self._r.input = self.model.input()
         yield 0, None
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_xplane_feed(self._r, in_, batch, err)
 
     def answer(self, batch: fp_batch) -> None:

@@ -269,7 +269,7 @@ class _Piece(Encoded):
     def answer(self, share: int) -> bool:
         shares, decoder = self._shares, self._shares.decoders[share]
         c, buffer = decoder.c, self.number + decoder.c.next
-        if c.feed.status != lib.FP_ASK:
+        if c.feed.status != lib.FP_NEEDS:
             shares.wait_for_turn(share, buffer)  # earlier errors are reported first
             check(c.feed.status, ffi.addressof(c.err), shares.reader.source.name, shares.reader.format)
         if c.passed:

@@ -20,7 +20,7 @@ from fastprof.formats.xray.reported import REPORTED
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_in, fp_xray
+    from fastprof.core._c import fp_batch, fp_err, fp_window, fp_xray
     from fastprof.formats.xray.map import Function, FunctionNames
 
 _LENT = (lib.FP_FULL, lib.FP_DONE)  # the batch is complete
@@ -100,7 +100,7 @@ class XRayReader(NativeReader):
         assert source.size is not None
         window = bytearray(_DENSE_WINDOW)
         view = memoryview(window)
-        in_ = ffi.new("struct fp_in *")
+        in_ = ffi.new("struct fp_window *")
         in_.p = ffi.from_buffer("uint8_t[]", window)
         few = view[:_INDEX_WINDOW]
         next_ = ffi.new("uint64_t *", self._header_nbytes)
@@ -142,7 +142,7 @@ class XRayReader(NativeReader):
 
     # ---- decoding ------------------------------------------------------
 
-    def step(self, in_: fp_in, batch: fp_batch, err: fp_err) -> int:
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = lib.fp_xray_feed(self.x, in_, batch, err)
         if self._numbers and self.view == "timeline" and self.n_read < _CHECKED_ROWS and status in _LENT:
             self._record_operations(batch)

@@ -66,11 +66,11 @@ class Places:
             if not self._columns and chosen >= 0:
                 self.default = int(columns[chosen])
             self._columns[batch.part] = columns
-        status = lib.FP_ASK
-        while status == lib.FP_ASK:
+        status = lib.FP_NEEDS
+        while status == lib.FP_NEEDS:
             status = lib.fp_places_put(self._c, batch.c, columns, self._err)
             check_sums(status, self._err, self._model, _WHAT, self.value_types)
-            if status == lib.FP_ASK:
+            if status == lib.FP_NEEDS:
                 group = int(self._c.requested)
                 what = lib.FP_PLACES_ROWS if keep(group) else lib.FP_PLACES_TOTAL
                 if lib.fp_places_keep(self._c, group, what):

@@ -31,7 +31,15 @@ from fastprof.verbs.function_costs import FunctionCosts, add_projected, new_dura
 from fastprof.verbs.page.labels import Labels
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_contexts, fp_fold, fp_page_callers, fp_project, fp_top, fp_top_durations
+    from fastprof.core._c import (
+        Pointer,
+        fp_contexts,
+        fp_fold,
+        fp_page_callers,
+        fp_project,
+        fp_top_durations,
+        fp_top_sums,
+    )
 
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit the page
 _MOST_SAMPLES = 400_000  # the same of samples with times
@@ -139,7 +147,7 @@ class Shown:
             self._stacks(side, "timeline", rows, at_once=True)
         found = list[int]()
 
-        def inclusive(types: list[ValueType]) -> list[tuple[fp_top, int]]:
+        def inclusive(types: list[ValueType]) -> list[tuple[fp_top_sums, int]]:
             found.extend(self._columns_of(side, "graph", Part(types)))
             for k in found:
                 self.costs[k].begin_timeline(arcs=self.listed is None)
